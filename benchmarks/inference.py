@@ -64,6 +64,9 @@ def report(cases: Cases, rows: list[Measured]) -> list[str]:
             _line(name, errors(predicted[at], measured[at]))
             + f"  in the 80 % interval {held[at].mean():4.0%}"
         )
+    out.append(
+        f"80 % of a group's rows after rescaling by another of its rows: within {rescaled_spread(rows, predicted):.2f}"
+    )
     engine = efficiency_of(rows, c)
     number = sequences(cases, engine)
     context = cases.prompt + 0.5 * cases.answer
@@ -74,6 +77,28 @@ def report(cases: Cases, rows: list[Measured]) -> list[str]:
         known = np.isfinite(stated) & np.isfinite(cases.running)
         out.append(_line(name, errors(values[known], stated[known])))
     return out
+
+
+def rescaled_spread(rows: list[Measured], predicted: Floats) -> float:
+    """Log ratio that holds 80 % of the errors of rows rescaled by another row of their group.
+
+    A group is one model, accelerator, engine and year in one source; those of three rows and more count alike.
+    """
+    groups: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+    for row, rate in zip(rows, predicted.tolist(), strict=True):
+        groups[row.group, row.engine, row.year].append(float(np.log(row.rate / rate)))
+    sizes, weights = [], []
+    for errors_of in groups.values():
+        if len(errors_of) >= 3:
+            one = np.asarray(errors_of)
+            off = np.abs(one[:, None] - one[None, :])[~np.eye(len(one), dtype=np.bool_)]
+            sizes.append(off)
+            weights.append(np.full(off.shape, 1.0 / len(off)))
+    if not sizes:
+        return float("nan")
+    size, weight = np.concatenate(sizes), np.concatenate(weights)
+    order = np.argsort(size)
+    return float(size[order][np.searchsorted(np.cumsum(weight[order]) / weight.sum(), 0.8)])
 
 
 def _line(name: str, score: dict[str, float]) -> str:

@@ -17,38 +17,21 @@ from typing import TYPE_CHECKING, Any
 from planner.version import __version__
 
 if TYPE_CHECKING:
-    from planner.api import (
-        compare,
-        estimate,
-        forecast,
-        frontier,
-        load,
-        optimize,
-        pipeline,
-        portfolio,
-        review,
-        whatif,
-    )
+    from planner.api.bills import forecast, review
+    from planner.api.plans import estimate, frontier, load, optimize, pipeline, portfolio
+    from planner.api.questions import compare, diff, diff_days, explain, size, validate, whatif
     from planner.asked.options import Options
     from planner.plan.model import Plan
 
 
 _HOMES = {
     **dict.fromkeys(
-        (
-            "compare",
-            "estimate",
-            "forecast",
-            "frontier",
-            "load",
-            "optimize",
-            "pipeline",
-            "portfolio",
-            "review",
-            "whatif",
-        ),
-        "planner.api",
+        ("estimate", "frontier", "load", "optimize", "pipeline", "portfolio"), "planner.api.plans"
     ),
+    **dict.fromkeys(
+        ("compare", "diff", "diff_days", "explain", "size", "validate", "whatif"), "planner.api.questions"
+    ),
+    **dict.fromkeys(("forecast", "review"), "planner.api.bills"),
     "Options": "planner.asked.options",
     "Plan": "planner.plan.model",
 }
@@ -57,7 +40,10 @@ __all__ = [
     "Plan",
     "__version__",
     "compare",
+    "diff",
+    "diff_days",
     "estimate",
+    "explain",
     "forecast",
     "frontier",
     "load",
@@ -65,6 +51,8 @@ __all__ = [
     "pipeline",
     "portfolio",
     "review",
+    "size",
+    "validate",
     "whatif",
 ]
 

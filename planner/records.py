@@ -25,6 +25,8 @@ else:
         if frozen:
             methods |= {"__setattr__": _refuse, "__delattr__": _refuse}
         own = {name: method for name, method in methods.items() if name not in vars(cls)}
+        # without a text of its own `dataclass` would write the signature into it, a third of its time
+        cls.__doc__ = cls.__doc__ or cls.__name__
         # `dataclass` collects the fields and leaves out every method it would have to write
         made = dataclass(init=False, repr=False, eq=False)(cls)
         for name, method in own.items():

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -147,19 +147,23 @@ def frontiers() -> Iterator[Saved]:
 
 def fleets_that_serve() -> Iterator[Saved]:
     """Answers of `planner serving`."""
-    from planner.inputs.serving_load import load_serving
+    from planner.inputs.serving_load import LoadedServing, load_serving
     from planner.judge.judge import judge_serving
     from planner.render import render_answer
     from planner.serving.answer import plan_serving
     from planner.serving.report import serving_report
     from solvers.problem.options import SolveOptions
 
-    loaded, catalog = load_serving(EXAMPLES / "serving.yaml"), load_catalog()
-    answer = plan_serving(loaded, SolveOptions(gap=1e-3), on=NOW.date())
-    made = json.loads(render_answer(serving_report(answer), "json"))
-    yield Saved(
-        "serving", "serving", made, set(SERVING), lambda one: list(judge_serving(one, loaded, catalog).faults)
-    )
+    catalog = load_catalog()
+
+    def judged(loaded: LoadedServing, answer: Any) -> list[str]:
+        return list(judge_serving(answer, loaded, catalog).faults)
+
+    for name in ("serving", "serving-llama-8b"):
+        loaded = load_serving(EXAMPLES / f"{name}.yaml")
+        answer = plan_serving(loaded, SolveOptions(gap=1e-3), on=NOW.date())
+        made = json.loads(render_answer(serving_report(answer), "json"))
+        yield Saved("serving", name, made, set(SERVING), partial(judged, loaded))
 
 
 def schedules() -> Iterator[Saved]:

@@ -19,10 +19,12 @@ from planner.spot.policy.registry import make_policy
 from planner.spot.policy.view import EPS_HOURS, MODES, JobView
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from planner.advice.question import Question
     from planner.spot.hazards import HazardModel
+    from planner.spot.policy.survival import Memory
     from planner.spot.policy.view import ArrayPolicy, BoolArray
-    from planner.spot.replay_batch import BatchReplay
 
 FUTURES = 400
 MOST_TRIED = 6  # other actions whose cost is told: zones beyond the cheapest are seldom of use
@@ -35,6 +37,7 @@ def advise(
     *,
     futures: int = FUTURES,
     seed: int = 0,
+    memory: Memory | None = None,
 ) -> Advice:
     """Decide what to do now.
 
@@ -44,6 +47,7 @@ def advise(
         policy_name: a key of `planner.spot.policy.registry.POLICIES`.
         futures: drawn for what each action costs; with 0 only the action is worked out, by far the quickest.
         seed: of the futures.
+        memory: of policies solved before; default: this process's own.
 
     Raises:
         InputError: no policy of that name.
@@ -54,7 +58,7 @@ def advise(
     told = {zone.name for zone in state.zones if len(question.history.get(zone.name, ()))}
     seen = with_history(job, tables, state, question.history)
     history = {name: hours for name, hours in seen.history.items() if name in told}
-    policy = make_policy(policy_name, replace(job, history=history), tables)
+    policy = make_policy(policy_name, replace(job, history=history), tables, memory)
     work, left = job.work_hours - state.done_hours, _time_left(question)
     settled = _settled(question, work, left)
     if settled is not None:
@@ -75,8 +79,7 @@ def advise(
     alone = roll_out(job, make_policy("spot_only", job, {}), state, up).finished
     luck = _Luck(up, alone, question.plan.on_demand_had_ratio)
     safe = Guarded(policy)
-    chosen = _option(job, safe, state, luck, action)
-    tried = [_option(job, safe, state, luck, other) for other in _others(state, action)]
+    chosen, *tried = _options(job, safe, state, luck, (action, *_others(state, action)))
     others = sorted(tried, key=lambda one: (-round(one.p_finish, 2), one.cost_usd))
     advice = Advice(
         question, policy_name, status, chosen, tuple(others), decided_by, "", work, left,
@@ -151,29 +154,46 @@ class _Luck:
     alone: BoolArray
     had_ratio: float
 
-    def p_finish(self, found: BatchReplay) -> float:
-        """Probability to be in time: where on-demand was asked for and does not come, by spot alone."""
-        had = np.where(found.on_demand_asked, self.had_ratio, 1.0)
-        return float((had * found.finished + (1.0 - had) * self.alone).mean())
+    def p_finish(self, finished: BoolArray, asked: BoolArray) -> float:
+        """Probability to be in time: where on-demand was asked for and does not come, by spot alone.
+
+        Args:
+            finished: whether the run was in time in each future, shape `(n,)`.
+            asked: whether it asked for on-demand, shape `(n,)`.
+        """
+        had = np.where(asked, self.had_ratio, 1.0)
+        return float((had * finished + (1.0 - had) * self.alone).mean())
 
 
-def _option(job: SpotJob, policy: ArrayPolicy, state: JobState, luck: _Luck, action: Action) -> Option:
-    """What an action comes to; cost and end are those with on-demand that comes."""
-    mode, zone = _codes(policy.view, action)
-    found = roll_out(job, Forced(policy, state.elapsed_hours, mode, zone), state, luck.up)
-    finished = found.finished
+def _options(
+    job: SpotJob, policy: ArrayPolicy, state: JobState, luck: _Luck, actions: Sequence[Action]
+) -> list[Option]:
+    """What each action comes to, all followed at once; costs and ends are those with on-demand that comes."""
+    n = len(luck.up)
+    modes, zones = np.repeat([_codes(policy.view, action) for action in actions], n, axis=0).T
+    forced = Forced(policy, state.elapsed_hours, modes, zones)
+    found = roll_out(job, forced, state, np.tile(luck.up, (len(actions), 1, 1)))
     # what is left at the deadline is charged on-demand, so it also ends then
     late = found.work_left_hours + job.restart_hours + job.on_demand_acquire_hours
     end = (
-        np.where(finished, np.nan_to_num(found.finish_hours), job.deadline_hours + late) - state.elapsed_hours
+        np.where(found.finished, np.nan_to_num(found.finish_hours), job.deadline_hours + late)
+        - state.elapsed_hours
     )
-    return Option(
-        word_of(action, state),
-        action,
-        float(found.cost_usd.mean()),
-        luck.p_finish(found),
-        float(end.mean()),
-    )
+    return [
+        Option(
+            word_of(action, state),
+            action,
+            float(found.cost_usd[own].mean()),
+            luck.p_finish(found.finished[own], found.on_demand_asked[own]),
+            float(end[own].mean()),
+        )
+        for action, own in zip(actions, _slices(len(actions), n), strict=True)
+    ]
+
+
+def _slices(count: int, size: int) -> list[slice]:
+    """So many runs of rows, one behind the other."""
+    return [slice(number * size, (number + 1) * size) for number in range(count)]
 
 
 def word_of(action: Action, state: JobState) -> Word:

@@ -7,28 +7,81 @@ rest on two answers to one question.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+import hashlib
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.advice.kept import kept_values
 from planner.advice.question import place_of
 from planner.errors import InputError
-from planner.spot.hazards import AGE_EDGES_HOURS, make_table, moved_table
+from planner.spot.hazards import HazardModel
+from planner.spot.hazards_cells import AGE_EDGES_HOURS
 from planner.spot.hazards_evidence import table_from_means
+from planner.spot.hazards_table import HazardTable, make_table, moved_table
 from planner.spot.pools import OWN_RECORDS, RECORDED, as_wide
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from planner.advice.question import Question
     from planner.advice.saved_plan import Capacity, SpotPlan
     from planner.plan.launch import SpotRecords
-    from planner.spot.hazards import HazardModel, HazardTable
     from planner.spot.policy.job import SpotZone
 
 _MOVED = "moved by"
+
+
+def kept_as_planned(
+    question: Question, evidence: Sequence[Path], load: Callable[[], HazardModel]
+) -> tuple[Question, HazardModel]:
+    """What `as_planned` says, taken from an earlier answer where the same was asked.
+
+    Args:
+        question: plan and state.
+        evidence: files of the user's own records.
+        load: gives the model with these records, where it is needed.
+
+    Returns:
+        The question with its notes, and a model that holds the tables of its zones and nothing else.
+    """
+    zones = [replace(zone, usd_per_hour=0.0) for zone in question.job.zones]  # hazards follow from no price
+    capacities = [place_of(question.plan, seen).capacity for seen in question.seen]
+
+    def solve() -> dict[str, Any]:
+        noted, model = as_planned(replace(question, notes=()), load(), own=bool(evidence))
+        tables = {zone.name: _plain(model.table_for(zone)) for zone in question.job.zones}
+        return {"notes": noted.notes, "tables": tables}
+
+    found = kept_values((zones, capacities, [_digest(path) for path in evidence]), solve)
+    tables = {name: _table(values) for name, values in found["tables"].items()}
+    return replace(question, notes=(*question.notes, *found["notes"])), HazardModel((), {}, tables)
+
+
+def _digest(path: Path) -> tuple[str, str]:
+    """Name and hash of a file; without a hash where it cannot be read, which its reader then reports."""
+    try:
+        return str(path), hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return str(path), ""
+
+
+def _plain(table: HazardTable) -> dict[str, Any]:
+    """A table as plain values; its ages are those of every table."""
+    values = {field.name: getattr(table, field.name) for field in fields(table)}
+    del values["age_edges_hours"]
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+        for name, value in values.items()
+    }
+
+
+def _table(values: Mapping[str, Any]) -> HazardTable:
+    """The table of plain values."""
+    hazards = {name: np.asarray(values[name], dtype=np.float64) for name in ("down_per_hour", "up_per_hour")}
+    return HazardTable(**{**values, **hazards, "age_edges_hours": AGE_EDGES_HOURS})
 
 
 def as_planned(question: Question, model: HazardModel, *, own: bool) -> tuple[Question, HazardModel]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
+from planner.files import write_atomically
 from planner.inputs.faults import Fault
 from planner.spot.traces.own import COLUMNS
 
@@ -72,7 +73,6 @@ def append_rows(path: Path, rows: Sequence[Row]) -> int:
     """
     from filelock import FileLock, Timeout
 
-    from planner.files import write_atomically
     from planner.render.csv import csv_text
 
     if not path.parent.is_dir():  # the lock would create the folder of a mistyped name

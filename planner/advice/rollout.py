@@ -52,9 +52,11 @@ class Guarded(ArrayPolicy):
 
 
 class Forced(ArrayPolicy):
-    """A policy whose first decision is given; everything after it is the policy's own."""
+    """A policy whose first decision is given, one for all runs or one each; everything after it is the policy's own."""
 
-    def __init__(self, policy: ArrayPolicy, first_hours: float, mode: int, zone: int) -> None:
+    def __init__(
+        self, policy: ArrayPolicy, first_hours: float, mode: int | IntArray, zone: int | IntArray
+    ) -> None:
         self.view = policy.view
         self._policy, self._first_hours, self._mode, self._zone = policy, first_hours, mode, zone
 

@@ -21,6 +21,7 @@ from planner.performance.post_training.read import tuning_from
 from planner.performance.post_training.spec import Tuning
 from planner.performance.spec import ModelFamily, ModelSpec, Phase, TrainingSpec
 from planner.records import record
+from planner.version import __version__
 
 SCHEMA_VERSION = 1
 SCHEMA_PATH = Path(__file__).resolve().parent.parent / "data" / "schemas" / "calibration.v1.json"
@@ -81,8 +82,6 @@ def to_text(calibration: Calibration, predicted_s: float, spread: float) -> str:
         predicted_s: step time that the model predicts there, uncalibrated.
         spread: half-width of that prediction's 80 % interval in the logarithm.
     """
-    from planner.version import __version__
-
     ratio = calibration.step_time_s / predicted_s
     values = {
         "schema_version": SCHEMA_VERSION,

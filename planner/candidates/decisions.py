@@ -227,6 +227,19 @@ def list_decisions(made: Candidates, limit: int) -> list[Listed]:
     ]
 
 
+def best_decisions(made: Candidates, limit: int) -> IntArray:
+    """Position of the best candidate of each of the first decisions, in the order of the objective.
+
+    Args:
+        made: all candidates, at least one feasible.
+        limit: most decisions.
+    """
+    objective = made.context.asked.workload.preferences.objective
+    ranked = rank(made, np.flatnonzero(made.bits == 0), objective)
+    facets = np.stack([facet.code(made, ranked) for facet in FACETS], axis=1)
+    return np.asarray(ranked[_decisions(facets)[1][:limit]], dtype=np.int64)
+
+
 def count_near_ties(made: Candidates) -> int:
     """Feasible decisions whose cost (for the objective time: hours) is within a hair of the best one's; it aside."""
     objective = made.context.asked.workload.preferences.objective

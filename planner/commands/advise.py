@@ -103,13 +103,17 @@ def advise(
     Exit code 0: an action (or: the work is done); 3: the deadline is over or can no longer be met for certain; 2: bad
     input.
     """
-    from planner.advice.answer import advise as answer
-    from planner.advice.hazards import as_planned, workload_evidence
-    from planner.advice.question import build_question, usual_tick_hours
-    from planner.advice.recording import append_rows, recorded_rows
-    from planner.advice.report import advice_report
-    from planner.advice.saved_plan import load_spot_plan
-    from planner.inputs.state_load import load_state
+    from planner.startup import quick_imports
+
+    with quick_imports():
+        from planner.advice.answer import advise as answer
+        from planner.advice.hazards import kept_as_planned, workload_evidence
+        from planner.advice.kept import kept_arrays
+        from planner.advice.question import build_question, usual_tick_hours
+        from planner.advice.recording import append_rows, recorded_rows
+        from planner.advice.report import advice_report
+        from planner.advice.saved_plan import load_spot_plan
+        from planner.inputs.state_load import load_state
 
     made, loaded = load_spot_plan(plan).due_earlier((margin or 0.0) / 3600.0), load_state(state_file)
     tick_hours = usual_tick_hours(made) if every is None else every / 3600.0
@@ -124,8 +128,8 @@ def advise(
     named, notes = ((), ()) if workload is None else workload_evidence(workload, made)
     evidence = _readable((*named, *spot_evidence), record)
     question = replace(question, notes=(*question.notes, *notes))
-    question, model = as_planned(question, load_model(evidence), own=bool(evidence))
-    found = answer(question, model, policy, futures=futures)
+    question, model = kept_as_planned(question, evidence, lambda: load_model(evidence))
+    found = answer(question, model, policy, futures=futures, memory=kept_arrays)
     if table is not None:
         _write_table(table, question, model, policy)
     show_answer(advice_report(found), output, out)

@@ -16,7 +16,7 @@ from planner.commands.completing import instance_types, providers, regions
 from planner.commands.options import DayOption, Days, examples, output_options
 from planner.commands.output import show_answer
 from planner.commands.refresh import refresh_catalog
-from planner.errors import InputError
+from planner.errors import CatalogError, InputError
 from planner.render.formats import ANSWER_FORMATS
 
 _DIRECTORY = "catalog_dir"
@@ -199,8 +199,6 @@ def doctor(ctx: click.Context, fmt: str, max_age: int | None) -> None:
     if stale:
         click.echo(f"error: older than {max_age}d: {', '.join(stale)}; refresh or raise --max-age", err=True)
     if stale or not found.is_healthy:
-        from planner.errors import CatalogError
-
         ctx.exit(CatalogError.exit_code)
 
 

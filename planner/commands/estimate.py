@@ -10,6 +10,7 @@ from planner.commands.completing import instance_types, providers
 from planner.commands.options import examples, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
+from planner.startup import quick_imports
 
 
 @click.command(
@@ -51,8 +52,6 @@ def estimate(
 
     Nothing is priced. Exit code 0: it runs; 3: it does not fit (the answer says what would); 2: bad input.
     """
-    from planner.startup import quick_imports
-
     with quick_imports():
         from planner.estimation.answer import estimate_workload
         from planner.estimation.layout import parse_layout

@@ -1,4 +1,4 @@
-"""`planner explain`: why this plan, why not another type."""
+"""`planner explain`: why this plan, what a limit is worth, what lost, how sure the choice is."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ from pathlib import Path
 import click
 
 from planner.commands.completing import instance_types
-from planner.commands.options import as_of_option, examples, output_options
-from planner.commands.output import show_answer, show_text
+from planner.commands.options import as_of_option, examples, output_options, set_option
+from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
+
+_SECTIONS = (
+    "limits", "rivals", "lost", "grounds", "plan", "alternatives", "kinds", "relaxations", "filters", "layouts",
+    "assumptions",
+)  # fmt: skip
 
 
 @click.command(
     epilog=examples(
         "planner explain workload.yaml",
-        "planner explain examples/bert-large.yaml --why-not p4d.24xlarge",
+        "planner explain examples/bert-large.yaml --why-not p4d.24xlarge --details lost",
     )
 )
 @click.argument("workload", type=click.Path(path_type=Path))
+@set_option
 @click.option(
     "--why-not",
     shell_complete=instance_types,
@@ -27,34 +33,34 @@ from planner.render.formats import ANSWER_FORMATS
     metavar="TYPE",
     help="Say why this instance type is not the plan.",
 )
+@click.option(
+    "--details", multiple=True, type=click.Choice([*_SECTIONS, "all"]), metavar="SECTION|all",
+    help=f"Show a section of the whole answer instead, or all of them; may be repeated: {', '.join(_SECTIONS)}.",
+)  # fmt: skip
+@click.option("--draws", type=click.IntRange(0, 100_000), default=1000, show_default=True, metavar="N",
+              help="Draws of prices, speed and interruptions: how often the choice stays best.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the draws.")
 @as_of_option
 @output_options(ANSWER_FORMATS)
 def explain(
-    workload: Path, why_not: tuple[str, ...], as_of: datetime | None, output: str, out: Path | None
+    workload: Path, values: tuple[str, ...], why_not: tuple[str, ...], details: tuple[str, ...], draws: int,
+    seed: int, as_of: datetime | None, output: str, out: Path | None,
 ) -> None:  # fmt: skip
-    """Say what removed candidates of WORKLOAD, and why an instance type is not the plan."""
+    """Say why the plan of WORKLOAD is the plan: what binds, what one more unit is worth, what lost, how sure it is.
+
+    Exit code 0: a plan; 3: nothing fits; 2: bad input.
+    """
     from planner.asked.options import Options, utc_now
     from planner.inputs.load import load_workload
-    from planner.job.explain import explain_choice, explain_kinds, explain_layout
-    from planner.job.explain import why_not as explain_type
-    from planner.job.explain_report import explain_answer
-    from planner.workloads.answer import optimize
+    from planner.inputs.settings import with_settings
+    from planner.render.progress import counted_progress
+    from planner.workloads.explain import explain as find
+    from planner.workloads.explain_report import explanation_report
 
-    answer = optimize(load_workload(workload), Options(as_of or utc_now(), as_of=as_of and as_of.date()))
-    asked, market = answer.context.asked, answer.context.market
-    kinds = explain_kinds(answer.found)
-    layouts = explain_layout(asked, market, answer.plan) if answer.found is not None else []
-    others = {name: explain_type(asked, market, answer.found, name) for name in why_not}
-    if output == "table":
-        best = [f"best of {line}" for line in kinds]
-        lines = [
-            *explain_choice(answer.plan),
-            *best,
-            *layouts,
-            *(line for said in others.values() for line in said),
-        ]
-        show_text("".join(f"{line}\n" for line in lines), out)
-    else:
-        show_answer(explain_answer(answer.plan, layouts, others, kinds), output, out)
-    if answer.plan.status == "infeasible":
+    loaded = with_settings(load_workload(workload), values)
+    options = Options(as_of or utc_now(), as_of=as_of and as_of.date())
+    with counted_progress("draws") as progress:
+        found = find(loaded, options, types=why_not, draws=draws, seed=seed, progress=progress)
+    show_answer(explanation_report(found, details), output, out)
+    if found.plan.status == "infeasible":
         click.get_current_context().exit(3)

@@ -23,8 +23,10 @@ from planner.commands.options import (
 from planner.commands.output import is_complete, show_answer
 from planner.plan.details import ALL_DETAILS, DETAILS
 from planner.render.formats import FORMATS
+from planner.startup import quick_imports
 
 if TYPE_CHECKING:
+    from planner.render.model import Answer as Shown
     from planner.workloads.answer import Answer
 
 
@@ -110,8 +112,6 @@ def optimize(
 
     Exit code 0: a plan; 3: nothing fits (the answer says what to relax, in every format); 2: bad input.
     """
-    from planner.startup import quick_imports
-
     with quick_imports():
         from planner.asked.options import Options, utc_now
         from planner.inputs.load import load_workload
@@ -147,14 +147,23 @@ def optimize(
     shown = plan_answer(answer.plan, verbose=verbose or is_complete(output), details=wanted)
     if said:
         shown = replace(shown, summary=(said, *shown.summary))
-    if output == "focus":
-        from planner.finops.focus_out import with_focus
-
-        shown = with_focus(shown, answer.plan)
-    show_answer(shown, output, out)
+    show_answer(_for_format(shown, answer, output, whole=not details), output, out)
     _show_beside(answer, certificate, why_not, output)
     if answer.plan.status == "infeasible":
         click.get_current_context().exit(3)
+
+
+def _for_format(shown: Shown, answer: Answer, output: str, *, whole: bool) -> Shown:
+    """The answer with what one format alone has: rows of FOCUS, on a page of the whole answer its sliders."""
+    if output == "html" and whole:
+        from planner.workloads.page import with_other_limits
+
+        return with_other_limits(shown, answer)
+    if output == "focus":
+        from planner.finops.focus_out import with_focus
+
+        return with_focus(shown, answer.plan)
+    return shown
 
 
 def _show_beside(answer: Answer, certificate: Path | None, why_not: tuple[str, ...], output: str) -> None:

@@ -15,6 +15,7 @@ from planner.commitments.prices import COMMITTED, HOURS_PER_YEAR, MICRO, PoolPri
 from planner.commitments.scenarios import DECIMALS, Futures
 from planner.errors import InputError
 from planner.records import record
+from solvers.problem.errors import ModelError
 
 if TYPE_CHECKING:
     from planner.inputs.commit_schema import CommitQuestion, Owned
@@ -285,7 +286,6 @@ def _share_capacity(plans: Sequence[_Plan], n_pools: int) -> tuple[Floats, list[
     stacked = np.stack(rates) if rates else np.zeros((0, n_pools))
     if len(rates) > MOST_PLANS:
         from planner.commitments.recourse import components
-        from solvers.problem.errors import ModelError
 
         try:
             components(stacked)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from planner.errors import InputError
@@ -29,7 +30,10 @@ class PlannedRun:
     Attributes:
         run_id: value of the tag on the run's machines; path: the plan's file.
         instance_types, purchase_options: of all lines, sorted.
-        nodes, hours: machines and billed hours of each (the mean, where lines differ).
+        regions: of all lines, in the plan's order.
+        nodes, hours: machines in use together and billed hours of each (the mean, where lines differ). Lines that are
+            used one after another add up their hours, not their machines.
+        elapsed_hours: from the first machine to the end, waiting included.
         lost_hours: of these, hours that interruptions are expected to cost.
         price_usd: per machine and hour.
         total_usd: everything the plan counts, machines, storage and transfer.
@@ -40,7 +44,7 @@ class PlannedRun:
     path: str
     workload: str
     provider: str
-    region: str
+    regions: tuple[str, ...]
     instance_types: tuple[str, ...]
     purchase_options: tuple[str, ...]
     nodes: float
@@ -51,11 +55,22 @@ class PlannedRun:
     unit: str
     throughput_per_s: float | None
     step_hours: float | None
+    elapsed_hours: float
 
     @property
     def machine_usd(self) -> float:
         """Nodes x hours x price."""
         return self.nodes * self.hours * self.price_usd
+
+    def due_after(self, elapsed_hours: float) -> PlannedRun:
+        """What of the plan should be done so long after its first machine started; the whole plan at its end."""
+        share = min(1.0, max(elapsed_hours, 0.0) / self.elapsed_hours)
+        return replace(
+            self,
+            hours=self.hours * share,
+            lost_hours=self.lost_hours * share,
+            total_usd=self.total_usd * share,
+        )
 
 
 @record(frozen=True)
@@ -122,7 +137,8 @@ def planned_run(plan: Plan, path: str) -> PlannedRun | None:
     if not plan.lines:
         return None
     lines = plan.lines
-    nodes = math.fsum(line.nodes for line in lines)
+    in_turn = plan.launch is not None and plan.launch.in_turn
+    nodes = float(max(line.nodes for line in lines) if in_turn else sum(line.nodes for line in lines))
     node_hours = math.fsum(line.nodes * float(line.billed_hours) for line in lines)
     machine = math.fsum(
         line.nodes * float(line.billed_hours) * float(line.price_per_hour) * float(line.usd_per_currency)
@@ -137,11 +153,11 @@ def planned_run(plan: Plan, path: str) -> PlannedRun | None:
     hours = node_hours / nodes
     lost = 0.0 if plan.risk is None else plan.risk.expected_lost_hours
     return PlannedRun(
-        plan.run_id, path, plan.workload, lines[0].provider, lines[0].region,
+        plan.run_id, path, plan.workload, lines[0].provider, tuple(dict.fromkeys(line.region for line in lines)),
         tuple(sorted({line.instance_type for line in lines})), tuple(sorted({line.purchase_option for line in lines})),
         nodes, hours, min(lost, hours), machine / node_hours, float(plan.total_usd),
         "" if speed is None else speed.unit, None if speed is None else speed.throughput_per_s,
-        math.fsum(steps) if steps else None,
+        math.fsum(steps) if steps else None, max(hours, plan.hours - (plan.starts_in_hours or 0.0)),
     )  # fmt: skip
 
 

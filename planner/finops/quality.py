@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 from calendar import monthrange
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -60,11 +61,19 @@ class Gate:
     Attributes:
         checks: in the order of the data file.
         findings: of the bill's reading.
+        before: the gate of the month it is compared with; None without one.
     """
 
     month: date
     checks: tuple[Check, ...]
     findings: tuple[Finding, ...] = ()
+    before: Gate | None = None
+
+    @property
+    def days(self) -> float:
+        """Days of the month that have use."""
+        share = next((check.value for check in self.checks if check.key == "complete"), None)
+        return monthrange(self.month.year, self.month.month)[1] * (1.0 if share is None else share)
 
     def status(self, figure: str) -> tuple[Status, str]:
         """Return what a figure may be shown as, and the reason where it is not `ok`.
@@ -76,21 +85,38 @@ class Gate:
             KeyError: the table has no such row: a figure without a gate is never shown.
         """
         wanted = checks_of_figures()[figure]
-        failed = [check for check in self.checks if check.key in wanted and check.status != "ok"]
+        failed = [(check.status, check.reason) for check in self.failed(wanted)]
+        if self.before is not None and figure in compared_figures():
+            name = f"{self.before.month:%B %Y}"
+            failed += [(check.status, f"{name}: {check.reason}") for check in self.before.failed(wanted)]
         if not failed:
             return "ok", ""
-        worst = max((check.status for check in failed), key=_ORDER.__getitem__)
-        return worst, "; ".join(check.reason for check in failed if check.status == worst)
+        worst = max((status for status, _ in failed), key=_ORDER.__getitem__)
+        return worst, "; ".join(reason for status, reason in failed if status == worst)
+
+    def failed(self, keys: frozenset[str]) -> list[Check]:
+        """The month's own checks among `keys` that do not pass."""
+        return [check for check in self.checks if check.key in keys and check.status != "ok"]
 
 
-def assess_quality(bill: Bill, month: date, *, completion: CompletionFactors | None = None) -> Gate:
-    """Measure one month of a bill.
+def assess_quality(
+    bill: Bill, month: date, *, completion: CompletionFactors | None = None, before: date | None = None
+) -> Gate:
+    """Measure one month of a bill, and the month it is compared with.
 
     Args:
         bill: the bill.
         month: any day of the month.
         completion: factors learned from earlier re-statements; without them lateness is not judged.
+        before: any day of the month compared with; figures of both months need the checks of both.
     """
+    own = _gate(bill, month, completion, "withhold_at")
+    if before is None:
+        return own
+    return replace(own, before=_gate(bill, before, completion, "compared_withhold_at"))
+
+
+def _gate(bill: Bill, month: date, completion: CompletionFactors | None, withhold: str) -> Gate:
     month = month.replace(day=1)
     sql = (_DATA / "quality.sql").read_text(encoding="utf-8")
     days = monthrange(month.year, month.month)[1]
@@ -101,12 +127,21 @@ def assess_quality(bill: Bill, month: date, *, completion: CompletionFactors | N
     values["repeated"] = _repeated(bill.findings, measured["billed"])
     values["currency"] = 0.0 if bill.currency == UNKNOWN_CURRENCY else 1.0
     values["invoices"] = invoice_difference(bill, month)
-    # charges by the month or week say how far they reach; daily and hourly ones show gaps too
-    reach = measured["used_up_to_days" if measured["longest_days"] > 1 else "charged_days"]
-    values["complete"] = min(1.0, reach / days)
+    values["complete"] = min(1.0, _days_there(measured) / days)
     values["reported"] = _reported(bill, month, completion)
-    checks = tuple(_judge(check, values.get(check["check"])) for check in _checks())
+    checks = tuple(_judge(check, values.get(check["check"]), withhold) for check in _checks())
     return Gate(month, checks, bill.findings)
+
+
+def _days_there(measured: Mapping[str, float]) -> float:
+    """Days with use.
+
+    One monthly fee among daily charges says nothing of the days; of bills by the month or week only how far they reach
+    is known.
+    """
+    if not measured["use_rows"]:
+        return measured["charged_days"]
+    return max(measured["used_days"], 0.0 if measured["used_days"] > 1 else measured["used_up_to_days"])
 
 
 def _values(sums: Mapping[str, float]) -> dict[str, float | None]:
@@ -121,6 +156,7 @@ def _values(sums: Mapping[str, float]) -> dict[str, float | None]:
         "no_category": _share(sums["no_category_rows"], rows),
         "quantity_priced": _share(sums["quantity_priced_weight"], use),
         "quantity_known": _share(sums["quantity_known_weight"], use),
+        "gpu_unit_known": _share(sums["gpu_unit_known_weight"], sums["gpu_weight"]),
         "tags_known": _share(sums["tags_known_weight"], use),
         "commitment_status": _share(
             sums["commitment_rows"] - sums["commitment_status_unknown_rows"], sums["commitment_rows"]
@@ -189,14 +225,14 @@ def _reported(bill: Bill, month: date, completion: CompletionFactors | None) -> 
     return _share(reported, final)
 
 
-def _judge(check: Mapping[str, str], value: float | None) -> Check:
-    """Compare a value with its thresholds; a value at the threshold passes."""
+def _judge(check: Mapping[str, str], value: float | None, withhold: str) -> Check:
+    """Compare a value with its thresholds (`withhold`: column of the stricter one); at a threshold it passes."""
     key, label = check["check"], check["label"]
     if value is None:
         return Check(key, label, None, "ok")
     sign = 1.0 if check["better"] == "high" else -1.0
     status: Status = "ok"
-    if sign * value < sign * float(check["withhold_at"]):
+    if sign * value < sign * float(check[withhold]):
         status = "withheld"
     elif sign * value < sign * float(check["flag_at"]):
         status = "flagged"
@@ -230,12 +266,23 @@ def _checks() -> tuple[Mapping[str, str], ...]:
 
 
 @lru_cache(maxsize=1)
+def _figures() -> tuple[Mapping[str, str], ...]:
+    with (_DATA / "figures.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(csv.DictReader(file))
+
+
+@lru_cache(maxsize=1)
 def checks_of_figures() -> Mapping[str, frozenset[str]]:
     """The checks that each figure needs: those of every figure and those of its KPI, less what it does not use."""
-    with (_DATA / "figures.csv").open(encoding="utf-8", newline="") as file:
-        return {
-            row["figure"]: EVERY_FIGURE
-            | frozenset(gate_of(row["kpi"])) - frozenset(row["without"].split())
-            | frozenset(row["adds"].split())
-            for row in csv.DictReader(file)
-        }
+    return {
+        row["figure"]: EVERY_FIGURE
+        | frozenset(gate_of(row["kpi"])) - frozenset(row["without"].split())
+        | frozenset(row["adds"].split())
+        for row in _figures()
+    }
+
+
+@lru_cache(maxsize=1)
+def compared_figures() -> frozenset[str]:
+    """Figures of both months, which the month compared with must carry too."""
+    return frozenset(row["figure"] for row in _figures() if row["months"] == "both")

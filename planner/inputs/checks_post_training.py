@@ -14,7 +14,7 @@ from planner.inputs.post_training import ADAPTED, adapter_key, adapter_names, lo
 from planner.inputs.presets import find_preset, preset_names
 
 if TYPE_CHECKING:
-    from planner.inputs.post_training_schema import Inference, Lengths, Rollouts
+    from planner.inputs.post_training_schema import EngineChoice, Inference, Lengths, Rollouts
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Training
 
@@ -148,10 +148,11 @@ def _rollout_faults(training: Training, rollouts: Rollouts) -> Iterator[Fault]:
             yield Fault((*path, "steps_off_policy"), text)
         if rollouts.generation_share is not None:
             yield Fault((*path, "generation_share"), "needs 'placement: disaggregated'", at_key=True)
-    yield from _engine_faults(rollouts, path)
+    yield from engine_faults(rollouts, path)
 
 
-def _engine_faults(section: Rollouts | Inference, path: tuple[str, ...]) -> Iterator[Fault]:
+def engine_faults(section: Rollouts | EngineChoice, path: tuple[str, ...]) -> Iterator[Fault]:
+    """An engine that no figures are known of."""
     if section.engine.lower() not in engine_names():
         text = f"'{section.engine}' is not known; `planner schema engines` lists them, `other` stands for any"
         yield Fault((*path, "engine"), text, near(section.engine, engine_names()))
@@ -172,7 +173,7 @@ def inference_faults(w: Workload) -> Iterator[Fault]:
             ("kind",), "inference needs a section 'inference', e.g. 'inference: {requests: 1e6, ...}'"
         )
         return
-    yield from _engine_faults(section, ("inference",))
+    yield from engine_faults(section, ("inference",))
     if (section.requests is None) == (section.items is None):
         yield Fault(("inference",), "needs exactly one of requests, items", at_key=True)
     for key in ("input_tokens", "output_tokens"):

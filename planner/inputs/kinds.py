@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.errors import InputError
 from planner.inputs.documents import kind_of
 from planner.inputs.load import load_workload
 
@@ -41,7 +42,6 @@ def loaded_as(source: object, kind: str) -> Any:
     """
     if not isinstance(source, str | Path):
         return source
-    from planner.errors import InputError
 
     loaded = load_any(Path(source))
     actual = _NAMES[type(loaded).__name__]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.inputs.compiled import copy_key, load_copy, save_copy
 from planner.inputs.faults import Fault, Source
+from planner.inputs.view import as_view
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -56,13 +57,15 @@ class LoadedWorkload:
 
 
 @record(frozen=True)
-class _UnreadSource(Source):
+class UnreadSource(Source):
     """A text whose places are found only when a fault must be shown."""
 
     def locate(self, path: FaultPath, *, at_key: bool = False) -> Place | None:
+        """Place of a key or value."""
         return self._read().locate(path, at_key=at_key)
 
     def error(self, faults: Iterable[Fault]) -> InputError:
+        """The error for faults, with their places."""
         return self._read().error(faults)
 
     def _read(self) -> Source:
@@ -86,7 +89,7 @@ def load_workload(path: Path, *, cache: bool = True) -> LoadedWorkload:
     key = copy_key(data) if cache else ""
     known = load_copy(key) if cache else None
     if known is not None:
-        source = _UnreadSource(str(path), data.decode("utf-8-sig"))
+        source = UnreadSource(str(path), data.decode("utf-8-sig"))
         loaded = LoadedWorkload(known, sha256, path, source)
     else:
         loaded = parse_workload(decode(data, str(path)), path, sha256=sha256)
@@ -245,7 +248,6 @@ def validate(data: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
     from pydantic import ValidationError
 
     from planner.inputs.schema import Workload
-    from planner.inputs.view import as_view
 
     try:
         workload = as_view(Workload.model_validate(data))

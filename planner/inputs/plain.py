@@ -1,4 +1,4 @@
-"""A reader of valid workloads without pydantic: it follows the committed JSON Schema.
+"""A reader of valid workloads and states without pydantic: it follows the committed JSON Schemas.
 
 It exists for the first run of a file: importing pydantic and building its validators costs more than all planning.
 It knows one answer beside the workload: None, for anything that is not plainly valid. The models then read the file,
@@ -23,8 +23,10 @@ from planner.inputs.view import SectionView
 if TYPE_CHECKING:
     from planner.inputs.schema import Workload
 
-SCHEMA_PATH = Path(__file__).parent.parent / "data" / "schemas" / "workload.v1.json"
-ROOT = "Workload"
+_SCHEMAS = Path(__file__).parent.parent / "data" / "schemas"
+SCHEMA_PATH = _SCHEMAS / "workload.v1.json"
+ROOT, STATE_ROOT = "Workload", "RunState"
+_OF_STATES = frozenset({STATE_ROOT, "StateZone", "Spell"})  # sections of the other schema
 Node = Mapping[str, Any]  # of the JSON Schema
 
 
@@ -33,9 +35,16 @@ class _RefusedError(Exception):
 
 
 @cache
-def _sections() -> Mapping[str, Node]:
-    schema = json.loads(SCHEMA_PATH.read_text(encoding="utf-8"))
-    return {**schema["$defs"], ROOT: schema}
+def _sections(path: Path, root: str) -> Mapping[str, Node]:
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    return {**schema["$defs"], root: schema}
+
+
+def _section_node(name: str) -> Node:
+    """The schema of a section, from the file that has it."""
+    if name in _OF_STATES:
+        return _sections(_SCHEMAS / "state.v1.json", STATE_ROOT)[name]
+    return _sections(SCHEMA_PATH, ROOT)[name]
 
 
 def read_plain(data: Mapping[str, Any]) -> Workload | None:
@@ -59,7 +68,7 @@ def _section(value: Any, name: str) -> SectionView:
     """A section: a key without a value is absent, an unknown one is refused."""
     if type(value) is not dict:
         raise _RefusedError
-    node = _sections()[name]
+    node = _section_node(name)
     fields, required = node["properties"], node.get("required", ())
     given = {key: item for key, item in value.items() if item is not None or key not in fields}
     if not given.keys() <= fields.keys() or not given.keys() >= set(required):
@@ -120,7 +129,7 @@ def _null(value: Any, _: Node) -> None:
 
 
 def _array(value: Any, node: Node) -> tuple[Any, ...]:
-    if type(value) is not list:
+    if type(value) is not list or not node.get("minItems", 0) <= len(value) <= node.get("maxItems", math.inf):
         raise _RefusedError
     return tuple(_read(item, node["items"]) for item in value)
 

@@ -107,15 +107,9 @@ class Rollouts(Section):
     )
 
 
-class Inference(Section):
-    """Of kind inference: requests answered in bulk by a trained model; nothing is trained."""
+class EngineChoice(Section):
+    """What answers requests: the inference engine, its release and precisions."""
 
-    requests: Count | None = Field(None, description="Prompts to answer.")
-    items: Count | None = Field(
-        None, description="Images, texts or other samples (models without generation)."
-    )
-    input_tokens: Lengths | None = Field(None, description="Lengths of prompts.")
-    output_tokens: Lengths | None = Field(None, description="Lengths of answers.")
     engine: Text = Field(
         "vllm", description="Inference engine; `planner schema engines` lists those measured."
     )
@@ -133,3 +127,14 @@ class Inference(Section):
     shared_prefix: Bool = Field(
         False, description="Prompts begin alike, and the engine keeps their keys and values."
     )
+
+
+class Inference(EngineChoice):
+    """Of kind inference: requests answered in bulk by a trained model; nothing is trained."""
+
+    requests: Count | None = Field(None, description="Prompts to answer.")
+    items: Count | None = Field(
+        None, description="Images, texts or other samples (models without generation)."
+    )
+    input_tokens: Lengths | None = Field(None, description="Lengths of prompts.")
+    output_tokens: Lengths | None = Field(None, description="Lengths of answers.")

@@ -5,15 +5,18 @@ No pydantic here: the models (`fields`) and the plain reader (`plain`) use the s
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from planner.inputs.measured import EXAMPLE, parse_measured
 from planner.units import parse_count, parse_duration, parse_money, parse_size
 
 SOFTWARE = ("cuda", "rocm", "neuron", "tpu", "gaudi", "cann", "any")
+MOST_HOURS = 876_600.0  # a century: more is a clock's count, not a length of time
+_ISO_LIKE = 4  # digits of a year before the first dash
 _LIKE_A_DATE = re.compile(r"[0-9]{4}-")
 
 
@@ -128,6 +131,40 @@ def parse_targets(value: object) -> tuple[str, ...]:
     return tuple(words)
 
 
+def parse_hours_or_moment(value: object) -> float | datetime:
+    """Read hours (`6.5`), a duration (`6h 30m`) or a moment (`2026-12-01T08:00Z`).
+
+    Returns:
+        Hours as a float of at least 0, or an aware moment.
+    """
+    if isinstance(value, bool):
+        raise ValueError(
+            "must be hours like 6.5, a duration like '6h 30m' or a moment like 2026-12-01T08:00Z"
+        )
+    if isinstance(value, int | float):
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"must be a finite number of hours of at least 0, got {value:g}")
+        if value > MOST_HOURS:
+            raise ValueError(
+                unix_hint(value) or f"a number counts hours, and {value:g} of them are over a century"
+            )
+        return float(value)
+    if isinstance(value, date) or (
+        isinstance(value, str) and value.strip()[:_ISO_LIKE].isdigit() and "-" in value
+    ):
+        moment = parse_moment(value)
+        return moment if isinstance(moment, datetime) else datetime.combine(moment, time(), tzinfo=UTC)
+    try:
+        return parse_duration(value) / timedelta(hours=1)
+    except ValueError as error:
+        hint = unix_hint(value)
+        if hint:
+            raise ValueError(hint) from None
+        raise ValueError(
+            f"{error}; hours may also be a plain number, and a moment like 2026-12-01T08:00Z"
+        ) from None
+
+
 QUANTITIES: Mapping[str, Callable[[object], Any]] = {
     "duration": parse_duration,
     "size": parse_size,
@@ -142,4 +179,5 @@ QUANTITIES: Mapping[str, Callable[[object], Any]] = {
     "confidence": parse_confidence,
     "software": parse_software,
     "targets": parse_targets,
+    "hours_or_moment": parse_hours_or_moment,
 }

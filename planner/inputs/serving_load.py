@@ -12,6 +12,7 @@ from planner.errors import InputError
 from planner.inputs.documents import Document, load_document
 from planner.inputs.faults import Fault, near
 from planner.inputs.load import decode, read_limited
+from planner.inputs.serving_checks import prediction_faults
 from planner.inputs.serving_schema import Serving
 from planner.records import record
 
@@ -21,11 +22,25 @@ COLUMNS = ("machine", "bucket", "requests_per_s")
 
 @record(frozen=True)
 class LoadedServing:
-    """A valid question; `speeds` holds requests per second by (machine, bucket), those of the CSV included."""
+    """A valid question.
+
+    Attributes:
+        serving: the file.
+        speeds: requests per second given by (machine, bucket), those of the CSV included.
+        document: for messages that need a place.
+    """
 
     serving: Serving
     speeds: dict[tuple[str, str], float]
     document: Document
+
+    @property
+    def predicted(self) -> tuple[int, ...]:
+        """Positions of the machines whose speeds are to be predicted: those without any that is given."""
+        if self.serving.model is None:
+            return ()
+        given = {name for name, _ in self.speeds}
+        return tuple(at for at, machine in enumerate(self.serving.machines) if machine.name not in given)
 
 
 def load_serving(path: Path) -> LoadedServing:
@@ -46,7 +61,11 @@ def load_serving(path: Path) -> LoadedServing:
             if key in speeds:
                 raise InputError(f"{file}:{number}: the speed of {key[0]} on {key[1]} is given twice")
             speeds[key] = speed
-    return LoadedServing(serving, speeds, document)
+    loaded = LoadedServing(serving, speeds, document)
+    faults = list(prediction_faults(serving, loaded.predicted))
+    if faults:
+        raise document.source.error(faults)
+    return loaded
 
 
 def _faults(serving: Serving) -> Iterator[Fault]:
@@ -60,11 +79,10 @@ def _faults(serving: Serving) -> Iterator[Fault]:
         offer = machine.provider is not None and machine.instance_type is not None
         if machine.usd_per_hour is None and not offer:
             yield Fault(path, f"machine '{machine.name}' needs usd_per_hour, or provider and instance_type")
-        for name in machine.requests_per_s:
-            if name not in buckets:
-                yield Fault(
-                    (*path, "requests_per_s", name), f"no bucket '{name}'", near(name, buckets), at_key=True
-                )
+        for key in ("requests_per_s", "measured"):
+            for name in getattr(machine, key):
+                if name not in buckets:
+                    yield Fault((*path, key, name), f"no bucket '{name}'", near(name, buckets), at_key=True)
 
 
 def _speeds(file: Path, serving: Serving) -> Iterator[tuple[int, tuple[tuple[str, str], float]]]:

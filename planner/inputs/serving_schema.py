@@ -1,4 +1,7 @@
-"""The serving fleet, version 1: requests in size classes and the machines that may answer them."""
+"""The serving fleet, version 1: requests in size classes and the machines that may answer them.
+
+Speeds are given (a load test's), or predicted from the model, the lengths of each size class and the engine.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,18 @@ from typing import Literal
 
 from pydantic import Field
 
-from planner.inputs.fields import Money, NonNegativeFloat, PositiveFloat, PositiveInt, PurchaseOption, Text
+from planner.inputs.fields import (
+    Confidence,
+    Money,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    PurchaseOption,
+    Text,
+)
+from planner.inputs.post_training_schema import EngineChoice
 from planner.inputs.section import Section
+from planner.inputs.training_schema import Network
 
 
 class Bucket(Section):
@@ -15,6 +28,23 @@ class Bucket(Section):
 
     name: Text = Field(description="Name, unique.")
     requests_per_s: PositiveFloat = Field(description="Rate to be served.")
+    input_tokens: PositiveFloat | None = Field(
+        None, description="Mean tokens of a prompt; needed where speeds are predicted."
+    )
+    output_tokens: PositiveFloat | None = Field(
+        None, description="Mean tokens of an answer; needed where speeds are predicted."
+    )
+
+
+class Latency(Section):
+    """What a user waits for, without waiting in a queue; it limits the requests that a replica answers at once."""
+
+    time_to_first_token_s: PositiveFloat | None = Field(
+        None, description="Most seconds to read a prompt and write the first token."
+    )
+    time_per_token_s: PositiveFloat | None = Field(
+        None, description="Most seconds per token of the answer, prompts of others read in between included."
+    )
 
 
 class Machine(Section):
@@ -29,7 +59,17 @@ class Machine(Section):
     max_nodes: PositiveInt | None = Field(None, description="Most machines (a quota, say).")
     requests_per_s: dict[str, NonNegativeFloat] = Field(
         {},
-        description="Per bucket: what one machine serves of it alone within your latency; 0 or absent: cannot.",
+        description="Per bucket: what one machine serves of it alone within your latency; 0 or absent: cannot."
+        " No speed at all, here or in speeds_csv: they are predicted, where the file names a model.",
+    )
+    measured: dict[str, PositiveFloat] = Field(
+        {},
+        description="Of predicted speeds: per bucket what a load test of one machine reached; the bucket takes it, the"
+        " machine's other buckets are rescaled by it.",
+    )
+    tensor_parallel: PositiveInt | None = Field(
+        None,
+        description="Of predicted speeds: accelerators of one replica, instead of inference.tensor_parallel.",
     )
 
 
@@ -44,6 +84,16 @@ class Serving(Section):
     max_nodes: PositiveInt | None = Field(None, description="Most machines in all.")
     buckets: tuple[Bucket, ...] = Field(min_length=1, description="Size classes of requests.")
     machines: tuple[Machine, ...] = Field(min_length=1, description="Kinds of machines.")
+    model: Network | None = Field(
+        None, description="What answers, a preset or sizes: speeds that are not given are predicted."
+    )
+    inference: EngineChoice = Field(
+        EngineChoice(), description="Engine, release and precision of predictions."
+    )
+    latency: Latency = Field(Latency(), description="Limits that predicted speeds keep.")
+    confidence: Confidence = Field(
+        0.9, description="Of predicted speeds: probability with which a machine is as fast as it is counted."
+    )
     speeds_csv: Text | None = Field(
         None, description="More speeds: a CSV file with columns machine, bucket, requests_per_s."
     )

@@ -1,15 +1,24 @@
-"""From a state file to a `RunState`, or to one error that lists every fault with its place."""
+"""From a state file to a `RunState`, or to one error that lists every fault with its place.
+
+A launcher writes JSON and asks every few minutes: a state that is plainly valid JSON needs neither yaml nor pydantic
+(`planner.inputs.plain`). Whatever else the file holds meets the models, which alone refuse and explain. A state is a
+read-only view wherever it comes from.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from planner.errors import InputError
 from planner.inputs.documents import Document, load_document
 from planner.inputs.faults import Fault, near
+from planner.inputs.load import UnreadSource, decode, read_limited
+from planner.inputs.plain import STATE_ROOT, read_section
+from planner.inputs.view import as_view
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -36,9 +45,39 @@ def load_state(path: Path) -> LoadedState:
     Raises:
         InputError: lists all faults with their places.
     """
+    plain = _read_json(path)
+    if plain is not None:
+        return plain
     from planner.inputs.state_schema import RunState
 
-    return LoadedState(*load_document(path, RunState, _faults))
+    state, document = load_document(path, RunState, _faults)
+    return LoadedState(as_view(state), document)
+
+
+def _read_json(path: Path) -> LoadedState | None:
+    """The state of a file that is plainly valid JSON, None where the models must look at it."""
+    data = read_limited(path)
+    text = decode(data, str(path))
+    try:
+        values = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    state = cast("RunState | None", read_section(STATE_ROOT, values))
+    if state is None or any(_faults(state)):
+        return None
+    return LoadedState(state, Document(path, data, UnreadSource(str(path), text)))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A mapping whose keys are all different."""
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        raise ValueError("a key is given twice")
+    return mapping
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
 
 
 def _faults(state: RunState) -> Iterator[Fault]:

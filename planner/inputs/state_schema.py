@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
@@ -18,46 +17,9 @@ from planner.inputs.fields import (
     Share,
     Text,
 )
-from planner.inputs.quantities import parse_moment, unix_hint
+from planner.inputs.quantities import MOST_HOURS, parse_hours_or_moment
 from planner.inputs.section import Section
-from planner.units import DURATION_PATTERN, parse_duration
-
-_ISO_LIKE = 4  # digits of a year before the first dash
-MOST_HOURS = 876_600.0  # a century: more is a clock's count, not a length of time
-
-
-def parse_hours_or_moment(value: object) -> float | datetime:
-    """Read hours (`6.5`), a duration (`6h 30m`) or a moment (`2026-12-01T08:00Z`).
-
-    Returns:
-        Hours as a float of at least 0, or an aware moment.
-    """
-    if isinstance(value, bool):
-        raise ValueError(
-            "must be hours like 6.5, a duration like '6h 30m' or a moment like 2026-12-01T08:00Z"
-        )
-    if isinstance(value, int | float):
-        if not (math.isfinite(value) and value >= 0):
-            raise ValueError(f"must be a finite number of hours of at least 0, got {value:g}")
-        if value > MOST_HOURS:
-            raise ValueError(
-                unix_hint(value) or f"a number counts hours, and {value:g} of them are over a century"
-            )
-        return float(value)
-    if isinstance(value, date) or (
-        isinstance(value, str) and value.strip()[:_ISO_LIKE].isdigit() and "-" in value
-    ):
-        moment = parse_moment(value)
-        return moment if isinstance(moment, datetime) else datetime.combine(moment, time(), tzinfo=UTC)
-    try:
-        return parse_duration(value) / timedelta(hours=1)
-    except ValueError as error:
-        hint = unix_hint(value)
-        if hint:
-            raise ValueError(hint) from None
-        raise ValueError(
-            f"{error}; hours may also be a plain number, and a moment like 2026-12-01T08:00Z"
-        ) from None
+from planner.units import DURATION_PATTERN
 
 
 def _validated(value: object) -> float | datetime:
@@ -83,6 +45,7 @@ HoursOrMoment = Annotated[
                 {"type": "string", "pattern": DATETIME_PATTERN},
             ],
             "examples": [6.5, "6h 30m", "2026-12-01T08:00Z"],
+            "x-quantity": "hours_or_moment",
         }
     ),
 ]

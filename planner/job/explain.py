@@ -23,31 +23,6 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 
-def explain_choice(plan: Plan) -> list[str]:
-    """Say in a few lines what the plan is, what came next and what removed the other candidates."""
-    out = []
-    if plan.lines:
-        for line in plan.lines:
-            what = (
-                f"{line.nodes} x {line.instance_type} {line.purchase_option} in {line.provider}/{line.region}"
-            )
-            out.append(f"plan: {what}, ${line.cost_usd:,.2f}")
-        out.append(f"total: ${plan.total_usd:,.2f}, {plan.hours:,.1f} h")
-        out += [f"next: {describe(other)}, ${other.cost_usd:,.2f} ({other.delta_cost_usd:+,.2f}), {other.hours:,.1f} h "
-                f"({other.delta_hours:+,.1f} h)" for other in plan.alternatives]  # fmt: skip
-    else:
-        tried = 0 if plan.proof is None else plan.proof.candidates
-        out.append(f"no plan: none of the {tried:,} candidates compared satisfies all constraints")
-        out += [f"relax: {item.constraint} {item.current} -> {item.needed}" for item in plan.relaxations]
-    out += [
-        f"filter {count.name}: removes {count.removed:,} ({count.removed_only_by_this:,} alone): {count.description}"
-        for count in plan.filters
-    ]
-    return out + [
-        f"filters {pair.first} + {pair.second}: {pair.removed:,} together" for pair in plan.filter_pairs
-    ]
-
-
 def explain_kinds(found: Found | None) -> list[str]:
     """Name the best candidate of each kind of plan: the same that the baseline, `why` and the alternatives name."""
     if found is None:

@@ -52,6 +52,7 @@ _BLOCK = 128
 _BETWEEN = 16  # deadlines in equal steps of the logarithm
 _BEST = Wanted(Scope.BEST)
 _SLIP = 1.001  # of costs that hardly change from one deadline to the next
+_SPAN = 1.5  # least ratio of the last to the first of the deadlines listed in steps
 
 
 @record(frozen=True)
@@ -129,20 +130,24 @@ def frontier(
     return answer
 
 
-def find_frontier(engine: Engine, own: Workload, deadlines_hours: Sequence[float] = ()) -> Frontier:
+def find_frontier(
+    engine: Engine, own: Workload, deadlines_hours: Sequence[float] = (), *, steps: int = 0
+) -> Frontier:
     """The same from a prepared run.
 
     Args:
         engine: of the workload without deadline and budget.
         own: the workload as it was given.
         deadlines_hours: deadlines to ask for beside the workload's own.
+        steps: ask for so many deadlines instead of those found, in equal steps of the logarithm from the first to the
+            last one of the front, and list each of them.
     """
     context = engine.context
     end = resolve_times(own, context.dates.now).deadline
     limit = None if end is None else (end - context.dates.start).total_seconds() / 3600.0
     wished = sorted({*deadlines_hours, *([] if limit is None else [limit])})
     free = engine.at(None, _BEST)
-    asked = _deadlines(free, wished)
+    asked, listed = _deadlines(free, wished, steps)
     points: list[Point] = []
     found, least = free, np.inf
     for hours in asked:
@@ -150,7 +155,7 @@ def find_frontier(engine: Engine, own: Workload, deadlines_hours: Sequence[float
         found = engine.at_hours(hours, replace(_BEST, below=least * _SLIP))
         made = found.candidates
         at = best_where(made, made.bits == 0, "cost")
-        if at is None or (hours not in wished and not made.cost_usd[at] < least):
+        if at is None or (hours not in listed and not made.cost_usd[at] < least):
             continue
         least = min(least, float(made.cost_usd[at]))
         points.append(_point(found, own, at, hours, limit, hours in wished))
@@ -171,18 +176,25 @@ def searched(found: Found) -> str:
     return note
 
 
-def _deadlines(free: Found, wished: Sequence[float]) -> list[float]:
-    """Deadlines asked for, rising: those wished for, of each point of the front without turns, and some between."""
+def _deadlines(free: Found, wished: Sequence[float], steps: int) -> tuple[list[float], set[float]]:
+    """Deadlines asked for, rising, and those listed even where the cost does not fall.
+
+    Without `steps` those wished for, those of each point of the front without turns, and some between.
+    """
     _, times = _front(free.candidates)
     made = free.candidates
     kept = np.flatnonzero((made.bits == 0) & (made.kind == SINGLE))
     work = made.waiting_hours[kept] + made.fixed_hours[kept] + made.work_hours[kept]
     ends = [*times.tolist(), *wished]
+    if steps and len(times):
+        first, last = float(times.min()), max(ends)
+        listed = {*wished, *np.geomspace(first, max(last, first * _SPAN), steps).tolist()}
+        return sorted(listed), listed
     between: list[float] = []
     if len(kept) and ends:
         first, last = min(float(work.min()), *ends), max(ends)
         between = np.exp(np.linspace(np.log(first), np.log(max(last, first * 1.001)), _BETWEEN)).tolist()
-    return sorted({*ends, *between})
+    return sorted({*ends, *between}), set(wished)
 
 
 def _front(made: Candidates) -> tuple[IntArray, FloatArray]:

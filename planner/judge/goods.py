@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import date
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from functools import cached_property
 from math import floor, inf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -241,7 +240,7 @@ class Goods:
             return None
         kind = self.types.take(at[:1])
         made = Offer(
-            offer_id=offer_id, offer=offer, kind=kind.row(0), hardware=self._hardware(kind),
+            offer_id=offer_id, offer=offer, kind=kind.row(0), hardware=hardware_of(kind),
             rule=self.tariffs.option_rule(parts[0], parts[4], parts[5]),
             rate=self.tariffs.usd_per(str(offer["currency"]), self.on), owned=owned,
             quote=self.quotes[int(rows[0])], copies=len(rows) if owned else 1,
@@ -250,22 +249,11 @@ class Goods:
         follows = own is not None and made.price == sum(Fraction(part.usd_per_hour) for part in own.parts)
         return replace(made, own=own) if follows else made
 
-    def _hardware(self, kind: Table) -> Table:
-        """An instance type with the columns of its accelerator."""
-        known = self._accelerators
-        row = known.take(kind.lookup(known, ("accelerator",)))
-        more = {name: row.column(name) for name in known if name not in kind}
-        return kind.select(HARDWARE).with_columns(**more)
-
-    @cached_property
-    def _accelerators(self) -> Table:
-        from catalogs.accelerators import load_accelerators
-
-        return load_accelerators()
-
     def vendor(self, accelerator: str) -> str:
         """Vendor of an accelerator."""
-        known = self._accelerators
+        from catalogs.accelerators import load_accelerators
+
+        known = load_accelerators()
         return str(known.take(known.equals("accelerator", accelerator))["vendor"][0])
 
     def ids(self, **equal: str) -> list[str]:
@@ -327,6 +315,16 @@ class Goods:
 
 class UnknownOfferError(MalformedError):
     """An offer that the catalog does not have: a fault of the answer, not of the file."""
+
+
+def hardware_of(kind: Table) -> Table:
+    """Instance types with the columns of their accelerators."""
+    from catalogs.accelerators import load_accelerators
+
+    known = load_accelerators()
+    rows = known.take(kind.lookup(known, ("accelerator",)))
+    more = {name: rows.column(name) for name in known if name not in kind}
+    return kind.select(HARDWARE).with_columns(**more)
 
 
 def _alike(one: Offer, other: Offer) -> bool:

@@ -277,7 +277,9 @@ def judge_serving(answer: Any, loaded: LoadedServing, catalog: Catalog) -> Verdi
     faults = tuple(findings.finish())
     bound = node["proof"]["proven"]["bound_usd_per_hour"]
     proven = "" if faults else f", proven: no fleet costs less than USD {float(bound.money()):,.2f} per hour"
-    return Verdict(faults, ("prices", "loads", "sums", "bound"), total + proven, findings.left_out())
+    return Verdict(
+        faults, ("prices", "speeds", "loads", "sums", "bound"), total + proven, findings.left_out()
+    )
 
 
 def _saved_answer(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.inputs.checks import start_moment
+from planner.inputs.resolve import resolve_times
 from planner.judge.bench import Bench
 from planner.judge.goods import Goods
 from planner.judge.work import work_of
@@ -51,8 +52,6 @@ class Memory:
 
     def bench(self, workload: Workload, created: datetime) -> Bench:
         """What candidates of a workload are recomputed with."""
-        from planner.inputs.resolve import resolve_times
-
         key = (id(workload), created)
         if key not in self._benches:
             times = resolve_times(workload, created)

@@ -11,8 +11,8 @@ from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cache
-from importlib.resources import files
 from math import erfc, exp, inf, isnan, log, nan, sqrt
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalogs.offers.flags import admit_offers, is_placeless
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _Z80 = 1.2815515655446008
 _FRESH_DAYS = 60
+_DATA = Path(__file__).parents[1] / "data" / "prices"
 _DIGITS = Context(prec=10)
 _NOT_CONTRACTUAL = ("on_demand", "flex_start", "dedicated")
 _CAP, _CAP_SLACK, _LIST = 0.10, 5e-4, 0.99
@@ -140,12 +141,12 @@ def _age(text: str, now: date) -> float:
 
 @cache
 def _lists() -> dict[str, dict[str, str]]:
-    text = files("planner.data").joinpath("prices/list.csv").read_text(encoding="utf-8")
+    text = (_DATA / "list.csv").read_text(encoding="utf-8")
     return {row["provider"]: row for row in csv.DictReader(text.splitlines())}
 
 
 def _constants() -> dict[str, dict[str, str]]:
-    text = files("planner.data").joinpath("prices/spot.csv").read_text(encoding="utf-8")
+    text = (_DATA / "spot.csv").read_text(encoding="utf-8")
     return {row["provider"]: row for row in csv.DictReader(text.splitlines())}
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge.findings import STATED, Between, Exactly, Findings, Near
 from planner.judge.serving_proof import kinds_of, proven
+from planner.judge.serving_speeds import with_speeds
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
@@ -25,6 +26,8 @@ _MICRO_USD = Fraction(1, 10**6)
 def check(findings: Findings, loaded: LoadedServing, catalog: Catalog) -> None:
     """Compare a serving fleet with what is recomputed."""
     answer, serving = findings.answer, loaded.serving
+    predicted = bool(loaded.predicted)
+    loaded, speeds = with_speeds(loaded, catalog)
     on = _day(answer["on"])
     prices = {machine.name: _price(machine, catalog, on) for machine in serving.machines}
     needed = _machines_needed(loaded)
@@ -32,7 +35,7 @@ def check(findings: Findings, loaded: LoadedServing, catalog: Catalog) -> None:
         _line(findings, node, prices, needed, float(serving.headroom_ratio)) for node in answer["machines"]
     ]
     total = sum((node["usd_per_hour"].money() for node in answer["machines"]), Fraction(0))
-    from_catalog = any(machine.usd_per_hour is None for machine in serving.machines)
+    from_catalog = predicted or any(machine.usd_per_hour is None for machine in serving.machines)
     sources = (
         [{"provider": m.provider, "sha256": m.sha256} for m in catalog.manifests] if from_catalog else []
     )
@@ -42,7 +45,8 @@ def check(findings: Findings, loaded: LoadedServing, catalog: Catalog) -> None:
             "serving": serving.name, "sha256": hashlib.sha256(loaded.document.data).hexdigest(), "on": on.isoformat(),
             "catalog": sources, "currency": "USD", "schema_version": 1, "planner_version": STATED,
             "total_usd_per_hour": Exactly(total), "machines": lines, "buckets_nobody_serves": [],
-            "headroom_ratio": Near(float(serving.headroom_ratio)),
+            "headroom_ratio": Near(float(serving.headroom_ratio)), "speeds": speeds,
+            "confidence": Near(serving.confidence) if predicted else None,
             "cheapest_single_kind": _single(loaded, prices, needed),
             "proof": {**_proof(answer, total), "proven": _proven(loaded, prices, answer["proof"]["proven"], total)},
         },

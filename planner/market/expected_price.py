@@ -18,7 +18,7 @@ import csv
 import math
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Z80 = 1.2815515655446008  # an 80 % interval spans so many standard deviations on each side
 FRESH_DAYS = 60.0  # quotes of a type this much older than its newest say nothing of its level now
 OTHER_PROVIDER = "*"
+_DATA = Path(__file__).parents[1] / "data" / "prices"
 
 
 @record(frozen=True)
@@ -128,6 +129,22 @@ class PriceTerms:
         return Expected(mean, np.minimum(p10, mean), np.maximum(p90, mean), sd)
 
 
+def shared_variance(provider: str, horizon_days: float) -> tuple[float, float, float]:
+    """How much of a spot price's variance all prices of the provider share, those of the type, and none; sums to 1.
+
+    Args:
+        provider: whose price.
+        horizon_days: from the quote to the run.
+    """
+    known = spot_constants()
+    of, days = known.get(provider, known[OTHER_PROVIDER]), max(horizon_days, 0.0)
+    kept = of.rest + (1.0 - of.rest) * math.exp(-((days / of.decay_days) ** of.decay_power))
+    grown = days ** (2.0 * of.level_power)
+    parts = of.market_sd**2 * grown, of.type_sd**2 * grown, of.place_sd**2 * (1.0 - kept**2)
+    whole = sum(parts)
+    return (parts[0] / whole, parts[1] / whole, parts[2] / whole) if whole > 0 else (0.0, 0.0, 1.0)
+
+
 @record(frozen=True, eq=False)
 class Expected:
     """Expected price and its 80 % interval in USD per hour, and the standard deviation of the logarithm."""
@@ -141,7 +158,7 @@ class Expected:
 @cache
 def spot_constants() -> dict[str, Constants]:
     """Constants by provider; `*` is every provider without a history of its own."""
-    text = files("planner.data").joinpath("prices/spot.csv").read_text(encoding="utf-8")
+    text = (_DATA / "spot.csv").read_text(encoding="utf-8")
     models = {}
     for row in csv.DictReader(text.splitlines()):
         figures = {name: float(row[name]) for name in _FIGURES}
@@ -167,7 +184,7 @@ class ListTerms:
 @cache
 def list_terms(provider: str) -> ListTerms:
     """Terms of a provider's list prices; those of `*` for one without a history of its own."""
-    text = files("planner.data").joinpath("prices/list.csv").read_text(encoding="utf-8")
+    text = (_DATA / "list.csv").read_text(encoding="utf-8")
     rows = {row["provider"]: row for row in csv.DictReader(text.splitlines())}
     row = rows.get(provider, rows[OTHER_PROVIDER])
     return ListTerms(**{name: float(row[name]) for name in ListTerms.__dataclass_fields__})
@@ -225,7 +242,7 @@ def _levels(
     kinds, start, count = np.unique(quotes.type[order], return_index=True, return_counts=True)
     middle = (x[order[start + (count - 1) // 2]] + x[order[start + count // 2]]) / 2.0
     first = order[start]
-    for code in np.unique(quotes.provider[first]).tolist():
+    for code in sorted(set(quotes.provider[first].tolist())):
         mine = (quotes.provider[first] == code) & relative[first]
         if mine.any():
             prior = weight[first[mine]]
@@ -255,6 +272,5 @@ def _clipped_mean(middle: FloatArray, sd: FloatArray, low: FloatArray, high: Flo
 
 def _normal(z: FloatArray) -> FloatArray:
     """Standard normal distribution function."""
-    flat = np.clip(z, -40.0, 40.0).ravel().tolist()
-    half = [0.5 * math.erfc(-value * math.sqrt(0.5)) for value in flat]
-    return np.asarray(half, dtype=np.float64).reshape(z.shape)
+    scaled = -np.clip(z, -40.0, 40.0) * math.sqrt(0.5)
+    return 0.5 * np.asarray(list(map(math.erfc, scaled.ravel().tolist()))).reshape(z.shape)

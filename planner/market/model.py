@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.table import Coded
 from planner.market.costs import CostModel
 from planner.market.offers import places_of, preference_rank
 from planner.records import record
@@ -103,8 +104,6 @@ class Market:
 
 
 def _lexical(column: object) -> IntArray:
-    from catalogs.table import Coded
-
     assert isinstance(column, Coded)
     order = np.argsort(np.asarray(column.values))
     rank = np.empty(len(order), dtype=np.int64)

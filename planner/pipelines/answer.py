@@ -27,6 +27,7 @@ from planner.pipelines.solve import PipelineResult, least_hours
 from planner.pipelines.way import Way
 from planner.records import record
 from planner.render.presentable import Presentable
+from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.pipelines.shared import SharedQuota
     from planner.plan.model import CatalogSource
-    from solvers.problem.options import SolveOptions
 
 TIE_HOURS = 1e-6
 MOST_ROUNDS = 4  # of planning again with the time that tasks then have
@@ -142,8 +142,6 @@ def plan_pipeline(
         InputError: a workload names something unknown.
         CatalogError: the catalog cannot be used.
     """
-    from solvers.problem.options import SolveOptions
-
     begin = time.perf_counter()
     catalog = load_catalog(catalog_dir, as_of=options.as_of) if catalog is None else catalog
     start = start_moment(loaded.pipeline.start or options.now)

@@ -61,7 +61,7 @@ def brief(plan: Plan) -> str:
     if plan.status == "infeasible":
         return "no feasible plan"
     scale = Scale.of(plan)
-    return f"{_bought(plan)}: {scale.usd(plan.total_usd)}, done {scale.moment(plan.finish_expected or plan.start)}"
+    return f"{bought(plan)}: {scale.usd(plan.total_usd)}, done {scale.moment(plan.finish_expected or plan.start)}"
 
 
 def front(plan: Plan) -> tuple[Section, ...]:
@@ -71,7 +71,7 @@ def front(plan: Plan) -> tuple[Section, ...]:
     else:
         scale = Scale.of(plan)
         rows = [
-            ("plan", "plan", _bought(plan), "text", _bought(plan)), _cost(plan, scale), _done(plan, scale),
+            ("plan", "plan", bought(plan), "text", bought(plan)), _cost(plan, scale), _done(plan, scale),
             *_speed(plan),
         ]  # fmt: skip
     return (
@@ -104,16 +104,14 @@ def _removed(plan: Plan) -> list[_Row]:
     ]  # fmt: skip
 
 
-def _bought(plan: Plan) -> str:
+def bought(plan: Plan) -> str:
     """What is run, how it is bought, and where."""
     first, lines = plan.lines[0], plan.lines
     if plan.kind == "fleet":
         return _fleet(lines)
     if len(lines) == 1:
-        bought = option(first.purchase_option, first.option_variant)
-        return (
-            f"{_cluster(first.nodes, lines[:1])}, {bought}, {place(first.provider, first.region, first.zone)}"
-        )
+        way = option(first.purchase_option, first.option_variant)
+        return f"{_cluster(first.nodes, lines[:1])}, {way}, {place(first.provider, first.region, first.zone)}"
     if plan.launch is not None and plan.launch.strategy in ("spot", "spot_with_fallback"):
         return f"{_cluster(first.nodes, lines[:1])}, {strategy_words(plan)}, {_places(lines)}"
     parts = " + ".join(f"{line.nodes} {option(line.purchase_option, line.option_variant)}" for line in lines)

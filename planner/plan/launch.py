@@ -131,3 +131,8 @@ class Launch:
     replay: Replay | None = None
     first_wait_hours: float = 0.0
     p_on_demand_had_ratio: float | None = None
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether the whole cluster is on one line of the plan at a time; else its lines run together."""
+        return self.strategy in ("spot", "spot_with_fallback")

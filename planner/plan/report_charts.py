@@ -5,11 +5,14 @@ Each says what figures or a table of its section say too, so that texts leave it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from decimal import Decimal
 
-from planner.plan.ids import TimePartId
-from planner.plan.model import CashMonth, Performance, TimePart
+from planner.plan.cash import spread_days
+from planner.plan.ids import BEFORE_USE, CostId, TimePartId
+from planner.plan.model import CashMonth, Performance, Plan, TimePart
 from planner.plan.words import cost_kind, step_part
 from planner.render.model import Chart
 from planner.render.numbers import hours, number
@@ -19,6 +22,11 @@ _AMONG_THE_STEPS = {
     TimePartId.CHECKPOINTS: "checkpoints",
     TimePartId.INTERRUPTIONS: "interruptions",
 }
+_STARTING = (TimePartId.IMAGE_PULL, TimePartId.DATA_TO_NODES, TimePartId.WARM_UP, TimePartId.FLEET_FIXED)
+_SAVING = (TimePartId.CHECKPOINTS, TimePartId.FINAL_EXPORT)
+_AT_THE_START = (CostId.UPFRONT, CostId.DATASET_TRANSFER)
+_MOST_DAYS = 92  # more are read by month
+_LEAST_DAYS = 3
 
 
 def cost_by_kind(paid_usd: Mapping[str, Decimal], *, inference: bool) -> tuple[Chart, ...]:
@@ -79,3 +87,98 @@ def cash_by_month(cash: tuple[CashMonth, ...]) -> tuple[Chart, ...]:
     return (
         Chart("cash_by_month", "Due by month", "bars", months, (("due", due),), "usd", "", drawn_only=True),
     )
+
+
+def cost_by_day(plan: Plan) -> tuple[Chart, ...]:
+    """What accrues on each day, by kind; none of a run of a day or two, or of many months."""
+    start, finish = _moment(plan.start), _moment(plan.finish_expected)
+    if start is None or finish is None or not 0 < (finish - start).days < _MOST_DAYS:
+        return ()
+    in_use = _after(start, plan.starts_in_hours or 0.0)
+    together = plan.kind == "fleet" or plan.launch is None
+    owed = []
+    for line in plan.lines:
+        until = min(finish, _after(in_use, float(line.billed_hours))) if together else finish
+        for cost in line.costs:
+            begin, end = (in_use, until) if cost.kind == "compute" else (start, finish)
+            if cost.id in _AT_THE_START:
+                end = begin
+            elif cost.id is CostId.MODEL_EXPORT:
+                begin = end
+            owed.append((cost, begin, max(begin, end)))
+    by_kind = spread_days(owed)
+    days = tuple(
+        f"{start + timedelta(days=at):%Y-%m-%d}" for at in range((finish.date() - start.date()).days + 1)
+    )
+    if len(days) < _LEAST_DAYS:
+        return ()
+    inference = plan.kind == "inference"
+    series = tuple(
+        (cost_kind(kind, inference=inference), tuple(paid.get(day, 0.0) for day in days))
+        for kind, paid in by_kind.items()
+    )
+    said = (
+        "Expected cost as it accrues, spread evenly over the time in which each part is used (days of UTC)."
+    )
+    return (Chart("cost_by_day", "Cost by day", "stack", days, series, "usd", said, drawn_only=True),)
+
+
+def finish_range(plan: Plan) -> tuple[Chart, ...]:
+    """When the run is done: expected, its interval, and the deadline; none where nothing is known of the spread."""
+    start, finish, deadline = _moment(plan.start), _moment(plan.finish_expected), _moment(plan.deadline)
+    if start is None or finish is None or plan.risk is None:
+        return ()
+    expected = (finish - start).total_seconds() / 3600.0
+    low, high = expected, plan.risk.worst_hours
+    said = "From the expected finish to the one that is kept with 90 %"
+    if plan.launch is not None:
+        early, late = _moment(plan.launch.finish_p10), _moment(plan.launch.finish_p90)
+        if early is None or late is None:
+            return ()
+        low, high = ((end - start).total_seconds() / 3600.0 for end in (early, late))
+        said = "Expected finish with its 80 % interval"
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return ()
+    marks = () if deadline is None else ((deadline - start).total_seconds() / 3600.0,)
+    said += "; the dark line is the deadline." if marks else "."
+    series = (("finish", (expected,)), ("finish low", (low,)), ("finish high", (high,)))
+    chart = Chart(
+        "finish", "When it is done", "dots", ("finish",), series, "hours", said, marks=marks, drawn_only=True,
+        axis="hours from the start",
+    )  # fmt: skip
+    return (chart,)
+
+
+def hours_by_use(plan: Plan) -> tuple[Chart, ...]:
+    """What the hours go to: work, saving it, waiting, starting, and what interruptions cost."""
+    if len(plan.timeline) < 2:
+        return ()
+    hours_of = {part.id: part.hours for part in plan.timeline}
+    lost = hours_of.pop(TimePartId.INTERRUPTIONS, 0.0)
+    for_spot = min(lost, plan.launch.waiting_hours) if plan.launch is not None else 0.0
+    waiting = for_spot + sum(hours_of.pop(part, 0.0) for part in BEFORE_USE)
+    starting = sum(hours_of.pop(part, 0.0) for part in _STARTING)
+    saving = sum(hours_of.pop(part, 0.0) for part in _SAVING)
+    uses = {
+        "work": sum(hours_of.values()), "saving": saving, "waiting for data and capacity": waiting,
+        "starting": starting, "lost by interruptions": lost - for_spot,
+    }  # fmt: skip
+    shown = {name: spent for name, spent in uses.items() if spent > 0}
+    series = (("hours", tuple(shown.values())),)
+    return (
+        Chart(
+            "hours_by_use", "Where the hours go", "parts", tuple(shown), series, "hours", "", drawn_only=True
+        ),
+    )
+
+
+def _after(start: datetime, hours: float) -> datetime:
+    return start + timedelta(hours=min(hours, 24.0 * _MOST_DAYS))
+
+
+def _moment(text: str | None) -> datetime | None:
+    """A moment of a plan; None where the plan does not say it."""
+    try:
+        return None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        return None

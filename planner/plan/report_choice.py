@@ -65,7 +65,7 @@ def verdict(plan: Plan) -> str:
 
 def _in_turn(plan: Plan) -> bool:
     """Whether lines are used one after another; else several lines run together."""
-    return plan.launch is not None and plan.launch.strategy in ("spot", "spot_with_fallback")
+    return plan.launch is not None and plan.launch.in_turn
 
 
 def plan_lines(plan: Plan, verbose: bool) -> Section:
@@ -168,7 +168,7 @@ def costs(plan: Plan, verbose: bool) -> list[Section]:
     }
     paid = {kind: sum((cost.amount_usd for cost in parts), Decimal(0)) for kind, parts in kinds.items()}
     named = partial(cost_kind, inference=plan.kind == "inference")
-    drawn = charts.cost_by_kind(paid, inference=plan.kind == "inference")
+    drawn = (*charts.cost_by_kind(paid, inference=plan.kind == "inference"), *charts.cost_by_day(plan))
     if verbose:
         return [_every_cost(plan, every, drawn)]
     rows: list[tuple[Value, ...]] = []
@@ -220,13 +220,14 @@ def timeline(plan: Plan, verbose: bool) -> list[Section]:
     if not plan.timeline:
         return []
     total = sum(part.hours for part in plan.timeline)
+    drawn = (*charts.finish_range(plan), *charts.hours_by_use(plan), *charts.time_line(plan.timeline))
     if not verbose:
         spent = [f"{part.name} {hours(part.hours)}" for part in plan.timeline if part.hours]
         shown: list[tuple[str, str, Value, Unit, str]] = [
             ("hours", f"{hours(total)} h", total, "hours", " + ".join(spent)),
             ("starts_in_hours", "starts", plan.starts_in_hours, "hours", _starts(plan)),
         ]
-        return [replace(facts("time", "Time", shown), charts=charts.time_line(plan.timeline))]
+        return [replace(facts("time", "Time", shown), charts=drawn)]
     columns = (
         Column("part", "part", "text"), Column("hours", "hours", "hours"), Column("share_ratio", "share", "ratio"),
         Column("origin", "origin", "text"), Column("note", "note", "text"),
@@ -235,7 +236,7 @@ def timeline(plan: Plan, verbose: bool) -> list[Section]:
         (part.name, part.hours, part.hours / total if total else None, part.origin, part.note)
         for part in plan.timeline
     ]
-    return [table_section("time", "Time", columns, rows, charts=charts.time_line(plan.timeline))]
+    return [table_section("time", "Time", columns, rows, charts=drawn)]
 
 
 def _starts(plan: Plan) -> str:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tariffs import load_tariffs
 from planner.candidates.constraints.registry import CONSTRAINTS
 from planner.errors import InputError
 from planner.inputs.checks import end_moment, start_moment
+from planner.inputs.faults import near
 from planner.inputs.load import decode, read_limited
 from planner.inputs.portfolio_load import MAX_CSV_BYTES, LoadedPortfolio
 from planner.portfolios.candidates import Built, WorkloadCandidates
@@ -124,8 +126,6 @@ class Gatherer:
         Raises:
             InputError: a file of candidates is wrong.
         """
-        from catalogs.tariffs import load_tariffs
-
         self._loaded, self._progress = loaded, progress
         portfolio = loaded.portfolio
         self._start = options.now if portfolio.start is None else start_moment(portfolio.start)
@@ -298,8 +298,6 @@ def _sized_tables(loaded: LoadedPortfolio) -> tuple[SizedTable, SizedTable]:
     names = {job.name for job in loaded.jobs}
     strangers = sorted(outside.jobs - names)
     if strangers:
-        from planner.inputs.faults import near
-
         close = near(strangers[0], names)
         hint = f" (did you mean '{close}'?)" if close else ""
         raise InputError(f"{file}: candidates of a job that is not listed: '{strangers[0]}'{hint}")

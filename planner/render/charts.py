@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from planner.render.charts_over_time import columns_over_time, draw_fan, draw_lines, legend
+from planner.render.charts_over_time import columns_over_time, draw_fan, draw_lines, draw_stack, legend
 from planner.render.charts_ranges import draw_dots, draw_spans, draw_steps
 from planner.render.model import Chart
 from planner.render.numbers import percent
@@ -271,4 +271,5 @@ _DRAWERS: dict[str, Callable[[Chart, str, float], Drawn]] = {
     "steps": draw_steps,
     "spans": draw_spans,
     "dots": draw_dots,
+    "stack": draw_stack,
 }

@@ -252,3 +252,27 @@ def columns_over_time(chart: Chart, currency: str, width: float) -> tuple[float,
             y = plot.y.at(value)
             parts.append(rect(x, plot.y.at(0.0), wide, y - plot.y.at(0.0), PALETTE[number_of_series], hint))
     return plot.bottom + 26, parts
+
+
+def draw_stack(chart: Chart, currency: str, width: float) -> tuple[float, list[str]]:
+    """One column per label, its parts one upon the other in the order of the series; parts below zero are left out."""
+    series = dict(list(_series(chart).items())[:_MAX_SERIES])
+    items = [(name, PALETTE[index], "", True) for index, name in enumerate(series)]
+    parts, top = legend(items, width, unit_words(chart.unit, currency))
+    known = [[max(value or 0.0, 0.0) for value in values] for values in series.values()]
+    totals: Values = [sum(column) for column in zip(*known, strict=True)]
+    axes = _axes(chart, [totals], width, top, inset=True)
+    if axes is None:
+        return 0.0, []
+    plot, drawn = axes
+    parts += drawn
+    wide = 0.75 * (plot.right - plot.left) / plot.count
+    for index, label in enumerate(chart.labels):
+        level = 0.0
+        for at, (name, values) in enumerate(zip(series, known, strict=True)):
+            if values[index] > 0:
+                low, high = plot.y.at(level), plot.y.at(level + values[index])
+                hint = f"{tidy(label)}, {name}: {show(values[index], chart.unit, currency)}"
+                parts.append(rect(plot.x(index) - wide / 2, low, wide, high - low, PALETTE[at], hint))
+                level += values[index]
+    return plot.bottom + 26, parts

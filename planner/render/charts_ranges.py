@@ -90,7 +90,28 @@ def draw_steps(chart: Chart, currency: str, width: float) -> Drawn:
     for x, y, label in points:
         hint = tag("title", {}, escaped(f"{tidy(label)}: {show(y, chart.unit, currency)}"))
         parts.append(tag("circle", {"cx": x_of.at(x), "cy": y_of.at(y), "r": 3.5, "fill": PALETTE[0]}, hint))
+    parts += _named(chart, x_of, y_of, top)
     return bottom + (42 if chart.axis else 24), parts
+
+
+def _named(chart: Chart, x_of: Scale, y_of: Scale, top: float) -> list[str]:
+    """Rings around the points that are pointed out, each with its name; names of one place share a line."""
+    at: dict[tuple[float, float], list[str]] = {}
+    for x, y, name in chart.named:
+        at.setdefault((x_of.at(x), y_of.at(y)), []).append(tidy(name))
+    parts: list[str] = []
+    taken: list[tuple[float, float, float]] = []
+    for (x, y), names in sorted(at.items()):
+        text = ", ".join(names)
+        left = min(x + 9, x_of.end_px - text_px(text))
+        line_y = max(y - 10, top + 12)
+        for begin, end, other in sorted(taken, key=lambda one: -one[2]):
+            if left < end and begin < left + text_px(text) and abs(other - line_y) < 16:
+                line_y = other - 16 if other - 28 > top else other + 16
+        taken.append((left, left + text_px(text), line_y))
+        ring = {"cx": x, "cy": y, "r": 7.0, "fill": "none", "stroke": INK, "stroke-width": 2.0}
+        parts += [tag("circle", ring), words(left, line_y, text, bold=True)]
+    return parts
 
 
 def draw_spans(chart: Chart, currency: str, width: float) -> Drawn:
@@ -162,9 +183,8 @@ def draw_dots(chart: Chart, currency: str, width: float) -> Drawn:
     beside = width >= 500
     room = min(width * 0.36, max(text_px(tidy(label)) for label in chart.labels) + 12) if beside else 4.0
     scale = Scale(marks[0], marks[-1], room, width - 12)
-    parts, begin = legend(
-        [(tidy(name), PALETTE[at % len(PALETTE)], "", True) for at, name in enumerate(names)], width
-    )
+    named = [(tidy(name), PALETTE[at % len(PALETTE)], "", True) for at, name in enumerate(names)]
+    parts, begin = legend(named, width) if len(names) > 1 else ([], 4.0)
     top = begin
     drawn: list[str] = []
     for label, row in list(zip(chart.labels, rows, strict=True))[:_MAX_ROWS]:

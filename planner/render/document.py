@@ -20,6 +20,7 @@ from planner.render.units import (
     tidy,
     unit_words,
 )
+from planner.version import __version__
 
 _MAX_CHART_ROWS = 15
 _AMOUNTS = frozenset(("money", "money_short", "span"))
@@ -95,8 +96,6 @@ def build_document(answer: Answer) -> Document:
 
 def made_by(answer: Answer) -> str:
     """When and by what the answer was made."""
-    from planner.version import __version__
-
     values = answer.values if isinstance(answer.values, dict) else {}
     version = tidy(values.get("planner_version", __version__))
     when = f" {answer.created:%Y-%m-%d %H:%M}" if answer.created is not None else ""

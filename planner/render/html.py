@@ -1,4 +1,4 @@
-"""One printable HTML page: no script, nothing fetched, all text escaped, charts as SVG."""
+"""One printable HTML page: nothing fetched, all text escaped, charts as SVG; a script only where there is a slider."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ MAX_ATTACHED_BYTES = 1_100_000  # of the attached JSON, encoded
 _LEVELS = ((60, 600, 12), (25, 300, 8), (12, 160, 4), (5, 80, 2), (3, 40, 1), (0, 20, 0))
 _MAX_SECTIONS = 60
 _ROOMY_COLUMNS, _DENSE_COLUMNS = 7, 11  # a table with more is set smaller, and smaller again
+_PHONE_COLUMNS = 3  # of a roomy table with more, a phone shows the cells of a row one below the other
 _LONG = 28  # characters of a text that needs a wide column
 _SHORT = 12  # of one that is not broken where columns are narrow
 
@@ -62,11 +63,15 @@ def _page(answer: Answer, attachment: str, rows: int, length: int, charts: int, 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, loader=loader, trim_blocks=True, lstrip_blocks=True
     )
-    style = files("planner.render").joinpath("templates/page.css").read_text(encoding="utf-8")
     cut = _cutter(length)
+    shown = (*answer.front, *answer.sections)[:_MAX_SECTIONS]
+    style = _template("page.css")
+    script = _template("page.js") if any(t.picked is not None for s in shown for t in s.tables) else ""
     view = {
         "style": _safe(style),
-        "style_hash": base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        "style_hash": _hash(style),
+        "script": _safe(script),
+        "script_hash": _hash(script),
         "topic": cut(answer.topic),
         "title": cut(answer.title),
         "success": answer.success,
@@ -74,7 +79,7 @@ def _page(answer: Answer, attachment: str, rows: int, length: int, charts: int, 
         "currency": cut(_money_words(answer)),
         "sections": [
             _section(section, number, answer.currency, cut, rows, charts)
-            for number, section in enumerate((*answer.front, *answer.sections)[:_MAX_SECTIONS], start=1)
+            for number, section in enumerate(shown, start=1)
         ],
         "sources": [cut(source) for source in answer.sources[: max(rows, 3)]],
         "more_sources": max(0, len(answer.sources) - max(rows, 3)),
@@ -87,11 +92,20 @@ def _page(answer: Answer, attachment: str, rows: int, length: int, charts: int, 
     return environment.get_template("page.html.j2").render(view).strip() + "\n"
 
 
+def _template(name: str) -> str:
+    return files("planner.render").joinpath(f"templates/{name}").read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """What a content security policy calls a text that may be run or may style."""
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
 def _safe(text: str) -> Any:
     """Text that is not escaped: only for what this package itself made."""
     from markupsafe import Markup
 
-    return Markup(text)  # noqa: S704 - the style sheet and the charts, whose texts are escaped where they are drawn
+    return Markup(text)  # noqa: S704 - style sheet, script, and charts, whose texts are escaped where they are drawn
 
 
 def _cutter(length: int) -> Callable[[object], str]:
@@ -173,6 +187,7 @@ def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int
     units = [table.columns[at].unit for at in kept]
     many = len(units) > _ROOMY_COLUMNS
     size = "dense tight" if len(units) > _DENSE_COLUMNS else "dense" if many else ""
+    size = size or ("stacked" if len(units) > _PHONE_COLUMNS else "")
     return {
         "title": cut(table.title),
         "size": size,
@@ -190,6 +205,7 @@ def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int
         "summed": table.total and len(texts) == len(table.rows),
         "more": max(0, len(table.rows) - limit),
         "total": len(table.rows),
+        "picked": None if table.picked is None or not texts else min(table.picked, len(texts) - 1),
         "notes": [cut(note) for note in note_lines(table)],
     }
 

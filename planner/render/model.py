@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from planner.records import record
+from planner.version import __version__
 
 Unit = Literal[
     "money", "money_per_hour", "unit_price", "ratio", "count", "hours", "days", "date", "text", "quantity",
@@ -70,6 +71,8 @@ class Table:
         note: one sentence or several that stand below the table.
         shown: rows that texts show, pages fewer where there is no room. Workbooks hold all.
         total: whether the last row sums the others.
+        picked: row that a slider on a page stands on at first, so that one row is read at a time; None: no slider. The
+            first column names the slider's positions.
     """
 
     key: str
@@ -79,6 +82,7 @@ class Table:
     note: str | tuple[str, ...] = ""
     shown: int = 20
     total: bool = False
+    picked: int | None = None
 
 
 @record(frozen=True)
@@ -88,7 +92,7 @@ class Chart:
     Attributes:
         kind: `bridge` (start, steps, end), `bars`, `lines`, `fan` (line with band), `funnel` (falling levels), `parts`
             (of a whole), `steps` (a staircase over a numeric axis), `spans` (from start to end, one row a label),
-            `dots` (values with whiskers).
+            `dots` (values with whiskers), `stack` (columns of parts by day).
         labels: x values as text (dates ISO), or the names of steps, parts or rows.
         series: name -> values, one per label; None leaves a gap. bridge: one series of signed steps, the first and
             last being totals. fan: `actual`, `expected`, `low`, `high`. spans: `start`, `end`. steps: `x`, then values.
@@ -99,11 +103,12 @@ class Chart:
         marks: values at which a line stands.
         drawn_only: a table of the section says the same, so that texts leave the chart out.
         axis: what the numeric axis of `steps` and `dots` counts.
+        named: points of `steps` that are pointed out: place on the axis, value, name.
     """
 
     key: str
     title: str
-    kind: Literal["bridge", "bars", "lines", "fan", "funnel", "parts", "steps", "spans", "dots"]
+    kind: Literal["bridge", "bars", "lines", "fan", "funnel", "parts", "steps", "spans", "dots", "stack"]
     labels: tuple[str, ...]
     series: tuple[tuple[str, tuple[float | None, ...]], ...]
     unit: Unit
@@ -112,6 +117,7 @@ class Chart:
     marks: tuple[float, ...] = ()
     drawn_only: bool = False
     axis: str = ""
+    named: tuple[tuple[float, float, str], ...] = ()
 
 
 @record(frozen=True)
@@ -176,8 +182,6 @@ class Answer:
 
 def versioned(values: Mapping[str, Any], schema_version: int = 1) -> dict[str, Any]:
     """`values` with the versions of their shape and of this program."""
-    from planner.version import __version__
-
     return {"schema_version": schema_version, "planner_version": __version__, **values}
 
 

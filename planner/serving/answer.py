@@ -13,6 +13,7 @@ import numpy as np
 from planner.records import record
 from planner.serving.model import ServingInput, ServingResult, solve_serving
 from planner.serving.proof import Proof, prove
+from planner.serving.speeds import Speed, predict_speeds
 
 if TYPE_CHECKING:
     from datetime import date
@@ -50,7 +51,8 @@ class ServingAnswer:
     """The answer; `lines` are empty where nothing fits.
 
     `sha256` is the question's, `on` the day of exchange rates, `sources` the price snapshots used (none where all
-    prices are given), `gap_asked` the gap at which the search may stop, `proof` a bound that is proven.
+    prices are given), `gap_asked` the gap at which the search may stop, `proof` a bound that is proven, `speeds` those
+    that were predicted, which hold with `confidence`.
     """
 
     name: str
@@ -64,6 +66,8 @@ class ServingAnswer:
     sources: tuple[dict[str, str], ...] = ()
     gap_asked: float = 0.0
     proof: Proof | None = None
+    speeds: tuple[Speed, ...] = ()
+    confidence: float = 0.0
 
     @property
     def proven_gap(self) -> float | None:
@@ -94,7 +98,9 @@ def plan_serving(
     catalog = _catalog(loaded, as_of, catalog_dir)
     prices = _prices(loaded, on, catalog)
     machines = serving.machines
-    speed = [[loaded.speeds.get((m.name, b.name), 0.0) for b in serving.buckets] for m in machines]
+    predicted = () if catalog is None else predict_speeds(loaded, catalog)
+    speeds = {**loaded.speeds, **{(one.machine, one.bucket): one.requests_per_s for one in predicted}}
+    speed = [[speeds.get((m.name, b.name), 0.0) for b in serving.buckets] for m in machines]
     question = ServingInput(
         buckets=tuple(b.name for b in serving.buckets),
         rate=np.asarray([float(b.requests_per_s) for b in serving.buckets], dtype=np.float64),
@@ -117,12 +123,13 @@ def plan_serving(
         sources=tuple({"provider": m.provider, "sha256": m.sha256} for m in manifests),
         gap_asked=options.gap,
         proof=prove(question, float(total), options.gap) if total is not None else None,
+        speeds=predicted, confidence=float(serving.confidence),
     )  # fmt: skip
 
 
 def _catalog(loaded: LoadedServing, as_of: date | None, catalog_dir: Path | None) -> Catalog | None:
-    """The catalog where a machine's price is to be looked up."""
-    if all(machine.usd_per_hour is not None for machine in loaded.serving.machines):
+    """The catalog where a machine's price or speed is to be looked up."""
+    if not loaded.predicted and all(machine.usd_per_hour is not None for machine in loaded.serving.machines):
         return None
     from catalogs.store.load import load_catalog
 

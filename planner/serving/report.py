@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from planner.render import claims, numbers
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
+from planner.serving.report_speeds import speed_section, speed_values
 
 if TYPE_CHECKING:
     from planner.serving.answer import Line, ServingAnswer
 
 HOURS_PER_MONTH = 730
-_OF = "of those that the machines and speeds given allow"
 _COLUMNS = ("machine", "count", "usd_per_hour_each", "usd_per_hour", "place", "load_ratio", "buckets", "price_source",
             "price_as_of")  # fmt: skip
 
@@ -26,7 +26,8 @@ def serving_report(answer: ServingAnswer) -> Answer:
     values: dict[str, Any] = {
         "serving": answer.name, "currency": "USD", "total_usd_per_hour": answer.total_usd_per_hour, "machines": rows,
         "sha256": answer.sha256, "on": answer.on, "catalog": list(answer.sources),
-        "headroom_ratio": answer.headroom_ratio, "buckets_nobody_serves": list(result.unserved),
+        "headroom_ratio": answer.headroom_ratio, "speeds": speed_values(answer),
+        "confidence": answer.confidence if answer.speeds else None, "buckets_nobody_serves": list(result.unserved),
         "cheapest_single_kind": None if single is None else {"machine": single[0], "usd_per_hour": single[1]},
         "proof": {
             "status": result.status.value, "bound_usd_per_hour": result.bound_usd_per_hour,
@@ -63,7 +64,7 @@ def _said(answer: ServingAnswer) -> tuple[str, tuple[str, ...], tuple[Section, .
         elif result.status.value != "infeasible":
             reason = "none was found in time"
         advice = ("raise max_nodes, or add machines or speeds",)
-        return f"No fleet for {answer.name}: {reason}", advice, (_proof(answer),)
+        return f"No fleet for {answer.name}: {reason}", advice, (*_speeds(answer), _proof(answer))
     total = answer.total_usd_per_hour
     assert total is not None
     headline = f"{answer.name}: {numbers.usd(total)} per hour ({numbers.usd(total * HOURS_PER_MONTH)} a month of 730 h)"
@@ -74,7 +75,11 @@ def _said(answer: ServingAnswer) -> tuple[str, tuple[str, ...], tuple[Section, .
         summary.append(f"{numbers.percent(saved)} less than {name} alone at {numbers.usd(cost)} per hour")
     else:
         summary.append("no kind can serve everything alone")
-    return headline, tuple(summary), (_machines(answer), _proof(answer))
+    return headline, tuple(summary), (_machines(answer), *_speeds(answer), _proof(answer))
+
+
+def _speeds(answer: ServingAnswer) -> tuple[Section, ...]:
+    return (speed_section(answer),) if answer.speeds else ()
 
 
 def _machines(answer: ServingAnswer) -> Section:
@@ -106,6 +111,7 @@ def _buckets(line: Line) -> str:
 
 
 def _proof(answer: ServingAnswer) -> Section:
+    of = f"of those that the machines and speeds {'predicted' if answer.speeds else 'given'} allow"
     result = answer.result
     known = math.isfinite(result.bound_usd_per_hour)
     bound = Decimal(repr(round(result.bound_usd_per_hour, 6))) if known else None
@@ -113,16 +119,18 @@ def _proof(answer: ServingAnswer) -> Section:
     proven: list[tuple[str, str, Value, Unit, str]] = []
     if proof is not None and gap is not None:
         amount = Decimal(repr(proof.bound_usd_per_hour))
-        shown = f"no fleet {_OF} costs less than {numbers.usd(amount)} per hour: `planner verify` checks the proof"
+        shown = (
+            f"no fleet {of} costs less than {numbers.usd(amount)} per hour: `planner verify` checks the proof"
+        )
         proven = [
             ("proven_bound_usd_per_hour", "proven", amount, "usd", shown),
             ("proven_gap_ratio", "gap to it", gap, "ratio", numbers.percent(gap, 3)),
         ]
     per_hour = f"{numbers.usd(bound)} per hour"
-    said = claims.by_solver(per_hour, _OF, what="fleet") if known else per_hour
+    said = claims.by_solver(per_hour, of, what="fleet") if known else per_hour
     return facts("proof", "Proof", [
         *proven,
-        ("status", "status", result.status.value, "text", claims.state(result.status.value, _OF, result.gap)),
+        ("status", "status", result.status.value, "text", claims.state(result.status.value, of, result.gap)),
         ("bound_usd_per_hour", "bound", bound, "usd", said),
         ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
         ("seconds", "solver", result.seconds, "seconds", f"{result.solver}, {result.seconds:.2f} s"),

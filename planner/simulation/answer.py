@@ -12,6 +12,7 @@ from planner.errors import InputError
 from planner.records import record
 from planner.simulation.replays import BASELINE, OPTIMUM, Cell, run_task, task_list
 from planner.simulation.statistics import Interval, clustered_gap, clustered_mean
+from planner.spot.policy.job import SpotZone
 
 if TYPE_CHECKING:
     from planner.simulation.executors import Executor
@@ -164,8 +165,6 @@ def simulate(
 
 
 def _tables(group: ZoneGroup, model: HazardModel) -> Mapping[str, HazardTable]:
-    from planner.spot.policy.job import SpotZone
-
     return {
         zone.zone: model.table_for(
             SpotZone(zone.zone, zone.region, zone.instance_type, 0.0, zone.provider, zone.gang)

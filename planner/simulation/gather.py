@@ -11,6 +11,7 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.simulation.jobs import TICK_HOURS, SimJob, plan_job, sweep_jobs
+from planner.spot.policy.job import SpotZone
 
 if TYPE_CHECKING:
     from planner.advice.saved_plan import SpotPlan
@@ -100,7 +101,6 @@ def generated(
         The traces, and a note on the record behind each kind.
     """
     from planner.spot.generate import generate_traces
-    from planner.spot.policy.job import SpotZone
 
     hours = max(LEAST_HOURS, DEADLINES_LONG * max(job.deadline_hours for job in jobs))
     kinds = dict.fromkeys(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.errors import InputError
+from planner.files import write_atomically
 from planner.render.model import Chart
 from planner.simulation.answer import lines_by
 from planner.simulation.replays import BASELINE, OPTIMUM
@@ -88,8 +90,6 @@ def write_plots(simulation: Simulation, folder: Path) -> list[Path]:
     Raises:
         InputError: the folder cannot be written to.
     """
-    from planner.errors import InputError
-    from planner.files import write_atomically
     from planner.render.charts import draw
 
     try:

@@ -51,36 +51,45 @@ def unite(
         evidence: of the same shape: zones of one code of 0 or more are known from one line of a table alone and share
             its error whole; -1: zones with a record of their own. None: all have one.
     """
-    n, k = zones.rate.shape
+    k = zones.rate.shape[1]
     zones = _levels(zones, -1.0)
-    up = 1.0 / (1.0 + zones.rate * zones.wait)
-    same = region[:, :, None] == region[:, None, :]
+    # the sets stand on the last axis, so that every step below runs along memory: [gone, other, set]
+    rate, wait, first_wait = (
+        np.ascontiguousarray(column.T) for column in (zones.rate, zones.wait, zones.first_wait)
+    )
+    up = 1.0 / (1.0 + rate * wait)
+    same = region.T[:, None] == region.T[None]
     linked = np.where(same, *correlation)
-    down = (1.0 - up)[:, None, :] + linked * up[:, None, :]  # [set, gone, other]
-    down[:, np.arange(k), np.arange(k)] = 1.0
-    all_down = down.prod(axis=2)
-    before = np.concatenate([np.ones((n, k, 1)), np.cumprod(down, axis=2)[:, :, :-1]], axis=2)
-    back = (1.0 / zones.wait) / (1.0 / zones.wait).sum(axis=1, keepdims=True)
-    step = before * (1.0 - down) + all_down[:, :, None] * back[:, None, :]
-    spell = np.full((n, k), 1.0 / k)
+    down = (1.0 - up)[None] + linked * up[None]
+    down[np.arange(k), np.arange(k)] = 1.0
+    all_down = down.prod(axis=1)
+    before = np.ones_like(down)
+    np.cumprod(down[:, :-1], axis=1, out=before[:, 1:])
+    back = (1.0 / wait) / (1.0 / wait).sum(axis=0)
+    step = before * (1.0 - down) + all_down[:, None] * back[None]
+    spell = np.full(rate.shape, 1.0 / k)
     for _ in range(_STEPS):
-        spell = (spell[:, :, None] * step).sum(axis=1)
-    length = spell / zones.rate
-    rate = 1.0 / length.sum(axis=1)
-    shares = length * rate[:, None]
-    others = (1.0 / zones.first_wait).sum(axis=1, keepdims=True) - 1.0 / zones.first_wait
-    pause = 1.0 / (1.0 / zones.wait + others)
+        spell = (spell[:, None] * step).sum(axis=0)
+    length = spell / rate
+    mean_rate = 1.0 / length.sum(axis=0)
+    shares = np.ascontiguousarray((length * mean_rate).T)
+    others = (1.0 / first_wait).sum(axis=0) - 1.0 / first_wait
+    pause = 1.0 / (1.0 / wait + others)
     waits = spell * all_down
-    wait = (waits * pause).sum(axis=1)
-    moves = (spell[:, :, None] * step * ~same).sum(axis=(1, 2))
-    square = (waits * pause * pause).sum(axis=1) / np.maximum(wait * wait, 1e-300)
+    mean_wait = (waits * pause).sum(axis=0)
+    square = (waits * pause * pause).sum(axis=0) / np.maximum(mean_wait * mean_wait, 1e-300)
     mean = {name: (shares * getattr(zones, name)).sum(axis=1) for name in ("dispersion", "frailty_sd")}
     spread = np.sqrt(_common_error(shares, correlation[1] if k > 1 else 1.0, evidence))
     pool = SpotPool(
-        rate=rate, wait=wait, first_wait=_first_wait(zones, up, linked, rate * wait),
+        rate=mean_rate, wait=mean_wait, first_wait=_first_wait(first_wait, up, linked, mean_rate * mean_wait),
         frailty_sd=mean["frailty_sd"] * spread, dispersion=mean["dispersion"] * square,
     )  # fmt: skip
-    return Union(_levels(pool, 1.0), shares, moves)
+    return Union(_levels(pool, 1.0), shares, _sum_of_pairs(spell[:, None] * step * ~same))
+
+
+def _sum_of_pairs(values: FloatArray) -> FloatArray:
+    """Sum over the first two axes, in the order in which pairs of one set stand side by side."""
+    return np.asarray(np.ascontiguousarray(np.moveaxis(values, 2, 0)).sum(axis=(1, 2)))
 
 
 def _common_error(shares: FloatArray, link: float, evidence: IntArray | None) -> FloatArray:
@@ -88,11 +97,12 @@ def _common_error(shares: FloatArray, link: float, evidence: IntArray | None) ->
 
     Zones known from one line of a table have no part of their own: its error is theirs, all of it.
     """
-    alike = np.eye(shares.shape[1], dtype=np.bool_)[None, :, :]
+    alike = np.eye(shares.shape[1], dtype=np.bool_)[:, :, None]
     if evidence is not None:
-        alike = alike | ((evidence[:, :, None] == evidence[:, None, :]) & (evidence[:, :, None] >= 0))
+        alike = alike | ((evidence.T[:, None] == evidence.T[None]) & (evidence.T[:, None] >= 0))
     linked = np.where(alike, 1.0, link)
-    return np.asarray((shares[:, :, None] * linked * shares[:, None, :]).sum(axis=(1, 2)))
+    part = np.ascontiguousarray(shares.T)
+    return _sum_of_pairs(part[:, None] * linked * part[None])
 
 
 def _levels(pool: SpotPool, sign: float) -> SpotPool:
@@ -103,11 +113,11 @@ def _levels(pool: SpotPool, sign: float) -> SpotPool:
     )
 
 
-def _first_wait(zones: SpotPool, up: FloatArray, linked: FloatArray, load: FloatArray) -> FloatArray:
+def _first_wait(first_wait: FloatArray, up: FloatArray, linked: FloatArray, load: FloatArray) -> FloatArray:
     """First wait that gives the mean wait at launch under the model's chance `load / (1 + load)` of being down."""
-    first_down = (1.0 - up)[:, 0]
-    rest = ((1.0 - up) + linked[:, 0, :] * up)[:, 1:].prod(axis=1)
-    mean = first_down * rest / (1.0 / zones.first_wait).sum(axis=1)
+    first_down = (1.0 - up)[0]
+    rest = ((1.0 - up) + linked[0] * up)[1:].prod(axis=0)
+    mean = first_down * rest / (1.0 / first_wait).sum(axis=0)
     return np.asarray(mean * (1.0 + load) / np.maximum(load, 1e-300), dtype=np.float64)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-import pytest
-
 from planner.plan.fields import (
     TEXT_FORMS,
     derived_hints,
@@ -30,20 +28,20 @@ def test_every_field_of_every_part_is_documented_and_nothing_else() -> None:
     assert list(load_rules()) == list(FIELDS)
 
 
-@pytest.mark.parametrize(("part", "field"), FIELDS)
-def test_a_row_agrees_with_the_dataclass(part: str, field: str) -> None:
-    rule, hint = load_rules()[part, field], FIELDS[part, field]
-    assert rule.kind == kind_of(hint) or (kind_of(hint) == "text" and rule.kind in TEXT_FORMS)
-    assert rule.is_nullable == split_optional(hint)[1]
-    assert not rule.is_unbounded or hint is float
-    assert rule.description and (rule.description[-1] != "." or rule.description.endswith("..."))
+def test_a_row_agrees_with_the_dataclass() -> None:
+    for (part, field), hint in FIELDS.items():
+        rule, where = load_rules()[part, field], f"{part}.{field}"
+        assert rule.kind == kind_of(hint) or (kind_of(hint) == "text" and rule.kind in TEXT_FORMS), where
+        assert rule.is_nullable == split_optional(hint)[1], where
+        assert not rule.is_unbounded or hint is float, where
+        assert rule.description and (rule.description[-1] != "." or rule.description.endswith("...")), where
 
 
-@pytest.mark.parametrize(("part", "field"), FIELDS)
-def test_the_unit_is_that_of_the_name(part: str, field: str) -> None:
-    wanted = next((unit for end, unit in SUFFIXES.items() if field.endswith(end)), None)
-    if wanted and not field.endswith("_per_s"):
-        assert load_rules()[part, field].unit == wanted
+def test_the_unit_is_that_of_the_name() -> None:
+    for part, field in FIELDS:
+        wanted = next((unit for end, unit in SUFFIXES.items() if field.endswith(end)), None)
+        if wanted and not field.endswith("_per_s"):
+            assert load_rules()[part, field].unit == wanted, f"{part}.{field}"
 
 
 def test_the_schema_is_printed_with_units_descriptions_and_ids(run_cli: Callable[..., CliResult]) -> None:

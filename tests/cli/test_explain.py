@@ -1,46 +1,108 @@
-"""`planner explain`: what the plan is, what came next, what removed the rest."""
+"""`planner explain`: the verdict, what a limit is worth, the rivals, and what lost."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+import planner
+from planner.asked.given import options_on
+from planner.candidates.choose import best_where
+from planner.inputs.load import load_workload
+from planner.inputs.settings import with_settings
+from planner.job.stays_best import stays_best
+from planner.workloads.answer import optimize
+from planner.workloads.explain import Explanation
 from tests.cli.test_optimize import BERT, DAY, example, write
 from tests.conftest import CliResult
 
 Run = Callable[..., CliResult]
 
 
-def test_it_tells_the_plan_the_next_best_and_the_filters(run_cli: Run) -> None:
-    done = run_cli("explain", str(BERT), "--why-not", "p4d.24xlarge", "--why-not", "zzz", *DAY)
+@pytest.fixture(scope="module")
+def why() -> Explanation:
+    return planner.explain(BERT, as_of=DAY[1], draws=200)
+
+
+@pytest.fixture(scope="module")
+def found(why: Explanation) -> dict[str, Any]:
+    return why.to_dict()
+
+
+def test_the_screen_begins_with_the_verdict_and_ends_with_the_next_step(run_cli: Run) -> None:
+    done = run_cli(
+        "explain", str(BERT), "--why-not", "p4d.24xlarge", "--why-not", "zzz", "--draws", "50", *DAY
+    )
     assert (done.code, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
-    assert lines[0].startswith("plan: ")
-    assert any(line.startswith("next: ") for line in lines)
-    assert any(line.startswith("filter ") and "alone" in line for line in lines)
-    assert any(line.startswith("filters ") and "together" in line for line in lines)
-    assert "zzz: not in the catalog" in lines
-    (layouts,) = [line for line in lines if line.startswith("layouts of ")]
-    assert "ways to split" in layouts and "out of memory" in layouts
-    assert any(line.startswith("layout best: ") for line in lines)
-    assert any(line.startswith("layout next: ") for line in lines)
+    labels = [line.split()[0] for line in done.stdout.splitlines()[2:] if line[:1].isupper()]
+    assert labels[:4] == ["PLAN", "WHY", "BINDS", "SURE"]
+    assert "zzz: not in the catalog" in done.stdout and "seed 1" in done.unwrapped
+    assert "next: planner " in done.stdout.splitlines()[-2] + done.stdout.splitlines()[-1]
+
+
+def test_details_show_layouts_and_filters(run_cli: Run) -> None:
+    done = run_cli("explain", str(BERT), "--details", "layouts", "--details", "filters", "--draws", "0", *DAY)
+    assert "ways to split" in done.stdout and "layout best: " in done.stdout
+    assert "price_refused" in done.stdout and "LIMIT " not in done.stdout
+
+
+def test_each_limit_is_what_optimize_says_under_it(found: dict[str, Any]) -> None:
+    limits = {(one["limit"], one["change"]): one["best"] for one in found["limits"]}
+    assert {name for name, _ in limits} == {"deadline", "deadline_confidence", "budget_usd", "max_nodes"}
+    loaded = load_workload(BERT)
+    for key, text in ((("deadline", "1 h more"), "constraints.deadline=169h"),
+                      (("max_nodes", "1 node more"), "constraints.max_nodes=9")):  # fmt: skip
+        plan = planner.optimize(with_settings(loaded, [text]), as_of=DAY[1])
+        assert limits[key]["cost_usd"] == str(plan.total_usd)
+    assert all(float(one["best"]["delta_cost_usd"]) <= 0 for one in found["limits"] if one["relaxes"])
+
+
+def test_the_same_seed_draws_the_same_worlds(found: dict[str, Any]) -> None:
+    answer = optimize(load_workload(BERT), options_on(DAY[1]))
+    assert answer.found is not None
+    made = answer.found.candidates
+    at = best_where(made, made.bits == 0, "cost")
+    assert at is not None
+    again, other = (stays_best(made, at, draws=200, seed=seed) for seed in (1, 2))
+    assert again.best_ratio == found["stays_best"]["best_ratio"]
+    assert [one.best_ratio for one in again.rivals[:12]] == [one["best_ratio"] for one in found["rivals"]]
+    # fewer rivals: the same worlds, so the choice is the best at least as often
+    assert stays_best(made, at, draws=200, rivals=10).best_ratio >= again.best_ratio
+    assert other.rivals != again.rivals
+    stays = found["stays_best"]
+    assert stays["low_ratio"] < stays["best_ratio"] < stays["high_ratio"]
+    assert sum(one["best_ratio"] for one in found["rivals"]) + stays["none_ratio"] <= 1.0 + 1e-9
+
+
+def test_what_lost_is_counted_once_and_never_cheaper_and_feasible(found: dict[str, Any]) -> None:
+    lost = {one["reason"]: one for one in found["lost"]}
+    assert len(lost) == len(found["lost"]) and {"dearer", "derived_price", "price_refused"} <= lost.keys()
+    assert float(lost["dearer"]["cost_usd"]) > float(found["total_usd"])
+    assert float(lost["price_refused"]["cost_usd"]) < float(found["total_usd"])
+
+
+@pytest.mark.parametrize("form", ["csv", "yaml", "md", "html", "xlsx"])
+def test_every_format_says_what_lost(form: str, why: Explanation) -> None:
+    shown = why.render(form)
+    words = next(one.words for one in why.lost if one.reason == "price_refused").encode()
+    text = shown.encode() if isinstance(shown, str) else shown
+    assert words.split(b" (")[0] in text or (form == "xlsx" and text[:2] == b"PK")
+    assert b"<script src" not in text
 
 
 def test_it_names_the_limit_to_relax(run_cli: Run, tmp_path: Path) -> None:
     done = run_cli("explain", write(tmp_path, constraints={"budget_usd": 0.01}), *DAY)
     assert done.code == 3
-    assert "no plan" in done.stdout
-    (relax, *_) = [line for line in done.stdout.splitlines() if line.startswith("relax: ")]
-    assert "budget" in relax
+    assert "budget" in done.stdout and "nan" not in done.stdout
 
 
-def test_it_tells_all_parts_of_a_fleet(run_cli: Run) -> None:
-    done = run_cli("explain", example("hpo-fleet"), *DAY)
+def test_a_fleet_is_explained_as_a_whole(run_cli: Run) -> None:
+    done = run_cli("explain", example("hpo-fleet"), "--why-not", "p4d.24xlarge", "-o", "json", *DAY)
     assert done.code == 0
-    assert len([line for line in done.stdout.splitlines() if line.startswith("plan: ")]) > 1
-
-
-def test_a_fleet_has_an_answer_to_why_not(run_cli: Run) -> None:
-    done = run_cli("explain", example("hpo-fleet"), "--why-not", "p4d.24xlarge", *DAY)
-    assert done.code == 0
-    assert "p4d.24xlarge: " in done.stdout
+    found = json.loads(done.stdout)
+    assert found["limits"] == [] and found["stays_best"] is None and found["filters"]
+    assert "fleet is chosen as a whole" in found["why_not"]["p4d.24xlarge"][0]

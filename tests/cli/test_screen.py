@@ -25,7 +25,8 @@ Run = Callable[..., CliResult]
 # Lines at so many columns: an answer is read without scrolling.
 MOST_LINES = {100: 34, 80: 45}
 OF_OTHER_COMMANDS = {
-    "budgets", "commit", "onprem-machines", "pipeline", "portfolio", "schedule", "serving", "spot-sweep",
+    "budgets", "commit", "onprem-machines", "pipeline", "portfolio", "schedule", "serving",
+    "serving-llama-8b", "spot-sweep",
 }  # fmt: skip
 EXAMPLES = sorted({path.stem for path in (ROOT / "examples").glob("*.yaml")} - OF_OTHER_COMMANDS)
 DAY = datetime(2026, 11, 20, tzinfo=UTC)

@@ -76,6 +76,34 @@ def test_a_loaded_workload_serves_more_than_one_question(plan: planner.Plan) -> 
     assert (points["cost_usd"].astype(float).diff().dropna() <= 0).all()
 
 
+def test_a_plan_is_compared_with_a_saved_one(plan: planner.Plan, tmp_path: Path) -> None:
+    found = planner.diff(plan, plan.save(tmp_path / "plan.json"))
+    assert found.change_usd == 0 and found.changes == () and repr(found).startswith("<PlanDiff: ")
+
+
+def test_the_most_within_a_budget(plan: planner.Plan) -> None:
+    budget = float(plan.total_usd) * 3
+    soonest = planner.optimize(EXAMPLES / "bert-large.yaml", as_of=DAY, best_within=budget)
+    assert soonest.hours < plan.hours and float(soonest.total_usd) <= budget
+    with pytest.raises(InputError, match="must be more than 0"):
+        planner.optimize(EXAMPLES / "bert-large.yaml", as_of=DAY, best_within=0)
+
+
+def test_a_choice_is_explained(plan: planner.Plan) -> None:
+    found = planner.explain(EXAMPLES / "bert-large.yaml", as_of=DAY, draws=20, why_not="p4d.24xlarge")
+    assert found.plan.total_usd == plan.total_usd and found.why_not[0][0] == "p4d.24xlarge"
+    frame = found.to_frame()
+    assert {"limit", "rival", "lost", "filter"} <= set(frame["row"]) and "<div" in found._repr_html_()
+    with pytest.raises(InputError, match="must be 0 or more"):
+        planner.explain(EXAMPLES / "bert-large.yaml", draws=-1)
+
+
+def test_a_file_is_validated_and_a_need_is_sized() -> None:
+    assert repr(planner.validate(EXAMPLES / "bert-large.yaml", as_of=DAY)).startswith("<Valid: ")
+    found = planner.size("100GB", "image_classification", as_of=DAY)
+    assert repr(found).startswith("<Size: ") and len(found.to_frame()) > 0
+
+
 def test_a_file_of_another_kind_is_refused() -> None:
     with pytest.raises(InputError, match=r"is a portfolio, a workload is needed; use planner\.portfolio\(\)"):
         planner.optimize(EXAMPLES / "portfolio.yaml")

@@ -100,8 +100,9 @@ class Confidence(Constraint):
         return at, -made.p_meet[at]
 
     def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
-        """Probability asked and reached."""
-        return f"{case.limits.deadline_confidence:g}", f"{np.floor(made.p_meet[at] * 1000) / 1000:g}"
+        """Probability asked and reached; of a candidate that another limit removes too it was not worked out before."""
+        reached = float(case.chance(made, np.asarray([at]))[0])
+        return f"{case.limits.deadline_confidence:g}", f"{np.floor(reached * 1000) / 1000:g}"
 
 
 def without_record(workload: Workload, made: Candidates) -> Bools | None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from planner.candidates.model import IN_TURN
 from planner.candidates.running import model_arguments
-from planner.candidates.ways.course import Cells, Frame, change_hours, frame_of
+from planner.candidates.ways.course import Cells, Frame, cells_of, change_hours, frame_of
 from planner.records import record
 from planner.spot.renewal import p_meet_deadline
 
@@ -44,15 +44,8 @@ class Chances:
 
 def chances_of(made: Candidates, at: IntArray) -> Chances:
     """The chances of candidates `at`, all of them in turn, by the deadline of their run."""
-    assert made.turns is not None
-    own = made.detail[at]
-    offer, has = made.turns.offer[own], made.turns.has_fallback[own]
-    last = offer.shape[1] - 1 - np.argmax(offer[:, ::-1] >= 0, axis=1)  # zones may be padded before it
-    row = np.arange(len(at))
-    on_demand = np.where(has, offer[row, last], -1)
-    zones = offer.copy()
-    zones[row[has], last[has]] = -1
-    cells = Cells(at, zones, np.zeros(zones.shape), on_demand, made.turns.pool.take(own), np.zeros(len(at)))
+    cells = cells_of(made, at)
+    has = cells.on_demand >= 0
     frame = frame_of(made, cells)
     alone = spot_alone(made, cells, frame)
     done = _chance(made, cells, frame.room - change_hours(made, cells), frame.steady)

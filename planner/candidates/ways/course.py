@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from decimal import Decimal
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from catalogs.table import distinct
+from planner.candidates.model import Turns
 from planner.candidates.running import model_arguments, steady_hours
 from planner.candidates.starts import fallback_hours
 from planner.candidates.ways.fallback import fallback
@@ -18,6 +19,7 @@ from planner.plan.ids import CostId
 from planner.plan.labels import cost_label
 from planner.plan.model import CostLine
 from planner.records import record
+from planner.spot.distribution import normal_cdf
 from planner.spot.moments import split_job
 from planner.spot.renewal import spot_outcome
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from catalogs.tariffs import TierCurve
     from planner.asked.model import Asked
-    from planner.candidates.model import Candidates, Turns
+    from planner.candidates.model import Candidates
     from planner.market.model import Market
     from planner.spot.distribution import SpotPool
 
@@ -117,6 +119,27 @@ class Frame:
         return np.asarray((self.least <= self.deadline + 1e-9) & (~has | sure), dtype=np.bool_)
 
 
+def cells_of(made: Candidates, at: IntArray) -> Cells:
+    """The ways behind candidates `at`, all of them in turn; each is its own base, so work and pool may be replaced."""
+    assert made.turns is not None
+    own = made.detail[at]
+    turns, row = made.turns, np.arange(len(at))
+    offer, has = turns.offer[own], turns.has_fallback[own]
+    last = offer.shape[1] - 1 - np.argmax(offer[:, ::-1] >= 0, axis=1)  # zones may be padded before it
+    on_demand = np.where(has, offer[row, last], -1)
+    zones, paid = offer.copy(), turns.paid_hours[own].copy()
+    zones[row[has], last[has]], paid[row[has], last[has]] = -1, 0.0
+    whole = paid.sum(axis=1, keepdims=True)
+    shares = np.where(whole > 0, paid / np.where(whole > 0, whole, 1.0), np.arange(offer.shape[1]) == 0)
+    cells = Cells(at, zones, shares, on_demand, turns.pool.take(own), np.zeros(len(at)))
+    gb = made.context.asked.job.checkpoint_gib * GB_PER_GIB
+    changes = _change_of_region(made.context.market, cells) * turns.p_change[own]
+    moved = turns.moved_gb[own] / gb - changes if gb else np.zeros(len(at))
+    often = made.interruptions[at] > 0
+    moves = np.where(often, np.maximum(moved, 0.0) / np.where(often, made.interruptions[at], 1.0), 0.0)
+    return replace(cells, moves=moves)
+
+
 def take_columns(columns: Any, at: IntArray) -> Any:
     """Rows `at` of a record of arrays."""
     return type(columns)(**{f.name: getattr(columns, f.name)[at] for f in fields(columns)})
@@ -203,8 +226,6 @@ def _waiting(asked: Asked, market: Market, cells: Cells) -> FloatArray:
 
 def _steady_probability(room: FloatArray, need: FloatArray, sigma: FloatArray) -> FloatArray:
     """P(need e^(sigma z) <= room): with a fall-back only the speed is uncertain."""
-    from planner.spot.distribution import normal_cdf
-
     ratio = np.log(np.maximum(room, 1e-300) / need)
     z = np.where(sigma > 0, ratio / np.where(sigma > 0, sigma, 1.0), np.where(ratio >= -1e-12, 9.0, -9.0))
     return np.where(room > 0, normal_cdf(z), 0.0)
@@ -213,7 +234,6 @@ def _steady_probability(room: FloatArray, need: FloatArray, sigma: FloatArray) -
 def price_in_turn(made: Candidates, cells: Cells, course: Course) -> tuple[dict[str, Any], Turns]:
     """Price cells: columns of `Candidates` and the `Turns` behind them."""
     context = made.context
-    from planner.candidates.model import Turns
 
     base, n = cells.base, len(cells.base)
     offer = np.column_stack([cells.zones, cells.on_demand])

@@ -41,6 +41,7 @@ class BudgetLine:
         p_over: probability that it goes over; 0 or 1 when the period is over.
         max_p_over: the gate.
         status: `over`: spent more already; `alert`: the gate is exceeded; `watch`: half of it is; `ok`.
+        missing_days: days of the period up to the last known one without any cost reported; they count as 0.
         runs_out: day on which the expected cost passes the budget, in this period; None where it does not.
     """
 
@@ -59,6 +60,7 @@ class BudgetLine:
     runs_out: date | None
     days_left: int
     backtest: Backtest
+    missing_days: int
 
     @property
     def exceeded(self) -> bool:
@@ -191,8 +193,7 @@ def _line(
     planned: Sequence[PlannedCost],
 ) -> BudgetLine:
     known = own.days <= last
-    series = regular_series(*until(own.days[known], own.cost[known], last))
-    days, cost = series.days, series.cost
+    days, cost = until(own.days[known], own.cost[known], last)
     bounds = [(np.datetime64(period.start), np.datetime64(period.end))]
     end = forecast_periods(days, cost, periods=bounds, level=LEVEL)[0]
     ahead = np.datetime64(period.end, "D") - np.arange(end.days_left, 0, -1)
@@ -205,6 +206,7 @@ def _line(
         budget.name, budget.by if budget.scope is None else f"{budget.by} {budget.scope}", period, amount,
         end.actual_to_date, end.landing + more, end.low + more, end.high + more, more, p_over, limit, status,
         _runs_out(days, cost, period, ahead, end.expected + extra, amount), end.days_left, end.backtest,
+        end.missing_days,
     )  # fmt: skip
 
 

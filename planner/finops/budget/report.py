@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _COLUMNS = (
     "budget", "scope", "period", "start", "end", "currency", "amount", "actual_to_date", "landing", "p10", "p90",
     "planned", "p_over", "max_p_over", "status", "runs_out", "days_left", "backtest_windows",
-    "backtest_median_error_ratio",
+    "backtest_median_error_ratio", "missing_days",
 )  # fmt: skip
 _SAID = {"over": "OVER", "alert": "ALERT", "watch": "watch", "ok": "ok"}
 
@@ -45,7 +45,7 @@ def _values(answer: BudgetAnswer, line: BudgetLine) -> dict[str, Any]:
         "planned": line.planned, "p_over": line.p_over, "max_p_over": line.max_p_over, "status": line.status,
         "runs_out": line.runs_out.isoformat() if line.runs_out else None, "days_left": line.days_left,
         "backtest_windows": line.backtest.windows,
-        "backtest_median_error_ratio": line.backtest.median_error_ratio,
+        "backtest_median_error_ratio": line.backtest.median_error_ratio, "missing_days": line.missing_days,
     }  # fmt: skip
 
 
@@ -66,6 +66,10 @@ def _said(answer: BudgetAnswer) -> tuple[str, tuple[str, ...], tuple[Section, ..
     if short:
         text = f"{', '.join(short)}: what was spent before {answer.first_day} is not known and not counted"
         sections += (Section("notes", "Notes", (text,), warning=True),)
+    if gaps := [(line.missing_days, line.name) for line in answer.lines if line.missing_days]:
+        named = "; ".join(f"{name}: {days} day{'s' * (days > 1)}" for days, name in gaps)
+        text = f"no cost is reported for days of the period, which count as 0: {named}"
+        sections += (Section("missing", "Missing days", (text,), warning=True),)
     if answer.silent:
         sections += (Section("not_in_force", "Not in force", answer.silent),)
     return f"{answer.name}: {verdict}", (known,), sections

@@ -18,14 +18,20 @@ WITH charges AS (
     COALESCE(BilledCost > 0, FALSE) AS is_billed,
     COALESCE(EffectiveCost = 0, FALSE) AS is_zero,
     COALESCE(EffectiveCost < 0, FALSE) AS is_negative,
+    COALESCE(DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) <= 1, TRUE) AS is_short,
+    CASE WHEN SkuPriceDetails LIKE '%GpuCount%'
+      THEN COALESCE(TRY_CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$."GpuCount"') AS DOUBLE) > 0, FALSE)
+      ELSE FALSE END AS is_gpu,
+    CASE WHEN SkuPriceDetails LIKE '%GpuCount%' THEN COALESCE(x_hours_of IN ('machine', 'gpu')
+      OR (x_hours_of = 'core' AND TRY_CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$."CoreCount"') AS DOUBLE) > 0), FALSE)
+      ELSE FALSE END AS is_hourly,
     COUNT(*) AS n,
     SUM(BilledCost) AS billed,
     SUM(EffectiveCost) AS effective,
     SUM(CASE WHEN ABS(COALESCE(EffectiveCost, 0)) > ABS(COALESCE(BilledCost, 0))
       THEN ABS(COALESCE(EffectiveCost, 0)) ELSE ABS(COALESCE(BilledCost, 0)) END) AS weight,
     MAX(CASE WHEN ChargePeriodEnd <= CAST(:next AS TIMESTAMP)
-      THEN DATE_DIFF('day', CAST(:month AS TIMESTAMP), ChargePeriodEnd) ELSE 0 END) AS up_to_days,
-    MAX(DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd)) AS length_days
+      THEN DATE_DIFF('day', CAST(:month AS TIMESTAMP), ChargePeriodEnd) ELSE 0 END) AS up_to_days
   FROM focus
   WHERE ChargePeriodStart >= CAST(:month AS TIMESTAMP) AND ChargePeriodStart < CAST(:next AS TIMESTAMP)
   GROUP BY
@@ -43,7 +49,14 @@ WITH charges AS (
     CommitmentDiscountStatus IS NULL,
     COALESCE(BilledCost > 0, FALSE),
     COALESCE(EffectiveCost = 0, FALSE),
-    COALESCE(EffectiveCost < 0, FALSE)
+    COALESCE(EffectiveCost < 0, FALSE),
+    COALESCE(DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) <= 1, TRUE),
+    CASE WHEN SkuPriceDetails LIKE '%GpuCount%'
+      THEN COALESCE(TRY_CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$."GpuCount"') AS DOUBLE) > 0, FALSE)
+      ELSE FALSE END,
+    CASE WHEN SkuPriceDetails LIKE '%GpuCount%' THEN COALESCE(x_hours_of IN ('machine', 'gpu')
+      OR (x_hours_of = 'core' AND TRY_CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$."CoreCount"') AS DOUBLE) > 0), FALSE)
+      ELSE FALSE END
 )
 SELECT
   SUM(n) AS charge_rows,
@@ -60,11 +73,14 @@ SELECT
   SUM(CASE WHEN is_use AND is_billed AND is_zero AND NOT is_committed THEN billed ELSE 0 END) AS effective_zero,
   SUM(ABS(effective)) AS effective_weight,
   SUM(CASE WHEN is_negative AND NOT may_be_negative THEN -effective ELSE 0 END) AS negative_effective,
+  SUM(CASE WHEN is_use AND is_gpu THEN weight ELSE 0 END) AS gpu_weight,
+  SUM(CASE WHEN is_use AND is_gpu AND is_hourly THEN weight ELSE 0 END) AS gpu_unit_known_weight,
   SUM(CASE WHEN is_use AND has_tags THEN weight ELSE 0 END) AS tags_known_weight,
   SUM(CASE WHEN is_committed AND is_use THEN n ELSE 0 END) AS commitment_rows,
   SUM(CASE WHEN is_committed AND is_use AND no_status THEN n ELSE 0 END) AS commitment_status_unknown_rows,
   SUM(billed) AS billed,
-  MAX(CASE WHEN is_use THEN up_to_days ELSE 0 END) AS used_up_to_days,
-  MAX(CASE WHEN is_use THEN length_days ELSE 0 END) AS longest_days,
+  MAX(CASE WHEN is_use AND NOT is_short THEN up_to_days ELSE 0 END) AS used_up_to_days,
+  SUM(CASE WHEN is_use THEN n ELSE 0 END) AS use_rows,
+  COUNT(DISTINCT CASE WHEN is_use AND is_short THEN x_day END) AS used_days,
   COUNT(DISTINCT x_day) AS charged_days
 FROM charges

@@ -34,7 +34,7 @@ class PeriodForecast:
     """One period of one scope.
 
     Attributes:
-        actual: cost of its days that are known.
+        actual: reported cost of its known days; `settled`: the same, grossed up where young.
         expected, low, high: cost of the whole period with plans and scenarios, and its interval.
         base: the same without plans and scenarios.
         planned: what plans add.
@@ -45,6 +45,7 @@ class PeriodForecast:
 
     period: Period
     actual: float
+    settled: float
     expected: float
     low: float
     high: float
@@ -58,7 +59,7 @@ class PeriodForecast:
 
     def p_over(self, amount: float) -> float:
         """Probability that the period costs more than `amount`."""
-        rest = amount - self.actual - self.planned - self.shift
+        rest = amount - self.settled - self.planned - self.shift
         if self.spread is None or self.factor <= 0:
             return float(rest < 0)
         return self.spread.p_over(rest / self.factor)
@@ -217,15 +218,17 @@ def _scope(
     reported: np.datetime64,
     last: np.datetime64,
 ) -> ScopeForecast:
-    series = regular_series(*until(days, cost, last)) if len(days) else regular_series(days, cost)
+    if len(days):
+        days, cost = until(days, cost, last)
+    series = regular_series(days, cost)
     periods = list(question.calendar.periods(question.size, _day(last) + timedelta(days=1), question.count))
     if question.horizon_days:
         begin, days_ahead = _day(last) + timedelta(days=1), question.horizon_days
         label = f"next {days_ahead} days"
         periods.append(Period(label, begin, begin + timedelta(days=days_ahead), is_horizon=True))
     ends = forecast_periods(
-        series.days,
-        series.cost,
+        days,
+        cost,
         periods=[(np.datetime64(p.start), np.datetime64(p.end)) for p in periods],
         level=question.level,
         completion=question.completion,
@@ -286,11 +289,11 @@ def _period(
     base = float(end.expected.sum())
     factor = 1.0 + (float(end.expected @ (changed - 1)) / base if base else 0.0)
     extra = float((daily_plan_cost(planned, days) * changed).sum())
-    fixed = end.actual_to_date + extra
-    low, high = end.low - end.actual_to_date, end.high - end.actual_to_date
+    fixed = end.settled_to_date + extra
+    low, high = end.low - end.settled_to_date, end.high - end.settled_to_date
     return PeriodForecast(
-        period, end.actual_to_date, fixed + factor * base, fixed + factor * low, fixed + factor * high, end.landing,
-        extra, factor, end.days_left, end.spread, end.backtest,
+        period, end.actual_to_date, end.settled_to_date, fixed + factor * base, fixed + factor * low,
+        fixed + factor * high, end.landing, extra, factor, end.days_left, end.spread, end.backtest,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from planner.finops.forecast.conformal import LEVELS, Spread, calibrate, plain_h
 from planner.finops.forecast.ensemble import FIRST_ORIGIN, combine, weigh, window_totals
 from planner.finops.forecast.members import MEMBERS, all_paths
 from planner.finops.forecast.more import Fit, with_more_members
+from planner.finops.forecast.reported import Reported, reported_costs
 from planner.records import record
 
 __all__ = [
@@ -114,7 +115,9 @@ class MonthEnd:
     """Where a month, or another period, will end.
 
     Attributes:
-        actual_to_date: cost of its days that are known, grossed up where young.
+        actual_to_date: reported cost of its known days; absent days are filled in for the models only, not here.
+        settled_to_date: the same, grossed up where young.
+        missing_days: days up to the last known one without any report; they count as 0.
         landing, low, high: expected cost of the whole period, and its interval at `level`.
         days_left: days that are forecast.
         spread: distribution of the cost of those days; None when none is left.
@@ -133,12 +136,14 @@ class MonthEnd:
     backtest: Backtest
     weights: Mapping[str, float]
     expected: Floats
+    settled_to_date: float
+    missing_days: int
 
     def p_over(self, budget: float) -> float:
         """Probability that the period costs more than `budget`."""
         if self.spread is None:
-            return float(self.actual_to_date > budget)
-        return self.spread.p_over(budget - self.actual_to_date)
+            return float(self.settled_to_date > budget)
+        return self.spread.p_over(budget - self.settled_to_date)
 
 
 def forecast_daily(
@@ -236,6 +241,7 @@ def forecast_periods(
     """
     _check_level(level)
     series, _ = _settled(regular_series(days, cost), completion, reported_on)
+    reported = reported_costs(days, cost, series.days[-1], completion, reported_on)
     next_day = series.days[-1] + 1
     horizon = max((int((end - next_day).astype(int)) for _, end in periods), default=0)
     if horizon > MAX_HORIZON_DAYS:
@@ -247,12 +253,15 @@ def forecast_periods(
     found: list[MonthEnd] = []
     for start, end in periods:
         earlier = [one for one in found if one.end < _date(start)]
-        found.append(_period(series, paths, start, end, level, earlier[-1] if earlier else None, more))
+        found.append(
+            _period(series, reported, paths, start, end, level, earlier[-1] if earlier else None, more)
+        )
     return found
 
 
 def _period(
     series: Series,
+    reported: Reported,
     paths: Floats | None,
     start: np.datetime64,
     end: np.datetime64,
@@ -261,13 +270,14 @@ def _period(
     more: tuple[Floats, Mapping[str, float]] | None,
 ) -> MonthEnd:
     next_day = series.days[-1] + 1
-    inside = (series.days >= start) & (series.days < end)
-    actual = float(series.cost[inside].sum())
+    actual, settled, missing = reported.between(start, end)
     stop = int((end - next_day).astype(int))
     head = (_date(start), _date(end - 1), actual)
     if stop <= 0 or paths is None:
         none = Backtest(0, 0, None, None, None, None, None, level)
-        return MonthEnd(*head, actual, actual, actual, level, 0, None, none, {}, np.empty(0))
+        return MonthEnd(
+            *head, settled, settled, settled, level, 0, None, none, {}, np.empty(0), settled, missing
+        )
     skip = max(int((start - next_day).astype(int)), 0)
     ensemble = weigh(series.cost, paths[:, :, :stop])
     weights = dict(zip(MEMBERS, ensemble.weights[:, -1].tolist(), strict=True))
@@ -281,15 +291,17 @@ def _period(
     low, high = spread.bounds(level)
     return MonthEnd(
         *head,
-        actual + spread.centre,
-        actual + low,
-        actual + high,
+        settled + spread.centre,
+        settled + low,
+        settled + high,
         level,
         stop - skip,
         spread,
         _backtest(series.cost, ensemble.paths, stop - skip, level, held, skip),
         weights,
         ensemble.paths[-1, skip:],
+        settled,
+        missing,
     )
 
 

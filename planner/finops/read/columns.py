@@ -78,6 +78,13 @@ def focus_values() -> Mapping[str, Mapping[str, str]]:
     return MappingProxyType(out)
 
 
+@lru_cache(maxsize=1)
+def hour_units() -> Mapping[str, Mapping[str, str]]:
+    """Return pricing units of time: letters of the unit -> what it counts the hours of (`of`), and `hours` of one."""
+    with (_DATA / "hour_units.csv").open(encoding="utf-8", newline="") as file:
+        return MappingProxyType({row["unit"]: row for row in csv.DictReader(file)})
+
+
 def plain(name: str) -> str:
     """Return a column's name without case, underscores and blanks: exports differ in these only."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
-from planner.finops.read.columns import COST, Kind, focus_columns, focus_values
+from planner.finops.read.columns import COST, Kind, focus_columns, focus_values, hour_units
 from planner.records import record
 
 SQL_TYPES: Mapping[Kind, str] = {
@@ -14,7 +15,10 @@ SQL_TYPES: Mapping[Kind, str] = {
     "moment": "TIMESTAMP",
     "flag": "BOOLEAN",
 }
-HELPERS = ("x_month", "x_day", "x_list_known", "x_contracted_known", "x_source", "x_focus_version")
+HELPERS = (
+    *("x_month", "x_day", "x_list_known", "x_contracted_known", "x_hours_of", "x_unit_hours", "x_source"),
+    "x_focus_version",
+)
 # A price is unknown where the export gives no cost at it, or 0 for something that was charged: Microsoft writes
 # ListCost and ContractedCost 0 for use covered by reservations (FINOPS.md, section 1).
 # An adapter marks what has no price of its own (`x_unpriced`: a discount as a row): there 0 is the price.
@@ -65,6 +69,20 @@ def spelled(column: str, value: str) -> str:
     return f"CASE {letters} {whens} ELSE {value} END"
 
 
+def _of_unit(what: Literal["of", "hours"]) -> str:
+    """Return what a pricing unit counts the hours of, or how many one of it is; NULL where it is no unit of time."""
+    letters = "LOWER(PricingUnit)"
+    for sign in "-_ .":
+        letters = f"REPLACE({letters}, {text(sign)}, '')"
+    alike: dict[str, list[str]] = {}
+    for unit, row in hour_units().items():
+        alike.setdefault(text(row["of"]) if what == "of" else f"CAST({row['hours']} AS DOUBLE)", []).append(
+            text(unit)
+        )
+    whens = " ".join(f"WHEN {letters} IN ({', '.join(units)}) THEN {value}" for value, units in alike.items())
+    return f"CASE {whens} END"
+
+
 def dataset_sql(groups: Sequence[Group], dataset: str, where: str = "") -> str:
     """Return the SELECT behind the view of a dataset; without groups it has all columns and no rows.
 
@@ -86,7 +104,9 @@ def dataset_sql(groups: Sequence[Group], dataset: str, where: str = "") -> str:
         "  CAST(DATE_TRUNC('month', ChargePeriodStart) AS DATE) AS x_month,\n"
         "  CAST(ChargePeriodStart AS DATE) AS x_day,\n"
         f"  ({_KNOWN.format('ListCost', free)}) AS x_list_known,\n"
-        f"  ({_KNOWN.format('ContractedCost', free)}) AS x_contracted_known\n"
+        f"  ({_KNOWN.format('ContractedCost', free)}) AS x_contracted_known,\n"
+        f"  {_of_unit('of')} AS x_hours_of,\n"
+        f"  {_of_unit('hours')} AS x_unit_hours\n"
         f"FROM (\n{union}\n) AS charges{condition}"
     )
 

@@ -22,6 +22,7 @@ from planner.finops.review.sections import (
     quality,
 )
 from planner.finops.review.verdict import verdict
+from planner.version import __version__
 
 if TYPE_CHECKING:
     from planner.finops.forecast.completion import Completion
@@ -81,8 +82,6 @@ def review_bill(
     Raises:
         InputError: the bill has no charge in one of the months, or the tags are too many.
     """
-    from planner.version import __version__
-
     tell = progress or (lambda _step, _share: None)
     tell("summing the days", 0.0)
     daily = daily_frame(bill)
@@ -90,7 +89,7 @@ def review_bill(
     before = _before(bill, wanted, compare_month)
     _check(bill, wanted, tags)
     tell("checking the data", 0.1)
-    gate = assess_quality(bill, wanted, completion=completion)
+    gate = assess_quality(bill, wanted, completion=completion, before=before)
     inputs = Inputs(
         bill, wanted, before, gate, tuple(tags), run_tag, daily, budgets, tuple(plans), utilisation, tuple(forecasts),
         forecast, {}, completion,

@@ -89,6 +89,16 @@ class Inputs:
         found: list[date] = self.answers["use_days"]
         return found
 
+    def days_of(self, month: date) -> int:
+        """Days of the calendar month."""
+        return monthrange(month.year, month.month)[1]
+
+    def begins_late(self, month: date) -> date | None:
+        """First day with use of the bill's first month, where it is not the month's first; else None."""
+        days = self.use_days()
+        first = days[0] if days else month
+        return first if first.replace(day=1) == month and first.day > 1 and len(days) > 1 else None
+
     def ask(self, kpi: str, **more: Any) -> Any:
         """The rows of a KPI; asked once per set of parameters. Month columns become `YYYY-MM`."""
         values = {**self.parameters, **more}

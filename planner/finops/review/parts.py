@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from planner.finops.review.model import Column, Figure, Section, Table, Unit, Value
 from planner.render.currency import with_currency
 
+_NAMED_FILES = 3  # of a bill in a command; of more their folders are named
+
 if TYPE_CHECKING:
     from planner.finops.review.inputs import Inputs
 
@@ -45,6 +47,30 @@ def ratio(part: float, whole: float) -> float:
 def text(value: Any, default: str = "") -> str:
     """A cell as text; NULL becomes `default`."""
     return default if value is None or value != value else str(value)
+
+
+def review_command(inputs: Inputs, options: str) -> str:
+    """A `planner review` of the same bill and month, to run as written; empty where the bill is not of files."""
+    import shlex
+    from pathlib import Path
+
+    if inputs.bill.temporary is None:
+        return ""
+    paths = list(dict.fromkeys(source.path for source in inputs.bill.sources))
+    if len(paths) > _NAMED_FILES:
+        paths = list(dict.fromkeys(str(Path(path).parent) for path in paths))
+    shown = " ".join(shlex.quote(path) for path in paths)
+    if any(finding.code == "other_currency" for finding in inputs.bill.findings):
+        options = f"--currency {inputs.bill.currency} {options}"
+    return f"planner review --focus {shown} --month {inputs.month:%Y-%m} {options}"
+
+
+def run_regions(run: Any) -> tuple[str, ...]:
+    """Regions of a row of the KPI `run_cost`, the dearest first; the query names four, of more the rest is counted."""
+    named = tuple(text(run[name]) for name in ("region_id", "region_2", "region_3", "region_4"))
+    named = tuple(name for name in named if name)
+    more = int(run["regions_count"]) - len(named) if named else 0
+    return (*named, f"{more} more") if more > 0 else named
 
 
 def table(

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
+from datetime import date
+
+from planner.finops.quality import EVERY_FIGURE
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.parts import money, percent
 from planner.finops.review.sections import budgets, earlier
 from planner.finops.review.sections.forecast import EFFECTIVE, Outlook, outlook, range_words
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
+
+_READABLE = EVERY_FIGURE | {"effective_zero", "effective_zero_rows", "negative_effective"}
 
 
 def verdict(inputs: Inputs) -> str:
@@ -25,6 +31,8 @@ def verdict(inputs: Inputs) -> str:
         return f"{said}; its effective cost cannot be trusted."
     spent = inputs.spend(inputs.month)
     so_far = "" if inputs.is_complete else f" up to {inputs.last_day:%-d %B}"
+    if (first := inputs.begins_late(inputs.month)) is not None:
+        so_far = f" from {first:%-d %B}, where the bill begins,{so_far}"
     said = f"{month_name(inputs.month)} cost {money(spent, currency)}{unsaid}{so_far} without tax"
     parts = [_against(inputs, spent), budgets.verdict_words(inputs), earlier.verdict_words(inputs)]
     parts = [part for part in parts if part]
@@ -46,5 +54,34 @@ def _against(inputs: Inputs, spent: float) -> str:
     before = inputs.spend(inputs.before)
     if before <= 0:
         return f"against {money(before, inputs.bill.currency)} in {month_name(inputs.before)}"
+    name, gate = month_name(inputs.before), inputs.gate
+    status, reason = gate.status("spend_change_ratio")
+    assert gate.before is not None
+    if gate.days != inputs.days_of(inputs.month) or gate.before.days != inputs.days_of(inputs.before):
+        return _per_day(inputs, spent / gate.days, before / gate.before.days if gate.before.days else 0.0)
+    if status == "withheld":
+        return f"not comparable with {name} ({reason})"
     change = spent / before - 1
-    return f"{percent(abs(change))} {'more' if change >= 0 else 'less'} than {month_name(inputs.before)}"
+    said = f"{percent(abs(change))} {'more' if change >= 0 else 'less'} than {name}"
+    return said if status == "ok" else f"{said} (with care: {reason})"
+
+
+def _per_day(inputs: Inputs, per_day: float, before_per_day: float) -> str:
+    """Months that lack days compared by what a day with use cost; nothing where costs of one of them cannot be read."""
+    before, gate = inputs.before, inputs.gate
+    assert before is not None and gate.before is not None
+    unreadable = [*gate.failed(_READABLE), *gate.before.failed(_READABLE)]
+    if any(check.status == "withheld" for check in unreadable) or before_per_day <= 0:
+        reasons = "; ".join(check.reason for check in unreadable) or "no day of it has use"
+        return f"not comparable with {month_name(before)} ({reasons})"
+    change = per_day / before_per_day - 1
+    first = inputs.begins_late(before)
+    why = f"the bill begins on {first:%-d %B}" if first is not None else _days(gate.before.days, before)
+    if gate.days != inputs.days_of(inputs.month):
+        why = f"{_days(gate.days, inputs.month)}; {why}"
+    side = "more" if change >= 0 else "less"
+    return f"{percent(abs(change))} {side} per day than {month_name(before)} ({why})"
+
+
+def _days(there: float, month: date) -> str:
+    return f"{there:.0f} of {monthrange(month.year, month.month)[1]} days of {month:%B} have use"

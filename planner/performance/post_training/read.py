@@ -75,8 +75,14 @@ def _rollouts(post: Any) -> Rollouts:
 
 def _requests(post: Any) -> Requests:
     section = post.inference
-    engine = Engine(
+    return Requests(
+        _lengths(post.prompts), _lengths(post.answers), engine_of_section(section), section.shared_prefix
+    )
+
+
+def engine_of_section(section: Any) -> Engine:
+    """The engine that a section of batch inference or of a serving file names."""
+    return Engine(
         section.engine.lower(), section.engine_year, section.precision, section.kv_precision,
         section.tensor_parallel, section.max_concurrency,
     )  # fmt: skip
-    return Requests(_lengths(post.prompts), _lengths(post.answers), engine, section.shared_prefix)

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from planner.records import record
 from planner.spot.policy import pool as pools
 from planner.spot.policy.chain import SpellChain, bucket_ticks
 from planner.spot.policy.guard import guarded
@@ -46,7 +48,10 @@ if TYPE_CHECKING:
     from planner.spot.hazards import HazardTable
 
 _CACHE_SIZE = 8
-_CACHE: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+Arrays = Mapping[str, npt.NDArray[Any]]
+Memory = Callable[[tuple[Any, ...], Callable[[], Arrays]], Arrays]
+"""Gives the arrays solved for a key: those it remembers, else those that the function solves now."""
+_CACHE: OrderedDict[tuple[Any, ...], Arrays] = OrderedDict()
 _MOST_CELLS = 300_000
 _MOST_STEPS_PER_TICK = 4
 _PRICE_STEP = 0.005
@@ -80,8 +85,16 @@ class Grid:
 class SurvivalPolicy(ArrayPolicy):
     """See the module."""
 
-    def __init__(self, job: SpotJob, tables: Mapping[str, HazardTable]) -> None:
+    def __init__(self, job: SpotJob, tables: Mapping[str, HazardTable], memory: Memory | None = None) -> None:
+        """Solve the policy for a job.
+
+        Args:
+            job: what must be done.
+            tables: hazards per zone name.
+            memory: of what was solved before; default: this process's own.
+        """
         super().__init__(job)
+        self.memory = memory or _cached
         self.grid = Grid(self.view)
         self.tables = [tables[zone.name] for zone in job.zones]
         self.ratios = [_ratio(zone.usd_per_hour, job.on_demand_usd_per_hour) for zone in job.zones]
@@ -123,7 +136,7 @@ def one_zone_chain(job: SpotJob, table: HazardTable, tick_hours: float) -> Spell
     )
 
 
-def _cached(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+def _cached(key: tuple[Any, ...], make: Callable[[], Arrays]) -> Arrays:
     if key in _CACHE:
         _CACHE.move_to_end(key)
     else:
@@ -160,7 +173,8 @@ class _OneZone:
             grid.wait_ticks,
             ratio,
         )
-        self.codes = _cached(("one", *_key(grid, policy.chains), ratio), lambda: Induction(problem)).codes
+        key = ("one", *_key(grid, policy.chains), ratio)
+        self.codes = policy.memory(key, lambda: {"codes": Induction(problem).codes})["codes"]
 
     def decide(self, runs: RunStates, up: BoolArray) -> tuple[IntArray, IntArray]:
         grid, view = self.grid, self.view
@@ -206,6 +220,22 @@ def _place(
     return work, remaining * grid.per_tick - work
 
 
+@record(frozen=True, eq=False)
+class _Values:
+    """What `PoolInduction` solved, under its names."""
+
+    slack_at: IntArray
+    work_at: IntArray
+    start: npt.NDArray[np.float32]
+    run: npt.NDArray[np.float32]
+    wait: npt.NDArray[np.float32]
+    keep: npt.NDArray[np.float32]
+    begin: npt.NDArray[np.float32]
+
+
+VALUES = tuple(field.name for field in fields(_Values))
+
+
 class _SeveralZones:
     """Compares the values of all actions for the zones as they are.
 
@@ -226,8 +256,8 @@ class _SeveralZones:
         same = region[:, None] == region[None, :]
         key = ("several", *_key(grid, self.chains), tuple(ratio), same.tobytes(), self.egress_ticks)
 
-        def solve() -> PoolInduction:
-            return PoolInduction(
+        def solve() -> Arrays:
+            found = PoolInduction(
                 pools.make_pool(self.chains, ratio, same, grid.spot.ticks, self.egress_ticks),
                 -(-grid.work // grid.per_tick),
                 grid.slack // grid.per_tick,
@@ -235,8 +265,9 @@ class _SeveralZones:
                 Restart(policy.view.on_demand_start_hours, grid.tick_hours, 1),
                 grid.wait_ticks,
             )
+            return {name: getattr(found, name) for name in VALUES}
 
-        self.values: PoolInduction = _cached(key, solve)
+        self.values = _Values(**policy.memory(key, solve))
 
     def decide(self, runs: RunStates, up: BoolArray) -> tuple[IntArray, IntArray]:
         n, zones = up.shape
@@ -294,7 +325,7 @@ class _SeveralZones:
 class _Corner:
     """Where on the grid of slack and work the runs are."""
 
-    def __init__(self, values: PoolInduction, work: IntArray, slack: IntArray) -> None:
+    def __init__(self, values: _Values, work: IntArray, slack: IntArray) -> None:
         self.lost = slack < 0
         self.slack, self.slack_part = _between(values.slack_at, slack)
         self.work, self.work_part = _between(values.work_at, work)

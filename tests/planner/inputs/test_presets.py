@@ -103,52 +103,45 @@ def test_unknown_names_are_not_guessed() -> None:
     assert find_preset("///") is None
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_row_has_a_source_and_a_date(name: str) -> None:
-    preset = PRESETS[name]
-    assert preset.source
-    assert preset.as_of[:4].isdigit()
-    assert preset.params_basis
-    assert preset.values["family"] in ("transformer", "cnn", "vit", "diffusion")
+def test_every_row_has_a_source_and_a_date() -> None:
+    for name, preset in PRESETS.items():
+        assert preset.source, name
+        assert preset.as_of[:4].isdigit(), name
+        assert preset.params_basis, name
+        assert preset.values["family"] in ("transformer", "cnn", "vit", "diffusion"), name
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_resolves(name: str) -> None:
-    resolved = resolve_model(Model(preset=name))
-    assert resolved.params > 0
-    if resolved.family == "transformer":
-        assert resolved.layers
-        assert resolved.hidden
-        assert resolved.context_length
-        assert resolved.active_params is None or resolved.active_params < resolved.params
-    else:
-        assert resolved.forward_flops_per_sample
-        assert resolved.activations_per_sample
+def test_every_preset_resolves() -> None:
+    for name in PRESETS:
+        resolved = resolve_model(Model(preset=name))
+        assert resolved.params > 0, name
+        if resolved.family == "transformer":
+            assert resolved.layers and resolved.hidden and resolved.context_length, name
+            assert resolved.active_params is None or resolved.active_params < resolved.params, name
+        else:
+            assert resolved.forward_flops_per_sample and resolved.activations_per_sample, name
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_dimensions_reproduce_the_published_size() -> None:
+    counted = [
         name
         for name, preset in PRESETS.items()
         if preset.values["family"] == "transformer"
         and "vocab" in preset.values  # else the source counts blocks only
         and name not in LATENT_ATTENTION | COUNTED_BY_LAYER
-    ],
-)
-def test_dimensions_reproduce_the_published_size(name: str) -> None:
-    published = PRESETS[name].values
-    values = dict(published)
-    fill_dimensions(values)
-    total, active = count_params(values)
-    # Learned positions, which the formula leaves out, are above one per cent of the smallest models.
-    positions = (PRESETS[name].sequence_length or 0) * int(values["hidden"])
-    assert published["params"] in (
-        pytest.approx(total, rel=0.01),
-        pytest.approx(total + positions, rel=0.01),
-    )
-    if "active_params" in published:
-        assert active == pytest.approx(published["active_params"], rel=0.01)
+    ]
+    assert len(counted) >= 100
+    for name in counted:
+        published = PRESETS[name].values
+        values = dict(published)
+        fill_dimensions(values)
+        total, active = count_params(values)
+        # Learned positions, which the formula leaves out, are above one per cent of the smallest models.
+        positions = (PRESETS[name].sequence_length or 0) * int(values["hidden"])
+        possible = (pytest.approx(total, rel=0.01), pytest.approx(total + positions, rel=0.01))
+        assert published["params"] in possible, name
+        if "active_params" in published:
+            assert active == pytest.approx(published["active_params"], rel=0.01), name
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from planner.asked.options import Options
 from planner.errors import InputError
 from planner.inputs import compiled, load_workload
 from planner.inputs.faults import Fault
-from planner.inputs.load import LoadedWorkload, _UnreadSource
+from planner.inputs.load import LoadedWorkload, UnreadSource
 from planner.inputs.schema import Workload
 from planner.inputs.view import SectionView, encode_section
 from planner.inputs.yaml12 import parse_yaml
@@ -86,7 +86,7 @@ def _copies(folder: Path) -> list[Path]:
 
 
 def _from_copy(loaded: LoadedWorkload) -> bool:
-    return isinstance(loaded.source, _UnreadSource)
+    return isinstance(loaded.source, UnreadSource)
 
 
 def _differences(path: str, model: Any, view: Any) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib.util
 import json
 import os
 import select
@@ -19,6 +20,13 @@ _ANSWER_S = 60.0
 def find_browser() -> str | None:
     """The first browser on PATH."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+def find_axe() -> Path | None:
+    """The accessibility checks of axe-core (MPL 2.0), as the package that carries them has them; it is not imported."""
+    package = importlib.util.find_spec("axe_playwright_python")
+    places = package.submodule_search_locations if package is not None else None
+    return next((Path(place) / "axe.min.js" for place in places or ()), None)
 
 
 class Browser:
@@ -107,6 +115,20 @@ class Browser:
     def value(self, expression: str) -> Any:
         """The value of a JavaScript expression in the page."""
         return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+
+    def promised(self, expression: str) -> Any:
+        """The value that a JavaScript promise of the page comes to."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def press(self, key: str) -> None:
+        """Press and release a key, such as `ArrowRight`."""
+        codes = {"ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35}
+        for kind in ("keyDown", "keyUp"):
+            self.call(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key]
+            )
 
     def picture(self, top: int, height: int, scale: float = 1.0) -> bytes:
         """A PNG of a part of the page."""

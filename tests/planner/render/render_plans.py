@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
+from planner.job.frontier import Frontier, Point
+from planner.job.other_limits import OtherLimits, Within
 from planner.plan.brief import Choice, Summary
 from planner.plan.ids import CostId, TimePartId
 from planner.plan.launch import Checkpoints, Launch, SpotPlace
@@ -508,3 +510,13 @@ HOSTILE = replace(
 )
 
 PLANS = {"training": TRAINING, "spot": SPOT, "fleet": FLEET, "infeasible": INFEASIBLE, "hostile": HOSTILE}
+
+
+def other_limits_of(plan: Plan, region: str) -> OtherLimits:
+    """Invented answers by deadline and by budget, in a region of that name."""
+    bests = [alternative(region=region, hours=20.0 * at, cost_usd=D(9000) / at) for at in range(1, 5)]
+    points = [
+        Point(30.0 * at, best, at <= 2, at > 1, at == 2, 0.95) for at, best in enumerate(bests, start=1)
+    ]
+    budgets = [Within(best.cost_usd, best, 0.95, best is bests[1]) for best in reversed(bests)]
+    return OtherLimits(Frontier(plan.workload, 0.9, tuple(points), 99, "sizes"), tuple(budgets))

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from planner.finops.review.report import render_review
+from planner.job.other_limits_report import other_limits_sections
+from planner.plan.model import Plan
 from planner.plan.report import plan_answer
 from planner.render import render_answer
-from tests.planner.render.browser import NAMES, Browser, find_browser
-from tests.planner.render.render_plans import SPOT
+from planner.render.model import Answer
+from tests.planner.render.browser import NAMES, Browser, find_axe, find_browser
+from tests.planner.render.render_plans import EVIL, SPOT, other_limits_of
 from tests.planner.render.sample import hostile_review, sample_review
 
 PROGRAM = find_browser()
@@ -37,6 +40,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "sample": render_review(sample_review(), "html"),
         "hostile": render_review(hostile_review(), "html"),
         "plan": render_answer(plan_answer(EVIL_PLAN, verbose=True), "html"),
+        "sliders": render_answer(_with_sliders(EVIL_PLAN), "html"),
     }
     for name, text in texts.items():
         assert isinstance(text, str)
@@ -45,14 +49,20 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
+def _with_sliders(plan: Plan) -> Answer:
+    answer, found = plan_answer(plan, verbose=True), other_limits_of(plan, EVIL)
+    return replace(answer, sections=(*other_limits_sections(found, plan), *answer.sections))
+
+
 @pytest.mark.parametrize("width", [390, 1366])
-@pytest.mark.parametrize("name", ["sample", "hostile", "plan"])
+@pytest.mark.parametrize("name", ["sample", "hostile", "plan", "sliders"])
 def test_the_page_is_quiet_and_fits(browser: Browser, pages: dict[str, Path], name: str, width: int) -> None:
     browser.open(pages[name], width)
     assert browser.requests == [pages[name].as_uri()]
     assert browser.console == []
     assert browser.value("document.documentElement.scrollWidth") <= width
-    assert browser.value("document.scripts.length + document.images.length") == 0
+    assert browser.value("document.images.length") == 0
+    assert browser.value("document.scripts.length") == (name == "sliders")
     assert (
         browser.value("getComputedStyle(document.body).color") == "rgb(27, 31, 36)"
     )  # its own style was allowed
@@ -76,7 +86,7 @@ def test_each_width_has_its_own_pictures(
 
 
 @pytest.mark.parametrize("width", [390, 1366])
-@pytest.mark.parametrize("name", ["sample", "plan"])
+@pytest.mark.parametrize("name", ["sample", "plan", "sliders"])
 def test_words_in_pictures_are_inside_and_large_enough(
     browser: Browser, pages: dict[str, Path], name: str, width: int
 ) -> None:
@@ -122,6 +132,75 @@ def test_a_link_opens_what_is_folded(browser: Browser, pages: dict[str, Path]) -
     assert not browser.value(opened)
     browser.value("document.querySelector(`nav a[href='#${document.querySelector('.folded').id}']`).click()")
     assert browser.value(opened) and browser.value(shown)
+
+
+_SEEN = "[...document.querySelectorAll('.pick output > span > span')].map(e => e.textContent)"
+_ROW = "[...document.querySelectorAll('.points')[0].querySelectorAll('tbody tr')[{}].cells].map(e => e.textContent)"
+
+
+def test_a_slider_shows_the_point_it_stands_on(browser: Browser, pages: dict[str, Path]) -> None:
+    """By the keyboard alone, and said to who does not see it."""
+    browser.open(pages["sliders"], 1366)
+    count = browser.value("document.querySelectorAll('.points')[0].querySelectorAll('tbody tr').length")
+    columns = len(browser.value(_ROW.format(0)))
+    assert browser.value(_SEEN)[:columns] == browser.value(_ROW.format(1))  # the workload's own comes first
+    assert not browser.value("document.querySelector('.points').open")
+    slider = "document.querySelector('.pick input')"
+    assert browser.value(f"{slider}.labels[0].textContent") == "deadline"
+    browser.value(f"{slider}.focus()")
+    for key in ("ArrowRight", "ArrowRight", "End"):
+        browser.press(key)
+    assert browser.value(_SEEN)[:columns] == browser.value(_ROW.format(count - 1))
+    assert browser.value(f"{slider}.getAttribute('aria-valuetext')") == browser.value(_SEEN)[0]
+    browser.press("Home")
+    assert browser.value(_SEEN)[:columns] == browser.value(_ROW.format(0))
+    assert browser.value("document.querySelector('.pick output').getAttribute('aria-live')") == "polite"
+
+
+def test_without_scripts_all_points_are_read_as_a_table(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.call("Emulation.setScriptExecutionDisabled", value=True)
+    browser.open(pages["sliders"], 1366)
+    browser.call("Emulation.setScriptExecutionDisabled", value=False)
+    heights = "[...document.querySelectorAll('{}')].map(e => e.getBoundingClientRect().height)"
+    assert set(browser.value(heights.format(".pick"))) == {0}
+    assert min(browser.value(heights.format(".points tbody tr"))) > 0
+
+
+@pytest.mark.parametrize("name", ["sample", "sliders"])
+def test_on_a_phone_no_cell_of_a_table_of_few_columns_is_out_of_sight(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
+    browser.open(pages[name], 390)
+    assert browser.value("document.querySelectorAll('.stacked td').length") > 20
+    beyond = (
+        "[...document.querySelectorAll('.stacked td')].filter(e => e.getBoundingClientRect().right > 390)"
+    )
+    assert browser.value(f"{beyond}.map(e => e.textContent)") == []
+
+
+_AXE = find_axe()
+_GRAVE = """axe.run(document, {resultTypes: ['violations']}).then(found => [found.passes.length, found.violations
+    .filter(one => ['serious', 'critical'].includes(one.impact))
+    .map(one => [one.id, one.help, ...one.nodes.slice(0, 3).map(node => node.html.slice(0, 200))])])"""
+
+
+@pytest.mark.skipif(_AXE is None, reason="needs axe-core: pip install --no-deps axe-playwright-python")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("name", "width"), [("sample", 1366), ("plan", 1366), ("sliders", 1366), ("sliders", 390)]
+)
+def test_axe_finds_nothing_serious(
+    browser: Browser, pages: dict[str, Path], name: str, width: int, scheme: str
+) -> None:
+    assert _AXE is not None
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    browser.open(pages[name], width)
+    browser.value("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+    browser.value(_AXE.read_text(encoding="utf-8"))
+    passed, grave = browser.promised(_GRAVE)
+    browser.call("Emulation.setEmulatedMedia", features=[])
+    assert grave == []
+    assert passed > 15
 
 
 # how light a colour is (0..255), and the least difference to the page behind it of what must be read or told apart

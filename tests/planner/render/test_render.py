@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import hashlib
 import io
 import json
 import re
@@ -17,11 +19,21 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from planner.finops.focus_out import with_focus
+from planner.job.other_limits_report import other_limits_sections
 from planner.plan.model import Plan
 from planner.plan.report import plan_answer
 from planner.render import FORMATS, render_answer
 from planner.render.text import clean, columns, display_width, wrap
-from tests.planner.render.render_plans import FLEET, HOSTILE, INFEASIBLE, PLANS, SPOT, TRAINING
+from tests.planner.render.render_plans import (
+    EVIL,
+    FLEET,
+    HOSTILE,
+    INFEASIBLE,
+    PLANS,
+    SPOT,
+    TRAINING,
+    other_limits_of,
+)
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "golden" / "render"
 TEXTS = ["table", "md"]
@@ -342,3 +354,15 @@ def test_a_grid_fits_and_shows_every_number_whole(rows: list[tuple[str, str, int
     assert all(display_width(line) <= width for line in lines)
     if lines[0].split() == ["first", "second", "number"]:
         assert all(any(line.endswith(number) for line in lines) for _, _, number in cells)
+
+
+def test_only_a_page_with_a_slider_may_run_a_script_and_only_that_one() -> None:
+    plain = render_plan(SPOT, "html")
+    assert "script-src" not in plain and "<script" not in plain
+    sections = other_limits_sections(other_limits_of(SPOT, EVIL), SPOT)
+    page = render_answer(replace(plan_answer(HOSTILE), sections=sections), "html")
+    assert isinstance(page, str)
+    (script,) = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert "default-src 'none'; " in page and f"script-src 'sha256-{digest}'; " in page
+    assert page.count("<script") == 1 and "<b>[link]" not in page

@@ -124,9 +124,9 @@ def test_what_is_withheld_for_one_reason_says_it_once() -> None:
 
 def test_numbers_of_the_page_are_right_aligned_with_separators() -> None:
     page = _text(sample_review(), "html")
-    assert '<td class="n"><bdi>70,000.00</bdi></td>' in page
-    assert '<td class="n"><bdi>\N{MINUS SIGN}2,000.00</bdi></td>' in page
-    assert '<th scope="col" class="n"><bdi>Change, USD</bdi></th>' in page
+    for text in ("70,000.00", "\N{MINUS SIGN}2,000.00"):
+        assert re.search(f'<td class="n"[^>]*><bdi>{text}</bdi></td>', page)
+    assert re.search('<th scope="col"[^>]* class="n"><bdi>Change, USD</bdi></th>', page)
     assert "4.318 USD/h" in page and "0.000412 USD" in page and "48,200 h" in page
 
 

@@ -89,13 +89,16 @@ class Adversary:
 
 @pytest.mark.parametrize("which", jobs())
 @pytest.mark.parametrize("name", PROMISING)
-@pytest.mark.parametrize("spare_ticks", [0.0, 0.5, 1.0, 2.0])
-@pytest.mark.parametrize("ticks_up", [0, 1, 3, 10**6])
-def test_an_adversary_cannot_make_it_late(name: str, which: str, spare_ticks: float, ticks_up: int) -> None:
+def test_an_adversary_cannot_make_it_late(name: str, which: str) -> None:
     this = jobs()[which]
-    policy = Adversary(made(name, which), this, spare_ticks, ticks_up)
     everything = np.ones((len(this.zones), int(this.deadline_hours / this.tick_hours + 1e-6)), dtype=bool)
-    assert replay(this, policy, everything).finished
+    late = [
+        (spare_ticks, ticks_up)
+        for spare_ticks in (0.0, 0.5, 1.0, 2.0)
+        for ticks_up in (0, 1, 3, 10**6)
+        if not replay(this, Adversary(made(name, which), this, spare_ticks, ticks_up), everything).finished
+    ]
+    assert late == []
 
 
 @pytest.mark.parametrize("name", PROMISING)

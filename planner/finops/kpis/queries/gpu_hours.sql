@@ -1,15 +1,16 @@
 -- name: gpu_hours
 -- title: GPU-hours and their cost
 -- meaning: Accelerator hours paid for, by region and purchase option. The number of accelerators of a machine is told by
---   SkuPriceDetails (FOCUS 1.1 and later); bills without it have no such figure.
+--   SkuPriceDetails (FOCUS 1.1 and later), or the unit counts them (GPU-Hours); bills with neither have no such figure.
 -- unit: GPU-hours; cost is money in the billing currency
--- formula: sum of PricingQuantity x GpuCount over rows priced by the hour whose SKU has GpuCount above 0; the cost per
---   GPU-hour is that of the rows with a quantity (counted_cost), the others would add cost without hours
+-- formula: sum of PricingQuantity in hours (units of planner/finops/data/hour_units.csv) x GpuCount over SKUs with GpuCount
+--   above 0; of units that count GPUs the hours alone, of units that count cores the hours x GpuCount / CoreCount. The
+--   cost per GPU-hour is that of the rows whose hours are known (counted_cost), the others would add cost without hours
 -- source: FOCUS SkuPriceDetails property GpuCount; FinOps for AI overview (finops.org/wg/finops-for-ai-overview)
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, PricingCategory, PricingUnit,
 --   PricingQuantity, SkuPriceDetails, EffectiveCost, CapacityReservationStatus, CommitmentDiscountStatus,
 --   ChargeCategory
--- gate: effective_zero, effective_zero_rows, quantity_priced
+-- gate: effective_zero, effective_zero_rows, quantity_priced, gpu_unit_known
 -- since: 1.1
 WITH texts AS (
   SELECT
@@ -19,23 +20,39 @@ WITH texts AS (
     RegionId AS region_id,
     PricingCategory AS pricing_category,
     SkuPriceDetails AS details,
-    SUM(PricingQuantity) AS quantity,
+    x_hours_of AS hours_of,
+    SUM(PricingQuantity * x_unit_hours) AS hours,
+    MAX(CASE WHEN x_hours_of IS NULL THEN COALESCE(PricingUnit, '(none)') END) AS unknown_unit,
     SUM(CASE WHEN CapacityReservationStatus = 'Unused' OR CommitmentDiscountStatus = 'Unused'
-      THEN PricingQuantity ELSE 0 END) AS unused_quantity,
+      THEN PricingQuantity * x_unit_hours ELSE 0 END) AS unused_hours,
     SUM(EffectiveCost) AS effective_cost,
-    SUM(CASE WHEN PricingQuantity IS NOT NULL THEN EffectiveCost ELSE 0 END) AS counted_cost
+    SUM(CASE WHEN PricingQuantity IS NOT NULL AND x_hours_of IS NOT NULL THEN EffectiveCost ELSE 0 END)
+      AS counted_cost
   FROM focus
-  WHERE SkuPriceDetails LIKE '%GpuCount%'
-    AND LOWER(PricingUnit) IN ('hour', 'hours', 'hrs', 'hrs.', '1 hour', 'instance-hours', 'h')
+  WHERE (SkuPriceDetails LIKE '%GpuCount%' OR x_hours_of = 'gpu')
     AND ChargeCategory = 'Usage'
     AND ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
       OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
-  GROUP BY x_month, ServiceProviderName, ServiceName, RegionId, PricingCategory, SkuPriceDetails
+  GROUP BY x_month, ServiceProviderName, ServiceName, RegionId, PricingCategory, SkuPriceDetails, x_hours_of
 ), counted AS (
   SELECT
-    x_month, provider, service, region_id, pricing_category, quantity, unused_quantity, effective_cost, counted_cost,
-    TRY_CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE) AS gpus
+    x_month, provider, service, region_id, pricing_category, hours_of, hours, unused_hours, effective_cost, counted_cost,
+    unknown_unit,
+    TRY_CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE) AS gpus,
+    TRY_CAST(JSON_EXTRACT_STRING(details, '$."CoreCount"') AS DOUBLE) AS cores
   FROM texts
+), rated AS (
+  SELECT
+    x_month, provider, service, region_id, pricing_category, hours, unused_hours, effective_cost, counted_cost,
+    CASE WHEN hours_of = 'core' AND COALESCE(cores, 0) <= 0 THEN 'cores of an unknown number'
+      ELSE unknown_unit END AS unknown_unit,
+    CASE
+      WHEN hours_of = 'gpu' THEN 1
+      WHEN hours_of = 'machine' THEN gpus
+      WHEN hours_of = 'core' AND cores > 0 THEN gpus / cores
+    END AS gpus_per_unit
+  FROM counted
+  WHERE gpus > 0 OR hours_of = 'gpu'
 )
 SELECT
   x_month,
@@ -43,10 +60,11 @@ SELECT
   service,
   region_id,
   pricing_category,
-  SUM(quantity * gpus) AS gpu_hours,
-  SUM(unused_quantity * gpus) AS unused_gpu_hours,
+  COALESCE(SUM(hours * gpus_per_unit), 0) AS gpu_hours,
+  COALESCE(SUM(unused_hours * gpus_per_unit), 0) AS unused_gpu_hours,
   SUM(effective_cost) AS effective_cost,
-  SUM(counted_cost) AS counted_cost
-FROM counted
-WHERE gpus > 0
+  SUM(CASE WHEN gpus_per_unit IS NULL THEN 0 ELSE counted_cost END) AS counted_cost,
+  SUM(CASE WHEN gpus_per_unit IS NULL THEN effective_cost ELSE 0 END) AS unknown_unit_cost,
+  MAX(unknown_unit) AS unknown_unit
+FROM rated
 GROUP BY x_month, provider, service, region_id, pricing_category

@@ -6,7 +6,8 @@
 -- unit: money in the billing currency; hours
 -- formula: sums of EffectiveCost and of hourly PricingQuantity per value of the run tag; nodes = distinct machines, or,
 --   where the bill is by the hour and tells three hours or more, the most machine-hours of one hour, because a machine
---   that was taken away and replaced is still one node; hours = node-hours / nodes
+--   that was taken away and replaced is still one node; hours = node-hours / nodes; regions by cost, the four dearest by
+--   name
 -- source: FinOps for AI overview (unit costs by tag); FINOPS.md section 2
 -- columns: ChargePeriodStart, ChargePeriodEnd, Tags, ServiceProviderName, RegionId, PricingCategory, PricingUnit,
 --   PricingQuantity, ResourceId, EffectiveCost, BilledCost, SkuPriceDetails, ChargeCategory, ServiceCategory
@@ -21,9 +22,10 @@ WITH texts AS (
     PricingCategory AS pricing_category,
     SkuPriceDetails AS details,
     ResourceId AS resource_id,
-    CASE WHEN LOWER(PricingUnit) IN ('hour', 'hours', 'hrs', 'hrs.', '1 hour', 'instance-hours', 'h')
+    CASE WHEN x_hours_of = 'machine'
       AND COALESCE(ServiceCategory, 'Compute') IN ('Compute', 'AI and Machine Learning') THEN 1 ELSE 0 END AS is_hourly,
-    SUM(PricingQuantity) AS quantity,
+    CASE WHEN x_hours_of = 'gpu' THEN 1 ELSE 0 END AS is_gpu_hourly,
+    SUM(PricingQuantity * x_unit_hours) AS quantity,
     SUM(EffectiveCost) AS effective_cost,
     SUM(BilledCost) AS billed_cost,
     MIN(ChargePeriodStart) AS first_start,
@@ -33,11 +35,12 @@ WITH texts AS (
     AND ChargeCategory = 'Usage'
   GROUP BY
     x_month, Tags, ServiceProviderName, RegionId, PricingCategory, SkuPriceDetails, ResourceId,
-    CASE WHEN LOWER(PricingUnit) IN ('hour', 'hours', 'hrs', 'hrs.', '1 hour', 'instance-hours', 'h')
-      AND COALESCE(ServiceCategory, 'Compute') IN ('Compute', 'AI and Machine Learning') THEN 1 ELSE 0 END
+    CASE WHEN x_hours_of = 'machine'
+      AND COALESCE(ServiceCategory, 'Compute') IN ('Compute', 'AI and Machine Learning') THEN 1 ELSE 0 END,
+    CASE WHEN x_hours_of = 'gpu' THEN 1 ELSE 0 END
 ), parsed AS (
   SELECT
-    x_month, provider, region_id, pricing_category, resource_id, is_hourly, quantity, effective_cost, billed_cost,
+    x_month, provider, region_id, pricing_category, resource_id, is_hourly, is_gpu_hourly, quantity, effective_cost, billed_cost,
     first_start, last_end,
     NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :run_tag)), '') AS run_id,
     COALESCE(TRY_CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE), 0) AS gpus
@@ -46,15 +49,34 @@ WITH texts AS (
   SELECT tag_text, NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :run_tag)), '') AS hour_run_id
   FROM (SELECT DISTINCT tag_text FROM texts) AS distinct_texts
 ), hourly AS (
-  SELECT hour_run_id, ChargePeriodStart, SUM(PricingQuantity) AS machines
+  SELECT hour_run_id, ChargePeriodStart, SUM(PricingQuantity * x_unit_hours) AS machines
   FROM focus
   JOIN runs ON focus.Tags = runs.tag_text
   WHERE Tags LIKE :like_tag
     AND ChargeCategory = 'Usage'
-    AND LOWER(PricingUnit) IN ('hour', 'hours', 'hrs', 'hrs.', '1 hour', 'instance-hours', 'h')
+    AND x_hours_of = 'machine'
     AND COALESCE(ServiceCategory, 'Compute') IN ('Compute', 'AI and Machine Learning')
     AND DATE_DIFF('hour', ChargePeriodStart, ChargePeriodEnd) = 1
   GROUP BY hour_run_id, ChargePeriodStart
+), spent AS (
+  SELECT run_id AS spent_run_id, region_id AS spent_region_id, SUM(effective_cost) AS spent_cost
+  FROM parsed
+  WHERE run_id IS NOT NULL AND region_id IS NOT NULL
+  GROUP BY run_id, region_id
+), ranked AS (
+  SELECT spent_run_id, spent_region_id,
+    ROW_NUMBER() OVER (PARTITION BY spent_run_id ORDER BY spent_cost DESC, spent_region_id) AS place
+  FROM spent
+), places AS (
+  SELECT
+    spent_run_id,
+    MAX(CASE WHEN place = 1 THEN spent_region_id END) AS region_1,
+    MAX(CASE WHEN place = 2 THEN spent_region_id END) AS region_2,
+    MAX(CASE WHEN place = 3 THEN spent_region_id END) AS region_3,
+    MAX(CASE WHEN place = 4 THEN spent_region_id END) AS region_4,
+    MAX(place) AS regions_count
+  FROM ranked
+  GROUP BY spent_run_id
 ), peaks AS (
   SELECT hour_run_id, MAX(machines) AS peak, COUNT(*) AS hours_count
   FROM hourly
@@ -63,13 +85,17 @@ WITH texts AS (
 SELECT
   run_id,
   MAX(provider) AS provider,
-  MAX(region_id) AS region_id,
+  MAX(region_1) AS region_id,
+  MAX(region_2) AS region_2,
+  MAX(region_3) AS region_3,
+  MAX(region_4) AS region_4,
+  MAX(regions_count) AS regions_count,
   MAX(pricing_category) AS pricing_category,
   CASE WHEN MAX(hours_count) >= 3 AND MAX(peak) >= 0.5 AND COUNT(DISTINCT CASE WHEN is_hourly = 1 THEN resource_id END) > MAX(peak)
     THEN CAST(ROUND(MAX(peak)) AS BIGINT)
     ELSE COUNT(DISTINCT CASE WHEN is_hourly = 1 THEN resource_id END) END AS nodes,
   SUM(CASE WHEN is_hourly = 1 THEN quantity ELSE 0 END) AS node_hours,
-  SUM(CASE WHEN is_hourly = 1 THEN quantity * gpus ELSE 0 END) AS gpu_hours,
+  SUM(CASE WHEN is_hourly = 1 THEN quantity * gpus WHEN is_gpu_hourly = 1 THEN quantity ELSE 0 END) AS gpu_hours,
   SUM(CASE WHEN is_hourly = 1 THEN effective_cost ELSE 0 END) AS machine_cost,
   SUM(effective_cost) AS effective_cost,
   SUM(billed_cost) AS billed_cost,
@@ -79,5 +105,6 @@ SELECT
   MAX(x_month) AS last_month
 FROM parsed
 LEFT JOIN peaks ON parsed.run_id = peaks.hour_run_id
+LEFT JOIN places ON parsed.run_id = places.spent_run_id
 WHERE run_id IS NOT NULL
 GROUP BY run_id

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from calendar import monthrange
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Section
-from planner.finops.review.parts import figure, money, percent, table, text, withheld
+from planner.finops.review.parts import figure, money, percent, review_command, table, text, withheld
 from planner.finops.review.sections.anomalies import unusual_days
 from planner.finops.review.sections.bridge import split
 from planner.finops.review.sections.commitments import expiries
@@ -27,6 +27,11 @@ _SKU = ["provider", "service", "sku_id", "pricing_unit"]
 MATERIAL_RATIO = 0.0005  # of the month's cost; smaller actions are not worth a line
 
 
+Basis = Literal["estimate", "at most", "kept", "once"]
+_TOGETHER = {"delete_idle": "idle things",
+             "move_region": "moves to a cheaper region", "switch_option": "moves to spot"}  # fmt: skip
+
+
 @record(frozen=True)
 class Action:
     """Something to do.
@@ -34,28 +39,62 @@ class Action:
     Attributes:
         kind: stable name.
         what, why: for people.
-        saves: money per month in the bill's currency; None where the bill cannot tell.
-        owner: whose it is.
-        command: the plan that does it; empty where it is done at the provider.
+        amount: money in the bill's currency, per month but for `once`; None where the bill cannot tell.
+        owner: the team whose use it is, or the account where no team is known.
+        command: what shows its grounds in this bill, to run as written; empty for a bill without files.
         pool: the use it changes; actions of one pool exclude one another.
+        basis: `estimate`; `at most` (an upper bound: all of it can move, pause, be sold); `kept` (what is saved already
+            and would end); `once` (an excess that is over).
     """
 
     kind: str
     what: str
     why: str
-    saves: float | None
+    amount: float | None
     owner: str
     command: str
     pool: tuple[str, str] = ("", "")
+    basis: Basis = "estimate"
+
+    @property
+    def saves(self) -> float | None:
+        """New saving per month."""
+        return self.amount if self.basis in ("estimate", "at most") else None
 
 
 def actions(inputs: Inputs) -> list[Action]:
-    """All actions worth a line, those that save most first."""
+    """All actions worth a line, the dearest first; what is too small for a line counts together with its like."""
     found = [*_waste(inputs), *_commit(inputs), *_idle(inputs), *_move_or_switch(inputs), *_renew(inputs),
              *_unusual(inputs)]  # fmt: skip
-    least = MATERIAL_RATIO * inputs.spend(inputs.month)
-    kept = [a for a in found if a.saves is None or a.saves >= max(least, 0.01)]
-    return sorted(kept, key=lambda a: (-(a.saves or 0.0), a.kind, a.what))
+    least = _least(inputs)
+    kept = [one for one in found if one.amount is None or one.amount >= least]
+    small = [one for one in found if one.amount is not None and 0 < one.amount < least]
+    kept += [one for one in _together(small) if one.amount is not None and one.amount >= least]
+    return sorted(kept, key=lambda one: (-(one.amount or 0.0), one.kind, one.what))
+
+
+def _least(inputs: Inputs) -> float:
+    """The smallest amount worth a line of its own."""
+    return max(MATERIAL_RATIO * inputs.spend(inputs.month), 0.01)
+
+
+def _together(small: list[Action]) -> list[Action]:
+    """Actions below the limit, summed by kind and by the use they change."""
+    alike: dict[tuple[str, tuple[str, str]], list[Action]] = {}
+    for one in small:
+        if one.kind in _TOGETHER:
+            alike.setdefault((one.kind, one.pool), []).append(one)
+    out = []
+    for (kind, pool), ones in alike.items():
+        of = f" ({pool[1] or 'commitments'} of {pool[0]})" if pool != ("", "") else ""
+        largest = max(ones, key=lambda one: one.amount or 0.0)
+        owners = sorted({one.owner for one in ones if one.owner})
+        out.append(Action(
+            kind, f"{len(ones)} smaller {_TOGETHER[kind]}{of}", f"the largest: {largest.what}",
+            math.fsum(one.amount or 0.0 for one in ones), owners[0] if len(owners) == 1 else "several" * bool(owners),
+            largest.command, pool, largest.basis,
+        ))  # fmt: skip
+    return out
 
 
 def build(inputs: Inputs) -> Section:
@@ -70,12 +109,17 @@ def build(inputs: Inputs) -> Section:
         said = "Nothing in the bill of the month calls for an action worth a line."
         return Section("actions", TITLE, (said,))
     shown = found[:TOP]
-    rows = [(a.what, a.why, a.saves, a.owner, a.command) for a in shown]
+    rows = [
+        (a.what, a.why, None if a.basis == "once" else a.amount, a.amount if a.basis == "once" else None, a.basis,
+         a.owner, a.command)
+        for a in shown
+    ]  # fmt: skip
     made = table(
-        "actions", "Actions", [("what", "Action", "text"), ("why", "Why", "text"),
-        ("saves", "Saves per month", "money"), ("owner", "Owner", "text"), ("command", "Plan it with", "text")], rows,
-        "Savings are estimates from this month's use; of an unusual time, its excess, once. What is committed "
-        "cannot move or run on spot as well."
+        "actions", "Actions", [("what", "Action", "text"), ("why", "Why", "text"), ("saves", "Per month", "money"),
+        ("once", "Once", "money"), ("basis", "Amount is", "text"), ("owner", "Owner", "text"),
+        ("command", "Look closer with", "text")], rows,
+        "Amounts are of this month's use. At most: if all of it can be sold, moved or paused. Kept: saved already, and "
+        "lost when it ends. Actions on the same use exclude one another; do not add them up."
         + (f" {len(found) - TOP} smaller ones are left out." if len(found) > TOP else ""),
     )  # fmt: skip
     figures = (
@@ -83,39 +127,88 @@ def build(inputs: Inputs) -> Section:
         figure(
             inputs,
             "actions_saves_money",
-            "Saved per month, what excludes one another taken once",
+            "Saved per month at most, overlapping actions counted once",
             joint(found),
             "money",
+            lacking="the bill does not tell what any of them saves",
         ),
     )
-    said = f"{shown[0].what}: {money(shown[0].saves, inputs.bill.currency)} a month is the largest." if (
-        shown[0].saves) else f"First: {shown[0].what}."  # fmt: skip
-    return Section("actions", TITLE, (said,), figures, (made,))
+    return Section("actions", TITLE, (_sentence(shown[0], inputs.bill.currency),), figures, (made,))
 
 
-def joint(found: list[Action]) -> float:
-    """Monthly savings of all actions that add up: of each pool of use only the kind that saves most."""
-    alone = math.fsum(a.saves or 0.0 for a in found if a.kind in ("commit_less", "delete_idle"))
+def _sentence(first: Action, currency: str) -> str:
+    if not first.amount:
+        return f"First: {first.what}."
+    often = "once" if first.basis == "once" else "a month"
+    bound = "at most " if first.basis == "at most" else ""
+    return f"{first.what}: {bound}{money(first.amount, currency)} {often} is the largest."
+
+
+def joint(found: list[Action]) -> float | None:
+    """Monthly savings that add up: of each pool of use only the kind that saves most; None where none is known.
+
+    Use that gets a commitment could be put on the unused ones instead: of a provider either counts, not both.
+    """
+    if all(one.saves is None for one in found):
+        return None
+    with_less = _by_pool([one for one in found if one.kind != "commit_more"])
+    with_more = _by_pool([one for one in found if one.kind != "commit_less"])
+    return math.fsum(
+        max(with_less.get(p, 0.0), with_more.get(p, 0.0)) for p in with_less.keys() | with_more.keys()
+    )
+
+
+def _by_pool(found: list[Action]) -> dict[str, float]:
+    """Savings by provider; of each pool the kind that saves most."""
     pools: dict[tuple[str, str], dict[str, float]] = {}
-    for action in found:
-        if action.pool != ("", "") and action.saves:
-            kinds = pools.setdefault(action.pool, {})
-            kinds[action.kind] = kinds.get(action.kind, 0.0) + action.saves
-    return alone + math.fsum(max(kinds.values()) for kinds in pools.values())
+    for one in found:
+        kinds = pools.setdefault(one.pool, {})
+        kinds[one.kind] = kinds.get(one.kind, 0.0) + (one.saves or 0.0)
+    out: dict[str, float] = {}
+    for (provider, _), kinds in pools.items():
+        out[provider] = out.get(provider, 0.0) + max(kinds.values())
+    return out
+
+
+def _command(inputs: Inputs, use_case: str) -> str:
+    """The official question that shows an action's grounds."""
+    return review_command(inputs, f"--use-case {use_case}")
+
+
+def _owner(inputs: Inputs, provider: str, service: str = "", commitment: str = "") -> str:
+    """The team (first mandatory tag) that uses most of a service or a commitment; the account without such a tag."""
+    if "owner_of" not in inputs.answers:
+        frame = inputs.ask("owners")
+        names = zip(*(frame[n] for n in ("provider", "service", "commitment_id", "owner")), strict=True)
+        inputs.answers["owner_of"] = {(text(p), text(s), text(c)): text(owner) for p, s, c, owner in names}
+    found: dict[tuple[str, str, str], str] = inputs.answers["owner_of"]
+    return found.get((provider, service, commitment), "")
 
 
 def _waste(inputs: Inputs) -> list[Action]:
+    """Unused parts of commitments: the worst used by name, the rest together."""
     own = inputs.of_month(inputs.ask("commitment_utilisation"))
-    paid = own["used_cost"] + own["unused_cost"]
-    low = own[(paid > 0) & (own["used_cost"] < LOW_UTILISATION * paid)]
+    own = own[own["unused_cost"] > 0]
+    is_low = own["used_cost"] < LOW_UTILISATION * (own["used_cost"] + own["unused_cost"])
+    low = own[is_low & (own["unused_cost"] >= _least(inputs))].nlargest(TOP, "unused_cost")
     out = []
-    for row in low.nlargest(TOP, "unused_cost").to_dict("records"):
+    for row in low.to_dict("records"):
         used, unused = float(row["used_cost"]), float(row["unused_cost"])
-        name = text(row["commitment_name"], row["commitment_id"])
+        name, provider = text(row["commitment_name"], row["commitment_id"]), text(row["provider"])
         out.append(Action(
             "commit_less", f"Commit less: shrink, exchange or sell {name}",
-            f"{percent(used / (used + unused))} of it is used", unused, text(row["provider"]),
-            "planner commit QUESTION.yaml  # demand: file of this bill",
+            f"{percent(used / (used + unused))} of it is used", unused,
+            _owner(inputs, provider, commitment=text(row["commitment_id"])), _command(inputs, "unused_commitments"),
+            (provider, ""), "at most",
+        ))  # fmt: skip
+    rest = own.drop(low.index)
+    for provider, rows in rest.groupby("provider", dropna=False):
+        used, unused = float(rows["used_cost"].sum()), float(rows["unused_cost"].sum())
+        many = len(rows) > 1
+        out.append(Action(
+            "commit_less", f"Fill or shrink {len(rows)} more commitment{'s' * many} of {text(provider)}",
+            f"{percent(used / (used + unused))} of {'them' if many else 'it'} is used", unused, "",
+            _command(inputs, "unused_commitments"), (text(provider), ""), "at most",
         ))  # fmt: skip
     return out
 
@@ -155,7 +248,7 @@ def _commit(inputs: Inputs) -> list[Action]:
             why += f"; commitments of {provider} save {percent(rate, 0)} here"
         out.append(Action(
             "commit_more", f"Commit more: {service} of {provider}", why, None if rate is None else amount * rate,
-            provider, "planner commit QUESTION.yaml  # demand: file of this bill", (provider, service),
+            _owner(inputs, provider, service), _command(inputs, "commitment_opportunities"), (provider, service),
         ))  # fmt: skip
     return out
 
@@ -167,14 +260,11 @@ def _idle(inputs: Inputs) -> list[Action]:
         name = text(row["resource_id"], "(unnamed)")
         what = f"Shrink the capacity reservation {name}" if is_reservation else f"Delete {name}"
         why = f"{text(row['service'])} in {text(row['region_id'], 'no region')} was paid and not used"
-        command = (
-            "planner schedule SCHEDULE.yaml  # fill it, or see that nothing needs it"
-            if is_reservation
-            else ""
-        )
-        out.append(
-            Action("delete_idle", what, why, float(row["effective_cost"]), text(row["provider"]), command)
-        )
+        provider, service = text(row["provider"]), text(row["service"])
+        out.append(Action(
+            "delete_idle", what, why, float(row["effective_cost"]), _owner(inputs, provider, service),
+            _command(inputs, "unused_reservations" if is_reservation else "sku_costs"), (provider, service),
+        ))  # fmt: skip
     return out
 
 
@@ -193,7 +283,7 @@ def _move_or_switch(inputs: Inputs) -> list[Action]:
         plain = [r for r in of["Standard"] if text(r["region_id"]) and _price(r) > 0]
         spot = {text(r["region_id"]): _price(r) for r in of["Dynamic"]}
         names = (provider, service, sku, unit)
-        out += _move(names, plain) + _switch(names, plain, spot)
+        out += _move(inputs, names, plain) + _switch(inputs, names, plain, spot)
     return out
 
 
@@ -201,7 +291,7 @@ def _price(row: Any) -> float:
     return float(row["effective_cost"]) / float(row["quantity"])
 
 
-def _move(names: tuple[str, str, str, str], plain: list[Any]) -> list[Action]:
+def _move(inputs: Inputs, names: tuple[str, str, str, str], plain: list[Any]) -> list[Action]:
     if len(plain) < 2:
         return []
     provider, service, sku, unit = names
@@ -213,11 +303,13 @@ def _move(names: tuple[str, str, str, str], plain: list[Any]) -> list[Action]:
     saves = math.fsum(float(r["quantity"]) * (_price(r) - there) for r in dear)
     here = ", ".join(f"{_price(r):,.5g} in {text(r['region_id'])}" for r in dear)
     why = f"a unit ({unit}) costs {there:,.5g} there and {here}; its data must be able to move"
-    return [Action("move_region", f"Move {sku} to {to}", why, saves, provider,
-                   f"planner optimize WORKLOAD.yaml  # regions: {to}", (provider, service))]  # fmt: skip
+    return [Action("move_region", f"Move {sku} to {to}", why, saves, _owner(inputs, provider, service),
+                   _command(inputs, "services_by_region"), (provider, service), "at most")]  # fmt: skip
 
 
-def _switch(names: tuple[str, str, str, str], plain: list[Any], spot: dict[str, float]) -> list[Action]:
+def _switch(
+    inputs: Inputs, names: tuple[str, str, str, str], plain: list[Any], spot: dict[str, float]
+) -> list[Action]:
     provider, service, sku, unit = names
     able = [r for r in plain if 0 < spot.get(text(r["region_id"]), math.inf) < _price(r)]
     if not able:
@@ -228,8 +320,9 @@ def _switch(names: tuple[str, str, str, str], plain: list[Any], spot: dict[str, 
         for r in able
     )
     why = f"a unit ({unit}) cost {shown} this month"
-    return [Action("switch_option", f"Run {sku} on spot where work may pause", why, saves, provider,
-                   "planner optimize WORKLOAD.yaml  # purchase_options: spot", (provider, service))]  # fmt: skip
+    return [Action("switch_option", f"Run {sku} on spot where work may pause", why, saves,
+                   _owner(inputs, provider, service), _command(inputs, "usage_and_rates"), (provider, service),
+                   "at most")]  # fmt: skip
 
 
 def _renew(inputs: Inputs) -> list[Action]:
@@ -237,15 +330,18 @@ def _renew(inputs: Inputs) -> list[Action]:
     out = []
     for row in expiries(inputs):
         name, key = text(row["commitment_name"], row["commitment_id"]), row["commitment_id"]
-        saves = None
+        saves, provider = None, ""
         if key in used.index:
             one = used.loc[key]
+            provider = text(one["provider"])
             saves = float(one["used_contracted_cost"] - one["used_cost"] - one["unused_cost"])
         if saves is not None and saves <= 0:
             continue
         out.append(Action(
             "renew", f"Decide on {name} before {str(row['period_end'])[:10]}",
-            "it ends, and what it saves now ends with it", saves, "", "planner commit QUESTION.yaml",
+            "it ends, and what it saves now ends with it", saves,
+            _owner(inputs, provider, commitment=text(key)), _command(inputs, "commitment_breakdown"),
+            basis="kept",
         ))  # fmt: skip
     return out
 
@@ -256,6 +352,7 @@ def _unusual(inputs: Inputs) -> list[Action]:
     return [
         Action("look_into", f"Look into {one.service} of {one.day.isoformat()}",
                f"{one.sku or one.service} in {one.region or 'no region'} cost more than the days around it", one.excess,
-               one.account or one.provider, "")
+               _owner(inputs, one.provider, one.service) or one.account, _command(inputs, "anomalies_service"),
+               basis="once")
         for one in found[:3]
     ]  # fmt: skip

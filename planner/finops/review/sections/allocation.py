@@ -22,7 +22,8 @@ def build(inputs: Inputs) -> Section:
         return withheld("allocation", TITLE, reason)
     frame = inputs.ask("allocation")
     own = inputs.of_month(frame)
-    before = inputs.of_month(frame, inputs.before) if inputs.before else own.iloc[:0]
+    comparable = inputs.before is not None and inputs.gate.status("allocation_before_ratio")[0] != "withheld"
+    before = inputs.of_month(frame, inputs.before) if comparable else own.iloc[:0]
     taggable, tagged = float(own["taggable_cost"].sum()), float(own["tagged_cost"].sum())
     tags = inputs.tags[:MAX_TAGS]
     figures: list[Figure] = [
@@ -36,7 +37,7 @@ def build(inputs: Inputs) -> Section:
     for number, tag in enumerate(tags, 1):
         share = ratio(float(own[f"tagged_{number}_cost"].sum()), taggable)
         figures.append(figure(inputs, f"allocation_tag_{number}_ratio", f"Cost with {tag}", share, "ratio"))
-    rows = _owners(own, before if inputs.before else None)
+    rows = _owners(own, before if comparable else None)
     shown = rows[:TOP]
     made = table(
         "allocation", f"Cost by {tags[0]}", [("owner", tags[0], "text"), ("cost", "Cost", "money"),

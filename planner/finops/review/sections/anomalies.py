@@ -11,7 +11,7 @@ import numpy as np
 from planner.finops.anomalies import find_anomalies
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Section, Table
-from planner.finops.review.parts import figure, money, table, text
+from planner.finops.review.parts import figure, money, run_regions, table, text
 from planner.records import record
 
 TITLE = "Was anything unusual?"
@@ -113,7 +113,7 @@ def _run(inputs: Inputs, one: Unusual, peak: date, region: str) -> str:
     """A tagged run of that day whose cost per day makes up at least half of the excess."""
     for run in inputs.ask("run_cost").to_dict("records"):
         start, end = (date.fromisoformat(str(run[name])[:10]) for name in ("first_start", "last_end"))
-        same = text(run["provider"]) == one.provider and text(run["region_id"]) == region
+        same = text(run["provider"]) == one.provider and (not region or region in run_regions(run))
         per_day = float(run["effective_cost"]) / max(1, (end - start).days)
         if same and start <= peak < end and per_day >= 0.5 * one.excess / one.days:
             return str(run["run_id"])

@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
-from planner.finops.review.parts import figure, percent, ratio, table, text
+from planner.finops.review.parts import figure, money, percent, ratio, run_regions, table, text
 from planner.render.currency import with_currency
 
 TITLE = "What does a unit of GPU work cost?"
@@ -23,13 +23,25 @@ def build(inputs: Inputs) -> Section:
     figures = _spot(inputs)
     if inputs.utilisation is not None:
         figures = [*_useful(inputs, hours, cost), *figures]
-    if hours or runs:
+    if len(gpus) or runs:
         figures = [*_units(inputs, hours, cost, counted, idle, runs), *figures]
     busy = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
     charts = (_waterfall(hours, busy),) if busy is not None and hours else ()
     tables = [made for made in (_places(inputs, gpus), _run_table(inputs, runs)) if made.rows]
-    return Section(
-        "gpu", TITLE, _sentences(inputs, hours, counted, busy), tuple(figures), tuple(tables), charts
+    uncounted = _uncounted(gpus, inputs.bill.currency)
+    said = (*(_sentences(inputs, hours, counted, busy) if hours or not uncounted else ()), *uncounted)
+    return Section("gpu", TITLE, said, tuple(figures), tuple(tables), charts)
+
+
+def _uncounted(gpus: Any, currency: str) -> tuple[str, ...]:
+    """What GPU SKUs cost in units that tell no hours."""
+    lost = gpus[gpus["unknown_unit_cost"] > 0]
+    if lost.empty:
+        return ()
+    units = ", ".join(sorted({text(unit) for unit in lost["unknown_unit"] if text(unit)}))
+    cost = money(float(lost["unknown_unit_cost"].sum()), currency)
+    return (
+        f"GPU machines for {cost} are priced in units without known hours ({units}): they are in no GPU-hour.",
     )
 
 
@@ -48,12 +60,14 @@ def _units(
 ) -> list[Figure]:
     """`counted`: cost of the charges that tell their hours."""
     lacking = (
-        "no charge of the month says how many GPUs its machine has (SkuPriceDetails GpuCount, FOCUS 1.1)"
+        "no GPU SKU of the month is priced in a unit with known hours"
+        if cost
+        else "no charge of the month says how many GPUs its machine has (SkuPriceDetails GpuCount, FOCUS 1.1)"
     )
     mean = math.fsum(r["effective_cost"] for r in runs) / len(runs) if runs else None
     return [
         figure(inputs, "gpu_hours", "GPU-hours paid", hours or None, "hours", lacking=lacking),
-        figure(inputs, "gpu_cost_money", "Cost of GPU machines", cost if hours else None, "money", lacking=lacking),
+        figure(inputs, "gpu_cost_money", "Cost of GPU machines", cost or None, "money", lacking=lacking),
         figure(inputs, "gpu_hour_money", "Cost per GPU-hour", ratio(counted, hours), "money_per_hour", lacking=lacking),
         figure(inputs, "gpu_unused_hours", "GPU-hours reserved and not used", idle if hours else None, "hours",
                lacking=lacking),
@@ -123,13 +137,13 @@ def _run_table(inputs: Inputs, runs: list[dict[str, Any]]) -> Table:
         tokens = busy.tokens if busy else None
         cost = float(run["effective_cost"])
         rows.append((
-            run["run_id"], text(run["provider"]), text(run["region_id"]), text(run["pricing_category"]),
+            run["run_id"], text(run["provider"]), ", ".join(run_regions(run)), text(run["pricing_category"]),
             int(run["nodes"]) or None, ratio(run["node_hours"], run["nodes"]), float(run["gpu_hours"]), cost,
             ratio(cost, float(run["gpu_hours"])), None if not tokens else cost * 1e6 / tokens,
             None if busy is None else ratio(cost, busy.goodput),
         ))  # fmt: skip
     return table(
-        "gpu_runs", "Runs", [("run_id", "Run", "text"), ("provider", "Provider", "text"), ("region", "Region", "text"),
+        "gpu_runs", "Runs", [("run_id", "Run", "text"), ("provider", "Provider", "text"), ("region", "Regions", "text"),
         ("option", "Priced", "text"), ("nodes", "Nodes", "count"), ("hours", "Hours", "hours"),
         ("gpu_hours", "GPU-hours", "hours"), ("cost", "Cost", "money"), ("per_hour", "Per GPU-hour", "money_per_hour"),
         ("per_mtok", "Per 1M tokens", "unit_price"), ("per_useful", "Per useful GPU-hour", "money_per_hour")], rows,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import date
+from datetime import date, datetime, time
 from typing import Any
 
 from planner.finops.plan_vs_actual import (
@@ -16,7 +16,7 @@ from planner.finops.plan_vs_actual import (
 )
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Section
-from planner.finops.review.parts import figure, money, nothing, percent, ratio, table
+from planner.finops.review.parts import figure, money, nothing, percent, ratio, run_regions, table
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY
 
@@ -25,12 +25,20 @@ TITLE = "Did plans keep their word?"
 
 @record(frozen=True)
 class Compared:
-    """A plan and its run."""
+    """A plan and its run.
+
+    Attributes:
+        plan: what of it was due by the end of the bill.
+        due: that share of the whole plan; below 1 of a run that is taken as still going.
+        regions: of the run, by the bill.
+    """
 
     plan: PlannedRun
+    due: float
     actual: ActualRun
     difference: Difference
     measurement: Measurement | None
+    regions: tuple[str, ...]
 
 
 def compared_runs(inputs: Inputs) -> list[Compared]:
@@ -61,7 +69,19 @@ def _compare(inputs: Inputs, plan: PlannedRun, row: dict[str, Any]) -> Compared:
         float(row["effective_cost"]),
     )
     units = busy.tokens if busy is not None and plan.unit == "tokens" else None
-    return Compared(plan, actual, split_difference(plan, actual), measure(plan, actual, units))
+    due = _due(inputs, plan, row)
+    share = ratio(due.hours, plan.hours)
+    # what an unfinished run has done is known from the utilisation file only
+    measured = measure(plan, actual, units) if share >= 1 or units else None
+    return Compared(due, share, actual, split_difference(due, actual), measured, run_regions(row))
+
+
+def _due(inputs: Inputs, plan: PlannedRun, row: dict[str, Any]) -> PlannedRun:
+    """The whole plan, or of a run with charges on the bill's last day what should be done by then."""
+    start, end = (datetime.fromisoformat(str(row[name])[:19]) for name in ("first_start", "last_end"))
+    if end.date() < inputs.use_days()[-1] or end == datetime.combine(inputs.use_days()[-1], time()):
+        return plan
+    return plan.due_after((end - start).total_seconds() / 3600)
 
 
 def build(inputs: Inputs) -> Section:
@@ -109,15 +129,25 @@ def build(inputs: Inputs) -> Section:
         said.append(
             "Without lost_gpu_hours in the utilisation file, work lost to interruptions counts as duration."
         )
+    if going := [r for r in runs if r.due < 1]:
+        names = ", ".join(f"{r.plan.run_id} ({percent(r.due, 0)})" for r in going[:_NAMED])
+        more = f" and {len(going) - _NAMED} more" if len(going) > _NAMED else ""
+        said.append(
+            f"Charged on the bill's last day, so taken as still running and compared with the share of the plan that "
+            f"was due by then: {names}{more}."
+        )
     return Section("plan_vs_actual", TITLE, tuple(said), figures, _tables(runs), (chart,))
 
 
+_NAMED = 5  # runs named in a sentence
 _EFFECTS = {"price": "Price", "duration": "Duration", "nodes": "Nodes in use", "interruption": "Interruptions",
             "other": "Storage, transfer, rest"}  # fmt: skip
 
 
 def _tables(runs: list[Compared]) -> Any:
-    columns: list[Any] = [("run_id", "Run", "text"), ("workload", "Workload", "text"), ("planned", "Planned", "money"),
+    columns: list[Any] = [("run_id", "Run", "text"), ("workload", "Workload", "text"),
+                          ("regions", "Regions", "text"),
+                          ("due", "Share of the plan due", "ratio"), ("planned", "Planned", "money"),
                           ("billed", "Billed", "money"), ("difference", "Difference", "money")]  # fmt: skip
     columns += [(name, label, "money") for name, label in _EFFECTS.items()]
     columns += [("planned_hours", "Hours planned", "hours"), ("hours", "Hours billed", "hours")]
@@ -126,7 +156,8 @@ def _tables(runs: list[Compared]) -> Any:
         ("price", "Price billed", "money_per_hour"),
     ]
     rows = [
-        (r.plan.run_id, r.plan.workload, r.plan.total_usd, r.actual.total_cost, r.difference.total,
+        (r.plan.run_id, r.plan.workload, ", ".join(r.regions), r.due, r.plan.total_usd, r.actual.total_cost,
+         r.difference.total,
          *(getattr(r.difference, name) for name in _EFFECTS), r.plan.hours, r.actual.hours, r.plan.price_usd,
          r.actual.price)
         for r in sorted(runs, key=lambda r: (-abs(r.difference.total), r.plan.run_id))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.finops.review.inputs import Inputs
+from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Figure, Section
 from planner.finops.review.parts import table
 
@@ -19,6 +19,13 @@ def build(inputs: Inputs) -> Section:
                check.reason)
         for check in gate.checks
         if check.value is not None
+    ]  # fmt: skip
+    before = gate.before
+    figures += [
+        Figure(f"before_{check.key}_ratio", f"{month_name(before.month)}: {check.label}", check.value, "ratio",
+               "flagged", check.reason)
+        for check in (before.checks if before is not None else ())
+        if before is not None and check.value is not None and check.status != "ok"
     ]  # fmt: skip
     rows = sum(source.rows for source in bill.sources)
     figures.append(Figure("rows_read_count", "Rows read", rows, "count"))
@@ -49,10 +56,13 @@ def _months(months: tuple[object, ...]) -> str:
 def _sentence(inputs: Inputs) -> str:
     checks = [check for check in inputs.gate.checks if check.value is not None]
     failed = [check for check in checks if check.status != "ok"]
+    before = inputs.gate.before
+    weak = [check.reason for check in before.checks if check.status != "ok"] if before else []
+    compared = f" {month_name(before.month)}, compared with: {'; '.join(weak)}." if before and weak else ""
     if not failed:
-        return f"All {len(checks)} checks of the data pass."
+        return f"All {len(checks)} checks of the data pass.{compared}"
     held = sum(check.status == "withheld" for check in failed)
     words = "; ".join(check.reason for check in failed)
     tail = " Figures that rest on it are withheld." if held else " Figures that rest on it are marked."
     fail = "fails" if len(failed) == 1 else "fail"
-    return f"{len(failed)} of {len(checks)} checks of the data {fail}: {words}.{tail}"
+    return f"{len(failed)} of {len(checks)} checks of the data {fail}: {words}.{tail}{compared}"

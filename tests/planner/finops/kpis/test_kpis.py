@@ -170,7 +170,8 @@ def test_each_kpi_reads_only_columns_that_its_header_names() -> None:
 
     known = {name for columns in focus_columns().values() for name in columns}
     helpers = {"x_month": "ChargePeriodStart", "x_day": "ChargePeriodStart", "x_list_known": "ListCost",
-               "x_contracted_known": "ContractedCost"}  # fmt: skip
+               "x_contracted_known": "ContractedCost", "x_hours_of": "PricingUnit",
+               "x_unit_hours": "PricingUnit"}  # fmt: skip
     for kpi in load_kpis():
         names = {c.name for c in parse_one(kpi.sql.replace(":", "$"), read="duckdb").find_all(exp.Column)}
         used = (names & known) | {helpers[n] for n in names & helpers.keys()}

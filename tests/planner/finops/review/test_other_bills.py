@@ -195,6 +195,8 @@ def test_use_that_moved_is_said_to_have_moved(tmp_path: Path) -> None:
         charge(cost="9", quantity="2", names="P,S,other,east") + ",Standard",
     ]
     path = tmp_path / "bill.csv"
+    day, month = "2026-09-05T00:00:00Z,2026-09-05T01:00:00Z", "2026-09-01T00:00:00Z,2026-10-01T00:00:00Z"
+    rows = [row.replace(day, month) for row in rows]
     path.write_text("\n".join([header, *rows]) + "\n")
     with open_bill([path]) as bill:
         review = review_bill(bill, month=OCTOBER, forecast=False)

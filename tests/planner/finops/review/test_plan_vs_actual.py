@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -24,9 +27,12 @@ from planner.finops.plan_vs_actual import (
 from planner.finops.read import open_bill
 from planner.finops.review.answer import review_bill
 from planner.finops.utilisation import load_utilisation
+from planner.plan.model import Plan
 from tests.focus_company.plans import STORAGE_USD, effects_of, write_plans, write_utilisation
 from tests.focus_company.plans import plan_of as company_plan
 from tests.focus_company.shared import small_company
+from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, write_bill
+from tests.saved_plans import plan_line, saved_plan
 
 positive = st.floats(0.1, 1e4)
 
@@ -38,7 +44,7 @@ def plan_of(nodes: float, hours: float, price: float, lost: float = 0.0, other: 
         "p.json",
         "w",
         "aws",
-        "r",
+        ("r",),
         ("p5.48xlarge",),
         ("spot",),
         nodes,
@@ -49,6 +55,7 @@ def plan_of(nodes: float, hours: float, price: float, lost: float = 0.0, other: 
         "tokens",
         1e5,
         1.0,
+        hours,
     )
 
 
@@ -225,3 +232,49 @@ def test_a_utilisation_file_of_a_few_days_is_said_to_be_one(tmp_path: Path) -> N
     said = next(part for part in made.sections if part.key == "gpu").sentences
     assert said[1] == "50.0 % of them did work that was kept."
     assert "rows on 1 of the month's 31 days" in said[2]
+
+
+def _in_turn(tmp_path: Path, hours: int, first: date, last: date, run_days: int) -> dict[str, Any]:
+    """The run table's row: a plan of two lines in turn, 4 machines, `hours` in all, at 1 USD; a run of so many days."""
+    launch = SimpleNamespace(in_turn=True)
+    lines = [plan_line(4, hours / 2, region=region) for region in ("east", "west")]
+    plan = saved_plan(*lines, stated_run_id="r", hours=float(hours))
+    made = planned_run(cast("Plan", _Patched(plan, launch)), "p.json")
+    assert made is not None
+    rows = each_day(first, last, 1, SkuId="other", Tags="")
+    for machine in range(4):
+        for number in range(run_days):
+            region = "east" if number < run_days / 2 else "west"
+            rows.append(charge(first + timedelta(number), 24, ResourceId=f"m{machine}", PricingQuantity=24,
+                               RegionId=region, Tags='{"run_id":"r"}'))  # fmt: skip
+    shown = review_of(write_bill(tmp_path / "bill.csv", rows), plans=(made,))
+    (row,) = rows_of(shown, "plan_vs_actual", "plan_vs_actual")
+    return row
+
+
+class _Patched:
+    """A plan with another launch."""
+
+    def __init__(self, plan: Plan, launch: object) -> None:
+        self._plan, self.launch = plan, launch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plan, name)
+
+    @property
+    def starts_in_hours(self) -> float:
+        return 0.0
+
+
+def test_lines_one_after_another_are_one_cluster(tmp_path: Path) -> None:
+    """4 machines for 240 h were read as 8 for 120 h: a run that kept its plan differed by nodes and by duration."""
+    row = _in_turn(tmp_path, 240, date(2026, 10, 1), date(2026, 10, 31), 10)
+    assert (row["planned"], row["billed"], row["planned_hours"], row["hours"]) == (960, 960, 240, 240)
+    assert [row[name] for name in ("difference", "duration", "nodes", "other")] == [0, 0, 0, 0]
+    assert set(row["regions"].split(", ")) == {"east", "west"} and row["due"] == 1
+
+
+def test_an_unfinished_run_is_compared_with_what_is_due(tmp_path: Path) -> None:
+    """After 5 of 10 days half of the plan is due: it said that the run cost 480 USD less than planned."""
+    row = _in_turn(tmp_path, 240, date(2026, 10, 1), date(2026, 10, 5), 5)
+    assert (row["due"], row["planned"], row["billed"], row["difference"]) == (0.5, 480, 480, 0)

@@ -1,42 +1,28 @@
-"""The public Python API: what `import planner` offers, each function with plain keyword arguments and defaults.
-
-    import planner
-
-    plan = planner.optimize("workload.yaml")
-    plan.total_usd, plan.to_frame(), plan.save("plan.json")
-
-Every function takes a path or what `planner.load` returned, and returns an answer that can be printed, shown in a
-notebook, turned into a DataFrame or plain values, rendered in any format of `-o` and saved. Wrong input raises
-`planner.errors.InputError` with the message that the command prints. Relative paths in a file count from its folder.
-"""
+"""One plan, or many: what is in a file, the cheapest plan, the cost of every deadline, portfolios and pipelines."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from planner.asked.given import Day, month_of, options_on, path_of, texts_of
-from planner.inputs.kinds import loaded_as
+from planner.asked.given import Day, options_on, path_of
+from planner.inputs.kinds import load_any, loaded_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from catalogs.model import Catalog
     from planner.estimation.answer import Estimates
-    from planner.finops.forecast.answer import ForecastAnswer
-    from planner.finops.review.model import Review
     from planner.inputs.kinds import Loaded
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.inputs.portfolio_load import LoadedPortfolio
-    from planner.job.compare import Comparison
     from planner.job.frontier import Frontier
     from planner.pipelines.answer import PipelineAnswer
     from planner.plan.model import Plan
     from planner.portfolios.answer import PortfolioAnswer
-    from planner.workloads.whatif import WhatIf
 
 
 def load(path: str | Path) -> Loaded:
@@ -48,8 +34,6 @@ def load(path: str | Path) -> Loaded:
     Raises:
         InputError: lists every fault with its line, column and remedy.
     """
-    from planner.inputs.kinds import load_any
-
     return load_any(Path(path))
 
 
@@ -63,6 +47,7 @@ def optimize(
     allow_derived: bool = False,
     calibrated: bool = True,
     replays: int = 0,
+    best_within: float | None = None,
     gap: float = 1e-3,
     time_limit_s: float = 30.0,
     catalog_dir: str | Path | None = None,
@@ -78,6 +63,8 @@ def optimize(
         allow_derived: add commitment prices derived from median ratios.
         calibrated: correct predictions with your own measurements.
         replays: drawn futures on which a plan with spot is replayed.
+        best_within: instead, the most that so many US dollars buy: all of the work soonest, else most of it; which part
+            of it is the first of the plan's assumptions.
         gap: relative gap at which the MILP of a fleet may stop, 0..1.
         time_limit_s: longest solving of a fleet, seconds.
         catalog_dir: snapshot directory; by default the newest refreshed or the bundled one.
@@ -96,6 +83,11 @@ def optimize(
     options = replace(
         options_on(as_of), gap=gap, time_limit_s=time_limit_s, calibrated=calibrated, replays=replays
     )
+    if best_within is not None:
+        from planner.workloads.best_within import best_within as find_best
+
+        budget = Decimal(repr(float(best_within)))
+        return find_best(loaded, budget, options, catalog_dir=path_of(catalog_dir))[0].plan
     return find_plan(loaded, options, catalog_dir=path_of(catalog_dir)).plan
 
 
@@ -130,73 +122,6 @@ def frontier(
     )
     return find_frontier(
         loaded, options_on(as_of), deadlines_hours=tuple(deadlines_hours), catalog_dir=path_of(catalog_dir)
-    )
-
-
-def compare(
-    workload: str | Path | LoadedWorkload,
-    *,
-    pick: str | Sequence[str] = (),
-    over: Literal["region", "type", "option", "provider"] | None = None,
-    base: str | None = None,
-    as_of: Day | None = None,
-    allow_flagged: bool = False,
-    allow_derived: bool = False,
-    catalog_dir: str | Path | None = None,
-) -> Comparison:
-    """Compare machines, regions, providers or ways to buy for one job, each row the plan within it.
-
-    Args:
-        workload: a file, or a loaded one.
-        pick: instance types, in the provider's spelling.
-        over: instead, what to compare all of.
-        base: the row that the others are compared with; by default the first picked, or the best.
-        as_of: as of `optimize`.
-        allow_flagged: admit offers with a refusing flag.
-        allow_derived: add commitment prices derived from median ratios.
-        catalog_dir: as of `optimize`.
-
-    Raises:
-        InputError: the workload or a name is wrong, or the file is a fleet.
-        CatalogError: the catalog cannot be used.
-    """
-    from planner.job.compare import compare as find_comparison
-    from planner.job.overrides import override
-
-    loaded = override(
-        loaded_as(workload, "workload"), allow_flagged=allow_flagged, allow_derived=allow_derived
-    )
-    return find_comparison(
-        loaded, options_on(as_of), pick=texts_of(pick), over=over, base=base, catalog_dir=path_of(catalog_dir)
-    )
-
-
-def whatif(
-    workload: str | Path | LoadedWorkload,
-    scenarios: Mapping[str, object] | Sequence[Mapping[str, object]],
-    *,
-    as_of: Day | None = None,
-    catalog_dir: str | Path | None = None,
-) -> WhatIf:
-    """Plan a workload as it is, and with other values: `whatif(file, {"constraints.deadline": "10d"})`.
-
-    Args:
-        workload: a file, or a loaded one.
-        scenarios: one or several, each the values to put over the file's by dotted key; None removes a key.
-        as_of: as of `optimize`.
-        catalog_dir: as of `optimize`.
-
-    Raises:
-        InputError: the workload or a value is wrong.
-        CatalogError: the catalog cannot be used.
-    """
-    from planner.inputs.settings import setting_texts
-    from planner.workloads.whatif import ask_whatif
-
-    each = [scenarios] if isinstance(scenarios, Mapping) else scenarios
-    texts = [setting_texts(one) for one in each]
-    return ask_whatif(
-        loaded_as(workload, "workload"), texts, options_on(as_of), catalog_dir=path_of(catalog_dir)
     )
 
 
@@ -300,96 +225,3 @@ def pipeline(
 
     options = replace(options_on(as_of), solver="auto", backend=backend, gap=gap, time_limit_s=time_limit_s)
     return plan_pipeline(loaded_as(tasks, "pipeline"), options, catalog_dir=path_of(catalog_dir))
-
-
-def review(
-    bill: str | Path | Sequence[str | Path],
-    *,
-    month: Day | None = None,
-    compare: Day | None = None,
-    tags: Sequence[str] = ("team", "env"),
-    run_tag: str = "run_id",
-    budgets: str | Path | None = None,
-    plans: Sequence[str | Path] = (),
-    currency: str | None = None,
-    forecast: bool = True,
-) -> Review:
-    """Review one month of a cloud bill (FOCUS 1.0 to 1.4, or the exports of AWS, Azure and Google).
-
-    Args:
-        bill: files, folders or globs.
-        month: the month to review, such as `2026-10`; by default the newest with use.
-        compare: the month to compare with; by default the one before.
-        tags: mandatory tag keys, the first names who pays.
-        run_tag: tag key that names a run.
-        budgets: a budgets file.
-        plans: saved plans of the runs, files or globs.
-        currency: rows to take, ISO 4217; by default those of the bill's own.
-        forecast: whether to look ahead.
-
-    Raises:
-        InputError: the bill or a file cannot be read.
-    """
-    from planner.finops.plan_vs_actual import load_plans
-    from planner.finops.read import open_bill
-    from planner.finops.review.answer import review_bill
-    from planner.finops.review.files import find_named
-    from planner.inputs.budget_load import load_budgets
-
-    named = None if budgets is None else load_budgets(Path(budgets))
-    runs = load_plans(find_named("plans", [str(one) for one in plans]))
-    first = month_of(month)
-    with open_bill(texts_of(bill), month=first, currency=currency) as opened:
-        return review_bill(
-            opened, month=first, compare_month=month_of(compare), budgets=named, plans=runs, tags=tuple(tags),
-            run_tag=run_tag, forecast=forecast,
-        )  # fmt: skip
-
-
-def forecast(
-    bill: str | Path | Sequence[str | Path] = (),
-    *,
-    daily: str | Path | None = None,
-    by: str = "total",
-    cost: str = "effective",
-    currency: str | None = None,
-    plans: Sequence[str] = (),
-    period: Literal["month", "quarter", "year"] = "month",
-    periods: int = 3,
-    horizon_days: int = 30,
-    level: float = 0.8,
-) -> ForecastAnswer:
-    """Forecast what the coming periods cost, from a bill or from daily costs, with plans added.
-
-    Args:
-        bill: files, folders or globs of a bill.
-        daily: instead of a bill, a CSV with date, scope, cost.
-        by: scopes: `total`, `service`, `project`, `region`, `tag:team`, ...
-        cost: `effective` or `billed`.
-        currency: ISO 4217.
-        plans: saved plans to add, as `[SCOPE=]GLOB`.
-        period: `month`, `quarter` or `year`.
-        periods: how many, with the running one.
-        horizon_days: one more period of so many days; 0: none.
-        level: share of cases that the intervals hold, 0..1.
-
-    Raises:
-        InputError: a file cannot be read, or neither or both of bill and daily are given.
-    """
-    from planner.finops.forecast.answer import Question, forecast_scopes
-    from planner.finops.forecast.plans import load_plans
-    from planner.finops.forecast.source import check_currency, read_costs
-
-    planned, plan_currency = load_plans(tuple(plans))
-    costs = read_costs(texts_of(bill), path_of(daily), (by,), cost=cost, currency=currency)
-    question = Question(
-        size=period,
-        count=periods,
-        horizon_days=horizon_days,
-        level=level,
-        planned=(*planned, *costs.endings),
-    )
-    return forecast_scopes(
-        costs.scopes[by], question, currency=check_currency(costs.currency, plan_currency),
-        by=by if daily is None else "scope",
-    )  # fmt: skip

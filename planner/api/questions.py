@@ -1,0 +1,210 @@
+"""What follows a plan: machines side by side, other values, why, what changed, how large, is the file right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from planner.asked.given import Day, day_of, options_on, path_of, texts_of
+from planner.errors import InputError
+from planner.inputs.kinds import loaded_as
+from planner.plan.model import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.inputs.load import LoadedWorkload
+    from planner.job.compare import Comparison
+    from planner.plan.diff import PlanDiff
+    from planner.workloads.explain import Explanation
+    from planner.workloads.size import Size
+    from planner.workloads.validate import Valid
+    from planner.workloads.whatif import WhatIf
+
+
+def compare(
+    workload: str | Path | LoadedWorkload,
+    *,
+    pick: str | Sequence[str] = (),
+    over: Literal["region", "type", "option", "provider"] | None = None,
+    base: str | None = None,
+    as_of: Day | None = None,
+    allow_flagged: bool = False,
+    allow_derived: bool = False,
+    catalog_dir: str | Path | None = None,
+) -> Comparison:
+    """Compare machines, regions, providers or ways to buy for one job, each row the plan within it.
+
+    Args:
+        workload: a file, or a loaded one.
+        pick: instance types, in the provider's spelling.
+        over: instead, what to compare all of.
+        base: the row that the others are compared with; by default the first picked, or the best.
+        as_of: as of `optimize`.
+        allow_flagged: admit offers with a refusing flag.
+        allow_derived: add commitment prices derived from median ratios.
+        catalog_dir: as of `optimize`.
+
+    Raises:
+        InputError: the workload or a name is wrong, or the file is a fleet.
+        CatalogError: the catalog cannot be used.
+    """
+    from planner.job.compare import compare as find_comparison
+    from planner.job.overrides import override
+
+    loaded = override(
+        loaded_as(workload, "workload"), allow_flagged=allow_flagged, allow_derived=allow_derived
+    )
+    return find_comparison(
+        loaded, options_on(as_of), pick=texts_of(pick), over=over, base=base, catalog_dir=path_of(catalog_dir)
+    )
+
+
+def whatif(
+    workload: str | Path | LoadedWorkload,
+    scenarios: Mapping[str, object] | Sequence[Mapping[str, object]],
+    *,
+    as_of: Day | None = None,
+    catalog_dir: str | Path | None = None,
+) -> WhatIf:
+    """Plan a workload as it is, and with other values: `whatif(file, {"constraints.deadline": "10d"})`.
+
+    Args:
+        workload: a file, or a loaded one.
+        scenarios: one or several, each the values to put over the file's by dotted key; None removes a key.
+        as_of: as of `optimize`.
+        catalog_dir: as of `optimize`.
+
+    Raises:
+        InputError: the workload or a value is wrong.
+        CatalogError: the catalog cannot be used.
+    """
+    from planner.inputs.settings import setting_texts
+    from planner.workloads.whatif import ask_whatif
+
+    each = [scenarios] if isinstance(scenarios, Mapping) else scenarios
+    texts = [setting_texts(one) for one in each]
+    return ask_whatif(
+        loaded_as(workload, "workload"), texts, options_on(as_of), catalog_dir=path_of(catalog_dir)
+    )
+
+
+def explain(
+    workload: str | Path | LoadedWorkload,
+    *,
+    why_not: str | Sequence[str] = (),
+    draws: int = 1000,
+    seed: int = 1,
+    as_of: Day | None = None,
+    catalog_dir: str | Path | None = None,
+) -> Explanation:
+    """Explain the plan of a workload: what binds, what one more unit is worth, what lost, how sure the choice is.
+
+    Args:
+        workload: a file, or a loaded one.
+        why_not: instance types; of each, why it is not the plan.
+        draws: worlds of other prices, speed and interruptions in which the choice is compared; 0: none.
+        seed: what the draws follow from.
+        as_of: as of `optimize`.
+        catalog_dir: as of `optimize`.
+
+    Raises:
+        InputError: the workload is wrong.
+        CatalogError: the catalog cannot be used.
+    """
+    from planner.workloads.explain import explain as find_explanation
+
+    if draws < 0 or seed < 0:
+        raise InputError(f"draws {draws}, seed {seed}: must be 0 or more")
+    return find_explanation(
+        loaded_as(workload, "workload"), options_on(as_of), types=texts_of(why_not), draws=draws, seed=seed,
+        catalog_dir=path_of(catalog_dir),
+    )  # fmt: skip
+
+
+def diff(old: str | Path | Plan, new: str | Path | Plan) -> PlanDiff:
+    """Say what changed between two plans.
+
+    Args:
+        old: the plan before: a plan, or a file saved with `Plan.save`.
+        new: the plan after.
+
+    Raises:
+        InputError: a file holds no plan.
+    """
+    from planner.plan.diff import diff_plans
+    from planner.plan.file import load_plan
+
+    plans = [one if isinstance(one, Plan) else load_plan(Path(one)) for one in (old, new)]
+    names = [
+        name if isinstance(one, Plan) else Path(one).stem for one, name in ((old, "before"), (new, "after"))
+    ]
+    return diff_plans(plans[0], plans[1], names[0], names[1])
+
+
+def diff_days(workload: str | Path | LoadedWorkload, old: Day, new: Day) -> PlanDiff:
+    """Say what the prices of two days change in the plan of a workload.
+
+    Args:
+        workload: a file, or a loaded one.
+        old: the first day, such as `2026-11-01`.
+        new: the second one.
+
+    Raises:
+        InputError: the workload is wrong.
+        CatalogError: no prices of a day are held; names the days that are.
+    """
+    from planner.workloads.price_days import diff_days as find_changes
+
+    days = day_of(old), day_of(new)
+    assert days[0] is not None and days[1] is not None
+    return find_changes(loaded_as(workload, "workload"), days[0], days[1])
+
+
+def size(
+    data: str,
+    goal: str,
+    *,
+    effort: Literal["small", "medium", "large"] = "medium",
+    deadline: str | None = None,
+    budget_usd: float | None = None,
+    location: str | None = None,
+    as_of: Day | None = None,
+) -> Size:
+    """Size machines by the volume of data and the goal, beside what published rules of thumb say.
+
+    Args:
+        data: volume, such as `100GB`.
+        goal: such as `image_classification`.
+        effort: how large a model and training to assume.
+        deadline: time from now, such as `3w`.
+        budget_usd: most to pay, US dollars.
+        location: where the data lie, such as `aws/us-east-1`.
+        as_of: as of `optimize`.
+
+    Raises:
+        InputError: a value is wrong.
+    """
+    from planner.workloads.size import size_workload
+
+    budget = None if budget_usd is None else Decimal(f"{budget_usd:.10g}")
+    return size_workload(
+        data, goal, options_on(as_of), effort=effort, deadline=deadline, budget_usd=budget, location=location
+    )
+
+
+def validate(path: str | Path, *, as_of: Day | None = None) -> Valid:
+    """Check an input file: all faults at once, with their places; nothing is planned.
+
+    Args:
+        path: a workload, portfolio or pipeline file.
+        as_of: as of `optimize`: the catalog's names of that day.
+
+    Raises:
+        InputError: lists every fault.
+    """
+    from planner.workloads.validate import validate_file
+
+    return validate_file(Path(path), options_on(as_of))

@@ -1,0 +1,187 @@
+"""Why each offer that looks cheaper than the plan is not the plan, grouped by what keeps it out.
+
+An offer looks cheaper where an accelerator-hour of it costs less than the plan's, or where one of its priced candidates
+costs less in all. Its reason is the first of these that holds: it runs, and costs more in all (for the objective time:
+takes longer); else what removes the candidate of it that the fewest filters remove, the cheapest of these; else why it
+does not run at any size. The first filter in the order of reports speaks for several.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.constraints.registry import BIT, CONSTRAINTS, SHAPE_FILTERS
+from planner.candidates.model import IN_TURN, SINGLE
+from planner.candidates.wanted import value_of
+from planner.records import record
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.engine import Found
+    from planner.candidates.model import Candidates
+
+    BoolArray = npt.NDArray[np.bool_]
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+DEARER, NO_SIZE = "dearer", "no_size"
+# Filters of spot alone that a fall-back on on-demand changes.
+_BY_FALLBACK = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["budget"]
+
+
+@record(frozen=True)
+class Lost:
+    """Offers that look cheaper and lost for one reason.
+
+    Attributes:
+        reason: id of a filter, `dearer` or `no_size`; words: what it means.
+        offers: how many; facts of a machine or price (`is_fact`) cannot be moved by the file.
+        example: of the cheapest-looking one: instance type, option and place; usd_per_accelerator_hour: its price.
+        cost_usd: what the cheapest of them would cost for the job, None where that is not known: of what runs its
+            feasible candidates, else the candidate that the fewest filters remove.
+        cost_example: whose cost that is.
+    """
+
+    reason: str
+    words: str
+    offers: int
+    is_fact: bool
+    example: str
+    usd_per_accelerator_hour: float
+    cost_usd: Decimal | None
+    cost_example: str
+
+
+def lost_offers(found: Found, winner: int) -> tuple[Lost, ...]:
+    """Group the offers that look cheaper than candidate `winner`, most first."""
+    made, market = found.candidates, found.candidates.context.market
+    hourly = _accelerator_hour(made)
+    mine = [part.row for part in made.parts(winner)]
+    least = _least(made, made.cost_usd, made.kind == SINGLE)
+    looks = (hourly < hourly[mine].min() * (1 - 1e-9)) | (least < made.cost_usd[winner] * (1 - 1e-9))
+    kind, _ = market.offer_set.offers.distinct_keys("provider", "region", "instance_type", "purchase_option")
+    looks &= ~np.isin(kind, kind[mine])
+    nearest = _nearest(made)
+    reasons = _reasons(found, winner, looks, nearest)
+    cost = np.full(len(least), np.inf)
+    cost[made.offer[list(nearest.values())]] = made.cost_usd[list(nearest.values())]
+    runs = np.asarray([row for row, reason in reasons.items() if reason == DEARER], dtype=np.int64)
+    cost[runs] = _least(made, made.cost_usd, made.bits == 0)[runs]
+    out = []
+    for reason in sorted(set(reasons.values())):
+        rows = np.asarray([row for row, name in reasons.items() if name == reason])
+        out.append(_group(made, reason, rows, hourly, cost))
+    return tuple(sorted(out, key=lambda one: -one.offers))
+
+
+def _group(made: Candidates, reason: str, rows: IntArray, hourly: FloatArray, cost: FloatArray) -> Lost:
+    item = next((one for one in CONSTRAINTS if one.id == reason), None)
+    by_cost = made.context.asked.workload.preferences.objective == "cost"
+    words = {DEARER: f"runs, but {'costs more in all' if by_cost else 'takes longer'}",
+             NO_SIZE: "does not run at any size looked at"}  # fmt: skip
+    first = int(rows[np.argmin(hourly[rows])])
+    best = int(rows[np.argmin(np.where(np.isfinite(cost[rows]), cost[rows], np.inf))])
+    known = bool(np.isfinite(cost[best]))
+    return Lost(
+        reason=reason, words=words[reason] if item is None else item.words, offers=len(rows),
+        is_fact=item is not None and item.is_fact, example=_named(made, first),
+        usd_per_accelerator_hour=float(hourly[first]),
+        cost_usd=Decimal(repr(round(float(cost[best]), 6))) if known else None,
+        cost_example=_named(made, best) if known else "",
+    )  # fmt: skip
+
+
+def _named(made: Candidates, row: int) -> str:
+    offers = made.context.market.offer_set.offers
+    text = {
+        name: str(offers[name][row]) for name in ("instance_type", "purchase_option", "provider", "region")
+    }
+    place = f"{text['provider']}/{text['region']}" if text["region"] else text["provider"]
+    return f"{text['instance_type']} {text['purchase_option']} {place}"
+
+
+def _accelerator_hour(made: Candidates) -> FloatArray:
+    """USD per accelerator-hour of each offer, infinity where no price is known, shape `(n_offers,)`."""
+    offer_set = made.context.market.offer_set
+    count = np.asarray(offer_set.types["accelerator_count"], dtype=np.float64)[offer_set.type_of_offer]
+    usd = np.where(offer_set.usd_per_hour > 0, offer_set.usd_per_hour, np.inf)
+    usable = (count > 0) & np.isfinite(usd) & np.isnan(offer_set.owned_share)
+    return np.where(usable, usd / np.where(count > 0, count, 1.0), np.inf)
+
+
+def _least(made: Candidates, value: FloatArray, mask: BoolArray) -> FloatArray:
+    """The least value of each offer's candidates, infinity without one, shape `(n_offers,)`."""
+    out = np.full(made.context.market.offer_set.offers.n_rows, np.inf)
+    at = np.flatnonzero(mask & np.isfinite(value))
+    np.minimum.at(out, made.offer[at], value[at])
+    return out
+
+
+def _reasons(found: Found, winner: int, looks: BoolArray, nearest: dict[int, int]) -> dict[int, str]:
+    """The reason of each offer that looks cheaper."""
+    made = found.candidates
+    runs = _runs(made, winner)
+    out = {}
+    for row in np.flatnonzero(looks).tolist():
+        bits = int(found.offer_bits[row])
+        if runs[row]:
+            out[row] = DEARER
+        elif bits:
+            out[row] = _first(bits)
+        elif row in nearest:
+            out[row] = _first(int(made.bits[nearest[row]]))
+        else:
+            out[row] = _why_no_size(made, row)
+    return out
+
+
+def _runs(made: Candidates, winner: int) -> BoolArray:
+    """Offers that lead a feasible candidate, or would with a fall-back but for the price of their bare work.
+
+    Ways with a fall-back whose work on spot alone costs more than is of use are not worked out (`candidates.wanted`).
+    """
+    out = np.zeros(made.context.market.offer_set.offers.n_rows, dtype=np.bool_)
+    feasible = np.flatnonzero(made.bits == 0)
+    out[made.offer[feasible]] = True
+    if made.turns is not None:
+        for column in made.turns.offer[made.detail[feasible[made.kind[feasible] == IN_TURN]]].T:
+            out[column[column >= 0]] = True
+    if made.context.dates.deadline_hours is None:
+        return out
+    spot = made.context.market.is_spot[made.offer]
+    left = np.flatnonzero((made.kind == SINGLE) & spot & ((made.bits & ~_BY_FALLBACK) == 0))
+    hourly = made.context.market.offer_set.usd_per_hour[made.offer[left]]
+    bare = made.nodes[left] * hourly * (made.work_hours[left] + made.fixed_hours[left])
+    if made.context.asked.workload.preferences.objective == "time":
+        bare = made.waiting_hours[left] + made.work_hours[left] + made.fixed_hours[left]
+    least = np.full(len(out), np.inf)
+    np.minimum.at(least, made.offer[left], bare)
+    return np.asarray(out | (np.isfinite(least) & (least > value_of(made)[winner])), dtype=np.bool_)
+
+
+def _nearest(made: Candidates) -> dict[int, int]:
+    """Position of each offer's candidate that the fewest filters remove, the cheapest of these."""
+    count = np.zeros(len(made.bits), dtype=np.int64)
+    for bit in BIT.values():
+        count += (made.bits & bit) != 0
+    order = np.lexsort((made.cost_usd, count, made.offer))
+    rows, first = np.unique(made.offer[order], return_index=True)
+    return dict(zip(rows.tolist(), order[first].tolist(), strict=True))
+
+
+def _first(bits: int) -> str:
+    return next(item.id for item in CONSTRAINTS if bits & BIT[item.id])
+
+
+def _why_no_size(made: Candidates, row: int) -> str:
+    """Why no shape of an offer's hardware fits."""
+    offer_set = made.context.market.offer_set
+    hardware = int(offer_set.hardware_of_type[offer_set.type_of_offer[row]])
+    shapes = made.shapes
+    mine = np.flatnonzero((shapes["hardware_row"] == hardware) & ~np.asarray(shapes["fits"], dtype=np.bool_))
+    names = [SHAPE_FILTERS[str(reason)] for reason in shapes["reason"][mine] if str(reason) in SHAPE_FILTERS]
+    return next((item.id for item in CONSTRAINTS if item.id in names), NO_SIZE)

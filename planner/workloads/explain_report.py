@@ -1,0 +1,378 @@
+"""Why this plan, as an answer: the verdict, what a limit is worth, the rivals, what lost, and what it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from planner.candidates.decisions import HAIR_RATIO
+from planner.plan import report_choice as choice
+from planner.plan import report_grounds as grounds
+from planner.plan import report_others as others
+from planner.plan.front import bought, brief, headline
+from planner.plan.front_scale import Scale
+from planner.plan.front_scale import chance as chance_words
+from planner.plan.plain import plain
+from planner.render.model import Answer, Cell, Column, Section, facts, next_steps, table_section, versioned
+from planner.render.numbers import number
+from planner.render.precision import dollars, figure, known_places, moment_known
+from planner.render.words import cluster, option, place
+from planner.workloads.explain_grounds import rests_on
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from planner.job.lost import Lost
+    from planner.job.worth import Worth
+    from planner.plan.brief import Summary
+    from planner.plan.model import Plan
+    from planner.render.model import Value
+    from planner.workloads.explain import Explanation
+
+COLUMNS = (
+    "row", "name", "setting", "change", "provider", "region", "instance_type", "purchase_option", "nodes", "cost_usd",
+    "delta_cost_usd", "hours", "delta_hours", "best_ratio", "beats_ratio", "offers", "example",
+    "usd_per_accelerator_hour", "removed", "removed_only_by_this", "description",
+)  # fmt: skip
+DETAILS: dict[str, tuple[str, ...]] = {
+    "limits": ("limits",), "rivals": ("rivals",), "lost": ("lost",), "grounds": ("grounds",), "plan": ("lines",),
+    "alternatives": ("alternatives",), "kinds": ("kinds",), "relaxations": ("relaxations",),
+    "filters": ("filters", "filter_pairs"), "layouts": ("layouts",), "assumptions": ("assumptions",),
+}  # fmt: skip
+_CENT = Decimal("0.005")
+_FEW = 5
+_NAMES = {"budget_usd": "budget", "deadline_confidence": "confidence"}
+
+
+def explanation_report(found: Explanation, details: Collection[str] = ()) -> Answer:
+    """Return the answer that every format is made of.
+
+    Args:
+        found: the explanation.
+        details: names in `DETAILS`, or `all`: these sections alone, in place of the screen.
+    """
+    plan = found.plan
+    sections = _sections(found)
+    front: tuple[Section, ...] = ()
+    summary: tuple[str, ...] = ()
+    if not details:
+        front, summary = _front(found), (headline(plan),)
+        sections = [replace(section, detail=True) for section in sections]
+    elif "all" not in details:
+        wanted = {key for name in details for key in DETAILS[name]}
+        sections = [section for section in sections if section.key in wanted]
+    return Answer(
+        f"Why this plan for {plan.workload}", _title(found), summary, tuple(sections), versioned(_values(found)),
+        COLUMNS, _flat(found), success=plan.status != "infeasible", currency=plan.currency, front=front,
+    )  # fmt: skip
+
+
+def _title(found: Explanation) -> str:
+    plan = found.plan
+    if plan.status == "infeasible":
+        return f"No plan for {plan.workload}: no candidate meets every limit"
+    return f"{brief(plan)}; {_binds(found)}" if found.limits else f"{choice.claim(plan)}: {brief(plan)}"
+
+
+def _sections(found: Explanation) -> list[Section]:
+    plan = found.plan
+    return [
+        *_limits(found, all_of=True),
+        *_rivals(found, all_of=True),
+        *_lost(found, all_of=True),
+        *([rests_on(plan)] if plan.lines else []),
+        *([choice.plan_lines(plan, True)] if plan.lines else []),
+        *others.alternatives(plan, verbose=True),
+        *([Section("kinds", "Best of each kind", found.kinds)] if found.kinds else []),
+        *grounds.relaxations(plan),
+        *grounds.filters(plan, True),
+        *([Section("layouts", "Layouts", found.layouts)] if found.layouts else []),
+        *grounds.assumptions(plan, True),
+        *_why_not(found),
+    ]
+
+
+def _why_not(found: Explanation) -> list[Section]:
+    return [Section(f"why_not_{name}", f"Why not {name}", lines) for name, lines in found.why_not]
+
+
+def _front(found: Explanation) -> tuple[Section, ...]:
+    """The screen."""
+    plan = found.plan
+    if plan.status == "infeasible":
+        removed = grounds.filters(plan, False)
+        return (*grounds.relaxations(plan), *removed, *_why_not(found), _next(found))
+    rows: list[tuple[str, str, Value, Any, str]] = [
+        ("plan", "plan", bought(plan), "text", brief(plan)),
+        ("why", "why", plan.n_feasible, "count", _why(plan)),
+    ]
+    if found.limits:
+        rows.append(("binds", "binds", len(binding(found)), "count", _binds(found)))
+    if found.stays is not None:
+        rows.append(("best_ratio", "sure", found.stays.best_ratio, "chance", _sure(found)))
+    whole = [] if plan.kind != "fleet" else [
+        Section("fleet", "A fleet", ("a fleet is chosen as a whole: planner whatif FILE --set ... plans it under "
+                                     "another limit",))
+    ]  # fmt: skip
+    return (
+        facts("verdict", "Why", rows), *whole, *_limits(found), *_rivals(found), *_lost(found), rests_on(plan),
+        *_why_not(found), _next(found),
+    )  # fmt: skip
+
+
+def _next(found: Explanation) -> Section:
+    if found.plan.status == "infeasible":
+        return next_steps(
+            "next: planner whatif FILE --set KEY=VALUE; planner explain FILE --details filters or all"
+        )
+    first = next((one for one in binding(found) if one.limit == "deadline"), None)
+    steps = ["planner frontier FILE"] if first and found.plan.kind != "fleet" else []
+    steps += [
+        "planner whatif FILE --set KEY=VALUE",
+        "planner explain FILE --details lost, layouts, ... or all",
+    ]
+    return next_steps(f"next: {'; '.join(steps)}")
+
+
+def _why(plan: Plan) -> str:
+    if plan.n_feasible is None or not plan.alternatives:
+        return choice.claim(plan)
+    scale, second = Scale.of(plan), plan.alternatives[0]
+    more = float(second.delta_cost_usd / plan.total_usd) if plan.total_usd else 0.0
+    by_time = plan.objective == "time"
+    if by_time:
+        more = second.delta_hours / plan.hours if plan.hours else 0.0
+    gap = f"{more * 100:+.0f} %" if abs(more) >= 0.005 else "nearly the same"
+    said = f"{'soonest' if by_time else 'cheapest'} of {plan.n_feasible:,} feasible candidates at expected prices"
+    return f"{said}; next {_named(second)}, {scale.usd(second.cost_usd)} ({gap})"
+
+
+def binding(found: Explanation) -> list[Worth]:
+    """Limits that keep the plan from being better: without them, or with one unit more, it is."""
+    by_cost = found.plan.objective == "cost"
+    return [one for one in found.limits if one.relaxes and one.best is not None and _gain(one, by_cost)]
+
+
+def _gain(one: Worth, by_cost: bool) -> bool:
+    assert one.best is not None
+    return one.best.delta_cost_usd < -_CENT if by_cost else one.best.delta_hours < -1e-3
+
+
+def _binds(found: Explanation) -> str:
+    """What a step of each binding limit is worth, in a sentence."""
+    binds = binding(found)
+    if not binds:
+        return (
+            "no limit of the file binds: none of them, moved by one unit or taken away, gives a better plan"
+        )
+    said = [f"{_name(one)}: {one.change} {_saves(found.plan, one)}" for one in binds[:_FEW]]
+    return "; ".join(said)
+
+
+def _saves(plan: Plan, one: Worth) -> str:
+    assert one.best is not None
+    if plan.objective == "time":
+        return f"ends {number(-one.best.delta_hours)} h sooner"
+    return f"saves {_change(plan, -one.best.delta_cost_usd)}"
+
+
+def _change(plan: Plan, usd: Decimal) -> str:
+    """A difference of costs in the digits that its own relative interval supports."""
+    ratio = Scale.of(plan).usd_ratio
+    return dollars(usd, min(known_places(float(usd), abs(float(usd)) * ratio), 2)) if usd else "$0"
+
+
+def _name(one: Worth) -> str:
+    return _NAMES.get(one.limit, one.limit)
+
+
+def _named(best: Summary) -> str:
+    """A decision: cluster, way to buy with the number of zones, first place."""
+    way = option(best.purchase_option, best.option_variant)
+    return f"{cluster(best.nodes, best.instance_type)}, {way}, {place(best.provider, best.region, '')}"
+
+
+def _setting(one: Worth) -> str:
+    if one.limit != "deadline":
+        return one.setting
+    moment = datetime.fromisoformat(one.setting)
+    return moment_known(one.setting, 24.0 if one.setting[11:16] == "00:00" else 0.0, moment.year)
+
+
+def _sure(found: Explanation) -> str:
+    stays = found.stays
+    assert stays is not None
+    low, high = (figure(100 * end, 1 if end < 0.1 else 0) for end in (stays.low_ratio, stays.high_ratio))
+    said = (
+        f"stays the best of {found.compared} decisions in {chance_words(stays.best_ratio)} of {stays.draws:,} draws of "
+        f"prices, speed and interruptions ({low} to {high} % at 95 % confidence, seed {stays.seed}), within "
+        f"{HAIR_RATIO * 100:.0f} % of the best in {chance_words(stays.near_ratio)}; which is best is known afterwards "
+        "only, expected cost decides before"
+    )
+    ahead = max(found.rivals[1:], key=lambda one: one.beats_ratio, default=None)
+    if ahead is not None:
+        word = "cheaper" if found.plan.objective == "cost" else "sooner"
+        said += f"; most often {word}: {_named(ahead.best)}, in {chance_words(ahead.beats_ratio)}"
+    if stays.late_ratio >= 0.005:
+        said += f"; it breaks the deadline or the budget in {chance_words(stays.late_ratio)}"
+    return said
+
+
+def _limits(found: Explanation, *, all_of: bool = False) -> list[Section]:
+    """A row a change: those that change the plan, and the others in a note."""
+    if not found.limits:
+        return []
+    plan, scale = found.plan, Scale.of(found.plan)
+    columns = (
+        Column("limit", "limit", "text"), Column("setting", "set to", "text"), Column("change", "if", "text"),
+        Column("cost_usd", "cost", "usd_known"), Column("delta", "change", "text"), Column("best", "best plan", "text"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = []
+    same = []
+    for one in found.limits:
+        if one.best is not None and not all_of and not _differs(one):
+            same.append(f"{_name(one)} {one.change}")
+            continue
+        best = one.best
+        change = "" if best is None else _signed(plan, best.delta_cost_usd)
+        rows.append((
+            _name(one), _setting(one), one.change, None if best is None else scale.known(best.cost_usd), change,
+            "no plan keeps every limit" if best is None else _named(best),
+        ))  # fmt: skip
+    notes = [f"nothing changes with: {'; '.join(same)}"] if same else []
+    if not rows:
+        return [Section("limits", "What a limit is worth", tuple(notes))]
+    return [
+        table_section("limits", "What a limit is worth, each question solved again", columns, rows, notes)
+    ]
+
+
+def _differs(one: Worth) -> bool:
+    assert one.best is not None
+    return abs(one.best.delta_cost_usd) >= _CENT or abs(one.best.delta_hours) >= 0.1
+
+
+def _signed(plan: Plan, usd: Decimal) -> str:
+    text = _change(plan, usd)
+    return text if text.startswith("-") or text == "$0" else f"+{text}"
+
+
+def _rivals(found: Explanation, *, all_of: bool = False) -> list[Section]:
+    if found.stays is None or not found.rivals:
+        return []
+    scale = Scale.of(found.plan)
+    columns = (
+        Column("decision", "rivals, in hindsight", "text"), Column("cost_usd", "cost", "usd_known"),
+        Column("finish", "done", "text"), Column("in_time", "in time", "chance"),
+        Column("best_ratio", "best in", "chance"), Column("beats_ratio", "beat the plan in", "chance"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = []
+    for number_of, one in enumerate(found.rivals if all_of else found.rivals[:_FEW]):
+        hours = one.best.hours
+        rows.append((
+            ("" if number_of else "the plan: ") + _named(one.best), scale.known(one.best.cost_usd),
+            scale.moment(one.finish, hours), "" if one.p_meet_deadline is None else one.p_meet_deadline,
+            one.best_ratio, "" if not number_of else one.beats_ratio,
+        ))  # fmt: skip
+    named = sum(one.best_ratio for one in found.rivals[: len(rows)])
+    left = chance_words(max(1 - named - found.stays.none_ratio, 0.0))
+    notes = (
+        [f"others of the {found.compared} compared: {left} of the draws"]
+        if found.compared > len(rows)
+        else []
+    )
+    return [table_section("rivals", "Rivals, by how often they turn out best", columns, rows, notes)]
+
+
+def _lost(found: Explanation, *, all_of: bool = False) -> list[Section]:
+    if not found.lost:
+        return []
+    plan, scale = found.plan, Scale.of(found.plan)
+    columns = (
+        Column("reason", "looked cheaper, and lost", "text"), Column("offers", "offers", "count"),
+        Column("example", "cheapest of them for this job", "text"), Column("cost_usd", "cost", "usd_known"),
+    )  # fmt: skip
+    # what would cost less than the plan first, then what is most of the list
+    ranked = sorted(found.lost, key=lambda one: _rank(one, plan))
+    shown = ranked if all_of else ranked[:_FEW]
+    rows: list[tuple[Value, ...]] = [
+        (
+            one.words if all_of else one.words.partition(" (")[0], one.offers,
+            one.cost_example or f"{one.example} (does not run)",
+            "" if one.cost_usd is None else scale.known(one.cost_usd),
+        )
+        for one in shown
+    ]  # fmt: skip
+    count = sum(one.offers for one in found.lost)
+    notes = [f"{count:,} offers cost less per accelerator-hour than the plan's, or less in all if a limit is ignored; "
+             "the first reason in the order of reports counts"]  # fmt: skip
+    if len(shown) < len(found.lost):
+        notes.insert(0, f"{len(found.lost) - len(shown)} more reasons: --details lost")
+    title = "Cheaper-looking offers that lost" if plan.objective == "cost" else "Cheaper offers that lost"
+    return [table_section("lost", title, columns, rows, notes)]
+
+
+def _rank(one: Lost, plan: Plan) -> tuple[bool, float]:
+    less = one.cost_usd is not None and one.cost_usd < plan.total_usd
+    return not less, float(one.cost_usd) if less and one.cost_usd is not None else -float(one.offers)
+
+
+def _values(found: Explanation) -> dict[str, Any]:
+    plan, stays = found.plan, found.stays
+    return {
+        "workload": plan.workload, "workload_sha256": plan.workload_sha256, "created_at": plan.created_at,
+        "status": plan.status, "objective": plan.objective, "choice": bought(plan) if plan.lines else None,
+        "total_usd": str(plan.total_usd) if plan.lines else None, "hours": plan.hours if plan.lines else None,
+        "limits": [plain(one) for one in found.limits],
+        "stays_best": None if stays is None else {
+            **{name: value for name, value in plain(stays).items() if name != "rivals"}, "compared": found.compared,
+        },
+        "rivals": [plain(one) for one in found.rivals], "lost": [plain(one) for one in found.lost],
+        "relaxations": [plain(one) for one in plan.relaxations],
+        "filters": [
+            {"filter": one.name, "removed": one.removed, "removed_only_by_this": one.removed_only_by_this,
+             "description": one.description} for one in plan.filters
+        ],
+        "filter_pairs": [
+            {"filters": [pair.first, pair.second], "removed": pair.removed} for pair in plan.filter_pairs
+        ],
+        "layouts": list(found.layouts), "best_of_kind": list(found.kinds),
+        "why_not": {name: list(lines) for name, lines in found.why_not},
+    }  # fmt: skip
+
+
+def _flat(found: Explanation) -> list[Mapping[str, Cell]]:
+    rows: list[dict[str, Cell]] = []
+    for one in found.limits:
+        row: dict[str, Cell] = {
+            "row": "limit",
+            "name": one.limit,
+            "setting": one.setting,
+            "change": one.change,
+        }
+        rows.append(row | ({} if one.best is None else _of_summary(one.best)))
+    for rival in found.rivals:
+        more: dict[str, Cell] = {"best_ratio": rival.best_ratio, "beats_ratio": rival.beats_ratio}
+        rows.append({"row": "rival", "name": rival.best.label} | _of_summary(rival.best) | more)
+    rows += [
+        {
+            "row": "lost", "name": lost.reason, "offers": lost.offers, "example": lost.cost_example or lost.example,
+            "usd_per_accelerator_hour": lost.usd_per_accelerator_hour, "cost_usd": lost.cost_usd,
+            "description": lost.words,
+        }
+        for lost in found.lost
+    ]  # fmt: skip
+    rows += [
+        {
+            "row": "filter", "name": count.name, "removed": count.removed,
+            "removed_only_by_this": count.removed_only_by_this, "description": count.description,
+        }
+        for count in found.plan.filters
+    ]  # fmt: skip
+    return [dict.fromkeys(COLUMNS) | row for row in rows]
+
+
+def _of_summary(best: Any) -> dict[str, Cell]:
+    return {name: getattr(best, name) for name in COLUMNS if hasattr(best, name)}

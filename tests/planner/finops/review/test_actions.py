@@ -1,0 +1,96 @@
+"""Actions rank by dollars in all, name their owner and their bound, and their commands run as written."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from datetime import date
+
+import pytest
+
+from planner.finops.review.model import Review
+from planner.finops.review.sections.actions import Action, joint
+from tests.conftest import CliResult
+from tests.planner.finops.review.conftest import figures
+from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, write_bill
+
+OCTOBER, LAST = date(2026, 10, 1), date(2026, 10, 31)
+
+
+def commitment(name: str, used: float, unused: float) -> list[dict[str, str]]:
+    both = {"Used": used, "Unused": unused}
+    return [
+        charge(OCTOBER, cost, CommitmentDiscountId=name, CommitmentDiscountStatus=status, PricingCategory="Committed",
+               ContractedCost=2 * cost)
+        for status, cost in both.items()
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Review:
+    """Steady use at two prices and as spot, 100 commitments with 10 unused each, and one dear day of storage."""
+    rows = each_day(OCTOBER, LAST, 1000)
+    rows += each_day(OCTOBER, LAST, 50, RegionId="west")
+    rows += each_day(OCTOBER, LAST, 30, PricingCategory="Dynamic", Tags='{"team":"batch"}')
+    for number in range(100):
+        rows += commitment(f"c{number}", 5, 10)
+    rows += each_day(date(2026, 8, 1), LAST, 100, ServiceName="S3", ServiceCategory="Storage", SkuId="s3",
+                     Tags='{"team":"data"}')  # fmt: skip
+    rows.append(charge(date(2026, 10, 20), 2000, ServiceName="S3", ServiceCategory="Storage", SkuId="s3"))
+    rows += each_day(date(2026, 8, 1), date(2026, 9, 30), 1000)
+    folder = tmp_path_factory.mktemp("the bill")  # a command must quote it
+    return review_of(write_bill(folder / "october bill.csv", rows), month=OCTOBER)
+
+
+def test_small_unused_commitments_count_together(made: Review) -> None:
+    """1,000 USD unused in commitments of 15 each: none was listed, and 0.00 saved per month."""
+    rows = {row["what"]: row for row in rows_of(made, "actions", "actions")}
+    row = rows["Fill or shrink 100 more commitments of AWS"]
+    assert (row["saves"], row["basis"], row["why"]) == (1000, "at most", "33.3 % of them is used")
+
+
+def test_one_off_excess_is_no_monthly_saving(made: Review) -> None:
+    (row,) = (row for row in rows_of(made, "actions", "actions") if row["what"].startswith("Look into S3"))
+    assert row["saves"] is None and row["once"] == pytest.approx(2000, rel=0.05) and row["basis"] == "once"
+
+
+def test_owners_are_teams_and_bounds_are_named(made: Review) -> None:
+    rows = {row["what"]: row for row in rows_of(made, "actions", "actions")}
+    assert rows["Run gpu on spot where work may pause"]["owner"] == "ml"
+    assert next(row for name, row in rows.items() if name.startswith("Look into"))["owner"] == "data"
+    assert {rows[name]["basis"] for name in ("Run gpu on spot where work may pause", "Move gpu to west")} == {
+        "at most"
+    }
+    amounts = [row["saves"] or row["once"] for row in rows.values() if row["saves"] or row["once"]]
+    assert amounts == sorted(amounts, reverse=True)
+
+
+def test_overlapping_actions_are_not_added_up(made: Review) -> None:
+    total = figures(made)["actions_saves_money"]
+    assert total.label.startswith("Saved per month at most")
+    rows = {row["what"]: row["saves"] for row in rows_of(made, "actions", "actions")}
+    switch, move = rows["Run gpu on spot where work may pause"], rows["Move gpu to west"]
+    assert total.value == pytest.approx(max(switch, move) + 1000)
+
+
+def test_a_provider_fills_its_commitments_or_buys_more() -> None:
+    def one(kind: str, amount: float, service: str) -> Action:
+        return Action(kind, kind, "", amount, "", "", ("AWS", service))
+
+    less, more, idle = (
+        one("commit_less", 50, ""),
+        one("commit_more", 80, "EC2"),
+        one("delete_idle", 30, "EC2"),
+    )
+    assert joint([less, more]) == 80  # 50 and 80 are about the same use
+    assert joint([less, idle]) == 80
+    assert joint([less, more, idle]) == 80
+    assert joint([Action("look_into", "", "", 9.0, "", "", basis="once")]) is None
+
+
+def test_commands_run_as_written(made: Review, run_cli: Callable[..., CliResult]) -> None:
+    for command in {row["command"] for row in rows_of(made, "actions", "actions")}:
+        program, *words = shlex.split(command)
+        assert program == "planner"
+        found = run_cli(*words)
+        assert found.code == 0, (command, found.stderr)

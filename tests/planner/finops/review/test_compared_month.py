@@ -1,0 +1,73 @@
+"""The month compared with must carry the comparison, and a month is complete by its days with use."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from planner.finops.review.model import Review
+from tests.planner.finops.review.conftest import figures
+from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
+
+AUGUST, SEPTEMBER, OCTOBER = date(2026, 8, 1), date(2026, 9, 1), date(2026, 10, 1)
+
+
+def made(tmp_path: Path, september: list[dict[str, str]], cost: float = 110) -> Review:
+    rows = [*september, *each_day(OCTOBER, date(2026, 10, 31), cost)]
+    return review_of(write_bill(tmp_path / "bill.csv", rows), month=OCTOBER)
+
+
+def test_a_month_without_its_last_20_days_is_compared_per_day(tmp_path: Path) -> None:
+    """It said 241 % more than September, nothing flagged, and a bridge of volume."""
+    august = each_day(AUGUST, date(2026, 8, 31))
+    review = made(tmp_path, august + each_day(SEPTEMBER, date(2026, 9, 10)))
+    assert "10.0 % more per day than September 2026 (10 of 30 days of September have use)" in review.verdict
+    bridge = section(review, "bridge")
+    assert bridge.status == "withheld" and bridge.reason.startswith(
+        "September 2026: 33.3 % of the month's days"
+    )
+    assert section(review, "movers").status == "withheld"
+    assert figures(review)["before_complete_ratio"].value == pytest.approx(1 / 3)
+    assert "September 2026, compared with: 33.3 %" in section(review, "quality").sentences[0]
+
+
+def test_a_first_export_that_starts_mid_month_says_so(tmp_path: Path) -> None:
+    review = made(tmp_path, each_day(date(2026, 9, 14), date(2026, 9, 30)))
+    assert "10.0 % more per day than September 2026 (the bill begins on 14 September)" in review.verdict
+    first = review_of(tmp_path / "bill.csv", month=SEPTEMBER)
+    assert "September 2026 cost 1,700 USD from 14 September, where the bill begins," in first.verdict
+
+
+def test_unreadable_costs_of_the_month_before_withhold_the_comparison(tmp_path: Path) -> None:
+    """20 of its 30 costs were unreadable and it said 241 % more."""
+    rows = each_day(SEPTEMBER, date(2026, 9, 10))
+    rows += [charge(date(2026, 9, day), "much") for day in range(11, 31)]
+    review = made(tmp_path, rows)
+    assert (
+        "not comparable with September 2026" in review.verdict
+        and "66.7 % of rows have no readable" in review.verdict
+    )
+    assert section(review, "bridge").status == "withheld"
+    assert {row["before"] for row in rows_of(review, "allocation", "allocation")} == {None}
+
+
+def test_whole_months_are_compared_as_before(tmp_path: Path) -> None:
+    review = made(tmp_path, each_day(SEPTEMBER, date(2026, 9, 30)))
+    assert "13.7 % more than September 2026" in review.verdict
+    assert section(review, "bridge").status == "ok"
+
+
+@pytest.mark.parametrize(("last", "share"), [(10, 10 / 31), (28, 28 / 31), (31, 1.0)])
+def test_one_monthly_fee_makes_no_month_complete(last: int, share: float, tmp_path: Path) -> None:
+    """10 of 31 days passed as 100.0 %."""
+    rows = each_day(OCTOBER, date(2026, 10, last))
+    fee = charge(OCTOBER, 500, days=31, ServiceName="Support")
+    review = review_of(write_bill(tmp_path / "bill.csv", [*rows, fee]))
+    assert figures(review)["complete_ratio"].value == pytest.approx(share)
+
+
+def test_a_bill_by_the_month_is_complete(tmp_path: Path) -> None:
+    review = review_of(write_bill(tmp_path / "bill.csv", [charge(OCTOBER, 500, days=31)]))
+    assert figures(review)["complete_ratio"].value == 1.0

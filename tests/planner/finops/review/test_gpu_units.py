@@ -1,0 +1,58 @@
+"""GPU-hours in any unit of time; a unit that is not known is reported and never dropped."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from planner.finops.review.model import Figure, Review
+from tests.planner.finops.review.conftest import figures
+from tests.planner.finops.small_bill import each_day, review_of, section, write_bill
+
+OCTOBER, LAST = date(2026, 10, 1), date(2026, 10, 31)
+EIGHT = '{"GpuCount":8,"CoreCount":96}'
+
+
+def made(tmp_path: Path, unit: str, quantity: float, details: str = EIGHT) -> Review:
+    """31 days of one machine of eight GPUs in `Hours`, and of one in another unit."""
+    rows = each_day(OCTOBER, LAST, 96, PricingQuantity=24, SkuPriceDetails=EIGHT)
+    rows += each_day(OCTOBER, LAST, 96, PricingQuantity=quantity, PricingUnit=unit, SkuPriceDetails=details)
+    return review_of(write_bill(tmp_path / "bill.csv", rows))
+
+
+def gpu(review: Review) -> dict[str, Figure]:
+    return {key: one for key, one in figures(review).items() if key.startswith("gpu_")}
+
+
+@pytest.mark.parametrize(
+    ("unit", "quantity", "details"),
+    [("GPU-Hours", 192, EIGHT), ("GPU-Hours", 192, ""), ("accelerator-hours", 192, EIGHT), ("Hrs", 24, EIGHT),
+     ("vCPU-hours", 96 * 24, EIGHT), ("100 Hours", 0.24, EIGHT), ("Seconds", 86400, EIGHT), ("Days", 1, EIGHT)],
+)  # fmt: skip
+def test_units_of_time_are_recognised(unit: str, quantity: float, details: str, tmp_path: Path) -> None:
+    """`GPU-Hours` and the like were left out: half of the cost and of the hours, status ok."""
+    found = gpu(made(tmp_path, unit, quantity, details))
+    assert found["gpu_hours"].value == pytest.approx(2 * 31 * 192) and found["gpu_hours"].status == "ok"
+    assert found["gpu_hour_money"].value == pytest.approx(0.5)
+    assert found["gpu_cost_money"].value == pytest.approx(2 * 31 * 96)
+
+
+@pytest.mark.parametrize(
+    ("unit", "details"), [("Leases", EIGHT), ("vCPU-hours", '{"GpuCount":8}')], ids=["unit", "cores"]
+)
+def test_unknown_units_are_reported(unit: str, details: str, tmp_path: Path) -> None:
+    review = made(tmp_path, unit, 1, details)
+    found = gpu(review)
+    assert found["gpu_hours"].value == pytest.approx(31 * 192)
+    assert (found["gpu_hours"].status, found["gpu_hour_money"].status) == ("flagged", "flagged")
+    assert "units of 50.0 % of the cost of GPU SKUs" in found["gpu_hours"].reason
+    assert (found["gpu_cost_money"].value, found["gpu_cost_money"].status) == (
+        pytest.approx(2 * 31 * 96),
+        "ok",
+    )
+    assert (
+        "GPU machines for 2,976 USD are priced in units without known hours"
+        in section(review, "gpu").sentences[-1]
+    )
