@@ -293,8 +293,8 @@ class Training(Section):
     attention: Literal["auto", "materialised", "fused", "flash", "native"] = Field(
         "auto",
         description="Attention kernel: scores through memory, the same with a fused softmax, flash, or flash written"
-        " for the accelerator's generation (Hopper: FlashAttention-3, Blackwell: 4). auto: native in eager and compiled"
-        " code, else flash; accelerators before Ampere, and runs that start before June 2022, without it.",
+        " for the accelerator's generation (Hopper: FlashAttention-3, Blackwell: 4). auto: flash on accelerators from"
+        " Ampere on; older ones, and runs that start before June 2022, without it.",
     )
     channels_last: Bool | None = Field(
         None,

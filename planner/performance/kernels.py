@@ -20,11 +20,10 @@ FLASH_SINCE = date(2022, 6, 1)
 # FlashAttention-2 supports Ampere, Ada and newer (its README); kernels for older generations exist, but no framework
 # takes them for granted.
 WITHOUT_FLASH = frozenset({"pascal", "volta", "turing"})
-# Generations with flash attention of their own: FlashAttention-3 (arXiv 2407.08608), FlashAttention-4 and cuDNN.
+# Generations with flash attention of their own: FlashAttention-3 (arXiv 2407.08608) and FlashAttention-4. PyTorch has both
+# since June 2026 (pytorch#131309); Hugging Face's code selects them by accelerator (stas00/ml-engineering,
+# insights/when-to-upgrade-gpus).
 NATIVE = frozenset({"hopper", "blackwell"})
-# PyTorch closed its request for FlashAttention-3 with support for versions 3 and 4 on that day (pytorch#131309); Hugging
-# Face's code selects them by accelerator (stas00/ml-engineering, insights/when-to-upgrade-gpus, 2026).
-NATIVE_SINCE = date(2026, 6, 26)
 # Kernels that depend on the accelerator.
 _BY_GENERATION = ("auto", "native")
 
@@ -37,9 +36,6 @@ def before_flash(stack: StackClass) -> AttentionKernel:
 def default_attention(stack: StackClass, model: ModelSpec, start: date | None) -> AttentionKernel:
     """The kernel of a run that starts on `start` (None: now): by accelerator once flash attention was there.
 
-    Eager and compiled code of today calls the newest kernel that the accelerator has; hand-fused stacks are older, and
-    what vendor-tuned ones reach is measured with the vendor's own kernels.
-
     Eager code of encoders and of decoders without a gated feed-forward network is mostly older than flash attention
     (the scripts behind the measured rows never got it); code of gated decoders calls it. So with eager vision models.
     """
@@ -48,8 +44,7 @@ def default_attention(stack: StackClass, model: ModelSpec, start: date | None) -
     older_code = model.architecture != "decoder" or not model.gated_mlp
     if (start is not None and start < FLASH_SINCE) or (stack in ("eager", "tinygrad") and older_code):
         return before_flash(stack)
-    current = stack in ("eager", "compiled") and (start is None or start >= NATIVE_SINCE)
-    return "native" if current else "auto"
+    return "auto"
 
 
 def lacks_flash(hardware: Table) -> npt.NDArray[np.bool_]:

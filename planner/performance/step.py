@@ -115,8 +115,7 @@ def step_time(
     volume = micro.tokens * work.hidden * work.element_bytes / layout.tp
     crosses = (layout.nodes > 1) & (layout.tp * layout.cp * layout.dp * 2.0 > devices.domain)
     send = np.where(pp > 1, 2.0 * send_s(volume, crosses.astype(np.float64), devices.count, links), 0.0)
-    # Stages hand over in lockstep: the queue of launches runs empty each time.
-    send = (send * c["pp.exposed_ratio"] + np.where(pp > 1, 2.0 * c["pp.sync_s"], 0.0)) * layout.interleave
+    send = send * layout.interleave * c["pp.exposed_ratio"]
     exposed = _sync_s(work, devices, layout, micro, links, stack, c)
     stage_comm = stage_layers * (1.0 + work.backward * np.where(full, 2.0, 1.0)) * comm
     bound = np.clip(

@@ -97,12 +97,10 @@ def test_old_accelerators_and_old_runs_get_no_flash_attention_silently() -> None
     assert alone[1].tolist() == written["step_time_s"].tolist()
     assert _training(start="2021-03-01").attention == "materialised"
     assert _training(start="2021-03-01", training={"stack": "fused"}).attention == "fused"
-    assert _training(start="2025-03-01").attention == "auto"
-    assert _training(start="2025-03-01", training={"stack": "fused"}).attention == "auto"
-    assert _training().attention == _training(start="2026-12-01").attention == "native"
+    assert _training().attention == "auto"
 
 
-def test_code_of_today_uses_the_attention_kernel_of_the_accelerator() -> None:
+def test_an_attention_kernel_of_its_own_generation_shortens_the_steps_of_an_accelerator_that_has_one() -> None:
     training = TrainingSpec(8, 65536, "bf16", stack="eager")
     long = replace(SMALL, architecture="decoder", gated_mlp=True)
 
@@ -122,9 +120,8 @@ def test_eager_code_written_before_flash_attention_is_taken_to_lack_it() -> None
     )
     llama = replace(bert, architecture="decoder", gated_mlp=True)
     assert default_attention("eager", bert, None) == "materialised"
-    assert default_attention("eager", llama, None) == "native"
-    assert default_attention("compiled", bert, None) == "native"
-    assert default_attention("tuned", llama, None) == "auto"
+    assert default_attention("eager", llama, None) == "auto"
+    assert default_attention("compiled", bert, None) == "auto"
 
 
 def test_a_window_leaves_the_scores_that_are_within_it() -> None:
