@@ -16,6 +16,10 @@ class PlannerError(Exception):
 
     exit_code = 1
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the message, which names place and remedy, and no traceback (asked for by IPython)."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class InputError(PlannerError):
     """Invalid input; the message names the place and the remedy."""

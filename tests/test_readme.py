@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import subprocess
@@ -42,6 +43,16 @@ def test_every_link_to_a_file_of_the_project_leads_somewhere() -> None:
         local = (target for target in targets if "://" not in target)
         broken += [f"{page.relative_to(ROOT)}: {name}" for name in local if not (page.parent / name).exists()]
     assert broken == []
+
+
+def test_the_pictured_session_is_the_first_answer_of_readme() -> None:
+    """Whose text is compared with what the command prints now; `python -m tools.readme_pictures` makes it anew."""
+    picture = (ROOT / "docs" / "pictures" / "session.svg").read_text(encoding="utf-8")
+    assert "url(http" not in picture and "<script" not in picture
+    pieces = re.findall(r'<text class="session-r\d+"[^>]*>([^<]*)</text>', picture)
+    shown = "".join(html.unescape("".join(pieces)).split())
+    item = next(item for block in read_blocks(README) for item in block.commands if item.output is not None)
+    assert shown == "".join(" ".join(["$", item.text, *(item.output or ())]).split())
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from planner.commands.options import (
     DayOption,
     currency_option,
     daily_option,
+    details_option,
     drop_days_option,
     examples,
     focus_option,
@@ -36,10 +37,11 @@ from planner.render.formats import ANSWER_FORMATS
 )
 @planned_option
 @drop_days_option
+@details_option("budgets", "notes", "missing", "not_in_force")
 @output_options(ANSWER_FORMATS)
 def budget(
     paths: tuple[str, ...], focus: tuple[str, ...], daily: Path | None, currency: str | None, day: datetime | None,
-    plans: tuple[str, ...], drop_days: int | None, output: str, out: Path | None,
+    plans: tuple[str, ...], drop_days: int | None, details: tuple[str, ...], output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Check BUDGETS (a YAML file, `planner schema budget`) against a bill (--focus) or daily costs (--daily).
 
@@ -77,7 +79,7 @@ def budget(
         loaded, costs.scopes, currency=costs.currency, day=day.date() if day is not None else None, planned=planned,
         drop_days=drop_days,
     )  # fmt: skip
-    show_answer(budget_report(answer), output, out)
+    show_answer(budget_report(answer, details=details), output, out)
     if answer.exceeded:
         click.get_current_context().exit(5)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.commands.options import DayOption, RatioOption, Seconds, examples, output_options
+from planner.commands.options import DayOption, RatioOption, Seconds, details_option, examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -40,11 +40,14 @@ if TYPE_CHECKING:
     "--certificate", type=click.Path(path_type=Path, dir_okay=False), default=None,
     help="Write the proof of the bound there, for `planner verify`.",
 )  # fmt: skip
-@click.option("-v", "--verbose", "details", is_flag=True, help="Show every round and every break-even.")
+@details_option(
+    "warnings", "buy", "money", "levels", "falls", "expiring", "break_even", "grounds",
+)  # fmt: skip
+@click.option("-v", "--verbose", is_flag=True, help="All sections, every round and every break-even.")
 @click.pass_context
 def commit(
     ctx: click.Context, question: Path, output: str, as_of: datetime | None, gap: float, time_limit: float,
-    regret: bool, certificate: Path | None, out: Path | None, details: bool,
+    regret: bool, certificate: Path | None, out: Path | None, details: tuple[str, ...], verbose: bool,
 ) -> None:  # fmt: skip
     """Find which reservations and savings plans to buy for QUESTION (a YAML file, see examples/commit.yaml).
 
@@ -63,7 +66,7 @@ def commit(
         from catalogs.store.load import load_catalog
 
         catalog = load_catalog(as_of=as_of and as_of.date())
-    quiet = details or (ctx.obj is not None and ctx.obj.quiet)  # --verbose writes its own lines
+    quiet = verbose or (ctx.obj is not None and ctx.obj.quiet)  # --verbose writes its own lines
     with text_progress("commit", quiet=quiet) as tell:
         work = advise(
             loaded,
@@ -71,14 +74,15 @@ def commit(
             gap=gap,
             time_limit_s=time_limit,
             with_regret=regret,
-            progress=_show if details else _rounds(tell),
+            progress=_show if verbose else _rounds(tell),
             stage=tell,
         )
     if certificate is not None:
         from planner.commitments.certificate import write_certificate
 
         write_certificate(certificate, work.built.model, work.solved)
-    show_answer(commit_report(work.answer, verbose=details), output, out)
+    wanted = details or (("all",) if verbose else ())
+    show_answer(commit_report(work.answer, verbose=verbose, details=wanted), output, out)
 
 
 def _rounds(tell: Callable[[str], None]) -> Callable[[Round], None]:

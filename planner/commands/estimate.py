@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from planner.commands.completing import instance_types, providers
-from planner.commands.options import examples, output_options, set_option
+from planner.commands.options import details_option, examples, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 from planner.startup import quick_imports
@@ -42,11 +42,15 @@ from planner.startup import quick_imports
 )
 @click.option("--calibration/--no-calibration", "calibrated", default=True,
               help="Correct with your own runs (planner calibrate).")  # fmt: skip
+@details_option(
+    "warnings", "speed", "run", "step", "memory", "offload", "other_layouts", "loading", "host", "nearest_fit",
+    "clusters", "layouts", "basis",
+)  # fmt: skip
 @output_options(ANSWER_FORMATS)
 def estimate(
     workload: Path, values: tuple[str, ...],
     machines: tuple[str, ...], nodes: tuple[int, ...], layout: str | None, provider: str | None,
-    calibrated: bool, output: str, out: Path | None,
+    calibrated: bool, details: tuple[str, ...], output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Predict how WORKLOAD runs on a cluster: throughput with its 80 % interval, memory, and what limits it.
 
@@ -68,7 +72,7 @@ def estimate(
         provider,
         calibrated=calibrated,
     )
-    report = estimates_report(found)
+    report = estimates_report(found, details=details)
     show_answer(report, output, out)
     if all(item.reason for item in found.estimates):
         click.get_current_context().exit(3)

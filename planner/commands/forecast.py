@@ -11,6 +11,7 @@ from planner.commands.options import (
     RatioOption,
     currency_option,
     daily_option,
+    details_option,
     drop_days_option,
     examples,
     focus_option,
@@ -102,13 +103,14 @@ if TYPE_CHECKING:
     "--score", multiple=True, metavar="GLOB", help="Instead: how saved forecasts (-o json) did; repeatable."
 )
 @vintages_option
+@details_option("forecast", "record", "notes")
 @output_options(tuple(FORMATS))
 def forecast(
     focus: tuple[str, ...], more: tuple[str, ...],
     daily: Path | None, by: str, cost: str, currency: str | None, plans: tuple[str, ...],
     commitments_end: bool, more_members: bool, scenario: tuple[str, ...], period: str, periods: int, horizon: int,
     fiscal_start: str | None, fiscal_weeks: str | None, level: float, top: int, drop_days: int | None,
-    score: tuple[str, ...], vintages: Path | None, output: str, out: Path | None,
+    score: tuple[str, ...], vintages: Path | None, details: tuple[str, ...], output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Forecast the cost of a bill (--focus) or of daily costs (--daily), in all and by scope.
 
@@ -149,7 +151,7 @@ def forecast(
         answer = forecast_scopes(
             costs.scopes[by], question, currency=known_currency, by=name, progress=progress
         )
-    show_answer(forecast_report(answer), output, out)
+    show_answer(forecast_report(answer, details=details), output, out)
 
 
 def _scored(patterns: tuple[str, ...], scopes: Mapping[str, DailyCost], currency: str) -> Answer:

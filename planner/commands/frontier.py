@@ -7,7 +7,13 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import as_of_option, examples, output_options, set_option
+from planner.commands.options import (
+    as_of_option,
+    details_option,
+    examples,
+    output_options,
+    set_option,
+)
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -21,17 +27,18 @@ from planner.render.formats import ANSWER_FORMATS
 @click.argument("workload", type=click.Path(path_type=Path))
 @set_option
 @output_options(ANSWER_FORMATS)
-@click.option("--points", type=click.IntRange(min=2), default=12, show_default=True,
+@click.option("--points", type=click.IntRange(min=2), default=10, show_default=True,
               help="Most points a table shows; data formats hold all.")  # fmt: skip
 @click.option("--deadline", "deadlines", multiple=True, metavar="LENGTH",
               help="Deadline to ask for beside the file's own, such as 36h or 5d; may be repeated.")  # fmt: skip
 @as_of_option
+@details_option("points", "proof")
 @click.option("--allow-flagged", is_flag=True, help="Admit offers with a refusing flag (see `catalog show`).")
 @click.option("--allow-derived", is_flag=True, help="Add commitment prices derived from median ratios.")
 def frontier(
     workload: Path, values: tuple[str, ...],
     output: str, points: int, deadlines: tuple[str, ...], as_of: datetime | None, allow_flagged: bool,
-    allow_derived: bool, out: Path | None,
+    allow_derived: bool, out: Path | None, details: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Show what WORKLOAD costs by deadline: at each deadline listed the plan of `planner optimize`.
 
@@ -54,7 +61,7 @@ def frontier(
     asked = [_hours(text) for text in deadlines]
     options = Options(as_of or utc_now(), as_of=as_of and as_of.date())
     found = find(loaded, options, deadlines_hours=asked)
-    report = frontier_report(found, thin(found.points, points))
+    report = frontier_report(found, thin(found.points, points), details=details)
     show_answer(report, output, out)
     if not found.points:
         click.get_current_context().exit(3)

@@ -134,6 +134,18 @@ set_option = click.option(
 )
 
 
+def details_option(*sections: str) -> Callable[[_Command], _Command]:
+    """`--details`: sections of the whole answer in place of the screen.
+
+    Args:
+        sections: keys of the sections that the command's answers have.
+    """
+    return click.option(
+        "--details", multiple=True, type=click.Choice([*sections, "all"]), metavar="SECTION|all",
+        help=f"Show a section of the whole answer instead, or all of them; may be repeated: {', '.join(sections)}.",
+    )  # fmt: skip
+
+
 def solver_options(command: _Command) -> _Command:
     """`--backend`, `--time-limit` and `--gap` of a question that becomes a MILP."""
     backend = click.option(

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import as_of_option, examples, output_options, solver_options
+from planner.commands.options import (
+    as_of_option,
+    details_option,
+    examples,
+    output_options,
+    solver_options,
+)
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -24,9 +30,10 @@ from planner.render.formats import ANSWER_FORMATS
 @click.option("--solver", type=click.Choice(["auto", "milp"]), default="auto", show_default=True,
               help="auto: trees by dynamic programming, other graphs as a MILP.")  # fmt: skip
 @solver_options
+@details_option("warnings", "tasks", "transfers", "proof")
 def pipeline(
     pipeline: Path, output: str, as_of: datetime | None, solver: str, backend: str, time_limit: float, gap: float,
-    out: Path | None,
+    out: Path | None, details: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Plan all tasks of PIPELINE (a YAML file, `planner schema pipeline`): where, on what and when each one runs.
 
@@ -53,6 +60,6 @@ def pipeline(
         answer = plan_pipeline(loaded, options)
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
-    show_answer(pipeline_report(answer), output, out)
+    show_answer(pipeline_report(answer, details=details), output, out)
     if not answer.feasible:
         click.get_current_context().exit(6 if answer.undecided else 3)

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.commands.options import as_of_option, examples, output_options, solver_options
+from planner.commands.options import (
+    as_of_option,
+    details_option,
+    examples,
+    output_options,
+    solver_options,
+)
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -53,10 +59,12 @@ if TYPE_CHECKING:
     default=None,
     help="Also write what was proven, for `planner verify`.",
 )
-@click.option("-v", "--verbose", "details", is_flag=True, help="Show every job, limit and filter.")
+@details_option("stuck", "relaxation", "jobs", "limits", "warnings", "filters", "proof")
+@click.option("-v", "--verbose", is_flag=True, help="All sections, with every job, limit and filter.")
 def portfolio(
     jobs: Path, output: str, as_of: datetime | None, mode: str, backend: str, time_limit: float, gap: float,
-    frontier: int | None, certificate: Path | None, out: Path | None, details: bool,
+    frontier: int | None, certificate: Path | None, out: Path | None,
+    details: tuple[str, ...], verbose: bool,
 ) -> None:  # fmt: skip
     """Plan all jobs of JOBS (a YAML file, `planner schema portfolio`) together: the cheapest within shared limits.
 
@@ -83,7 +91,8 @@ def portfolio(
     try:
         if frontier is None:
             answer = plan_portfolio(loaded, planning, options, catalog=catalog)
-            report, code = portfolio_report(answer, verbose=details), _exit_code(answer)
+            wanted = details or (("all",) if verbose else ())
+            report, code = portfolio_report(answer, verbose=verbose, details=wanted), _exit_code(answer)
         else:
             report, code = _frontier(loaded, planning, options, frontier, catalog)
     except BackendError as error:

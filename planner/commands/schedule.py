@@ -7,7 +7,13 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import DayOption, examples, output_options, solver_options
+from planner.commands.options import (
+    DayOption,
+    details_option,
+    examples,
+    output_options,
+    solver_options,
+)
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -28,6 +34,7 @@ from planner.render.formats import ANSWER_FORMATS
     help="Plan as on this day: earlier hours of the forecast are past (default: from its start).",
 )
 @solver_options
+@details_option("runs", "cost", "data", "work", "proof")
 def schedule(
     schedule: Path,
     output: str,
@@ -36,6 +43,7 @@ def schedule(
     time_limit: float,
     gap: float,
     out: Path | None,
+    details: tuple[str, ...],
 ) -> None:
     """Find where and when the jobs of SCHEDULE (a YAML file, `planner schema schedule`) run for the least money.
 
@@ -57,6 +65,6 @@ def schedule(
         answer = plan_schedule(loaded, options)
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
-    show_answer(schedule_report(answer), output, out)
+    show_answer(schedule_report(answer, details=details), output, out)
     if not answer.intervals:
         click.get_current_context().exit(3 if answer.result.status.value == "infeasible" else 6)

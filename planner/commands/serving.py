@@ -7,7 +7,14 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import RatioOption, Seconds, as_of_option, examples, output_options
+from planner.commands.options import (
+    RatioOption,
+    Seconds,
+    as_of_option,
+    details_option,
+    examples,
+    output_options,
+)
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -24,6 +31,7 @@ from planner.render.formats import ANSWER_FORMATS
 @click.option("--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy.")
 @click.option("--time-limit", type=Seconds(), default="30s", show_default=True, help="Longest solving.")
 @click.option("--gap", type=RatioOption(), default="0.01%", show_default=True, help="Gap at which to stop.")
+@details_option("machines", "speeds", "proof")
 def serving(
     serving: Path,
     output: str,
@@ -32,6 +40,7 @@ def serving(
     time_limit: float,
     gap: float,
     out: Path | None,
+    details: tuple[str, ...],
 ) -> None:
     """Find the cheapest machines that answer the requests of SERVING (a YAML file, `planner schema serving`).
 
@@ -51,6 +60,6 @@ def serving(
         answer = plan_serving(loaded, options, on=(as_of or utc_now()).date(), as_of=as_of and as_of.date())
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
-    show_answer(serving_report(answer), output, out)
+    show_answer(serving_report(answer, details=details), output, out)
     if not answer.lines:
         click.get_current_context().exit(3 if answer.result.status.value == "infeasible" else 6)

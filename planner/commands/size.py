@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import as_of_option, examples, output_options
+from planner.commands.options import as_of_option, details_option, examples, output_options
 from planner.commands.output import show_answer, show_text
 from planner.render.formats import ANSWER_FORMATS
 
@@ -31,11 +31,12 @@ from planner.render.formats import ANSWER_FORMATS
 @click.option("--location", default=None, metavar="PLACE", help="Where the data lie, such as aws/us-east-1.")
 @click.option("--write", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
               help="Also write the workload there, to refine and plan.")  # fmt: skip
+@details_option("needs", "rules", "refuted", "published", "untold", "beside", "relax", "workload")
 @output_options(ANSWER_FORMATS)
 @as_of_option
 def size(
     data: str, goal: str, effort: str, deadline: str | None, budget: float | None, location: str | None,
-    write: Path | None, output: str, as_of: datetime | None, out: Path | None,
+    write: Path | None, details: tuple[str, ...], output: str, as_of: datetime | None, out: Path | None,
 ) -> None:  # fmt: skip
     """Size machines by the volume of data and the goal, beside what published rules of thumb say.
 
@@ -43,12 +44,13 @@ def size(
     """
     from planner.asked.options import Options, utc_now
     from planner.workloads.size import size_workload
+    from planner.workloads.size_report import size_report
 
     found = size_workload(
         data, goal, Options(as_of or utc_now(), as_of=as_of and as_of.date()), effort=effort, deadline=deadline,
         budget_usd=None if budget is None else Decimal(f"{budget:.10g}"), location=location,
     )  # fmt: skip
-    report = found.report()
+    report = size_report(found, details=details)
     show_answer(report, output, out)
     if write is not None:
         show_text(found.workload, write)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.commitments.answer import SCHEMA_VERSION
+from planner.commitments.screen import commit_screen
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.numbers import percent, usd
+from planner.render.screen import on_screen
 from planner.render.units import bare
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from decimal import Decimal
 
     from planner.commitments.answer import CommitAnswer, Level, Line
@@ -25,12 +28,15 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def commit_report(answer: CommitAnswer, *, verbose: bool = False) -> Answer:
+def commit_report(
+    answer: CommitAnswer, *, verbose: bool = False, details: Collection[str] = ()
+) -> Answer:  # fmt: skip
     """Return a commitment answer in the shape that every format is made of.
 
     Args:
         answer: the answer.
         verbose: whether every break-even is listed.
+        details: keys of sections to show in place of the screen, or `all`.
     """
     sections = (
         *([Section("warnings", "Warnings", answer.notes, warning=True)] if answer.notes else []),
@@ -42,11 +48,13 @@ def commit_report(answer: CommitAnswer, *, verbose: bool = False) -> Answer:
         _break_even(answer, verbose),
         _grounds(answer),
     )
-    return Answer(
+    whole = Answer(
         f"Commitments for {answer.name}", _headline(answer), _summary(answer), sections,
         versioned(answer.to_dict(), SCHEMA_VERSION), _COLUMNS, [_row(line) for line in answer.lines],
         success=answer.status == "optimal",
     )  # fmt: skip
+    why = "" if answer.status == "optimal" else _ENDS.get(answer.reason, answer.reason)
+    return on_screen(whole, commit_screen(answer, _SET, why), details)
 
 
 def _headline(answer: CommitAnswer) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.estimation import report_rows as rows_of_estimates
+from planner.estimation.screen import one_screen, several_screen
 from planner.estimation.values import MAX_LOADING_RATIO, MIN_BUSY_RATIO
 from planner.plan.words import layout_words
 from planner.render.model import (
@@ -16,16 +17,16 @@ from planner.render.model import (
     Unit,
     Value,
     facts,
-    next_steps,
     table_section,
     versioned,
 )
 from planner.render.numbers import UNKNOWN, number, percent
+from planner.render.screen import on_screen
 from planner.render.units import seconds, three
 from planner.render.words import cluster, devices
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from planner.estimation.answer import Estimates
     from planner.estimation.values import Estimate, Interval
@@ -68,29 +69,33 @@ PARTS = {
 _Facts = list[tuple[str, str, Value, Unit, str]]
 
 
-def estimates_report(found: Estimates) -> Answer:
-    """The answer of `planner estimate`."""
-    return build_report(found.name, found.estimates, found.warnings)
+def estimates_report(found: Estimates, *, details: Collection[str] = ()) -> Answer:
+    """The answer of `planner estimate`; `details`: keys of sections to show in place of the screen, or `all`."""
+    return build_report(found.name, found.estimates, found.warnings, details=details)
 
 
-def build_report(name: str, estimates: Sequence[Estimate], warnings: Sequence[str] = ()) -> Answer:
+def build_report(
+    name: str, estimates: Sequence[Estimate], warnings: Sequence[str] = (), *, details: Collection[str] = ()
+) -> Answer:  # fmt: skip
     """Return one or several estimates of workload `name` in the shape that every format is made of."""
     several = len(estimates) > 1
     title, sections, success = _many(name, estimates) if several else _single(name, estimates[0])
     if warnings:
         sections = [Section("warnings", "Warnings", tuple(warnings), warning=True), *sections]
-    machines = ",".join(dict.fromkeys(item.machine.instance_type for item in estimates if not item.reason))
-    following = f"planner compare FILE --pick {machines}" if machines else "planner optimize FILE"
-    sections = [*sections, next_steps(following)]
     values = {
         "workload": name,
         "estimates": [rows_of_estimates.values_of(item) for item in estimates],
         "warnings": list(warnings),
     }
-    return Answer(
+    whole = Answer(
         f"Estimate of {name}", title, (), tuple(sections), versioned(values, SCHEMA_VERSION), rows_of_estimates.COLUMNS,
         [rows_of_estimates.row_of(name, item) for item in estimates], success=success,
     )  # fmt: skip
+    if several:
+        table = next(section for section in sections if section.key == "clusters")
+        best = title.rpartition(" is ")[2] if " is " in title else title.partition(": ")[2]
+        return on_screen(whole, several_screen(name, best, estimates, table, warnings), details)
+    return on_screen(whole, one_screen(name, estimates[0], PARTS, LIMITS, warnings), details)
 
 
 def _machines(item: Estimate) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from planner.finops.review.model import Status
 
 # What no figure can do without: costs that are readable, counted once and told apart, in one currency.
-EVERY_FIGURE = frozenset(("unknown_cost", "no_category", "repeated", "currency"))
+EVERY_FIGURE = frozenset(("unknown_cost", "no_category", "repeated", "currency", "effective_stated"))
 _DATA = Path(__file__).resolve().parent / "data"
 _ORDER: Mapping[str, int] = {"ok": 0, "flagged": 1, "withheld": 2}
 
@@ -124,9 +124,12 @@ def _gate(bill: Bill, month: date, completion: CompletionFactors | None, withhol
     measured = {str(name): _number(row[name]) for name in row.index}
     values = _values(measured)
     values["unknown_cost"] = _with_rejected(values["unknown_cost"], measured, bill.findings)
-    values["repeated"] = _repeated(bill.findings, measured["billed"])
+    values["repeated"] = _repeated(bill.findings, measured["billed"], month)
     values["currency"] = 0.0 if bill.currency == UNKNOWN_CURRENCY else 1.0
     values["invoices"] = invoice_difference(bill, month)
+    values["effective_stated"] = (
+        0.0 if any(finding.code == "billed_as_effective" for finding in bill.findings) else 1.0
+    )
     values["complete"] = min(1.0, _days_there(measured) / days)
     values["reported"] = _reported(bill, month, completion)
     checks = tuple(_judge(check, values.get(check["check"]), withhold) for check in _checks())
@@ -157,6 +160,7 @@ def _values(sums: Mapping[str, float]) -> dict[str, float | None]:
         "quantity_priced": _share(sums["quantity_priced_weight"], use),
         "quantity_known": _share(sums["quantity_known_weight"], use),
         "gpu_unit_known": _share(sums["gpu_unit_known_weight"], sums["gpu_weight"]),
+        "contracted_above_list": _share(sums["contracted_above_list_weight"], use),
         "tags_known": _share(sums["tags_known_weight"], use),
         "commitment_status": _share(
             sums["commitment_rows"] - sums["commitment_status_unknown_rows"], sums["commitment_rows"]
@@ -171,9 +175,10 @@ def _with_rejected(share: float | None, measured: Mapping[str, float], findings:
     return ((share or 0.0) * rows + rejected) / max(rows + rejected, 1.0)
 
 
-def _repeated(findings: Sequence[Finding], billed: float) -> float:
-    cost = sum(finding.cost or 0.0 for finding in findings if finding.code == "repeated_charges")
-    return min(abs(cost) / abs(billed), 1.0) if billed else 0.0  # findings are of all months together
+def _repeated(findings: Sequence[Finding], billed: float, month: date) -> float:
+    """Share of billed cost that is counted twice; of findings without a month all are taken to be in this one."""
+    found = [one for one in findings if one.code == "repeated_charges" and one.month in (None, month)]
+    return min(abs(sum(one.cost or 0.0 for one in found)) / abs(billed), 1.0) if billed else 0.0
 
 
 def invoice_difference(bill: Bill, month: date) -> float | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from planner.job.frontier_screen import frontier_screen, kept_limits
 from planner.render import numbers, words
 from planner.render.model import (
     Answer,
@@ -13,13 +13,13 @@ from planner.render.model import (
     Section,
     Value,
     facts,
-    next_steps,
     table_section,
     versioned,
 )
+from planner.render.screen import on_screen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from planner.job.frontier import Frontier, Point
 
@@ -35,12 +35,15 @@ _SHOWN = (
 )  # fmt: skip
 
 
-def frontier_report(found: Frontier, shown: Sequence[Point] | None = None) -> Answer:
+def frontier_report(
+    found: Frontier, shown: Sequence[Point] | None = None, *, details: Collection[str] = ()
+) -> Answer:  # fmt: skip
     """Build the answer.
 
     Args:
         found: all points, which the data formats and the chart hold.
         shown: the points that the table lists; by default all.
+        details: keys of sections to show in place of the screen, or `all`.
     """
     shown = found.points if shown is None else shown
     rows = [_values(point) for point in found.points]
@@ -52,10 +55,11 @@ def frontier_report(found: Frontier, shown: Sequence[Point] | None = None) -> An
     }  # fmt: skip
     title, summary, sections = _said(found, shown)
     flat = [{**row, "flags": ";".join(row["flags"])} for row in rows]
-    return Answer(
+    whole = Answer(
         f"Cost by deadline of {found.workload}", title, summary, sections, versioned(values), _COLUMNS, flat,
         success=bool(shown),
     )  # fmt: skip
+    return on_screen(whole, frontier_screen(found, shown), details)
 
 
 def _values(point: Point) -> dict[str, Any]:
@@ -99,11 +103,7 @@ def _said(found: Frontier, shown: Sequence[Point]) -> tuple[str, tuple[str, ...]
         ],
         detail=True,
     )  # fmt: skip
-    following = next_steps(
-        f"planner optimize FILE --set constraints.deadline={ceil(first.deadline_hours)}h",
-        "planner compare FILE --over region",
-    )
-    return title, summary, (points, proof, following)
+    return title, summary, (points, proof)
 
 
 def _chart(found: Frontier) -> tuple[Chart, ...]:
@@ -126,13 +126,5 @@ def _row(point: Point) -> tuple[Value, ...]:
     best = point.best
     return (
         point.deadline_hours, best.hours, best.cost_usd, (best.nodes, best.instance_type),
-        (best.purchase_option, best.option_variant), (best.provider, best.region, best.zone), _limits(point),
+        (best.purchase_option, best.option_variant), (best.provider, best.region, best.zone), kept_limits(point),
     )  # fmt: skip
-
-
-def _limits(point: Point) -> str:
-    broken = [name for name, kept in (("too late", point.within_deadline), ("over budget", point.within_budget))
-              if kept is False]  # fmt: skip
-    if broken:
-        return ", ".join(broken)
-    return "" if point.within_deadline is None and point.within_budget is None else "kept"

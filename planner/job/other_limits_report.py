@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 _DAYS_FROM_HOURS = 48.0
 _LEAST_TO_DRAW = 2
+_THREE_DIGITS, _ROUGH = (
+    0.01,
+    0.1,
+)  # half-widths, relative, of cost and hours that have no interval of their own
 _ANSWER = (
     Column("decision", "choice", "text"), Column("cost_usd", "cost", "usd_known"),
     Column("finish_expected", "done", "text"), Column("p_meet_deadline", "in time", "chance"),
@@ -36,6 +41,8 @@ def other_limits_sections(found: OtherLimits, plan: Plan) -> tuple[Section, ...]
         plan: the plan beside them.
     """
     scale = Scale.of(plan)
+    if plan.status == "infeasible":  # there is no plan whose intervals could say how many digits are known
+        scale = replace(scale, usd_ratio=_THREE_DIGITS, hours_ratio=_ROUGH)
     return (_by_deadline(found.frontier, plan, scale), *_by_budget(found, plan, scale))
 
 
@@ -46,7 +53,9 @@ def _by_deadline(found: Frontier, plan: Plan, scale: Scale) -> Section:
         (_deadline(point, scale), *_answer(point.best, point.p_meet_deadline, scale), _kept(point))
         for point in points
     )
-    own = next((at for at, point in enumerate(points) if point.wished), len(points) - 1)
+    own = next(
+        (at for at, point in enumerate(points) if point.wished), 0 if plan.deadline else len(points) - 1
+    )
     columns = (Column("deadline", "deadline", "text"), *_ANSWER)
     note = "in time: the chance to keep the deadline of the row"
     table = Table("by_deadline", "What if the deadline moves?", columns, rows, note, picked=own)

@@ -66,11 +66,14 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
     over = total - Fraction(budget) if budget is not None and total > Fraction(budget) else None
     proof, bound = answer["proof"], answer["proof"]["bound_usd"].money()
     gap = max(0.0, float((total - bound) / total)) if total else 0.0
+    sure = [one.workload.constraints.deadline_confidence for one in loaded.workloads if one is not None]
     wanted: dict[str, Any] = {
         "pipeline": pipeline.name, "sha256": loaded.sha256, "created_at": created.isoformat(timespec="minutes"),
         "catalog": frame.catalog_sources(memory.catalog), "status": "planned" if over is None else "infeasible",
         "start": Moment(start), "currency": "USD", "schema_version": 1, "planner_version": STATED,
-        "total_usd": Exactly(total), "end_hours": Near(ends), "least_hours": None, "least_hours_bound": None,
+        "total_usd": Exactly(total), "cost_p10_usd": STATED, "cost_p90_usd": STATED,
+        "deadline_confidence": min(sure, default=None),
+        "end_hours": Near(ends), "least_hours": None, "least_hours_bound": None,
         "deadline_hours": None if deadline is None else Near(deadline),
         "budget_usd": None if budget is None else Exactly(Fraction(budget)),
         "over_budget_usd": None if over is None else Exactly(over), "tasks_without_candidates": [],

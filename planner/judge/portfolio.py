@@ -38,11 +38,13 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
         findings.fault(node["status"].path, "late, though everything fits")
     raised = check_limits(findings, memory, answer, runs, windows, relaxed=relaxed)
     totals = _totals(answer, memory)
+    sure = [one.workload.constraints.deadline_confidence for one in loaded.workloads if one is not None]
     findings.expect(
         answer,
         {
             "kind": "portfolio", "name": loaded.portfolio.name, "sha256": loaded.sha256, "currency": "USD",
             "created_at": created.isoformat(timespec="minutes"), "start": Moment(memory.origin(created)),
+            "deadline_confidence": min(sure, default=None),
             "catalog": sources(memory), "schema_version": 1, "planner_version": STATED,
             "status": "infeasible" if relaxed else answer["proof"]["status"].value, "jobs": jobs,
             "windows": windows.wanted, "limits": limit_rows(answer), "totals": totals,
@@ -98,6 +100,7 @@ def _totals(answer: Node, memory: PortfolioMemory) -> dict[str, Any]:
     budget = memory.loaded.portfolio.budget_usd
     return {
         "cost_usd": Near(sum(node["cost_usd"].money() for node in jobs), 0.0, MICRO_USD / 2),
+        "cost_p10_usd": STATED, "cost_p90_usd": STATED,
         "counted_usd": Near(sum(node["counted_usd"].money() for node in jobs), 0.0, MICRO_USD / 2),
         "budget_usd": None if budget is None else Near(Fraction(budget)), "jobs": len(jobs),
         "planned": states.count(_PLANNED), "late": states.count(_LATE), "left_out": states.count(_LEFT_OUT),

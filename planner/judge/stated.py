@@ -23,6 +23,9 @@ POOLS = {
     "same_ways.*": _SEARCH,
     "reason": _WORDS,
 }
+_INTERVAL = (
+    "an interval; `planner optimize` on a job's own workload gives it, and `verify` recomputes it there"
+)
 SERVING = {
     "planner_version": _WHEN,
     "proof.seconds": _WHEN,
@@ -36,6 +39,8 @@ SERVING |= {
 }
 PIPELINE = {
     "planner_version": _WHEN,
+    "cost_p10_usd": _INTERVAL,
+    "cost_p90_usd": _INTERVAL,
     "proof.seconds": _WHEN,
     "proof.method": "how the bound was found; it is the solver's",
     "proof.status": "the solver's own word; its bound and gap are checked",
@@ -51,6 +56,8 @@ PIPELINE = {
 PORTFOLIO_FRONTIER = {"planner_version": _WHEN}
 PORTFOLIO = {
     "planner_version": _WHEN,
+    "totals.cost_p10_usd": _INTERVAL,
+    "totals.cost_p90_usd": _INTERVAL,
     "seconds": _WHEN,
     "notes": _WORDS,
     "notes[*]": _WORDS,

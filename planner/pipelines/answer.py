@@ -15,6 +15,7 @@ import numpy as np
 from catalogs.store.load import load_catalog
 from catalogs.tariffs import load_tariffs
 from planner.candidates.plan_parts.frame import sources_of
+from planner.candidates.plan_parts.spread import spread_of, together
 from planner.candidates.prepare import check_ages
 from planner.errors import PlannerError
 from planner.inputs.checks import start_moment
@@ -31,6 +32,8 @@ from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from catalogs.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.pipeline_load import LoadedPipeline
@@ -81,6 +84,8 @@ class PipelineAnswer(Presentable):
         shared: quotas on which several tasks may draw at once.
         sha256, created_at, sources: of the file, of the run, the price snapshots; gap_asked: where the search may stop.
         compared: feasible candidates per task; durations: at how many durations its ways were asked for.
+        between_usd: P10 and P90 of the cost, None where no task is a workload: others have no interval.
+        confidence: least probability with which a task that is a workload keeps its planned hours; None without one.
     """
 
     REPORT = "planner.pipelines.report:pipeline_report"
@@ -106,6 +111,8 @@ class PipelineAnswer(Presentable):
     sources: tuple[CatalogSource, ...] = ()
     gap_asked: float = 0.0
     shared: tuple[str, ...] = ()
+    between_usd: tuple[Decimal, Decimal] | None = None
+    confidence: float | None = None
 
     @property
     def end_hours(self) -> float:
@@ -176,8 +183,19 @@ def plan_pipeline(
         durations=dict(zip(pipe.tasks, gathered.durations, strict=True)), result=result,
         seconds=time.perf_counter() - begin, sha256=loaded.sha256,
         created_at=options.now.isoformat(timespec="minutes"), sources=sources_of(catalog), gap_asked=options.gap,
-        shared=asking.shared_names(gathered),
+        shared=asking.shared_names(gathered), between_usd=_between(stages, total),
+        confidence=min((one.workload.constraints.deadline_confidence for one in loaded.workloads if one is not None),
+                       default=None),
     )  # fmt: skip
+
+
+def _between(stages: Sequence[Stage], total: Decimal) -> tuple[Decimal, Decimal] | None:
+    """P10 and P90 of the cost of all stages and transfers."""
+    known = [(way, way.source) for way in (stage.way for stage in stages) if way.source is not None]
+    if not known:
+        return None
+    spreads = [spread_of(source, way.row, way.cost_usd) for way, source in known]
+    return together(spreads, total - sum((way.cost_usd for way, _ in known), Decimal(0)))
 
 
 @record(frozen=True)

@@ -7,10 +7,14 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from planner.pipelines.screen import pipeline_screen
 from planner.render import claims, numbers
 from planner.render.model import Answer, Chart, Column, Section, Value, facts, table_section, versioned
+from planner.render.screen import on_screen
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from planner.pipelines.answer import PipelineAnswer, Stage, Transfer
 
 LEAST_TIME_GAP = 2e-3  # the least time is called the smallest change when its bound is this near
@@ -21,16 +25,23 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def pipeline_report(answer: PipelineAnswer) -> Answer:
-    """Build the answer in the shape that every format is made of."""
+def pipeline_report(answer: PipelineAnswer, *, details: Collection[str] = ()) -> Answer:
+    """Build the answer in the shape that every format is made of.
+
+    Args:
+        answer: the answer.
+        details: keys of sections to show in place of the screen, or `all`.
+    """
     stages = [_stage_values(stage) for stage in answer.stages]
     transfers = [_transfer_values(transfer) for transfer in answer.transfers]
     result = answer.result
+    low, high = (None, None) if answer.between_usd is None else answer.between_usd
     values: dict[str, Any] = {
         "pipeline": answer.name, "status": _status(answer),
         "sha256": answer.sha256, "created_at": answer.created_at, "catalog": [vars(one) for one in answer.sources],
         "start": answer.start.isoformat(), "currency": "USD",
-        "total_usd": answer.total_usd, "end_hours": answer.end_hours,
+        "total_usd": answer.total_usd, "cost_p10_usd": low, "cost_p90_usd": high,
+        "deadline_confidence": answer.confidence, "end_hours": answer.end_hours,
         "deadline_hours": answer.deadline_hours, "budget_usd": answer.budget_usd, "least_hours": answer.least_hours,
         "least_hours_bound": answer.least_hours_bound,
         "over_budget_usd": answer.over_budget_usd, "tasks_without_candidates": list(answer.empty_tasks),
@@ -46,10 +57,14 @@ def pipeline_report(answer: PipelineAnswer) -> Answer:
     rows += [
         {"row": "transfer", **row, "task": row["target"], "reads_from": row["source"]} for row in transfers
     ]
-    return Answer(
-        f"Pipeline {answer.name}", *_said(answer), _sections(answer), versioned(values), _COLUMNS, rows,
+    title, helps = _said(answer)
+    whole = Answer(
+        f"Pipeline {answer.name}", title, helps, _sections(answer), versioned(values), _COLUMNS, rows,
         success=answer.feasible,
     )  # fmt: skip
+    return on_screen(
+        whole, pipeline_screen(answer, _set_of(answer), title.partition(": ")[2], helps), details
+    )
 
 
 def _status(answer: PipelineAnswer) -> str:

@@ -182,6 +182,7 @@ class WorkloadTask:
             nodes=int(made.nodes[row]), hours=hours, expected_hours=float(made.hours[row]),
             cost_usd=total_usd([line for part in bought.parts for line in part.lines]),
             price_as_of=min(str(offers["as_of"][part.row]) for part in made.parts(row)), bought=bought,
+            source=source, row=row,
         )  # fmt: skip
 
 

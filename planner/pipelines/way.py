@@ -9,7 +9,7 @@ from planner.records import record
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from planner.candidates.plan_parts.bought import Bought
+    from planner.candidates.plan_parts.bought import Bought, Source
 
 
 @record(frozen=True, eq=False)
@@ -23,6 +23,7 @@ class Way:
         cost_usd: expected cost, transfers between tasks apart.
         price_as_of: date of the oldest price; empty for a candidate sized elsewhere.
         bought: its parts with their cost lines; None for a candidate sized elsewhere.
+        source, row: the candidate that it is; None for one sized elsewhere.
     """
 
     task: str
@@ -39,6 +40,8 @@ class Way:
     cost_usd: Decimal
     price_as_of: str
     bought: Bought | None = None
+    source: Source | None = None
+    row: int = -1
 
     @property
     def place(self) -> str:

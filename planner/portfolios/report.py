@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.portfolios.report_values import searched, values_of
+from planner.portfolios.screen import portfolio_screen
 from planner.portfolios.shared_limits import MICRO
+from planner.portfolios.spread import price_dates
 from planner.render import claims
 from planner.render.model import (
     Answer,
@@ -19,15 +21,17 @@ from planner.render.model import (
     Unit,
     Value,
     facts,
-    next_steps,
     table_section,
     versioned,
 )
 from planner.render.numbers import hours, number, percent
 from planner.render.numbers import usd as decimal_usd
+from planner.render.screen import on_screen
 from solvers.problem.solution import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from planner.portfolios.answer import PortfolioAnswer
     from planner.portfolios.solve import PortfolioResult
 
@@ -45,17 +49,31 @@ def usd(value: float) -> str:
     return decimal_usd(Decimal(repr(round(float(value), 2))))
 
 
-def portfolio_report(answer: PortfolioAnswer, *, verbose: bool = False) -> Answer:
-    """Return `answer` in the shape that every format is made of; `verbose` shows every job and limit to people too."""
+def portfolio_report(
+    answer: PortfolioAnswer, *, verbose: bool = False, details: Collection[str] = ()
+) -> Answer:
+    """Return `answer` in the shape that every format is made of.
+
+    Args:
+        answer: the answer.
+        verbose: show every job and limit to people too.
+        details: keys of sections to show in place of the screen, or `all`.
+    """
     values = values_of(answer)
     jobs, limits = values["jobs"], values["limits"]
     rows = [{"row": "job", **{key: job.get(key) for key in COLUMNS if key in job}} for job in jobs]
     rows += [{"row": "limit", **{key: limit.get(key) for key in COLUMNS if key in limit}} for limit in limits]
     title, summary = _headline(answer, values)
-    return Answer(
+    whole = Answer(
         f"Portfolio {answer.loaded.portfolio.name}", title, summary, tuple(_sections(answer, values, verbose)),
         versioned(values), COLUMNS, rows, success=answer.result.picks is not None,
     )  # fmt: skip
+    entries = [answer.loaded.jobs[at].name for at in answer.gathered.kinds]
+    why, helps = ("", "") if whole.success else (title, "; ".join(summary))
+    of = searched(answer).rstrip(",")
+    stuck = [text for part in whole.sections if part.key == "stuck" for text in (part.title, *part.sentences)]
+    screen = portfolio_screen(values, entries, price_dates(answer), stuck=stuck, helps=helps, why=why, of=of)
+    return on_screen(whole, screen, details)
 
 
 def _sections(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list[Section]:
@@ -72,8 +90,7 @@ def _sections(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) ->
     sections += _filter_notes(answer, verbose, everything=infeasible)
     result = answer.result if answer.shown is None else answer.shown[0]
     proof = facts("proof", "Proof", _proof_rows(answer, result), detail=True)
-    following = "planner portfolio FILE -v" if infeasible else "planner portfolio FILE --frontier 5"
-    return [*sections, proof, next_steps(following)]
+    return [*sections, proof]
 
 
 def _headline(answer: PortfolioAnswer, values: dict[str, Any]) -> tuple[str, tuple[str, ...]]:

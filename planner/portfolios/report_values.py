@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.portfolios.bought import bought_of
 from planner.portfolios.shared_limits import CAPACITY, MICRO
+from planner.portfolios.spread import between_usd
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
@@ -33,6 +34,7 @@ def values_of(answer: PortfolioAnswer) -> dict[str, Any]:
         "start": gathered.start.isoformat(timespec="minutes"),
         "catalog": catalog_values(answer.catalog),
         "status": _status(answer),
+        "deadline_confidence": _confidence(answer),
         "jobs": jobs,
         "windows": window_values(gathered),
         "limits": limits,
@@ -49,6 +51,14 @@ def values_of(answer: PortfolioAnswer) -> dict[str, Any]:
         "notes": list(answer.gathered.notes),
         "seconds": round(answer.seconds, 3),
     }  # fmt: skip
+
+
+def _confidence(answer: PortfolioAnswer) -> float | None:
+    """The least probability with which a job that is a workload is in time; None where all were sized elsewhere."""
+    given = [
+        one.workload.constraints.deadline_confidence for one in answer.loaded.workloads if one is not None
+    ]
+    return min(given, default=None)
 
 
 def _status(answer: PortfolioAnswer) -> str:
@@ -154,8 +164,11 @@ def _totals(answer: PortfolioAnswer, jobs: list[dict[str, Any]]) -> dict[str, An
         return {}
     cost = int(answer.gathered.question.numbers.cost[shown[1]].sum()) / MICRO
     budget = answer.loaded.portfolio.budget_usd
+    low, high = between_usd(answer) or (None, None)
     return {
         "cost_usd": cost,
+        "cost_p10_usd": None if low is None else float(low),
+        "cost_p90_usd": None if high is None else float(high),
         "counted_usd": (shown[0].objective or 0) / MICRO,
         "budget_usd": None if budget is None else float(budget),
         "jobs": len(jobs),

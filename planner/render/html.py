@@ -22,7 +22,7 @@ MAX_ATTACHED_BYTES = 1_100_000  # of the attached JSON, encoded
 _LEVELS = ((60, 600, 12), (25, 300, 8), (12, 160, 4), (5, 80, 2), (3, 40, 1), (0, 20, 0))
 _MAX_SECTIONS = 60
 _ROOMY_COLUMNS, _DENSE_COLUMNS = 7, 11  # a table with more is set smaller, and smaller again
-_PHONE_COLUMNS = 3  # of a roomy table with more, a phone shows the cells of a row one below the other
+_PHONE_COLUMNS = 3  # of a table with more, a phone shows the cells of a row one below the other
 _LONG = 28  # characters of a text that needs a wide column
 _SHORT = 12  # of one that is not broken where columns are narrow
 
@@ -186,11 +186,14 @@ def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int
     kept = [at for at in range(len(table.columns)) if not texts or any(row[at] for row in texts)]
     units = [table.columns[at].unit for at in kept]
     many = len(units) > _ROOMY_COLUMNS
-    size = "dense tight" if len(units) > _DENSE_COLUMNS else "dense" if many else ""
-    size = size or ("stacked" if len(units) > _PHONE_COLUMNS else "")
+    sizes = ["dense"] if many else []
+    if len(units) > _DENSE_COLUMNS:
+        sizes.append("tight")
+    elif len(units) > _PHONE_COLUMNS:
+        sizes.append("stacked")
     return {
         "title": cut(table.title),
-        "size": size,
+        "size": " ".join(sizes),
         "columns": [
             (cut(column_label(table.columns[at], currency)), _cell_class(table.columns[at].unit))
             for at in kept

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 from planner.render.numbers import number
 
 DERIVED_MARK = "~"
+_ZONES = re.compile(r" in \d+ zones")
 _DERIVED_BASES = frozenset({"derived"})
 
 
@@ -21,6 +23,11 @@ def place(provider: str, region: str, zone: str) -> str:
 def option(purchase_option: str, option_variant: str) -> str:
     """Return `reserved_1y (standard.no_upfront)`; the variant only where there is one."""
     return f"{purchase_option} ({option_variant})" if option_variant else purchase_option
+
+
+def without_zones(bought: str) -> str:
+    """Return `spot, else on_demand` for `spot in 3 zones, else on_demand`: how many zones is a detail."""
+    return _ZONES.sub("", bought)
 
 
 def cluster(nodes: int, instance_type: str) -> str:

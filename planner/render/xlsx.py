@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +22,16 @@ _CHART_KINDS = {"bridge": "column", "bars": "bar", "funnel": "bar", "lines": "li
                 "parts": "bar"}  # fmt: skip
 _SUMMARY_WIDTHS = (34, 12, 110)
 _LINE_PT = 15
+_ISO_DAY = re.compile(r"\d{4}-\d{2}(-\d{2})?")
+_NO_FILL = {"fill": {"none": True}, "border": {"none": True}, "gap": 50}
+_WATERFALL: Mapping[
+    str, dict[str, Any]
+] = {  # the columns of a bridge, stacked: what it stands on is not drawn
+    "Base": _NO_FILL,
+    "Total": {"fill": {"color": "#3B5B7A"}},
+    "Rise": {"fill": {"color": "#B4532A"}},
+    "Fall": {"fill": {"color": "#3F7F5F"}},
+}
 _TIMES = frozenset(("date", "moment", "moment_short"))
 
 
@@ -62,12 +73,36 @@ def render(answer: Answer, *, width: int = 100, color: bool = False) -> bytes:
 def _chart_table(chart: Chart) -> Table:
     """The values of a chart as a table: one row per label."""
     values = chart_values(chart)
+    dated = bool(chart.labels) and all(_ISO_DAY.fullmatch(label) for label in chart.labels)
     columns = (
-        Column("label", "Name", "text"),
+        Column("label", "Day", "date") if dated else Column("label", "Name", "text"),
         *(Column(f"s{i}", name or "value", chart.unit) for i, (name, _) in enumerate(chart.series)),
     )
     rows = tuple((label, *(series[index] for series in values)) for index, label in enumerate(chart.labels))
+    if chart.kind == "bridge" and (parts := _waterfall(values[0])):
+        columns += tuple(Column(name.lower(), name, chart.unit) for name in _WATERFALL)
+        rows = tuple(
+            (*row, *(part or None for part in cells)) for row, cells in zip(rows, parts, strict=True)
+        )
     return Table(f"chart {chart.key}", chart.title, columns, rows, chart.alt)
+
+
+def _waterfall(values: Sequence[float | None]) -> list[tuple[float, ...]]:
+    """What each step of a bridge stands on, and its height as total, rise or fall; nothing where a level is below 0."""
+    steps = [value or 0.0 for value in values]
+    out: list[tuple[float, ...]] = []
+    level = 0.0
+    for at, step in enumerate(steps):
+        is_total = at in (0, len(steps) - 1)
+        before, level = (0.0, step) if is_total else (level, level + step)
+        if min(before, level) < 0:
+            return []
+        height = abs(level - before)
+        out.append((
+            0.0 if is_total else min(before, level), height if is_total else 0.0,
+            height if not is_total and step > 0 else 0.0, height if not is_total and step < 0 else 0.0,
+        ))  # fmt: skip
+    return out
 
 
 def _simple(table: Table) -> Table:
@@ -203,19 +238,25 @@ class _Writer:
         count, kind = min(len(chart.labels), _MAX_ROWS), _CHART_KINDS.get(chart.kind)
         if not count or kind is None:
             return
-        drawn = self._book.add_chart({"type": kind})
-        for column in range(1, len(chart.series) + 1):
+        falls = chart.kind == "bridge" and bool(_waterfall(chart_values(chart)[0]))
+        drawn = self._book.add_chart({"type": kind, **({"subtype": "stacked"} if falls else {})})
+        looks = list(_WATERFALL.values()) if falls else [{}] * len(chart.series)
+        first = 2 if falls else 1
+        for column, look in enumerate(looks, start=first):
             drawn.add_series({
                 "name": [sheet.name, 0, column],
                 "categories": [sheet.name, 1, 0, count, 0],
                 "values": [sheet.name, 1, column, count, column],
+                **look,
             })  # fmt: skip
+        if falls:
+            drawn.set_legend({"position": "bottom", "delete_series": [0]})
         drawn.set_title({"none": True})  # a title in words could be read as a formula
         drawn.set_size({"width": 760, "height": 380})
         drawn.show_blanks_as("gap")
         if kind == "bar":
             drawn.set_y_axis({"reverse": True})
-        sheet.insert_chart(1, len(chart.series) + 2, drawn, {"description": _short(tidy(chart.alt), 250)})
+        sheet.insert_chart(1, first + len(looks) + 1, drawn, {"description": _short(tidy(chart.alt), 250)})
 
     def table(self, given: Table, title: str) -> Any:
         """One sheet: a table with a frozen header; its notes stand below."""
@@ -266,9 +307,12 @@ class _Writer:
             )
             return
         plain = ("yes" if value else "no") if isinstance(value, bool) else plain_value(value)
-        day = _day(plain, unit) if unit in _TIMES else None
+        is_time = unit in _TIMES or (unit == "quantity" and bool(_ISO_DAY.fullmatch(str(plain))))
+        day = _day(plain, unit if unit in _TIMES else "date") if is_time else None
         if day is not None:
-            pattern = "yyyy-mm" if len(str(plain)) == 7 else style_of(unit).sheet
+            pattern = (
+                "yyyy-mm" if len(str(plain)) == 7 else style_of(unit if unit in _TIMES else "date").sheet
+            )
             sheet.write_datetime(row, column, day, self._style(pattern, num_format=pattern, align="left"))
         elif plain is not None:
             self._text(sheet, row, column, plain, self._wrapped)

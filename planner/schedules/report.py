@@ -9,22 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 from planner.render import claims, numbers
 from planner.render.model import Answer, Chart, Column, Section, Value, facts, table_section, versioned
+from planner.render.screen import on_screen
+from planner.schedules.screen import OF, PARTS, paused_hours, schedule_screen
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from planner.schedules.answer import Copy, Interval, JobLine, ScheduleAnswer, WayOut
 
 MOST_ROWS = 60  # of the people's table; programs get all
-_OF = "of those that the pools and hours of the forecast allow"
 _COLUMNS = (
     "row", "job", "pool", "provider", "region", "instance_type", "purchase_option", "from", "until", "start_hour",
     "end_hour", "nodes", "nodes_started", "work", "size_gb", "kept_hours",
     "cost_usd", "transfer_basis", "storage_basis", "price_as_of",
 )  # fmt: skip
-_PARTS = {"nodes": "nodes", "starts": "starts", "copies": "data moved", "storage": "copies kept"}
 
 
-def schedule_report(answer: ScheduleAnswer) -> Answer:
-    """Build the answer in the shape that every format is made of."""
+def schedule_report(answer: ScheduleAnswer, *, details: Collection[str] = ()) -> Answer:
+    """Build the answer in the shape that every format is made of.
+
+    Args:
+        answer: the answer.
+        details: keys of sections to show in place of the screen, or `all`.
+    """
     intervals = [_interval_values(answer, one) for one in answer.intervals]
     copies = [_copy_values(one) for one in answer.copies]
     result = answer.result
@@ -43,10 +50,11 @@ def schedule_report(answer: ScheduleAnswer) -> Answer:
     rows = [{"row": "run", **row} for row in intervals]
     rows += [{"row": "copy", **row, "cost_usd": row["transfer_usd"] + row["storage_usd"]} for row in copies]
     title, summary, sections = _said(answer) if answer.intervals else _nothing(answer)
-    return Answer(
+    whole = Answer(
         f"Schedule {answer.name}", title, summary, sections, versioned(values), _COLUMNS, rows,
         success=bool(answer.intervals),
     )  # fmt: skip
+    return on_screen(whole, schedule_screen(answer, title.partition(": ")[2], summary), details)
 
 
 def _moment(answer: ScheduleAnswer, hour: int) -> str:
@@ -95,11 +103,11 @@ def _said(answer: ScheduleAnswer) -> _Said:
         f"{answer.name}: {numbers.usd(total)}, done {numbers.moment(_moment(answer, end))}"
         f" ({end:,} h from the start{numbers.days_of(end)})"
     )
-    paused = _paused(answer)
+    paused = paused_hours(answer)
     used = len({one.pool.name for one in answer.intervals})
     summary = f"{used} pool{'s' if used != 1 else ''} used" + (f"; paused for {paused:,} h" if paused else "")
     parts = [
-        *((name, _PARTS[name], usd) for name, usd in answer.parts_usd.items() if usd),
+        *((name, PARTS[name], usd) for name, usd in answer.parts_usd.items() if usd),
         ("total", "total", total),
     ]
     costs = facts(
@@ -107,12 +115,6 @@ def _said(answer: ScheduleAnswer) -> _Said:
     )
     moved = (_moved(answer),) if answer.copies else ()
     return title, (summary,), (_runs(answer), costs, *moved, _work(answer), _proof(answer))
-
-
-def _paused(answer: ScheduleAnswer) -> int:
-    """Hours between the first and the last in which nothing runs."""
-    running = {hour for one in answer.intervals for hour in range(one.start_hour, one.end_hour)}
-    return max(running) + 1 - min(running) - len(running)
 
 
 def _runs(answer: ScheduleAnswer) -> Section:
@@ -207,9 +209,9 @@ def _proof(answer: ScheduleAnswer) -> Section:
     result = answer.result
     known = math.isfinite(result.bound_usd)
     bound = Decimal(repr(round(result.bound_usd, 6))) if known else None
-    said = claims.by_solver(numbers.usd(bound), _OF, what="schedule") if known else numbers.usd(bound)
+    said = claims.by_solver(numbers.usd(bound), OF, what="schedule") if known else numbers.usd(bound)
     return facts("proof", "Proof", [
-        ("status", "status", result.status.value, "text", claims.state(result.status.value, _OF, result.gap)),
+        ("status", "status", result.status.value, "text", claims.state(result.status.value, OF, result.gap)),
         ("bound_usd", "bound", bound, "usd", said),
         ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
         ("seconds", "solver", result.seconds, "seconds", f"{result.solver}, {result.seconds:.2f} s"),

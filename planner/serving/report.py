@@ -8,18 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 from planner.render import claims, numbers
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
+from planner.render.screen import on_screen
 from planner.serving.report_speeds import speed_section, speed_values
+from planner.serving.screen import HOURS_PER_MONTH, searched, serving_screen
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from planner.serving.answer import Line, ServingAnswer
 
-HOURS_PER_MONTH = 730
 _COLUMNS = ("machine", "count", "usd_per_hour_each", "usd_per_hour", "place", "load_ratio", "buckets", "price_source",
             "price_as_of")  # fmt: skip
 
 
-def serving_report(answer: ServingAnswer) -> Answer:
-    """Build the answer in the shape that every format is made of."""
+def serving_report(answer: ServingAnswer, *, details: Collection[str] = ()) -> Answer:
+    """Build the answer in the shape that every format is made of.
+
+    Args:
+        answer: the answer.
+        details: keys of sections to show in place of the screen, or `all`.
+    """
     rows = [_values(line) for line in answer.lines]
     result = answer.result
     single = answer.single_kind
@@ -41,10 +49,13 @@ def serving_report(answer: ServingAnswer) -> Answer:
     }  # fmt: skip
     flat = [{**row, "buckets": "; ".join(f"{k} {v:.4f}" for k, v in row["buckets"].items())} for row in rows]
     title, summary, sections = _said(answer)
-    return Answer(
+    whole = Answer(
         f"Serving fleet {answer.name}", title, summary, sections, versioned(values), _COLUMNS, flat,
         success=bool(answer.lines),
     )  # fmt: skip
+    table = sections[0] if answer.lines else None
+    screen = serving_screen(answer, table, title.partition(": ")[2], "; ".join(summary))
+    return on_screen(whole, screen, details)
 
 
 def _values(line: Line) -> dict[str, Any]:
@@ -111,8 +122,7 @@ def _buckets(line: Line) -> str:
 
 
 def _proof(answer: ServingAnswer) -> Section:
-    of = f"of those that the machines and speeds {'predicted' if answer.speeds else 'given'} allow"
-    result = answer.result
+    of, result = searched(answer), answer.result
     known = math.isfinite(result.bound_usd_per_hour)
     bound = Decimal(repr(round(result.bound_usd_per_hour, 6))) if known else None
     proof, gap = answer.proof, answer.proven_gap

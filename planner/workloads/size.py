@@ -11,10 +11,12 @@ from planner.errors import InputError
 from planner.inputs.faults import near
 from planner.inputs.load import parse_workload
 from planner.inputs.tasks import load_tasks
+from planner.plan.ids import TimePartId
 from planner.plan.outcome import Outcome, outcome_of
 from planner.records import record
 from planner.render.presentable import Presentable
 from planner.workloads.answer import optimize
+from planner.workloads.size_beside import Beside, beside
 from planner.workloads.size_needs import (
     Needs,
     cores_for,
@@ -24,7 +26,7 @@ from planner.workloads.size_needs import (
     tier_of,
     workers_for,
 )
-from planner.workloads.size_rules import Rule, load_rules
+from planner.workloads.size_rules import Rule, load_facts, load_rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,8 +48,9 @@ class Judged:
     """One rule beside the model's answer.
 
     Attributes:
-        low, high: what the rule asks for; model: what the run needs.
-        cost: of the cheapest plan on at most so many of the accelerators that the rule names; None: it names none.
+        low, high: what the rule asks for; model: what the run needs, or what is measured or listed.
+        cost: of the cheapest plan that keeps the rule: on at most so many of the accelerators that it names, or with so
+            much memory each; None: it names neither.
     """
 
     rule: Rule
@@ -64,7 +67,13 @@ class Judged:
 
 @record(frozen=True)
 class Size(Presentable):
-    """What to run on, what that needs, and the rules beside it; `workload` is a valid file."""
+    """What to run on, what that needs, and the rules beside it; `workload` is a valid file.
+
+    Attributes:
+        rules: on this run; published: on what is measured or listed, whatever the run.
+        untold: rules of which nothing can be told for this run: each says why, or is for other volumes or goals.
+        beside: the run on a workstation, in a notebook service and on CPUs.
+    """
 
     REPORT = "planner.workloads.size_report:size_report"
     __repr__ = Presentable.__repr__
@@ -78,6 +87,9 @@ class Size(Presentable):
     has: Mapping[str, float]
     rules: tuple[Judged, ...]
     workload: str
+    published: tuple[Judged, ...] = ()
+    untold: tuple[Rule, ...] = ()
+    beside: tuple[Beside, ...] = ()
 
 
 def size_workload(
@@ -113,8 +125,24 @@ def size_workload(
         return Size(goal, data_gb, outcome, "", 0, None, {}, (), text)
     first = answer.plan.lines[0]
     needs, has = _needs(answer, goal, data_gb)
-    rules = _judged(loaded, options, needs, data_gb, answer.context.asked.job.model.params / 1e9, has)
-    return Size(goal, data_gb, outcome, first.accelerator, first.nodes, needs, has, rules, text)
+    rules = _judged(loaded, options, answer, needs, data_gb, goal, has)
+    own = {one.rule.rule_id for one in (*rules, *_published())}
+    hours = sum(part.hours for part in answer.plan.timeline if part.id == TimePartId.TRAINING_STEPS)
+    others = beside(first.accelerator, hours * needs.accelerators, needs.device_memory_gib)
+    untold = tuple(rule for rule in load_rules() if rule.rule_id not in own)
+    return Size(
+        goal, data_gb, outcome, first.accelerator, first.nodes, needs, has, rules, text, _published(), untold, others,
+    )  # fmt: skip
+
+
+def _published() -> tuple[Judged, ...]:
+    """Rules on what is measured or listed, beside it."""
+    facts = load_facts()
+    return tuple(
+        Judged(rule, *rule.value({}), facts[rule.quantity].value)
+        for rule in load_rules()
+        if rule.is_published
+    )
 
 
 def _workload_text(
@@ -174,33 +202,53 @@ def _hardware(market: Market, provider: str, instance_type: str, nodes: int) -> 
 
 
 def _judged(
-    loaded: LoadedWorkload, options: Options, needs: Needs, data_gb: float, params_billion: float,
+    loaded: LoadedWorkload, options: Options, answer: Answer, needs: Needs, data_gb: float, goal: str,
     has: Mapping[str, float],
 ) -> tuple[Judged, ...]:  # fmt: skip
     """Each rule that sizes something of this run, beside the model's figure."""
     figures = {
-        "data_gb": data_gb, "data_100_gb": data_gb / 100.0, "params_billion": params_billion,
-        "accelerator_memory_gb": needs.ram_gb,
+        "data_gb": data_gb, "data_100_gb": data_gb / 100.0, "accelerators_4": needs.accelerators / 4.0,
+        "params_billion": answer.context.asked.job.model.params / 1e9, "accelerator_memory_gb": needs.ram_gb,
     }  # fmt: skip
-    model = {
-        "accelerators": needs.accelerators, "vcpus": needs.vcpus, "ram_gb": needs.ram_gb, "disk_gb": needs.disk_gb,
-        "read_gb_per_s": needs.read_gb_per_s, "network_gbps": has["network_gbps"] if needs.network_gbps else 0.0,
-        "device_memory_gb": (needs.device_memory_gib or 0.0) * _GB_PER_GIB,
-    }  # fmt: skip
+    model = _figures(answer, needs, has)
     out = []
     for rule in load_rules():
-        if rule.applies(data_gb):
+        if rule.applies(data_gb, goal):
             low, high = rule.value(figures)
-            count = math.ceil(high or low) if rule.quantity == "accelerators" else 0
-            cost = _cost_by_rule(loaded, options, max(1, count)) if count else None
+            cost = _cost_by_rule(loaded, options, answer, rule.quantity, low, high)
             out.append(Judged(rule, low, high, model[rule.quantity], cost))
     return tuple(out)
 
 
-def _cost_by_rule(loaded: LoadedWorkload, options: Options, count: int) -> Outcome:
-    """The cheapest plan on at most `count` of the accelerators that rules name."""
-    limits = loaded.workload.constraints
-    chips = limits.accelerators.model_copy(update={"allow": (_RULE_ACCELERATOR,)})
-    limited = limits.model_copy(update={"accelerators": chips, "max_accelerators": count})
+def _figures(answer: Answer, needs: Needs, has: Mapping[str, float]) -> dict[str, float]:
+    """What rules of a run are on, as the model has it."""
+    speed = answer.plan.performance
+    assert speed is not None
+    return {
+        "accelerators": needs.accelerators, "vcpus": needs.vcpus, "ram_gb": needs.ram_gb, "disk_gb": needs.disk_gb,
+        "read_gb_per_s": needs.read_gb_per_s, "network_gbps": has["network_gbps"] if needs.network_gbps else 0.0,
+        "device_memory_gb": (needs.device_memory_gib or 0.0) * _GB_PER_GIB, "nodes": answer.plan.lines[0].nodes,
+        "loading_ratio": speed.breakdown_s.get("data_loading", 0.0) / (speed.step_time_s or math.inf),
+        "workers": needs.workers_per_accelerator,
+    }  # fmt: skip
+
+
+def _cost_by_rule(
+    loaded: LoadedWorkload, options: Options, answer: Answer, quantity: str, low: float, high: float | None
+) -> Outcome | None:  # fmt: skip
+    """The cheapest plan that keeps a rule on accelerators or their memory; None for what changes no plan."""
+    limits, line = loaded.workload.constraints, answer.plan.lines[0]
+    if quantity == "device_memory_gb":
+        if low <= (line.accelerator_memory_gib or 0.0) * _GB_PER_GIB:
+            return outcome_of(answer.plan, "model")
+        limited = limits.model_copy(update={"min_memory_gib": low / _GB_PER_GIB})
+        said = f"at least {low:,.0f} GB each"
+    elif quantity == "accelerators":
+        count = max(1, math.ceil(high or low))
+        chips = limits.accelerators.model_copy(update={"allow": (_RULE_ACCELERATOR,)})
+        limited = limits.model_copy(update={"accelerators": chips, "max_accelerators": count})
+        said = f"at most {count} x A100"
+    else:
+        return None
     workload = loaded.workload.model_copy(update={"constraints": limited})
-    return outcome_of(optimize(replace(loaded, workload=workload), options).plan, f"at most {count} x A100")
+    return outcome_of(optimize(replace(loaded, workload=workload), options).plan, said)

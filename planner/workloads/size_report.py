@@ -7,21 +7,40 @@ from typing import TYPE_CHECKING
 from planner.plan.plain import plain
 from planner.render.model import Answer, Column, Section, Value, facts, table_section, versioned
 from planner.render.numbers import hours, number, usd
+from planner.render.precision import dollars, known_places
+from planner.render.screen import Row, Screen, on_screen
+from planner.render.units import three
+from planner.workloads.size_needs import CLIENT_GB_PER_S, SHARED_STORE_FROM_GB
+from planner.workloads.size_rules import load_facts
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from planner.workloads.size import Judged, Size
+    from planner.workloads.size_beside import Beside
+
+_LARGE = 1e15
+_HALF_WIDTH = 0.3  # of the cost of a run whose model is assumed
 
 _NAMES = {
     "accelerators": "accelerators", "vcpus": "vCPUs", "ram_gb": "RAM, GB", "disk_gb": "disk, GB",
     "read_gb_per_s": "read, GB/s", "network_gbps": "network, Gb/s", "device_memory_gb": "GB per accelerator",
+    "nodes": "nodes", "loading_ratio": "loading, of the step", "workers": "loader workers each",
 }  # fmt: skip
+NEXT = ("size --data SIZE --goal GOAL --write workload.yaml", "optimize workload.yaml")
+_OTHER_RUN = "is for another volume of data or another goal"
 _FLAT = (
     "rule_id", "quantity", "rule_low", "rule_high", "model", "verdict", "rule_cost_usd", "model_cost_usd", "source",
 )  # fmt: skip
 
 
-def size_report(found: Size) -> Answer:
-    """Build the answer."""
+def size_report(found: Size, *, details: Collection[str] = ()) -> Answer:
+    """Build the answer.
+
+    Args:
+        found: the size.
+        details: keys of sections to show in place of the screen, or `all`.
+    """
     outcome = found.outcome
     rows = [
         {
@@ -30,14 +49,19 @@ def size_report(found: Size) -> Answer:
             "rule_cost_usd": None if one.cost is None else one.cost.total_usd, "model_cost_usd": outcome.total_usd,
             "source": one.rule.source,
         }
-        for one in found.rules
+        for one in (*found.rules, *found.published)
     ]  # fmt: skip
+    judged = (*found.rules, *found.published)
     values = {
         "goal": found.goal, "data_gb": found.data_gb, "outcome": plain(outcome), "accelerator": found.accelerator,
         "nodes": found.nodes, "needs": plain(found.needs), "machines_have": dict(found.has), "workload": found.workload,
-        "rules": [{**plain(one.rule), **row} for one, row in zip(found.rules, rows, strict=True)],
+        "rules": [{**plain(one.rule), **row} for one, row in zip(judged, rows, strict=True)],
+        "rules_not_told": [{**plain(rule), "reason": rule.reason or _OTHER_RUN} for rule in found.untold],
+        "beside": [plain(one) for one in found.beside],
     }  # fmt: skip
-    sections = [] if found.needs is None else [_needs(found), *_rules(found), *_refuted(found)]
+    sections = [] if found.needs is None else [
+        _needs(found), *_rules(found), *_refuted(found), _published(found), _untold(found), _beside(found),
+    ]  # fmt: skip
     if outcome.needs:
         sections.append(Section("relax", "What would bring a plan", outcome.needs))
     sections.append(Section("workload", "Workload", tuple(found.workload.splitlines()), detail=True))
@@ -48,10 +72,145 @@ def size_report(found: Size) -> Answer:
         "The model and its training are assumed from the goal, so confidence is low: name them in the workload as soon "
         "as you know them. Data size storage and loading; accelerators follow from the model and the deadline.",
     )
-    return Answer(
+    whole = Answer(
         f"Size for {found.goal}, {number(found.data_gb)} GB", title, summary, tuple(sections), versioned(values), _FLAT,
         rows, success=outcome.total_usd is not None,
     )  # fmt: skip
+    if found.needs is None:
+        return on_screen(whole, _nothing(found, title), details)
+    return on_screen(whole, _screen(found), details)
+
+
+def _nothing(found: Size, title: str) -> Screen:
+    rows: list[Row] = [("plan", "plan", "none", "text", f"none: {title}")]
+    rows += [
+        (f"relax_{at}", "" if at else "instead", text, "text", text)
+        for at, text in enumerate(found.outcome.needs)
+    ]
+    asked = (
+        f"{found.goal}: {number(found.data_gb)} GB of data, low confidence: model and training are assumed"
+    )
+    return Screen(asked, rows, None, (), "", NEXT[:1])
+
+
+def _screen(found: Size) -> Screen:
+    """What fits on a screen."""
+    needs, outcome = found.needs, found.outcome
+    assert needs is not None and outcome.total_usd is not None and outcome.hours is not None
+    usd_places = min(known_places(float(outcome.total_usd), float(outcome.total_usd) * _HALF_WIDTH), 2)
+    machines = f"{outcome.choice} ({number(needs.accelerators, 6)} x {found.accelerator})"
+    cost = f"{dollars(outcome.total_usd, usd_places)} expected, done in {hours(outcome.hours)} h"
+    per = f"{number(needs.device_memory_gib)} GiB of each accelerator, " if needs.device_memory_gib else ""
+    host = (
+        f"{per}{number(needs.vcpus)} vCPUs, {number(needs.ram_gb)} GB RAM, {number(needs.disk_gb)} GB disk, "
+    )
+    host += f"{number(needs.read_gb_per_s)} GB/s read"
+    rows: list[Row] = [
+        ("plan", "plan", machines, "text", machines), ("cost", "cost", outcome.total_usd, "usd", cost),
+        ("needs", "needs", host, "text", host), ("storage", "storage", needs.storage, "text", needs.storage),
+        *_large(found),
+    ]  # fmt: skip
+    refuted = [one for one in found.rules if one.rule.verdict == "contradicted" and one.differs]
+    notes = ["low confidence: model and training are assumed from the goal; name them in the workload"]
+    notes += [
+        f"{one.rule.rule_id} does not hold here: {_NAMES[one.rule.quantity]} {_range(one)}, {number(one.model)} needed"
+        for one in refuted
+    ]
+    told = len(found.rules) + len(found.published)
+    proof = f"{told} of 56 published rules evaluated, {len(found.untold)} cannot be told for this run."
+    asked = f"{found.goal}: {number(found.data_gb)} GB of data ({needs.tier}), {found.nodes} node"
+    asked += "s" if found.nodes > 1 else ""
+    return Screen(asked, rows, _seats(found, usd_places), notes, proof, NEXT, "Before you rely on it")
+
+
+def _large(found: Size) -> list[Row]:
+    """From 1 TB on: what several nodes and a parallel file system would be for."""
+    needs = found.needs
+    if needs is None or found.data_gb < SHARED_STORE_FROM_GB:
+        return []
+    reads = number(needs.read_gb_per_s)
+    one = f"one node reads up to {number(CLIENT_GB_PER_S)} GB/s from object storage, this run {reads}"
+    text = f"more nodes follow from compute and deadline, not from {number(found.data_gb)} GB; {one}; "
+    text += (
+        "a parallel file system pays once several nodes read more than that together"
+        if needs.read_gb_per_s <= CLIENT_GB_PER_S * max(found.nodes, 1)
+        else "so a parallel file system (managed Lustre, size it by MB/s per TiB) or shards on local NVMe"
+    )
+    return [("several_nodes", "above 1 TB", text, "text", text)]
+
+
+def _seats(found: Size, places: int) -> Section:
+    """The plan beside a workstation, a notebook service and CPUs, in a few words."""
+    total, took = found.outcome.total_usd, found.outcome.hours
+    rows: list[tuple[Value, ...]] = [("this plan", _span(took, took), dollars(total or 0, places), "yes")]
+    rows += [(one.name, _span(one.hours_low, one.hours_high), _paid(one), one.fits) for one in found.beside]
+    columns = (
+        Column("place", "on", "text"), Column("hours", "hours", "quantity"), Column("cost", "to pay", "quantity"),
+        Column("fits", "memory fits", "text"),
+    )  # fmt: skip
+    notes = (
+        "elsewhere: at the plan's share of the peak; what each price is of, and from when: --details beside",
+    )
+    return table_section("seats", "Beside a workstation and CPUs", columns, rows, notes)
+
+
+def _beside(found: Size) -> Section:
+    columns = (
+        Column("place", "on", "text"), Column("hours", "hours", "quantity"), Column("cost", "to pay", "quantity"),
+        Column("fits", "memory fits", "text"), Column("said", "price", "text"), Column("as_of", "of", "date"),
+        Column("source", "source", "text"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = [
+        (
+            one.name,
+            _span(one.hours_low, one.hours_high),
+            _paid(one),
+            one.fits,
+            one.said,
+            one.as_of,
+            one.source,
+        )
+        for one in found.beside
+    ]
+    notes = (
+        "hours: at the plan's share of the peak; a smaller micro-batch or offload may fit where the plan's does not",
+    )
+    return table_section("beside", "Beside a workstation and CPUs", columns, rows, notes, detail=True)
+
+
+def _span(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "unknown"
+    return three(low) if low == high else f"{three(low)} to {three(high)}"
+
+
+def _paid(one: Beside) -> str:
+    if one.usd_low is None or one.usd_high is None:
+        return "unknown"
+    ends = [dollars(end, min(known_places(end, 0.0), 0)) for end in (one.usd_low, one.usd_high)]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _published(found: Size) -> Section:
+    columns = (
+        Column("rule", "rule", "text"), Column("says", "it says", "text"), Column("fact", "published", "three"),
+        Column("of", "of", "text"), Column("verdict", "verdict", "text"),
+    )  # fmt: skip
+    facts_of = load_facts()
+    rows: list[tuple[Value, ...]] = [
+        (one.rule.rule_id, _range(one), one.model, f"{facts_of[one.rule.quantity].words}, "
+         f"{facts_of[one.rule.quantity].unit}", one.rule.verdict)
+        for one in found.published
+    ]  # fmt: skip
+    notes = ("they hold or not whatever the run; the source of each is in -o json",)
+    return table_section(
+        "published", "Rules on what is measured or listed", columns, rows, notes, detail=True
+    )
+
+
+def _untold(found: Size) -> Section:
+    lines = tuple(f"{rule.rule_id} ({rule.rule}): {rule.reason or _OTHER_RUN}" for rule in found.untold)
+    return Section("untold", "Rules of which nothing can be told here", lines, detail=True)
 
 
 def _needs(found: Size) -> Section:
@@ -95,14 +254,15 @@ def _rules(found: Size) -> list[Section]:
         for one in found.rules
     ]
     notes = (
-        "model: what this run needs; its cost: of the cheapest plan on at most so many A100; the plan above costs "
+        "model: what this run needs; its cost: of the cheapest plan that keeps a rule on A100 or memory (others change "
+        "no plan); the plan itself costs "
         f"{usd(found.outcome.total_usd)}",
     )
     return [table_section("rules", "Rules of thumb beside the model", columns, rows, notes)] if rows else []
 
 
 def _range(one: Judged) -> str:
-    low = number(one.low)
+    low = number(one.low) if one.low < _LARGE else f"{one.low:.3g}"
     return (
         f"at least {low}"
         if one.high is None

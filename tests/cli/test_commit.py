@@ -140,8 +140,8 @@ def test_a_time_limit_leaves_a_plan_and_its_bound(tmp_path: Path, run_cli: Run) 
     assert (answer["status"], answer["reason"]) == ("feasible", "time_limit")
     assert 0 <= answer["bound_usd"] <= answer["objective_usd"]
     assert any("time limit" in note for note in answer["notes"])
-    table = run_cli("commit", question, "--time-limit", "0.001s").stdout
-    assert "Best known, the time limit ended the search" in table
+    table = run_cli("commit", question, "--time-limit", "0.001s").unwrapped
+    assert "the time limit ended the search" in table
 
 
 @pytest.mark.parametrize(
@@ -185,5 +185,5 @@ def test_a_hostile_name_steers_nothing(tmp_path: Path, run_cli: Run) -> None:
 def test_writing_to_a_file_is_all_or_nothing(tmp_path: Path, run_cli: Run) -> None:
     question = write(tmp_path)
     assert run_cli("commit", question, "--out", tmp_path / "answer.txt").stdout == ""
-    assert (tmp_path / "answer.txt").read_text().startswith("small: buy 2 commitments")
+    assert "\nBUY          2 commitments from " in (tmp_path / "answer.txt").read_text()
     assert run_cli("commit", question, "--out", tmp_path / "none" / "answer.txt").code == 2

@@ -81,7 +81,7 @@ def test_late_last_days_are_left_out_and_said(run_cli: Run, tmp_path: Path) -> N
     cut = text[: text.index("2026-11-18")] + "2026-11-18,platform,3\n"
     (tmp_path / "late.csv").write_text(cut)
     found = run_cli("forecast", "--daily", str(tmp_path / "late.csv"))
-    assert "cost known to 2026-11-17; the last day is left out" in found.stdout
+    assert "cost known to 2026-11-17; the last day is left out" in found.unwrapped
     kept = run_cli("forecast", "--daily", str(tmp_path / "late.csv"), "--drop-days", "0")
     assert "cost known to 2026-11-18" in kept.stdout
 

@@ -51,11 +51,11 @@ def test_an_impossible_deadline_names_the_least_time(tmp_path: Path, run_cli: Ru
     result = run_cli("pipeline", write(tmp_path, HEAD + "deadline: 4h\n" + TASKS), *DAY)
     assert result.code == 3
     assert (
-        "no choice of the 4 candidates considered keeps the deadline" in result.stdout
-        and "deadline 4.00 h -> 5.00 h" in result.stdout
+        "no choice of the 4 candidates considered keeps the deadline" in result.unwrapped
+        and "deadline 4.00 h -> 5.00 h" in result.unwrapped
     )
     kept = run_cli("pipeline", write(tmp_path, HEAD + "deadline: 5h\n" + TASKS), *DAY)
-    assert kept.code == 0 and "$42.00" in kept.stdout
+    assert kept.code == 0 and "$42 expected" in kept.stdout
 
 
 def test_no_plan_in_time_is_exit_code_6_and_never_infeasible(tmp_path: Path, run_cli: Run) -> None:
@@ -92,7 +92,7 @@ def test_the_example_plans_in_every_format(
     solver: str, run_cli: Run, asked_once: Callable[[str], None]
 ) -> None:
     asked_once("planner.pipelines.answer.plan_pipeline")
-    table = run_cli("pipeline", EXAMPLE, "--solver", solver, *DAY)
+    table = run_cli("pipeline", EXAMPLE, "--solver", solver, "--details", "all", *DAY)
     assert table.code == 0 and "Data between tasks" in table.stdout
     assert max(map(len, table.stdout.splitlines())) <= 100
     rows = list(

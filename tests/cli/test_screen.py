@@ -1,15 +1,20 @@
-"""The default answer of `optimize` fits a screen, for every example; the rest is behind `--details`."""
+"""Every example is planned once: its plan is complete, holds, and fits a screen; the rest is behind `--details`."""
 
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
+from catalogs.offers.flags import load_flags
 from planner.asked.options import Options
 from planner.cli import root
 from planner.inputs.load import load_workload
@@ -37,6 +42,50 @@ BERT = str(ROOT / "examples" / "bert-large.yaml")
 def plan_of(name: str) -> Plan:
     options = Options(DAY, as_of=date(2026, 11, 20))
     return optimize(load_workload(ROOT / "examples" / f"{name}.yaml"), options).plan
+
+
+def saved(name: str) -> dict[str, Any]:
+    """What `-o json` writes."""
+    content: dict[str, Any] = json.loads(str(render_answer(plan_answer(plan_of(name)), "json")))
+    return content
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_example_is_planned(name: str) -> None:
+    plan = saved(name)
+    assert plan["status"] == "planned"
+    assert plan["schema_version"] == 2
+    assert plan["currency"] == "USD"
+    assert plan["proof"]["verified"] is True
+    assert all(len(source["sha256"]) == 64 and source["newest_as_of"] for source in plan["catalog"])
+    assert {source["provider"] for source in plan["catalog"]} >= {"aws", "gcp", "azure", "alibaba", "lambda"}
+    total = sum(Decimal(cost["amount_usd"]) for line in plan["lines"] for cost in line["costs"])
+    assert total == Decimal(plan["total_usd"]) > 0
+    assert plan["assumptions"]
+    assert plan["excluded"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("bert-large", "hpo-fleet", "mixtral-eu", "images-100gb", "onprem-comparison"),
+        *("qlora-70b", "dpo-8b", "grpo-8b", "batch-inference-70b", "vlm-8b"),
+    ],
+)
+def test_the_plan_of_an_example_holds(run_cli: Run, tmp_path: Path, name: str) -> None:
+    target = tmp_path / "plan.json"
+    target.write_text(json.dumps(saved(name)), encoding="utf-8")
+    done = run_cli("verify", str(target), "--workload", str(ROOT / "examples" / f"{name}.yaml"))
+    assert (done.code, done.stderr) == (0, "")
+    assert "holds" in done.stdout
+
+
+def test_no_plan_uses_a_refused_price() -> None:
+    refusing = {flag for flag, row in load_flags().items() if row.severity == "refuse"}
+    for name in EXAMPLES:
+        plan = plan_of(name)
+        used = {flag for line in (*plan.lines, *plan.alternatives) for flag in line.flags}
+        assert not used & refusing, name
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from catalogs.accelerators import load_accelerators
 from planner.inputs.load import load_workload
+from planner.workloads.size_beside import beside
 from planner.workloads.size_needs import cores_for, disk_for, read_rate, storage_for, tier_of, workers_for
-from planner.workloads.size_rules import VERDICTS, load_rules
+from planner.workloads.size_rules import VERDICTS, load_facts, load_rules
 from tests.conftest import CliResult
 
 Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
+# bases of rules, and what a run has for them to be compared with
+BASES = {
+    "data_gb": 100.0, "data_100_gb": 1.0, "params_billion": 8.0, "accelerator_memory_gb": 320.0, "accelerators_4": 1.0,
+}  # fmt: skip
+MODEL = {
+    "accelerators", "vcpus", "ram_gb", "disk_gb", "read_gb_per_s", "network_gbps", "device_memory_gb", "nodes",
+    "loading_ratio", "workers",
+}  # fmt: skip
 RULES = {rule.rule_id: rule for rule in load_rules()}
 
 
@@ -85,16 +96,82 @@ def test_storage_follows_volume_and_rate(
 
 @pytest.mark.parametrize("number", range(1, 57))
 def test_each_rule_has_a_verdict_and_a_source(number: int) -> None:
+    """Each is evaluated for a run, or beside a fact, or says why neither can be."""
     rule = RULES[f"R{number:02d}"]
     assert rule.verdict in VERDICTS and rule.source and rule.as_of and rule.rule
-    if rule.quantity:
-        bases = {"data_gb": 100.0, "data_100_gb": 1.0, "params_billion": 8.0, "accelerator_memory_gb": 320.0}
-        low, high = rule.value(bases)
-        assert low > 0 and (high is None or high >= low)
+    assert bool(rule.quantity) is not bool(rule.reason)
+    if not rule.quantity:
+        return
+    low, high = rule.value(BASES)
+    assert high is None or high >= low
+    if rule.is_published:
+        assert load_facts()[rule.quantity].source
+    else:
+        assert rule.quantity in MODEL and rule.basis in {*BASES, "fixed"}
         assert rule.against or rule.verdict != "contradicted"
 
 
-def test_rules_hold_for_their_volumes() -> None:
+def test_how_many_rules_are_told() -> None:
+    told = [rule for rule in RULES.values() if rule.quantity]
+    assert (len(RULES), len(told), sum(rule.is_published for rule in told)) == (56, 44, 16)
+
+
+@pytest.mark.parametrize("name", load_facts())
+def test_facts_with_arithmetic_are_its_result(name: str) -> None:
+    fact = load_facts()[name]
+    assert fact.words and fact.unit and fact.source and fact.as_of
+    if fact.arithmetic:
+        assert re.fullmatch(r"[0-9e. */+()-]+", fact.arithmetic)
+        assert eval(fact.arithmetic, {"__builtins__": {}}) == pytest.approx(fact.value, rel=5e-3)
+
+
+def test_facts_of_hardware_are_those_of_the_catalog() -> None:
+    table = load_accelerators()
+    row = {str(name): at for at, name in enumerate(table["accelerator"])}
+
+    def of(name: str, column: str) -> float:
+        return float(table[column][row[name]])
+
+    facts = {name: fact.value for name, fact in load_facts().items()}
+    assert facts["v100_link_gb_per_s"] == of("v100-16gb-sxm", "link_gb_per_s")
+    assert facts["h100_link_gb_per_s"] == of("h100-80gb-sxm", "link_gb_per_s")
+    assert facts["h100_memory_tb_per_s"] * 1000 == of("h100-80gb-sxm", "memory_gb_per_s")
+    assert facts["four_a100_tflops"] == 4 * of("a100-80gb-sxm", "bf16_tflops")
+
+
+@pytest.mark.parametrize(
+    ("place", "hours", "usd", "fits"),
+    [
+        # 100 h on an H100 of 989 TFLOPS: 989 / 71, / 165.2, / 312 and / 125 of it; rent: hours x price
+        ("RTX 3090 in a workstation", 1393, (1070, 2199), "yes"),
+        ("RTX 4090 in a workstation", 599, (1599, 1599), "yes"),
+        ("Colab with an A100", 317, (414.6, 414.6), "yes"),
+        ("Colab with a V100", 791, (424.1, 424.1), "no: 20 of 15.2 GiB"),
+    ],
+)
+def test_a_run_elsewhere_is_as_long_as_peaks_say(
+    place: str, hours: float, usd: tuple[float, float], fits: str
+) -> None:
+    found = {one.name: one for one in beside("h100-80gb-sxm", 100.0, 20.0)}[place]
+    assert found.hours_low == pytest.approx(hours, rel=1e-3) and found.fits == fits
+    assert (found.usd_low, found.usd_high) == pytest.approx(usd, rel=1e-3)
+    assert found.source and found.as_of
+
+
+def test_cpus_are_a_range_without_a_price() -> None:
+    """100 h x 989 / 312 on an A100, and 10 to 120 times that; the catalog has no machine without accelerators."""
+    cpus = {one.name: one for one in beside("h100-80gb-sxm", 100.0, 20.0)}["CPUs alone"]
+    assert (cpus.hours_low, cpus.hours_high) == pytest.approx((3170, 38_038), rel=1e-3)
+    assert cpus.usd_low is None and "no price" in cpus.said
+    unknown = beside("nobody-knows", 100.0, None)
+    assert all(one.hours_low is None and one.fits == "" for one in unknown)
+
+
+def test_rules_hold_for_their_volumes_and_goals() -> None:
+    assert RULES["R33"].applies(100, "image_classification") and not RULES["R33"].applies(
+        100, "text_finetuning"
+    )
+    assert RULES["R05"].applies(1000) and not RULES["R05"].applies(999)
     assert RULES["R01"].applies(5) and not RULES["R01"].applies(10)
     assert RULES["R04"].applies(1000) and not RULES["R04"].applies(999)
     assert RULES["R16"].value({"data_gb": 100.0}) == (200.0, 300.0)
@@ -116,17 +193,29 @@ def test_machines_for_images_with_the_rules_beside(run_cli: Run, tmp_path: Path)
     assert float(by_id["R06"]["rule_cost_usd"]) >= float(found["outcome"]["total_usd"])
     workload = load_workload(written).workload
     assert workload.task is not None and workload.constraints.budget_usd == 5000
-    table = run_cli(*args, "--budget", "5000").unwrapped
+    assert by_id["R10"]["rule_cost_usd"] == found["outcome"]["total_usd"]  # its machines have the memory
+    assert by_id["R48"]["model"] == 33.9 and by_id["R48"]["rule_low"] == 30.4
+    assert len(found["rules"]) + len(found["rules_not_told"]) == 56
+    assert all(rule["reason"] for rule in found["rules_not_told"])
+    asked = run_cli(*args, "--budget", "5000").stdout
+    assert len(asked.splitlines()) <= 34 and "R38 does not hold here" in asked and "RTX 4090" in asked
+    table = run_cli(*args, "--budget", "5000", "--details", "refuted").unwrapped
     assert "Rules that do not hold" in table and "R38 (8-16 GB of RAM per GB of GPU memory)" in table
+
+
+def test_above_a_terabyte_the_choice_of_nodes_and_file_system_is_said(run_cli: Run) -> None:
+    args = ("size", "--data", "2TB", "--goal", "text_finetuning", "--effort", "small", *DAY)
+    shown = run_cli(*args)
+    assert shown.code == 0
+    text = shown.unwrapped
+    assert "ABOVE 1 TB more nodes follow from compute and deadline" in text and "parallel file system" in text
 
 
 def test_no_machines_is_exit_3(run_cli: Run) -> None:
     result = run_cli(
         "size", "--data", "1TB", "--goal", "language_model_pretraining", "--deadline", "1h", *DAY
     )
-    assert (
-        result.code == 3 and "No machines for" in result.stdout and "What would bring a plan" in result.stdout
-    )
+    assert result.code == 3 and "No machines for" in result.unwrapped and "INSTEAD" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,22 @@ def risk_of(candidates: Candidates, at: int, expected_usd: Decimal, launch: Laun
     )
 
 
+def cost_between(candidates: Candidates, at: int, expected_usd: Decimal) -> tuple[Decimal, Decimal]:
+    """P10 and P90 of the cost of candidate `at`, which has no spot: over its step time and failures of machines.
+
+    Args:
+        candidates: all of them.
+        at: the candidate.
+        expected_usd: its cost.
+    """
+    one, ends = np.asarray([at]), []
+    for level, sign in ((1.0 - WORST_LEVEL, -1.0), (WORST_LEVEL, 1.0)):
+        spread = float(np.exp(sign * candidates.sigma[at] * Z80))
+        hours = finish_quantile(candidates, one, level)
+        ends.append(Decimal(repr(round(_cost_of(candidates, at, spread, hours), 6))))
+    return min(ends[0], expected_usd), max(ends[1], expected_usd)
+
+
 def _cost_of(candidates: Candidates, at: int, times: float, hours: FloatArray) -> float:
     """Cost of candidate `at` if the hours in use beyond the fixed ones were `times` as many.
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.finops.budget.screen import budget_screen
 from planner.render import numbers
 from planner.render.model import Answer, Chart, Column, Section, Value, table_section, versioned
+from planner.render.screen import on_screen
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from planner.finops.budget.answer import BudgetAnswer, BudgetLine
 
 _COLUMNS = (
@@ -18,8 +22,13 @@ _COLUMNS = (
 _SAID = {"over": "OVER", "alert": "ALERT", "watch": "watch", "ok": "ok"}
 
 
-def budget_report(answer: BudgetAnswer) -> Answer:
-    """Build the answer in the shape that every format is made of."""
+def budget_report(answer: BudgetAnswer, *, details: Collection[str] = ()) -> Answer:
+    """Build the answer in the shape that every format is made of.
+
+    Args:
+        answer: the answer.
+        details: keys of sections to show in place of the screen, or `all`.
+    """
     rows = [_values(answer, line) for line in answer.lines]
     values: dict[str, Any] = {
         "budgets": answer.name, "currency": answer.currency, "last_day": answer.last_day.isoformat(),
@@ -31,10 +40,13 @@ def budget_report(answer: BudgetAnswer) -> Answer:
         {name: round(v, 6) if isinstance(v := row[name], float) else v for name in _COLUMNS} for row in rows
     ]
     title, summary, sections = _said(answer)
-    return Answer(
+    whole = Answer(
         f"Budgets {answer.name}", title, summary, sections, versioned(values), _COLUMNS, flat,
         success=not any(line.exceeded for line in answer.lines), currency=answer.currency,
     )  # fmt: skip
+    notes = [text for section in sections for text in section.sentences]
+    screen = budget_screen(answer, title.removeprefix(f"{answer.name}: "), summary[0], _SAID, notes)
+    return on_screen(whole, screen, details)
 
 
 def _values(answer: BudgetAnswer, line: BudgetLine) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.finops.forecast.daily import DailyCost
+from planner.finops.read.tag_keys import tag_keys
 from planner.inputs.faults import near
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def daily_of_bill(bill: Bill, by: str = TOTAL, cost: str = "effective") -> dict[
     Raises:
         InputError: there is no such dimension, or no charge.
     """
+    if by.startswith("tag:"):
+        by = f"tag:{tag_keys(bill).spelled(by.removeprefix('tag:'))}"
     told = _query(bill, scope_sql(TOTAL), COSTS[cost])
     if not told:
         raise InputError(

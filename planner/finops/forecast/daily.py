@@ -6,8 +6,9 @@ import csv
 import gzip
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,13 +66,21 @@ def load_daily(
 def load_vintages(path: Path) -> list[tuple[date, Days, Floats]]:
     """Read earlier reports: columns reported, date, scope, cost; scopes are added up.
 
+    Of several reports of a scope on one day (`reported` with a time) the latest counts.
+
     Raises:
         InputError: names file, line and remedy.
     """
+    latest: dict[tuple[date, date, str], tuple[datetime, float]] = {}
+    for moment, day, scope, cost in _reports(path):
+        key = (moment.date(), day, scope)
+        before, spent = latest.get(key, (moment, 0.0))
+        if moment >= before:
+            latest[key] = (moment, cost + (spent if moment == before else 0.0))
     reports: dict[date, dict[date, float]] = {}
-    for made, row in zip(_rows(path, ("reported", "scope", "cost")), _rows(path, COLUMNS), strict=True):
-        mine = reports.setdefault(made[0], {})
-        mine[row[0]] = mine.get(row[0], 0.0) + row[2]
+    for (made, day, _), (_, cost) in latest.items():
+        mine = reports.setdefault(made, {})
+        mine[day] = mine.get(day, 0.0) + cost
     return [
         (made, np.array(sorted(told), dtype="datetime64[D]"), np.array([told[day] for day in sorted(told)]))
         for made, told in sorted(reports.items())
@@ -96,7 +105,14 @@ def _series(mine: Mapping[date, float], told: Sequence[date], until_last_day: bo
     )
 
 
-def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[date, str, float]]:
+def _reports(path: Path) -> Iterator[tuple[datetime, date, str, float]]:
+    """Moment of the report, day, scope and cost of each row."""
+    made = _rows(path, ("reported", "scope", "cost"), moments=True)
+    for (moment, *_), (day, scope, cost) in zip(made, _rows(path, COLUMNS), strict=True):
+        yield cast("datetime", moment), day, scope, cost
+
+
+def _rows(path: Path, columns: Sequence[str], *, moments: bool = False) -> Iterator[tuple[date, str, float]]:
     reader = csv.DictReader(io.StringIO(_text(path)))
     missing = [name for name in columns if name not in (reader.fieldnames or ())]
     if missing:
@@ -104,7 +120,11 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[date, str, float
     for row in reader:
         place = f"{path}:{reader.line_num}"
         when, scope, cost = (row[name] for name in columns)
-        yield _day(when, place), (scope or "").strip() or "(none)", _cost(cost, place)
+        yield (
+            (_moment if moments else _day)(when, place),
+            (scope or "").strip() or "(none)",
+            _cost(cost, place),
+        )
 
 
 def _text(path: Path) -> str:
@@ -125,6 +145,17 @@ def _day(text: str | None, place: str) -> date:
         return date.fromisoformat((text or "").strip()[:10])
     except ValueError:
         raise InputError(f"{place}: '{text or ''}' is no date; write 2026-10-31") from None
+
+
+def _moment(text: str | None, place: str) -> datetime:
+    """A day, or a day with a time; without an offset it is UTC."""
+    try:
+        found = datetime.fromisoformat((text or "").strip())
+    except ValueError:
+        raise InputError(
+            f"{place}: '{text or ''}' is no date; write 2026-10-31 or 2026-10-31T06:00Z"
+        ) from None
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _cost(text: str | None, place: str) -> float:

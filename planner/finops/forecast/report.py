@@ -6,10 +6,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from planner.finops.forecast.answer import TOTAL
+from planner.finops.forecast.screen import forecast_screen
 from planner.render import numbers
 from planner.render.model import Answer, Chart, Column, Section, Table, Value, table_section, versioned
+from planner.render.screen import on_screen
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from planner.finops.forecast.answer import ForecastAnswer, PeriodForecast, ScopeForecast
     from planner.finops.forecast.model import Backtest
 
@@ -21,8 +25,13 @@ _COLUMNS = (
 _MANY = 8  # scopes: more of them show only their first period
 
 
-def forecast_report(answer: ForecastAnswer) -> Answer:
-    """Build the answer in the shape that every format is made of."""
+def forecast_report(answer: ForecastAnswer, *, details: Collection[str] = ()) -> Answer:
+    """Build the answer in the shape that every format is made of.
+
+    Args:
+        answer: the answer.
+        details: keys of sections to show in place of the screen, or `all`.
+    """
     rows = [_period_values(answer, scope, one) for scope in answer.scopes for one in scope.periods]
     values: dict[str, Any] = {
         "forecast": answer.by, "currency": answer.currency, "last_day": answer.last_day.isoformat(),
@@ -37,10 +46,13 @@ def forecast_report(answer: ForecastAnswer) -> Answer:
     }  # fmt: skip
     flat = [{name: _flat(row, name) for name in _COLUMNS} for row in rows]
     title, summary = _said(answer)
-    return Answer(
-        f"Forecast by {answer.by}", title, summary, (_periods(answer), _record(answer), *_notes(answer)),
+    notes = _notes(answer)
+    whole = Answer(
+        f"Forecast by {answer.by}", title, summary, (_periods(answer), _record(answer), *notes),
         versioned(values), _COLUMNS, flat, currency=answer.currency, focus=lambda: _focus(answer),
     )  # fmt: skip
+    said = [sentence for section in notes for sentence in section.sentences]
+    return on_screen(whole, forecast_screen(answer, summary, said), details)
 
 
 def _focus(answer: ForecastAnswer) -> str:

@@ -29,6 +29,7 @@ class Finding:
         where: file, or `file:line`.
         rows: rows concerned.
         cost: billed cost of these rows in the bill's currency; None where unknown.
+        month: first day of the month concerned; None where it is of the whole bill.
     """
 
     severity: Severity
@@ -37,6 +38,7 @@ class Finding:
     where: str = ""
     rows: int = 0
     cost: float | None = None
+    month: date | None = None
 
 
 @record(frozen=True)

@@ -23,9 +23,18 @@ from planner.finops.read.columns import (
     match_columns,
 )
 from planner.finops.read.files import BillFile, find_files, inspect_files
+from planner.finops.read.likely import likely_product
 from planner.finops.read.model import Bill, Finding, Progress, Source
 from planner.finops.read.overlaps import Total, find_repeats, find_twins, superseded, superseded_sql
-from planner.finops.read.select import HELPERS, Group, dataset_sql, quote, spelled
+from planner.finops.read.select import (
+    HELPERS,
+    Group,
+    billed_as_effective,
+    dataset_sql,
+    quote,
+    spelled,
+    with_effective,
+)
 from planner.finops.read.stage import Field, Stager, names_of
 from planner.finops.read.tables import open_tables
 from planner.finops.read.totals import (
@@ -220,18 +229,22 @@ def _read_focus(
         }
         odd = stager.oddly_spelled(file, {name: field.value for name, (field, _) in inputs.items()})
         expressions |= {name: spelled(name, expressions[name]) for name in odd}
+        expressions = with_effective(expressions) if dataset == COST else expressions
         return Group(table, (str(file.path),), expressions, "x_file", version, "", dataset)
     target = stager.stage(file, inputs)
     staged = {name: quote(name) for name in inputs}
+    staged = with_effective(staged) if dataset == COST else staged
     return Group(table, (str(target),), staged, "x_source", version, "", dataset)
 
 
 def _lacking(file: BillFile, names: Sequence[str]) -> list[Finding]:
-    lacking = [name for name in _ESSENTIAL if name not in match_columns(names)]
+    there = match_columns(names)
+    found = billed_as_effective(str(file.path), there)
+    lacking = [name for name in _ESSENTIAL if name not in there and not (found and name == "EffectiveCost")]
     if not lacking:
-        return []
+        return found
     message = f"{file.path}: has no {', '.join(lacking)}; figures that need them are withheld"
-    return [Finding("warning", "lacking_columns", message, str(file.path))]
+    return [*found, Finding("warning", "lacking_columns", message, str(file.path))]
 
 
 def _in_place(stager: Stager, file: BillFile, inputs: Mapping[str, tuple[Field, Kind]]) -> bool:
@@ -245,9 +258,15 @@ def _in_place(stager: Stager, file: BillFile, inputs: Mapping[str, tuple[Field, 
 
 
 def _not_a_bill(file: BillFile, names: Sequence[str]) -> str:
-    wanted = ("ChargePeriodStart", "BilledCost", "EffectiveCost")
-    hints = [f"{name!r} (did you mean {close!r}?)" for name in wanted if (close := near(name, names))]
-    lacks = ", ".join(hints or wanted)
+    there = match_columns(names)
+    wanted = ["ChargePeriodStart"] if "ChargePeriodStart" not in there else []
+    if not {"BilledCost", "EffectiveCost"} & there.keys():
+        wanted.append("BilledCost")
+    lacks = " and ".join(
+        f"{name!r} (did you mean {close!r}?)" if (close := near(name, names)) else name for name in wanted
+    )
+    if likely := likely_product(names):
+        return f"{file.path}: looks like {likely[0]}, which is not read as it is: {likely[1]}"
     known = "; ".join(adapter.title for adapter in load_adapters())
     return (
         f"{file.path}: is neither FOCUS nor an export that is known ({known}): as FOCUS it lacks {lacks}; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
@@ -133,9 +134,13 @@ def find_repeats(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
 def find_twins(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
     """Report files whose charges stand in them more than once, as where parts were appended twice.
 
-    One day of each file and month is looked at, the one with most rows, as far as rows allow. Equal rows may be right
-    where an export names no resources, so this is a warning and nothing is left out.
+    One day of each file and month is looked at, the one with most rows, as far as rows allow. Where the copies name
+    their resource, or every charge of the day is there equally often, the file is doubled and its cost is counted as
+    often. Else equal rows may be right, so this is a warning; nothing is left out in either case.
     """
+    billed: dict[tuple[str, date | None], float] = {}
+    for total in totals:
+        billed[total.source, total.month] = billed.get((total.source, total.month), 0.0) + total.billed
     days: dict[tuple[str, date | None], Total] = {}
     for total in totals:
         if (
@@ -153,8 +158,19 @@ def find_twins(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
         rows += total.rows
     findings = []
     for total in sorted(chosen, key=lambda one: (one.source, one.day or date.min)):
-        twins, cost = _twins(engine, total)
-        if cost > _TWIN_SHARE * abs(total.billed) and cost > 0:
+        copies = _twins(engine, total)
+        twins, cost = copies.rows, copies.cost
+        if copies.proven(total):
+            share = copies.named_cost if copies.times == 1 else cost
+            of_month = abs(billed[total.source, total.month]) * min(share / abs(total.billed), 1.0)
+            message = (
+                f"{total.source}: of {total.rows:,} charges of {total.day} {twins:,} stand in it again, cell by cell, "
+                f"so about {of_month:,.2f} of what {total.month:%Y-%m} bills is counted twice; give each charge once"
+            )
+            findings.append(
+                Finding("error", "repeated_charges", message, total.source, twins, of_month, total.month)
+            )
+        elif cost > _TWIN_SHARE * abs(total.billed) and cost > 0:
             message = (
                 f"{total.source}: of {total.rows:,} charges of {total.day} {twins:,} ({cost:,.2f} billed) are another "
                 "one again, cell by cell; if parts were appended twice, its months are too high: give each once"
@@ -163,18 +179,50 @@ def find_twins(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
     return findings
 
 
-def _twins(engine: Engine, total: Total) -> tuple[int, float]:
+@record(frozen=True)
+class _Copies:
+    """Copies of charges in one file's day.
+
+    Attributes:
+        rows, cost: copies, and what they bill.
+        named_cost: of these, what copies bill that name their resource.
+        charges: different charges of the day.
+        times: how often every one of them is there, at least; 1 where some are there once.
+    """
+
+    rows: int
+    cost: float
+    named_cost: float
+    charges: int
+    times: int
+
+    def proven(self, total: Total) -> bool:
+        """Whether the copies cannot be charges of their own."""
+        if not total.billed or self.cost <= 0:
+            return False
+        alike = self.times > 1 and self.charges >= _FEW_ROWS
+        return alike or self.named_cost > _TWIN_SHARE * abs(total.billed)
+
+
+def _twins(engine: Engine, total: Total) -> _Copies:
     """Return how many rows of a file's day are copies of another, and what they bill."""
     frame = engine.query(
-        "SELECT SUM(n - 1) AS twins, SUM((n - 1) * ABS(billed)) AS cost FROM ("
-        "SELECT COUNT(*) AS n, MAX(BilledCost) AS billed FROM ("
-        f"SELECT BilledCost, HASH({', '.join(map(quote, _KEY))}) AS charge FROM focus WHERE x_source = :source "
+        "SELECT n, is_named, COUNT(*) AS charges, SUM((n - 1) * ABS(billed)) AS cost FROM ("
+        "SELECT COUNT(*) AS n, MAX(BilledCost) AS billed, MAX(ResourceId) IS NOT NULL AS is_named FROM ("
+        f"SELECT BilledCost, ResourceId, HASH({', '.join(map(quote, _KEY))}) AS charge FROM focus "
+        "WHERE x_source = :source "
         "AND ChargePeriodStart >= CAST(:first AS TIMESTAMP) AND ChargePeriodStart < CAST(:after AS TIMESTAMP)"
-        ") AS hashed GROUP BY charge HAVING COUNT(*) > 1) AS twins",
+        ") AS hashed GROUP BY charge) AS twins GROUP BY n, is_named",
         {"source": total.source, "first": total.day, "after": (total.day or date.min) + timedelta(days=1)},
     )
-    twins, cost = frame.iloc[0]
-    return (int(twins), float(cost)) if twins == twins and twins is not None else (0, 0.0)
+    n, charges, cost = (frame[name].fillna(0) for name in ("n", "charges", "cost"))
+    return _Copies(
+        int(((n - 1) * charges).sum()),
+        float(cost.sum()),
+        float(cost[frame["is_named"].astype(bool)].sum()),
+        int(charges.sum()),
+        math.gcd(*(int(times) for times in n)) if len(n) else 1,
+    )
 
 
 def _spans(days: Sequence[date]) -> list[tuple[date, date]]:

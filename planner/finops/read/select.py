@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from planner.finops.read.columns import COST, Kind, focus_columns, focus_values, hour_units
+from planner.finops.read.model import Finding
 from planner.records import record
 
 SQL_TYPES: Mapping[Kind, str] = {
@@ -49,6 +50,23 @@ class Group:
     adapter: str = ""
     dataset: str = COST
     cost_kind: str = ""
+
+
+def with_effective(columns: Mapping[str, str]) -> dict[str, str]:
+    """Columns with BilledCost in the place of an EffectiveCost that a bill lacks."""
+    billed = columns.get("BilledCost")
+    return dict(columns) if billed is None else {"EffectiveCost": billed, **columns}
+
+
+def billed_as_effective(where: str, names: Collection[str]) -> list[Finding]:
+    """What a reader must know of charges without an EffectiveCost."""
+    if "EffectiveCost" in names or "BilledCost" not in names:
+        return []
+    message = (
+        f"{where}: has no EffectiveCost, so BilledCost stands in for it: what is paid ahead counts when it is billed; "
+        "export EffectiveCost to spread it over its use"
+    )
+    return [Finding("warning", "billed_as_effective", message, where)]
 
 
 def quote(name: str) -> str:

@@ -17,7 +17,16 @@ from planner.finops.read.columns import (
     match_columns,
 )
 from planner.finops.read.model import Bill, Finding, Source
-from planner.finops.read.select import SQL_TYPES, Group, dataset_sql, quote, spelled, text
+from planner.finops.read.select import (
+    SQL_TYPES,
+    Group,
+    billed_as_effective,
+    dataset_sql,
+    quote,
+    spelled,
+    text,
+    with_effective,
+)
 from planner.finops.read.totals import (
     charges_of_no_month,
     check_month,
@@ -45,6 +54,12 @@ def open_tables(
     engine = WarehouseEngine(engine_name, open_connection(engine_name, connection))
     try:
         groups = [_group(engine, name) for name in names]
+        stands_in = [
+            found
+            for name, group in zip(names, groups, strict=True)
+            if group.dataset == COST
+            for found in billed_as_effective(name, match_columns(engine.columns(name)))
+        ]
         if not any(group.dataset == COST for group in groups):
             raise InputError(f"{', '.join(names)}: no table holds costs (dataset CostAndUsage)")
         _register(engine, groups, "")
@@ -60,7 +75,12 @@ def open_tables(
     except BaseException:
         engine.close()
         raise
-    findings = [*findings, *charges_of_no_month(totals), Finding("info", "not_checked", _UNCHECKED, names[0])]
+    findings = [
+        *stands_in,
+        *findings,
+        *charges_of_no_month(totals),
+        Finding("info", "not_checked", _UNCHECKED, names[0]),
+    ]
     sources = []
     for name, group in zip(names, groups, strict=True):
         own = [total for total in totals if total.source == name]
@@ -83,6 +103,7 @@ def _group(engine: WarehouseEngine, name: str) -> Group:
     columns = {
         column: f"CAST({quote(own)} AS {SQL_TYPES[kinds[column].kind]})" for column, own in found.items()
     }
+    columns = with_effective(columns) if dataset == COST else columns
     columns |= {name: spelled(name, columns[name]) for name in focus_values().keys() & columns.keys()}
     version = detect_version(found, dataset)
     return Group(table_name(name), (), columns, text(name), version, "", dataset)

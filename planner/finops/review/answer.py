@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
 from planner.finops.quality import assess_quality
+from planner.finops.read.tag_keys import tag_keys
 from planner.finops.review.inputs import MAX_TAGS, Inputs, daily_frame, month_name
 from planner.finops.review.model import Review, Section
 from planner.finops.review.sections import (
@@ -88,11 +89,13 @@ def review_bill(
     wanted = (month or _newest(daily)).replace(day=1)
     before = _before(bill, wanted, compare_month)
     _check(bill, wanted, tags)
+    keys = tag_keys(bill)
+    tags, run_tag = tuple(dict.fromkeys(map(keys.spelled, tags))), keys.spelled(run_tag)
     tell("checking the data", 0.1)
     gate = assess_quality(bill, wanted, completion=completion, before=before)
     inputs = Inputs(
         bill, wanted, before, gate, tuple(tags), run_tag, daily, budgets, tuple(plans), utilisation, tuple(forecasts),
-        forecast, {}, completion,
+        forecast, {}, completion, keys.remark(tags),
     )  # fmt: skip
     made = []
     for number, (name, build) in enumerate(SECTIONS):

@@ -47,6 +47,7 @@ class Inputs:
         with_forecast: whether the coming days are forecast.
         answers: frames that are asked for once.
         completion: share of a day's cost reported by its age, learned from re-statements; None: unknown.
+        tags_remark: of mandatory tag keys that the bill lacks or spells in several ways.
     """
 
     bill: Bill
@@ -63,6 +64,7 @@ class Inputs:
     with_forecast: bool
     answers: dict[str, Any]
     completion: Completion | None = None
+    tags_remark: str = ""
 
     @property
     def end(self) -> date:

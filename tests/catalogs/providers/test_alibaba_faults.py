@@ -57,8 +57,14 @@ def _yesterday(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
 
 
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("fault", KINDS)
+# Every fault at one interface, one of each kind of error at the others: how a fault is read is the same for all.
+ONE_PER_KIND = ("throttle_forever", "connection_reset", "changed_schema", "access_denied")
+
+
+@pytest.mark.parametrize(
+    ("api", "fault"),
+    [(api, fault) for number, api in enumerate(APIS) for fault in (ONE_PER_KIND if number else KINDS)],
+)
 def test_a_fault_is_named_and_yesterday_stays(api: str, fault: str) -> None:
     before = load_catalog(cache=False).sha256["alibaba"]
     outcome = _run({api: fault})

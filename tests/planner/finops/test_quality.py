@@ -90,7 +90,7 @@ def test_charges_counted_twice_withhold_sums(tmp_path: Path) -> None:
     with open_bill([tmp_path]) as bill:
         status, reason = assess_quality(bill, OCTOBER).status("spend_money")
     assert status == "withheld"
-    assert "20.0 % of billed cost stands in two files" in reason
+    assert "20.0 % of billed cost is counted twice" in reason
 
 
 @pytest.mark.parametrize(("factor", "status"), [(1.0, "ok"), (1.01, "flagged"), (1.5, "withheld")])

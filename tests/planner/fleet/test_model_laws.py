@@ -93,9 +93,15 @@ RELAXATIONS: dict[str, object] = {
 def test_relaxing_a_limit_never_raises_the_optimum(limit: str, hours: bool) -> None:
     change = RELAXATIONS[limit]
     assert callable(change)
+    tried = 0
     for seed in range(4000, 4025):
         fleet = question(seed, hours)
-        assert not_worse(solved(replace(fleet, **{limit: change(fleet)})), optimum(seed, hours)), seed
+        looser = change(fleet)
+        if looser is getattr(fleet, limit):
+            continue  # it has no such limit
+        tried += 1
+        assert not_worse(solved(replace(fleet, **{limit: looser})), optimum(seed, hours)), seed
+    assert tried >= 3
 
 
 @BOTH

@@ -232,7 +232,7 @@ def _objective(answer: Answer) -> float:
     return float(candidates.cost_usd[candidates.bits == 0].min())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(BLOCK)
 @given(an_offer(), st.integers(1, 4))
 def test_the_probability_to_meet_a_later_deadline_is_not_lower(offer: Offer, nodes: int) -> None:
     catalog, last = make_world([offer]), 0.0

@@ -200,7 +200,7 @@ def test_every_key_that_is_missing_or_of_a_wrong_type_is_an_input_error_or_read(
         {"a": {}},
     ]
     for path in places(values):
-        for value in draw.sample(wrong, 4):
+        for value in draw.sample(wrong, 2):
             with put(values, path, value):
                 try:
                     read = Plan.from_dict(values)

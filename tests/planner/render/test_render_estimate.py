@@ -100,7 +100,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
 
 def test_bars_are_as_long_as_their_share() -> None:
-    lines = render_answer(build_report("llama", [GOOD]), "table").splitlines()
+    lines = render_answer(build_report("llama", [GOOD], details=("all",)), "table").splitlines()
     bars: dict[str, int] = {}
     for line in lines:
         cells = line.split("  ")
@@ -111,7 +111,7 @@ def test_bars_are_as_long_as_their_share() -> None:
 
 
 def test_colour_only_where_asked_and_ascii_where_the_stream_is() -> None:
-    report = build_report("llama", [GOOD])
+    report = build_report("llama", [GOOD], details=("all",))
     assert "\x1b" not in render_answer(report, "table")
     assert "\x1b[1m" in render_answer(report, "table", color=True)
     narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")

@@ -10,7 +10,7 @@
 -- source: focus.finops.org/use-case/determine-effective-savings-rate; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ChargeCategory, CommitmentDiscountId, EffectiveCost,
 --   ListCost, ContractedCost
--- gate: list_known, contracted_known, effective_zero, effective_zero_rows, negative_effective
+-- gate: list_known, contracted_known, contracted_above_list, effective_zero, effective_zero_rows, negative_effective
 -- since: 1.0
 SELECT
   x_month,

@@ -194,7 +194,7 @@ def _waste(inputs: Inputs) -> list[Action]:
     out = []
     for row in low.to_dict("records"):
         used, unused = float(row["used_cost"]), float(row["unused_cost"])
-        name, provider = text(row["commitment_name"], row["commitment_id"]), text(row["provider"])
+        name, provider = _commitment_name(row), text(row["provider"])
         out.append(Action(
             "commit_less", f"Commit less: shrink, exchange or sell {name}",
             f"{percent(used / (used + unused))} of it is used", unused,
@@ -211,6 +211,12 @@ def _waste(inputs: Inputs) -> list[Action]:
             _command(inputs, "unused_commitments"), (text(provider), ""), "at most",
         ))  # fmt: skip
     return out
+
+
+def _commitment_name(row: dict[str, Any]) -> str:
+    """Name and id: names repeat."""
+    name, key = text(row["commitment_name"]), text(row["commitment_id"])
+    return f"{name} ({key})" if name and name != key else key
 
 
 def _rate(inputs: Inputs) -> dict[str, float]:
@@ -329,7 +335,7 @@ def _renew(inputs: Inputs) -> list[Action]:
     used = inputs.of_month(inputs.ask("commitment_utilisation")).set_index("commitment_id")
     out = []
     for row in expiries(inputs):
-        name, key = text(row["commitment_name"], row["commitment_id"]), row["commitment_id"]
+        name, key = _commitment_name(row), row["commitment_id"]
         saves, provider = None, ""
         if key in used.index:
             one = used.loc[key]

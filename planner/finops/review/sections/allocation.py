@@ -19,7 +19,7 @@ def build(inputs: Inputs) -> Section:
     """Coverage by the mandatory tags and cost by the first of them."""
     status, reason = inputs.gate.status("allocation_ratio")
     if status == "withheld":
-        return withheld("allocation", TITLE, reason)
+        return withheld("allocation", TITLE, f"{reason}. {inputs.tags_remark}".strip())
     frame = inputs.ask("allocation")
     own = inputs.of_month(frame)
     comparable = inputs.before is not None and inputs.gate.status("allocation_before_ratio")[0] != "withheld"
@@ -50,7 +50,7 @@ def build(inputs: Inputs) -> Section:
         (("cost", tuple(row[1] for row in shown)),), "money",
         f"{shown[0][0]} has the largest share." if shown else "No cost can carry tags.",
     )  # fmt: skip
-    said = _sentence(inputs, tagged, taggable)
+    said = f"{_sentence(inputs, tagged, taggable)} {inputs.tags_remark}".strip()
     charts = (chart,) if shown else ()
     return Section("allocation", TITLE, (said,), tuple(figures), (made,), charts, status, reason)
 

@@ -12,6 +12,7 @@ from planner.records import record
 
 TITLE = "What was saved, and do commitments pay?"
 TOP = 30
+_CHARTED = 8
 _UNPRICED = 0.05  # share of covered use without any price from which on coverage cannot be told
 _NO_USE = "the month has no use with such a price"
 
@@ -132,14 +133,14 @@ def _coverage(inputs: Inputs) -> Figure:
 def _table(own: Any, told_use: bool) -> Table:
     """What each commitment did; only their names where the bill does not tell."""
     rows = [
-        (r.provider, text(r.commitment_name, r.commitment_id), text(r.commitment_type),
+        (r.provider, text(r.commitment_name, r.commitment_id), text(r.commitment_id), text(r.commitment_type),
          *((float(r.used_cost), float(r.unused_cost), ratio(r.used_cost, r.used_cost + r.unused_cost),
             float(r.used_contracted_cost - r.used_cost - r.unused_cost)) if told_use else (None,) * 4))
-        for r in own.sort_values(["unused_cost", "commitment_id"], ascending=[False, True]).head(TOP).itertuples()
+        for r in _most_unused(own).head(TOP).itertuples()
     ]  # fmt: skip
     return table(
         "commitments", "Commitments", [("provider", "Provider", "text"), ("name", "Commitment", "text"),
-        ("type", "Type", "text"), ("used", "Used", "money"), ("unused", "Unused", "money"),
+        ("id", "Id", "text"), ("type", "Type", "text"), ("used", "Used", "money"), ("unused", "Unused", "money"),
         ("utilisation", "Utilisation", "ratio"), ("net", "Net saving", "money")], rows,
         "Net saving: the use at contracted prices less the whole commitment; below 0 it costs more than it saves."
         + (f" {len(own) - TOP} commitments with less unused are left out." if len(own) > TOP else ""),
@@ -177,23 +178,34 @@ def expiries(inputs: Inputs) -> list[dict[str, Any]]:
 
 def _ending(ends: list[dict[str, Any]]) -> Table:
     rows = [
-        (text(r["commitment_name"], r["commitment_id"]), text(r["commitment_type"]), str(r["period_start"])[:10],
+        (text(r["commitment_name"], r["commitment_id"]), text(r["commitment_id"]), text(r["commitment_type"]),
+         str(r["period_start"])[:10],
          str(r["period_end"])[:10], r["commitment_cost"])
         for r in ends[:TOP]
     ]  # fmt: skip
     return table(
-        "commitments_ending", "Ending soon", [("name", "Commitment", "text"), ("type", "Type", "text"),
-        ("start", "Start", "date"), ("end", "End", "date"), ("cost", "Cost of the whole term", "money")], rows,
+        "commitments_ending", "Ending soon", [("name", "Commitment", "text"), ("id", "Id", "text"),
+        ("type", "Type", "text"), ("start", "Start", "date"), ("end", "End", "date"),
+        ("cost", "Cost of the whole term", "money")], rows,
     )  # fmt: skip
 
 
+def _most_unused(own: Any) -> Any:
+    """The order of the table and of the chart."""
+    return own.sort_values(["unused_cost", "commitment_id"], ascending=[False, True])
+
+
 def _chart(own: Any) -> Chart:
-    rows = own.sort_values(["used_cost", "commitment_id"], ascending=[False, True]).head(8)
-    labels = tuple(text(n, i) for n, i in zip(rows["commitment_name"], rows["commitment_id"], strict=True))
+    rows = _most_unused(own).head(_CHARTED)
+    names = [text(n, i) for n, i in zip(rows["commitment_name"], rows["commitment_id"], strict=True)]
+    labels = tuple(
+        f"{name} ({text(i)})" if names.count(name) > 1 else name
+        for name, i in zip(names, rows["commitment_id"], strict=True)
+    )
     used, unused = (tuple(float(v) for v in rows[name]) for name in ("used_cost", "unused_cost"))
     share = percent(ratio(sum(used), sum(used) + sum(unused))) if sum(used) + sum(unused) else "nothing"
     return Chart("commitments", "Used and unused commitments", "bars", labels, (("used", used), ("unused", unused)),
-                 "money", f"Of these commitments {share} was used.")  # fmt: skip
+                 "money", f"Of the {len(rows)} commitments with most unused {share} was used.")  # fmt: skip
 
 
 def _sentences(inputs: Inputs, figures: list[Figure], unused: float, count: int) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from planner.finops.review.model import Review
 from planner.finops.review.sections.actions import Action, joint
 from tests.conftest import CliResult
 from tests.planner.finops.review.conftest import figures
-from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, write_bill
+from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
 
 OCTOBER, LAST = date(2026, 10, 1), date(2026, 10, 31)
 
@@ -94,3 +94,12 @@ def test_commands_run_as_written(made: Review, run_cli: Callable[..., CliResult]
         assert program == "planner"
         found = run_cli(*words)
         assert found.code == 0, (command, found.stderr)
+
+
+def test_commitments_carry_their_id_and_the_chart_shows_those_of_the_table(made: Review) -> None:
+    """The chart showed the eight most used above a table of the worst."""
+    part = section(made, "commitments")
+    rows = rows_of(made, "commitments", "commitments")
+    assert {row["id"] for row in rows} <= {f"c{n}" for n in range(100)} and rows[0]["id"]
+    (chart,) = part.charts
+    assert chart.labels == tuple(row["id"] for row in rows[: len(chart.labels)])

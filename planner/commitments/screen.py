@@ -1,0 +1,147 @@
+"""The screen of a commitment answer: what to buy, what it saves, what is owed whatever happens, and the lines."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from planner.render import claims
+from planner.render.model import Column, Section, Value, table_section
+from planner.render.numbers import percent
+from planner.render.precision import dollars, known_places, rounded
+from planner.render.screen import Row, Screen, prices_note
+
+if TYPE_CHECKING:
+    from planner.commitments.answer import CommitAnswer, Line
+
+NEXT = ("commit FILE --certificate proof.json", "verify proof.json")
+_MOST_LINES = 8
+_WHOLE_FROM = 100  # US dollars
+_HALF_WIDTH = 0.1  # of a cost over scenarios: three digits
+
+
+def commit_screen(answer: CommitAnswer, of: str, why_stopped: str) -> Screen:
+    """Return the screen.
+
+    Args:
+        answer: the answer.
+        of: the choices that the proof is about.
+        why_stopped: why the search ended, where it ended early.
+    """
+    years = "1 year" if answer.years == 1 else f"{answer.years} years"
+    asked = f"{answer.name}: from {answer.start}, {years}, {answer.scenarios:,} scenarios of demand"
+    rows = [_buy(answer), _cost(answer, years), _worst(answer), *_owed(answer), *_falls(answer)]
+    best = claims.best_plan("Best", answer.status, answer.gap_ratio).replace("feasible plan", "choice")
+    proof = f"{best} {of}, proven to {percent(answer.gap_ratio, 2)}"
+    proof += f" ({why_stopped})" if why_stopped else ""
+    table = _lines(answer) if answer.lines else None
+    return Screen(asked, rows, table, _notes(answer), f"{proof}. Without taxes and support plans.", NEXT)
+
+
+def _usd(value: float | Decimal) -> str:
+    """A cost over scenarios, in the digits that are known of it."""
+    return dollars(value, min(known_places(float(value), abs(float(value)) * _HALF_WIDTH), 0))
+
+
+def _exact(value: Decimal) -> str:
+    return dollars(value, _places(value))
+
+
+def _places(value: Decimal) -> int:
+    return min(known_places(float(value), 0.0), 0 if abs(value) >= _WHOLE_FROM else 2)
+
+
+def _buy(answer: CommitAnswer) -> Row:
+    now = [line for line in answer.lines if line.now]
+    if not now:
+        text = "no commitment now: on-demand and what is owned cost least"
+        return ("buy", "buy", "none", "text", text)
+    upfront = sum((line.upfront_usd for line in now), Decimal(0))
+    hourly = sum((line.usd_per_hour for line in now), Decimal(0))
+    count = "1 commitment" if len(now) == 1 else f"{len(now)} commitments"
+    paid = (
+        f"{_exact(upfront)} upfront and {_exact(hourly)} per hour"
+        if upfront
+        else f"{_exact(hourly)} per hour"
+    )
+    return ("buy", "buy", len(now), "count", f"{count} from {answer.start}: {paid}")
+
+
+def _cost(answer: CommitAnswer, years: str) -> Row:
+    plan, nothing = answer.plan, answer.nothing
+    saved = nothing.expected_usd - plan.expected_usd
+    text = f"{_usd(plan.expected_usd)} expected over {years}"
+    if answer.lines and nothing.expected_usd:
+        share = percent(saved / nothing.expected_usd, 0)
+        text += (
+            f" instead of {_usd(nothing.expected_usd)} without new commitments: saves {_usd(saved)} ({share})"
+        )
+    return ("expected_usd", "cost", plan.expected_usd, "usd_rounded", text)
+
+
+def _worst(answer: CommitAnswer) -> Row:
+    tail = percent(1.0 - answer.risk_level, 0)
+    text = f"{_usd(answer.plan.worst_usd)} on average in the worst {tail} of scenarios"
+    if answer.lines:
+        text += f" ({_usd(answer.nothing.worst_usd)} without)"
+    return ("worst_usd", "worst", answer.plan.worst_usd, "usd_rounded", text)
+
+
+def _owed(answer: CommitAnswer) -> list[Row]:
+    owed = answer.plan.committed_usd
+    if not owed:
+        return []
+    text = f"{_usd(owed)} of it is owed whatever happens; covers {percent(answer.plan.coverage_ratio, 0)} of demand"
+    if answer.plan.utilisation_ratio is not None:
+        text += f", {percent(answer.plan.utilisation_ratio, 0)} of what is bought is used"
+    return [("committed_usd", "owed", owed, "usd_rounded", text)]
+
+
+def _falls(answer: CommitAnswer) -> list[Row]:
+    """What the plan still saves, or loses, where demand falls."""
+    if not answer.lines or not answer.falls:
+        return []
+    parts = [
+        f"{percent(1.0 - one.share, 0)} less demand: {'saves' if one.savings_usd >= 0 else 'LOSES'} "
+        f"{_usd(abs(one.savings_usd))}"
+        for one in answer.falls
+    ]
+    return [("falls", "if it falls", "; ".join(parts), "text", "; ".join(parts))]
+
+
+def _lines(answer: CommitAnswer) -> Section:
+    upfront = any(line.upfront_usd for line in answer.lines)
+    columns = (
+        Column("option", "what", "option"), Column("serves", "covers", "text"), Column("units", "units", "measure"),
+        Column("usd_per_hour", "per hour", "usd_known"), Column("upfront_usd", "upfront", "usd_known"),
+        Column("total_usd", "whole term", "usd_known"), Column("expires", "until", "date"),
+        Column("utilisation_ratio", "used", "ratio", 0),
+    )  # fmt: skip
+    rows = [_line(line, upfront=upfront) for line in answer.lines]
+    return table_section("lines", "Buy", columns, rows, shown=_MOST_LINES)
+
+
+def _line(line: Line, *, upfront: bool) -> tuple[Value, ...]:
+    unit = "" if line.unit == "instance" else line.unit
+    return (
+        (line.option, line.variant), ", ".join(line.serves), "" if line.unit == "USD/h" else (line.units, unit),
+        _known(line.usd_per_hour), _known(line.upfront_usd) if upfront else "", _known(line.total_usd),
+        f"{line.expires}", line.utilisation_ratio,
+    )  # fmt: skip
+
+
+def _known(value: Decimal) -> Decimal:
+    return rounded(value, _places(value))
+
+
+def _notes(answer: CommitAnswer) -> tuple[str, ...]:
+    soon = [item for item in answer.expiring if item.days_left <= 90]
+    ends = ", ".join(f"{item.option} of {item.serves} on {item.expires}" for item in soon)
+    later = any(not line.now for line in answer.lines)
+    return (
+        *answer.notes,
+        *prices_note([line.as_of for line in answer.lines], answer.start),
+        *([f"owned commitments end soon: {ends}"] if soon else ()),
+        *(["later lines are planned renewals: decide them when they come"] if later else ()),
+        "a commitment cannot be given back: demand is drawn from your history, check that it still describes you",
+    )

@@ -1,0 +1,156 @@
+"""The screen of an estimate: speed, whole run, memory and what limits them; or several clusters side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.plan.words import layout_words, short_layout
+from planner.render.model import Column, Section, Value, table_section
+from planner.render.numbers import number, percent
+from planner.render.screen import Row, Screen
+from planner.render.units import seconds, three
+from planner.render.words import cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planner.estimation.values import Estimate, Interval
+
+_RISKY = 0.1  # probability of running out of memory from which it is said
+_BEFORE = "Before you rely on it"
+
+
+def one_screen(
+    name: str, item: Estimate, words: Mapping[str, str], limits: Mapping[str, str], warnings: Sequence[str]
+) -> Screen:  # fmt: skip
+    """The screen of one cluster.
+
+    Args:
+        name: of the workload.
+        item: the estimate.
+        words: of the parts of a step.
+        limits: what each largest part means, and what would change it.
+        warnings: of the run.
+    """
+    inside = f"{cluster(item.nodes, item.machine.instance_type)}, {item.precision}, {item.stack} software"
+    asked = f"{name} on {inside}"
+    following = (f"compare FILE --pick {item.machine.instance_type}", "optimize FILE")
+    if item.throughput_per_s is None or item.layout is None or item.step_s is None:
+        rows: list[Row] = [
+            ("fits", "fits", "no", "text", f"no: {item.reason}"),
+            _memory(item),
+            *_remedy(item),
+        ]
+        return Screen(asked, rows, None, warnings, _basis(item), ("optimize FILE",), _BEFORE)
+    speed = item.throughput_per_s
+    rows = [
+        ("speed", "speed", speed.value, "number", f"{_known(speed, f'{item.unit}/s')}, MFU {percent(item.mfu, 0)}"),
+        *_run(item), _memory(item),
+        ("layout", "layout", short_layout(item.layout), "text", short_layout(item.layout)),
+        ("limited_by", "limited by", item.limited_by, "text", limits.get(item.limited_by, item.limited_by)),
+    ]  # fmt: skip
+    return Screen(asked, rows, _step(item, words), _notes(item, warnings), _basis(item), following, _BEFORE)
+
+
+def _known(value: Interval, unit: str) -> str:
+    return f"{three(value.value)} {unit} (80 %: {three(value.low)} to {three(value.high)})"
+
+
+def _run(item: Estimate) -> list[Row]:
+    if item.run is None:
+        return []
+    spent = item.run.accelerator_hours
+    text = f"{_known(item.run.wall_hours, 'h')}, {three(spent.value)} accelerator-hours at a typical site"
+    return [("wall_hours", "whole run", item.run.wall_hours.value, "hours", text)]
+
+
+def _memory(item: Estimate) -> Row:
+    memory = item.memory
+    text = f"{three(memory.needed_gib)} of {three(memory.usable_gib)} GiB"
+    if item.layout is None:
+        text += f" by the most frugal layout, {three(memory.allowed_gib)} GiB allowed"
+    elif memory.oom_ratio is not None:
+        text += f"; runs out of memory with {percent(memory.oom_ratio, 0)}"
+    return ("memory_gib", "memory", memory.needed_gib, "gib", text)
+
+
+def _remedy(item: Estimate) -> list[Row]:
+    remedy = item.remedy
+    if remedy is None:
+        return []
+    text = f"{cluster(remedy.nodes, item.machine.instance_type)}: {layout_words(remedy.layout)}; "
+    text += f"{three(remedy.throughput_per_s)} {item.unit}/s"
+    if remedy.dropped:
+        text += f", without fixing {', '.join(remedy.dropped)}"
+    return [("nearest_fit", "instead", text, "text", text)]
+
+
+def _step(item: Estimate, words: Mapping[str, str]) -> Section:
+    """Where the step goes, the largest part first."""
+    total = sum(item.breakdown_s.values())
+    parts = sorted(item.breakdown_s.items(), key=lambda part: -part[1])
+    rows: list[tuple[Value, ...]] = [
+        (words.get(name, name), seconds(value), value / total)
+        for name, value in parts
+        if value > 5e-3 * total
+    ]
+    columns = (
+        Column("part", "a step of " + (seconds(item.step_s.value) if item.step_s else ""), "text"),
+        Column("time", "time", "quantity"), Column("share_ratio", "share", "ratio", 0),
+    )  # fmt: skip
+    return table_section("step_parts", "Where the step goes", columns, rows)
+
+
+def _notes(item: Estimate, warnings: Sequence[str]) -> list[str]:
+    notes = [f"low confidence: {'; '.join(item.doubts)}"] if item.doubts else []
+    notes += warnings
+    if item.memory.oom_ratio is not None and item.memory.oom_ratio > _RISKY:
+        notes.append("memory is tight: a smaller micro-batch or recompute leaves more room (--layout)")
+    loading = item.loading
+    if loading is not None and loading.passes is False:
+        notes.append(
+            f"data loading takes {percent(loading.share_ratio, 0)} of the step: shard, cache, or more workers"
+        )
+    if loading is not None and loading.passes is None:
+        notes.append("data loading is not checked: the size of a sample is unknown (data.sample_size)")
+    host = item.host
+    if host.needed_gib is not None and host.memory_gib is not None and host.memory_gib < host.needed_gib:
+        notes.append(f"host memory: {number(host.needed_gib)} GiB needed of {number(host.memory_gib)} GiB")
+    if not item.calibration:
+        notes.append("predicted, not measured: `planner calibrate` with a log of your own tightens it")
+    return notes
+
+
+def _basis(item: Estimate) -> str:
+    found = item.calibration or "No measurement of your own"
+    others = "" if item.others is None else f"; best of {item.others.layouts:,} layouts searched"
+    return f"{found[0].upper()}{found[1:]}{others}. Nothing is priced here."
+
+
+def several_screen(
+    name: str, title: str, estimates: Sequence[Estimate], table: Section, warnings: Sequence[str]
+) -> Screen:
+    """The screen of several clusters.
+
+    Args:
+        name: of the workload.
+        title: which is the fastest.
+        estimates: of each cluster.
+        table: of the clusters.
+        warnings: of the run.
+    """
+    running = [item for item in estimates if item.throughput_per_s is not None]
+    asked = f"{name} on {len(estimates)} clusters"
+    rows: list[Row] = [("fastest", "fastest", title, "text", title)]
+    if running:
+        best = max(running, key=_each)
+        text = f"{cluster(best.nodes, best.machine.instance_type)}: {three(_each(best))} {best.unit}/s per accelerator"
+        rows.append(("leanest", "leanest", text, "text", text))
+    notes = list(dict.fromkeys(note for item in running for note in _notes(item, warnings)))
+    picked = ",".join(dict.fromkeys(item.machine.instance_type for item in running))
+    following = (f"compare FILE --pick {picked}", "optimize FILE") if picked else ("optimize FILE",)
+    return Screen(asked, rows, table, notes, _basis(estimates[0]), following, _BEFORE)
+
+
+def _each(item: Estimate) -> float:
+    return 0.0 if item.throughput_per_s is None else item.throughput_per_s.value / item.accelerators

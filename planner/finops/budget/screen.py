@@ -1,0 +1,102 @@
+"""The screen of budgets: which are over or likely to be, by how much and when, and all of them in one table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.render.model import Column, Section, Value, table_section
+from planner.render.numbers import percent
+from planner.render.precision import figure, known_places, rounded
+from planner.render.screen import Row, Screen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from planner.finops.budget.answer import BudgetAnswer, BudgetLine
+
+NEXT = ("forecast --focus BILL --by team", "review --focus BILL")
+_MOST_NAMED = 4
+_MOST_LINES = 16
+_SURE, _UNSURE = 0.99, 0.01
+
+
+def budget_screen(
+    answer: BudgetAnswer, verdict: str, known: str, status: Mapping[str, str], notes: Sequence[str]
+) -> Screen:
+    """Return the screen.
+
+    Args:
+        answer: the answer.
+        verdict: how many are over, or likely to be.
+        known: until when cost is known.
+        status: words of each status.
+        notes: what the reader must know.
+    """
+    named = sorted((line for line in answer.lines if line.status != "ok"), key=lambda line: -line.p_over)
+    rows: list[Row] = [
+        ("verdict", "gate", "closed" if answer.exceeded else "open", "text", _gate(answer, verdict))
+    ]
+    rows += [
+        (f"budget_{line.name}", line.name, line.landing, "money", _said(line)) for line in named[:_MOST_NAMED]
+    ]
+    if len(named) > _MOST_NAMED:
+        rows.append(("more", "", len(named), "count", f"{len(named) - _MOST_NAMED:,} more in the table"))
+    asked = f"{answer.name}, {answer.currency}: {known}"
+    return Screen(asked, rows, _table(answer, status), notes, _record(answer), NEXT, "Before you rely on it")
+
+
+def _table(answer: BudgetAnswer, status: Mapping[str, str]) -> Section | None:
+    if not answer.lines:
+        return None
+    columns = (
+        Column("budget", "budget", "text"), Column("period", "period", "text"),
+        Column("amount", "amount", "money_short"), Column("actual_to_date", "to date", "money_short"),
+        Column("used_ratio", "used", "ratio", 0), Column("landing", "landing", "money_short"),
+        Column("p_over", "over", "chance"), Column("status", "status", "text"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = [
+        (
+            line.name, line.period.label, line.amount, line.actual, line.actual / line.amount if line.amount else "",
+            _landing(line), line.p_over if line.days_left else "", status[line.status],
+        )
+        for line in answer.lines
+    ]  # fmt: skip
+    return table_section("lines", "Budgets", columns, rows, shown=_MOST_LINES)
+
+
+def _landing(line: BudgetLine) -> float:
+    half = (line.high - line.low) / 2.0 if line.days_left else 0.0
+    return float(rounded(line.landing, min(known_places(line.landing, half), 2)))
+
+
+def _gate(answer: BudgetAnswer, verdict: str) -> str:
+    return f"{'CLOSED (exit code 5)' if answer.exceeded else 'open'}: {verdict}"
+
+
+def _said(line: BudgetLine) -> str:
+    """Where one budget lands, how likely it goes over, and when."""
+    if not line.days_left:
+        return f"{figure(line.actual, 0)} of {figure(line.amount, 0)} in {line.period.label}, which is over"
+    places = min(known_places(line.landing, (line.high - line.low) / 2.0), 2)
+    text = f"lands at {figure(line.landing, places)} of {figure(line.amount, 0)} in {line.period.label} "
+    text += (
+        f"(80 %: {figure(line.low, places)} to {figure(line.high, places)}); over with {_chance(line.p_over)}"
+    )
+    return text + (f", passed on {line.runs_out}" if line.runs_out else "")
+
+
+def _chance(ratio: float) -> str:
+    if ratio > _SURE:
+        return ">99 %"
+    return "<1 %" if ratio < _UNSURE else percent(ratio, 0)
+
+
+def _record(answer: BudgetAnswer) -> str:
+    tested = [line for line in answer.lines if line.backtest.windows]
+    if not tested:
+        return "Not tested: the history is too short for a window of the past."
+    errors = sorted(line.backtest.median_error_ratio or 0.0 for line in tested)
+    return (
+        f"Each is forecast by what did best on its own past: median errors of {percent(errors[0])} to "
+        f"{percent(errors[-1])} on windows as long as what is left."
+    )

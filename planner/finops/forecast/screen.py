@@ -1,0 +1,106 @@
+"""The screen of a forecast: where the running period lands, what follows it, and how good the method was before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.render.model import Column, Section, Value, table_section
+from planner.render.numbers import percent
+from planner.render.precision import figure, known_places, rounded
+from planner.render.screen import Row, Screen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.finops.forecast.answer import ForecastAnswer, PeriodForecast
+
+NEXT = ("forecast --focus BILL -o json --out forecast.json", "budget BUDGETS --focus BILL")
+_MOST_SCOPES = 12
+
+
+def forecast_screen(answer: ForecastAnswer, known: Sequence[str], notes: Sequence[str]) -> Screen:
+    """Return the screen.
+
+    Args:
+        answer: the answer.
+        known: until when cost is known, and what scenarios and plans change.
+        notes: what the reader must know.
+    """
+    total = answer.scopes[0]
+    currency = "no currency stated" if answer.currency == "XXX" else answer.currency
+    asked = f"{total.scope} by {answer.by}, {currency}: {known[0]}" if answer.by != total.scope else (
+        f"{total.scope}, {currency}: {known[0]}"
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            f"period_{at}",
+            "lands" if not at else ("then" if at == 1 else ""),
+            one.expected,
+            "money",
+            _said(answer, one),
+        )
+        for at, one in enumerate(total.periods)
+    ]
+    rows += [
+        (f"known_{at}", "with" if not at else "", text, "text", text) for at, text in enumerate(known[1:])
+    ]
+    return Screen(asked, rows, _table(answer), notes, _record(answer), NEXT, "Before you rely on it")
+
+
+def half_width(one: PeriodForecast) -> float:
+    """Half of the interval of a period; 0 once it is over."""
+    return (one.high - one.low) / 2.0 if one.days_left else 0.0
+
+
+def _amount(value: float, one: PeriodForecast) -> str:
+    return figure(value, min(known_places(one.expected, half_width(one)), 2))
+
+
+def _said(answer: ForecastAnswer, one: PeriodForecast) -> str:
+    text = f"{one.period.label} at {_amount(one.expected, one)}"
+    between = f"{_amount(one.low, one)} to {_amount(one.high, one)}"
+    if not one.days_left:
+        text += "; it is over"
+    elif one.backtest.is_rough:
+        text += f"; roughly {between}" if one.backtest.windows else "; too little history for a range"
+    else:
+        text += f"; {percent(answer.level, 0)}: {between}"
+    if one.actual and one.days_left:
+        text += f"; {_amount(one.actual, one)} spent so far"
+    return text
+
+
+def _table(answer: ForecastAnswer) -> Section | None:
+    """One row a scope: the running period and the next; nothing where the total is all there is."""
+    scopes = answer.scopes[1:]
+    if not scopes:
+        return None
+    columns = [Column("scope", answer.by, "text"), Column("actual_to_date", "to date", "number", 6)]
+    labels = [one.period.label for one in answer.scopes[0].periods[:2]]
+    for at, label in enumerate(labels):
+        columns += [
+            Column(f"expected_{at}", label, "number", 6),
+            Column(f"low_{at}", "P10", "number", 6), Column(f"high_{at}", "P90", "number", 6),
+        ]  # fmt: skip
+    rows: list[tuple[Value, ...]] = []
+    for scope in scopes:
+        row: list[Value] = [scope.scope, _cell(scope.periods[0].actual, scope.periods[0])]
+        for one in scope.periods[: len(labels)]:
+            row += [_cell(value, one) for value in (one.expected, one.low, one.high)]
+        rows.append(tuple(row))
+    return table_section("scopes", "By scope", columns, rows, shown=_MOST_SCOPES)
+
+
+def _cell(value: float, one: PeriodForecast) -> float:
+    return float(rounded(value, min(known_places(one.expected, half_width(one)), 2)))
+
+
+def _record(answer: ForecastAnswer) -> str:
+    one = answer.scopes[0].periods[-1].backtest
+    if not one.windows:
+        return "Not tested: the history is too short for a window of the past."
+    return (
+        f"Tested on {one.windows:,} past windows of {one.horizon_days} days: median error "
+        f"{percent(one.median_error_ratio)}, {percent(one.coverage_ratio, 0)} of them inside the "
+        f"{percent(answer.level, 0)} interval."
+    )

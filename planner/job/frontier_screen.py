@@ -1,0 +1,125 @@
+"""The screen of a frontier: the cheapest, the soonest, the best trade between them, and the points."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from math import ceil
+from typing import TYPE_CHECKING
+
+from planner.plan.front_choices import in_brief
+from planner.render import numbers
+from planner.render.model import Column, Section, Value, table_section
+from planner.render.precision import dollars, known_places, moment_known, rounded
+from planner.render.screen import Row, Screen, prices_note
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from decimal import Decimal
+
+    from planner.job.frontier import Frontier, Point
+
+_HALF_WIDTH = 0.3  # of a cost whose interval is not worked out: that of a usual plan
+_COLUMNS = (
+    Column("deadline_hours", "deadline h", "hours"), Column("expected_hours", "done in", "hours"),
+    Column("cost_usd", "cost", "usd_known"), Column("plan", "plan", "text"), Column("limits", "your limits", "text"),
+)  # fmt: skip
+
+
+def frontier_screen(found: Frontier, shown: Sequence[Point]) -> Screen:
+    """Return the screen.
+
+    Args:
+        found: all points.
+        shown: the points that the table lists.
+    """
+    sure = numbers.percent(found.confidence, 0)
+    asked = f"{found.workload}: the cheapest plan for every deadline, kept with {sure}"
+    if not shown:
+        why = "none: no candidate passes the limits other than deadline and budget"
+        helps = "`planner optimize` says which limits remove the candidates"
+        rows: list[Row] = [("plan", "plan", "none", "text", why), ("change", "instead", helps, "text", helps)]
+        return Screen(
+            asked, rows, None, (), f"None of {found.candidates:,} candidates is left.", ("optimize FILE",)
+        )
+    fair = min(found.points, key=lambda point: float(point.best.cost_usd) * point.deadline_hours)
+    rows = [
+        _row("cheapest", found, found.points[-1]), _row("fair", found, fair), _row("soonest", found, found.points[0]),
+        *_limits(found),
+    ]  # fmt: skip
+    proof = (
+        f"Exact at each of {found.deadlines:,} deadlines asked for, {found.candidates:,} candidates compared; between "
+        f"two of them no better than at the later. Without taxes and support plans."
+    )
+    steps = (
+        f"optimize FILE --set constraints.deadline={ceil(fair.deadline_hours)}h",
+        "compare FILE --over region",
+    )
+    return Screen(asked, rows, _table(found, shown), _notes(found), proof, steps)
+
+
+def _places(usd: Decimal) -> int:
+    return min(known_places(float(usd), float(usd) * _HALF_WIDTH), 2)
+
+
+def _usd(usd: Decimal) -> str:
+    return dollars(usd, _places(usd))
+
+
+def _row(name: str, found: Frontier, point: Point) -> Row:
+    best = point.best
+    text = f"{_usd(best.cost_usd)} by {_moment(found, point.deadline_hours)}: {in_brief(best)}"
+    return (name, "best trade" if name == "fair" else name, best.cost_usd, "usd", text)
+
+
+def _moment(found: Frontier, hours: float) -> str:
+    if not found.start:
+        return f"{numbers.hours(hours)} h"
+    start = datetime.fromisoformat(found.start)
+    return moment_known((start + timedelta(hours=hours)).isoformat(), 1.0, start.year)
+
+
+def _limits(found: Frontier) -> list[Row]:
+    """How many points keep the workload's own deadline and budget."""
+    if all(point.within_deadline is None and point.within_budget is None for point in found.points):
+        return []
+    kept = [point for point in found.points if kept_limits(point) == "kept"]
+    text = f"{len(kept):,} of {len(found.points):,} points keep your deadline and budget"
+    if kept:
+        soonest = min(kept, key=lambda point: point.deadline_hours)
+        text += f"; the soonest of them costs {_usd(soonest.best.cost_usd)}"
+    return [("kept", "your limits", len(kept), "count", text)]
+
+
+def kept_limits(point: Point) -> str:
+    """Which of the workload's own limits a point breaks; `kept` where none, nothing where there are none."""
+    broken = [name for name, kept in (("too late", point.within_deadline), ("over budget", point.within_budget))
+              if kept is False]  # fmt: skip
+    if broken:
+        return ", ".join(broken)
+    return "" if point.within_deadline is None and point.within_budget is None else "kept"
+
+
+def _table(found: Frontier, shown: Sequence[Point]) -> Section:
+    several = len({kept_limits(point) for point in shown}) > 1
+    rows: list[tuple[Value, ...]] = [
+        (
+            point.deadline_hours, point.best.hours, rounded(point.best.cost_usd, _places(point.best.cost_usd)),
+            in_brief(point.best), kept_limits(point) if several else "",
+        )
+        for point in shown
+    ]  # fmt: skip
+    left = len(found.points) - len(shown)
+    notes = (f"{left} points between not shown; -o csv lists all",) if left else ()
+    return table_section("by_deadline", "Cost by deadline", _COLUMNS, rows, notes)
+
+
+def _notes(found: Frontier) -> tuple[str, ...]:
+    today = datetime.fromisoformat(found.created_at).date() if found.created_at else None
+    dates = [point.best.price_as_of for point in found.points]
+    spot = any(part.purchase_option == "spot" for point in found.points for part in point.best.parts)
+    return (
+        "costs are expected ones; `planner optimize` at a deadline gives the 80 % interval, quotas and checkpoints",
+        *(prices_note(dates, today) if today is not None else ()),
+        *(["spot needs automatic resume and checkpoints"] if spot else ()),
+        "your own deadline and budget are set aside here, all other limits hold",
+    )

@@ -1,0 +1,52 @@
+"""How far the cost of all jobs together may fall from what is expected, and how old the prices behind it are."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from planner.candidates.plan_parts.spread import spread_of, together
+from planner.portfolios.shared_limits import MICRO
+
+if TYPE_CHECKING:
+    from planner.candidates.plan_parts.spread import Spread
+    from planner.portfolios.answer import PortfolioAnswer
+
+MOST_KINDS = 100  # of candidates chosen: about 5 ms each
+
+
+def between_usd(answer: PortfolioAnswer) -> tuple[Decimal, Decimal] | None:
+    """P10 and P90 of the cost of all jobs; None where all were sized elsewhere, or where too many kinds are chosen."""
+    if answer.shown is None:
+        return None
+    table = answer.gathered.question.table.take(answer.shown[1])
+    kinds = {
+        (int(source), int(row)) for source, row in zip(table.source, table.row, strict=True) if source >= 0
+    }
+    if not kinds or len(kinds) > MOST_KINDS:
+        return None
+    spreads: list[Spread] = []
+    certain = Decimal(0)
+    known: dict[tuple[int, int], Spread] = {}
+    for at, key in enumerate(zip(table.source.tolist(), table.row.tolist(), strict=True)):
+        cost = Decimal(int(table.cost_micro_usd[at])) / MICRO
+        if key not in kinds:
+            certain += cost
+            continue
+        if key not in known:
+            known[key] = spread_of(answer.gathered.sources[key[0]], key[1], cost)
+        spreads.append(known[key])
+    return together(spreads, certain)
+
+
+def price_dates(answer: PortfolioAnswer) -> list[str]:
+    """Dates of the prices of the offers chosen; those of jobs sized elsewhere are not known."""
+    if answer.shown is None:
+        return []
+    table, out = answer.gathered.question.table.take(answer.shown[1]), set[str]()
+    for number, row in zip(table.source.tolist(), table.row.tolist(), strict=True):
+        if number >= 0:
+            source = answer.gathered.sources[number]
+            offers = source.context.market.offer_set.offers
+            out |= {str(offers["as_of"][part.row]) for part in source.made.parts(row)}
+    return sorted(out)

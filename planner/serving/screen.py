@@ -1,0 +1,111 @@
+"""The screen of a serving fleet: what to run, what it costs an hour and a month, and on what that rests."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from planner.render import claims, numbers
+from planner.render.model import Section
+from planner.render.precision import dollars, known_places
+from planner.render.screen import Row, Screen, prices_note
+from planner.render.words import cluster
+
+if TYPE_CHECKING:
+    from planner.serving.answer import ServingAnswer
+
+HOURS_PER_MONTH = 730
+NEXT = ("serving FILE -o json --out answer.json", "verify answer.json --workload FILE")
+
+
+def serving_screen(answer: ServingAnswer, table: Section | None, why: str, advice: str) -> Screen:
+    """Return the screen.
+
+    Args:
+        answer: the answer.
+        table: its machines; None where there is no fleet.
+        why: there is none, where there is none.
+        advice: what helps then.
+    """
+    buckets = {name for line in answer.lines for name in line.buckets}
+    asked = f"{answer.name}: requests of {len(buckets)} sizes, {numbers.percent(answer.headroom_ratio, 0)} kept free"
+    if not answer.lines:
+        rows: list[Row] = [
+            ("plan", "plan", "none", "text", why),
+            ("change", "instead", advice, "text", advice),
+        ]
+        return Screen(f"{answer.name}: no fleet", rows, table, (), _proven(answer), NEXT[:1])
+    rows = [_fleet(answer), _cost(answer), *_alone(answer), _load(answer)]
+    return Screen(asked, rows, table, _notes(answer), _proven(answer), NEXT)
+
+
+def searched(answer: ServingAnswer) -> str:
+    """The fleets that a proof is about."""
+    return f"of those that the machines and speeds {'predicted' if answer.speeds else 'given'} allow"
+
+
+def _usd(value: Decimal) -> str:
+    return dollars(value, known_places(float(value), 0.0))
+
+
+def _fleet(answer: ServingAnswer) -> Row:
+    text = " + ".join(cluster(line.count, line.name) for line in answer.lines)
+    return ("fleet", "plan", text, "text", text)
+
+
+def _cost(answer: ServingAnswer) -> Row:
+    total = answer.total_usd_per_hour
+    assert total is not None
+    text = f"{_usd(total)} per hour, {_usd(total * HOURS_PER_MONTH)} a month of {HOURS_PER_MONTH} h, all of it running"
+    return ("cost_usd_per_hour", "cost", total, "usd", text)
+
+
+def _alone(answer: ServingAnswer) -> list[Row]:
+    if answer.single_kind is None:
+        text = "no kind of machine can serve everything alone"
+        return [("saved_ratio", "mixing", "", "text", text)]
+    total, (name, cost) = answer.total_usd_per_hour, answer.single_kind
+    assert total is not None
+    saved = float((cost - total) / cost) if cost else 0.0
+    text = f"saves {numbers.percent(saved, 0)}: {name} alone costs {_usd(cost)} per hour"
+    return [("saved_ratio", "mixing", saved, "ratio", text)] if saved >= 5e-3 else []
+
+
+def _load(answer: ServingAnswer) -> Row:
+    busy = sorted(line.load_ratio for line in answer.lines)
+    text = f"machines are {numbers.percent(busy[0], 0)} to {numbers.percent(busy[-1], 0)} busy at the rates given"
+    if busy[0] == busy[-1]:
+        text = f"machines are {numbers.percent(busy[0], 0)} busy at the rates given"
+    return ("load_ratio", "load", busy[-1], "ratio", text)
+
+
+def _notes(answer: ServingAnswer) -> tuple[str, ...]:
+    dates = [line.price.as_of for line in answer.lines]
+    return (
+        *(prices_note(dates, date.fromisoformat(answer.on)) if answer.on else ()),
+        "quotas and capacity are not checked: ask the provider for this many machines first",
+        _speeds(answer),
+    )
+
+
+def _speeds(answer: ServingAnswer) -> str:
+    """What is known of the speeds that the fleet rests on."""
+    if answer.speeds:
+        sure = numbers.percent(answer.confidence, 0)
+        return f"speeds are predicted and reached with {sure} each; a load test of your own decides (machines.measured)"
+    return (
+        "no interval: speeds and request rates are taken as they are given; a load test of your own decides"
+    )
+
+
+def _proven(answer: ServingAnswer) -> str:
+    result = answer.result
+    if not answer.lines:
+        return f"Not proven: {result.status.value}." if result.status.value != "infeasible" else (
+            f"No fleet {searched(answer)} carries the load."
+        )  # fmt: skip
+    best = claims.best_plan("Cheapest", result.status.value, result.gap).replace("plan", "fleet")
+    gap = answer.proven_gap
+    how = "" if gap is None else f", proven to {numbers.percent(gap, 3)} (`planner verify` checks it)"
+    return f"{best} {searched(answer)}{how}. Without taxes, support and traffic."

@@ -1,0 +1,144 @@
+"""The first screen of every question: verdict, one table, notes, proof, next step; the rest behind `--details`."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import shlex
+from collections.abc import Callable, Iterator
+from unittest import mock
+
+import click
+import pytest
+
+from planner.cli import root
+from planner.render import render_answer
+from planner.render.model import Answer, Section
+from planner.render.screen import MOST_NOTES, Screen, on_screen
+from planner.render.text import display_width
+from tests.conftest import ROOT, CliResult
+
+Run = Callable[..., CliResult]
+MOST_LINES = {100: 34, 80: 45}
+DAY = ("--as-of", "2026-11-20")
+EXAMPLES = ROOT / "examples"
+# each command as typed; labels of its verdict, in order; whether another run, or machine, shows the same text
+COMMANDS = {
+    "serving": ((str(EXAMPLES / "serving.yaml"), *DAY), ("PLAN", "COST", "LOAD"), True),
+    "schedule": ((str(EXAMPLES / "schedule.yaml"), "--gap", "5%"), ("PLAN", "COST", "DONE"), False),
+    "pipeline": ((str(EXAMPLES / "pipeline.yaml"), *DAY), ("PLAN", "COST", "DONE"), True),
+    "commit": ((str(EXAMPLES / "commit.yaml"), "--gap", "2%"), ("BUY", "COST", "WORST", "OWED"), False),
+    "frontier": ((str(EXAMPLES / "bert-large.yaml"), *DAY), ("CHEAPEST", "BEST TRADE", "SOONEST"), True),
+    "estimate": (
+        (str(EXAMPLES / "bert-large.yaml"), "--instance-type", "p4d.24xlarge"),
+        ("SPEED", "MEMORY"),
+        True,
+    ),
+    "forecast": (("--daily", str(EXAMPLES / "daily-costs.csv"), "--by", "team"), ("LANDS", "THEN"), True),
+    "budget": (
+        (str(EXAMPLES / "budgets.yaml"), "--daily", str(EXAMPLES / "daily-costs.csv")),
+        ("GATE", "DATA"),
+        True,
+    ),
+    "portfolio": ((str(EXAMPLES / "portfolio.yaml"), *DAY), ("PLAN", "COST", "DONE"), True),
+}
+
+
+@functools.cache
+def answer_of(command: str, *more: str) -> Answer:
+    """What a command shows, as it is before it is laid out."""
+    shown: list[Answer] = []
+    target = f"planner.commands.{command}.show_answer"
+    with (
+        mock.patch(target, lambda answer, *_: shown.append(answer)),
+        contextlib.suppress(SystemExit, click.exceptions.Exit),
+    ):
+        root.main([command, *COMMANDS[command][0], *more], standalone_mode=False)
+    return shown[0]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_example_fits_a_screen(command: str, check_golden: Callable[[str, str], None]) -> None:
+    _, labels, same = COMMANDS[command]
+    for width, most in MOST_LINES.items():
+        text = str(render_answer(answer_of(command), "table", width=width))
+        if same:
+            check_golden(f"screen/{command}.{width}.txt", text)
+        lines = text.splitlines()
+        assert len(lines) <= most, text
+        assert max(map(display_width, lines)) <= width
+        places = [
+            text.index(f"\n{mark}") for mark in (*labels, "BEFORE YOU ") if mark in labels or mark in text
+        ]
+        assert places == sorted(places) and places[-1] < text.index("next: planner ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_next_steps_can_be_typed(command: str) -> None:
+    text = " ".join(str(render_answer(answer_of(command), "table", width=400)).split())
+    steps = text[text.index("next: planner ") + len("next: planner ") :].partition("; --details")[0]
+    for step in steps.split(", "):
+        name, *words = shlex.split(step)
+        found = root.get_command(click.Context(root), name)
+        assert found is not None, step
+        found.make_context(name, words)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_section_can_be_asked_for(command: str) -> None:
+    found = root.get_command(click.Context(root), command)
+    assert found is not None
+    (option,) = (one for one in found.params if one.name == "details")
+    assert isinstance(option.type, click.Choice)
+    answer = answer_of(command)
+    told = answer.front[-1].sentences[-1].partition("--details ")[2].replace(" or ", ", ").split(", ")
+    keys = {section.key for section in answer.sections} | {*told}
+    assert keys - {"..."} <= {*option.type.choices}
+
+
+def test_details_show_what_they_name_and_nothing_else(run_cli: Run) -> None:
+    asked = ("serving", *COMMANDS["serving"][0])
+    assert "\nMachines\n" in run_cli(*asked, "--details", "machines").stdout
+    whole, part = (run_cli(*asked, "--details", name).stdout for name in ("all", "proof"))
+    assert "\nProof\n" in part and "\nMachines\n" not in part and "\nMachines\n" in whole
+    wrong = run_cli(*asked, "--details", "machine")
+    assert wrong.code == 2 and "machines" in wrong.stderr
+
+
+def test_pages_and_data_keep_everything() -> None:
+    answer = answer_of("pipeline")
+    for fmt in ("md", "html"):
+        text = str(render_answer(answer, fmt))
+        assert "Before you buy" in text and "Data between tasks" in text and "dropped exactly" in text, fmt
+    values = answer.values
+    assert isinstance(values, dict)
+    low, high = float(values["cost_p10_usd"]), float(values["cost_p90_usd"])
+    assert low < float(values["total_usd"]) < high and values["deadline_confidence"] == 0.9
+
+
+def _answer(sections: int) -> Answer:
+    behind = tuple(Section(f"s{at}", f"S{at}", ("said",)) for at in range(sections))
+    return Answer("topic", "title", ("more",), behind, {})
+
+
+def _screen(notes: int) -> Screen:
+    rows = [("plan", "plan", "x", "text", "x")]
+    return Screen("asked", rows, None, [f"note {at}" for at in range(notes)], "Proven.", ("size",))  # type: ignore[arg-type]
+
+
+def test_a_screen_shows_the_first_notes_and_counts_the_others() -> None:
+    shown = on_screen(_answer(2), _screen(MOST_NOTES + 3)).front
+    notes = next(section for section in shown if section.key == "notes").sentences
+    assert len(notes) == MOST_NOTES and notes[-1].endswith("(+ 3 more: --details all)")
+    assert shown[-1].sentences == ("Proven.", "next: planner size; --details s0, s1 or all")
+
+
+@pytest.fixture(scope="module")
+def sections() -> Iterator[tuple[Section, ...]]:
+    yield on_screen(_answer(3), _screen(0)).sections
+
+
+def test_sections_support_the_screen(sections: tuple[Section, ...]) -> None:
+    assert all(section.detail for section in sections)
+    alone = on_screen(_answer(3), _screen(0), details=("s1",))
+    assert [section.key for section in alone.sections] == ["s1"] and not alone.front
