@@ -20,8 +20,8 @@ FLASH_SINCE = date(2022, 6, 1)
 # FlashAttention-2 supports Ampere, Ada and newer (its README); kernels for older generations exist, but no framework
 # takes them for granted.
 WITHOUT_FLASH = frozenset({"pascal", "volta", "turing"})
-# Generations with flash attention of their own: FlashAttention-3 (arXiv 2407.08608) and FlashAttention-4. PyTorch has both
-# since June 2026 (pytorch#131309); Hugging Face's code selects them by accelerator (stas00/ml-engineering,
+# Generations with flash attention of their own: FlashAttention-3 (arXiv 2407.08608) and FlashAttention-4. PyTorch has
+# both since June 2026 (pytorch#131309); Hugging Face's code selects them by accelerator (stas00/ml-engineering,
 # insights/when-to-upgrade-gpus).
 NATIVE = frozenset({"hopper", "blackwell"})
 # Kernels that depend on the accelerator.
