@@ -21,8 +21,9 @@ from planner.candidates.engine import Engine
 from planner.candidates.filters import count_filters
 from planner.candidates.model import IN_TURN
 from planner.candidates.plan_parts.frame import catalog_sources, moment_text
-from planner.candidates.plan_parts.summary import summarize
-from planner.candidates.plan_parts.timeline import performance_of
+from planner.candidates.plan_parts.launch import launch_of
+from planner.candidates.plan_parts.summary import lines_of, summarize
+from planner.candidates.plan_parts.timeline import performance_of, risk_of
 from planner.candidates.prepare import check_ages, prepare
 from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.chances import stated_chance
@@ -31,7 +32,9 @@ from planner.inputs.faults import near
 from planner.inputs.tasks import expand_task
 from planner.job.compare_prices import PlaceClaim, PriceGap, SpotSaving, gaps_to, saving_of, tested_claims
 from planner.market.offers import places_of
+from planner.market.pricing import total_usd
 from planner.plan.brief import Summary
+from planner.plan.front_scale import half_ratios
 from planner.plan.model import CatalogSource, Performance
 from planner.records import record
 from planner.render.presentable import Presentable
@@ -92,7 +95,10 @@ class Row:
 
 @record(frozen=True)
 class Comparison(Presentable):
-    """All rows: the base first, then those that keep every limit, then those that do not, each by cost."""
+    """All rows: the base first, then those that keep every limit, then those that do not, each by cost.
+
+    `usd_ratio`, `hours_ratio`: half of the interval of the best row's cost and hours over the figures; 0: not known.
+    """
 
     REPORT = "planner.job.compare_report:comparison_report"
     __repr__ = Presentable.__repr__
@@ -104,6 +110,8 @@ class Comparison(Presentable):
     rows: tuple[Row, ...]
     excluded: int
     claims: tuple[PlaceClaim, ...] = ()
+    usd_ratio: float = 0.0
+    hours_ratio: float = 0.0
     workload_sha256: str = ""
     created_at: str = ""
     sources: tuple[CatalogSource, ...] = ()
@@ -187,18 +195,31 @@ class _Question:
         extra = (WITH_FALLBACK,) if self.over == "option" else ()
         return _known(name, (*known, *extra), "--base", "such row" if among else self.over)
 
-    def row(self, name: str) -> Row:
-        """The best plan within `name`, or the best that misses least, or why there is none."""
+    def _best(self, name: str) -> tuple[Candidates, BoolArray, int | None]:
+        """The candidates, which of them are within `name`, and the best of these, or the one that misses least."""
         context = self.context.with_asked(replace(self.asked, workload=self._limited(name)))
-        engine = Engine(context, shapes=self.engine.shapes)
-        made = engine.at(self.deadline, _BEST).candidates
+        made = Engine(context, shapes=self.engine.shapes).at(self.deadline, _BEST).candidates
         mine = self._members(name, made)
         at = best_where(made, mine & (made.bits == 0), self.objective)
         if at is None:
             at = best_where(made, mine & (made.bits & ~_MISSABLE_BITS == 0), self.objective)
+        return made, mine, at
+
+    def half_ratios(self, name: str) -> tuple[float, float]:
+        """Half of the intervals of a row's cost and hours over the figures, as of a plan."""
+        made, _, at = self._best(name)
+        if at is None:
+            return 0.0, 0.0
+        total = total_usd(lines_of(made, at))
+        launch = launch_of(made, at, total)
+        return half_ratios(total, float(made.hours[at]), launch, risk_of(made, at, total, launch))
+
+    def row(self, name: str) -> Row:
+        """The best plan within `name`, or the best that misses least, or why there is none."""
+        made, mine, at = self._best(name)
         if at is None:
             return Row(name, None, None, None, None, (), self._why_none(name, made.bits[mine]))
-        end = context.dates.start + timedelta(hours=float(made.hours[at]))
+        end = made.context.dates.start + timedelta(hours=float(made.hours[at]))
         return Row(
             name, summarize(made, at, None), performance_of(made, at), moment_text(end),
             stated_chance(made, at),
@@ -268,8 +289,7 @@ class _Question:
             with_spot = self.market.is_spot[found.offer] == (key == "spot")
             at = best_where(found, (found.bits == 0) & with_spot & self._mask(name)[found.offer], "cost")
             if at is not None:
-                chance = float(found.p_meet[at])
-                costs[key] = float(found.cost_usd[at]), None if np.isnan(chance) else chance
+                costs[key] = float(found.cost_usd[at]), stated_chance(found, at)
         return saving_of(self.market, name, costs.get("spot"), costs.get("on_demand"))
 
 
@@ -307,12 +327,14 @@ def _against(question: _Question, rows: Sequence[Row], base: str | None) -> Comp
     reference = next(iter(ranked), None)
     name = "" if reference is None else reference.name
     gaps = gaps_to(question.market, name) if question.over == "region" else {}
+    kept = sorted((row for row in ranked if row.best is not None), key=lambda row: order(row)[2:])
+    ratios = question.half_ratios(kept[0].name) if kept else (0.0, 0.0)
     context, asked = question.context, question.asked
     return Comparison(
         asked.workload.name, question.over, name, question.objective,
         tuple(replace(_relative(row, reference), list_gap=gaps.get(row.name)) for row in ranked), 0,
         tested_claims(question.market, name, [row.name for row in ranked]) if question.over == "region" else (),
-        asked.sha256, moment_text(context.dates.now), catalog_sources(question.market),
+        *ratios, asked.sha256, moment_text(context.dates.now), catalog_sources(question.market),
     )  # fmt: skip
 
 

@@ -85,12 +85,12 @@ def gaps_to(market: Market, base: str) -> dict[str, PriceGap]:
 
 def tested_claims(market: Market, base: str, regions: Sequence[str]) -> tuple[PlaceClaim, ...]:
     """The published claims on pairs of regions that the comparison holds, each with the figures of the lists."""
-    prices = _on_demand(market)
+    prices, compared = _on_demand(market), {base, *regions}
+    pairs = [row for row in _claims() if {row["region"], row["base"]} <= compared]
     out = []
-    for row in _claims():
+    # of the pairs that the comparison holds those of its base, if it has one in them
+    for row in [row for row in pairs if base in (row["region"], row["base"])] or pairs:
         region, other = row["region"], row["base"]
-        if base not in (region, other) or not {region, other} <= {base, *regions}:
-            continue
         gap = _gap(prices.get(region, {}), prices.get(other, {}))
         if gap is not None:
             low, high = float(row["low_ratio"]), float(row["high_ratio"])

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from planner.plan.front_scale import cost_places
 from planner.plan.plain import plain
-from planner.render import numbers
-from planner.render.model import Answer, Column, Section, Value, table_section, versioned
+from planner.render.model import (
+    Answer,
+    Column,
+    Section,
+    Unit,
+    Value,
+    facts,
+    next_steps,
+    table_section,
+    versioned,
+)
+from planner.render.precision import dollars, moment_known, rounded
 from planner.render.units import three
+from planner.render.words import cluster, place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +41,7 @@ _MISSES = {
     "confidence": "too unsure to be in time", "budget": "over budget", "throughput": "too slow",
     "no_discount": "spot without a discount",
 }  # fmt: skip
-_SHOWN = 16
+_SHOWN, _SHOWN_BRIEF, _FEW = 16, 12, 6
 
 
 def comparison_report(found: Comparison) -> Answer:
@@ -41,10 +55,12 @@ def comparison_report(found: Comparison) -> Answer:
     }  # fmt: skip
     flat = [_flat(row, row.name == found.base) for row in found.rows]
     able = any(row.best is not None for row in found.rows)
-    sections = [_table(found), *_list_prices(found), *_spot(found), *_claims(found.claims)]
+    # the lists of all regions are no part of the comparison of this job: pages and files hold them
+    sections = [_table(found), *_claims(found.claims), *_spot(found), *_list_prices(found)]
+    screen = (_brief_table(found), *_claims(found.claims), *_spot(found), _next(found))
     return Answer(
-        f"{_NOUNS[found.over].capitalize()} compared for {found.workload}", _title(found), _summary(found),
-        tuple(sections), versioned(values), _FLAT, flat, success=able,
+        f"{_NOUNS[found.over].capitalize()} compared for {found.workload}", _title(found), (),
+        tuple(sections), versioned(values), _FLAT, flat, success=able, front=screen,
     )  # fmt: skip
 
 
@@ -76,16 +92,31 @@ def _title(found: Comparison) -> str:
     by_cost = found.objective == "cost"
     best = min(kept, key=lambda row: _by(row, by_cost))
     assert best.best is not None
-    title = f"{best.name} is {'cheapest' if by_cost else 'soonest'}: {numbers.usd(best.best.cost_usd)}"
-    title += f" in {numbers.hours(best.best.hours)} h"
+    title = f"{best.name} is {'cheapest' if by_cost else 'soonest'}: {_usd(found, best)}, done {_done(found, best)}"
     others = [row for row in kept if row is not best]
     if others:
         second = min(others, key=lambda row: _by(row, by_cost))
         assert second.best is not None
         more = float(second.best.cost_usd / best.best.cost_usd) - 1.0 if best.best.cost_usd else None
-        title += f"; next {second.name} at {numbers.usd(second.best.cost_usd)}"
-        title += "" if more is None else f" ({more * 100:+.1f} %)"
+        title += f"; next {second.name} at {_usd(found, second)}"
+        title += "" if more is None else f" ({_percent(more)})"
     return title
+
+
+def _percent(change: float) -> str:
+    return f"{change * 100:+.0f} %" if abs(change) >= 0.005 else "nearly the same"
+
+
+def _usd(found: Comparison, row: Row) -> str:
+    assert row.best is not None
+    return dollars(row.best.cost_usd, cost_places(row.best.cost_usd, found.usd_ratio))
+
+
+def _done(found: Comparison, row: Row) -> str:
+    """When a row is done, as well as it is known."""
+    assert row.best is not None and row.finish is not None
+    year = datetime.fromisoformat(found.created_at).year
+    return moment_known(row.finish, found.hours_ratio * row.best.hours, year)
 
 
 def _by(row: Row, by_cost: bool) -> float:
@@ -93,11 +124,20 @@ def _by(row: Row, by_cost: bool) -> float:
     return float(row.best.cost_usd) if by_cost else row.best.hours
 
 
-def _summary(found: Comparison) -> tuple[str, ...]:
-    text = "Each row is what `planner optimize` answers for the file, limited to that row."
-    if found.base:
-        text += f" Changes are to {found.base}."
-    return (text,)
+_LIMITS = {
+    "region": "constraints.regions=[{}]", "provider": "constraints.providers=[{}]",
+    "type": "constraints.instance_types.allow=[{}]", "option": "constraints.purchase_options=[{}]",
+}  # fmt: skip
+
+
+def _next(found: Comparison) -> Section:
+    kept = [row for row in found.rows if row.best is not None and not row.misses]
+    if not kept:
+        return next_steps("next: planner explain FILE")
+    best = min(kept, key=lambda row: _by(row, found.objective == "cost"))
+    name = "spot, on_demand" if best.name == "spot, else on_demand" else best.name
+    limit = _LIMITS[found.over].format(name)
+    return next_steps(f'next: planner optimize FILE --set "{limit}"; planner explain FILE')
 
 
 def _table(found: Comparison) -> Section:
@@ -105,26 +145,12 @@ def _table(found: Comparison) -> Section:
         Column("row", "", "text"), Column("nodes", "x", "count"),
         *([] if found.over == "type" else [Column("instance_type", "type", "text")]),
         *([] if found.over == "option" else [Column("option", "bought", "text")]),
-        Column("cost", "cost", "usd_rounded"), Column("cost_change", "cost %", "percent_change"),
-        Column("hours", "h", "hours"), Column("speed_change", "speed %", "percent_change"),
+        Column("cost", "cost", "usd_known"), Column("cost_change", "change", "percent_change", 0),
+        Column("done", "done", "date"), Column("speed_change", "speed", "percent_change", 0),
         Column("in_time", "in time", "chance"), Column("memory", "GiB", "text"), Column("prices", "prices of", "date"),
     )  # fmt: skip
     rows = [_row(row, found) for row in found.rows]
-    notes = [_miss_note(found)] if any(row.misses for row in found.rows) else []
-    if found.excluded:
-        notes.append(
-            f"{found.excluded} more {_NOUNS[found.over]} cannot run this job within the file's other limits"
-        )
-    notes.append("GiB: needed and usable in each accelerator; h: expected; cost at expected prices")
-    unit = next((row.performance.unit for row in found.rows if row.performance), "")
-    speeds = [(row.name, row.performance) for row in found.rows[:_SHOWN] if row.performance]
-    if unit and len(speeds) <= 4:
-        notes += [
-            f"{name}: {three(speed.throughput_per_s)} {unit}/s "
-            f"(80 %: {three(speed.throughput_low_per_s)} to {three(speed.throughput_high_per_s)})"
-            for name, speed in speeds
-        ]
-    return table_section("rows", "Comparison", columns, rows, notes, shown=_SHOWN)
+    return table_section("rows", "Comparison", columns, rows, _notes(found), shown=_SHOWN)
 
 
 def _row(row: Row, found: Comparison) -> tuple[Value, ...]:
@@ -133,23 +159,89 @@ def _row(row: Row, found: Comparison) -> tuple[Value, ...]:
     named = [key for key in ("type", "option") if key != found.over]
     if best is None or speed is None:
         said = [row.reason, *[""] * (len(named) - 1)]
-        return (name, None, *said, None, None, None, None, None, "", "")
+        return (name, "", *said, "", "", "", "", "", "", "")
     memory = ""
     if speed.memory_needed_gib is not None and speed.memory_available_gib is not None:
         memory = f"{speed.memory_needed_gib:.0f}/{speed.memory_available_gib:.0f}"
     words = {"type": best.instance_type, "option": best.purchase_option}
     changes = [
-        None if row.name == found.base or ratio is None else ratio - 1.0
+        "" if row.name == found.base or ratio is None else ratio - 1.0
         for ratio in (row.cost_ratio, row.speed_ratio)
     ]
     return (
-        name, best.nodes, *(words[key] for key in named), best.cost_usd, changes[0], best.hours, changes[1],
+        name, best.nodes, *(words[key] for key in named),
+        rounded(best.cost_usd, cost_places(best.cost_usd, found.usd_ratio)), changes[0], _done(found, row), changes[1],
         row.p_meet_deadline, memory, best.price_as_of,
     )  # fmt: skip
 
 
-def _miss_note(found: Comparison) -> str:
-    missed = dict.fromkeys(_MISSES[key] for row in found.rows for key in row.misses)
+def _brief_table(found: Comparison) -> Section:
+    """The table in the room of a terminal: what is bought in one cell, memory and dates of prices below."""
+    columns = (
+        Column("row", "", "text"), Column("plan", "plan", "text"), Column("cost", "cost", "usd_known"),
+        Column("cost_change", "change", "percent_change", 0), Column("done", "done", "date"),
+        Column("speed_change", "speed", "percent_change", 0), Column("in_time", "in time", "chance"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = []
+    for row in found.rows:
+        if row.best is None:
+            rows.append((row.name, row.reason, "", "", "", "", ""))
+            continue
+        name, *_, cost, change, done, speed, in_time, _, _ = _row(row, found)
+        rows.append((name, _bought(row, found.over), cost, change, done, speed, in_time))
+    return table_section("rows", "Comparison", columns, rows, _notes(found, brief=True), shown=_SHOWN_BRIEF)
+
+
+def _bought(row: Row, over: str) -> str:
+    """The plan of a row without what its name says already."""
+    assert row.best is not None
+    best = row.best
+    parts = {
+        "type": cluster(best.nodes, best.instance_type), "option": best.purchase_option,
+        "provider": best.region if over == "provider" else place(best.provider, best.region, ""),
+    }  # fmt: skip
+    if over == "type":
+        parts["type"] = "1 node" if best.nodes == 1 else f"{best.nodes:,} nodes"
+    left_out = {"option": "option", "region": "provider"}.get(over)
+    return ", ".join(text for key, text in parts.items() if key != left_out and text)
+
+
+def _notes(found: Comparison, *, brief: bool = False) -> list[str]:
+    """What stands below the table."""
+    shown = found.rows[: _SHOWN_BRIEF if brief else _SHOWN]
+    notes = [_miss_note(shown)] if any(row.misses for row in shown) else []
+    if found.excluded:
+        notes.append(
+            f"{found.excluded} more {_NOUNS[found.over]} cannot run this job within the file's other limits"
+        )
+    if found.base:
+        notes.append(f"changes are to {found.base}; each row is the plan of the file limited to that row")
+    able = [row for row in shown if row.performance and row.best]
+    if brief and len(able) <= _FEW:
+        return notes + [_speed_note(row) for row in able]
+    if brief and able:
+        dates = sorted(row.best.price_as_of for row in able if row.best)
+        notes.append(
+            f"prices of {dates[0]} to {dates[-1]}; memory and the date of each row: -o csv, md or html"
+        )
+    return notes if brief else [*notes, "cost at expected prices; GiB: needed and usable in each accelerator"]
+
+
+def _speed_note(row: Row) -> str:
+    speed, best = row.performance, row.best
+    assert speed is not None and best is not None
+    low, high = three(speed.throughput_low_per_s), three(speed.throughput_high_per_s)
+    memory = ""
+    if speed.memory_needed_gib is not None and speed.memory_available_gib is not None:
+        memory = f", {speed.memory_needed_gib:.0f} of {speed.memory_available_gib:.0f} GiB"
+    return (
+        f"{row.name}: {three(speed.throughput_per_s)} {speed.unit}/s (80 %: {low} to {high}){memory}, prices of "
+        f"{best.price_as_of}"
+    )
+
+
+def _miss_note(rows: Sequence[Row]) -> str:
+    missed = dict.fromkeys(_MISSES[key] for row in rows for key in row.misses)
     return f"* breaks a limit ({'; '.join(missed)}): nothing of that row keeps all of them"
 
 
@@ -169,8 +261,8 @@ def _list_prices(found: Comparison) -> list[Section]:
 
 def _spot(found: Comparison) -> list[Section]:
     rows = [
-        (row.name, spot.list_median_ratio, spot.high_share, spot.rows, spot.cost_usd, spot.on_demand_usd,
-         spot.saved_ratio, spot.p_meet_deadline)
+        (row.name, spot.list_median_ratio, spot.high_share, spot.rows, _known(found, spot.cost_usd),
+         _known(found, spot.on_demand_usd), spot.saved_ratio, spot.p_meet_deadline)
         for row in found.rows if (spot := row.spot) and (spot.rows or spot.saved_ratio is not None)
     ]  # fmt: skip
     if not rows:
@@ -178,7 +270,7 @@ def _spot(found: Comparison) -> list[Section]:
     columns = (
         Column("provider", "provider", "text"), Column("list", "list saving", "ratio", 0),
         Column("high", "rows >= 70 %", "ratio", 0), Column("rows", "rows", "count"),
-        Column("spot", "job, spot", "usd_rounded"), Column("steady", "on-demand", "usd_rounded"),
+        Column("spot", "job, spot", "usd_known"), Column("steady", "on-demand", "usd_known"),
         Column("saved", "job saves", "ratio", 0), Column("chance", "in time", "chance"),
     )  # fmt: skip
     notes = (
@@ -188,13 +280,22 @@ def _spot(found: Comparison) -> list[Section]:
     return [table_section("spot", "What spot saves", columns, rows, notes)]
 
 
+def _known(found: Comparison, usd: float | None) -> Decimal | None:
+    """A cost rounded to what is known of costs here."""
+    return None if usd is None else rounded(usd, cost_places(usd, found.usd_ratio))
+
+
 def _claims(claims: Sequence[PlaceClaim]) -> list[Section]:
-    sentences = []
+    rows: list[tuple[str, str, Value, Unit, str]] = []
     for claim in claims:
-        gap = claim.gap
-        sentences.append(
-            f"Claim: {claim.words}. On-demand in {claim.region} is {gap.median_ratio * 100:+.1f} % against "
-            f"{claim.base} in the median of {gap.types} types (prices of {gap.as_of}): the claim "
-            f"{'holds' if claim.holds else 'does not hold'}."
+        gap, low, high = claim.gap, claim.claimed_low_ratio, claim.claimed_high_ratio
+        said = sorted(abs(end) * 100 for end in (low, high))
+        way = "cheaper" if high <= 0 else "dearer"
+        verdict = "holds" if claim.holds else "does not hold"
+        text = (
+            f"{claim.region} against {claim.base}, on-demand: {gap.median_ratio * 100:+.1f} % in the median of "
+            f"{gap.types} types (prices of {gap.as_of}); the claim of {said[0]:.0f}-{said[1]:.0f} % {way} "
+            f"({claim.words}) {verdict}"
         )
-    return [Section("claims", "A common claim", tuple(sentences))] if sentences else []
+        rows.append((f"claim_{claim.region}", "claim", gap.median_ratio, "percent_change", text))
+    return [facts("claims", "A common claim", rows)] if rows else []

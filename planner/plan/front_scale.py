@@ -6,7 +6,8 @@ import math
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from planner.plan.model import Plan
+from planner.plan.launch import Launch
+from planner.plan.model import Plan, Risk
 from planner.records import record
 from planner.render.numbers import UNKNOWN
 from planner.render.precision import dollars, known_places, moment_known, rounded
@@ -38,22 +39,19 @@ class Scale:
     @classmethod
     def of(cls, plan: Plan) -> Scale:
         """The intervals of a found plan: both sides of one on spot, else the worst case alone."""
-        launch, risk, total = plan.launch, plan.risk, float(plan.total_usd)
+        launch, risk = plan.launch, plan.risk
         low = high = late = None
-        half_usd = half_hours = 0.0
         if launch is not None:
             low, high, late = launch.cost_p10_usd, launch.cost_p90_usd, launch.p90_hours
-            half_usd, half_hours = float(high - low) / 2.0, (late - launch.p10_hours) / 2.0
         elif risk is not None and risk.worst_cost_usd > plan.total_usd:
             high, late = risk.worst_cost_usd, risk.worst_hours
-            half_usd, half_hours = float(high) - total, late - plan.hours
         start = datetime.fromisoformat(plan.start)
-        ratios = _over(half_usd, total), _over(half_hours, plan.hours)
-        return cls(low, high, late, ratios[0], ratios[1], plan.total_usd, plan.hours, start)
+        ratios = half_ratios(plan.total_usd, plan.hours, launch, risk)
+        return cls(low, high, late, *ratios, plan.total_usd, plan.hours, start)
 
     def places(self, usd: Decimal) -> int:
         """Decimals to which a cost of this size is known."""
-        return min(known_places(float(usd), abs(float(usd)) * self.usd_ratio), _CENTS)
+        return cost_places(usd, self.usd_ratio)
 
     def usd(self, value: Decimal, like: Decimal | None = None) -> str:
         """A cost in the digits that are known of it, or of another one."""
@@ -78,6 +76,24 @@ class Scale:
         if not math.isfinite(hours):
             return UNKNOWN
         return self.moment((self.start + timedelta(hours=min(hours, 1e6))).isoformat())
+
+
+def half_ratios(
+    total_usd: Decimal, hours: float, launch: Launch | None, risk: Risk | None
+) -> tuple[float, float]:
+    """Half of the intervals of a plan's cost and hours over the figures themselves; 0: none is known."""
+    half_usd = half_hours = 0.0
+    if launch is not None:
+        half_usd = float(launch.cost_p90_usd - launch.cost_p10_usd) / 2.0
+        half_hours = (launch.p90_hours - launch.p10_hours) / 2.0
+    elif risk is not None and risk.worst_cost_usd > total_usd:
+        half_usd, half_hours = float(risk.worst_cost_usd - total_usd), risk.worst_hours - hours
+    return _over(half_usd, float(total_usd)), _over(half_hours, hours)
+
+
+def cost_places(usd: Decimal | float, usd_ratio: float) -> int:
+    """Decimals to which a cost is known whose interval is so wide, relative to it; never below a cent."""
+    return min(known_places(float(usd), abs(float(usd)) * usd_ratio), _CENTS)
 
 
 def _over(part: float, whole: float) -> float:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
+from planner.plan.front_scale import Scale, cost_places
 from planner.plan.report_launch import strategy_words
 from planner.records import record
+from planner.render.precision import dollars, moment_known
 from planner.render.words import cluster, option, place
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ class Outcome:
         total_usd, hours, finish, p_meet_deadline: of the plan; None where there is none.
         needs: where there is none, the smallest changes of one limit that bring one.
         prices_as_of: oldest price that it rests on.
+        usd_ratio, hours_ratio: half of the interval of cost and hours over the figures themselves; 0: not known.
     """
 
     name: str
@@ -35,6 +39,26 @@ class Outcome:
     p_meet_deadline: float | None
     needs: tuple[str, ...] = ()
     prices_as_of: str = ""
+    usd_ratio: float = 0.0
+    hours_ratio: float = 0.0
+
+    @property
+    def usd_words(self) -> str:
+        """The cost in the digits that are known of it."""
+        return (
+            ""
+            if self.total_usd is None
+            else dollars(self.total_usd, cost_places(self.total_usd, self.usd_ratio))
+        )
+
+    @property
+    def done_words(self) -> str:
+        """The end as well as it is known."""
+        if self.finish is None or self.hours is None:
+            return ""
+        return moment_known(
+            self.finish, self.hours_ratio * self.hours, datetime.fromisoformat(self.finish).year
+        )
 
 
 def outcome_of(plan: Plan, name: str) -> Outcome:
@@ -42,10 +66,12 @@ def outcome_of(plan: Plan, name: str) -> Outcome:
     if not plan.lines:
         needs = tuple(f"{one.constraint} {one.current} -> {one.needed}" for one in plan.relaxations)
         return Outcome(name, "infeasible", "", None, None, None, None, needs)
+    scale = Scale.of(plan)
     return Outcome(
         name, "planned", choice_words(plan), plan.total_usd, plan.hours, plan.finish_expected,
         None if plan.risk is None else plan.risk.p_meet_deadline,
-        prices_as_of=min(line.price_as_of for line in plan.lines),
+        prices_as_of=min(line.price_as_of for line in plan.lines), usd_ratio=scale.usd_ratio,
+        hours_ratio=scale.hours_ratio,
     )  # fmt: skip
 
 

@@ -58,7 +58,8 @@ def render_document(document: Document, *, width: int, color: bool) -> str:
 def _screen(document: Document, width: int, paint: _Paint) -> str:
     """What fits on a screen: titles stand before what they name, not above it."""
     code = _GREEN if document.success else _RED
-    lines = [line for text in document.summary for line in paint(wrap(clean(text), width), _BOLD, code)]
+    first = document.summary or (document.headline,)
+    lines = [line for text in first for line in paint(wrap(clean(text), width), _BOLD, code)]
     for at, block in enumerate(document.front):
         last = at == len(document.front) - 1
         lines += ["", *(_sentences(block, width) if last else _compact(block, width, paint))]

@@ -219,8 +219,11 @@ def _moment_short(value: Any, _digits: int | None) -> str:
         return str(value)
 
 
-def _change(value: float, _digits: int | None) -> str:
-    """A change as a percentage with its sign."""
+def _change(value: float, digits: int | None) -> str:
+    """A change as a percentage with its sign, in so many decimals if given."""
+    if digits is not None:
+        text = f"{value * 100:+.{digits}f} %"
+        return text if text.strip("+-0. %") else "same"
     text = f"{value * 100:+.{1 if abs(value) < 10 else 0}f} %"
     return text if text.strip("+-0. %") else f"{value * 100:+.2g} %"
 

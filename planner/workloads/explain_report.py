@@ -265,7 +265,7 @@ def _rivals(found: Explanation, *, all_of: bool = False) -> list[Section]:
     scale = Scale.of(found.plan)
     columns = (
         Column("decision", "rivals, in hindsight", "text"), Column("cost_usd", "cost", "usd_known"),
-        Column("finish", "done", "text"), Column("in_time", "in time", "chance"),
+        Column("finish", "done", "date"), Column("in_time", "in time", "chance"),
         Column("best_ratio", "best in", "chance"), Column("beats_ratio", "beat the plan in", "chance"),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.plan.front_scale import cost_places
 from planner.plan.plain import plain
-from planner.render.model import Answer, Column, Section, Value, table_section, versioned
-from planner.render.numbers import hours, usd, usd_change
+from planner.render.model import Answer, Column, Section, Value, next_steps, table_section, versioned
+from planner.render.precision import rounded
 
 if TYPE_CHECKING:
     from planner.plan.outcome import Outcome
@@ -26,17 +27,16 @@ def whatif_report(found: WhatIf) -> Answer:
         "before": plain(rows[0]), "scenarios": [plain(row) for row in rows[1:]],
     }  # fmt: skip
     columns = (
-        Column("scenario", "if", "text"), Column("cost", "cost", "usd_rounded"),
-        Column("change", "change", "percent_change"), Column("hours", "h", "hours"),
-        Column("done", "done", "moment_short"), Column("in_time", "in time", "chance"),
-        Column("choice", "choice", "text"),
+        Column("scenario", "if", "text"), Column("cost", "cost", "usd_known"),
+        Column("change", "change", "percent_change", 0), Column("done", "done", "date"),
+        Column("in_time", "in time", "chance"), Column("choice", "choice", "text"),
     )  # fmt: skip
-    shown = [_row(row) for row in rows]
+    shown = [_row(one, found.before) for one in (found.before, *found.scenarios)]
     sections = [table_section("scenarios", "Scenarios", columns, shown), *_needs(found)]
     flat = [{**row, "needs": "; ".join(row["needs"])} for row in rows]
     return Answer(
         f"What if, for {found.workload}", _title(found), (), tuple(sections), versioned(values), _COLUMNS, flat,
-        success=any(one.total_usd is not None for one in found.scenarios),
+        success=any(one.total_usd is not None for one in found.scenarios), front=(*sections, _next(found)),
     )  # fmt: skip
 
 
@@ -51,12 +51,13 @@ def _values(one: Outcome, before: Outcome) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _row(row: dict[str, Any]) -> tuple[Value, ...]:
-    choice = row["choice"] or "no plan keeps every limit"
-    return (
-        row["scenario"], row["total_usd"], row["change_ratio"], row["hours"], row["finish"], row["p_meet_deadline"],
-        choice,
-    )  # fmt: skip
+def _row(one: Outcome, before: Outcome) -> tuple[Value, ...]:
+    if one.total_usd is None:
+        return (one.name, "", "", "", "", "no plan keeps every limit")
+    cost = rounded(one.total_usd, cost_places(one.total_usd, one.usd_ratio))
+    change = "" if one is before or not before.total_usd else float(one.total_usd / before.total_usd) - 1.0
+    chance = "" if one.p_meet_deadline is None else one.p_meet_deadline
+    return (one.name, cost, change, one.done_words, chance, one.choice)
 
 
 def _title(found: WhatIf) -> str:
@@ -65,18 +66,34 @@ def _title(found: WhatIf) -> str:
     if not planned:
         return f"No plan for {found.workload} under {_those(found)}"
     best = min(planned, key=lambda one: one.total_usd or 0)
-    if before.total_usd is None or best.total_usd is None or before.hours is None or best.hours is None:
-        return f"{best.name}: {usd(best.total_usd)} in {hours(best.hours)} h, where the file as it is has no plan"
-    same = "the same choice" if best.choice == before.choice else f"now {best.choice}"
-    change = (
-        f"{usd(before.total_usd)} -> {usd(best.total_usd)} ({usd_change(best.total_usd - before.total_usd)})"
-    )
     lead = (
         best.name
         if len(found.scenarios) == 1
-        else f"cheapest of {len(found.scenarios)} scenarios, {best.name}"
+        else f"Cheapest of {len(found.scenarios)} scenarios: {best.name}"
     )
-    return f"{lead}: {change}, {hours(before.hours)} -> {hours(best.hours)} h; {same}"
+    if before.total_usd is None or best.total_usd is None:
+        return f"{lead}: {best.usd_words}, done {best.done_words}, where the file as it is has no plan"
+    if (best.choice, best.total_usd) == (before.choice, before.total_usd):
+        return f"{lead} changes nothing: {best.usd_words}, done {best.done_words}"
+    change = float(best.total_usd / before.total_usd) - 1.0 if before.total_usd else 0.0
+    much = f"{change * 100:+.0f} %" if abs(change) >= 0.005 else "nearly the same"
+    cost = f"{before.usd_words} -> {best.usd_words} ({much})"
+    if before.usd_words == best.usd_words:
+        cost = f"{best.usd_words} ({much})"
+    end = (
+        best.done_words
+        if before.done_words == best.done_words
+        else f"{before.done_words} -> {best.done_words}"
+    )
+    same = "the same choice" if best.choice == before.choice else f"now {best.choice}"
+    return f"{lead}: {cost}, done {end}; {same}"
+
+
+def _next(found: WhatIf) -> Section:
+    best = next((one for one in found.scenarios if one.total_usd is not None), None)
+    if best is None:
+        return next_steps("next: planner explain FILE")
+    return next_steps("next: planner optimize FILE --set KEY=VALUE; planner explain FILE --set KEY=VALUE")
 
 
 def _those(found: WhatIf) -> str:

@@ -106,6 +106,15 @@ def test_wrong_names_are_named(args: tuple[str, ...], message: str, run_cli: Run
     assert result.code == 2 and message in result.stderr and not result.stdout
 
 
+def test_the_claim_is_one_line_and_spot_has_a_chance(run_cli: Run) -> None:
+    shown = run_cli("compare", BERT, "--over", "region", "--base", "aws/us-west-1", *DAY)
+    assert "CLAIM  aws/ap-southeast-1 against aws/us-west-1, on-demand: +16.6 %" in shown.stdout
+    assert "does not hold" in shown.unwrapped and shown.unwrapped.count("claim of 15-20 % cheaper") == 1
+    found = json.loads(run_cli("compare", BERT, "--over", "provider", *DAY, "-o", "json").stdout)
+    saving = next(row["spot"] for row in found["rows"] if row["row"] == "aws")
+    assert saving["saved_ratio"] > 0 and 0.9 <= saving["p_meet_deadline"] <= 1.0
+
+
 def test_a_fleet_is_not_compared(run_cli: Run) -> None:
     result = run_cli("compare", str(ROOT / "examples" / "hpo-fleet.yaml"), "--over", "type", *DAY)
     assert result.code == 2 and "planner optimize" in result.stderr

@@ -205,6 +205,15 @@ def test_the_confidence_that_can_be_had_is_true() -> None:
     assert plan_on(CATALOG, work(constraints=lower)).plan.status == "planned"
 
 
+def test_the_confidence_of_a_pair_of_limits_is_a_number() -> None:
+    limits = {**within(FASTEST * 1.05, 0.99), "budget_usd": 2}
+    item = relaxation(plan_on(CATALOG, work(constraints=limits)), "confidence and budget")
+    chance, _, usd = item.needed.partition(" and ")
+    assert 0 < float(number(chance)) < 0.99  # was nan: only candidates that pass all else had been asked
+    wider = {**limits, "deadline_confidence": float(number(chance)), "budget_usd": float(number(usd))}
+    assert plan_on(CATALOG, work(constraints=wider)).plan.status == "planned"
+
+
 def test_more_nodes_are_offered_when_they_help() -> None:
     limits = {**within(FASTEST * 1.5, 0.5), "max_nodes": 1}
     item = relaxation(plan_on(CATALOG, work(constraints=limits)), "max_nodes")
