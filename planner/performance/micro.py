@@ -212,7 +212,8 @@ def attention_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack:
     odd = (np.mod(work.head_dim, ALIGNED) != 0) & (work.element_bytes < 4.0)
     ratio = ratio * np.where(odd, c["attention.unaligned_ratio"], 1.0)
     plain = scores / (rate * ratio) + moved / devices.memory_rate
-    return np.where(work.materialised > 0, plain, fused)
+    result: Floats = np.where(work.materialised > 0, plain, fused)
+    return result
 
 
 def head_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str, c: Constants) -> Floats:
