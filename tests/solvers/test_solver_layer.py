@@ -201,7 +201,7 @@ def test_dominance_keeps_one_of_equals() -> None:
 
 def test_tightening_never_cuts_the_optimum() -> None:
     backend = get_backend("scipy")
-    for seed in range(10):
+    for seed in range(5):
         problem = cases.cover(seed=seed)
         best = solve(problem, SolveOptions(gap=0.0))
         relaxation = backend.relax(problem, 10.0)

@@ -210,18 +210,13 @@ def test_joined_models_are_not_separable() -> None:
 class TestLaws:
     """Laws, on proven optima of small questions."""
 
-    @pytest.mark.parametrize(("seed", "unit"), [(seed, (1e-3, 1e3, 1e6)[seed % 3]) for seed in range(15)])
+    @pytest.mark.parametrize(
+        ("seed", "unit"), [(seed, (1e-3, 2.0, 1e3, 1e6)[seed % 4]) for seed in range(16)]
+    )
     def test_the_unit_of_money_does_not_matter(self, seed: int, unit: float) -> None:
         model = random_model(seed)
         truth = optimum(seed, 1e-8).objective
         assert benders(_priced(model, unit), 1e-8).objective == pytest.approx(truth * unit, rel=CLOSE)
-
-    @pytest.mark.parametrize("seed", range(15))
-    def test_doubling_prices_doubles_the_cost(self, seed: int) -> None:
-        model = random_model(seed)
-        assert benders(_priced(model, 2.0), 1e-8).objective == pytest.approx(
-            2 * optimum(seed, 1e-8).objective, rel=CLOSE
-        )
 
     @pytest.mark.parametrize("seed", range(15))
     def test_the_order_of_pools_hours_and_scenarios_does_not_matter(self, seed: int) -> None:
@@ -230,14 +225,14 @@ class TestLaws:
             optimum(seed, 1e-8).objective, rel=CLOSE, abs=1e-7
         )
 
-    @pytest.mark.parametrize("seed", range(25))
+    @pytest.mark.parametrize("seed", range(12))
     def test_one_more_offer_never_costs_more(self, seed: int) -> None:
         model = random_model(seed)
         more = CommitColumn("more", 0.5 * model.columns[0].cost_usd + 1, 5.0, pool=0, whole=True)
         wider = replace(model, columns=(*model.columns, more))
         assert benders(wider).bound <= optimum(seed).objective * (1 + 1e-9) + 1e-9
 
-    @pytest.mark.parametrize("seed", range(25))
+    @pytest.mark.parametrize("seed", range(12))
     def test_a_looser_limit_never_costs_more(self, seed: int) -> None:
         model = replace(random_model(seed), upfront_limit_usd=2.0)
         loose = replace(model, upfront_limit_usd=6.0)
