@@ -152,7 +152,7 @@ def _case(
         model, training, hardware, -(-gpus // per_node), gpus, layout, int(number(row, "ep") or 1),
         Measured(row["metric"], _in_unit(row["metric"], value), number(row, "mem_gib_per_gpu") or NAN), memory,
         row["framework"],
-        _stated_layout(row), run_date(row.get("date", "")),
+        _stated_layout(row), run_date(row.get("date", "") or rule.get("released", "")),
     )  # fmt: skip
 
 

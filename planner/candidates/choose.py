@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from planner.candidates.model import Candidates
 
+    FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
 
@@ -30,17 +31,29 @@ def rank(candidates: Candidates, feasible: IntArray, objective: str) -> IntArray
     The offer id decides ties, never the row order, so that shuffling the catalog changes nothing.
     """
     context = candidates.context
-    cost, hours = candidates.cost_usd[feasible], candidates.hours[feasible]
-    # 12 significant digits: float noise must not decide between offers that cost the same
-    cost, hours = _significant(cost), _significant(hours)
-    first, second = (cost, hours) if objective == "cost" else (hours, cost)
+    first, second = _criteria(candidates, feasible, objective)
     names, nodes = context.market.id_rank[candidates.offer[feasible]], candidates.nodes[feasible]
     # at the same cost and time nobody should run on what may be taken back
     spot = context.market.is_spot[candidates.offer[feasible]]
     return feasible[np.lexsort((names, nodes, spot, second, first))]
 
 
-def _significant(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _criteria(candidates: Candidates, at: IntArray, objective: str) -> tuple[FloatArray, FloatArray]:
+    """What candidates are sorted by, in order: cost and hours, or hours and cost.
+
+    To 12 significant digits: float noise must not decide between offers that cost the same.
+    """
+    cost, hours = _significant(candidates.cost_usd[at]), _significant(candidates.hours[at])
+    return (cost, hours) if objective == "cost" else (hours, cost)
+
+
+def best_of(candidates: Candidates, positions: IntArray, objective: str) -> int:
+    """The first that `rank` would give, found without sorting the others."""
+    first, _ = _criteria(candidates, positions, objective)
+    return int(rank(candidates, positions[~(first > first.min())], objective)[0])
+
+
+def _significant(values: FloatArray) -> FloatArray:
     mantissa, exponent = np.frexp(values)
     return np.asarray(np.ldexp(np.round(mantissa * 2.0**40), exponent - 40), dtype=np.float64)
 
@@ -48,10 +61,10 @@ def _significant(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def choose(candidates: Candidates, objective: str) -> Choice | None:
     """Return the exact optimum, or None when nothing is feasible."""
     feasible = np.flatnonzero(candidates.bits == 0)
-    return Choice(int(rank(candidates, feasible, objective)[0]), len(feasible)) if len(feasible) else None
+    return Choice(best_of(candidates, feasible, objective), len(feasible)) if len(feasible) else None
 
 
 def best_where(candidates: Candidates, mask: npt.NDArray[np.bool_], objective: str) -> int | None:
     """Return the best candidate among those where `mask` holds, None where there is none."""
     positions = np.flatnonzero(mask)
-    return int(rank(candidates, positions, objective)[0]) if len(positions) else None
+    return best_of(candidates, positions, objective) if len(positions) else None

@@ -15,6 +15,8 @@ from planner.commands.options import (
     drop_days_option,
     examples,
     focus_option,
+    map_file_option,
+    map_option,
     output_options,
     planned_option,
 )
@@ -30,6 +32,8 @@ from planner.render.formats import ANSWER_FORMATS
 )
 @click.argument("paths", nargs=-1, required=True, metavar="BUDGETS [PATH]...")
 @focus_option
+@map_option
+@map_file_option
 @daily_option
 @currency_option
 @click.option(
@@ -41,7 +45,8 @@ from planner.render.formats import ANSWER_FORMATS
 @output_options(ANSWER_FORMATS)
 def budget(
     paths: tuple[str, ...], focus: tuple[str, ...], daily: Path | None, currency: str | None, day: datetime | None,
-    plans: tuple[str, ...], drop_days: int | None, details: tuple[str, ...], output: str, out: Path | None,
+    plans: tuple[str, ...], drop_days: int | None, pairs: tuple[str, ...], map_file: Path | None,
+    details: tuple[str, ...], output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Check BUDGETS (a YAML file, `planner schema budget`) against a bill (--focus) or daily costs (--daily).
 
@@ -54,6 +59,7 @@ def budget(
     from planner.finops.budget.report import budget_report
     from planner.finops.forecast.plans import load_plans
     from planner.finops.forecast.source import check_currency, read_costs
+    from planner.finops.read.mapping import read_mapping
     from planner.inputs.budget_load import load_budgets
     from planner.render.currency import UNKNOWN_CURRENCY
 
@@ -65,7 +71,8 @@ def budget(
     planned, plan_currency = load_plans(plans)
     if currency is None and daily is not None:
         currency = loaded.file.currency
-    costs = read_costs(bill, daily, dimensions(loaded), cost=loaded.file.cost, currency=currency)
+    costs = read_costs(bill, daily, dimensions(loaded), cost=loaded.file.cost, currency=currency,
+                       mapping=read_mapping(pairs, map_file))  # fmt: skip
     if costs.currency == UNKNOWN_CURRENCY:
         raise InputError(
             f"--focus: the bill names no currency, the budgets are in {loaded.file.currency}: if the bill is too, say "

@@ -15,6 +15,8 @@ from planner.commands.options import (
     drop_days_option,
     examples,
     focus_option,
+    map_file_option,
+    map_option,
     more_paths,
     output_options,
     planned_option,
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 )
 @more_paths
 @focus_option
+@map_option
+@map_file_option
 @daily_option
 @click.option(
     "--by", default="total", show_default=True, help="Scopes: service, project, region, tag:team, ..."
@@ -110,7 +114,8 @@ def forecast(
     daily: Path | None, by: str, cost: str, currency: str | None, plans: tuple[str, ...],
     commitments_end: bool, more_members: bool, scenario: tuple[str, ...], period: str, periods: int, horizon: int,
     fiscal_start: str | None, fiscal_weeks: str | None, level: float, top: int, drop_days: int | None,
-    score: tuple[str, ...], vintages: Path | None, details: tuple[str, ...], output: str, out: Path | None,
+    score: tuple[str, ...], vintages: Path | None, pairs: tuple[str, ...], map_file: Path | None,
+    details: tuple[str, ...], output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Forecast the cost of a bill (--focus) or of daily costs (--daily), in all and by scope.
 
@@ -126,13 +131,15 @@ def forecast(
     from planner.finops.forecast.report import forecast_report
     from planner.finops.forecast.scenarios import parse_scenario
     from planner.finops.forecast.source import check_currency, read_costs
+    from planner.finops.read.mapping import read_mapping
     from planner.render.progress import counted_progress
 
     calendar = parse_calendar(fiscal_start, fiscal_weeks)
     scenarios = tuple(parse_scenario(one) for one in scenario)
     planned, plan_currency = load_plans(plans)
     bill = (*focus, *more)  # a shell puts what a glob matches after --focus
-    costs = read_costs(bill, daily, (by,), cost=cost, currency=currency, endings=commitments_end)
+    costs = read_costs(bill, daily, (by,), cost=cost, currency=currency, endings=commitments_end,
+                       mapping=read_mapping(pairs, map_file))  # fmt: skip
     known_currency = check_currency(costs.currency, plan_currency)
     question = Question(
         calendar=calendar, size=period, count=periods, horizon_days=horizon, level=level, top=top,  # type: ignore[arg-type]

@@ -163,6 +163,14 @@ def solver_options(command: _Command) -> _Command:
 focus_option = click.option(
     "--focus", multiple=True, metavar="PATH", help="Bill: files, folders, globs; may be repeated."
 )
+map_option = click.option(
+    "--map", "pairs", multiple=True, metavar="COLUMN=FOCUS",
+    help="Read COLUMN of the bill as this FOCUS column; 'Usage'=ChargeCategory: a constant. Repeatable.",
+)  # fmt: skip
+map_file_option = click.option(
+    "--map-file", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="CSV",
+    help="Keep what --map says there (columns column,focus) and read it the next time.",
+)  # fmt: skip
 more_paths = click.argument("more", nargs=-1, metavar="[PATH]...")
 """What a shell makes of a glob behind `--focus`: the first file is the option's, the others stand alone."""
 daily_option = click.option(

@@ -12,6 +12,8 @@ from planner.commands.options import (
     currency_option,
     examples,
     focus_option,
+    map_file_option,
+    map_option,
     more_paths,
     output_options,
     vintages_option,
@@ -54,6 +56,8 @@ class MonthOption(click.ParamType[date]):
 )
 @more_paths
 @focus_option
+@map_option
+@map_file_option
 @click.option(
     "--month", type=MonthOption(), default=None, help="Month to review; default: the newest with use."
 )
@@ -162,6 +166,7 @@ def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any) -> Bill:
     """The bill, or the cubes of one; a cube that is to be written is written on the way."""
     from planner.errors import InputError
     from planner.finops.read import open_bill
+    from planner.finops.read.mapping import read_mapping
 
     cubes: tuple[Path, ...] = given["cubes"]
     if not focus:
@@ -171,8 +176,9 @@ def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any) -> Bill:
             raise InputError(f"--cube: is read by the embedded engine, not by {given['engine']}")
         return open_cube(cubes, currency=given["currency"])
     bill = open_bill(
-        focus, engine=given["engine"], month=given["month"], currency=given["currency"], progress=tell
-    )
+        focus, engine=given["engine"], month=given["month"], currency=given["currency"], progress=tell,
+        mapping=read_mapping(given["pairs"], given["map_file"]),
+    )  # fmt: skip
     if not cubes:
         return bill
     from planner.finops.cube import build_cube

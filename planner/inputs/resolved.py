@@ -140,7 +140,7 @@ class ResolvedTraining:
     optimizer: str
     lora_rank: int | None
     stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"]
-    attention: Literal["auto", "materialised", "fused", "flash"]
+    attention: Literal["auto", "materialised", "fused", "flash", "native"]
     start: date | None
     open_choices: tuple[str, ...]
     channels_last: bool | None

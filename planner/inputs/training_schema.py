@@ -296,10 +296,11 @@ class Training(Section):
         description="Software class: framework as is; hand-fused kernels (Megatron-DeepSpeed); graph compiler"
         " (torch.compile, XLA); vendor-tuned recipe; tinygrad. Left out: compiled, with a wider interval.",
     )
-    attention: Literal["auto", "materialised", "fused", "flash"] = Field(
+    attention: Literal["auto", "materialised", "fused", "flash", "native"] = Field(
         "auto",
-        description="Attention kernel: scores through memory, the same with a fused softmax, or flash. auto: flash on"
-        " accelerators from Ampere on; older ones, and runs that start before June 2022, without it.",
+        description="Attention kernel: scores through memory, the same with a fused softmax, flash, or flash written"
+        " for the accelerator's generation (Hopper: FlashAttention-3, Blackwell: 4). auto: flash on accelerators from"
+        " Ampere on; older ones, and runs that start before June 2022, without it.",
     )
     channels_last: Bool | None = Field(
         None,

@@ -99,13 +99,20 @@ def _budgets(run: Found, by_cost: Engine) -> tuple[Within, ...]:
     assert least is not None and soonest is not None
     ends = float(made.cash_usd[least]), float(made.cash_usd[soonest])
     given = None if own.constraints.budget_usd is None else Decimal(str(own.constraints.budget_usd))
-    asked_for = {*_steps(*ends), *([given] if given is not None and given >= Decimal(repr(ends[0])) else [])}
+    asked_for = {
+        *budget_steps(*ends),
+        *([given] if given is not None and given >= Decimal(repr(ends[0])) else []),
+    }
     return tuple(_within(made, budget, budget == given) for budget in sorted(asked_for))
 
 
-def _steps(least: float, most: float) -> list[Decimal]:
-    """Budgets in equal steps of the logarithm, rounded up to three digits."""
-    return [_rounded_up(value) for value in np.geomspace(least, max(most, least * _SPAN), STEPS).tolist()]
+def budget_steps(least: float, most: float) -> list[Decimal]:
+    """Budgets in equal steps of the logarithm, rounded up to three digits; from nothing on in equal steps."""
+    if least > 0:
+        steps = np.geomspace(least, max(most, least * _SPAN), STEPS)
+    else:
+        steps = np.linspace(0.0, max(most, 1.0), STEPS)
+    return [_rounded_up(value) for value in steps.tolist()]
 
 
 def _rounded_up(value: float) -> Decimal:

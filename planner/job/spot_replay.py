@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.running import steady_hours
-from planner.candidates.ways.course import GB_PER_GIB, moved_curve, usd_per_gb
+from planner.candidates.ways.course import GB_PER_GIB
+from planner.candidates.ways.transfers import moved_curve, usd_per_gb
 from planner.plan.ids import CostId
 from planner.plan.launch import Replay
 from planner.plan.model import Plan

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from catalogs.table import Coded, Table
 from planner.performance.constants import Constants
 from planner.performance.inference.chips import serving_columns
+from planner.performance.kernels import has_native
 from planner.performance.spec import TrainingSpec
 from planner.performance.work import PRECISION_GROUP, Floats
 
@@ -47,6 +48,7 @@ class Devices:
         serve_peak: FLOP/s at the precision of generation; `serve_compute`, `serve_bandwidth` and `serve_step` what a
             chip reaches of an engine's shares and fixed times (`planner.performance.inference.chips`).
         multiplier: learned time factor per (accelerator family, precision, stack), 1 where nothing is known.
+        native: 1 where attention runs in a kernel written for the accelerator's generation.
         host_pace: time that the host takes to launch a kernel, relative to x86 servers of the Ampere generation.
         spread: extra log-width of the interval where measurements are thin.
     """
@@ -71,6 +73,7 @@ class Devices:
     serve_bandwidth: Floats
     serve_step: Floats
     multiplier: Floats
+    native: Floats
     host_pace: Floats
     spread: Floats
     reason: npt.NDArray[np.object_]
@@ -118,6 +121,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         rdma=rdma,
         **serving_columns(hardware, training.tuning, constants),
         multiplier=_multiplier(hardware, f"multiplier.{kind}.{{}}.{group}.{training.stack}", constants),
+        native=has_native(hardware, training),
         host_pace=_host_pace(hardware, constants),
         spread=_spread(hardware, kind, constants),
         reason=np.full(hardware.n_rows, "", dtype=object),

@@ -20,6 +20,12 @@ FLASH_SINCE = date(2022, 6, 1)
 # FlashAttention-2 supports Ampere, Ada and newer (its README); kernels for older generations exist, but no framework
 # takes them for granted.
 WITHOUT_FLASH = frozenset({"pascal", "volta", "turing"})
+# Generations with flash attention of their own: FlashAttention-3 (arXiv 2407.08608) and FlashAttention-4. PyTorch has
+# both since June 2026 (pytorch#131309); Hugging Face's code selects them by accelerator (stas00/ml-engineering,
+# insights/when-to-upgrade-gpus).
+NATIVE = frozenset({"hopper", "blackwell"})
+# Kernels that depend on the accelerator.
+_BY_GENERATION = ("auto", "native")
 
 
 def before_flash(stack: StackClass) -> AttentionKernel:
@@ -52,9 +58,22 @@ def with_kernel(training: TrainingSpec, hardware: Table) -> TrainingSpec:
     Raises:
         ValueError: some rows have flash attention and some do not.
     """
-    if training.attention != "auto":
+    if training.attention not in _BY_GENERATION:
         return training
     old = lacks_flash(hardware)
-    if old.any() and not old.all():
+    if mixed(training, old):
         raise ValueError("accelerators with and without flash attention: estimate them apart")
-    return replace(training, attention=before_flash(training.stack) if old.any() else "flash")
+    if old.any():
+        return replace(training, attention=before_flash(training.stack))
+    return replace(training, attention="flash") if training.attention == "auto" else training
+
+
+def mixed(training: TrainingSpec, old: npt.NDArray[np.bool_]) -> bool:
+    """Whether rows of which `old` lack flash attention must be estimated apart."""
+    return training.attention in _BY_GENERATION and bool(old.any()) and not bool(old.all())
+
+
+def has_native(hardware: Table, training: TrainingSpec) -> npt.NDArray[np.float64]:
+    """1 where a run uses a flash attention kernel written for the row's generation, shape `(n_rows,)`."""
+    asked = training.attention == "native"
+    return np.asarray([asked and str(word) in NATIVE for word in hardware["generation"]], dtype=np.float64)

@@ -188,9 +188,12 @@ def layer_matmul_s(
 
 def attention_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str, c: Constants) -> Floats:
     """Forward time of the attention core: fused kernels, or scores that pass through memory."""
-    # Kernels written for an older generation leave more of a faster one idle.
+    # Kernels written for an older generation leave more of a faster one idle; vendors tune theirs for each.
     newer = np.maximum(devices.attn_peak / REFERENCE_PEAK, 1.0)
-    rate = devices.attn_peak * devices.attn_achievable * newer ** -c.of_stack("attention.lag", stack)
+    lag = np.where(devices.native > 0, c["attention.lag.tuned"], c.of_stack("attention.lag", stack))
+    best = c["attention.fused_ratio.tuned"]
+    share = np.where(devices.native > 0, best, c.of_stack("attention.fused_ratio", stack))
+    rate = devices.attn_peak * devices.attn_achievable * newer**-lag
     scores = 4.0 * work.score_ratio * work.seq * work.attn_width * tokens / tp
     # Narrow heads leave part of a tile's reduction idle; normalised to heads of 128.
     width = (1.0 + c["attention.half_head"] / 128.0) / (
@@ -198,7 +201,7 @@ def attention_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack:
     )
     # Kernels compute heads in blocks of 32 (FlashAttention-2 has instances for multiples of 32 only).
     padded = np.ceil(work.head_dim / 32.0) * 32.0 / np.maximum(work.head_dim, 1.0)
-    fused = work.causal * scores * padded / (rate * c.of_stack("attention.fused_ratio", stack) * width)
+    fused = work.causal * scores * padded / (rate * share * width)
     elements = work.score_ratio * work.heads * work.seq * tokens / tp
     passes = np.where(
         work.fused_softmax > 0, c["attention.score_passes.fused"], c["attention.score_passes.materialised"]
@@ -209,7 +212,8 @@ def attention_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack:
     odd = (np.mod(work.head_dim, ALIGNED) != 0) & (work.element_bytes < 4.0)
     ratio = ratio * np.where(odd, c["attention.unaligned_ratio"], 1.0)
     plain = scores / (rate * ratio) + moved / devices.memory_rate
-    return np.where(work.materialised > 0, plain, fused)
+    result: Floats = np.where(work.materialised > 0, plain, fused)
+    return result
 
 
 def head_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str, c: Constants) -> Floats:

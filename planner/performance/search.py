@@ -12,7 +12,7 @@ from catalogs.table import Coded, Table
 from planner.performance.constants import Constants
 from planner.performance.inference.pool import estimate_rollouts
 from planner.performance.inference.shapes import estimate_requests
-from planner.performance.kernels import lacks_flash
+from planner.performance.kernels import lacks_flash, mixed
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import build_bounds
 from planner.performance.phases import join_phases, phase_jobs
@@ -69,7 +69,7 @@ def estimate_shapes(
     if training.phases:
         return join_phases(training, [again(*job, hardware) for job in phase_jobs(model, training)])
     old = lacks_flash(hardware)
-    if training.attention == "auto" and old.any() and not old.all():
+    if mixed(training, old):
         parts = [np.flatnonzero(old), np.flatnonzero(~old)]
         tables = [again(model, training, hardware.take(rows)) for rows in parts]
         return _in_order(tables, parts, len(node_counts))

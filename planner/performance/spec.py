@@ -25,8 +25,9 @@ Precision = Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
 # tinygrad: a young framework that generates its kernels.
 StackClass = Literal["eager", "fused", "compiled", "tuned", "tinygrad"]
 # materialised: separate kernels pass the scores through memory; fused: one kernel scales, masks and normalises them;
-# flash: they never leave the chip; auto: by accelerator generation (`kernels.default_attention`).
-AttentionKernel = Literal["auto", "materialised", "fused", "flash"]
+# flash: they never leave the chip; native: as flash, in the kernel written for the accelerator's generation where there
+# is one (`kernels.NATIVE`); auto: by accelerator generation (`kernels.default_attention`).
+AttentionKernel = Literal["auto", "materialised", "fused", "flash", "native"]
 Recompute = Literal["none", "selective", "full"]
 # all: every weight learns; through: hardly any does (adapters, biases, a prompt), yet gradients pass back through the
 # network; none: forward pass only.

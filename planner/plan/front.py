@@ -85,6 +85,11 @@ def front(plan: Plan) -> tuple[Section, ...]:
     )
 
 
+def none_rows(plan: Plan) -> tuple[Section, ...]:
+    """Where nothing fits: how many were compared, and what removes most."""
+    return (facts("front", "Plan", [("plan", "plan", "none", "text", _none(plan)), *_removed(plan)]),)
+
+
 def _none(plan: Plan) -> str:
     tried = plan.proof.candidates if plan.proof is not None else 0
     return f"none of the {tried:,} candidates compared meets every limit"

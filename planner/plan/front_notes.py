@@ -19,8 +19,8 @@ _OF_ONE_JOB = _NEXT[1:3]  # a fleet is chosen as a whole
 
 
 def before_you_buy(plan: Plan) -> list[Section]:
-    """Return at most five notes: doubts about the answer, old prices, interruptions, quotas, what else warns."""
-    own = [*_low_confidence(plan), *_budget(plan), *_prices(plan), *_interruptions(plan), *_quotas(plan)]
+    """Return at most five notes: the worst case, old prices, interruptions, quotas, other warnings."""
+    own = [*_budget(plan), *_prices(plan), *_interruptions(plan), *_quotas(plan)]
     said = {*_said(plan)}
     # those of the chosen machines come last, and matter most
     rest = [text for text in reversed(plan.warnings) if text not in said]
@@ -41,14 +41,6 @@ def _said(plan: Plan) -> list[str]:
     if plan.risk is not None and plan.goal is not None and plan.goal.budget_usd is not None:
         out.append(over_budget(plan.risk.worst_cost_usd, plan.goal.budget_usd))
     return out
-
-
-def _low_confidence(plan: Plan) -> list[str]:
-    if plan.confidence != "low":
-        return []
-    return [
-        "low confidence: model and training are assumed from the task; name them for an answer to rely on"
-    ]
 
 
 def _budget(plan: Plan) -> list[str]:
@@ -118,7 +110,8 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
     else:
         asked = [step for step in _NEXT if plan.kind != "fleet" or step not in _OF_ONE_JOB]
         following = f"next: planner {', '.join(asked)}; --details cost, risk, ... or all"
-    return f"{_proven(plan)} {left_out}".strip(), following
+    unsure = "Low confidence: name your model." if plan.confidence == "low" and plan.lines else ""
+    return " ".join(text for text in (_proven(plan), left_out, unsure) if text), following
 
 
 def _proven(plan: Plan) -> str:

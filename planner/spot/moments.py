@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -63,14 +64,14 @@ class Job:
     remainder: FloatArray
     protected: npt.NDArray[np.bool_]
 
-    @property
+    @cached_property
     def floor_hours(self) -> FloatArray:
         """Work and checkpoints, hours."""
         return np.asarray(
             self.work + np.where(self.segments > 0, self.segments * self.write, 0.0), dtype=np.float64
         )
 
-    @property
+    @cached_property
     def segment_hours(self) -> FloatArray:
         """A whole interval and its checkpoint, shape `(n,)`; 0 for work that has none."""
         some = self.segments > 0
@@ -166,11 +167,14 @@ def compute_moments(job: Job, rate: FloatArray, wait: FloatArray, *, variance: b
         excess = np.maximum(paid - floor, 0.0) + np.where(count > 0, count * wait, 0.0)
         spread = _variance(job, rate, wait) if variance else np.full_like(paid, np.nan)
     hopeless = _hopeless(job, rate)
-    paid, count, excess = (np.where(hopeless, np.inf, a) for a in (paid, count, excess))
+    if hopeless.any():
+        paid, count, excess = (np.where(hopeless, np.inf, a) for a in (paid, count, excess))
     return Moments(floor, paid, count, excess, spread)
 
 
 def _hopeless(job: Job, rate: FloatArray) -> npt.NDArray[np.bool_]:
+    if job.protected.all():  # then no work is at stake, whatever its length
+        return np.asarray(rate * (job.restart + job.notice) > _LARGEST_EXPONENT / 2.0, dtype=np.bool_)
     longest = np.where(job.protected, 0.0, np.maximum(job.segment_hours, job.remainder))
     return np.asarray(rate * (job.restart + job.notice + longest) > _LARGEST_EXPONENT / 2.0, dtype=np.bool_)
 

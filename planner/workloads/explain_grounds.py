@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from planner.render.model import Value
 
 _KINDS = {
-    "firm": "firm", "observed": "spot market quotes", "derived": "ratios, no quotes",
-    "declared": "yours", "no_market": "on-demand lists, as no spot market is known", "listed": "lists",
+    "firm": "firm prices", "observed": "spot market quotes", "derived": "ratios, no quotes",
+    "declared": "your own prices", "no_market": "on-demand lists, as no spot market is known", "listed": "lists",
     "unplaced": "lists without a place",
 }  # fmt: skip
 _ORIGINS = {

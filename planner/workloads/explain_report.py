@@ -11,7 +11,7 @@ from planner.candidates.decisions import HAIR_RATIO
 from planner.plan import report_choice as choice
 from planner.plan import report_grounds as grounds
 from planner.plan import report_others as others
-from planner.plan.front import bought, brief, headline
+from planner.plan.front import bought, brief, headline, none_rows
 from planner.plan.front_scale import Scale
 from planner.plan.front_scale import chance as chance_words
 from planner.plan.plain import plain
@@ -102,8 +102,7 @@ def _front(found: Explanation) -> tuple[Section, ...]:
     """The screen."""
     plan = found.plan
     if plan.status == "infeasible":
-        removed = grounds.filters(plan, False)
-        return (*grounds.relaxations(plan), *removed, *_why_not(found), _next(found))
+        return (*none_rows(plan), *grounds.relaxations(plan), *_why_not(found), _next(found))
     rows: list[tuple[str, str, Value, Any, str]] = [
         ("plan", "plan", bought(plan), "text", brief(plan)),
         ("why", "why", plan.n_feasible, "count", _why(plan)),

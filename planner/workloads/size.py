@@ -16,7 +16,7 @@ from planner.plan.outcome import Outcome, outcome_of
 from planner.records import record
 from planner.render.presentable import Presentable
 from planner.workloads.answer import optimize
-from planner.workloads.size_beside import Beside, beside
+from planner.workloads.size_beside import Beside, beside, with_memory
 from planner.workloads.size_needs import (
     Needs,
     cores_for,
@@ -50,7 +50,7 @@ class Judged:
     Attributes:
         low, high: what the rule asks for; model: what the run needs, or what is measured or listed.
         cost: of the cheapest plan that keeps the rule: on at most so many of the accelerators that it names, or with so
-            much memory each; None: it names neither.
+            much memory each; None: it names neither, or none has so much.
     """
 
     rule: Rule
@@ -241,7 +241,11 @@ def _cost_by_rule(
     if quantity == "device_memory_gb":
         if low <= (line.accelerator_memory_gib or 0.0) * _GB_PER_GIB:
             return outcome_of(answer.plan, "model")
-        limited = limits.model_copy(update={"min_memory_gib": low / _GB_PER_GIB})
+        large = with_memory(low / _GB_PER_GIB)
+        if not large:
+            return None
+        chips = limits.accelerators.model_copy(update={"allow": large})
+        limited = limits.model_copy(update={"accelerators": chips})
         said = f"at least {low:,.0f} GB each"
     elif quantity == "accelerators":
         count = max(1, math.ceil(high or low))

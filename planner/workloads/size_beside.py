@@ -96,6 +96,13 @@ def memory_gib(accelerator: str) -> float | None:
     return float(table["memory_gib"][found[0]]) if found else None
 
 
+def with_memory(least_gib: float) -> tuple[str, ...]:
+    """Accelerators with at least so much memory each."""
+    table = load_accelerators()
+    pairs = zip(table["accelerator"], table["memory_gib"], strict=True)
+    return tuple(str(name) for name, gib in pairs if float(gib) >= least_gib)
+
+
 def beside(accelerator: str, accelerator_hours: float, needed_gib: float | None) -> tuple[Beside, ...]:
     """The run on every seat.
 

@@ -80,7 +80,7 @@ def test_to_frame_gives_the_same_rows() -> None:
     assert table.to_frame().to_dict("records") == table.rows()
 
 
-@given(st.lists(st.integers(-5, 5), max_size=40))
+@given(st.lists(st.integers(-5, 5), max_size=40) | st.lists(st.integers(0, 70_000), max_size=40))
 def test_distinct_values_are_those_of_numpy(values: list[int]) -> None:
     array = np.asarray(values, dtype=np.int64)
     wanted = np.unique(array, return_index=True, return_inverse=True, return_counts=True)

@@ -97,6 +97,7 @@ def test_every_format_says_what_lost(form: str, why: Explanation) -> None:
 def test_it_names_the_limit_to_relax(run_cli: Run, tmp_path: Path) -> None:
     done = run_cli("explain", write(tmp_path, constraints={"budget_usd": 0.01}), *DAY)
     assert done.code == 3
+    assert done.stdout.splitlines()[2].startswith("PLAN  none of the ")
     assert "budget" in done.stdout and "nan" not in done.stdout
 
 

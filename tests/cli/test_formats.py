@@ -77,7 +77,8 @@ def test_examples_become_pages_and_workbooks(
     text = page.read_text(encoding="utf-8")
     faults, _ = read_page(text)
     assert faults == []
-    assert "http-equiv" in text and "<script" not in text
+    assert "http-equiv" in text
+    assert text.count("<script") == (name == "optimize")  # a job's page has sliders
     cells = [cell for sheet in load_workbook(book) for row in sheet.iter_rows() for cell in row]
     assert all(cell.data_type != "f" for cell in cells)
     assert name == "diff" or any(isinstance(cell.value, int | float) for cell in cells)
@@ -93,7 +94,7 @@ def test_names_of_users_are_shown_as_words(run_cli: Run, tmp_path: Path) -> None
     ]
     evil.write_text("\n".join(lines), encoding="utf-8")
     page = run_cli("optimize", str(evil), *DAY, "-o", "html").stdout
-    assert "<script" not in page and "&lt;script&gt;" in page
+    assert page.count("<script") == 1 and "&lt;script&gt;alert" in page
     rows = run_cli("optimize", str(evil), *DAY, "-o", "csv").stdout
     assert "'=<script>" in rows
     assert json.loads(run_cli("optimize", str(evil), *DAY, "-o", "json").stdout)["workload"].startswith(

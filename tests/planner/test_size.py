@@ -11,7 +11,7 @@ import pytest
 
 from catalogs.accelerators import load_accelerators
 from planner.inputs.load import load_workload
-from planner.workloads.size_beside import beside
+from planner.workloads.size_beside import beside, with_memory
 from planner.workloads.size_needs import cores_for, disk_for, read_rate, storage_for, tier_of, workers_for
 from planner.workloads.size_rules import VERDICTS, load_facts, load_rules
 from tests.conftest import CliResult
@@ -156,6 +156,11 @@ def test_a_run_elsewhere_is_as_long_as_peaks_say(
     assert found.hours_low == pytest.approx(hours, rel=1e-3) and found.fits == fits
     assert (found.usd_low, found.usd_high) == pytest.approx(usd, rel=1e-3)
     assert found.source and found.as_of
+
+
+def test_accelerators_are_told_by_their_memory() -> None:
+    large = with_memory(80)
+    assert "h100-80gb-sxm" in large and "a100-40gb-sxm" not in large and not with_memory(10_000)
 
 
 def test_cpus_are_a_range_without_a_price() -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from decimal import Decimal
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from catalogs.table import distinct
 from planner.candidates.model import Turns
 from planner.candidates.running import model_arguments, steady_hours
 from planner.candidates.starts import fallback_hours
 from planner.candidates.ways.fallback import fallback
+from planner.candidates.ways.transfers import between_regions_usd_per_gb, moved_curve
 from planner.market.pricing import PriceTag, exact, price_line
 from planner.plan.ids import CostId
 from planner.plan.labels import cost_label
@@ -26,7 +25,6 @@ from planner.spot.renewal import spot_outcome
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from catalogs.tariffs import TierCurve
     from planner.asked.model import Asked
     from planner.candidates.model import Candidates
     from planner.market.model import Market
@@ -253,7 +251,7 @@ def price_in_turn(made: Candidates, cells: Cells, course: Course) -> tuple[dict[
     kept = each.kept_usd[first] + _more_places(context.market, offer, hours)
     moved = course.interruptions * cells.moves + _change_of_region(context.market, cells) * course.p_change
     moved_gb = np.round(moved * context.asked.job.checkpoint_gib * GB_PER_GIB, 9)
-    moved_usd = moved_gb * _usd_per_gb(context.market, offer)
+    moved_usd = moved_gb * between_regions_usd_per_gb(context.market, offer)
     columns = {name: getattr(made, name)[base] for name in _TIMES} | {
         "offer": cells.zones[:, 0], "bits": np.zeros(n, dtype=np.int64), "waiting_hours": course.waiting,
         "hours": hours, "paid_hours": paid[:, 0], "billed_hours": priced["billed_hours"][:, 0],
@@ -293,63 +291,6 @@ def _more_places(market: Market, offer: IntArray, hours: FloatArray) -> FloatArr
         if len(at):
             extra[at] += market.costs.copy_usd(offer[at, column], hours[at])
     return extra
-
-
-def _usd_per_gb(market: Market, offer: IntArray) -> FloatArray:
-    """Dearest price between the regions of each cell, USD per GB; 0 within one region."""
-    place = np.where(offer >= 0, market.region_of_offer[offer], -1)
-    several = np.flatnonzero(((place != place[:, :1]) & (place >= 0)).any(axis=1))
-    out = np.zeros(len(offer))
-    if len(several):
-        _, first, own = distinct(_row_code(np.sort(place[several], axis=1)))
-        prices = np.asarray([usd_per_gb(moved_curve(market, offer[several[at]].tolist())[0]) for at in first])
-        out[several] = prices[own]
-    return out
-
-
-def _row_code(rows: IntArray) -> IntArray:
-    code = np.zeros(len(rows), dtype=np.int64)
-    for column in rows.T:
-        code = code * (int(rows.max()) + 2) + column + 1
-    return code
-
-
-def usd_per_gb(curve: TierCurve) -> float:
-    """Dearest tier of a curve per GB of 1e9 bytes."""
-    return float(max(curve.usd_per_gb) * curve.quantity(Decimal(1)))
-
-
-def moved_curve(market: Market, offers: list[int]) -> tuple[TierCurve, bool]:
-    """The dearest curve between two regions of `offers`, and whether it is known."""
-    codes = frozenset(market.region_of_offer[row] for row in offers if row >= 0)
-    if codes not in market.curves_between:
-        market.curves_between[codes] = _moved_curve(market, offers)
-    return market.curves_between[codes]
-
-
-def _moved_curve(market: Market, offers: list[int]) -> tuple[TierCurve, bool]:
-    region = market.region_of_offer
-    places: dict[int, int] = {}
-    for row in offers:
-        if row >= 0:
-            places.setdefault(int(region[row]), row)
-    found = [_curve_from(market, a, b) for a in places.values() for b in places.values() if a != b]
-    known = [one for one in found if one is not None]
-    if len(known) < len(found):
-        dearest = market.tariffs.dearest_internet_curve()
-        known.append((usd_per_gb(dearest), dearest))
-    return max(known, key=itemgetter(0))[1], len(known) == len(found)
-
-
-def _curve_from(market: Market, source: int, target: int) -> tuple[float, TierCurve] | None:
-    """What moving data from one offer's region to another's costs: USD per GB of the dearest tier, and the curve."""
-    region, text = market.region_of_offer, market.offer_set.offers
-    key = int(region[source]), int(region[target])
-    if key not in market.curves_from:
-        ends = (str(text[name][row]) for row in (source, target) for name in ("provider", "region"))
-        curve = market.tariffs.transfer_curve(*ends)
-        market.curves_from[key] = None if curve is None else (usd_per_gb(curve), curve)
-    return market.curves_from[key]
 
 
 def turn_lines(made: Candidates, at: int) -> list[list[CostLine]]:

@@ -37,6 +37,7 @@ def read_costs(
     cost: str = "effective",
     currency: str | None = None,
     endings: bool = False,
+    mapping: Mapping[str, str] | None = None,
 ) -> Costs:
     """Read a bill, or a file of daily costs.
 
@@ -47,6 +48,7 @@ def read_costs(
         cost: `effective` or `billed`.
         currency: of the rows to take from a bill; of a CSV file what its amounts are in.
         endings: whether commitments that end are looked for, along the first dimension.
+        mapping: of a bill's columns, see `read.open_bill`.
 
     Raises:
         InputError: neither or both are given, or the files cannot be used.
@@ -54,6 +56,8 @@ def read_costs(
     if bool(focus) == (daily is not None):
         raise InputError("give costs either with --focus (a bill) or with --daily (a CSV file)")
     if daily is not None:
+        if mapping:
+            raise InputError("--map names columns of a bill (--focus): daily costs have date, scope and cost")
         if endings:
             raise InputError("--commitments-end needs a bill (--focus): daily costs tell of no commitments")
         scopes = load_daily(daily, until_last_day=True)
@@ -62,7 +66,7 @@ def read_costs(
     from planner.finops.forecast.endings import ending_commitments
     from planner.finops.read import open_bill
 
-    with open_bill(focus, currency=currency) as bill:
+    with open_bill(focus, currency=currency, mapping=mapping) as bill:
         found = {by: daily_of_bill(bill, by, cost) for by in dimensions}
         told = tuple(f"{one.severity}: {one.message}" for one in bill.findings if one.severity != "info")
         ending = ending_commitments(bill, dimensions[0]) if endings else ()

@@ -75,6 +75,7 @@ class Bill:
         currency: ISO 4217; `XXX` where the bill names none.
         months: first days of the months with charges, in order.
         temporary: folder that `close` removes.
+        mapping: FOCUS column and column of the files, where the user named columns.
     """
 
     engine: Engine
@@ -83,6 +84,7 @@ class Bill:
     currency: str
     months: tuple[date, ...]
     temporary: Path | None = None
+    mapping: tuple[tuple[str, str], ...] = ()
 
     def close(self) -> None:
         """Close the engine and remove temporary files."""

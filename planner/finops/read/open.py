@@ -24,6 +24,7 @@ from planner.finops.read.columns import (
 )
 from planner.finops.read.files import BillFile, find_files, inspect_files
 from planner.finops.read.likely import likely_product
+from planner.finops.read.mapping import with_mapping
 from planner.finops.read.model import Bill, Finding, Progress, Source
 from planner.finops.read.overlaps import Total, find_repeats, find_twins, superseded, superseded_sql
 from planner.finops.read.select import (
@@ -60,6 +61,7 @@ def open_bill(
     progress: Progress | None = None,
     extra_columns: Sequence[str] = (),
     costs: bool = True,
+    mapping: Mapping[str, str] | None = None,
 ) -> Bill:
     """Open files as one bill with the view `focus`.
 
@@ -72,10 +74,13 @@ def open_bill(
         progress: told the step and the share done.
         extra_columns: columns outside FOCUS to keep as text, besides those that start with `x_`.
         costs: charges must have costs; a reader of quantities alone can do without.
+        mapping: FOCUS column -> column of the files, or a constant in single quotes (`read.mapping.read_mapping`).
 
     Raises:
         InputError: a file is missing, damaged or no bill; several currencies; the month has no charges.
     """
+    if engine in WAREHOUSES and mapping:
+        raise InputError("--map: is for files; give a table of a warehouse FOCUS names in a view")
     if engine in WAREHOUSES:
         return open_tables([str(path) for path in paths], engine, month, currency, connection)
     temporary = Path(tempfile.mkdtemp(prefix="planner-bill-"))
@@ -90,6 +95,7 @@ def open_bill(
             temporary,
             tuple(extra_columns),
             costs,
+            mapping or {},
         )
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -110,6 +116,7 @@ def _open(
     temporary: Path,
     extra_columns: tuple[str, ...],
     costs: bool,
+    mapping: Mapping[str, str],
 ) -> Bill:
     files, findings = inspect_files(find_files(paths))
     reader = DuckDbEngine(temporary)
@@ -117,7 +124,7 @@ def _open(
     read: list[Group] = []
     for number, file in enumerate(files):
         progress(f"reading {file.path.name}", number / len(files))
-        read.append(_read_file(stager, file, number, extra_columns, costs))
+        read.append(_read_file(stager, file, number, extra_columns, costs, mapping))
     progress("reading", 1.0)
     if not any(group.dataset == COST for group in read):
         raise InputError(f"{files[0].path}: no file holds costs (dataset CostAndUsage): add the cost export")
@@ -125,12 +132,7 @@ def _open(
     _register(reader, groups, "")
     totals = read_totals(reader)
     if not totals:
-        rejected = [finding.message for finding in stager.findings if finding.code == "rejected_rows"]
-        raise InputError(
-            rejected[0]
-            if rejected
-            else f"{files[0].path}: holds a header but no charges; fetch the export again"
-        )
+        raise InputError(_no_charges(files[0], stager.findings))
     totals, conditions, later = _without_doubles(reader, groups, files, read, totals)
     chosen, more = choose_currency(totals, currency)
     totals, kept = only_currency(totals, chosen)
@@ -155,7 +157,14 @@ def _open(
         engine = open_engine(engine_name, temporary=temporary, connection=connection)
         _register(engine, groups, where)
         reader.close()
-    return Bill(engine, _sources(files, read, totals, beside), tuple(findings), chosen, months, temporary)
+    sources = _sources(files, read, totals, beside)
+    return Bill(engine, sources, tuple(findings), chosen, months, temporary, tuple(mapping.items()))
+
+
+def _no_charges(file: BillFile, findings: Sequence[Finding]) -> str:
+    """Why a bill has no charge: the first row that could not be read, else none is there."""
+    rejected = [finding.message for finding in findings if finding.code == "rejected_rows"]
+    return rejected[0] if rejected else f"{file.path}: holds a header but no charges; fetch the export again"
 
 
 def _without_doubles(
@@ -185,9 +194,14 @@ def _without_doubles(
 
 
 def _read_file(
-    stager: Stager, file: BillFile, number: int, extra_columns: tuple[str, ...], costs: bool
+    stager: Stager,
+    file: BillFile,
+    number: int,
+    extra_columns: tuple[str, ...],
+    costs: bool,
+    mapping: Mapping[str, str],
 ) -> Group:
-    fields = stager.fields(file)
+    fields = with_mapping(stager.fields(file), mapping)
     names = names_of(fields)
     table = f"source_{number}"
     dataset = detect_dataset(names, costs=costs)
@@ -270,7 +284,8 @@ def _not_a_bill(file: BillFile, names: Sequence[str]) -> str:
     known = "; ".join(adapter.title for adapter in load_adapters())
     return (
         f"{file.path}: is neither FOCUS nor an export that is known ({known}): as FOCUS it lacks {lacks}; "
-        f"it has {', '.join(names[:12])}; leave it out, or move it out of the folder, if it is no bill"
+        f"it has {', '.join(names[:12])}; name its columns with --map COLUMN={wanted[0]}, or leave it out if it is "
+        "no bill"
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.job.other_limits import STEPS, OtherLimits, other_limits
+from planner.job.other_limits import STEPS, OtherLimits, budget_steps, other_limits
 from planner.job.other_limits_report import other_limits_sections
 from tests.planner.job.test_spine_laws import some_offers
 from tests.planner.spine_catalogs import (
@@ -95,3 +95,10 @@ def test_where_the_deadline_cannot_be_kept_later_ones_are_shown() -> None:
 
 def test_where_another_limit_removes_all_nothing_is_shown() -> None:
     assert limits_of(SOLD, small(min_throughput={"samples_per_s": 1e12})) is None
+
+
+@pytest.mark.parametrize(("least", "most"), [(0.0, 0.0), (0.0, 90.0), (404.86, 543.85), (13088.2, 13088.2)])
+def test_budgets_rise_from_what_the_cheapest_plan_needs(least: float, most: float) -> None:
+    steps = budget_steps(least, most)
+    assert len(set(steps)) == STEPS and steps == sorted(steps)
+    assert least <= steps[0] <= Decimal(repr(least)) * Decimal("1.01") and steps[-1] >= most

@@ -26,7 +26,7 @@ from planner.inputs.schema import Workload
 from planner.market.machines import find_machine
 from planner.performance.constants import load_constants
 from planner.performance.kernels import default_attention
-from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
+from planner.performance.spec import AttentionKernel, ModelFamily, ModelSpec, TrainingSpec
 from planner.performance.work import score_ratio
 from tests.planner.performance.test_performance import A100, SMALL, machines
 
@@ -98,6 +98,20 @@ def test_old_accelerators_and_old_runs_get_no_flash_attention_silently() -> None
     assert _training(start="2021-03-01").attention == "materialised"
     assert _training(start="2021-03-01", training={"stack": "fused"}).attention == "fused"
     assert _training().attention == "auto"
+
+
+def test_a_native_attention_kernel_is_faster_where_the_generation_has_one() -> None:
+    training = TrainingSpec(8, 65536, "bf16", stack="eager")
+    long = replace(SMALL, architecture="decoder", gated_mlp=True)
+
+    def seconds(generation: str, kernel: AttentionKernel) -> float:
+        hardware = machines({**A100, "generation": generation, "bf16_tflops": 989.0, "fp16_tflops": 989.0})
+        asked = replace(training, attention=kernel)
+        return float(predict_shapes(long, asked, hardware, [1]).row(0)["step_time_s"])
+
+    assert seconds("hopper", "native") < 0.9 * seconds("hopper", "flash")
+    assert seconds("ampere", "native") == seconds("ampere", "flash")
+    assert seconds("volta", "native") == seconds("volta", "materialised")
 
 
 def test_eager_code_written_before_flash_attention_is_taken_to_lack_it() -> None:

@@ -1,13 +1,17 @@
-"""Checks that a page is whole: every element closed in order, nothing that runs or fetches."""
+"""Checks that a page is whole: every element closed in order, nothing that fetches or runs but its sliders."""
 
 from __future__ import annotations
 
 from html.parser import HTMLParser
 
+from tests.conftest import ROOT
+
+SLIDERS = (ROOT / "planner" / "render" / "templates" / "page.js").read_text(encoding="utf-8")
+
 VOID = frozenset({"meta", "br", "img", "link", "input", "hr"})
 _PAGE = "html head meta title style body header nav a small p span h1 h2 h3 main section dl div dt dd figure figcaption"
 _MORE = "details summary b br bdi table thead tbody tr th td footer ul li svg desc rect line text path circle"
-KNOWN = frozenset(f"{_PAGE} {_MORE}".split())
+KNOWN = frozenset(f"{_PAGE} {_MORE} label input output script".split())
 
 
 def _is_attachment(attrs: list[tuple[str, str | None]]) -> bool:
@@ -47,7 +51,10 @@ class _Reader(HTMLParser):
             self.faults.append(f"</{tag}> closes nothing")
 
     def handle_data(self, data: str) -> None:
-        self.words.append(data)
+        if self.stack and self.stack[-1] == "script":
+            self.faults += [] if data == SLIDERS else ["a script that is not the sliders'"]
+        else:
+            self.words.append(data)
 
 
 def read_page(page: str) -> tuple[list[str], str]:

@@ -1,0 +1,97 @@
+"""What it costs to carry a checkpoint between the regions of a job that runs on one offer after another."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from itertools import permutations
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from catalogs.table import distinct
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from catalogs.tariffs import TierCurve
+    from planner.market.model import Market
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+
+def between_regions_usd_per_gb(market: Market, offer: IntArray) -> FloatArray:
+    """Dearest price between the regions of each cell, USD per GB; 0 within one region."""
+    place = np.where(offer >= 0, market.region_of_offer[offer], -1)
+    several = np.flatnonzero(((place != place[:, :1]) & (place >= 0)).any(axis=1))
+    out = np.zeros(len(offer))
+    if len(several):
+        _, first, own = distinct(_row_code(np.sort(place[several], axis=1)))
+        out[several] = _dearest_usd_per_gb(market, offer[several[first]], place[several[first]])[own]
+    return out
+
+
+def _dearest_usd_per_gb(market: Market, offer: IntArray, place: IntArray) -> FloatArray:
+    """Dearest price between two places of each row, USD per GB; every pair of places is priced once."""
+    dearest, size = np.zeros(len(offer)), int(place.max()) + 1
+    for source, target in permutations(range(offer.shape[1]), 2):
+        a, b = place[:, source], place[:, target]
+        at = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
+        if len(at):
+            _, first, own = distinct(a[at] * size + b[at])
+            ends = offer[at[first]][:, [source, target]].tolist()
+            price = np.asarray([_usd_per_gb_from(market, *pair) for pair in ends])
+            dearest[at] = np.maximum(dearest[at], price[own])
+    return dearest
+
+
+def _usd_per_gb_from(market: Market, source: int, target: int) -> float:
+    """Price between the regions of two offers, the dearest one to the internet where it is not known."""
+    found = _curve_from(market, source, target)
+    return usd_per_gb(market.tariffs.dearest_internet_curve()) if found is None else found[0]
+
+
+def _row_code(rows: IntArray) -> IntArray:
+    code = np.zeros(len(rows), dtype=np.int64)
+    for column in rows.T:
+        code = code * (int(rows.max()) + 2) + column + 1
+    return code
+
+
+def usd_per_gb(curve: TierCurve) -> float:
+    """Dearest tier of a curve per GB of 1e9 bytes."""
+    return float(max(curve.usd_per_gb) * curve.quantity(Decimal(1)))
+
+
+def moved_curve(market: Market, offers: list[int]) -> tuple[TierCurve, bool]:
+    """The dearest curve between two regions of `offers`, and whether it is known."""
+    codes = frozenset(market.region_of_offer[[row for row in offers if row >= 0]].tolist())
+    if codes not in market.curves_between:
+        market.curves_between[codes] = _moved_curve(market, offers)
+    return market.curves_between[codes]
+
+
+def _moved_curve(market: Market, offers: list[int]) -> tuple[TierCurve, bool]:
+    region = market.region_of_offer
+    places: dict[int, int] = {}
+    for row in offers:
+        if row >= 0:
+            places.setdefault(int(region[row]), row)
+    found = [_curve_from(market, a, b) for a in places.values() for b in places.values() if a != b]
+    known = [one for one in found if one is not None]
+    if len(known) < len(found):
+        dearest = market.tariffs.dearest_internet_curve()
+        known.append((usd_per_gb(dearest), dearest))
+    return max(known, key=itemgetter(0))[1], len(known) == len(found)
+
+
+def _curve_from(market: Market, source: int, target: int) -> tuple[float, TierCurve] | None:
+    """What moving data from one offer's region to another's costs: USD per GB of the dearest tier, and the curve."""
+    region, text = market.region_of_offer, market.offer_set.offers
+    key = int(region[source]), int(region[target])
+    if key not in market.curves_from:
+        ends = (str(text[name][row]) for row in (source, target) for name in ("provider", "region"))
+        curve = market.tariffs.transfer_curve(*ends)
+        market.curves_from[key] = None if curve is None else (usd_per_gb(curve), curve)
+    return market.curves_from[key]

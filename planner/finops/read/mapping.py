@@ -1,0 +1,88 @@
+"""Columns of a bill of your own, named in FOCUS terms: `--map cost=BilledCost`, kept in a mapping file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from planner.errors import InputError
+from planner.finops.read.columns import COST, focus_columns
+from planner.finops.read.select import text
+from planner.finops.read.stage import Field
+from planner.inputs.faults import near
+from planner.inputs.load import decode, read_limited
+
+_HEADER = ("column", "focus")
+_MAX_BYTES = 1 << 20
+
+
+def read_mapping(pairs: Sequence[str], path: Path | None) -> dict[str, str]:
+    """Return FOCUS column -> your column, or a constant in single quotes, and keep new pairs in the file.
+
+    Args:
+        pairs: `column=Focus` each; `'Usage'=ChargeCategory` gives every row the constant.
+        path: mapping file (CSV with the columns column and focus); read where it exists, written where pairs are new.
+
+    Raises:
+        InputError: no pair, no column of FOCUS, or the file cannot be read or written.
+    """
+    found = _load(path) if path is not None and path.exists() else {}
+    given = [_pair(pair, f"--map {pair}") for pair in pairs]
+    merged = found | {focus: column for column, focus in given}
+    if path is not None and merged != found:
+        _save(path, merged)
+    elif path is not None and not merged:
+        raise InputError(f"--map-file {path}: no such file; name its columns first with --map COLUMN=FOCUS")
+    return merged
+
+
+def _pair(pair: str, place: str) -> tuple[str, str]:
+    column, found, focus = (part.strip() for part in pair.rpartition("="))
+    if not found or not column:
+        raise InputError(f"{place}: write YOUR_COLUMN=FocusColumn, such as --map cost=BilledCost")
+    known = focus_columns()[COST]
+    if focus not in known:
+        close = near(focus, list(known))
+        raise InputError(
+            f"{place}: FOCUS has no column {focus!r}{f' (did you mean {close!r}?)' if close else ''}"
+        )
+    return column, focus
+
+
+def _load(path: Path) -> dict[str, str]:
+    rows = csv.DictReader(decode(read_limited(path, _MAX_BYTES), str(path)).splitlines())
+    if tuple(rows.fieldnames or ()) != _HEADER:
+        raise InputError(f"{path}:1: a mapping file has the columns {', '.join(_HEADER)}")
+    pairs = [_pair(f"{row['column']}={row['focus']}", f"{path}:{rows.line_num}") for row in rows]
+    return {focus: column for column, focus in pairs}
+
+
+def _save(path: Path, mapping: Mapping[str, str]) -> None:
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(_HEADER)
+            writer.writerows((column, focus) for focus, column in mapping.items())
+    except OSError as error:
+        raise InputError(f"--map-file {path}: cannot be written: {error.strerror}") from None
+
+
+def with_mapping(fields: Sequence[Field], mapping: Mapping[str, str]) -> list[Field]:
+    """The fields of a file under their FOCUS names; constants are added to a file that has one of the columns.
+
+    A column that is mapped takes the place of one that has the FOCUS name already.
+    """
+    by_name = {field.name: field for field in fields}
+    renamed = {focus: by_name[column] for focus, column in mapping.items() if column in by_name}
+    if not renamed:
+        return list(fields)
+    constants = {
+        focus: Field(focus, text(column[1:-1]), "varchar")
+        for focus, column in mapping.items()
+        if len(column) > 1 and column[0] == column[-1] == "'" and focus not in by_name
+    }
+    taken = {*renamed, *constants, *(field.name for field in renamed.values())}
+    kept = [field for field in fields if field.name not in taken]
+    return [*(replace(field, name=focus) for focus, field in renamed.items()), *constants.values(), *kept]

@@ -1,0 +1,67 @@
+"""Columns named with `--map`, kept in a mapping file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from planner.errors import InputError
+from planner.finops.forecast.source import read_costs
+from planner.finops.read import open_bill
+from planner.finops.read.mapping import read_mapping
+from tests.conftest import CliResult
+
+PAIRS = ("started=ChargePeriodStart", "usd=BilledCost", "gpu=ServiceName", "'Usage'=ChargeCategory",
+         "'USD'=BillingCurrency")  # fmt: skip
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A neocloud's export in its own columns."""
+    path = tmp_path / "own.csv"
+    path.write_text("started,gpu,usd\n" + "".join(f"2026-10-{day:02},H100,50\n" for day in range(1, 32)))
+    return path
+
+
+def test_an_export_of_ones_own_is_reviewed_and_its_columns_are_kept(
+    own: Path, tmp_path: Path, run_cli: Callable[..., CliResult]
+) -> None:
+    kept = str(tmp_path / "columns.csv")
+    given = [word for pair in PAIRS for word in ("--map", pair)]
+    found = run_cli("review", "--focus", str(own), *given, "--map-file", kept, "--no-forecast", "-o", "md")
+    assert found.code == 0 and "October 2026 cost 1,550 USD" in found.stdout
+    again = run_cli("review", "--focus", str(own), "--map-file", kept, "--no-forecast", "-o", "md")
+    assert again.code == 0 and "October 2026 cost 1,550 USD" in again.stdout
+    assert read_mapping((), Path(kept))["ChargeCategory"] == "'Usage'"
+
+
+def test_a_focus_file_beside_it_is_left_alone(own: Path, tmp_path: Path) -> None:
+    other = tmp_path / "focus.csv"
+    other.write_text(
+        "ChargePeriodStart,BilledCost,EffectiveCost,ChargeCategory,BillingCurrency\n2026-10-01,3,3,Tax,USD\n"
+    )
+    with open_bill([own, other], mapping=read_mapping(PAIRS, None)) as bill:
+        rows = bill.engine.query(
+            "SELECT ChargeCategory, SUM(BilledCost) AS cost FROM focus GROUP BY ChargeCategory"
+        )
+        assert dict(zip(rows["ChargeCategory"], rows["cost"], strict=True)) == {"Usage": 1550.0, "Tax": 3.0}
+        assert bill.months == (date(2026, 10, 1),)
+
+
+def test_faults_name_place_and_remedy(own: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="name its columns with --map COLUMN=ChargePeriodStart"):
+        open_bill([own])
+    with pytest.raises(InputError, match=r"--map usd=BiledCost: .*did you mean 'BilledCost'"):
+        read_mapping(("usd=BiledCost",), None)
+    with pytest.raises(InputError, match="--map usd: write YOUR_COLUMN=FocusColumn"):
+        read_mapping(("usd",), None)
+    with pytest.raises(InputError, match=r"--map-file .*none\.csv: no such file"):
+        read_mapping((), tmp_path / "none.csv")
+    with pytest.raises(InputError, match="--map names columns of a bill"):
+        read_costs([], own, ("total",), mapping=read_mapping(PAIRS, None))
+    (tmp_path / "bad.csv").write_text("a,b\n")
+    with pytest.raises(InputError, match=r"bad\.csv:1: a mapping file has the columns column, focus"):
+        read_mapping((), tmp_path / "bad.csv")
