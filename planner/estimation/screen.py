@@ -90,7 +90,8 @@ def _memory(item: Estimate) -> Row:
     memory = item.memory
     text = f"{three(memory.needed_gib)} of {three(memory.usable_gib)} GiB"
     if item.layout is None:
-        text += f" by the most frugal {'choice of replicas' if item.is_inference else 'layout'}, {three(memory.allowed_gib)} GiB allowed"
+        what = "choice of replicas" if item.is_inference else "layout"
+        text += f" by the most frugal {what}, {three(memory.allowed_gib)} GiB allowed"
     elif memory.oom_ratio is not None:
         text += f"; runs out of memory with {percent(memory.oom_ratio, 0)}"
     return ("memory_gib", "memory", memory.needed_gib, "gib", text)
