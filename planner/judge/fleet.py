@@ -189,7 +189,8 @@ def _performance(bench: Bench, workers: Sequence[Worker], period: float) -> dict
         None,
     )
     return {
-        **nothing, "memory_fits_ratio": IfStated(None), "unit": bench.work.unit, "throughput_per_s": Near(middle / seconds, _RATIO),
+        **nothing, "memory_fits_ratio": IfStated(None), "unit": bench.work.unit,
+        "throughput_per_s": Near(middle / seconds, _RATIO),
         "throughput_low_per_s": Near(sum(worker.units for worker in workers) / seconds, _RATIO),
         "throughput_high_per_s": Near(fast / seconds, _RATIO), "limited_by": LIMITED_BY, "breakdown_s": {},
     }  # fmt: skip
