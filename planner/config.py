@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
-from planner.render.formats import FORMATS
+from planner.render.formats import PLAN_FORMATS
 
 ENV_PREFIX = "PLANNER_"
 FILE_NAME = "planner.toml"
@@ -45,7 +45,7 @@ def _any_path(value: str) -> str:
 
 
 def _output(value: str) -> str:
-    return "" if value in FORMATS else f"one of {', '.join(FORMATS)} is needed"
+    return "" if value in PLAN_FORMATS else f"one of {', '.join(PLAN_FORMATS)} is needed"
 
 
 def _count(value: str) -> str:

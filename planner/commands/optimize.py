@@ -22,7 +22,7 @@ from planner.commands.options import (
 )
 from planner.commands.output import is_complete, show_answer
 from planner.plan.details import ALL_DETAILS, DETAILS
-from planner.render.formats import FORMATS
+from planner.render.formats import PLAN_FORMATS
 from planner.startup import quick_imports
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 )
 @click.argument("workload", type=click.Path(path_type=Path))
 @set_option
-@output_options(list(FORMATS))
+@output_options(PLAN_FORMATS)
 @as_of_option
 @click.option("--max-results", type=click.IntRange(min=1), default=None, help="Alternatives to show.")
 @click.option(

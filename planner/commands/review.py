@@ -19,7 +19,7 @@ from planner.commands.options import (
     vintages_option,
 )
 from planner.commands.output import show_answer, show_text
-from planner.render.formats import ANSWER_FORMATS
+from planner.render.formats import REVIEW_FORMATS
 
 if TYPE_CHECKING:
     from planner.finops.read import Bill
@@ -92,7 +92,7 @@ class MonthOption(click.ParamType[date]):
               help="Answer one official FOCUS use case instead; `list` names those of the bill's version.")  # fmt: skip
 @click.option("--measurements", type=click.Path(path_type=Path, file_okay=False), default=None, metavar="FOLDER",
               help="Write a file per planned run for `planner calibrate` there.")  # fmt: skip
-@output_options(ANSWER_FORMATS)
+@output_options(REVIEW_FORMATS)
 def review(
     focus: tuple[str, ...], more: tuple[str, ...], emit_sql: str | None, use_case: str | None, output: str,
     out: Path | None, **given: Any,

@@ -64,6 +64,13 @@ class NotRecomputed:
     why: str
 
 
+@record(frozen=True)
+class IfStated:
+    """What a field must be where the answer has it: answers saved before there was such a field say nothing of it."""
+
+    wanted: Any
+
+
 class _Stated:
     """A leaf that is stated and not recomputed: it must be on the list of `planner.judge.stated`."""
 
@@ -127,11 +134,13 @@ class Findings:
 
         Args:
             node: the part.
-            wanted: the same structure with values, `Near`, `Printed`, `Between`, `Exactly`, `Moment`, `NotRecomputed`
-                or `STATED`.
+            wanted: the same structure with values, `Near`, `Printed`, `Between`, `Exactly`, `Moment`, `NotRecomputed`,
+                `IfStated` or `STATED`.
         """
         if wanted is STATED:
             return
+        if isinstance(wanted, IfStated):
+            wanted = wanted.wanted
         if isinstance(wanted, NotRecomputed):
             self.skip(node, wanted.why)
             return
@@ -157,8 +166,8 @@ class Findings:
                 self.expect(node[key], wanted[key])
             else:
                 self.fault(join(node.path, key), "no such field")
-        for key in wanted:
-            if key not in given:
+        for key, value in wanted.items():
+            if key not in given and not isinstance(value, IfStated):
                 self.fault(join(node.path, key), "missing")
 
     def _list(self, node: Node, wanted: Sequence[Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from planner.judge import choices, frame, single
 from planner.judge.bench import Z80, Bench, Buy, ImpossibleError
 from planner.judge.document import Node
-from planner.judge.findings import STATED, Exactly, Findings, Near
+from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near
 from planner.judge.fleet_launch import chance_of, course_of, launch_of
 from planner.judge.fleet_workers import Worker, limit_hours, runs_of, with_hours, worker_of
 from planner.judge.money import Charge, by_month, rounded, total
@@ -184,13 +184,13 @@ def _performance(bench: Bench, workers: Sequence[Worker], period: float) -> dict
             "mfu",
             "memory_needed_gib",
             "memory_available_gib",
-            "memory_fits_ratio",
             "memory_headroom_gib",
         ),
         None,
     )
     return {
-        **nothing, "unit": bench.work.unit, "throughput_per_s": Near(middle / seconds, _RATIO),
+        **nothing, "memory_fits_ratio": IfStated(None), "unit": bench.work.unit,
+        "throughput_per_s": Near(middle / seconds, _RATIO),
         "throughput_low_per_s": Near(sum(worker.units for worker in workers) / seconds, _RATIO),
         "throughput_high_per_s": Near(fast / seconds, _RATIO), "limited_by": LIMITED_BY, "breakdown_s": {},
     }  # fmt: skip

@@ -14,7 +14,7 @@ from planner.judge import choices, frame
 from planner.judge.alternatives import alternatives, decision_of, hidden, on_known_prices, savings
 from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError, worst_factor
 from planner.judge.document import Node
-from planner.judge.findings import STATED, Between, Exactly, Findings, Near
+from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated, Near
 from planner.judge.launch_figures import launch_of
 from planner.judge.money import by_month, total
 from planner.judge.prices import scaled
@@ -219,14 +219,14 @@ def performance(bench: Bench, shape: dict[str, Any]) -> dict[str, Any]:
     """Speed and memory, predicted anew."""
     units = bench.work.units_per_step
     need, held = float(shape["memory_needed_gib"]), float(shape["memory_available_gib"])
+    fits = None if bench.workload.kind == "inference" else Near(1.0 - shape["oom_probability"])
     return {
         "unit": bench.work.unit, "throughput_per_s": Near(units / shape["step_time_s"]),
         "throughput_low_per_s": Near(units / shape["step_time_high_s"]),
         "throughput_high_per_s": Near(units / shape["step_time_low_s"]), "step_time_s": Near(shape["step_time_s"]),
         "mfu": Near(shape["mfu"]), "memory_needed_gib": Near(need), "memory_available_gib": Near(held),
         "memory_headroom_gib": Near(held - need),
-        "memory_fits_ratio": None if bench.workload.kind == "inference" else Near(1.0 - shape["oom_probability"]),
-        "limited_by": str(shape["limited_by"]),
+        "memory_fits_ratio": IfStated(fits), "limited_by": str(shape["limited_by"]),
         "breakdown_s": {name: Near(float(shape[f"{name}_s"])) for name in BREAKDOWN if f"{name}_s" in shape},
     }  # fmt: skip
 

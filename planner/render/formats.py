@@ -49,9 +49,18 @@ FORMATS: dict[str, Format] = {
         "planner.render.xlsx", "xlsx", _WORKBOOK, "for finance: one sheet per table", complete=True
     ),
     "focus": Format("planner.render.focus", "focus.csv", "text/csv", "FOCUS 1.4 rows, beside a bill's"),
+    "brief": Format("planner.render.brief", "brief.txt", "text/plain", "at most 12 lines for a chat"),
+    "slack": Format("planner.render.slack", "slack.json", "application/json", "a Slack message (Block Kit)"),
+    "teams": Format(
+        "planner.render.teams", "teams.json", "application/json", "a Teams message (Adaptive Card)"
+    ),
 }
-ANSWER_FORMATS = tuple(name for name in FORMATS if name != "focus")
+CHAT_FORMATS = ("brief", "slack", "teams")
+"""Messages for a chat, of reviews alone."""
+ANSWER_FORMATS = tuple(name for name in FORMATS if name not in ("focus", *CHAT_FORMATS))
 """Formats of every answer; `focus` is of plans and forecasts alone."""
+PLAN_FORMATS = (*ANSWER_FORMATS, "focus")
+REVIEW_FORMATS = (*ANSWER_FORMATS, *CHAT_FORMATS)
 
 
 def format_of(name: str, formats: Iterable[str] = tuple(FORMATS)) -> str | None:

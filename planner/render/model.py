@@ -161,6 +161,8 @@ class Answer:
         created: when the answer was made, where that is part of it.
         focus: makes the rows of FOCUS, of answers that have them.
         front: what fits on a screen, before the sections; a terminal shows it, and the summary, in their place.
+        brief: what a message for a chat says after the title: each section a label and its sentences; empty where the
+            answer has none.
         attached: name of the file in which a page hands out `values` as JSON; empty where it does not.
     """
 
@@ -178,6 +180,7 @@ class Answer:
     focus: Callable[[], str] | None = None
     front: tuple[Section, ...] = ()
     attached: str = ""
+    brief: tuple[Section, ...] = ()
 
 
 def versioned(values: Mapping[str, Any], schema_version: int = 1) -> dict[str, Any]:

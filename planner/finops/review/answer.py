@@ -11,6 +11,7 @@ from planner.finops.quality import assess_quality
 from planner.finops.read.tag_keys import tag_keys
 from planner.finops.review.inputs import MAX_TAGS, Inputs, daily_frame, month_name
 from planner.finops.review.model import Review, Section
+from planner.finops.review.parts import review_command
 from planner.finops.review.sections import (
     actions,
     allocation,
@@ -105,7 +106,7 @@ def review_bill(
     sources = tuple(f"{s.path}: {s.rows:,} rows, {s.dataset}, FOCUS {s.focus_version}" for s in bill.sources)
     return Review(
         f"{wanted:%Y-%m}", bill.currency, verdict(inputs), tuple(made), sources, created or datetime.now(UTC),
-        __version__,
+        __version__, review_command(inputs, "").rstrip(),
     )  # fmt: skip
 
 

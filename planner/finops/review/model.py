@@ -23,6 +23,7 @@ class Review(Presentable):
             plan_vs_actual, actions; one that has nothing to say is there with a sentence why.
         sources: files read, with rows and FOCUS version.
         created: when.
+        command: the `planner review` of this bill and month without its output options; empty for a bill without files.
     """
 
     REPORT = "planner.finops.review.report:review_answer"
@@ -35,3 +36,4 @@ class Review(Presentable):
     sources: tuple[str, ...]
     created: datetime
     planner_version: str
+    command: str = ""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
+from planner.finops.review.brief import brief_sections
 from planner.finops.review.model import Chart, Review, Section, Table, Value
 from planner.render import render_answer
 from planner.render.document import note_lines
@@ -35,6 +36,7 @@ def review_answer(review: Review) -> Answer:
         currency=review.currency,
         sources=review.sources,
         created=review.created,
+        brief=brief_sections(review),
     )
 
 

@@ -43,6 +43,17 @@ def test_a_plan_holds_and_every_leaf_is_checked_or_stated(answers: dict[str, Sav
     assert answers[name].judge(answers[name].answer) == []
 
 
+@pytest.mark.parametrize("name", ["on-demand", "a fleet"])
+def test_a_plan_saved_before_it_stated_the_chance_of_its_memory_holds(
+    answers: dict[str, Saved], name: str
+) -> None:
+    older = copy.deepcopy(answers[name].answer)
+    del older["performance"]["memory_fits_ratio"]
+    assert answers[name].judge(older) == []
+    del older["performance"]["mfu"]
+    assert not holds(answers[name], older)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_field_that_is_not_stated_is_caught_when_it_changes(
     answers: dict[str, Saved], name: str

@@ -50,7 +50,7 @@ def budget_table(inputs: Inputs) -> Table | None:
         "budgets", "Budgets", [("name", "Budget", "text"), ("scope", "Scope", "text"), ("period", "Period", "text"),
         ("amount", "Budget amount", "money"), ("actual", "Spent", "money"), ("landing", "Expected", "money"),
         ("variance", "Variance", "money"), ("variance_ratio", "Variance", "ratio"),
-        ("p_over", "P(over)", "ratio"), ("status", "Status", "text")], rows, note,
+        ("p_over", "Chance of going over", "ratio"), ("status", "Status", "text")], rows, note,
     )  # fmt: skip
 
 
@@ -99,5 +99,6 @@ def verdict_words(inputs: Inputs) -> str:
     gap = line.landing - line.amount
     size = f"{percent(abs(ratio(gap, line.amount)))} {'over' if gap > 0 else 'under'} its budget"
     if line.days_left:
-        return f"{size} of {money(line.amount, inputs.bill.currency)} expected (P(over) {percent(line.p_over, 0)})"
+        chance = f"{percent(line.p_over, 0)} likely to go over"
+        return f"{size} of {money(line.amount, inputs.bill.currency)} expected ({chance})"
     return f"{size} of {money(line.amount, inputs.bill.currency)}"

@@ -61,7 +61,7 @@ def test_an_unfinished_month_is_not_compared_as_if_it_were_whole(company: Truth,
     assert "October 2026 is expected at" in review.verdict
     assert by_key(review.sections, "bridge").status == "flagged"
     assert 0 < value(review, "budget_p_over_ratio") < 1
-    assert "P(over)" in review.verdict
+    assert "likely to go over" in review.verdict
     low, high = value(review, "forecast_low_money"), value(review, "forecast_high_money")
     assert low < company.month[OCTOBER].effective < high
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from planner.finops.review.answer import SECTIONS
-from planner.render import ANSWER_FORMATS
+from planner.render.formats import REVIEW_FORMATS
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "finops" / "review.md").read_text(encoding="utf-8")
@@ -21,7 +21,7 @@ def test_the_page_has_every_section_in_its_order() -> None:
 
 
 def test_the_page_has_every_format() -> None:
-    assert NAMED[len(SECTIONS) :] == list(ANSWER_FORMATS)
+    assert NAMED[len(SECTIONS) :] == list(REVIEW_FORMATS)
 
 
 def test_the_example_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

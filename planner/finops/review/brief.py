@@ -1,0 +1,118 @@
+"""A review as a message for a chat: spend, budget, forecast, the three dearest actions, data quality, the full page."""
+
+from __future__ import annotations
+
+from planner.finops.review.model import Figure, Review, Section, Table
+from planner.finops.review.parts import money, percent
+from planner.render.chat import MOST_CHARACTERS
+
+_TOP = 3
+_COLUMNS = {"what", "saves", "once", "basis", "owner"}
+
+
+def brief_sections(review: Review) -> tuple[Section, ...]:
+    """The lines after the verdict, as titled sentences; what the review does not know is left out."""
+    parts = [
+        ("spend", "Spend", _first_sentence(review, "bridge")),
+        ("budget", "Budget", _budget(review)),
+        ("forecast", "Forecast", _forecast(review)),
+        ("actions", "Actions", _actions(review)),
+        ("quality", "Data quality", _first_sentence(review, "quality")),
+        ("page", "Full page", (_page(review),)),
+    ]
+    return tuple(Section(key, title, said) for key, title, said in parts if said)
+
+
+def _section(review: Review, key: str) -> Section | None:
+    return next((section for section in review.sections if section.key == key), None)
+
+
+def _first_sentence(review: Review, key: str) -> tuple[str, ...]:
+    section = _section(review, key)
+    if section is None:
+        return ()
+    if section.status == "withheld":
+        return (f"withheld: {section.reason}",)
+    return section.sentences[:1]
+
+
+def _known(review: Review) -> dict[str, Figure]:
+    """Figures with a number, by key."""
+    found = (figure for section in review.sections for figure in section.figures)
+    return {figure.key: figure for figure in found if isinstance(figure.value, int | float)}
+
+
+def _budget(review: Review) -> tuple[str, ...]:
+    known = _known(review)
+    amount, gap = known.get("budget_amount_money"), known.get("budget_variance_money")
+    if amount is None or gap is None:
+        return ()
+    over, whole = _number(gap), _number(amount)
+    share = f" ({percent(abs(over / whole))})" if whole else ""
+    side = "over" if over > 0 else "under"
+    said = (
+        f"{money(whole, review.currency)}; {money(abs(over), review.currency)} {side} it is expected{share}"
+    )
+    return (f"{said}; {gap.reason}" if gap.reason else said,)
+
+
+def _forecast(review: Review) -> tuple[str, ...]:
+    known = _known(review)
+    landing = known.get("forecast_landing_money")
+    if landing is None:
+        return ()
+    said = f"{landing.label}: {money(_number(landing), review.currency)}"
+    low, high = known.get("forecast_low_money"), known.get("forecast_high_money")
+    if low is not None and high is not None:
+        roughly = "roughly " if low.status == "flagged" else ""
+        bounds = f"{money(_number(low), review.currency)} to {money(_number(high), review.currency)}"
+        said += f" ({roughly}{bounds})"
+    return (said,)
+
+
+def _actions(review: Review) -> tuple[str, ...]:
+    section = _section(review, "actions")
+    if section is None:
+        return ()
+    if section.status == "withheld":
+        return (f"withheld: {section.reason}",)
+    table = next((one for one in section.tables if {column.key for column in one.columns} >= _COLUMNS), None)
+    if table is None or not table.rows:
+        return section.sentences[:1]
+    rows = [f"{number}. {_action(row, review.currency)}" for number, row in _top(table)]
+    saves = _known(review).get("actions_saves_money")
+    together = ""
+    if saves is not None:
+        together = f", together at most {money(_number(saves), review.currency)} a month"
+    return (f"{len(table.rows)} to consider{together}", *rows)
+
+
+def _top(table: Table) -> list[tuple[int, dict[str, object]]]:
+    names = [column.key for column in table.columns]
+    return [
+        (number, dict(zip(names, row, strict=True))) for number, row in enumerate(table.rows[:_TOP], start=1)
+    ]
+
+
+def _action(row: dict[str, object], currency: str) -> str:
+    owner = f"owner {row['owner']}" if row["owner"] else "no owner known"
+    for key, often in (("saves", "a month"), ("once", "once")):
+        amount = row[key]
+        if isinstance(amount, int | float):
+            bound = "at most " if row["basis"] == "at most" else ""
+            kept = " (saved now, ends with it)" if row["basis"] == "kept" else ""
+            return f"{row['what']}: {bound}{money(float(amount), currency)} {often}{kept}, {owner}"
+    return f"{row['what']}: the bill does not tell what it saves, {owner}"
+
+
+def _number(figure: Figure) -> float:
+    assert isinstance(figure.value, int | float)
+    return float(figure.value)
+
+
+def _page(review: Review) -> str:
+    options = f"-o html --out review-{review.month}.html"
+    command = f"{review.command} {options}"
+    if review.command and len(command) <= MOST_CHARACTERS:
+        return command
+    return f"planner review of the same bill with {options}"
