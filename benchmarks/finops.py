@@ -4,6 +4,9 @@
 300,000 resources, two months) unless the folder has it, and prints seconds, CPU seconds and the largest resident memory
 of a process for each way. Hand-written is what an analyst with DuckDB would write: the same eight questions over
 `read_parquet`, in one process with DuckDB's own settings for memory. The whole review is timed as well.
+
+`python -m benchmarks.finops --vary --rows 300000` prints CPU seconds of the whole review and of its queries, and
+its memory, for bills that differ in one thing: SKUs, regions, tags per row, commitments, accounts.
 """
 
 from __future__ import annotations
@@ -16,13 +19,37 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+from planner.records import record
+
 MONTHS = (date(2026, 9, 1), date(2026, 10, 1))
-RESOURCES, COMMITMENTS, SKUS, ACCOUNTS = 300_000, 80_000, 400, 60
+RESOURCES = 300_000
 ROWS_PER_FILE = 5_000_000
+
+
+@record(frozen=True)
+class Shape:
+    """How many different values a bill has; each of its SKUs is sold in every region, at the region's price."""
+
+    skus: int = 400
+    regions: int = 12
+    tags: int = 3
+    commitments: int = 80_000
+    accounts: int = 60
+
+
+VARIED = {"skus": (100, 10_000, 1_000_000), "regions": (1, 60), "tags": (0, 20), "commitments": (10, 1000),
+          "accounts": (1, 10_000)}  # fmt: skip
+TAGS = (
+    """'"team":"team-' || (r % 50) || '"'""",
+    """'"env":"' || CASE WHEN r % 3 = 0 THEN 'prod' ELSE 'dev' END || '"'""",
+    """'"cost-center":"cc-' || (r % 500) || '"'""",
+    *(f"""'"key-{k}":"value-' || (r % {5 * k}) || '"'""" for k in range(4, 21)),
+)
 
 GENERATE = """
 COPY (
@@ -33,7 +60,8 @@ COPY (
       1 + (h >> 20) % 24 AS q
     FROM n
   ), priced AS (
-    SELECT *, r % {skus} AS s, 0.05 + (r % {skus}) * 0.013 AS p,
+    SELECT *, r % {skus} AS s, (r + r // {skus}) % {regions} AS place,
+      (0.05 + r % {skus} % 400 * 0.013) * (1 + 0.02 * ((r + r // {skus}) % {regions} % 6)) AS p,
       CASE WHEN c < 250 THEN 'Used' WHEN c < 262 THEN 'Unused' END AS status
     FROM keys
   )
@@ -61,9 +89,8 @@ COPY (
     'Service ' || (s % 40) AS ServiceName, 'sku-' || s AS SkuId, 'price-' || s AS SkuPriceId,
     CASE WHEN s % 4 = 0 THEN '{{"InstanceType":"type-' || s || '","GpuCount":' || (s % 9) || '}}' END
       AS SkuPriceDetails,
-    'region-' || (r % 12) AS RegionId, 'res-' || r AS ResourceId, 'account-' || (r % {accounts}) AS SubAccountId,
-    '{{"team":"team-' || (r % 50) || '","env":"' || CASE WHEN r % 3 = 0 THEN 'prod' ELSE 'dev' END
-      || '","cost-center":"cc-' || (r % 500) || '"}}' AS Tags,
+    'region-' || place AS RegionId, 'res-' || r AS ResourceId, 'account-' || (r % {accounts}) AS SubAccountId,
+    {tags} AS Tags,
     'inv-' || strftime(t, '%Y-%m') AS InvoiceId
   FROM priced
 ) TO '{target}' (FORMAT parquet)
@@ -104,10 +131,12 @@ QUESTIONS = {
 }  # fmt: skip
 
 
-def generate(folder: Path, rows: int) -> None:
+def generate(folder: Path, rows: int, shape: Shape) -> None:
     """Write the bill, a file per five million rows."""
     import duckdb
 
+    pairs = " || ',' || ".join(TAGS[: shape.tags])
+    tags = f"'{{' || {pairs} || '}}'" if pairs else "CAST(NULL AS VARCHAR)"
     folder.mkdir(parents=True, exist_ok=True)
     with duckdb.connect(
         config={"memory_limit": "1GB", "temp_directory": str(folder / "spill")}
@@ -122,10 +151,8 @@ def generate(folder: Path, rows: int) -> None:
                     high=high,
                     total=rows,
                     target=target,
-                    resources=RESOURCES,
-                    commitments=COMMITMENTS,
-                    skus=SKUS,
-                    accounts=ACCOUNTS,
+                    resources=max(RESOURCES, shape.skus),
+                    **vars(shape) | {"tags": tags},
                 )
             )
             print(f"  {high:,} rows", file=sys.stderr, flush=True)
@@ -190,7 +217,7 @@ def run_review(folder: Path) -> dict[str, Any]:
     from planner.finops.read import open_bill
     from planner.finops.review.answer import review_bill
 
-    times, asked = {"in_queries": 0.0}, []
+    times, asked = {"in_queries": 0.0, "in_queries_cpu": 0.0}, []
     begun = time.perf_counter()
     with open_bill([folder]) as bill:
         times["open"] = time.perf_counter() - begun
@@ -198,9 +225,10 @@ def run_review(folder: Path) -> dict[str, Any]:
 
         def kept(sql: str, parameters: Any = None) -> Any:
             asked.append(bind(sql, parameters or {}).sql("duckdb"))
-            started = time.perf_counter()
+            started, cpu = time.perf_counter(), time.process_time()
             frame = query(sql, parameters)
             times["in_queries"] += time.perf_counter() - started
+            times["in_queries_cpu"] += time.process_time() - cpu
             return frame
 
         setattr(bill.engine, "query", kept)  # noqa: B010  an instance's own method is its class's otherwise
@@ -268,6 +296,28 @@ def measure(way: str, folder: Path) -> dict[str, Any]:
     return found
 
 
+def print_varied(rows: int) -> None:
+    """A table of the review's cost against each property of a bill."""
+    print("| bill | review, CPU s | in its queries, CPU s | ratio | GB |")
+    print("|---|---:|---:|---:|---:|", flush=True)
+    shapes = {"usual": Shape()}
+    shapes |= {
+        f"{name} {n:,}": replace(Shape(), **{name: n}) for name, values in VARIED.items() for n in values
+    }
+    for label, shape in shapes.items():
+        with tempfile.TemporaryDirectory() as folder:
+            generate(Path(folder), rows, shape)
+            found = measure("review", Path(folder))
+        if "error" in found:
+            print(f"| {label} | {found['error']} |")
+            continue
+        cpu, queries = found["cpu_s"], found["times"]["in_queries_cpu"]
+        print(
+            f"| {label} | {cpu:.1f} | {queries:.1f} | {cpu / queries:.2f} | {found['rss_gb']:.2f} |",
+            flush=True,
+        )
+
+
 def main() -> None:
     """Generate, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -277,7 +327,11 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--way", choices=list(WAYS))
+    parser.add_argument("--vary", action="store_true")
     given = parser.parse_args()
+    if given.vary:
+        print_varied(given.rows)
+        return
     if given.way:
         begun = time.perf_counter()
         found = WAYS[given.way](given.folder)
@@ -286,7 +340,7 @@ def main() -> None:
         print(json.dumps(found | {"rss_gb": used.ru_maxrss / 1e6}))
         return
     if not list(given.folder.glob("*.parquet")):
-        generate(given.folder, given.rows)
+        generate(given.folder, given.rows, Shape())
     results = {way: measure(way, given.folder) for way in WAYS}
     hand, bill = results["by_hand"], results["through_bill"]
     if not _same(hand.get("answers"), bill.get("answers")):
