@@ -19,7 +19,7 @@ from planner.records import record
 
 TITLE = "What should be done?"
 TOP = 20
-SHOWN = 5  # of them in texts and pages; data formats and workbooks hold all
+SHOWN = 5  # of them in texts; pages, workbooks and data formats hold all
 # a commitment used below this loses more than a usual one-year discount gives (bundled 1-year discounts: 25 to 40 %)
 LOW_UTILISATION = 0.75
 STEADY_QUANTILE = 0.1  # of the month's days: what is there on nine days of ten
