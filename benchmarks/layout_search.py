@@ -19,7 +19,7 @@ import numpy as np
 
 from catalogs.store.load import load_catalog
 from catalogs.table import Table
-from planner.market.offers import build_hardware
+from planner.market.machines import build_hardware
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import build_bounds, grid
 from planner.performance.search import estimate_layouts, estimate_shapes, search_job

@@ -13,16 +13,18 @@ if TYPE_CHECKING:
     from planner.asked.job import Job
     from planner.calibration.correction import Correction
     from planner.inputs.schema import Workload
-    from planner.market.offers import OfferSet
+    from planner.market.machines import MachineSet
 
 
-def find_correction(workload: Workload, job: Job, offer_set: OfferSet, now: datetime) -> Correction | None:
+def find_correction(
+    workload: Workload, job: Job, machine_set: MachineSet, now: datetime
+) -> Correction | None:
     """Stored calibrations and the workload's `measured` line, as the correction of a job; None without any.
 
     Args:
         workload: may carry a `measured` line.
         job: resolved work.
-        offer_set: the hardware that the line may name.
+        machine_set: the hardware that the line may name.
         now: moment of the run.
 
     Raises:
@@ -38,7 +40,7 @@ def find_correction(workload: Workload, job: Job, offer_set: OfferSet, now: date
     if workload.measured is not None:
         from planner.calibration.measured import from_line
 
-        own = from_line(workload.measured, job, offer_set, now)
+        own = from_line(workload.measured, job, machine_set, now)
         # `planner calibrate` may have stored the same point: it counts once
         if all(file_name(item) != file_name(own) for item in found):
             found = [*found, own]

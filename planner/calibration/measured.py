@@ -16,27 +16,26 @@ if TYPE_CHECKING:
     from planner.asked.job import Job
     from planner.calibration.store import Calibration
     from planner.inputs.measured import Measured
-    from planner.market.machines import Machine
-    from planner.market.offers import OfferSet
+    from planner.market.machines import Machine, MachineSet
     from planner.performance.spec import ModelSpec, TrainingSpec
 
 _MEASURED = ("measured",)
 
 
-def from_line(line: str, job: Job, offer_set: OfferSet, now: datetime) -> Calibration:
+def from_line(line: str, job: Job, machine_set: MachineSet, now: datetime) -> Calibration:
     """Turn `12500 tokens/s on 8 x h100-80gb-sxm` into a calibration of this job's training."""
     from planner.inputs.measured import parse_measured
 
     said = parse_measured(line)
-    machine, nodes = _machines(said.device, said.count, offer_set)
-    return from_figure(said, job, job.training, offer_set, machine, nodes, now)
+    machine, nodes = _machines(said.device, said.count, machine_set)
+    return from_figure(said, job, job.training, machine_set, machine, nodes, now)
 
 
 def from_figure(
     said: Measured,
     job: Job,
     training: TrainingSpec,
-    offer_set: OfferSet,
+    machine_set: MachineSet,
     machine: Machine,
     nodes: int,
     now: datetime,
@@ -49,7 +48,7 @@ def from_figure(
     source = f"{said.value:g} {said.unit}/s"
     evidence = {"kind": "line", "source": source, "steps_used": None, "steps_dropped": None, "mad_s": None}
     step = step_of(said.value, said.unit, job)
-    return make_calibration(job.model, training, offer_set, machine, nodes, step, error, evidence, now)
+    return make_calibration(job.model, training, machine_set, machine, nodes, step, error, evidence, now)
 
 
 def step_of(value: float, unit: str, job: Job) -> float:
@@ -65,7 +64,7 @@ def step_of(value: float, unit: str, job: Job) -> float:
     return (job.units_per_step if unit == "tokens" else job.training.global_batch) / value
 
 
-def _machines(device: str, count: int, offer_set: OfferSet) -> tuple[Machine, int]:
+def _machines(device: str, count: int, machine_set: MachineSet) -> tuple[Machine, int]:
     """The machine and node count of `count` x an instance type or accelerator.
 
     Of an accelerator's machines the largest whose size divides the count is taken, with the fastest network.
@@ -73,7 +72,7 @@ def _machines(device: str, count: int, offer_set: OfferSet) -> tuple[Machine, in
     from catalogs.accelerators import canonical
     from catalogs.errors import CatalogError
 
-    types = offer_set.types
+    types = machine_set.types
     rows = np.flatnonzero(types.equals("instance_type", device))
     if len(rows):
         row, nodes = int(rows[0]), count
@@ -81,11 +80,11 @@ def _machines(device: str, count: int, offer_set: OfferSet) -> tuple[Machine, in
         try:
             wanted = canonical(device)
         except CatalogError:
-            raise FaultError(_unknown_device(device, offer_set)) from None
+            raise FaultError(_unknown_device(device, machine_set)) from None
         sizes = types["accelerator_count"]
         rows = np.flatnonzero(types.equals("accelerator", wanted) & (sizes >= 1))
         if not len(rows):
-            raise FaultError(_unknown_device(device, offer_set))
+            raise FaultError(_unknown_device(device, machine_set))
         rows = np.asarray([row for row in rows.tolist() if count % int(sizes[row]) == 0], dtype=np.int64)
         if not len(rows):
             text = f"no machine with {device} has a size that divides {count}; name an instance type"
@@ -93,11 +92,11 @@ def _machines(device: str, count: int, offer_set: OfferSet) -> tuple[Machine, in
         network = np.nan_to_num(types["internode_gbps"][rows], nan=-1.0)
         row = int(rows[np.lexsort((-network, -sizes[rows]))[0]])
         nodes = count // int(sizes[row])
-    return machine_at(offer_set, row), nodes
+    return machine_at(machine_set, row), nodes
 
 
-def _unknown_device(device: str, offer_set: OfferSet) -> Fault:
-    types = offer_set.types
+def _unknown_device(device: str, machine_set: MachineSet) -> Fault:
+    types = machine_set.types
     known = sorted({*types.coded("accelerator").values, *types.coded("instance_type").values} - {""})
     close = near(device.lower(), known)
     more = "" if close else "; `planner catalog list` shows them"
@@ -105,7 +104,7 @@ def _unknown_device(device: str, offer_set: OfferSet) -> Fault:
 
 
 def make_calibration(
-    model: ModelSpec, training: TrainingSpec, offer_set: OfferSet, machine: Machine, nodes: int, step_time_s: float,
+    model: ModelSpec, training: TrainingSpec, machine_set: MachineSet, machine: Machine, nodes: int, step_time_s: float,
     error: float, evidence: dict[str, Any], now: datetime,
 ) -> Calibration:  # fmt: skip
     """Describe a measured point."""
@@ -117,6 +116,6 @@ def make_calibration(
         "nodes": nodes,
     }  # fmt: skip
     return Calibration(
-        model, training, hardware_row(offer_set.hardware, machine.hardware), cluster, step_time_s, error, evidence,
+        model, training, hardware_row(machine_set.hardware, machine.hardware), cluster, step_time_s, error, evidence,
         now.isoformat(timespec="minutes"),
     )  # fmt: skip

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from planner.asked.options import Options
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
+    from planner.market.machines import MachineSet
     from planner.spot.hazards import HazardModel
 
 
@@ -66,23 +67,39 @@ def build_context(
     """
     times = resolve_times(workload, now)
     tariffs = load_tariffs()
-    job = resolve_job(workload, now.date())
     offer_set = gather_offers(
         catalog, workload, tariffs, str(loaded.path.parent), now.date(), times.start.date()
     )
-    calibration = find_correction(workload, job, offer_set, now) if calibrate else None
-    if calibration is not None:
-        job = replace(job, assumptions=(*job.assumptions, *calibration_notes(calibration)))
-    asked = Asked(
-        workload=workload, sha256=loaded.sha256, job=job,
-        assumptions=load_assumptions(workload.assumptions, workload.kind), calibration=calibration,
-    )  # fmt: skip
+    asked = resolve_asked(loaded, workload, offer_set, now, calibrate=calibrate)
     return Context(
         asked=asked,
         dates=Dates(now, times.start, times.deadline),
         market=Market(catalog, offer_set, tariffs, asked),
         spot=SpotRisk(offer_set, tariffs, _own_hazards(workload, loaded.path.parent)),
     )
+
+
+def resolve_asked(
+    loaded: LoadedWorkload,
+    workload: Workload,
+    machine_set: MachineSet,
+    now: datetime,
+    *,
+    calibrate: bool = True,
+) -> Asked:
+    """The job of one workload, corrected by the user's measurements; reads no price.
+
+    Raises:
+        FaultError: the workload names something unknown.
+    """
+    job = resolve_job(workload, now.date())
+    calibration = find_correction(workload, job, machine_set, now) if calibrate else None
+    if calibration is not None:
+        job = replace(job, assumptions=(*job.assumptions, *calibration_notes(calibration)))
+    return Asked(
+        workload=workload, sha256=loaded.sha256, job=job,
+        assumptions=load_assumptions(workload.assumptions, workload.kind), calibration=calibration,
+    )  # fmt: skip
 
 
 def _own_hazards(workload: Workload, folder: Path) -> HazardModel | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from catalogs.store.load import load_catalog
 from planner.asked.options import utc_now
 from planner.candidates.constraints.registry import SHAPE_FILTERS, constraint
-from planner.candidates.prepare import build_context
+from planner.candidates.prepare import resolve_asked
 from planner.errors import InputError
 from planner.estimation.answered import answered_of, engine_words
 from planner.estimation.layout import division_fault, merge_pins, pinned
@@ -20,6 +20,7 @@ from planner.estimation.values import Estimate, Interval, Remedy
 from planner.inputs.faults import FaultError
 from planner.inputs.tasks import expand_task
 from planner.market.machines import Machine, find_machine
+from planner.market.offers import gather_machines
 from planner.performance.constants import load_constants
 from planner.performance.phases import told_phase
 from planner.performance.spec import LayoutPin
@@ -30,14 +31,14 @@ from planner.render.presentable import Presentable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from catalogs.table import Table
     from planner.asked.model import Asked
-    from planner.candidates.context import Context
     from planner.estimation.values import Answered
     from planner.inputs.load import LoadedWorkload
-    from planner.market.model import Market
+    from planner.market.machines import MachineSet
     from planner.performance.post_training.spec import Requests
     from planner.performance.spec import TrainingSpec
 
@@ -84,25 +85,33 @@ def estimate_workload(
     Raises:
         InputError: an unknown name, or a layout that cannot divide (of a single cluster).
     """
-    context = open_context(loaded, calibrated=calibrated, catalog_dir=catalog_dir)
-    wanted = [find_machine(context.market.offer_set, name, provider) for name in dict.fromkeys(machines)]
+    asked, machine_set = open_job(loaded, utc_now(), calibrated=calibrated, catalog_dir=catalog_dir)
+    wanted = [find_machine(machine_set, name, provider) for name in dict.fromkeys(machines)]
     clusters = [(machine, count) for machine in wanted for count in dict.fromkeys(nodes)]
     made, refused = [], []
     for machine, count in clusters:
         try:
-            made.append(estimate_cluster(context.asked, context.market, machine, count, pin))
+            made.append(estimate_cluster(asked, machine_set, machine, count, pin))
         except InputError as error:
             if len(clusters) == 1:
                 raise
             refused.append(f"{count} x {machine.instance_type} left out: {error}")
     if not made:
         raise InputError("\n".join(refused))
-    warnings = context.asked.calibration.warnings if context.asked.calibration else ()
-    return Estimates(context.asked.workload.name, tuple(made), (*refused, *warnings))
+    warnings = asked.calibration.warnings if asked.calibration else ()
+    return Estimates(asked.workload.name, tuple(made), (*refused, *warnings))
 
 
-def open_context(loaded: LoadedWorkload, *, calibrated: bool, catalog_dir: Path | None = None) -> Context:
-    """Gather job and hardware of a workload; of a task its chosen rung.
+def open_job(
+    loaded: LoadedWorkload, now: datetime, *, calibrated: bool, catalog_dir: Path | None = None
+) -> tuple[Asked, MachineSet]:
+    """The job of a workload and the machines that it may name; of a task its chosen rung. No price is read.
+
+    Args:
+        loaded: the workload file.
+        now: moment of the run.
+        calibrated: correct with the user's own measurements.
+        catalog_dir: snapshot directory, default the bundled one.
 
     Raises:
         InputError: the workload names something unknown, with its place.
@@ -110,19 +119,20 @@ def open_context(loaded: LoadedWorkload, *, calibrated: bool, catalog_dir: Path 
     variants = expand_task(loaded.workload)
     workload = next((variant.workload for variant in variants if variant.chosen), loaded.workload)
     try:
-        return build_context(loaded, workload, load_catalog(catalog_dir), utc_now(), calibrate=calibrated)
+        machine_set = gather_machines(load_catalog(catalog_dir), workload, str(loaded.path.parent))
+        return resolve_asked(loaded, workload, machine_set, now, calibrate=calibrated), machine_set
     except FaultError as error:
         raise loaded.error(error.faults) from None
 
 
 def estimate_cluster(
-    asked: Asked, market: Market, machine: Machine, nodes: int, pin: LayoutPin | None
+    asked: Asked, machine_set: MachineSet, machine: Machine, nodes: int, pin: LayoutPin | None
 ) -> Estimate:
     """Predict one cluster with the best layout, or with the parts of it that `pin` (or the workload) fixes.
 
     Args:
         asked: the workload and the job made of it.
-        market: what can be bought, and its prices.
+        machine_set: the known types, of which `machine` is one.
         machine: instance type.
         nodes: instances.
         pin: parts of the layout fixed on the command line; they go before the workload's.
@@ -135,19 +145,19 @@ def estimate_cluster(
     fault = division_fault(training.layout, asked.job.model, training, count, where)
     if fault:
         raise InputError(fault)
-    row = _shape(asked, market, machine, training, [nodes])[0]
+    row = _shape(asked, machine_set, machine, training, [nodes])[0]
     if row["reason"] in _DIVIDES_NOT:
         raise InputError(
             f"no parallel layout divides the global batch of {training.global_batch:,} over the {count:,} accelerators"
             f" of {where}; choose another number of nodes, or another training.global_batch"
         )
-    return _describe(asked, market, machine, nodes, training, row)
+    return _describe(asked, machine_set, machine, nodes, training, row)
 
 
 def _shape(
-    asked: Asked, market: Market, machine: Machine, training: TrainingSpec, counts: Sequence[int]
+    asked: Asked, machine_set: MachineSet, machine: Machine, training: TrainingSpec, counts: Sequence[int]
 ) -> list[dict[str, Any]]:
-    return predict_on(asked, market.offer_set.hardware.take([machine.hardware]), training, counts)
+    return predict_on(asked, machine_set.hardware.take([machine.hardware]), training, counts)
 
 
 def predict_on(
@@ -161,10 +171,15 @@ def predict_on(
 
 
 def _describe(
-    asked: Asked, market: Market, machine: Machine, nodes: int, training: TrainingSpec, row: dict[str, Any]
+    asked: Asked,
+    machine_set: MachineSet,
+    machine: Machine,
+    nodes: int,
+    training: TrainingSpec,
+    row: dict[str, Any],
 ) -> Estimate:
     fits = not row["reason"]
-    hardware = market.offer_set.hardware.take([machine.hardware])
+    hardware = machine_set.hardware.take([machine.hardware])
     layout = layout_of(row) if fits else None
     whole = training
     requests = training.tuning.requests
@@ -192,7 +207,7 @@ def _describe(
         host=host_of(asked, hardware, nodes, row),
         learned_factor=learned_factor(asked, training, hardware) if requests is None else 1.0,
         calibration=_calibration(asked, hardware),
-        remedy=None if fits else nearest_fit(asked, market, machine, nodes, whole),
+        remedy=None if fits else nearest_fit(asked, machine_set, machine, nodes, whole),
         others=others_of(told, training, hardware, nodes),
         run=run_totals(asked.job, row, nodes * max(1, int(machine.accelerators)))
         if fits and not requests
@@ -251,7 +266,7 @@ def recompute_factor(recompute: str, training: TrainingSpec) -> float:
 
 
 def nearest_fit(
-    asked: Asked, market: Market, machine: Machine, nodes: int, training: TrainingSpec
+    asked: Asked, machine_set: MachineSet, machine: Machine, nodes: int, training: TrainingSpec
 ) -> Remedy | None:
     """The layout nearest to the pins that fits this cluster; else the fewest nodes on which any does; else None."""
     fixed = pinned(training.layout)
@@ -259,7 +274,7 @@ def nearest_fit(
         found: list[tuple[float, tuple[str, ...], dict[str, Any]]] = []
         for dropped in combinations(sorted(fixed), size):
             free = replace(training, layout=replace(training.layout, **dict.fromkeys(dropped)))
-            row = _shape(asked, market, machine, free, [nodes])[0]
+            row = _shape(asked, machine_set, machine, free, [nodes])[0]
             if not row["reason"]:
                 found.append((row["step_time_s"], dropped, row))
         if found:
@@ -267,7 +282,7 @@ def nearest_fit(
             return _remedy(asked, nodes, dropped, row)
     counts = range(nodes + 1, max(MAX_NODES, asked.workload.constraints.max_nodes) + 1)
     free = replace(training, layout=LayoutPin())
-    for row in _shape(asked, market, machine, free, list(counts)) if len(counts) else []:
+    for row in _shape(asked, machine_set, machine, free, list(counts)) if len(counts) else []:
         if not row["reason"]:
             return _remedy(asked, row["nodes"], tuple(sorted(fixed)), row)
     return None

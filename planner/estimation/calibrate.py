@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.asked.options import utc_now
 from planner.calibration.correction import build_correction
 from planner.calibration.logs import ReadOptions, read_log
 from planner.calibration.measured import from_figure, from_line
 from planner.calibration.store import load_all, save, to_text
 from planner.errors import InputError
-from planner.estimation.answer import estimate_cluster, open_context
+from planner.estimation.answer import estimate_cluster, open_job
 from planner.estimation.compare import Calibrated, compare, from_log
 from planner.estimation.layout import merge_pins, parse_layout
 from planner.estimation.values import Interval
@@ -20,9 +21,12 @@ from planner.market.machines import Machine, find_machine
 from planner.records import record
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from planner.asked.job import Job
     from planner.calibration.store import Calibration
-    from planner.candidates.context import Context
     from planner.inputs.load import LoadedWorkload
+    from planner.market.machines import MachineSet
 
 
 @record(frozen=True)
@@ -59,9 +63,10 @@ def run_calibration(loaded: LoadedWorkload, run: Run, *, catalog_dir: Path | Non
     Raises:
         InputError: the log, the line, the machine or the layout is wrong, or they contradict each other.
     """
-    context = open_context(loaded, calibrated=False, catalog_dir=catalog_dir)
-    item, machine, note = _measurement(context, loaded.workload.measured, run)
-    made = compare(item, machine, context.asked.job, (note,) if note else ())
+    now = utc_now()
+    asked, machine_set = open_job(loaded, now, calibrated=False, catalog_dir=catalog_dir)
+    item, machine, note = _measurement(asked.job, machine_set, now, loaded.workload.measured, run)
+    made = compare(item, machine, asked.job, (note,) if note else ())
     stored, problems = load_all()
     file, replaced = "", False
     if not run.dry_run:
@@ -69,17 +74,18 @@ def run_calibration(loaded: LoadedWorkload, run: Run, *, catalog_dir: Path | Non
         file = str(path)
     others = [other for other in stored if other.path is None or other.path.name != Path(file).name]
     correction = build_correction(item.model, item.training, [*others, item], problems)
-    calibrated = replace(context.asked, calibration=correction)
+    calibrated = replace(asked, calibration=correction)
     after = estimate_cluster(
-        calibrated, context.market, machine, int(item.cluster["nodes"]), item.training.layout
+        calibrated, machine_set, machine, int(item.cluster["nodes"]), item.training.layout
     ).step_s
     assert after is not None  # `compare` has predicted the same cluster
-    return Result(context.asked.workload.name, made, after, file, replaced)
+    return Result(asked.workload.name, made, after, file, replaced)
 
 
-def _measurement(context: Context, line: str | None, run: Run) -> tuple[Calibration, Machine, str]:
+def _measurement(
+    job: Job, machine_set: MachineSet, now: datetime, line: str | None, run: Run
+) -> tuple[Calibration, Machine, str]:
     """The measured point, where it was measured, and what to know of its kind."""
-    job, offers = context.asked.job, context.market.offer_set
     if run.log is not None and run.measured is not None:
         raise InputError("give a log or --measured, not both")
     if run.log is None and run.measured is None:
@@ -89,18 +95,18 @@ def _measurement(context: Context, line: str | None, run: Run) -> tuple[Calibrat
             )
         if run.machine is not None:
             raise InputError("the workload's line 'measured:' tells where it ran: leave --instance-type out")
-        item = from_line(line, job, offers, context.dates.now)
-        return item, find_machine(offers, item.cluster["instance_type"], item.cluster["provider"]), ""
+        item = from_line(line, job, machine_set, now)
+        return item, find_machine(machine_set, item.cluster["instance_type"], item.cluster["provider"]), ""
     if run.machine is None:
         raise InputError("--instance-type is needed: where did it run? (see `planner catalog list`)")
-    machine = find_machine(offers, run.machine, run.provider)
+    machine = find_machine(machine_set, run.machine, run.provider)
     pin = None if run.layout is None else parse_layout(run.layout)
     if run.log is not None:
         log = read_log(run.log, run.kind, ReadOptions(run.step_name))
-        item = from_log(log, run.log.name, job, offers, machine, run.nodes, pin, run.skip, context.dates.now)
+        item = from_log(log, run.log.name, job, machine_set, machine, run.nodes, pin, run.skip, now)
         return item, machine, log.note
     training = replace(job.training, layout=merge_pins(job.training.layout, pin))
-    return from_figure(_said(run), job, training, offers, machine, run.nodes, context.dates.now), machine, ""
+    return from_figure(_said(run), job, training, machine_set, machine, run.nodes, now), machine, ""
 
 
 def _said(run: Run) -> Measured:

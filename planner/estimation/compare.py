@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from planner.calibration.correction import Predicted
     from planner.calibration.logs import Log
     from planner.calibration.store import Calibration
-    from planner.market.machines import Machine
-    from planner.market.offers import OfferSet
+    from planner.market.machines import Machine, MachineSet
     from planner.performance.spec import LayoutPin
 
 
@@ -40,7 +39,7 @@ class Calibrated:
 
 
 def from_log(
-    log: Log, source: str, job: Job, offer_set: OfferSet, machine: Machine, nodes: int, pin: LayoutPin | None,
+    log: Log, source: str, job: Job, machine_set: MachineSet, machine: Machine, nodes: int, pin: LayoutPin | None,
     skip: int | None, now: datetime,
 ) -> Calibration:  # fmt: skip
     """Turn a log into a calibration.
@@ -49,7 +48,7 @@ def from_log(
         log: what was read.
         source: name of the log for people.
         job: what was run.
-        offer_set: hardware.
+        machine_set: hardware.
         machine: where it ran.
         nodes: instances it ran on.
         pin: parts of the layout it ran with; the workload's own where None.
@@ -88,7 +87,7 @@ def from_log(
     training = replace(job.training, layout=merge_pins(job.training.layout, pin))
     error = math.hypot(spread, prior["run_to_run"])
     return make_calibration(
-        job.model, training, offer_set, machine, nodes, found.seconds, error, evidence, now
+        job.model, training, machine_set, machine, nodes, found.seconds, error, evidence, now
     )
 
 

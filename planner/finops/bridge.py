@@ -11,7 +11,6 @@ pure volume, (Q1 - Q0) times the mean of the group's two average prices, and mix
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +115,7 @@ def sum_bridge(
     quantity1: Floats,
     cost1: Floats,
     effects: Effects,
-    groups: Sequence[object],
+    groups: NDArray[np.int64],
 ) -> Bridge:
     """Sum the effects and split volume from mix.
 
@@ -126,15 +125,16 @@ def sum_bridge(
         quantity1: (n,)
         cost1: (n,)
         effects: what `split_effects` made of them.
-        groups: (n,) the group of each thing; quantities of a group share a unit.
+        groups: (n,) number of the group of each thing; quantities of a group share a unit.
     """
-    members: dict[object, list[int]] = {}
-    for index, group in enumerate(groups):
-        if effects.both[index]:
-            members.setdefault(group, []).append(index)
+    # members of a group side by side, in their order
+    members = np.flatnonzero(effects.both)
+    members = members[np.argsort(groups[members], kind="stable")]
+    ends = np.flatnonzero(np.diff(groups[members])) + 1
     pure = [
         _pure_volume(effects.volume[rows], *(a[rows] for a in (quantity0, cost0, quantity1, cost1)))
-        for rows in members.values()
+        for rows in np.split(members, ends)
+        if len(rows)
     ]
     volume, mixed = math.fsum(pure), math.fsum(effects.volume)
     return Bridge(

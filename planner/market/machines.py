@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.accelerators import load_accelerators
+from catalogs.table import Coded
 from planner.errors import InputError
 from planner.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.market.offers import OfferSet
+    import numpy.typing as npt
+
+    from catalogs.table import Table
+
+    IntArray = npt.NDArray[np.int64]
+
+
+HARDWARE_COLUMNS = (
+    "accelerator", "accelerator_count", "accelerator_memory_gib", "memory_gib", "vcpus", "intra_node",
+    "intra_node_gb_per_s", "link_domain_accelerators", "internode_gbps", "rdma", "local_nvme_gib",
+)  # fmt: skip
+ACCELERATOR_COLUMNS = (
+    "generation", "vendor", "memory_gb_per_s", "fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops",
+    "fp8_tflops", "fp4_tflops", "achievable_bf16_tflops", "link_gb_per_s", "pcie_gen", "trainable",
+)  # fmt: skip
+
+
+@record(frozen=True, eq=False)
+class MachineSet:
+    """Instance types and their distinct hardware, joined by index; no prices.
+
+    Attributes:
+        types: one row per instance type.
+        hardware: one row per distinct hardware, with its accelerator's columns (input of the performance model).
+        hardware_of_type: row of `hardware` per type.
+    """
+
+    types: Table
+    hardware: Table
+    hardware_of_type: IntArray
 
 
 @record(frozen=True)
@@ -27,31 +58,52 @@ class Machine:
     hardware: int
 
 
-def machine_at(offer_set: OfferSet, row: int) -> Machine:
+def build_hardware(types: Table) -> tuple[Table, IntArray]:
+    """Return the distinct hardware among `types` with accelerator columns, and the hardware row of each type."""
+    own = [types[name].tolist() for name in HARDWARE_COLUMNS]
+    keys = list(zip(*(map(str, column) for column in own), strict=True))
+    first: dict[tuple[str, ...], int] = {}
+    rows = [first.setdefault(key, position) for position, key in enumerate(keys)]
+    picked = sorted(first.values())
+    code = {position: at for at, position in enumerate(picked)}
+    hardware = types.take(np.asarray(picked, dtype=np.int64)).select(HARDWARE_COLUMNS)
+    accelerators = load_accelerators()
+    at = hardware.lookup(accelerators, ("accelerator",))
+    joined: dict[str, Coded | npt.NDArray[Any]] = {}
+    for name in ACCELERATOR_COLUMNS:
+        column = accelerators.column(name)
+        if isinstance(column, Coded):
+            joined[name] = Coded(column.codes[at], column.values)
+        else:
+            joined[name] = np.asarray(column)[at]
+    return hardware.with_columns(**joined), np.asarray([code[row] for row in rows], dtype=np.int64)
+
+
+def machine_at(machine_set: MachineSet, row: int) -> Machine:
     """The machine of row `row` of the instance types."""
-    types = offer_set.types
+    types = machine_set.types
     return Machine(
         provider=str(types["provider"][row]),
         instance_type=str(types["instance_type"][row]),
         accelerator=str(types["accelerator"][row]),
         accelerators=float(types["accelerator_count"][row]),
         row=row,
-        hardware=int(offer_set.hardware_of_type[row]),
+        hardware=int(machine_set.hardware_of_type[row]),
     )
 
 
-def find_machine(offer_set: OfferSet, name: str, provider: str | None) -> Machine:
+def find_machine(machine_set: MachineSet, name: str, provider: str | None) -> Machine:
     """Find an instance type by its exact name.
 
     Args:
-        offer_set: what can be bought.
+        machine_set: the known types.
         name: instance type, in the provider's spelling.
         provider: provider id, needed where several have a type of that name.
 
     Raises:
         InputError: there is none, or several; says what was probably meant.
     """
-    types = offer_set.types
+    types = machine_set.types
     hit = types.equals("instance_type", name)
     if provider is not None:
         if not types.equals("provider", provider).any():
@@ -67,7 +119,7 @@ def find_machine(offer_set: OfferSet, name: str, provider: str | None) -> Machin
         raise InputError(
             f"--instance-type {name}: more than one provider has it; add --provider, one of {names}"
         )
-    return machine_at(offer_set, int(rows[0]))
+    return machine_at(machine_set, int(rows[0]))
 
 
 def _unknown(option: str, what: str, name: str, known: Sequence[str] | set[str]) -> str:

@@ -11,15 +11,15 @@ from dataclasses import field, replace
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.accelerators import load_accelerators
 from catalogs.offers.naming import fits_name
 from catalogs.table import Coded, Table
 from planner.errors import InputError
 from planner.inputs.faults import Fault, FaultError
+from planner.market.machines import MachineSet, build_hardware
 from planner.market.spot_prices import FIRM, price_book, with_expected
 from planner.records import record
 
@@ -39,26 +39,14 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
     BoolArray = npt.NDArray[np.bool_]
 
-HARDWARE_COLUMNS = (
-    "accelerator", "accelerator_count", "accelerator_memory_gib", "memory_gib", "vcpus", "intra_node",
-    "intra_node_gb_per_s", "link_domain_accelerators", "internode_gbps", "rdma", "local_nvme_gib",
-)  # fmt: skip
-ACCELERATOR_COLUMNS = (
-    "generation", "vendor", "memory_gb_per_s", "fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops",
-    "fp8_tflops", "fp4_tflops", "achievable_bf16_tflops", "link_gb_per_s", "pcie_gen", "trainable",
-)  # fmt: skip
-
 
 @record(frozen=True, eq=False)
-class OfferSet:
-    """Offers, instance types and distinct hardware, joined by index.
+class OfferSet(MachineSet):
+    """Machines with the offers of them, joined by index.
 
     Attributes:
         offers: one row per way to buy, shape `(n_offers,)`.
-        types: one row per instance type.
-        hardware: one row per distinct hardware, with its accelerator's columns (input of the performance model).
         type_of_offer: row of `types` per offer.
-        hardware_of_type: row of `hardware` per type.
         usd_per_hour: price per instance-hour to expect at the start, in USD, NaN where unusable; so in `offers` too.
         upfront_usd: upfront per instance in USD (0 where the option has none).
         rate_of_offer: `(rate, source)` index into `rates`.
@@ -71,10 +59,7 @@ class OfferSet:
     """
 
     offers: Table
-    types: Table
-    hardware: Table
     type_of_offer: IntArray
-    hardware_of_type: IntArray
     usd_per_hour: FloatArray
     upfront_usd: FloatArray
     rates: tuple[FxRate, ...]
@@ -152,6 +137,28 @@ def gather_offers(
     # a price that an overlay changed no longer follows from power, hosting and purchase
     kept = {row: cost for row, cost in own.items() if made.price(row) == cost.usd_per_hour}
     return replace(made, notes=tuple(notes), firm_only=wish == FIRM, own_costs=kept)
+
+
+def gather_machines(catalog: Catalog, workload: Workload, base: str) -> MachineSet:
+    """Machines of the catalog and of the workload's static catalogs, without their prices.
+
+    Rows are those of `gather_offers`.
+
+    Args:
+        catalog: the loaded snapshot.
+        workload: gives `prices.offers`.
+        base: folder that relative static-catalog paths start from.
+
+    Raises:
+        InputError: a static catalog is wrong.
+    """
+    types = catalog.instance_types
+    for path in workload.prices.offers:
+        from catalogs.offers.static import load_static
+
+        types = Table.concat([types, load_static(Path(base) / path).instance_types.select(list(types))])
+    hardware, hardware_of_type = build_hardware(types)
+    return MachineSet(types, hardware, hardware_of_type)
 
 
 def _usd(offers: Table, tariffs: Tariffs, on: date) -> tuple[FloatArray, tuple[FxRate, ...]]:
@@ -232,27 +239,6 @@ def _index(
 def _rules(offers: Table, tariffs: Tariffs) -> tuple[tuple[OptionRule, ...], IntArray]:
     codes, keys = offers.distinct_keys("provider", "purchase_option", "option_variant")
     return tuple(tariffs.option_rule(*key) for key in keys), codes
-
-
-def build_hardware(types: Table) -> tuple[Table, IntArray]:
-    """Return the distinct hardware among `types` with accelerator columns, and the hardware row of each type."""
-    own = [types[name].tolist() for name in HARDWARE_COLUMNS]
-    keys = list(zip(*(map(str, column) for column in own), strict=True))
-    first: dict[tuple[str, ...], int] = {}
-    rows = [first.setdefault(key, position) for position, key in enumerate(keys)]
-    picked = sorted(first.values())
-    code = {position: at for at, position in enumerate(picked)}
-    hardware = types.take(np.asarray(picked, dtype=np.int64)).select(HARDWARE_COLUMNS)
-    accelerators = load_accelerators()
-    at = hardware.lookup(accelerators, ("accelerator",))
-    joined: dict[str, Coded | npt.NDArray[Any]] = {}
-    for name in ACCELERATOR_COLUMNS:
-        column = accelerators.column(name)
-        if isinstance(column, Coded):
-            joined[name] = Coded(column.codes[at], column.values)
-        else:
-            joined[name] = np.asarray(column)[at]
-    return hardware.with_columns(**joined), np.asarray([code[row] for row in rows], dtype=np.int64)
 
 
 def unit_of_offer(offer_set: OfferSet) -> IntArray:

@@ -133,7 +133,7 @@ def _speed(machine: Machine, bucket: str, four: list[Point], *, measured: bool) 
 
 def _hardware(loaded: LoadedServing, catalog: Catalog) -> Table:
     """One row of hardware per predicted machine."""
-    from planner.market.offers import build_hardware
+    from planner.market.machines import build_hardware
 
     types, rows = catalog.instance_types, []
     for at in loaded.predicted:

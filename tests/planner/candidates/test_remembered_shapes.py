@@ -6,7 +6,7 @@ import numpy as np
 
 from catalogs.store.load import load_catalog
 from planner.asked.job import resolve_job
-from planner.market.offers import build_hardware
+from planner.market.machines import build_hardware
 from planner.performance.search import estimate_shapes
 from tests.planner.spine_catalogs import NOW, loaded, work
 from tests.remembered_shapes import RememberedShapes

@@ -22,7 +22,7 @@ from planner.asked.job import resolve_job
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.model import SINGLE
 from planner.inputs.schema import Workload
-from planner.market.offers import ACCELERATOR_COLUMNS, HARDWARE_COLUMNS
+from planner.market.machines import ACCELERATOR_COLUMNS, HARDWARE_COLUMNS
 from planner.performance.search import estimate_shapes
 from planner.spot.pools import find_pool
 from planner.spot.renewal import spot_outcome

@@ -19,7 +19,8 @@ from benchmarks.predict import build_groups, settle, throughput
 from benchmarks.workloads import document, job_of, predict_workloads
 from catalogs.table import Table
 from planner.asked.job import resolve_job
-from planner.estimation.answer import estimate_workload, open_context
+from planner.asked.options import utc_now
+from planner.estimation.answer import estimate_workload, open_job
 from planner.estimation.predict import predict_shapes
 from planner.inputs.load import load_workload
 from planner.inputs.schema import Workload
@@ -55,8 +56,8 @@ def test_estimate_answers_with_the_function_of_the_benchmark(tmp_path: Path) -> 
     path.write_text(yaml.safe_dump(stated), encoding="utf-8")
     loaded = load_workload(path)
     found = estimate_workload(loaded, ["p4d.24xlarge"], [4]).estimates[0]
-    offers = open_context(loaded, calibrated=False).market.offer_set
-    hardware = offers.hardware.take([find_machine(offers, "p4d.24xlarge", None).hardware])
+    machine_set = open_job(loaded, utc_now(), calibrated=False)[1]
+    hardware = machine_set.hardware.take([find_machine(machine_set, "p4d.24xlarge", None).hardware])
     job = resolve_job(Workload.model_validate(stated), date(2026, 11, 1))
     row = predict_shapes(job.model, job.training, hardware, [4]).row(0)
     assert found.step_s is not None

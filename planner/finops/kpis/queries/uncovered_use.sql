@@ -1,25 +1,57 @@
 -- name: uncovered_use
 -- title: Steady use without a commitment
--- meaning: What each SKU costs per day at standard price in the month: the part that is there every day is what a
---   commitment could carry without waste.
--- unit: money per day in the billing currency
--- formula: effective cost per day of usage at standard price that is eligible (FOCUS 1.4), or of compute before that
+-- meaning: What the SKUs of a service cost at standard price on nine days of ten of the month: the part that a commitment
+--   could carry with little waste.
+-- unit: money per month in the billing currency
+-- formula: per SKU and region with charges on 14 days or more, the 10 % quantile of the month's daily effective costs
+--   (linear between ranks, days without a charge count as zero) times the days of the month, summed by service; usage
+--   at standard price that is eligible (FOCUS 1.4), or compute before that
 -- source: FOCUS 1.4 use case identify-eligible-uncovered-spend-by-program-type; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ServiceCategory, SkuId, RegionId, ChargeCategory,
 --   PricingCategory, CommitmentDiscountId, CommitmentProgramEligibilityDetails, EffectiveCost
 -- gate: effective_zero
 -- since: 1.0
+WITH daily AS (
+  SELECT
+    ServiceProviderName AS provider,
+    ServiceName AS service,
+    SkuId AS sku_id,
+    RegionId AS region_id,
+    x_day,
+    COALESCE(SUM(EffectiveCost), 0) AS effective_cost
+  FROM focus
+  WHERE ChargePeriodStart >= :start AND ChargePeriodStart < :end
+    AND ChargeCategory = 'Usage'
+    AND COALESCE(PricingCategory, 'Standard') = 'Standard'
+    AND CommitmentDiscountId IS NULL
+    AND (CommitmentProgramEligibilityDetails IS NOT NULL OR (x_focus_version <> '1.4' AND ServiceCategory = 'Compute'))
+  GROUP BY ServiceProviderName, ServiceName, SkuId, RegionId, x_day
+), ranked AS (
+  SELECT
+    provider,
+    service,
+    effective_cost,
+    COUNT(*) OVER (PARTITION BY provider, service, sku_id, region_id) AS charged_days,
+    ROW_NUMBER() OVER (PARTITION BY provider, service, sku_id, region_id ORDER BY effective_cost) - 1 AS charged_rank,
+    DATE_DIFF('day', :start, :end) AS month_days
+  FROM daily
+), placed AS (
+  SELECT
+    provider,
+    service,
+    effective_cost,
+    month_days,
+    ABS(
+      charged_rank
+      + CASE WHEN effective_cost < 0 THEN 0 ELSE month_days - charged_days END
+      - 0.1 * (month_days - 1)
+    ) AS ranks_away
+  FROM ranked
+  WHERE charged_days >= 14
+)
 SELECT
-  ServiceProviderName AS provider,
-  ServiceName AS service,
-  SkuId AS sku_id,
-  RegionId AS region_id,
-  x_day,
-  SUM(EffectiveCost) AS effective_cost
-FROM focus
-WHERE ChargePeriodStart >= :start AND ChargePeriodStart < :end
-  AND ChargeCategory = 'Usage'
-  AND COALESCE(PricingCategory, 'Standard') = 'Standard'
-  AND CommitmentDiscountId IS NULL
-  AND (CommitmentProgramEligibilityDetails IS NOT NULL OR (x_focus_version <> '1.4' AND ServiceCategory = 'Compute'))
-GROUP BY ServiceProviderName, ServiceName, SkuId, RegionId, x_day
+  provider,
+  service,
+  SUM(CASE WHEN ranks_away < 1 THEN effective_cost * (1 - ranks_away) * month_days ELSE 0 END) AS steady_cost
+FROM placed
+GROUP BY provider, service

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from calendar import monthrange
 from dataclasses import replace
 from typing import Any, Literal
-
-import numpy as np
 
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Section
 from planner.finops.review.parts import figure, money, percent, review_command, table, text, withheld
 from planner.finops.review.sections.anomalies import unusual_days
 from planner.finops.review.sections.bridge import split
+from planner.finops.review.sections.cheaper import SKU, cheaper_uses
 from planner.finops.review.sections.commitments import expiries
 from planner.records import record
 
@@ -22,10 +20,6 @@ TOP = 20
 SHOWN = 5  # of them in texts; pages, workbooks and data formats hold all
 # a commitment used below this loses more than a usual one-year discount gives (bundled 1-year discounts: 25 to 40 %)
 LOW_UTILISATION = 0.75
-STEADY_QUANTILE = 0.1  # of the month's days: what is there on nine days of ten
-MIN_DAYS = 14
-CHEAPER_RATIO = 0.02
-_SKU = ["provider", "service", "sku_id", "pricing_unit"]
 MATERIAL_RATIO = 0.0005  # of the month's cost; smaller actions are not worth a line
 
 
@@ -87,16 +81,22 @@ def _together(small: list[Action]) -> list[Action]:
         if one.kind in _TOGETHER:
             alike.setdefault((one.kind, one.pool), []).append(one)
     out = []
-    for (kind, pool), ones in alike.items():
-        of = f" ({pool[1] or 'commitments'} of {pool[0]})" if pool != ("", "") else ""
+    for ones in alike.values():
         largest = max(ones, key=lambda one: one.amount or 0.0)
         owners = sorted({one.owner for one in ones if one.owner})
-        out.append(Action(
-            kind, f"{len(ones)} smaller {_TOGETHER[kind]}{of}", f"the largest: {largest.what}",
-            math.fsum(one.amount or 0.0 for one in ones), owners[0] if len(owners) == 1 else "several" * bool(owners),
-            largest.command, pool, largest.basis,
-        ))  # fmt: skip
+        owner = owners[0] if len(owners) == 1 else "several" * bool(owners)
+        out.append(_summed(largest, len(ones), math.fsum(one.amount or 0.0 for one in ones), owner))
     return out
+
+
+def _summed(largest: Action, count: int, amount: float, owner: str) -> Action:
+    """Actions of one kind on one pool as one line."""
+    kind, pool = largest.kind, largest.pool
+    of = f" ({pool[1] or 'commitments'} of {pool[0]})" if pool != ("", "") else ""
+    return Action(
+        kind, f"{count} smaller {_TOGETHER[kind]}{of}", f"the largest: {largest.what}", amount, owner,
+        largest.command, pool, largest.basis,
+    )  # fmt: skip
 
 
 def build(inputs: Inputs) -> Section:
@@ -234,22 +234,12 @@ def _rate(inputs: Inputs) -> dict[str, float]:
 
 def _commit(inputs: Inputs) -> list[Action]:
     """Use that is there on nine days of ten without a commitment, at the discount the provider gives already."""
-    frame = inputs.ask("uncovered_use")
     rates = _rate(inputs)
-    days = monthrange(inputs.month.year, inputs.month.month)[1]
-    steady: dict[tuple[str, str], float] = {}
-    for (provider, service, _, _), rows in frame.groupby(
-        ["provider", "service", "sku_id", "region_id"], dropna=False
-    ):
-        if len(rows) < MIN_DAYS:
-            continue
-        cost = np.zeros(days)
-        cost[: len(rows)] = rows["effective_cost"].to_numpy(dtype=float)
-        key = (text(provider), text(service))
-        steady[key] = steady.get(key, 0.0) + float(np.quantile(cost, STEADY_QUANTILE)) * days
+    least = MATERIAL_RATIO * inputs.spend(inputs.month)
     out = []
-    for (provider, service), amount in steady.items():
-        if amount <= MATERIAL_RATIO * inputs.spend(inputs.month):
+    for row in inputs.ask("uncovered_use").to_dict("records"):
+        provider, service, amount = text(row["provider"]), text(row["service"]), float(row["steady_cost"])
+        if amount <= least:
             continue
         rate = rates.get(provider)
         why = f"{money(amount, inputs.bill.currency)} a month of it is there on nine days of ten and not covered"
@@ -278,60 +268,36 @@ def _idle(inputs: Inputs) -> list[Action]:
 
 
 def _move_or_switch(inputs: Inputs) -> list[Action]:
-    """The same SKU cheaper in another region, or as spot, as far as this bill knows prices."""
-    parts = split(inputs).frame
-    own = parts[(parts["charge_kind"] == "use") & (parts["quantity"] > 0)].dropna(subset=_SKU)
-    skus: dict[tuple[str, ...], list[Any]] = {}
-    for row in own[[*_SKU, "region_id", "pricing_category", "effective_cost", "quantity"]].to_dict("records"):
-        skus.setdefault(tuple(str(row[name]) for name in _SKU), []).append(row)
-    out: list[Action] = []
-    for (provider, service, sku, unit), rows in sorted(skus.items()):
-        of: dict[str, list[Any]] = {"Standard": [], "Dynamic": []}
-        for row in rows:
-            of.setdefault(text(row["pricing_category"], "Standard"), []).append(row)
-        plain = [r for r in of["Standard"] if text(r["region_id"]) and _price(r) > 0]
-        spot = {text(r["region_id"]): _price(r) for r in of["Dynamic"]}
-        names = (provider, service, sku, unit)
-        out += _move(inputs, names, plain) + _switch(inputs, names, plain, spot)
+    """The same SKU cheaper in another region, or as spot, as far as this bill knows prices.
+
+    SKUs that save too little for a line are summed by service without a line of their own: a bill may have many.
+    """
+    keys = ["kind", *SKU]
+    found = cheaper_uses(split(inputs).frame)
+    saves = found.groupby(keys)["saves"].sum()
+    small = saves[(saves > 0) & (saves < _least(inputs))].groupby(level=["kind", "provider", "service"])
+    sums = {largest: (len(ones), math.fsum(ones)) for largest, ones in ((s.idxmax(), s) for _, s in small)}
+    shown = saves[saves.index.isin(sums) | (saves >= _least(inputs))]
+    out = []
+    for names, rows in found.merge(shown.index.to_frame(index=False), on=keys).groupby(keys):
+        one = _elsewhere(inputs, names, list(rows.itertuples()))
+        out.append(_summed(one, *sums[names], one.owner) if names in sums else one)
     return out
 
 
-def _price(row: Any) -> float:
-    return float(row["effective_cost"]) / float(row["quantity"])
-
-
-def _move(inputs: Inputs, names: tuple[str, str, str, str], plain: list[Any]) -> list[Action]:
-    if len(plain) < 2:
-        return []
-    provider, service, sku, unit = names
-    best = min(plain, key=_price)
-    there, to = _price(best), text(best["region_id"])
-    dear = [r for r in plain if there < _price(r) * (1 - CHEAPER_RATIO)]
-    if not dear:
-        return []
-    saves = math.fsum(float(r["quantity"]) * (_price(r) - there) for r in dear)
-    here = ", ".join(f"{_price(r):,.5g} in {text(r['region_id'])}" for r in dear)
-    why = f"a unit ({unit}) costs {there:,.5g} there and {here}; its data must be able to move"
-    return [Action("move_region", f"Move {sku} to {to}", why, saves, _owner(inputs, provider, service),
-                   _command(inputs, "services_by_region"), (provider, service), "at most")]  # fmt: skip
-
-
-def _switch(
-    inputs: Inputs, names: tuple[str, str, str, str], plain: list[Any], spot: dict[str, float]
-) -> list[Action]:
-    provider, service, sku, unit = names
-    able = [r for r in plain if 0 < spot.get(text(r["region_id"]), math.inf) < _price(r)]
-    if not able:
-        return []
-    saves = math.fsum(float(r["quantity"]) * (_price(r) - spot[text(r["region_id"])]) for r in able)
-    shown = ", ".join(
-        f"{spot[text(r['region_id'])]:,.5g} instead of {_price(r):,.5g} in {text(r['region_id'])}"
-        for r in able
-    )
-    why = f"a unit ({unit}) cost {shown} this month"
-    return [Action("switch_option", f"Run {sku} on spot where work may pause", why, saves,
-                   _owner(inputs, provider, service), _command(inputs, "usage_and_rates"), (provider, service),
-                   "at most")]  # fmt: skip
+def _elsewhere(inputs: Inputs, names: tuple[str, ...], rows: list[Any]) -> Action:
+    """One SKU's move to its cheapest region, or to spot."""
+    kind, provider, service, sku, unit = names
+    if kind == "move_region":
+        here = ", ".join(f"{r.price:,.5g} in {r.region}" for r in rows)
+        what, use_case = f"Move {sku} to {rows[0].to}", "services_by_region"
+        why = f"a unit ({unit}) costs {rows[0].there:,.5g} there and {here}; its data must be able to move"
+    else:
+        shown = ", ".join(f"{r.there:,.5g} instead of {r.price:,.5g} in {r.region}" for r in rows)
+        what, use_case = f"Run {sku} on spot where work may pause", "usage_and_rates"
+        why = f"a unit ({unit}) cost {shown} this month"
+    return Action(kind, what, why, math.fsum(r.saves for r in rows), _owner(inputs, provider, service),
+                  _command(inputs, use_case), (provider, service), "at most")  # fmt: skip
 
 
 def _renew(inputs: Inputs) -> list[Action]:

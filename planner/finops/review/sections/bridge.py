@@ -47,11 +47,10 @@ def split(inputs: Inputs) -> Split:
         q0, e0, q1, e1 = (frame[name].to_numpy(dtype=float) for name in numbers[:4])
         has_unit = (frame["pricing_unit"].notna() & (frame["charge_kind"] == "use")).to_numpy(dtype=bool)
         effects = split_effects(q0, e0, q1, e1, has_unit)
-        groups = [
-            (text(p, _UNKNOWN), text(s, _UNKNOWN), text(u, _UNKNOWN))
-            for p, s, u in zip(frame["provider"], frame["service"], frame["pricing_unit"], strict=True)
-        ]
-        inputs.answers["split"] = Split(frame, effects, sum_bridge(q0, e0, q1, e1, effects, groups))
+        groups = frame.groupby(["provider", "service", "pricing_unit"], dropna=False, sort=False).ngroup()
+        inputs.answers["split"] = Split(
+            frame, effects, sum_bridge(q0, e0, q1, e1, effects, groups.to_numpy())
+        )
     made: Split = inputs.answers["split"]
     return made
 
@@ -101,15 +100,15 @@ def _by_service(parts: Split) -> Any:
 
     frame, effects = parts.frame, parts.effects
     data = pd.DataFrame({
-        "service": [
-            f"{text(s, _UNKNOWN)} ({text(p, _UNKNOWN)})"
-            for p, s in zip(frame["provider"], frame["service"], strict=True)
-        ],
+        "provider": frame["provider"].to_numpy(), "service": frame["service"].to_numpy(),
         "before": frame["effective_cost_before"].to_numpy(dtype=float),
         "after": frame["effective_cost"].to_numpy(dtype=float), "price": effects.price, "volume": effects.volume,
         "new": effects.new + effects.retired, "other": effects.other,
     })  # fmt: skip
-    sums = data.groupby("service").sum().reset_index()
+    sums = data.groupby(["provider", "service"], dropna=False).sum().reset_index()
+    labels = zip(sums.pop("service"), sums.pop("provider"), strict=True)
+    sums["service"] = [f"{text(s, _UNKNOWN)} ({text(p, _UNKNOWN)})" for s, p in labels]
+    sums = sums.groupby("service").sum().reset_index()
     sums["change"] = sums["after"] - sums["before"]
     sums = sums.reindex(sums["change"].abs().sort_values(ascending=False, kind="stable").index)
     rows = [
@@ -137,7 +136,8 @@ def build_movers(inputs: Inputs) -> Section:
     frame, effects = parts.frame.reset_index(drop=True), parts.effects
     change = effects.change
     order = np.lexsort((np.arange(len(change)), -np.abs(change)))[:TOP]
-    rows = [_mover(frame, effects, int(i)) for i in order if abs(change[i]) >= 0.005]
+    use = frame[(frame["charge_kind"] == "use") & frame["sku_id"].isin(frame["sku_id"].iloc[order])]
+    rows = [_mover(frame, effects, int(i), use) for i in order if abs(change[i]) >= 0.005]
     columns: list[Any] = [
         ("provider", "Provider", "text"), ("service", "Service", "text"), ("sku", "SKU", "text"),
         ("region", "Region", "text"), ("option", "Priced", "text"), ("before", "Before", "money"),
@@ -161,23 +161,27 @@ def build_movers(inputs: Inputs) -> Section:
     return Section("movers", MOVERS_TITLE, (said,), (), (made,), (chart,) if rows else (), status, reason)
 
 
-def _mover(frame: Any, effects: Effects, i: int) -> tuple[Any, ...]:
+def _mover(frame: Any, effects: Effects, i: int, use: Any) -> tuple[Any, ...]:
     row = frame.iloc[i]
     return (
         text(row["provider"], _UNKNOWN), text(row["service"], _UNKNOWN), text(row["sku_id"], text(row["charge_kind"])),
         text(row["region_id"]), text(row["pricing_category"]), float(row["effective_cost_before"]),
         float(row["effective_cost"]), float(effects.change[i]), float(effects.price[i]), float(effects.volume[i]),
-        reason_of(row, effects, i) + _moved(frame, i),
+        reason_of(row, effects, i) + _moved(row, use),
     )  # fmt: skip
 
 
-def _moved(frame: Any, i: int) -> str:
-    """Where a thing's quantity came from or went to: the same SKU elsewhere, or priced otherwise, by about as much."""
-    row = frame.iloc[i]
+def _moved(row: Any, use: Any) -> str:
+    """Where a thing's quantity came from or went to: the same SKU elsewhere, or priced otherwise, by about as much.
+
+    Args:
+        row: the thing.
+        use: all use of its SKU, of others too.
+    """
     if row["charge_kind"] != "use" or not text(row["sku_id"]):
         return ""
-    own = frame[(frame["sku_id"] == row["sku_id"]) & (frame["provider"] == row["provider"])
-                & (frame["pricing_unit"] == row["pricing_unit"]) & (frame["charge_kind"] == "use")]  # fmt: skip
+    own = use[(use["sku_id"] == row["sku_id"]) & (use["provider"] == row["provider"])
+              & (use["pricing_unit"] == row["pricing_unit"])]  # fmt: skip
     delta = own["quantity"] - own["quantity_before"]
     mine = float(row["quantity"] - row["quantity_before"])
     against = -delta * np.sign(mine)

@@ -23,7 +23,7 @@ def build(inputs: Inputs) -> Section:
     figures = _spot(inputs)
     if inputs.utilisation is not None:
         figures = [*_useful(inputs, hours, cost), *figures]
-    if len(gpus) or runs:
+    if len(gpus) or len(runs):
         figures = [*_units(inputs, hours, cost, counted, idle, runs), *figures]
     busy = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
     charts = (_waterfall(hours, busy),) if busy is not None and hours else ()
@@ -45,26 +45,22 @@ def _uncounted(gpus: Any, currency: str) -> tuple[str, ...]:
     )
 
 
-def _runs(inputs: Inputs) -> list[dict[str, Any]]:
-    """Runs with charges in the month."""
+def _runs(inputs: Inputs) -> Any:
+    """Runs with charges in the month, the dearest first."""
     frame = inputs.ask("run_cost")
     month = f"{inputs.month:%Y-%m}"
     own = frame[(frame["first_month"] <= month) & (frame["last_month"] >= month)]
-    own = own.sort_values(["effective_cost", "run_id"], ascending=[False, True])
-    out: list[dict[str, Any]] = own.to_dict("records")
-    return out
+    return own.sort_values(["effective_cost", "run_id"], ascending=[False, True])
 
 
-def _units(
-    inputs: Inputs, hours: float, cost: float, counted: float, idle: float, runs: list[dict[str, Any]]
-) -> list[Figure]:
+def _units(inputs: Inputs, hours: float, cost: float, counted: float, idle: float, runs: Any) -> list[Figure]:
     """`counted`: cost of the charges that tell their hours."""
     lacking = (
         "no GPU SKU of the month is priced in a unit with known hours"
         if cost
         else "no charge of the month says how many GPUs its machine has (SkuPriceDetails GpuCount, FOCUS 1.1)"
     )
-    mean = math.fsum(r["effective_cost"] for r in runs) / len(runs) if runs else None
+    mean = math.fsum(runs["effective_cost"]) / len(runs) if len(runs) else None
     return [
         figure(inputs, "gpu_hours", "GPU-hours paid", hours or None, "hours", lacking=lacking),
         figure(inputs, "gpu_cost_money", "Cost of GPU machines", cost or None, "money", lacking=lacking),
@@ -130,9 +126,9 @@ def _places(inputs: Inputs, gpus: Any) -> Table:
     )  # fmt: skip
 
 
-def _run_table(inputs: Inputs, runs: list[dict[str, Any]]) -> Table:
+def _run_table(inputs: Inputs, runs: Any) -> Table:
     rows = []
-    for run in runs[:TOP]:
+    for run in runs.head(TOP).to_dict("records"):
         busy = _busy_of(inputs, run)
         tokens = busy.tokens if busy else None
         cost = float(run["effective_cost"])

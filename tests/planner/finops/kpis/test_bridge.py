@@ -20,7 +20,7 @@ things = st.lists(
 def bridge(rows: list[tuple[float, float, float, float, bool, int]]) -> Bridge:
     q0, e0, q1, e1, unit, group = (np.array(column) for column in zip(*rows, strict=True))
     effects = split_effects(q0, e0, q1, e1, unit.astype(bool))
-    return sum_bridge(q0, e0, q1, e1, effects, group.tolist())
+    return sum_bridge(q0, e0, q1, e1, effects, group)
 
 
 @example([(0.0039, 138.6719, 120792.0, 0.0, True, 0)])  # thirty million times more, for nothing

@@ -1,0 +1,99 @@
+"""A bill of many SKUs is summed by the engine: the answers are those of a loop over its rows."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner.finops.kpis import query_kpi
+from planner.finops.read import open_bill
+from planner.finops.review.sections.cheaper import CHEAPER_RATIO, cheaper_uses
+from tests.planner.finops.small_bill import charge, review_of, rows_of, write_bill
+
+OCTOBER, NOVEMBER, DAYS = date(2026, 10, 1), date(2026, 11, 1), 31
+Use = tuple[str, str, str, str]  # service, SKU, region, pricing category
+
+
+@pytest.fixture(scope="module")
+def uses() -> dict[Use, np.ndarray]:
+    """Costs per day, (31,), NaN on days without a charge; each charge is of 10 units."""
+    rng = np.random.default_rng(5)
+    made = {}
+    for number in range(40):
+        for region in ("east", "west", "")[: 1 + number % 3]:
+            for option in ("Standard", "Dynamic")[: 1 + number % 2]:
+                cost = rng.uniform(1, 9, DAYS).round(2)
+                cost[rng.choice(DAYS, rng.integers(0, 20), replace=False)] = np.nan
+                cost[rng.choice(DAYS, number % 6, replace=False)] *= -1  # corrections
+                made[f"service {number % 4}", f"sku {number}", region, option] = cost
+    return made
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory, uses: dict[Use, np.ndarray]) -> Path:
+    rows = [
+        charge(OCTOBER + timedelta(int(day)), cost[day], ServiceName=service, SkuId=sku, RegionId=region,
+               PricingCategory=option)
+        for (service, sku, region, option), cost in uses.items() for day in np.flatnonzero(~np.isnan(cost))
+    ]  # fmt: skip
+    return write_bill(tmp_path_factory.mktemp("many") / "bill.csv", rows)
+
+
+def test_steady_use_is_the_low_quantile_of_each_sku(path: Path, uses: dict[Use, np.ndarray]) -> None:
+    expected: dict[str, float] = defaultdict(float)
+    for (service, _, _, option), cost in uses.items():
+        if option == "Standard" and np.count_nonzero(~np.isnan(cost)) >= 14:
+            expected[service] += float(np.quantile(np.nan_to_num(cost), 0.1)) * DAYS
+    with open_bill([path]) as bill:
+        frame = query_kpi(bill.engine, "uncovered_use", {"start": OCTOBER, "end": NOVEMBER})
+    assert dict(zip(frame["service"], frame["steady_cost"], strict=True)) == pytest.approx(expected, abs=1e-9)
+
+
+def cheaper(uses: dict[Use, np.ndarray]) -> dict[tuple[str, str], float]:
+    """Saving by kind and SKU, one use at a time."""
+    price = {key: np.nansum(cost) / (10 * np.count_nonzero(~np.isnan(cost))) for key, cost in uses.items()}
+    saves: dict[tuple[str, str], float] = defaultdict(float)
+    for (service, sku, region, option), cost in uses.items():
+        here, units = price[service, sku, region, option], 10 * np.count_nonzero(~np.isnan(cost))
+        if option != "Standard" or not region or here <= 0:
+            continue
+        best = min(p for (_, s, r, o), p in price.items() if (s, o) == (sku, option) and r and p > 0)
+        if best < here * (1 - CHEAPER_RATIO):
+            saves["move_region", sku] += units * (here - best)
+        if 0 < (spot := price.get((service, sku, region, "Dynamic"), math.inf)) < here:
+            saves["switch_option", sku] += units * (here - spot)
+    return saves
+
+
+def test_cheaper_uses_are_those_of_a_loop(path: Path, uses: dict[Use, np.ndarray]) -> None:
+    months = {"start": OCTOBER, "end": NOVEMBER, "before_start": date(2026, 9, 1), "before_end": OCTOBER}
+    with open_bill([path]) as bill:
+        found = cheaper_uses(query_kpi(bill.engine, "price_volume", months))
+    expected = cheaper(uses)
+    assert len({kind for kind, _ in expected}) == 2
+    assert found.groupby(["kind", "sku_id"])["saves"].sum().to_dict() == pytest.approx(expected)
+
+
+def test_small_moves_are_one_line_of_their_service(tmp_path: Path) -> None:
+    """What 300 SKUs save is too little for a line each; the line of their service holds all of it."""
+    rows = [charge(OCTOBER, 100_000, SkuId="large", RegionId="east")]
+    for number in range(300):
+        rows += [charge(OCTOBER, cost, SkuId=f"sku {number}", RegionId=region)
+                 for region, cost in (("east", 3 + number / 300), ("west", 2))]  # fmt: skip
+    rows += [
+        charge(OCTOBER, cost, SkuId="dear", RegionId=region)
+        for region, cost in (("east", 900), ("west", 300))
+    ]
+    made = {
+        row["what"]: row
+        for row in rows_of(review_of(write_bill(tmp_path / "b.csv", rows)), "actions", "actions")
+    }
+    assert made["Move dear to west"]["saves"] == pytest.approx(600)
+    line = made["300 smaller moves to a cheaper region (EC2 of AWS)"]
+    assert line["saves"] == pytest.approx(300 + 299 / 2)
+    assert line["why"] == "the largest: Move sku 299 to west"
