@@ -18,7 +18,7 @@ from planner.version import __version__
 
 if TYPE_CHECKING:
     from planner.api.bills import forecast, review
-    from planner.api.plans import estimate, frontier, load, optimize, pipeline, pools, portfolio
+    from planner.api.plans import calibrate, estimate, frontier, load, optimize, pipeline, pools, portfolio
     from planner.api.questions import compare, diff, diff_days, explain, size, validate, whatif
     from planner.asked.options import Options
     from planner.plan.model import Plan
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     **dict.fromkeys(
-        ("estimate", "frontier", "load", "optimize", "pipeline", "pools", "portfolio"),
+        ("calibrate", "estimate", "frontier", "load", "optimize", "pipeline", "pools", "portfolio"),
         "planner.api.plans",
     ),
     **dict.fromkeys(
@@ -40,6 +40,7 @@ __all__ = [
     "Options",
     "Plan",
     "__version__",
+    "calibrate",
     "compare",
     "diff",
     "diff_days",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from catalogs.model import Catalog
     from planner.estimation.answer import Estimates
+    from planner.estimation.calibrate import Result
     from planner.inputs.kinds import Loaded
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.pipeline_load import LoadedPipeline
@@ -160,6 +161,45 @@ def estimate(
         loaded_as(workload, "workload"), types, counts, pin, provider, calibrated=calibrated,
         catalog_dir=path_of(catalog_dir),
     )  # fmt: skip
+
+
+def calibrate(
+    workload: str | Path | LoadedWorkload,
+    log: str | Path | None = None,
+    *,
+    measured: str | None = None,
+    instance_type: str | None = None,
+    nodes: int = 1,
+    provider: str | None = None,
+    layout: str | None = None,
+    skip: int | None = None,
+    dry_run: bool = False,
+    catalog_dir: str | Path | None = None,
+) -> Result:
+    """Compare a run of a workload with its prediction, and store it for later predictions and plans.
+
+    Args:
+        workload: a file, or a loaded one.
+        log: the run's log, in any format that `planner calibrate` reads.
+        measured: instead of a log, a throughput such as `12500 tokens/s`.
+        instance_type: where it ran; not needed where the workload's `measured` line counts.
+        nodes: instances it ran on.
+        provider: whose type, where several have one of that name.
+        layout: parts of the parallel layout it ran with, such as `tp=8,pp=2,zero=1`.
+        skip: leading steps to leave out; None finds the warm-up.
+        dry_run: compare only, store nothing.
+        catalog_dir: as of `optimize`.
+
+    Raises:
+        InputError: the log, the machine or the layout is wrong, or they contradict each other.
+    """
+    from planner.estimation.calibrate import Run, run_calibration
+
+    run = Run(
+        log=path_of(log), measured=measured, machine=instance_type, nodes=nodes, provider=provider, layout=layout,
+        skip=skip, dry_run=dry_run,
+    )  # fmt: skip
+    return run_calibration(loaded_as(workload, "workload"), run, catalog_dir=path_of(catalog_dir))
 
 
 def portfolio(

@@ -70,10 +70,7 @@ def calibrate(
     line `measured:` is taken.
     """
     from planner.estimation.calibrate import Run, run_calibration
-    from planner.estimation.calibrate_report import build_report
     from planner.inputs.load import load_workload
 
     run = Run(log, measured, machine, nodes, provider, layout, kind, skip, step_name, out, dry_run)
-    made = run_calibration(load_workload(workload), run)
-    report = build_report(made.name, made.calibrated, made.after, made.file, made.replaced)
-    show_answer(report, output, None)
+    show_answer(run_calibration(load_workload(workload), run).report(), output, None)

@@ -19,6 +19,7 @@ from planner.estimation.values import Interval
 from planner.inputs.measured import Measured, parse_measured
 from planner.market.machines import Machine, find_machine
 from planner.records import record
+from planner.render.presentable import Presentable
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,8 +48,11 @@ class Run:
 
 
 @record(frozen=True)
-class Result:
+class Result(Presentable):
     """The measurement beside its prediction, the calibrated step time of the same cluster, and the file."""
+
+    REPORT = "planner.estimation.calibrate_report:calibration_report"
+    __repr__ = Presentable.__repr__
 
     name: str
     calibrated: Calibrated

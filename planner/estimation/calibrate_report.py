@@ -10,6 +10,7 @@ from planner.render.units import seconds, three
 from planner.render.words import cluster
 
 if TYPE_CHECKING:
+    from planner.estimation.calibrate import Result
     from planner.estimation.compare import Calibrated
     from planner.estimation.values import Interval
 
@@ -19,6 +20,11 @@ COLUMNS = (
     "steps_dropped", "measured_step_time_s", "predicted_step_time_s", "measured_over_predicted_ratio",
     "calibrated_step_time_s", "calibrated_step_time_low_s", "calibrated_step_time_high_s", "file",
 )  # fmt: skip
+
+
+def calibration_report(result: Result) -> Answer:
+    """Return the answer for one run of `planner calibrate`."""
+    return build_report(result.name, result.calibrated, result.after, result.file, result.replaced)
 
 
 def build_report(name: str, made: Calibrated, after: Interval, file: str, replaced: bool) -> Answer:

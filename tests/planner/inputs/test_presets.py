@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.errors import InputError
 from planner.estimation.answer import estimate_workload
 from planner.inputs import find_preset, load_presets, parse_workload, resolve_model
 from planner.inputs.models import count_params, fill_dimensions
@@ -95,6 +96,17 @@ def test_every_listed_preset_can_be_estimated(name: str) -> None:
 def test_what_cannot_be_modelled_says_what_to_do_instead(name: str) -> None:
     assert "instead:" in why_not_modelled(name)
     assert find_preset(name) is None
+
+
+def test_a_part_that_cannot_be_modelled_is_named_by_its_place() -> None:
+    text = (
+        "version: 1\nname: ads\nmodel: {parts: [{preset: dlrm}, {preset: bert-large}]}\n"
+        "training: {samples: 1e6, global_batch: 4096}\n"
+    )
+    with pytest.raises(
+        InputError, match=r"model\.parts\[0\]\.preset: 'dlrm'.*memory of the tables is not counted"
+    ):
+        parse_workload(text, Path("ads.yaml"))
 
 
 def test_unknown_names_are_not_guessed() -> None:
