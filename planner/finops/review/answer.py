@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 DEFAULT_TAGS = ("team", "env")
 RUN_TAG = "run_id"
 SECTIONS: tuple[tuple[str, Callable[[Inputs], Section]], ...] = (
-    ("quality", quality.build),
+    ("actions", actions.build),
     ("bridge", bridge.build),
     ("movers", bridge.build_movers),
     ("commitments", commitments.build),
@@ -44,7 +44,7 @@ SECTIONS: tuple[tuple[str, Callable[[Inputs], Section]], ...] = (
     ("anomalies", anomalies.build),
     ("forecast", forecast.build),
     ("plan_vs_actual", plan_vs_actual.build),
-    ("actions", actions.build),
+    ("quality", quality.build),
 )
 
 

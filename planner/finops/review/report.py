@@ -27,7 +27,7 @@ def review_answer(review: Review) -> Answer:
     return Answer(
         f"Cloud cost review {review.month}",
         f"{tidy(review.month)}: {tidy(review.verdict)}",
-        (f"Read with care: {names}",) if held else (),
+        _cautions(review, names),
         review.sections,
         review_values(review),
         COLUMNS,
@@ -38,6 +38,13 @@ def review_answer(review: Review) -> Answer:
         created=review.created,
         brief=brief_sections(review),
     )
+
+
+def _cautions(review: Review, held: str) -> tuple[str, ...]:
+    """What stands below the verdict: sections that are held back, and checks of the data that fail."""
+    failing = (s for s in review.sections if s.key == "quality" and not s.detail)
+    said = tuple(f"Data quality: {tidy(sentence)}" for s in failing for sentence in s.sentences[:1])
+    return ((f"Read with care: {held}",) if held else ()) + said
 
 
 def render_review(review: Review, fmt: str, *, width: int = 100, color: bool = False) -> str | bytes:

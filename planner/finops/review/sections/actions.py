@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 from planner.finops.review.inputs import Inputs
@@ -16,6 +17,7 @@ from planner.records import record
 
 TITLE = "What should be done?"
 TOP = 20
+SHOWN = 5  # of them in texts; pages, workbooks and data formats hold all
 # a commitment used below this loses more than a usual one-year discount gives (bundled 1-year discounts: 25 to 40 %)
 LOW_UTILISATION = 0.75
 MATERIAL_RATIO = 0.0005  # of the month's cost; smaller actions are not worth a line
@@ -110,18 +112,19 @@ def build(inputs: Inputs) -> Section:
         return Section("actions", TITLE, (said,))
     shown = found[:TOP]
     rows = [
-        (a.what, a.why, None if a.basis == "once" else a.amount, a.amount if a.basis == "once" else None, a.basis,
-         a.owner, a.command)
+        (a.what, None if a.basis == "once" else a.amount, a.amount if a.basis == "once" else None, a.basis, a.owner,
+         a.why, a.command)
         for a in shown
     ]  # fmt: skip
     made = table(
-        "actions", "Actions", [("what", "Action", "text"), ("why", "Why", "text"), ("saves", "Per month", "money"),
-        ("once", "Once", "money"), ("basis", "Amount is", "text"), ("owner", "Owner", "text"),
+        "actions", "Actions", [("what", "Action", "text"), ("saves", "Per month", "money"),
+        ("once", "Once", "money"), ("basis", "Amount is", "text"), ("owner", "Owner", "text"), ("why", "Why", "text"),
         ("command", "Look closer with", "text")], rows,
         "Amounts are of this month's use. At most: if all of it can be sold, moved or paused. Kept: saved already, and "
         "lost when it ends. Actions on the same use exclude one another; do not add them up."
         + (f" {len(found) - TOP} smaller ones are left out." if len(found) > TOP else ""),
     )  # fmt: skip
+    made = replace(made, shown=SHOWN)
     figures = (
         figure(inputs, "actions_count", "Actions", len(found), "count"),
         figure(

@@ -45,7 +45,13 @@ def build(inputs: Inputs) -> Section:
         f"and {more} more" if more > 0 else "",
     )  # fmt: skip
     tables = (files, findings) if shown else (files,)
-    return Section("quality", TITLE, (_sentence(inputs),), tuple(figures), tables)
+    return Section("quality", TITLE, (_sentence(inputs),), tuple(figures), tables, detail=_passes(inputs))
+
+
+def _passes(inputs: Inputs) -> bool:
+    """Whether no check fails, of the month and of the one it is compared with; a page folds the section then."""
+    gates = [gate for gate in (inputs.gate, inputs.gate.before) if gate is not None]
+    return all(check.status == "ok" for gate in gates for check in gate.checks)
 
 
 def _months(months: tuple[object, ...]) -> str:

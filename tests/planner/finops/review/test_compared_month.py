@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner.finops.review.model import Review
+from planner.finops.review.report import review_answer
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
 
@@ -31,6 +32,8 @@ def test_a_month_without_its_last_20_days_is_compared_per_day(tmp_path: Path) ->
     assert section(review, "movers").status == "withheld"
     assert figures(review)["before_complete_ratio"].value == pytest.approx(1 / 3)
     assert "September 2026, compared with: 33.3 %" in section(review, "quality").sentences[0]
+    assert not section(review, "quality").detail  # what fails is not folded, and stands below the verdict
+    assert "33.3 %" in review_answer(review).summary[-1]
 
 
 def test_a_first_export_that_starts_mid_month_says_so(tmp_path: Path) -> None:
