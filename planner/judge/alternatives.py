@@ -11,7 +11,7 @@ from planner.judge.findings import STATED, Exactly, Findings, Near
 from planner.records import record
 
 if TYPE_CHECKING:
-    from planner.judge.bench import Bench, Buy
+    from planner.judge.bench import Bench, Buy, Candidate
     from planner.judge.document import Node
 
 ON_DEMAND = {"cost": "cheapest feasible on-demand candidate", "time": "fastest feasible on-demand candidate"}
@@ -48,8 +48,9 @@ def _is_owned(buy: Buy) -> bool:
 
 def alternatives(
     findings: Findings, bench: Bench, plan: Node, reference: Reference, chosen: Decision
-) -> None:
+) -> list[tuple[Node, Candidate]]:
     """Alternatives recomputed: in order, none better than the plan, no decision twice, each new in what it says."""
+    found: list[tuple[Node, Candidate]] = []
     by_cost = bench.workload.preferences.objective == "cost"
     above = [chosen]
     values = [reference[0] if by_cost else Fraction(reference[1])]
@@ -59,13 +60,16 @@ def alternatives(
         parts, turns = frame.purchases(bench.goods, node)
         own = decision_of(parts, in_turn=turns)
         findings.require(own not in above, node.path, "a decision named twice")
-        frame.brief(findings, bench, node, reference, _brings(above, own))
+        made = frame.brief(findings, bench, node, reference, _brings(above, own))
+        if made is not None:
+            found.append((node, made))
         above.append(own)
         values.append(node["cost_usd"].money() if by_cost else node["hours"].money())
     for at, value in enumerate(values[1:]):
         better = "better than the one before it"
         findings.require(value >= values[at] * _SLIP, f"alternatives[{at}]", better)
     _folded(findings, bench, plan, reference, above[0])
+    return found
 
 
 def on_known_prices(findings: Findings, bench: Bench, plan: Node, reference: Reference) -> None:

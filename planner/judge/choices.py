@@ -18,14 +18,27 @@ if TYPE_CHECKING:
 
 _SLIP = 1 - Fraction(1, 10**9)
 _CHANCE = 1e-4
+_ORDER = (
+    "cheapest", "fastest", "sooner", "cheaper", "reserved", "firm", "on_demand", "owned", "provider", "known_prices"
+)  # fmt: skip
 _HAIR = 0.03  # what is sooner or cheaper by less is no other choice
 _MARGIN = 1e-6  # to which hours and costs are recomputed
 _FIRST = {"cost": "cheapest", "time": "fastest"}
 _WORTH = {"cost": "sooner", "time": "cheaper"}
 
 
-def check(findings: Findings, bench: Bench, plan: Node, made: Candidate) -> None:
-    """The choices of a job: the plan first, the others in order, each of its kinds and the best of them named."""
+def check(
+    findings: Findings, bench: Bench, plan: Node, made: Candidate, others: Sequence[tuple[Node, Candidate]]
+) -> None:
+    """The choices of a job: the plan first, the others in order, each of its kinds and the best of them named.
+
+    Args:
+        findings: where faults go.
+        bench: workload and catalog.
+        plan: the document.
+        made: the plan's own candidate, recomputed.
+        others: alternatives, recomputed: a kind of which there is one has a choice.
+    """
     objective = bench.workload.preferences.objective
     _names(findings, plan, _FIRST[objective])
     reference = plan["total_usd"].money(), plan["hours"].number()
@@ -48,7 +61,7 @@ def check(findings: Findings, bench: Bench, plan: Node, made: Candidate) -> None
             findings.require(_is(name, own, made, objective), node.path, f"is not {name}")
         rows.append((node, own))
     _in_order(findings, rows, objective)
-    _all_named(findings, plan, rows, made, objective)
+    _all_named(findings, plan, [*rows, *others], made, objective)
 
 
 def check_fleet(findings: Findings, bench: Bench, plan: Node, chance: Near | None) -> None:
@@ -80,12 +93,14 @@ def _names(findings: Findings, plan: Node, first: str) -> None:
     findings.require(len(set(named)) == len(named), "choices", "a kind named twice")
     for node in plan["choices"]:
         findings.saw(node["kinds"])
+        order = [_ORDER.index(name) for name in _texts(node["kinds"]) if name in _ORDER]
+        findings.require(order == sorted(order), node.path, "its kinds are not in their order")
 
 
 def _all_named(
     findings: Findings, plan: Node, rows: Sequence[tuple[Node, Candidate]], made: Candidate, objective: str
 ) -> None:
-    """Every row is the best of some kind, and a kind of which there is a row has its best named."""
+    """Every row is the best of some kind, and a kind of which the plan shows a candidate has its best named."""
     for node in plan["choices"]:
         findings.require(len(node["kinds"]) > 0, node.path, "of no kind")
     named = {name for node in plan["choices"] for name in _texts(node["kinds"])}

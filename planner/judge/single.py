@@ -69,11 +69,13 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "proof": proof(bench, plan, made), "starts_in_hours": starts_in(plan), "choices": STATED,
     }  # fmt: skip
     findings.expect(plan, wanted)
-    alternatives(findings, bench, plan, (given_total, given_hours), decision_of(buys, in_turn=in_turn))
+    others = alternatives(
+        findings, bench, plan, (given_total, given_hours), decision_of(buys, in_turn=in_turn)
+    )
     on_known_prices(findings, bench, plan, (given_total, given_hours))
     savings(findings, bench, plan, (given_total, given_hours))
     hidden(findings, bench, plan, (given_total, given_hours))
-    choices.check(findings, bench, plan, made)
+    choices.check(findings, bench, plan, made, others)
     for part in made.parts:
         day = booked_from(part.offer, bench.start, created)
         said = any(f"from {day}" in text.text() for text in plan["warnings"])
