@@ -244,7 +244,7 @@ def run_same_by_hand(folder: Path) -> dict[str, Any]:
     import duckdb
 
     from planner.finops.read.columns import focus_columns
-    from planner.finops.read.select import SQL_TYPES
+    from planner.finops.read.select import SQL_TYPES, of_unit_sql
 
     files = f"read_parquet('{folder}/*.parquet', filename = 'x_source')"
     with duckdb.connect() as connection:
@@ -264,7 +264,8 @@ def run_same_by_hand(folder: Path) -> dict[str, Any]:
                 source = (
                     "*, CAST(date_trunc('month', ChargePeriodStart) AS DATE) AS x_month, "
                     "CAST(ChargePeriodStart AS DATE) AS x_day, ListCost <> 0 AS x_list_known, "
-                    f"ContractedCost <> 0 AS x_contracted_known, '1.0' AS x_focus_version{lacking} FROM {files}"
+                    "ContractedCost <> 0 AS x_contracted_known, '1.0' AS x_focus_version, "
+                    f"{of_unit_sql('of')} AS x_hours_of, {of_unit_sql('hours')} AS x_unit_hours{lacking} FROM {files}"
                 )
             else:
                 source = f"NULL AS x_source{lacking} WHERE FALSE"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from planner.commands.options import (
     currency_option,
@@ -146,7 +149,23 @@ def _review(focus: tuple[str, ...], given: dict[str, Any]) -> Review:
         )  # fmt: skip
     if given["measurements"] is not None:
         write_measurements(given["measurements"], made)
-    return made
+    return replace(made, command=f"{made.command}{_as_asked(given)}") if made.command else made
+
+
+def _as_asked(given: dict[str, Any]) -> str:
+    """The options of a review that change what it says, to run it again."""
+    said = [("--compare", f"{given['compare']:%Y-%m}")] if given["compare"] else []
+    said += [
+        (f"--{name}", str(given[name])) for name in ("budgets", "utilisation", "vintages") if given[name]
+    ]
+    said += [(f"--{name}", pattern) for name in ("plans", "forecasts") for pattern in given[name]]
+    context = click.get_current_context()
+    said += [
+        (f"--{name.replace('_', '-')}", given[name])
+        for name in ("tags", "run_tag")
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    ]
+    return "".join(f" {option} {shlex.quote(value)}" for option, value in said)
 
 
 def _use_case(focus: tuple[str, ...], name: str, given: dict[str, Any]) -> Answer:

@@ -101,12 +101,14 @@ def places(usd: float, half: float = 0.0) -> int:
 def _cost(totals: _Values, sized: int) -> Row:
     total, low, high = totals["cost_usd"], totals["cost_p10_usd"], totals["cost_p90_usd"]
     if low is None:
-        parts = [f"{_usd(total)} expected", "no interval: all jobs were sized elsewhere"]
+        why = "all jobs were sized elsewhere" if sized >= totals["planned"] else "too many different machines"
+        parts = [f"{_usd(total)} expected", f"no interval: {why}"]
     else:
         half = (high - low) / 2.0
         shown = [dollars(Decimal(repr(round(end, 6))), places(total, half)) for end in (total, low, high)]
         parts = [f"{shown[0]} expected", f"80 %: {shown[1]} to {shown[2]}, should all jobs err alike"]
-        parts += [f"what was sized elsewhere ({sized} jobs) is taken as sure"] if sized else []
+        if sized:
+            parts.append(f"what was sized elsewhere ({sized:,} job{'s' * (sized != 1)}) is taken as sure")
     if abs(totals["counted_usd"] - total) >= 0.005:
         parts.append(f"{_usd(totals['counted_usd'])} with delay and lost value, which is what is minimised")
     return ("cost_usd", "cost", total, "usd", "; ".join(parts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
@@ -26,6 +27,16 @@ def test_text_formats(fmt: str, folder: str, run_cli: Run) -> None:
     done = run_cli("review", "--focus", folder, "--month", "2026-10", "--no-forecast", "-o", fmt)
     assert (done.code, done.stderr) == (0, "")
     assert "October 2026 cost" in done.stdout
+
+
+def test_a_brief_names_the_page_that_was_asked_for(folder: str, run_cli: Run, tmp_path: Path) -> None:
+    budgets = tmp_path / "a b.yaml"
+    budgets.write_text("version: 1\nkind: budget\nbudgets:\n  - {name: all, amount: 100000}\n")
+    asked = ["--month", "2026-10", "--compare", "2026-08", "--budgets", str(budgets), "--tags", "team"]
+    done = run_cli("review", "--focus", folder, *asked, "--no-forecast", "-o", "brief")
+    command = shlex.split(done.stdout.splitlines()[-1].removeprefix("Full page: "))
+    at = command.index("--month")
+    assert command[at : at + len(asked)] == asked
 
 
 def test_a_workbook_is_written_to_a_file(folder: str, run_cli: Run, tmp_path: Path) -> None:

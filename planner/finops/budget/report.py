@@ -98,7 +98,7 @@ def _lines(answer: BudgetAnswer) -> Section:
         Column("budget", "budget", "text"), Column("period", "period", "text"),
         Column("amount", "amount", "money_short"), Column("actual_to_date", "to date", "money_short"),
         Column("used_ratio", "used", "ratio", 0), Column("landing", "landing", "money_short"),
-        Column("range", "P10 to P90", "span"), Column("p_over", "P(over)", "chance"),
+        Column("range", "P10 to P90", "span"), Column("p_over", "Chance over", "chance"),
         Column("status", "status", "text"), Column("runs_out", "passed on", "date"),
     )  # fmt: skip
     limits = sorted({line.max_p_over for line in answer.lines})
@@ -110,7 +110,7 @@ def _lines(answer: BudgetAnswer) -> Section:
     )
     names = tuple(line.name for line in answer.lines)
     chart = Chart("budgets", "", "bars", names, series, "money", "", drawn_only=True)
-    notes = (f"ALERT: P(over) above {gate}; exit code 5",)
+    notes = (f"ALERT: chance of being over above {gate}; exit code 5",)
     return table_section("budgets", "Budgets", columns, rows, notes, charts=(chart,))
 
 

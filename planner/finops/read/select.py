@@ -87,7 +87,7 @@ def spelled(column: str, value: str) -> str:
     return f"CASE {letters} {whens} ELSE {value} END"
 
 
-def _of_unit(what: Literal["of", "hours"]) -> str:
+def of_unit_sql(what: Literal["of", "hours"]) -> str:
     """Return what a pricing unit counts the hours of, or how many one of it is; NULL where it is no unit of time."""
     letters = "LOWER(PricingUnit)"
     for sign in "-_ .":
@@ -123,8 +123,8 @@ def dataset_sql(groups: Sequence[Group], dataset: str, where: str = "") -> str:
         "  CAST(ChargePeriodStart AS DATE) AS x_day,\n"
         f"  ({_KNOWN.format('ListCost', free)}) AS x_list_known,\n"
         f"  ({_KNOWN.format('ContractedCost', free)}) AS x_contracted_known,\n"
-        f"  {_of_unit('of')} AS x_hours_of,\n"
-        f"  {_of_unit('hours')} AS x_unit_hours\n"
+        f"  {of_unit_sql('of')} AS x_hours_of,\n"
+        f"  {of_unit_sql('hours')} AS x_unit_hours\n"
         f"FROM (\n{union}\n) AS charges{condition}"
     )
 
