@@ -76,6 +76,7 @@ class Bill:
         months: first days of the months with charges, in order.
         temporary: folder that `close` removes.
         mapping: FOCUS column and column of the files, where the user named columns.
+        named: paths as the user named them; empty for tables of a warehouse.
     """
 
     engine: Engine
@@ -85,6 +86,7 @@ class Bill:
     months: tuple[date, ...]
     temporary: Path | None = None
     mapping: tuple[tuple[str, str], ...] = ()
+    named: tuple[str, ...] = ()
 
     def close(self) -> None:
         """Close the engine and remove temporary files."""

@@ -158,7 +158,8 @@ def _open(
         _register(engine, groups, where)
         reader.close()
     sources = _sources(files, read, totals, beside)
-    return Bill(engine, sources, tuple(findings), chosen, months, temporary, tuple(mapping.items()))
+    named = tuple(str(path) for path in paths)
+    return Bill(engine, sources, tuple(findings), chosen, months, temporary, tuple(mapping.items()), named)
 
 
 def _no_charges(file: BillFile, findings: Sequence[Finding]) -> str:

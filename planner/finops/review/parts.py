@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.finops.review.model import Column, Figure, Section, Table, Unit, Value
 from planner.render.currency import with_currency
 
-_NAMED_FILES = 3  # of a bill in a command; of more their folders are named
+_NAMED_FILES = 3  # in a command; of more, as a shell expands a pattern, their folders are named
 
 if TYPE_CHECKING:
     from planner.finops.review.inputs import Inputs
@@ -54,9 +54,9 @@ def review_command(inputs: Inputs, options: str) -> str:
     import shlex
     from pathlib import Path
 
-    if inputs.bill.temporary is None:
+    paths = list(inputs.bill.named)
+    if not paths:
         return ""
-    paths = list(dict.fromkeys(source.path for source in inputs.bill.sources))
     if len(paths) > _NAMED_FILES:
         paths = list(dict.fromkeys(str(Path(path).parent) for path in paths))
     shown = " ".join(shlex.quote(path) for path in paths)
