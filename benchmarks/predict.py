@@ -57,7 +57,7 @@ def settle(cases: Sequence[Case], constants: Constants) -> tuple[list[Case], Cou
     for case in cases:
         try:
             made = _searched(case, constants) if case.layout is None else _with_batch(case, constants)
-        except ValueError:
+        except (ValueError, OverflowError):
             made = "sizes that no layout fits"
         if isinstance(made, str):
             dropped[made] += 1

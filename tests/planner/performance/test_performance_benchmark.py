@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.accelerators import find_device, load_devices
@@ -115,6 +115,7 @@ CELLS = st.dictionaries(
 
 @settings(max_examples=150, deadline=None)
 @given(CELLS)
+@example({"gpus": "1e30", "tp": ""})  # more nodes than an integer holds
 def test_odd_cells_give_a_number_or_a_reason_never_a_crash(change: dict[str, str]) -> None:
     cases, skipped = load_cases([{**ROW, **change}], load_devices())
     cases, dropped = settle(cases, load_constants())
