@@ -10,19 +10,9 @@ from planner.errors import InputError
 from planner.finops.quality import assess_quality
 from planner.finops.read.tag_keys import tag_keys
 from planner.finops.review.inputs import MAX_TAGS, Inputs, daily_frame, month_name
-from planner.finops.review.model import Review, Section
+from planner.finops.review.model import Review
 from planner.finops.review.parts import review_command
-from planner.finops.review.sections import (
-    actions,
-    allocation,
-    anomalies,
-    bridge,
-    commitments,
-    forecast,
-    gpu,
-    plan_vs_actual,
-    quality,
-)
+from planner.finops.review.sections.registry import SECTIONS
 from planner.finops.review.verdict import verdict
 from planner.version import __version__
 
@@ -34,18 +24,6 @@ if TYPE_CHECKING:
 
 DEFAULT_TAGS = ("team", "env")
 RUN_TAG = "run_id"
-SECTIONS: tuple[tuple[str, Callable[[Inputs], Section]], ...] = (
-    ("actions", actions.build),
-    ("bridge", bridge.build),
-    ("movers", bridge.build_movers),
-    ("commitments", commitments.build),
-    ("gpu", gpu.build),
-    ("allocation", allocation.build),
-    ("anomalies", anomalies.build),
-    ("forecast", forecast.build),
-    ("plan_vs_actual", plan_vs_actual.build),
-    ("quality", quality.build),
-)
 
 
 def review_bill(

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from planner.finops.review.answer import SECTIONS
+from planner.finops.review.sections.registry import SECTIONS
 from planner.render.formats import REVIEW_FORMATS
 from tests.conftest import ROOT
 

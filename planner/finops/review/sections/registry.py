@@ -1,0 +1,34 @@
+"""The sections of a review in reading order: what a page, a terminal and every other format shows, one entry each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planner.finops.review.inputs import Inputs
+from planner.finops.review.model import Section
+from planner.finops.review.sections import (
+    actions,
+    allocation,
+    anomalies,
+    bridge,
+    commitments,
+    forecast,
+    gpu,
+    plan_vs_actual,
+    quality,
+)
+
+# Money first, then its reasons, then what supports them; a section that has nothing to say says so in a sentence.
+# docs/finops/review.md has a row for each, in this order.
+SECTIONS: tuple[tuple[str, Callable[[Inputs], Section]], ...] = (
+    ("actions", actions.build),
+    ("bridge", bridge.build),
+    ("movers", bridge.build_movers),
+    ("commitments", commitments.build),
+    ("gpu", gpu.build),
+    ("allocation", allocation.build),
+    ("anomalies", anomalies.build),
+    ("forecast", forecast.build),
+    ("plan_vs_actual", plan_vs_actual.build),
+    ("quality", quality.build),
+)
