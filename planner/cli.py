@@ -59,6 +59,7 @@ COMMANDS: dict[str, CommandSpec] = {
         "planner.commands.calibrate", "calibrate", "Tighten predictions with your own measurements."
     ),
     "verify": CommandSpec("planner.commands.verify", "verify", "Re-check a saved plan in exact arithmetic."),
+    "export": CommandSpec("planner.commands.export", "export", "Write launch files of a saved plan."),
     "explain": CommandSpec(
         "planner.commands.explain", "explain", "Say why a plan was chosen, or a type was not."
     ),

@@ -1,7 +1,9 @@
-"""Rules on models given by parts and on models of which only a part learns."""
+"""Rules on models given by parts, on models of which only a part learns, and on what is started."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Network, Part
 
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _OFFLOADS = ("offload_optimizer", "offload_weights", "offload_activations")
 
 
@@ -119,7 +122,22 @@ def several_networks_faults(w: Workload) -> Iterator[Fault]:
             yield Fault(("training", "memory", name), "is modelled for one network: remove it", at_key=True)
 
 
+def run_faults(w: Workload) -> Iterator[Fault]:
+    """A command that is not words, names of variables that no shell takes, and secrets with a value."""
+    try:
+        shlex.split(w.run.command or "")
+    except ValueError as error:
+        yield Fault(("run", "command"), f"cannot be split into words: {error}".lower())
+    for name in w.run.env:
+        if not _VARIABLE.fullmatch(name):
+            text = "no name of an environment variable: letters, digits and _, not starting with a digit"
+            yield Fault(("run", "env", name), text, at_key=True)
+        if name in w.run.secrets:
+            yield Fault(("run", "env", name), "is a secret: leave its value out of the file", at_key=True)
+
+
 RULES = (
+    (("run",), run_faults),
     (("model",), part_faults),
     (("kind", "model", "training"), learning_faults),
     (("kind", "model", "training"), several_networks_faults),

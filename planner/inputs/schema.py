@@ -32,6 +32,7 @@ from planner.inputs.fields import (
     Text,
 )
 from planner.inputs.post_training_schema import Inference
+from planner.inputs.run_schema import Run, Value
 from planner.inputs.section import Section
 from planner.inputs.training_schema import Checkpoint, Data, Model, Task, Training
 
@@ -272,6 +273,11 @@ class Workload(Section):
     )
     commitments: tuple[OwnedCommitment, ...] = Field((), description="Commitments already paid.")
     spot: Spot = Field(Spot.model_construct(), description="How spot may be used.")
+    run: Run = Field(Run.model_construct(), description="What `planner export` starts on the machines.")
+    team: Text | None = Field(
+        None, description="Who pays: a tag on every machine that `planner export` names."
+    )
+    labels: dict[str, Value] = Field({}, description="Further tags for cost allocation.")
     measured: MeasuredLine | None = Field(
         None, description="Your own throughput with this training, on instances or accelerators."
     )

@@ -81,6 +81,7 @@ def assemble_plan(found: Found, choice: Choice, proof: Proof) -> Plan:
         launch=launch,
         folded=folded,
         choices=choices_of(candidates, at),
+        checkpoint_interval_hours=float(candidates.interval_hours[at]),
     )
 
 

@@ -65,6 +65,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "alternatives": [],
         "folded": [],
         "savings": STATED, "proof": _proof(bench, plan), "choices": STATED,
+        "checkpoint_interval_hours": IfStated(None),
     }  # fmt: skip
     findings.expect(plan, wanted)
     done = sum(worker.units for worker in workers)

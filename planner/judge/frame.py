@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge.bench import Bench, Bought, Buy, Candidate, NotRecomputedError
 from planner.judge.document import Node
-from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
+from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near
 from planner.judge.work import assumption_rows
 from planner.plan.upgrade import SCHEMA_VERSION
 
@@ -249,7 +249,7 @@ def header(bench: Bench, sha256: str, created: datetime) -> dict[str, Any]:
         "start": Moment(bench.start), "deadline": None if bench.deadline is None else Moment(bench.deadline),
         "objective": workload.preferences.objective, "excluded": list(EXCLUDED), "currency": "USD",
         "schema_version": SCHEMA_VERSION,
-        "catalog": catalog_sources(bench.goods.catalog), "goal": _goal(bench),
+        "catalog": catalog_sources(bench.goods.catalog), "goal": _goal(bench), "run": IfStated(_run(bench)),
     }  # fmt: skip
 
 
@@ -261,4 +261,17 @@ def _goal(bench: Bench) -> dict[str, Any]:
         "units": Near(each * (1 if fleet is None else fleet.runs)), "unit": bench.work.unit,
         "deadline_confidence_ratio": None if bench.deadline is None else limits.deadline_confidence,
         "budget_usd": None if limits.budget_usd is None else Exactly(Fraction(str(limits.budget_usd))),
+    }  # fmt: skip
+
+
+def _run(bench: Bench) -> dict[str, Any]:
+    """What the workload starts on the machines."""
+    workload, given = bench.workload, bench.workload.run
+    fleet = workload.fleet
+    alone = 1 if workload.kind == "inference" else None
+    names = ("image", "command", "setup", "data", "checkpoints", "outputs")
+    return {name: getattr(given, name) or "" for name in names} | {
+        "env": dict(given.env), "secrets": list(given.secrets), "data_location": workload.data.location or "",
+        "team": workload.team or "", "runs": 1 if fleet is None else fleet.runs,
+        "nodes_per_run": alone if fleet is None else fleet.nodes_per_run, "labels": dict(workload.labels),
     }  # fmt: skip

@@ -64,6 +64,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "performance": performance(bench, made.shape), "risk": risk(bench, plan, made), "cash": cash(bench, made),
         "launch": launch, "filters": STATED, "filter_pairs": STATED, "relaxations": STATED,
         "unknown_options": unknown_options(bench, made), "warnings": STATED, "n_feasible": STATED,
+        "checkpoint_interval_hours": IfStated(Near(made.interval, ratio)),
         "n_results": len(plan["alternatives"]) + 1, "run_id": run_id(plan), "assumptions": STATED, "confidence": STATED,
         "sensitivity": STATED, "on_known_prices": STATED, "alternatives": STATED, "savings": STATED, "folded": STATED,
         "proof": proof(bench, plan, made), "starts_in_hours": starts_in(plan), "choices": STATED,
@@ -90,8 +91,7 @@ def _without_hours(findings: Findings, bench: Bench, buys: list[Buy], *, in_turn
         "status": "planned", "performance": performance(bench, bench.shape(buys[0].offer, nodes)),
         "run_id": run_id(plan), "n_results": len(plan["alternatives"]) + 1,
     }  # fmt: skip
-    for name, wanted in known.items():
-        findings.expect(plan[name], wanted)
+    findings.members(plan, known)
     reference = plan["total_usd"].money(), plan["hours"].number()
     alternatives(findings, bench, plan, reference, decision_of(buys, in_turn=in_turn))
 

@@ -34,12 +34,24 @@ def load_saved(path: Path, max_bytes: int = MAX_CERTIFICATE_BYTES) -> Any:
     try:
         if path.stat().st_size > max_bytes:
             raise InputError(f"{path}: larger than {max_bytes // 2**20} MiB, not a plan")
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_saved(path.read_bytes(), str(path), max_bytes)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def parse_saved(content: bytes, name: str, max_bytes: int) -> Any:
+    """Read JSON that this program saved, from its bytes.
+
+    Raises:
+        InputError: too large, or not JSON.
+    """
+    if len(content) > max_bytes:
+        raise InputError(f"{name}: larger than {max_bytes // 2**20} MiB, not a plan")
+    try:
+        return json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{path}: not JSON ({error}); save one with `planner optimize ... -o json --out FILE`"
+            f"{name}: not JSON ({error}); save one with `planner optimize ... -o json --out FILE`"
         ) from error
 
 

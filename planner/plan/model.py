@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import field
 from decimal import Decimal
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 from planner.plan.brief import Choice, Folded, Summary
 from planner.plan.ids import BEFORE_USE, CostId, TimePartId
 from planner.plan.launch import Launch
 from planner.plan.plain import plain
+from planner.plan.run import Run
 from planner.plan.upgrade import SCHEMA_VERSION
 from planner.records import record
 from planner.render.presentable import Presentable
@@ -166,9 +167,8 @@ class Performance:
     @property
     def memory_headroom_gib(self) -> float | None:
         """Free accelerator memory per device in GiB, None where unknown."""
-        if self.memory_needed_gib is None or self.memory_available_gib is None:
-            return None
-        return self.memory_available_gib - self.memory_needed_gib
+        available, needed = self.memory_available_gib, self.memory_needed_gib
+        return None if available is None or needed is None else available - needed
 
 
 @record(frozen=True)
@@ -349,6 +349,8 @@ class Plan(Presentable):
     schema_version: int = SCHEMA_VERSION
     goal: Goal | None = None
     choices: tuple[Choice, ...] = ()
+    run: Run | None = None
+    checkpoint_interval_hours: float | None = None
     stated_run_id: str = ""
 
     derived: ClassVar[tuple[str, ...]] = ("run_id", "starts_in_hours")
@@ -360,15 +362,15 @@ class Plan(Presentable):
 
         A file may state another one, `stated_run_id`: whoever saved it tagged the machines with that.
         """
-        if self.stated_run_id:
-            return self.stated_run_id
         import hashlib
         import json
 
+        if self.stated_run_id:
+            return self.stated_run_id
         choice = [(line.offer_id, line.nodes, plain(line.layout)) for line in self.lines]
         prices = [(source.provider, source.sha256) for source in self.catalog]
-        text = json.dumps((self.workload_sha256, choice, prices), sort_keys=True)
-        return f"run-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+        text = json.dumps((self.workload_sha256, choice, prices), sort_keys=True).encode()
+        return f"run-{hashlib.sha256(text).hexdigest()[:12]}"
 
     @property
     def starts_in_hours(self) -> float | None:
@@ -380,9 +382,7 @@ class Plan(Presentable):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values; Decimals become decimal strings, derived values are added."""
-        out = plain(self)
-        assert isinstance(out, dict)
-        return out
+        return cast("dict[str, Any]", plain(self))
 
     @classmethod
     def from_dict(cls, values: object, name: str = "plan") -> Self:

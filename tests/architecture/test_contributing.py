@@ -9,11 +9,12 @@ import pytest
 
 from planner.candidates.constraints.registry import CONSTRAINTS
 from planner.cli import COMMANDS
+from planner.export.registry import TARGETS
 from planner.render.formats import FORMATS
 from tests.architecture.modules import ROOT, relative, source_files
 
 PAGE = (ROOT / "docs" / "CONTRIBUTING.md").read_text(encoding="utf-8")
-MOST = {"A constraint": 9, "A provider": 12, "An output format": 4, "A command": 4}
+MOST = {"A constraint": 9, "A provider": 12, "An output format": 4, "A command": 4, "An exporter": 4}
 
 
 def places(title: str) -> list[str]:
@@ -94,5 +95,18 @@ def test_a_command_is_where_the_page_says(name: str) -> None:
     assert any(f'"{name}"' in path.read_text(encoding="utf-8") for path in tests), "no test runs the command"
 
 
-def test_there_is_no_registry_of_exporters_that_the_page_leaves_out() -> None:
-    assert (ROOT / "planner" / "export").exists() is ("no registry of exporters yet" not in PAGE)
+@pytest.mark.parametrize("name", TARGETS)
+def test_an_exporter_is_where_the_page_says(name: str) -> None:
+    for place in places("An exporter"):
+        assert (ROOT / place.replace("NAME", name)).exists(), place
+    module = TARGETS[name].module
+    assert (ROOT / (module.replace(".", "/") + ".py")).is_file()
+    naming = {
+        relative(path) for path in source_files() if f'"{module}"' in Path(path).read_text(encoding="utf-8")
+    }
+    assert naming == {"planner/export/registry.py"}
+
+
+def test_the_page_names_every_target_of_the_registry() -> None:
+    page = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+    assert [name for name in TARGETS if f"`{name}`" not in page and f"--to {name}" not in page] == []

@@ -12,7 +12,7 @@ from tests.conftest import ROOT, CliResult
 from tests.readme_blocks import read_blocks, without_install
 
 Run = Callable[..., CliResult]
-PAGES = ("budget-and-proof", "compare", "diff", "explain", "index", "size", "validate", "whatif")
+PAGES = ("budget-and-proof", "compare", "diff", "explain", "export", "index", "size", "validate", "whatif")
 
 
 @pytest.mark.parametrize("page", PAGES)

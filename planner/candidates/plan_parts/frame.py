@@ -14,6 +14,7 @@ from planner.market.quota import needed_quota
 from planner.market.spot_prices import KINDS
 from planner.plan.cash import spread_months
 from planner.plan.model import Assumption, CashMonth, CatalogSource, CostLine, Goal, Layout, PlanLine
+from planner.plan.run import Run
 from planner.version import __version__
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def plan_frame(context: Context) -> dict[str, Any]:
         "catalog": catalog_sources(context.market),
         "excluded": EXCLUDED,
         "goal": goal_of(context.asked, context.dates),
+        "run": run_of(context.asked),
     }
 
 
@@ -58,6 +60,20 @@ def goal_of(asked: Asked, dates: Dates) -> Goal:
         units=float(job.total_units * runs), unit=job.unit,
         deadline_confidence_ratio=None if dates.deadline is None else float(limits.deadline_confidence),
         budget_usd=None if limits.budget_usd is None else Decimal(str(limits.budget_usd)),
+    )  # fmt: skip
+
+
+def run_of(asked: Asked) -> Run:
+    """What the workload starts on the machines, and how it is tagged."""
+    workload, given = asked.workload, asked.workload.run
+    fleet = workload.fleet
+    return Run(
+        image=given.image or "", command=given.command or "", setup=given.setup or "", env=dict(given.env),
+        secrets=tuple(given.secrets), data=given.data or "", data_location=workload.data.location or "",
+        checkpoints=given.checkpoints or "", outputs=given.outputs or "", team=workload.team or "",
+        runs=1 if fleet is None else fleet.runs,
+        nodes_per_run=fleet.nodes_per_run if fleet is not None else 1 if workload.kind == "inference" else None,
+        labels=dict(workload.labels),
     )  # fmt: skip
 
 

@@ -1,0 +1,134 @@
+"""`planner export`: launch files of a saved plan."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from planner.commands.options import examples
+from planner.commands.output import show_text
+
+if TYPE_CHECKING:
+    from planner.plan.model import Plan
+
+
+def _list(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Print targets and frameworks, and end."""
+    if not wanted or ctx.resilient_parsing:
+        return
+    from planner.export.frameworks.registry import FRAMEWORKS
+    from planner.export.registry import TARGETS
+
+    for name, target in TARGETS.items():
+        click.echo(f"{name:<17} {target.title}")
+        for key, choices in target.options.items():
+            click.echo(f"{'':<17} --option {key}={'|'.join(choices) or 'TEXT'}")
+    click.echo("\n--framework")
+    for name, framework in FRAMEWORKS.items():
+        click.echo(f"{name:<17} {framework.title}")
+    ctx.exit()
+
+
+@click.command(
+    epilog=examples(
+        "planner export plan.json --to slurm --out launch",
+        "planner optimize workload.yaml -o json | planner export - --to torchrun --framework none",
+        "planner export --list",
+    )
+)
+@click.argument("plan", type=click.Path(path_type=Path), metavar="PLAN.json")
+@click.option(
+    "--to", "target", required=True, metavar="TARGET", help="What to write; --list names the targets."
+)
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=None, metavar="DIR",
+              help="Folder for the files; without it a single file goes to stdout.")  # fmt: skip
+@click.option("--framework", default="none", show_default=True, metavar="NAME",
+              help="State the parallel layout as this framework's own flags; --list names them.")  # fmt: skip
+@click.option("--option", "values", multiple=True, metavar="KEY=VALUE",
+              help="An option of the target, as --list names them; may be repeated.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace files with other content.")
+@click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list,
+              help="List targets, their options, and frameworks.")  # fmt: skip
+def export(
+    plan: Path, target: str, out: Path | None, framework: str, values: tuple[str, ...], force: bool
+) -> None:
+    """Write the launch files of PLAN.json, a plan saved with `planner optimize -o json` (-: standard input).
+
+    Nothing is started and nothing is bought. Exit code 0: written; 2: bad input, a plan that the target cannot start,
+    or files with other content in the way.
+    """
+    from planner.errors import InputError
+    from planner.export.files import write_files
+    from planner.export.registry import Options
+    from planner.export.registry import export as write
+    from planner.export.view import launch_of
+
+    launch = launch_of(_plan(plan), _name(plan))
+    files = write(launch, target, Options(framework, _options(values)))
+    if out is not None:
+        for path in write_files(files, out, force=force):
+            click.echo(str(path))
+        return
+    if len(files) > 1:
+        names = ", ".join(file.path for file in files)
+        raise InputError(f"{target}: writes {len(files)} files ({names}): name a folder with --out")
+    show_text(files[0].text, None)
+
+
+def _options(values: tuple[str, ...]) -> dict[str, str]:
+    """`--option KEY=VALUE` as a mapping.
+
+    Raises:
+        InputError: no `=` in one of them.
+    """
+    from planner.errors import InputError
+
+    out = {}
+    for value in values:
+        key, equals, text = value.partition("=")
+        if not equals or not key:
+            raise InputError(
+                f"--option {value}: write it as KEY=VALUE; `planner export --list` names the keys"
+            )
+        out[key] = text
+    return out
+
+
+def _name(path: Path) -> str:
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def _plan(path: Path) -> Plan:
+    """The saved plan.
+
+    Raises:
+        InputError: not a plan of one workload; names the remedy.
+    """
+    from planner.errors import InputError
+    from planner.judge.judge import kind_of
+    from planner.plan.model import Plan
+
+    saved = _saved(path)
+    kind = kind_of(saved) if isinstance(saved, dict) else "plan"
+    if kind != "plan":
+        raise InputError(
+            f"{_name(path)}: a {kind.replace('_', ' ')}; export takes the plan of one workload: "
+            "planner optimize WORKLOAD -o json --out PLAN.json"
+        )
+    return Plan.from_dict(saved, _name(path))
+
+
+def _saved(path: Path) -> Any:
+    """Parsed JSON of a file or of standard input.
+
+    Raises:
+        InputError: it cannot be read, is too large, or no JSON.
+    """
+    from planner.plan.file import MAX_BYTES, load_saved, parse_saved
+
+    if str(path) != "-":
+        return load_saved(path, MAX_BYTES)
+    return parse_saved(sys.stdin.buffer.read(MAX_BYTES + 1), _name(path), MAX_BYTES)

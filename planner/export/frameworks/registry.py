@@ -1,0 +1,64 @@
+"""The registry of training frameworks: a new one is a module with `render` and `parse`, and an entry here."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Protocol, cast
+
+from planner.errors import InputError
+from planner.export.frameworks.model import Parallel, Part, parallel_of
+from planner.export.view import Launch
+from planner.records import record
+
+
+@record(frozen=True)
+class Framework:
+    """One framework; `module` holds `render` and `parse` and is imported when it is used."""
+
+    module: str
+    title: str
+
+
+class Writer(Protocol):
+    """The two functions of a framework's module; `parse(render(p), p.nodes, p.gpus) == p` for what it can state."""
+
+    def render(self, parallel: Parallel) -> Part:
+        """Return flags, variables and files.
+
+        Raises:
+            InputError: the framework cannot state this layout; names what can.
+        """
+
+    def parse(self, part: Part, nodes: int, gpus: int) -> Parallel:
+        """Return the layout that they state on so many nodes and accelerators."""
+
+
+FRAMEWORKS: Mapping[str, Framework] = {
+    "none": Framework("planner.export.frameworks.none", "variables PLANNER_* for a program of your own"),
+}
+
+
+def writer_of(name: str) -> Writer:
+    """The module of a framework."""
+    return cast("Writer", importlib.import_module(FRAMEWORKS[name].module))
+
+
+def part_of(name: str, launch: Launch) -> Part:
+    """What states the layout of a launch: variables `PLANNER_*` in any case, and the framework's own flags.
+
+    Raises:
+        InputError: the plan has no layout, or the framework cannot state it.
+    """
+    parallel = parallel_of(launch)
+    if parallel is None:
+        if name != "none":
+            raise InputError(
+                f"--framework {name}: a plan of independent workers states no parallel layout; leave the option out"
+            )
+        return Part()
+    variables = writer_of("none").render(parallel)
+    if name == "none":
+        return variables
+    own = writer_of(name).render(parallel)
+    return Part(own.args, {**variables.env, **own.env}, own.files)

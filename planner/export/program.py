@@ -1,0 +1,107 @@
+"""What runs on each node, for all targets: words of the program, variables, and the shell lines that several share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from planner.errors import InputError
+from planner.export.frameworks.model import Part
+from planner.export.quoting import comment, shell, shell_words
+from planner.export.view import Launch, Pool
+
+RENDEZVOUS_PORT = 29500
+NO_COMMAND = "set run.command in workload.yaml, or export PLANNER_COMMAND"
+NO_IMAGE = "planner.invalid/set-run.image-in-workload.yaml:0"
+"""An image that cannot be pulled, in place of one that the workload does not name; its name is the remedy."""
+_STARTED_BY_TORCH = ("nvidia", "amd", "intel", "aws", "")
+
+
+def heading(launch: Launch, *more: str) -> list[str]:
+    """Comment lines that say what a file starts, for files with `#` comments.
+
+    Args:
+        launch: the plan.
+        more: lines that the target adds.
+    """
+    first = launch.pools[0]
+    gpus = f" ({first.gpus} x {first.accelerator} each)" if first.gpus else ""
+    size = f"{launch.nodes} x {first.instance_type}{gpus}"
+    if launch.way == "workers":
+        size = f"{launch.run.runs} independent runs on {sum(p.nodes for p in launch.pools)} instances"
+    where = [f"{pool.nodes} x {pool.instance_type} {pool.option} in {pool.place}" for pool in launch.pools]
+    lines = [
+        f"{launch.name}: {size}", *(f"{word} {text}" for word, text in zip(_words(launch), where, strict=True)),
+        f"about {launch.limits.hours:,.1f} h and ${launch.limits.cost_usd:,.2f} by plan {launch.run_id} of "
+        f"{launch.created_at}; prices change: plan again before a later launch", *more,
+    ]  # fmt: skip
+    return [f"# {comment(line)}" for line in lines]
+
+
+def _words(launch: Launch) -> list[str]:
+    link = {"in_turn": "else", "together": "and", "workers": "and", "one": ""}[launch.way]
+    return ["on"] + [link] * (len(launch.pools) - 1)
+
+
+def variables(launch: Launch, part: Part, pool: Pool | None = None) -> dict[str, str]:
+    """Environment of the program: the plan's figures, the layout, the network of the machines, then the workload's own.
+
+    Args:
+        launch: the plan.
+        part: what states the layout.
+        pool: the machines; default: the first of the plan.
+    """
+    pool = pool or launch.first
+    saved, run = launch.checkpoints, launch.run
+    own = {
+        "PLANNER_RUN_ID": launch.run_id,
+        "PLANNER_CHECKPOINT_INTERVAL_S": "" if saved.interval_s is None else f"{saved.interval_s:.0f}",
+        "PLANNER_CHECKPOINTS": run.checkpoints, "PLANNER_DATA": run.data, "PLANNER_OUTPUTS": run.outputs,
+        "OMP_NUM_THREADS": str(threads(pool)),
+    }  # fmt: skip
+    return {key: value for key, value in {**own, **part.env, **run.env}.items() if value or key in run.env}
+
+
+def threads(pool: Pool) -> int:
+    """CPU threads of one rank: vCPUs over accelerators, at least 1."""
+    return max(1, (pool.vcpus or 1) // max(pool.gpus, 1))
+
+
+def export_lines(values: Mapping[str, str], secrets: Sequence[str] = ()) -> list[str]:
+    """Shell lines that set variables, and stop where a secret is not in the environment."""
+    needed = [f': "${{{name}:?is a secret of the workload: export it}}"' for name in secrets]
+    return [*needed, *(f"export {name}={shell(value)}" for name, value in values.items())]
+
+
+def command_lines(launch: Launch) -> list[str]:
+    """Shell lines that put the program's words into the array `command`; without one they stop with the remedy."""
+    if launch.command:
+        return [f"command=({shell_words(launch.command)})"]
+    return [
+        f': "${{PLANNER_COMMAND:?{NO_COMMAND}}}"',
+        'read -r -a command <<<"$PLANNER_COMMAND"',
+    ]
+
+
+def setup_lines(launch: Launch) -> list[str]:
+    """Shell lines that run the workload's setup in this shell, so that what it activates stays active."""
+    if not launch.run.setup.strip():
+        return []
+    return ["# run.setup of the workload", f"setup={shell(launch.run.setup.strip())}", 'eval "$setup"']
+
+
+def torchrun_options(launch: Launch) -> list[str]:
+    """Options of torchrun that do not depend on who starts it."""
+    return [f"--nproc-per-node={max(launch.gpus, 1)}"]
+
+
+def refuse_unless_torch(launch: Launch, target: str) -> None:
+    """Refuse machines that torchrun starts nothing on.
+
+    Raises:
+        InputError: names the accelerator.
+    """
+    for pool in launch.pools:
+        if pool.vendor not in _STARTED_BY_TORCH:
+            raise InputError(
+                f"--to {target}: torchrun starts nothing on {pool.accelerator}; start it with its own tools"
+            )

@@ -1,0 +1,88 @@
+"""The registry of targets: a new one is a module with `render`, an entry here and its golden."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Protocol, cast
+
+from planner.errors import InputError
+from planner.export.files import ExportFile
+from planner.export.frameworks.registry import FRAMEWORKS
+from planner.export.view import Launch
+from planner.records import record
+
+
+@record(frozen=True)
+class Target:
+    """What a plan can be exported to.
+
+    Attributes:
+        module: holds `render`, a `Renderer`; it is imported when it is used.
+        title: what it writes, for `--list`.
+        validator: the program that checks what it writes, in the tests and for the user.
+        options: values by key of `--option KEY=VALUE`, the default first; an empty tuple: any text, empty by default.
+    """
+
+    module: str
+    title: str
+    validator: str
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@record(frozen=True)
+class Options:
+    """What the command line said: the framework that the flags are for, and the target's options, defaults included."""
+
+    framework: str = "none"
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+class Renderer(Protocol):
+    """Turns a launch into files."""
+
+    def __call__(self, launch: Launch, options: Options) -> tuple[ExportFile, ...]:
+        """Return the files, the one to start with first.
+
+        Raises:
+            InputError: the target cannot start this plan; names why and what can.
+        """
+        ...
+
+
+TARGETS: Mapping[str, Target] = {
+    "torchrun": Target("planner.export.targets.torchrun", "shell script for each node", "shellcheck"),
+}
+
+
+def export(launch: Launch, target: str, options: Options) -> tuple[ExportFile, ...]:
+    """Write a launch for a target.
+
+    Raises:
+        InputError: no such target, framework or option, or the target cannot start this plan.
+    """
+    if target not in TARGETS:
+        raise InputError(f"--to {target}: not a target; they are {', '.join(TARGETS)}")
+    if options.framework not in FRAMEWORKS:
+        raise InputError(f"--framework {options.framework}: not known; they are {', '.join(FRAMEWORKS)}")
+    entry = TARGETS[target]
+    values = {key: (choices[0] if choices else "") for key, choices in entry.options.items()}
+    for key, value in options.values.items():
+        _check_option(target, entry, key, value)
+    render = cast("Renderer", importlib.import_module(entry.module).render)
+    return render(launch, Options(options.framework, {**values, **options.values}))
+
+
+def _check_option(target: str, entry: Target, key: str, value: str) -> None:
+    """Refuse what the target does not take.
+
+    Raises:
+        InputError: names what it takes.
+    """
+    if key not in entry.options:
+        known = ", ".join(entry.options) or "none"
+        raise InputError(f"--option {key}: {target} has no such option; it has {known}")
+    choices = entry.options[key]
+    if choices and value not in choices:
+        raise InputError(f"--option {key}={value}: must be one of {', '.join(choices)}")

@@ -1,0 +1,304 @@
+"""The one view of a saved plan that targets read: what to start, where, in which order, and how it is laid out."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import Literal
+
+from catalogs.accelerators import load_accelerators
+from planner.errors import InputError
+from planner.export.names import RUN_TAG
+from planner.plan.model import Layout, Plan, PlanLine
+from planner.plan.run import Run
+from planner.records import record
+
+Way = Literal["one", "in_turn", "together", "workers"]
+_SAVED_AGAIN = "save the plan anew: planner optimize WORKLOAD -o json --out PLAN.json"
+_SECONDS_PER_HOUR = 3600.0
+
+
+@record(frozen=True)
+class Pool:
+    """Instances of one offer: a line of the plan.
+
+    Attributes:
+        provider, region, zone: as the plan names them; `zone` is empty where the price does not depend on it.
+        instance_type, family: the provider's names.
+        nodes: instances in all.
+        accelerator, vendor, generation: the planner's id of the accelerator, and its row in the catalog.
+        gpus: accelerators of one instance.
+        gpu_memory_gib: of one accelerator; None: unknown.
+        vcpus: of one instance; None: unknown.
+        option: how it is bought: on_demand, spot, reserved_1y, capacity_block, owned, ...
+        variant: payment, class or duration of the option.
+        price_per_hour, currency, usd_per_currency: of one instance, to expect when the run starts.
+        price_as_of, price_basis: day and kind of the price.
+        hours: billed per instance.
+        cost_usd: of the line, storage and transfer included.
+        spot_hours: expected on spot there; None for other ways to buy.
+        quota_name, quota_needed, quota_unit: what the account must allow.
+    """
+
+    provider: str
+    region: str
+    zone: str
+    instance_type: str
+    family: str
+    nodes: int
+    accelerator: str
+    vendor: str
+    generation: str
+    gpus: int
+    gpu_memory_gib: float | None
+    vcpus: int | None
+    option: str
+    variant: str
+    price_per_hour: Decimal
+    currency: str
+    usd_per_currency: Decimal
+    price_as_of: str
+    price_basis: str
+    hours: float
+    cost_usd: Decimal
+    spot_hours: float | None
+    quota_name: str
+    quota_needed: float
+    quota_unit: str
+
+    @property
+    def is_spot(self) -> bool:
+        """Whether the provider may take it back."""
+        return self.option == "spot"
+
+    @property
+    def usd_per_hour(self) -> Decimal:
+        """Price of one instance in US dollars per hour."""
+        return self.price_per_hour * self.usd_per_currency
+
+    @property
+    def place(self) -> str:
+        """`aws/us-east-1/use1-az6`, without a zone where there is none."""
+        return "/".join(part for part in (self.provider, self.region, self.zone) if part)
+
+
+@record(frozen=True)
+class Training:
+    """What is trained: empty text and None where the plan does not say it.
+
+    `global_batch` is samples of one optimizer step, `sequence_length` tokens of a sample, `units` tokens or samples
+    (`unit`) of all runs, `steps` optimizer steps of one run.
+    """
+
+    model: str
+    precision: str
+    optimizer: str
+    global_batch: int | None
+    sequence_length: int | None
+    unit: str
+    units: float | None
+    steps: int | None
+
+
+@record(frozen=True)
+class Checkpoints:
+    """How often the run saves: seconds of work between checkpoints, what one holds and takes, the warning of spot."""
+
+    interval_s: float | None
+    size_gib: float | None
+    write_s: float | None
+    notice_s: float | None
+
+
+@record(frozen=True)
+class Limits:
+    """What was asked, and what the plan expects: moments as ISO text, money in US dollars, times in hours."""
+
+    start: str
+    deadline: str | None
+    hours_to_deadline: float | None
+    hours: float
+    hours_p90: float | None
+    cost_usd: Decimal
+    cost_p90_usd: Decimal | None
+    budget_usd: Decimal | None
+    step_time_s: float | None
+    throughput_per_s: float | None
+    mfu: float | None
+
+
+@record(frozen=True)
+class Launch:
+    """What a plan starts.
+
+    `way`: `one` offer; `in_turn`: the whole gang on one pool at a time, tried in order; `together`: one gang on all
+    pools at once; `workers`: independent runs on any pool. Pools are in the plan's order.
+    """
+
+    run_id: str
+    name: str
+    kind: str
+    created_at: str
+    planner_version: str
+    way: Way
+    pools: tuple[Pool, ...]
+    nodes: int
+    layout: Layout | None
+    run: Run
+    training: Training
+    checkpoints: Checkpoints
+    limits: Limits
+    price_dates: Mapping[str, str]
+    warnings: tuple[str, ...]
+
+    @cached_property
+    def command(self) -> tuple[str, ...]:
+        """The program and its arguments as words; empty where the workload gives none."""
+        return tuple(shlex.split(self.run.command))
+
+    @property
+    def first(self) -> Pool:
+        """The pool that is tried first."""
+        return self.pools[0]
+
+    @property
+    def gpus(self) -> int:
+        """Accelerators of one instance; the same in all pools of a gang."""
+        return self.first.gpus
+
+    @property
+    def world(self) -> int:
+        """Accelerators of one run."""
+        return self.nodes * self.gpus
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Tags for cost allocation, the most important first; `names.clean_tags` fits them to a target."""
+        own = {RUN_TAG: self.run_id, "workload": self.name, "team": self.run.team}
+        return {key: value for key, value in (own | dict(self.run.labels) | own).items() if value}
+
+    def only(self, pool: Pool) -> Launch:
+        """The same run on one of its pools."""
+        return replace(self, way="one" if self.way == "in_turn" else self.way, pools=(pool,))
+
+
+def launch_of(plan: Plan, name: str = "plan") -> Launch:
+    """Read what a plan starts.
+
+    Args:
+        plan: of `planner optimize`.
+        name: of its file, for messages.
+
+    Raises:
+        InputError: nothing to start, or no export can describe it; names the reason and the remedy.
+    """
+    _can_start(plan, name)
+    pools = tuple(_pool(plan, line) for line in plan.lines)
+    run = plan.run or Run()
+    way = _way(plan, run)
+    if way != "workers" and len({pool.gpus for pool in pools}) > 1:
+        raise InputError(
+            f"{name}: one gang on instances with different numbers of accelerators cannot be exported"
+        )
+    whole = sum(pool.nodes for pool in pools) if way == "together" else pools[0].nodes
+    layout = plan.lines[0].layout
+    return Launch(
+        run_id=plan.run_id, name=plan.workload, kind=plan.kind, created_at=plan.created_at,
+        planner_version=plan.planner_version, way=way, pools=pools,
+        nodes=(run.nodes_per_run or 1) if way == "workers" else whole, layout=layout, run=run,
+        training=_training(plan, layout, run), checkpoints=_checkpoints(plan), limits=_limits(plan),
+        price_dates={source.provider: source.newest_as_of for source in plan.catalog}, warnings=plan.warnings,
+    )  # fmt: skip
+
+
+def _can_start(plan: Plan, name: str) -> None:
+    """Refuse what cannot be started.
+
+    Raises:
+        InputError: names the reason and the remedy.
+    """
+    if plan.status != "planned" or not plan.lines:
+        raise InputError(
+            f"{name}: the plan is infeasible, so there is nothing to start; `planner explain` says what to relax"
+        )
+    for line in plan.lines:
+        if line.accelerators_per_node != int(line.accelerators_per_node):
+            raise InputError(
+                f"{name}: {line.instance_type} is {line.accelerators_per_node:g} of an accelerator, which "
+                "no export can ask for; plan without constraints.include_fractional"
+            )
+    if any(line.layout is None for line in plan.lines) and plan.kind == "training":
+        raise InputError(f"{name}: the plan states no parallel layout; {_SAVED_AGAIN}")
+
+
+def _way(plan: Plan, run: Run) -> Way:
+    if plan.kind != "training" or run.runs > 1:
+        return "workers"
+    if len(plan.lines) == 1:
+        return "one"
+    return "in_turn" if plan.launch is not None and plan.launch.in_turn else "together"
+
+
+def _pool(plan: Plan, line: PlanLine) -> Pool:
+    table = load_accelerators()
+    known = {str(key): at for at, key in enumerate(table["accelerator"])}
+    at = known.get(line.accelerator)
+    spot = {place.offer_id: place.spot_hours for place in (plan.launch.places if plan.launch else ())}
+    return Pool(
+        provider=line.provider, region=line.region, zone=line.zone, instance_type=line.instance_type,
+        family=line.family, nodes=line.nodes, accelerator=line.accelerator,
+        vendor="" if at is None else str(table["vendor"][at]),
+        generation="" if at is None else str(table["generation"][at]),
+        gpus=int(line.accelerators_per_node), gpu_memory_gib=line.accelerator_memory_gib,
+        vcpus=None if line.vcpus_per_node is None else int(line.vcpus_per_node), option=line.purchase_option,
+        variant=line.option_variant, price_per_hour=line.price_per_hour, currency=line.currency,
+        usd_per_currency=line.usd_per_currency, price_as_of=line.price_as_of, price_basis=line.price_basis,
+        hours=float(line.billed_hours), cost_usd=line.cost_usd, spot_hours=spot.get(line.offer_id),
+        quota_name=line.quota.name, quota_needed=line.quota.needed, quota_unit=line.quota.unit,
+    )  # fmt: skip
+
+
+def _training(plan: Plan, layout: Layout | None, run: Run) -> Training:
+    stated = {item.key: item.value for item in plan.assumptions}
+    length = stated.get("training.sequence_length", "")
+    batch = None if layout is None else layout.data_parallel * layout.micro_batch * layout.grad_accumulation
+    tokens = int(length) if length.isdigit() else None
+    units = None if plan.goal is None else plan.goal.units
+    per_step = (
+        None if batch is None else batch * (tokens or 1 if plan.goal and plan.goal.unit == "tokens" else 1)
+    )
+    return Training(
+        model=stated.get("model.preset", ""), precision=stated.get("training.precision", ""),
+        optimizer=stated.get("training.optimizer", ""), global_batch=batch, sequence_length=tokens,
+        unit="" if plan.goal is None else plan.goal.unit, units=units,
+        steps=None if units is None or per_step is None else max(1, round(units / run.runs / per_step)),
+    )  # fmt: skip
+
+
+def _checkpoints(plan: Plan) -> Checkpoints:
+    saved = None if plan.launch is None else plan.launch.checkpoints
+    hours = plan.checkpoint_interval_hours if saved is None else saved.interval_hours
+    return Checkpoints(
+        None if hours is None else hours * _SECONDS_PER_HOUR, None if saved is None else saved.size_gib,
+        None if saved is None else saved.write_s, None if saved is None else saved.notice_s,
+    )  # fmt: skip
+
+
+def _limits(plan: Plan) -> Limits:
+    until = None
+    if plan.deadline is not None:
+        between = datetime.fromisoformat(plan.deadline) - datetime.fromisoformat(plan.start)
+        until = between.total_seconds() / _SECONDS_PER_HOUR
+    speed, launch = plan.performance, plan.launch
+    return Limits(
+        start=plan.start, deadline=plan.deadline, hours_to_deadline=until, hours=plan.hours,
+        hours_p90=None if launch is None else launch.p90_hours, cost_usd=plan.total_usd,
+        cost_p90_usd=None if launch is None else launch.cost_p90_usd,
+        budget_usd=None if plan.goal is None else plan.goal.budget_usd,
+        step_time_s=None if speed is None else speed.step_time_s,
+        throughput_per_s=None if speed is None else speed.throughput_per_s, mfu=None if speed is None else speed.mfu,
+    )  # fmt: skip

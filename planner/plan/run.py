@@ -1,0 +1,30 @@
+"""What is started on a plan's machines, as the workload says it: a part of the plan (`planner.plan.model`)."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from planner.records import record
+
+
+@record(frozen=True)
+class Run:
+    """What `planner export` starts; empty where the workload does not say it. Secrets are names, never values.
+
+    `data_location` is where the training set lies (provider/region), `data`, `checkpoints` and `outputs` are addresses
+    or mounted paths. `runs` are independent of each other, each on `nodes_per_run` instances (None: all of the plan).
+    """
+
+    image: str = ""
+    command: str = ""
+    setup: str = ""
+    env: dict[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    data: str = ""
+    data_location: str = ""
+    checkpoints: str = ""
+    outputs: str = ""
+    team: str = ""
+    runs: int = 1
+    nodes_per_run: int | None = None
+    labels: dict[str, str] = field(default_factory=dict)
