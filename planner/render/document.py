@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planner.records import record
 from planner.render.currency import currency_words
@@ -16,6 +17,7 @@ from planner.render.units import (
     figure_text,
     is_numeric,
     number_of,
+    placed,
     show,
     tidy,
     unit_words,
@@ -121,7 +123,8 @@ def section_blocks(section: Section, currency: str) -> list[Block]:
         blocks.append(_figures(section.figures, "Figures" if said else title, currency, detail))
     for chart in section.charts:
         blocks += _chart(chart, tidy(chart.title) or title, currency, detail)
-    blocks += [_table(table, title, currency, detail) for table in section.tables if table.columns]
+    for table in section.tables:
+        blocks += _tables(table, title, currency, detail) if table.columns else []
     drawn = section.charts and all(chart.drawn_only for chart in section.charts)
     return blocks if blocks or drawn else [Notes(title, ("nothing to say",))]
 
@@ -139,6 +142,22 @@ def _figures(figures: Sequence[Figure], title: str, currency: str, detail: bool)
     ]
     header, shown, align = without_empty(("figure", "value", "note"), rows, "lrl")
     return Grid(title, header, shown, align, detail=detail)
+
+
+def _tables(table: Table, section_title: str, currency: str, detail: bool) -> list[Block]:
+    """The grid, and below it what its rows say in columns that take no width of it, by the rows' numbers."""
+    below = placed(table, "below")
+    shown = placed(table, "cell")
+    if not below.columns or not table.rows:
+        return [_table(shown, section_title, currency, detail)]
+    numbered = tuple((f"{n}. {tidy(row[0])}", *row[1:]) for n, row in enumerate(shown.rows, start=1))
+    grid = _table(replace(shown, rows=numbered), section_title, currency, detail)
+    items: list[str] = []
+    for number, row in enumerate(cells(below, currency, table.shown), start=1):
+        said = [(column.label, text) for column, text in zip(below.columns, row, strict=True) if text]
+        items += [f"{tidy(label)}: {tidy(text)}" if at else f"{number}. {tidy(text)}"
+                  for at, (label, text) in enumerate(said)]  # fmt: skip
+    return [grid, Notes("In detail", tuple(items), detail=detail)] if items else [grid]
 
 
 def _table(table: Table, section_title: str, currency: str, detail: bool) -> Block:

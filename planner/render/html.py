@@ -13,7 +13,7 @@ from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
 from planner.render.document import made_by, note_lines, status_words
 from planner.render.json import render as render_json
 from planner.render.model import Answer, Chart, Figure, Section, Table
-from planner.render.units import cells, column_label, figure_text, is_numeric, tidy
+from planner.render.units import cells, column_label, figure_text, is_numeric, placed, tidy
 
 MAX_BYTES = 300_000  # without the attached JSON
 MAX_ATTACHED_BYTES = 1_100_000  # of the attached JSON, encoded
@@ -182,6 +182,7 @@ def _chart(
 
 
 def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int) -> dict[str, Any]:
+    below, table = placed(table, "below"), placed(table, "cell")
     texts = cells(table, currency, limit)
     kept = [at for at in range(len(table.columns)) if not texts or any(row[at] for row in texts)]
     units = [table.columns[at].unit for at in kept]
@@ -204,6 +205,10 @@ def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int
                 for at, unit in zip(kept, units, strict=True)
             ]
             for row in texts
+        ],
+        "below": [
+            [(cut(column.label), cut(text)) for column, text in zip(below.columns, row, strict=True) if text]
+            for row in (cells(below, currency, limit) if below.columns else [])
         ],
         "summed": table.total and len(texts) == len(table.rows),
         "more": max(0, len(table.rows) - limit),

@@ -54,12 +54,19 @@ class Figure:
 
 @record(frozen=True)
 class Column:
-    """A column of a table; `digits` replaces the usual number of digits of the unit."""
+    """A column of a table.
+
+    Attributes:
+        digits: in place of the usual number of digits of the unit.
+        place: `cell`: in the table; `below`: people read it below the table or behind a row, where it takes no width;
+            `data`: for programs, such as the id of what a row names. Data formats and workbooks have all of them.
+    """
 
     key: str
     label: str
     unit: Unit
     digits: int | None = None
+    place: Literal["cell", "below", "data"] = "cell"
 
 
 @record(frozen=True)

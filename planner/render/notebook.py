@@ -8,7 +8,7 @@ from planner.render.document import Document, note_lines, section_blocks, status
 from planner.render.model import Answer, Chart, Section, Table
 from planner.render.svg import INK, MUTED, escaped, tag
 from planner.render.table import render_document
-from planner.render.units import cells, column_label, figure_text, is_numeric, tidy
+from planner.render.units import cells, column_label, figure_text, is_numeric, placed, tidy
 
 MAX_ROWS = 30
 
@@ -69,6 +69,7 @@ def _picture(chart: Chart, currency: str) -> str:
 
 
 def _table(table: Table, currency: str) -> str:
+    table = placed(table, "cell", "below")
     header = [column_label(column, currency) for column in table.columns]
     numeric = [is_numeric(column.unit) for column in table.columns]
     title = tag("div", {"style": "font-weight:600;margin-top:1em"}, escaped(table.title))

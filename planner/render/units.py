@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, get_args
@@ -356,6 +357,15 @@ def column_places(values: Sequence[Value], column_unit: str, currency: str) -> i
         return None
     sizes = [abs(found) for value in values if (found := number_of(value)) is not None]
     return _money_digits(max((size for size in sizes if size < _SCIENTIFIC_FROM), default=0.0), currency)
+
+
+def placed(table: Table, *places: str) -> Table:
+    """The table with only the columns that have their place there (`Column.place`)."""
+    kept = [at for at, column in enumerate(table.columns) if column.place in places]
+    if len(kept) == len(table.columns):
+        return table
+    rows = tuple(tuple(row[at] for at in kept if at < len(row)) for row in table.rows)
+    return replace(table, columns=tuple(table.columns[at] for at in kept), rows=rows)
 
 
 def cells(table: Table, currency: str, limit: int | None = None) -> list[list[str]]:

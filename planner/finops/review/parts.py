@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from planner.finops.review.model import Column, Figure, Section, Table, Unit, Value
 from planner.render.currency import with_currency
@@ -75,12 +75,14 @@ def run_regions(run: Any) -> tuple[str, ...]:
     return (*named, f"{more} more") if more > 0 else named
 
 
-def table(
-    key: str, title: str, columns: list[tuple[str, str, Unit]], rows: list[Any], note: str = ""
-) -> Table:
-    """A table; NaN becomes None."""
+def table(key: str, title: str, columns: list[Any], rows: list[Any], note: str = "") -> Table:
+    """A table; NaN becomes None. Columns: key, label and unit each, and the place of one that is no cell (`Column`)."""
     made = tuple(tuple(_cell(v) for v in row) for row in rows)
-    return Table(key, title, tuple(Column(*c) for c in columns), made, note)
+    return Table(key, title, tuple(_column(*c) for c in columns), made, note)
+
+
+def _column(key: str, label: str, unit: Unit, place: Literal["cell", "below", "data"] = "cell") -> Column:
+    return Column(key, label, unit, place=place)
 
 
 def _cell(value: Any) -> Value:
@@ -101,6 +103,14 @@ def money(value: float, currency: str) -> str:
     digits = 2 if abs(value) < 100 else 0
     out = f"{value:,.{digits}f}"
     return with_currency("0" if out.strip("-0.,") == "" else out, currency)
+
+
+def per_unit(unit: str) -> str:
+    """`per hour` of the pricing unit `Hours`; a unit of several words is left as it is."""
+    word = unit.strip()
+    if word.isalpha() and word.lower().endswith("s") and len(word) > 3:
+        word = word[:-1].lower()
+    return f"per {word}" if word else "per unit"
 
 
 def percent(value: float, digits: int = 1) -> str:

@@ -17,6 +17,7 @@ SELECT
   COALESCE(CapacityReservationId, ResourceId) AS resource_id,
   MAX(ResourceName) AS resource_name,
   MAX(CASE WHEN CapacityReservationStatus = 'Unused' THEN 1 ELSE 0 END) AS is_reservation,
+  COUNT(DISTINCT x_day) AS idle_days,
   SUM(EffectiveCost) AS effective_cost,
   SUM(PricingQuantity) AS quantity,
   MAX(PricingUnit) AS pricing_unit

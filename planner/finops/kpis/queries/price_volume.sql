@@ -8,7 +8,8 @@
 --   q1 = 0 is retired. The sum is the change, to 1e-9.
 -- source: FINOPS.md section 2 (mid-point, symmetric decomposition)
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, SkuId, RegionId, PricingCategory, PricingUnit,
---   PricingQuantity, EffectiveCost, ContractedCost, ChargeCategory, SkuMeter
+--   PricingQuantity, EffectiveCost, ContractedCost, ChargeCategory, SkuMeter,
+--   ChargeDescription, SkuPriceDetails
 -- gate: effective_zero, quantity_known
 -- since: 1.0
 SELECT
@@ -19,7 +20,12 @@ SELECT
   PricingCategory AS pricing_category,
   PricingUnit AS pricing_unit,
   CASE WHEN ChargeCategory IN ('Usage', 'Purchase') THEN 'use' ELSE ChargeCategory END AS charge_kind,
-  MAX(SkuMeter) AS sku_meter,
+  COALESCE(
+    NULLIF(MAX(SkuMeter), ''),
+    NULLIF(MAX(CASE WHEN SkuMeter IS NULL THEN ChargeDescription END), ''),
+    NULLIF(JSON_EXTRACT_STRING(MAX(SkuPriceDetails), '$."InstanceType"'), '')
+  ) AS product,
+  NULLIF(JSON_EXTRACT_STRING(MAX(SkuPriceDetails), '$."InstanceType"'), '') AS instance_type,
   SUM(CASE WHEN ChargePeriodStart >= :start AND ChargePeriodStart < :end THEN COALESCE(PricingQuantity, 0) ELSE 0 END)
     AS quantity,
   SUM(CASE WHEN ChargePeriodStart >= :start AND ChargePeriodStart < :end THEN EffectiveCost ELSE 0 END)

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Section
-from planner.finops.review.parts import figure, money, percent, review_command, table, text, withheld
+from planner.finops.review.parts import (
+    figure,
+    money,
+    per_unit,
+    percent,
+    review_command,
+    table,
+    text,
+    withheld,
+)
+from planner.finops.review.products import product_names
+from planner.finops.review.sections.action import Action, joint
 from planner.finops.review.sections.anomalies import unusual_days
 from planner.finops.review.sections.bridge import split
 from planner.finops.review.sections.cheaper import SKU, cheaper_uses
 from planner.finops.review.sections.commitments import expiries
-from planner.records import record
+from planner.finops.review.sections.confidence import Confidence, confidence
+from planner.render.currency import with_currency
 
 TITLE = "What should be done?"
 TOP = 20
@@ -23,39 +35,8 @@ LOW_UTILISATION = 0.75
 MATERIAL_RATIO = 0.0005  # of the month's cost; smaller actions are not worth a line
 
 
-Basis = Literal["estimate", "at most", "kept", "once"]
 _TOGETHER = {"delete_idle": "idle things",
              "move_region": "moves to a cheaper region", "switch_option": "moves to spot"}  # fmt: skip
-
-
-@record(frozen=True)
-class Action:
-    """Something to do.
-
-    Attributes:
-        kind: stable name.
-        what, why: for people.
-        amount: money in the bill's currency, per month but for `once`; None where the bill cannot tell.
-        owner: the team whose use it is, or the account where no team is known.
-        command: what shows its grounds in this bill, to run as written; empty for a bill without files.
-        pool: the use it changes; actions of one pool exclude one another.
-        basis: `estimate`; `at most` (an upper bound: all of it can move, pause, be sold); `kept` (what is saved already
-            and would end); `once` (an excess that is over).
-    """
-
-    kind: str
-    what: str
-    why: str
-    amount: float | None
-    owner: str
-    command: str
-    pool: tuple[str, str] = ("", "")
-    basis: Basis = "estimate"
-
-    @property
-    def saves(self) -> float | None:
-        """New saving per month."""
-        return self.amount if self.basis in ("estimate", "at most") else None
 
 
 def actions(inputs: Inputs) -> list[Action]:
@@ -95,8 +76,21 @@ def _summed(largest: Action, count: int, amount: float, owner: str) -> Action:
     of = f" ({pool[1] or 'commitments'} of {pool[0]})" if pool != ("", "") else ""
     return Action(
         kind, f"{count} smaller {_TOGETHER[kind]}{of}", f"the largest: {largest.what}", amount, owner,
-        largest.command, pool, largest.basis,
+        largest.command, pool, largest.basis, largest.sure,
     )  # fmt: skip
+
+
+_COLUMNS: list[Any] = [
+    ("what", "Action", "text"), ("saves", "Per month", "money"), ("once", "Once", "money"),
+    ("confidence", "Confidence", "text"), ("owner", "Owner", "text"), ("why", "Why", "text", "below"),
+    ("confidence_why", "Confidence", "text", "below"), ("command", "Look closer", "text", "below"),
+    ("basis", "Amount is", "text", "data"), ("provider", "Provider", "text", "data"),
+    ("service", "Service", "text", "data"), ("thing", "Id", "text", "data"),
+]  # fmt: skip
+_NOTE = (
+    "Amounts are of this month's use. Confidence: high where nothing speaks against the amount, medium where one thing "
+    "does, low where several do. Actions on the same use exclude one another; do not add them up."
+)
 
 
 def build(inputs: Inputs) -> Section:
@@ -111,19 +105,10 @@ def build(inputs: Inputs) -> Section:
         said = "Nothing in the bill of the month calls for an action worth a line."
         return Section("actions", TITLE, (said,))
     shown = found[:TOP]
-    rows = [
-        (a.what, None if a.basis == "once" else a.amount, a.amount if a.basis == "once" else None, a.basis, a.owner,
-         a.why, a.command)
-        for a in shown
-    ]  # fmt: skip
-    made = table(
-        "actions", "Actions", [("what", "Action", "text"), ("saves", "Per month", "money"),
-        ("once", "Once", "money"), ("basis", "Amount is", "text"), ("owner", "Owner", "text"), ("why", "Why", "text"),
-        ("command", "Look closer with", "text")], rows,
-        "Amounts are of this month's use. At most: if all of it can be sold, moved or paused. Kept: saved already, and "
-        "lost when it ends. Actions on the same use exclude one another; do not add them up."
-        + (f" {len(found) - TOP} smaller ones are left out." if len(found) > TOP else ""),
-    )  # fmt: skip
+    rows = [_row(one) for one in shown]
+    made = table("actions", "Actions", _COLUMNS, rows, _NOTE + (
+        f" {len(found) - TOP} smaller ones are left out." if len(found) > TOP else ""
+    ))  # fmt: skip
     made = replace(made, shown=SHOWN)
     figures = (
         figure(inputs, "actions_count", "Actions", len(found), "count"),
@@ -139,38 +124,18 @@ def build(inputs: Inputs) -> Section:
     return Section("actions", TITLE, (_sentence(shown[0], inputs.bill.currency),), figures, (made,))
 
 
+def _row(one: Action) -> tuple[Any, ...]:
+    amounts = (None, one.amount) if one.basis == "once" else (one.amount, None)
+    return (one.what, *amounts, one.sure.level, one.owner, one.why, one.sure.why, one.command, one.basis, *one.pool,
+            one.thing)  # fmt: skip
+
+
 def _sentence(first: Action, currency: str) -> str:
     if not first.amount:
         return f"First: {first.what}."
     often = "once" if first.basis == "once" else "a month"
     bound = "at most " if first.basis == "at most" else ""
     return f"{first.what}: {bound}{money(first.amount, currency)} {often} is the largest."
-
-
-def joint(found: list[Action]) -> float | None:
-    """Monthly savings that add up: of each pool of use only the kind that saves most; None where none is known.
-
-    Use that gets a commitment could be put on the unused ones instead: of a provider either counts, not both.
-    """
-    if all(one.saves is None for one in found):
-        return None
-    with_less = _by_pool([one for one in found if one.kind != "commit_more"])
-    with_more = _by_pool([one for one in found if one.kind != "commit_less"])
-    return math.fsum(
-        max(with_less.get(p, 0.0), with_more.get(p, 0.0)) for p in with_less.keys() | with_more.keys()
-    )
-
-
-def _by_pool(found: list[Action]) -> dict[str, float]:
-    """Savings by provider; of each pool the kind that saves most."""
-    pools: dict[tuple[str, str], dict[str, float]] = {}
-    for one in found:
-        kinds = pools.setdefault(one.pool, {})
-        kinds[one.kind] = kinds.get(one.kind, 0.0) + (one.saves or 0.0)
-    out: dict[str, float] = {}
-    for (provider, _), kinds in pools.items():
-        out[provider] = out.get(provider, 0.0) + max(kinds.values())
-    return out
 
 
 def _command(inputs: Inputs, use_case: str) -> str:
@@ -188,21 +153,25 @@ def _owner(inputs: Inputs, provider: str, service: str = "", commitment: str = "
     return found.get((provider, service, commitment), "")
 
 
+_ALL_SOLD = "all of it would have to be filled, exchanged or sold"
+
+
 def _waste(inputs: Inputs) -> list[Action]:
     """Unused parts of commitments: the worst used by name, the rest together."""
     own = inputs.of_month(inputs.ask("commitment_utilisation"))
     own = own[own["unused_cost"] > 0]
     is_low = own["used_cost"] < LOW_UTILISATION * (own["used_cost"] + own["unused_cost"])
     low = own[is_low & (own["unused_cost"] >= _least(inputs))].nlargest(TOP, "unused_cost")
+    sure = confidence(inputs, doubts=(_ALL_SOLD,))
     out = []
     for row in low.to_dict("records"):
         used, unused = float(row["used_cost"]), float(row["unused_cost"])
-        name, provider = _commitment_name(row), text(row["provider"])
+        name, provider, key = _commitment_name(row), text(row["provider"]), text(row["commitment_id"])
         out.append(Action(
             "commit_less", f"Commit less: shrink, exchange or sell {name}",
             f"{percent(used / (used + unused))} of it is used", unused,
-            _owner(inputs, provider, commitment=text(row["commitment_id"])), _command(inputs, "unused_commitments"),
-            (provider, ""), "at most",
+            _owner(inputs, provider, commitment=key), _command(inputs, "unused_commitments"),
+            (provider, ""), "at most", sure, key,
         ))  # fmt: skip
     rest = own.drop(low.index)
     for provider, rows in rest.groupby("provider", dropna=False):
@@ -211,7 +180,7 @@ def _waste(inputs: Inputs) -> list[Action]:
         out.append(Action(
             "commit_less", f"Fill or shrink {len(rows)} more commitment{'s' * many} of {text(provider)}",
             f"{percent(used / (used + unused))} of {'them' if many else 'it'} is used", unused, "",
-            _command(inputs, "unused_commitments"), (text(provider), ""), "at most",
+            _command(inputs, "unused_commitments"), (text(provider), ""), "at most", sure,
         ))  # fmt: skip
     return out
 
@@ -232,6 +201,9 @@ def _rate(inputs: Inputs) -> dict[str, float]:
     }
 
 
+_OTHER_RATE = "the discount is that of other commitments, no offer"
+
+
 def _commit(inputs: Inputs) -> list[Action]:
     """Use that is there on nine days of ten without a commitment, at the discount the provider gives already."""
     rates = _rate(inputs)
@@ -242,12 +214,13 @@ def _commit(inputs: Inputs) -> list[Action]:
         if amount <= least:
             continue
         rate = rates.get(provider)
-        why = f"{money(amount, inputs.bill.currency)} a month of it is there on nine days of ten and not covered"
+        why = f"{money(amount, inputs.bill.currency)} a month of it runs nine days of ten and is under no commitment"
         if rate is not None:
-            why += f"; commitments of {provider} save {percent(rate, 0)} here"
+            why += f"; the commitments that you have with {provider} save {percent(rate, 0)}"
         out.append(Action(
             "commit_more", f"Commit more: {service} of {provider}", why, None if rate is None else amount * rate,
             _owner(inputs, provider, service), _command(inputs, "commitment_opportunities"), (provider, service),
+            sure=confidence(inputs, doubts=(_OTHER_RATE,)) if rate is not None else Confidence(),
         ))  # fmt: skip
     return out
 
@@ -256,13 +229,15 @@ def _idle(inputs: Inputs) -> list[Action]:
     out = []
     for row in inputs.ask("idle_resources").to_dict("records"):
         is_reservation = bool(row["is_reservation"])
-        name = text(row["resource_id"], "(unnamed)")
+        key, called = text(row["resource_id"]), "" if is_reservation else text(row["resource_name"])
+        name = f"{called} ({key})" if called and called != key else key or "(unnamed)"
         what = f"Shrink the capacity reservation {name}" if is_reservation else f"Delete {name}"
         why = f"{text(row['service'])} in {text(row['region_id'], 'no region')} was paid and not used"
         provider, service = text(row["provider"]), text(row["service"])
         out.append(Action(
             "delete_idle", what, why, float(row["effective_cost"]), _owner(inputs, provider, service),
             _command(inputs, "unused_reservations" if is_reservation else "sku_costs"), (provider, service),
+            sure=confidence(inputs, days=int(row["idle_days"])), thing=key,
         ))  # fmt: skip
     return out
 
@@ -279,25 +254,49 @@ def _move_or_switch(inputs: Inputs) -> list[Action]:
     sums = {largest: (len(ones), math.fsum(ones)) for largest, ones in ((s.idxmax(), s) for _, s in small)}
     shown = saves[saves.index.isin(sums) | (saves >= _least(inputs))]
     out = []
-    for names, rows in found.merge(shown.index.to_frame(index=False), on=keys).groupby(keys):
-        one = _elsewhere(inputs, names, list(rows.itertuples()))
+    groups = list(found.merge(shown.index.to_frame(index=False), on=keys).groupby(keys))
+    frame = split(inputs).frame
+    named = _names(frame, {names[1:4] for names, _ in groups})
+    for names, rows in groups:
+        one = _elsewhere(inputs, names, named[names[1:4]], list(rows.itertuples()))
         out.append(_summed(one, *sums[names], one.owner) if names in sums else one)
     return out
 
 
-def _elsewhere(inputs: Inputs, names: tuple[str, ...], rows: list[Any]) -> Action:
+def _names(frame: Any, skus: set[tuple[str, str, str]]) -> dict[tuple[str, str, str], str]:
+    """Names of SKUs by provider, service and id."""
+    own = frame[frame["sku_id"].isin({sku for _, _, sku in skus}) & (frame["charge_kind"] == "use")]
+    own = own.drop_duplicates(SKU[:3])
+    keys = zip(*(own[name].map(text) for name in SKU[:3]), strict=True)
+    return dict(zip(keys, product_names(frame, own.index), strict=True))
+
+
+_ALL_MOVED = ("all of it would have to move",)
+_ALL_PAUSED = ("all of it would have to bear interruptions", "spot prices change")
+
+
+def _elsewhere(inputs: Inputs, names: tuple[str, ...], product: str, rows: list[Any]) -> Action:
     """One SKU's move to its cheapest region, or to spot."""
     kind, provider, service, sku, unit = names
+    currency = inputs.bill.currency
+    doubts: tuple[str, ...]
     if kind == "move_region":
         here = ", ".join(f"{r.price:,.5g} in {r.region}" for r in rows)
-        what, use_case = f"Move {sku} to {rows[0].to}", "services_by_region"
-        why = f"a unit ({unit}) costs {rows[0].there:,.5g} there and {here}; its data must be able to move"
+        what, use_case, doubts = f"Move {product} to {rows[0].to}", "services_by_region", _ALL_MOVED
+        why = f"{with_currency(f'{rows[0].there:,.5g}', currency)} {per_unit(unit)} there, {here}"
+        why += "; its data must be able to move"
     else:
-        shown = ", ".join(f"{r.there:,.5g} instead of {r.price:,.5g} in {r.region}" for r in rows)
-        what, use_case = f"Run {sku} on spot where work may pause", "usage_and_rates"
-        why = f"a unit ({unit}) cost {shown} this month"
-    return Action(kind, what, why, math.fsum(r.saves for r in rows), _owner(inputs, provider, service),
-                  _command(inputs, use_case), (provider, service), "at most")  # fmt: skip
+        shown = [
+            f"{with_currency(f'{r.there:,.5g}', currency)} instead of {r.price:,.5g} in {r.region}"
+            for r in rows
+        ]
+        what, use_case, doubts = f"Run {product} on spot where work may pause", "usage_and_rates", _ALL_PAUSED
+        why = f"spot cost {', '.join(shown)} {per_unit(unit)} this month"
+    return Action(
+        kind, what, why, math.fsum(r.saves for r in rows), _owner(inputs, provider, service),
+        _command(inputs, use_case), (provider, service), "at most",
+        confidence(inputs, service=(provider, service), doubts=doubts), sku,
+    )  # fmt: skip
 
 
 def _renew(inputs: Inputs) -> list[Action]:
@@ -316,7 +315,7 @@ def _renew(inputs: Inputs) -> list[Action]:
             "renew", f"Decide on {name} before {str(row['period_end'])[:10]}",
             "it ends, and what it saves now ends with it", saves,
             _owner(inputs, provider, commitment=text(key)), _command(inputs, "commitment_breakdown"),
-            basis="kept",
+            basis="kept", sure=confidence(inputs) if saves is not None else Confidence(), thing=text(key),
         ))  # fmt: skip
     return out
 
@@ -324,10 +323,11 @@ def _renew(inputs: Inputs) -> list[Action]:
 def _unusual(inputs: Inputs) -> list[Action]:
     """Unusual days that no tagged run explains."""
     found = [one for one in unusual_days(inputs) if not one.run]
+    sure = confidence(inputs, doubts=("what is usual is estimated from the days around it",))
     return [
         Action("look_into", f"Look into {one.service} of {one.day.isoformat()}",
-               f"{one.sku or one.service} in {one.region or 'no region'} cost more than the days around it", one.excess,
-               _owner(inputs, one.provider, one.service) or one.account, _command(inputs, "anomalies_service"),
-               basis="once")
+               f"{one.product or one.service} in {one.region or 'no region'} cost more than the days around it",
+               one.excess, _owner(inputs, one.provider, one.service) or one.account,
+               _command(inputs, "anomalies_service"), basis="once", sure=sure, thing=one.sku)
         for one in found[:3]
     ]  # fmt: skip

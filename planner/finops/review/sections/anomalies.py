@@ -12,6 +12,7 @@ from planner.finops.anomalies import find_anomalies
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Section, Table
 from planner.finops.review.parts import figure, money, run_regions, table, text
+from planner.finops.review.products import product_name
 from planner.records import record
 
 TITLE = "Was anything unusual?"
@@ -29,7 +30,8 @@ class Unusual:
     Attributes:
         day, days: the first one, and how many.
         cost, expected: of all of them, in the bill's currency.
-        sku, region, account: what moved most on the dearest of them; run: a tagged run that explains it.
+        sku, region, account: what moved most on the dearest of them, product its name.
+        run: a tagged run that explains it.
     """
 
     day: date
@@ -42,6 +44,7 @@ class Unusual:
     sku: str = ""
     region: str = ""
     account: str = ""
+    product: str = ""
     run: str = ""
 
     @property
@@ -106,7 +109,10 @@ def _with_cause(inputs: Inputs, one: Unusual) -> Unusual:
     excess = frame["day_cost"].fillna(0.0) - frame["window_cost"].fillna(0.0) / days
     row = frame.loc[excess.idxmax()]
     sku, region, account = (text(row[name]) for name in ("sku_id", "region_id", "sub_account"))
-    return replace(one, sku=sku, region=region, account=account, run=_run(inputs, one, peak, region))
+    product = product_name(row["product"], row["instance_type"], sku)
+    return replace(
+        one, sku=sku, product=product, region=region, account=account, run=_run(inputs, one, peak, region)
+    )
 
 
 def _run(inputs: Inputs, one: Unusual, peak: date, region: str) -> str:
@@ -134,7 +140,7 @@ def build(inputs: Inputs) -> Section:
         said = f"No service had a day far above its own days around it, weekdays considered. {note}".strip()
         return Section("anomalies", TITLE, (said,), figures)
     top = found[0]
-    cause = f", mostly {top.sku} in {top.region or 'no region'}" if top.sku else ""
+    cause = f", mostly {top.product} in {top.region or 'no region'}" if top.product else ""
     cause += f" by the run {top.run}" if top.run else ""
     said = (
         f"{len(found)} unusual time{'s' * (len(found) > 1)}; the dearest began on {top.day:%-d %B}: {top.service} cost "
@@ -145,15 +151,16 @@ def build(inputs: Inputs) -> Section:
 
 def _table(found: list[Unusual]) -> Table:
     rows = [
-        (one.day.isoformat(), one.days, one.provider, one.service, one.cost, one.expected, one.excess, one.sku,
-         one.region, one.account, one.run)
+        (one.day.isoformat(), one.days, one.provider, one.service, one.cost, one.expected, one.excess, one.product,
+         one.region, one.account, one.run, one.sku)
         for one in found[: 2 * TOP]
     ]  # fmt: skip
     return table(
         "anomalies", "Unusual times", [("day", "From", "date"), ("days", "Days", "count"),
         ("provider", "Provider", "text"), ("service", "Service", "text"), ("cost", "Cost", "money"),
-        ("expected", "Expected", "money"), ("excess", "Excess", "money"), ("sku", "Likely SKU", "text"),
-        ("region", "Region", "text"), ("account", "Account", "text"), ("run", "Run", "text")], rows,
+        ("expected", "Expected", "money"), ("excess", "Excess", "money"), ("product", "Likely cause", "text"),
+        ("region", "Region", "text"), ("account", "Account", "text"), ("run", "Run", "text"),
+        ("sku", "SKU", "text", "data")], rows,
         "Measured on real series with injected spikes: 78 % of days at +50 % are found, with 1.2 false alarms in 100 "
         "days.",
     )  # fmt: skip

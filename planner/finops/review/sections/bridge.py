@@ -10,6 +10,7 @@ from planner.finops.bridge import Bridge, Effects, split_effects, sum_bridge
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Chart, Section
 from planner.finops.review.parts import figure, money, nothing, percent, signed_percent, table, text, withheld
+from planner.finops.review.products import product_names
 from planner.records import record
 from planner.render.currency import with_currency
 
@@ -137,19 +138,21 @@ def build_movers(inputs: Inputs) -> Section:
     change = effects.change
     order = np.lexsort((np.arange(len(change)), -np.abs(change)))[:TOP]
     use = frame[(frame["charge_kind"] == "use") & frame["sku_id"].isin(frame["sku_id"].iloc[order])]
-    rows = [_mover(frame, effects, int(i), use) for i in order if abs(change[i]) >= 0.005]
+    moved_most = [int(i) for i in order if abs(change[i]) >= 0.005]
+    names = product_names(frame, moved_most)
+    rows = [_mover(frame, effects, i, use, name) for i, name in zip(moved_most, names, strict=True)]
     columns: list[Any] = [
-        ("provider", "Provider", "text"), ("service", "Service", "text"), ("sku", "SKU", "text"),
+        ("product", "Product", "text"), ("service", "Service", "text"), ("provider", "Provider", "text"),
         ("region", "Region", "text"), ("option", "Priced", "text"), ("before", "Before", "money"),
         ("after", "After", "money"), ("change", "Change", "money"), ("price", "Price effect", "money"),
-        ("volume", "Volume effect", "money"), ("reason", "Reason", "text"),
+        ("volume", "Volume effect", "money"), ("reason", "Reason", "text"), ("sku", "SKU", "text", "data"),
     ]  # fmt: skip
     moved = with_currency(f"{rows[0][7]:+,.0f}", inputs.bill.currency) if rows else ""
     chart = Chart(
-        "movers", "Change by SKU, region and pricing", "bars",
-        tuple(" ".join(str(part) for part in row[2:5] if part) for row in rows),
+        "movers", "Change by product, region and pricing", "bars",
+        tuple(", ".join(str(part) for part in (row[0], row[1], *row[3:5]) if part) for row in rows),
         (("change", tuple(row[7] for row in rows)),), "money",
-        f"{rows[0][2]} moved most: {moved}." if rows else "Nothing moved.",
+        f"{rows[0][0]} of {rows[0][1]} moved most: {moved}." if rows else "Nothing moved.",
     )  # fmt: skip
     share = float(np.abs(change[order]).sum() / max(np.abs(change).sum(), 1e-12))
     said = (
@@ -161,13 +164,13 @@ def build_movers(inputs: Inputs) -> Section:
     return Section("movers", MOVERS_TITLE, (said,), (), (made,), (chart,) if rows else (), status, reason)
 
 
-def _mover(frame: Any, effects: Effects, i: int, use: Any) -> tuple[Any, ...]:
+def _mover(frame: Any, effects: Effects, i: int, use: Any, name: str) -> tuple[Any, ...]:
     row = frame.iloc[i]
     return (
-        text(row["provider"], _UNKNOWN), text(row["service"], _UNKNOWN), text(row["sku_id"], text(row["charge_kind"])),
+        name, text(row["service"], _UNKNOWN), text(row["provider"], _UNKNOWN),
         text(row["region_id"]), text(row["pricing_category"]), float(row["effective_cost_before"]),
         float(row["effective_cost"]), float(effects.change[i]), float(effects.price[i]), float(effects.volume[i]),
-        reason_of(row, effects, i) + _moved(row, use),
+        reason_of(row, effects, i) + _moved(row, use), text(row["sku_id"]),
     )  # fmt: skip
 
 

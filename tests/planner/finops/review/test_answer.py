@@ -12,9 +12,10 @@ import pytest
 
 from planner.errors import InputError
 from planner.finops.read import Bill
-from planner.finops.review.answer import SECTIONS, review_bill
+from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Section, Table
 from planner.finops.review.report import render_review, review_answer
+from planner.finops.review.sections.registry import SECTIONS
 from tests.focus_company import MonthTruth, Truth
 from tests.focus_company.plans import STORAGE_USD, effects_of, useful_hours
 from tests.planner.finops.review.conftest import Reviews, figures, value
@@ -148,8 +149,12 @@ def test_the_bridge(reviews: Reviews, company: Truth, month: date) -> None:
 
 
 def test_movers_say_why(reviews: Reviews) -> None:
-    reasons = {row[2]: row[-1] for row in named(section(reviews, OCTOBER, "movers"), "movers").rows}
-    assert str(reasons["SKU-aws-gpu"]).startswith(("more volume", "less volume"))
+    table = named(section(reviews, OCTOBER, "movers"), "movers")
+    names = [column.key for column in table.columns]
+    rows = {str(row[0]): dict(zip(names, row, strict=True)) for row in table.rows}
+    gpu = rows["GPU, aws-gpu-8"]  # by the bill's own words; the id stands beside it for programs
+    assert gpu["sku"] == "SKU-aws-gpu" and str(gpu["reason"]).startswith(("more volume", "less volume"))
+    assert not [name for name in rows if name.startswith("SKU-")]
     review = section(reviews, OCTOBER, "bridge")
     services = {row[0]: row for row in named(review, "bridge_services").rows}
     assert services["AmazonSQS (AWS)"][5] == services["AmazonSQS (AWS)"][2]  # all of it new
@@ -221,8 +226,14 @@ def test_actions_have_money_and_a_plan(reviews: Reviews, company: Truth) -> None
     idle = rows["Shrink the capacity reservation cr-0001"]
     assert idle[1] == pytest.approx(4 * 36.0 * 31)
     assert any(name.startswith("Commit more: AmazonEC2") for name in rows)
-    assert any(name.startswith("Run SKU-aws-gpu on spot") for name in rows)
-    assert all(str(row[-1]).startswith("planner review --focus ") for row in rows.values())
+    assert any(name.startswith("Run GPU, aws-gpu-8 on spot") for name in rows)
+    keys = [column.key for column in made.columns]
+    commands = [str(row[keys.index("command")]) for row in rows.values()]
+    assert all(command.startswith("planner review --focus ") for command in commands)
+    levels = {name: row[keys.index("confidence")] for name, row in rows.items()}
+    assert set(levels.values()) <= {"high", "medium", "low", ""}
+    assert levels["Shrink the capacity reservation cr-0001"] == "high"  # billed on every day
+    assert levels["Run GPU, aws-gpu-8 on spot where work may pause"] == "low"
     low = company.month[OCTOBER]
     cud = next(c for c in company.commitments if c.provider == "Google Cloud")
     assert low.used[cud.id] / (low.used[cud.id] + low.unused[cud.id]) < 0.75

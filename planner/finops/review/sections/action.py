@@ -1,0 +1,71 @@
+"""Something to do, and what several of them save together."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from planner.finops.review.sections.confidence import Confidence
+from planner.records import record
+
+Basis = Literal["estimate", "at most", "kept", "once"]
+
+
+@record(frozen=True)
+class Action:
+    """Something to do.
+
+    Attributes:
+        kind: stable name.
+        what, why: for people.
+        amount: money in the bill's currency, per month but for `once`; None where the bill cannot tell.
+        owner: the team whose use it is, or the account where no team is known.
+        command: what shows its grounds in this bill, to run as written; empty for a bill without files.
+        pool: the use it changes; actions of one pool exclude one another.
+        sure: how sure the amount is, and why.
+        thing: id of the SKU, resource or commitment, where it is one.
+        basis: `estimate`; `at most` (an upper bound: all of it can move, pause, be sold); `kept` (what is saved already
+            and would end); `once` (an excess that is over).
+    """
+
+    kind: str
+    what: str
+    why: str
+    amount: float | None
+    owner: str
+    command: str
+    pool: tuple[str, str] = ("", "")
+    basis: Basis = "estimate"
+    sure: Confidence = Confidence()
+    thing: str = ""
+
+    @property
+    def saves(self) -> float | None:
+        """New saving per month."""
+        return self.amount if self.basis in ("estimate", "at most") else None
+
+
+def joint(found: list[Action]) -> float | None:
+    """Monthly savings that add up: of each pool of use only the kind that saves most; None where none is known.
+
+    Use that gets a commitment could be put on the unused ones instead: of a provider either counts, not both.
+    """
+    if all(one.saves is None for one in found):
+        return None
+    with_less = _by_pool([one for one in found if one.kind != "commit_more"])
+    with_more = _by_pool([one for one in found if one.kind != "commit_less"])
+    return math.fsum(
+        max(with_less.get(p, 0.0), with_more.get(p, 0.0)) for p in with_less.keys() | with_more.keys()
+    )
+
+
+def _by_pool(found: list[Action]) -> dict[str, float]:
+    """Savings by provider; of each pool the kind that saves most."""
+    pools: dict[tuple[str, str], dict[str, float]] = {}
+    for one in found:
+        kinds = pools.setdefault(one.pool, {})
+        kinds[one.kind] = kinds.get(one.kind, 0.0) + (one.saves or 0.0)
+    out: dict[str, float] = {}
+    for (provider, _), kinds in pools.items():
+        out[provider] = out.get(provider, 0.0) + max(kinds.values())
+    return out
