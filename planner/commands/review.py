@@ -78,6 +78,8 @@ class MonthOption(click.ParamType[date]):
 @click.option("--plans", multiple=True, metavar="GLOB", help="Saved plans (-o json) of the runs; repeatable.")
 @click.option("--utilisation", type=click.Path(path_type=Path), default=None, metavar="CSV",
               help="How busy accelerators were, by day and run.")  # fmt: skip
+@click.option("--usage", "usages", multiple=True, metavar="FILE[@PLACE]",
+              help="What GPUs did: Slurm sacct, DCGM, OpenCost, Kubernetes; repeatable.")  # fmt: skip
 @click.option(
     "--forecasts", multiple=True, metavar="GLOB", help="Earlier `planner forecast -o json`; repeatable."
 )
@@ -132,12 +134,15 @@ def _review(focus: tuple[str, ...], given: dict[str, Any]) -> Review:
     from planner.finops.plan_vs_actual import load_plans
     from planner.finops.review.answer import review_bill
     from planner.finops.review.files import find_named, load_forecasts, write_measurements
+    from planner.finops.review.inputs import Beside
+    from planner.finops.usage import load_usage
     from planner.finops.utilisation import load_utilisation
     from planner.render.progress import step_progress
 
     plans = load_plans(find_named("--plans", given["plans"]))
     forecasts = load_forecasts(find_named("--forecasts", given["forecasts"]))
     busy = load_utilisation(given["utilisation"]) if given["utilisation"] else None
+    beside = Beside(usage=load_usage(given["usages"]) if given["usages"] else None)
     budgets = _budgets(given["budgets"])
     late = learn_completion(load_vintages(given["vintages"])) if given["vintages"] else None
     quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
@@ -145,7 +150,7 @@ def _review(focus: tuple[str, ...], given: dict[str, Any]) -> Review:
         made = review_bill(
             bill, month=given["month"], compare_month=given["compare"], budgets=budgets, plans=plans, utilisation=busy,
             tags=_words(given["tags"]), run_tag=given["run_tag"], forecasts=forecasts, forecast=given["ahead"],
-            completion=late, progress=tell,
+            completion=late, progress=tell, beside=beside,
         )  # fmt: skip
     if given["measurements"] is not None:
         write_measurements(given["measurements"], made)
@@ -159,6 +164,7 @@ def _as_asked(given: dict[str, Any]) -> str:
         (f"--{name}", str(given[name])) for name in ("budgets", "utilisation", "vintages") if given[name]
     ]
     said += [(f"--{name}", pattern) for name in ("plans", "forecasts") for pattern in given[name]]
+    said += [("--usage", name) for name in given["usages"]]
     context = click.get_current_context()
     said += [
         (f"--{name.replace('_', '-')}", given[name])

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from planner.finops.review.answer import review_bill
     from planner.finops.review.model import Chart, Column, Figure, Review, Section, Table
     from planner.finops.review.report import render_review
+    from planner.finops.usage.read import load_usage
     from planner.finops.utilisation import load_utilisation
     from planner.inputs.budget_load import load_budgets
     from planner.render.notebook import show
@@ -46,6 +47,7 @@ _PLACES = {
     "load_budgets": "planner.inputs.budget_load",
     "load_daily": "planner.finops.forecast.daily",
     "load_plans": "planner.finops.plan_vs_actual",
+    "load_usage": "planner.finops.usage.read",
     "load_utilisation": "planner.finops.utilisation",
     "open_bill": "planner.finops.read",
     "parse_scenario": "planner.finops.forecast.scenarios",
@@ -70,6 +72,7 @@ __all__ = [
     "load_budgets",
     "load_daily",
     "load_plans",
+    "load_usage",
     "load_utilisation",
     "open_bill",
     "parse_scenario",

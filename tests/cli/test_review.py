@@ -41,6 +41,20 @@ def test_a_brief_names_the_page_that_was_asked_for(
     assert command[at : at + len(asked)] == asked
 
 
+def test_usage_files_are_named_in_the_command(folder: str, run_cli: Run, tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs.txt"
+    jobs.write_text(
+        "JobID|Start|ElapsedRaw|AllocTRES|NodeList\n1|2026-10-03T00:00:00|3600|gres/gpu=8|nowhere\n"
+    )
+    asked = ["review", "--focus", folder, "--month", "2026-10", "--no-forecast", "--usage", str(jobs)]
+    done = run_cli(*asked, "-o", "json")
+    (section,) = (one for one in json.loads(done.stdout)["sections"] if one["key"] == "usage")
+    figures = {one["key"]: one for one in section["figures"]}
+    assert (figures["usage_matched_ratio"]["value"], figures["usage_stray_hours"]["value"]) == (0, 8)
+    done = run_cli("review", "--focus", folder, "--usage", str(tmp_path / "none"))
+    assert (done.code, done.stdout) == (2, "") and "none: cannot be read" in done.stderr
+
+
 def test_a_workbook_is_written_to_a_file(folder: str, run_cli: Run, tmp_path: Path) -> None:
     import openpyxl
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.finops.quality import assess_quality
 from planner.finops.read.tag_keys import tag_keys
-from planner.finops.review.inputs import MAX_TAGS, Inputs, daily_frame, month_name
+from planner.finops.review.inputs import MAX_TAGS, Beside, Inputs, daily_frame, month_name
 from planner.finops.review.model import Review
 from planner.finops.review.parts import review_command
 from planner.finops.review.sections.registry import SECTIONS
@@ -41,6 +41,7 @@ def review_bill(
     completion: Completion | None = None,
     progress: Callable[[str, float], None] | None = None,
     created: datetime | None = None,
+    beside: Beside | None = None,
 ) -> Review:
     """Review one month.
 
@@ -58,6 +59,7 @@ def review_bill(
         completion: share of cost reported by age, learned from re-statements.
         progress: told the step and the share done.
         created: moment to note, by default now.
+        beside: what sections of their own are made of, such as usage files.
 
     Raises:
         InputError: the bill has no charge in one of the months, or the tags are too many.
@@ -74,12 +76,13 @@ def review_bill(
     gate = assess_quality(bill, wanted, completion=completion, before=before)
     inputs = Inputs(
         bill, wanted, before, gate, tuple(tags), run_tag, daily, budgets, tuple(plans), utilisation, tuple(forecasts),
-        forecast, {}, completion, keys.remark(tags),
+        forecast, {}, completion, keys.remark(tags), beside or Beside(),
     )  # fmt: skip
     made = []
     for number, (name, build) in enumerate(SECTIONS):
         tell(name.replace("_", " "), 0.2 + 0.8 * number / len(SECTIONS))
-        made.append(build(inputs))
+        if (section := build(inputs)) is not None:
+            made.append(section)
     tell("done", 1.0)
     sources = tuple(f"{s.path}: {s.rows:,} rows, {s.dataset}, FOCUS {s.focus_version}" for s in bill.sources)
     return Review(

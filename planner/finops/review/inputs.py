@@ -15,6 +15,7 @@ from planner.records import record
 if TYPE_CHECKING:
     from planner.finops.forecast.completion import Completion
     from planner.finops.plan_vs_actual import PlannedRun
+    from planner.finops.usage.model import Usage
     from planner.finops.utilisation import Utilisation
 
 EXPIRY_DAYS = 90
@@ -33,6 +34,17 @@ def month_name(month: date) -> str:
 
 
 @record(frozen=True, eq=False)
+class Beside:
+    """What some reviews are given beside the bill, each for a section of its own.
+
+    Attributes:
+        usage: what `planner.finops.usage.load_usage` read: accelerators allocated and busy.
+    """
+
+    usage: Usage | None = None
+
+
+@record(frozen=True, eq=False)
 class Inputs:
     """Everything a section may ask for.
 
@@ -48,6 +60,7 @@ class Inputs:
         answers: frames that are asked for once.
         completion: share of a day's cost reported by its age, learned from re-statements; None: unknown.
         tags_remark: of mandatory tag keys that the bill lacks or spells in several ways.
+        beside: what sections of their own are made of.
     """
 
     bill: Bill
@@ -65,6 +78,7 @@ class Inputs:
     answers: dict[str, Any]
     completion: Completion | None = None
     tags_remark: str = ""
+    beside: Beside = Beside()
 
     @property
     def end(self) -> date:

@@ -16,16 +16,19 @@ from planner.finops.review.sections import (
     gpu,
     plan_vs_actual,
     quality,
+    usage,
 )
 
 # Money first, then its reasons, then what supports them; a section that has nothing to say says so in a sentence.
 # docs/finops/review.md has a row for each, in this order.
-SECTIONS: tuple[tuple[str, Callable[[Inputs], Section]], ...] = (
+# One that answers what only some reviews ask (usage files, say) is None without it.
+SECTIONS: tuple[tuple[str, Callable[[Inputs], Section | None]], ...] = (
     ("actions", actions.build),
     ("bridge", bridge.build),
     ("movers", bridge.build_movers),
     ("commitments", commitments.build),
     ("gpu", gpu.build),
+    ("usage", usage.build),
     ("allocation", allocation.build),
     ("anomalies", anomalies.build),
     ("forecast", forecast.build),

@@ -1,0 +1,154 @@
+"""Were the accelerators that are paid for at work, and whose are those that were not?"""
+
+from __future__ import annotations
+
+from planner.finops.review.inputs import Inputs
+from planner.finops.review.model import Chart, Figure, Section, Table
+from planner.finops.review.parts import figure, flagged, money, nothing, percent, ratio, table, withheld
+from planner.finops.usage.match import IDLE, Matched, charges_of, match
+from planner.finops.usage.model import Usage
+
+TITLE = "Were paid GPUs at work?"
+TOP = 20
+_LEVELS = {
+    "id": "machine id", "name": "machine name", "tag": "a tag that names the machine", "run": "the run's tag",
+    "place": "account or tag, and day",
+}  # fmt: skip
+_FLAG_BELOW = 0.95  # of GPU cost matched; own judgement
+
+
+def build(inputs: Inputs) -> Section | None:
+    """Idle cost by team, and the waterfall from paid to goodput, with what is unknown; None without usage files."""
+    usage = inputs.beside.usage
+    if usage is None:
+        return None
+    status, reason = inputs.gate.status("usage_idle_money")
+    if status == "withheld":
+        return withheld("usage", TITLE, reason)
+    charges = charges_of(inputs.ask("gpu_resources"), inputs.run_tag, inputs.tags[0])
+    if not charges:
+        return nothing(
+            "usage",
+            TITLE,
+            "No charge of the month says that its machine has GPUs (SkuPriceDetails GpuCount).",
+        )
+    found = match(charges, usage, inputs.month, inputs.end)
+    goodput = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
+    useful = (
+        min(goodput.goodput, found.hours("busy")) if goodput is not None and found.measured_known else None
+    )
+    tables = (_teams(found), _matched(found))
+    return Section(
+        "usage", TITLE, _sentences(inputs, found, useful, usage), tuple(_figures(inputs, found, useful)), tables,
+        (_waterfall(found, useful),), status, reason,
+    )  # fmt: skip
+
+
+def _share_matched(found: Matched) -> float:
+    return 1 - ratio(found.cost("unmatched"), found.cost())
+
+
+def _figures(inputs: Inputs, found: Matched, useful: float | None) -> list[Figure]:
+    paid = found.hours()
+    known = found.hours("busy", *IDLE)
+    unmeasured = "no file says how busy GPUs were (DCGM does)"
+    share = _share_matched(found)
+    made = [
+        figure(inputs, "usage_matched_ratio", "GPU cost matched with usage", share, "ratio"),
+        figure(inputs, "usage_idle_money", "Cost of idle GPUs", found.cost(*IDLE), "money"),
+        figure(inputs, "usage_free_money", "Cost of GPUs never allocated",
+               found.cost("free") if found.allocated_known else None, "money",
+               lacking="no file says what was allocated (Slurm, Kubernetes)"),
+        figure(inputs, "usage_unknown_money", "Cost of GPUs whose use is unknown",
+               found.cost("unmeasured", "unknown", "unmatched"), "money"),
+        figure(inputs, "usage_busy_ratio", "Busy share of GPU-hours whose use is known",
+               ratio(found.hours("busy"), known) if found.measured_known else None, "ratio", lacking=unmeasured),
+        figure(inputs, "usage_goodput_ratio", "Useful share of paid GPU-hours",
+               None if useful is None else ratio(useful, paid), "ratio",
+               lacking="no file says what work was kept (--utilisation does)"),
+        figure(inputs, "usage_ended_badly_hours", "GPU-hours of work that did not complete",
+               found.ended_badly if found.allocated_known else None, "hours", lacking="no scheduler's file is given"),
+        figure(inputs, "usage_stray_hours", "GPU-hours of the files without a charge", found.stray_hours, "hours"),
+    ]  # fmt: skip
+    if share >= _FLAG_BELOW:
+        return made
+    said = f"{percent(share)} of GPU cost is matched with usage"
+    return [made[0], *(flagged(one, said) for one in made[1:6]), *made[6:]]
+
+
+def _teams(found: Matched) -> Table:
+    teams = sorted({one.team for one in found.parts})
+    rows = []
+    for team in teams:
+        own = [one for one in found.parts if one.team == team]
+        hours = {state: sum(one.hours for one in own if one.state == state) for state in ("busy", *IDLE)}
+        idle = sum(one.cost for one in own if one.state in IDLE)
+        unknown = sum(one.cost for one in own if one.state in ("unmeasured", "unknown", "unmatched"))
+        cost = sum(one.cost for one in own)
+        free = sum(one.cost for one in own if one.state == "free")
+        rows.append((team, cost, idle, ratio(idle, cost), free, unknown, hours["busy"]))
+    rows.sort(key=lambda row: (-row[2], -row[1], row[0]))
+    return table(
+        "usage_teams", "Idle GPUs by team", [("team", "Team", "text"), ("cost", "GPU cost", "money"),
+        ("idle", "Idle", "money"), ("idle_share", "Idle share", "ratio"), ("free", "Never allocated", "money"),
+        ("unknown", "Use unknown", "money"), ("busy_hours", "Busy GPU-hours", "hours")], rows[:TOP],
+        "Allocated hours belong to the scheduler's account or namespace, the others to the team of the bill's tag."
+        + (f" {len(rows) - TOP} more teams are left out." if len(rows) > TOP else ""),
+    )  # fmt: skip
+
+
+def _matched(found: Matched) -> Table:
+    whole = found.cost()
+    rows = [(words, found.by_level[level], ratio(found.by_level[level], whole))  # type: ignore[index]
+            for level, words in _LEVELS.items() if found.by_level[level]]  # type: ignore[index]  # fmt: skip
+    rows.append(("not matched", found.cost("unmatched"), ratio(found.cost("unmatched"), whole)))
+    return table("usage_matched", "How charges were matched",
+                 [("by", "By", "text"), ("cost", "GPU cost", "money"), ("share", "Share", "ratio")], rows)  # fmt: skip
+
+
+def _levels(found: Matched, useful: float | None) -> list[tuple[str, float]]:
+    levels = [("paid", found.hours())]
+    if found.allocated_known:
+        levels.append(("allocated", found.hours("busy", "idle", "unmeasured")))
+    if found.measured_known:
+        levels.append(("busy", found.hours("busy")))
+    if useful is not None:
+        levels.append(("goodput", useful))
+    return levels
+
+
+def _waterfall(found: Matched, useful: float | None) -> Chart:
+    levels = _levels(found, useful)
+    said = ", ".join(f"{hours:,.0f} {name}" for name, hours in levels)
+    return Chart("usage_waterfall", "GPU-hours: paid, allocated, busy, goodput", "funnel",
+                 tuple(name for name, _ in levels),
+                 (("hours", tuple(hours for _, hours in levels)),), "hours", f"GPU-hours: {said}.")  # fmt: skip
+
+
+def _sentences(inputs: Inputs, found: Matched, useful: float | None, usage: Usage) -> tuple[str, ...]:
+    currency, whole = inputs.bill.currency, found.cost()
+    idle, unmatched = found.cost(*IDLE), found.cost("unmatched")
+    said = [f"GPUs for {money(idle, currency)} were idle, {percent(ratio(idle, whole))} of what GPUs cost."]
+    if unmatched > 0.005:
+        said.append(
+            f"{percent(ratio(unmatched, whole))} of GPU cost ({money(unmatched, currency)}) matches no usage."
+        )
+    open_ends = found.cost("unmeasured", "unknown")
+    if open_ends > 0.005:
+        said.append(
+            f"Of {money(open_ends, currency)} it is not known how busy they were: no sample or no scheduler covers it."
+        )
+    if found.stray_hours > 0.5:
+        share = percent(ratio(found.stray_hours, found.used_hours))
+        said.append(
+            f"{found.stray_hours:,.0f} GPU-hours of the usage files ({share}) have no charge in the bill."
+        )
+    if found.over_hours > 0.5:
+        said.append(
+            f"{found.over_hours:,.0f} GPU-hours are used beyond those paid on their machine and day, and left out."
+        )
+    if useful is None:
+        said.append(
+            "Goodput, the part of busy time whose work was kept, is not known (--utilisation tells it)."
+        )
+    return (*said, *usage.remarks)

@@ -1,0 +1,148 @@
+"""Slurm: `sacct --parsable2`, one row per job (steps are left out, their accelerators are the job's)."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+
+from planner.errors import InputError
+from planner.finops.usage.cells import moment, number
+from planner.finops.usage.model import Allocated, UsageFile, days_of
+
+KIND = "Slurm sacct"
+COLUMNS = "JobID,JobName,Account,User,Cluster,State,Start,End,ElapsedRaw,AllocTRES,NodeList"
+REMEDY = f"TZ=UTC sacct -a -P -S 2026-10-01 -E 2026-11-01 -o {COLUMNS}"
+_COMPLETED = ("COMPLETED", "RUNNING", "COMPLETING", "SUSPENDED", "PENDING", "REQUEUED", "RESIZING")
+_ELAPSED = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?")
+_MAX_HOSTS = 100_000
+
+
+def recognises(text: str) -> bool:
+    """Whether the first line is sacct's header, in either of its forms."""
+    first = text.split("\n", 1)[0]
+    return bool(re.match(r"\s*JobID(Raw)?\s*[|\s]", first))
+
+
+def read(path: str, text: str) -> UsageFile:
+    """Accelerators of jobs by day and node.
+
+    A job's accelerators are taken as spread evenly over its nodes: sacct does not say where they were.
+
+    Raises:
+        InputError: it is not --parsable2, or lacks a column or a readable cell.
+    """
+    if "|" not in text.split("\n", 1)[0]:
+        raise InputError(f"{path}:1: sacct without --parsable2 cannot be read; export it with {REMEDY}")
+    lines = csv.DictReader(text.splitlines(), delimiter="|", quoting=csv.QUOTE_NONE)
+    names = set(lines.fieldnames or ())
+    lacking = [one for one in ("Start", "NodeList") if one not in names]
+    lacking += [] if names & {"AllocTRES", "AllocGRES"} else ["AllocTRES"]
+    lacking += [] if names & {"ElapsedRaw", "Elapsed", "End"} else ["ElapsedRaw"]
+    if lacking:
+        raise InputError(f"{path}:1: sacct lacks {', '.join(lacking)}; export it with {REMEDY}")
+    made: list[Allocated] = []
+    for row in lines:
+        made += _job(row, f"{path}:{lines.line_num}")
+    days = sorted({one.day for one in made})
+    window = (
+        frozenset(days[0] + timedelta(n) for n in range((days[-1] - days[0]).days + 1))
+        if days
+        else frozenset()
+    )
+    remarks = (
+        "Slurm spreads a job's accelerators evenly over its nodes here, and its times count as UTC.",
+        "Slurm does not say how busy they were; a DCGM export does.",
+    )
+    return UsageFile(path, KIND, tuple(made), days=window, remarks=remarks)
+
+
+def _job(row: Mapping[str, str | None], place: str) -> Iterator[Allocated]:
+    cells = {
+        name: (cell or "").strip()
+        for name, cell in row.items()
+        if isinstance(name, str) and not isinstance(cell, list)
+    }
+    job = cells.get("JobID") or cells.get("JobIDRaw", "")
+    gpus = _gpus(cells, place)
+    if "." in job or not gpus or cells["Start"] in ("", "Unknown", "None"):
+        return
+    start = moment(cells["Start"], f"{place}: Start")
+    nodes = hosts(cells["NodeList"], f"{place}: NodeList") or [""]
+    state = (cells.get("State") or "COMPLETED").split()[0].rstrip("+")
+    runs = tuple(
+        dict.fromkeys(one for one in (cells.get("JobName", ""), job, cells.get("JobIDRaw", "")) if one)
+    )
+    places = tuple(one for one in (cells.get("Cluster", ""), cells.get("Account", "")) if one)
+    team = cells.get("Account") or cells.get("User", "")
+    for day, hours in days_of(start, _end(cells, start, place)):
+        each = hours * gpus / len(nodes)
+        for node in nodes:
+            yield Allocated(day, node, team, runs, places, each, 0.0 if state in _COMPLETED else each)
+
+
+def _end(cells: Mapping[str, str], start: datetime, place: str) -> datetime:
+    if raw := cells.get("ElapsedRaw", ""):
+        return start + timedelta(seconds=number(raw, f"{place}: ElapsedRaw"))
+    if elapsed := cells.get("Elapsed", ""):
+        found = _ELAPSED.fullmatch(elapsed)
+        if not found:
+            raise InputError(f"{place}: Elapsed: {elapsed!r} is no time like 1-02:03:04")
+        days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+        return start + timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    return start if cells["End"] in ("", "Unknown") else moment(cells["End"], f"{place}: End")
+
+
+def _gpus(cells: Mapping[str, str], place: str) -> float:
+    """Accelerators of a job: `gres/gpu=8`, else the sum of `gres/gpu:TYPE=`; of old versions `gpu:TYPE:8`."""
+    total, typed = 0.0, 0.0
+    for item in cells.get("AllocTRES", "").split(","):
+        name, _, count = item.partition("=")
+        if name == "gres/gpu":
+            total = number(count, f"{place}: AllocTRES")
+        elif name.startswith("gres/gpu:"):
+            typed += number(count, f"{place}: AllocTRES")
+    if total or typed:
+        return total or typed
+    old = [item.split(":") for item in cells.get("AllocGRES", "").split(",") if item.startswith("gpu:")]
+    return sum(number(parts[-1].split("(")[0], f"{place}: AllocGRES") for parts in old)
+
+
+def hosts(text: str, place: str) -> list[str]:
+    """Names of a Slurm host list: `gpu[01-03,07],login1`.
+
+    Raises:
+        InputError: brackets do not match, or it names more hosts than a cluster has.
+    """
+    if text in ("", "None assigned", "(null)"):
+        return []
+    out: list[str] = []
+    for part in re.findall(r"(?:[^,\[\]]|\[[^\[\]]*\])+", text):
+        out += _expanded(part, place)
+        if len(out) > _MAX_HOSTS:
+            raise InputError(f"{place}: names more than {_MAX_HOSTS:,} hosts")
+    if text.count("[") != text.count("]"):
+        raise InputError(f"{place}: {text[:40]!r}: a bracket is not closed")
+    return out
+
+
+def _expanded(part: str, place: str) -> list[str]:
+    found = re.match(r"(.*?)\[([^\[\]]*)\](.*)", part)
+    if not found:
+        return [part.strip()]
+    head, ranges, tail = found.groups()
+    out = []
+    for piece in ranges.split(","):
+        low, dash, high = piece.partition("-")
+        if not low.isdigit() or (dash and not high.isdigit()):
+            raise InputError(f"{place}: {part[:40]!r} is no list of hosts like gpu[01-04]")
+        last = int(high) if dash else int(low)
+        if last - int(low) > _MAX_HOSTS:
+            raise InputError(f"{place}: names more than {_MAX_HOSTS:,} hosts")
+        out += [
+            f"{head}{number:0{len(low)}d}{rest}"
+            for number in range(int(low), last + 1)
+            for rest in _expanded(tail, place)
+        ]
+    return out
