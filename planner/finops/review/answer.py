@@ -10,7 +10,7 @@ from planner.errors import InputError
 from planner.finops.quality import assess_quality
 from planner.finops.read.tag_keys import tag_keys
 from planner.finops.review.inputs import MAX_TAGS, Beside, Inputs, daily_frame, month_name
-from planner.finops.review.model import Review
+from planner.finops.review.model import Review, Section
 from planner.finops.review.parts import review_command
 from planner.finops.review.sections.registry import SECTIONS
 from planner.finops.review.verdict import verdict
@@ -78,17 +78,22 @@ def review_bill(
         bill, wanted, before, gate, tuple(tags), run_tag, daily, budgets, tuple(plans), utilisation, tuple(forecasts),
         forecast, {}, completion, keys.remark(tags), beside or Beside(),
     )  # fmt: skip
+    made = _sections(inputs, tell)
+    sources = tuple(f"{s.path}: {s.rows:,} rows, {s.dataset}, FOCUS {s.focus_version}" for s in bill.sources)
+    return Review(
+        f"{wanted:%Y-%m}", bill.currency, verdict(inputs), made, sources, created or datetime.now(UTC),
+        __version__, review_command(inputs, "").rstrip(),
+    )  # fmt: skip
+
+
+def _sections(inputs: Inputs, tell: Callable[[str, float], None]) -> tuple[Section, ...]:
     made = []
     for number, (name, build) in enumerate(SECTIONS):
         tell(name.replace("_", " "), 0.2 + 0.8 * number / len(SECTIONS))
         if (section := build(inputs)) is not None:
             made.append(section)
     tell("done", 1.0)
-    sources = tuple(f"{s.path}: {s.rows:,} rows, {s.dataset}, FOCUS {s.focus_version}" for s in bill.sources)
-    return Review(
-        f"{wanted:%Y-%m}", bill.currency, verdict(inputs), tuple(made), sources, created or datetime.now(UTC),
-        __version__, review_command(inputs, "").rstrip(),
-    )  # fmt: skip
+    return tuple(made)
 
 
 def _newest(daily: Any) -> date:
