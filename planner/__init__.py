@@ -19,7 +19,7 @@ from planner.version import __version__
 if TYPE_CHECKING:
     from planner.api.bills import forecast, review
     from planner.api.plans import calibrate, estimate, frontier, load, optimize, pipeline, pools, portfolio
-    from planner.api.questions import compare, diff, diff_days, explain, size, validate, whatif
+    from planner.api.questions import compare, diff, diff_days, explain, size, tco, validate, whatif
     from planner.asked.options import Options
     from planner.plan.model import Plan
 
@@ -30,7 +30,8 @@ _HOMES = {
         "planner.api.plans",
     ),
     **dict.fromkeys(
-        ("compare", "diff", "diff_days", "explain", "size", "validate", "whatif"), "planner.api.questions"
+        ("compare", "diff", "diff_days", "explain", "size", "tco", "validate", "whatif"),
+        "planner.api.questions",
     ),
     **dict.fromkeys(("forecast", "review"), "planner.api.bills"),
     "Options": "planner.asked.options",
@@ -55,6 +56,7 @@ __all__ = [
     "portfolio",
     "review",
     "size",
+    "tco",
     "validate",
     "whatif",
 ]

@@ -78,6 +78,7 @@ COMMANDS: dict[str, CommandSpec] = {
     "commit": CommandSpec(
         "planner.commands.commit", "commit", "Find which reservations and savings plans to buy."
     ),
+    "tco": CommandSpec("planner.commands.tco", "tco", "Compare buying a machine with renting its work."),
     "pipeline": CommandSpec(
         "planner.commands.pipeline", "pipeline", "Place and time tasks that feed each other data."
     ),

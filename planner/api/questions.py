@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planner.inputs.load import LoadedWorkload
+    from planner.inputs.tco_load import LoadedTco
     from planner.job.compare import Comparison
+    from planner.owning.answer import TcoAnswer
     from planner.plan.diff import PlanDiff
     from planner.workloads.explain import Explanation
     from planner.workloads.size import Size
@@ -193,6 +195,27 @@ def size(
     return size_workload(
         data, goal, options_on(as_of), effort=effort, deadline=deadline, budget_usd=budget, location=location
     )
+
+
+def tco(
+    file: str | Path | LoadedTco, *, as_of: Day | None = None, catalog_dir: str | Path | None = None
+) -> TcoAnswer:
+    """Compare buying a machine with renting its work, per useful accelerator-hour, over the machine's life.
+
+    Args:
+        file: a file of `planner tco`, or what `planner.inputs.tco_load.load_tco` returned.
+        as_of: as of `optimize`.
+        catalog_dir: as of `optimize`.
+
+    Raises:
+        InputError: the file is wrong, or nothing that could be rented fits.
+        CatalogError: the catalog cannot be used.
+    """
+    from planner.inputs.tco_load import load_tco
+    from planner.owning.answer import plan_tco
+
+    loaded = load_tco(Path(file)) if isinstance(file, str | Path) else file
+    return plan_tco(loaded, options_on(as_of), catalog_dir=path_of(catalog_dir))
 
 
 def validate(path: str | Path, *, as_of: Day | None = None) -> Valid:

@@ -17,6 +17,7 @@ KINDS = {
     "serving": "planner.inputs.serving_schema:Serving",
     "schedule": "planner.inputs.schedule_schema:Schedule",
     "commit": "planner.inputs.commit_schema:CommitQuestion",
+    "tco": "planner.inputs.tco_schema:Tco",
     "state": "planner.inputs.state_schema:RunState",
     "sweep": "planner.inputs.sweep_schema:Sweep",
     "budget": "planner.inputs.budget_schema:BudgetFile",

@@ -61,6 +61,17 @@ def check_names(loaded: LoadedWorkload, offer_set: OfferSet, tariffs: Tariffs) -
         raise loaded.error(faults)
 
 
+def accelerator_faults(path: tuple[str | int, ...], name: str) -> list[Fault]:
+    """The fault at `path` where `name` is no accelerator id, with the nearest one; none where it is."""
+    from catalogs.accelerators import load_accelerators
+
+    known = [str(one) for one in load_accelerators()["accelerator"]]
+    if name in known:
+        return []
+    text = f"'{name}' is no accelerator id; `planner catalog list --accelerator` knows them"
+    return [Fault(path, text, near(name, known))]
+
+
 def name_faults(workload: Workload, offer_set: OfferSet, tariffs: Tariffs) -> list[Fault]:
     """Every name of a workload that the catalog does not have, with the nearest known one."""
     offers, types = offer_set.offers, offer_set.types

@@ -45,7 +45,7 @@ class Valid(Presentable):
 
 
 def validate_file(path: Path, options: Options) -> Valid:
-    """Check a workload, portfolio or pipeline file.
+    """Check a workload, portfolio, pipeline or tco file.
 
     Args:
         path: the file; `-` is standard input, which may hold a workload.
@@ -58,6 +58,8 @@ def validate_file(path: Path, options: Options) -> Valid:
     """
     text = decode(read_limited(path), str(path))
     kind = _kind(text, str(path))
+    if kind == "tco":
+        return _valid_tco(path)
     if kind in ("portfolio", "pipeline"):
         from planner.inputs.kinds import load_any
 
@@ -73,6 +75,22 @@ def validate_file(path: Path, options: Options) -> Valid:
     return Valid(str(path), loaded.workload.kind, loaded.workload.name, loaded.sha256)
 
 
+def _valid_tco(path: Path) -> Valid:
+    """Check a file of `planner tco`.
+
+    Raises:
+        InputError: lists every fault with its place.
+    """
+    from planner.inputs.tco_load import load_tco
+    from planner.market.names import accelerator_faults
+
+    loaded = load_tco(path)
+    faults = accelerator_faults(("machine", "accelerator"), loaded.tco.machine.accelerator)
+    if faults:
+        raise loaded.document.source.error(faults)
+    return Valid(str(path), "tco", loaded.tco.name, loaded.sha256)
+
+
 def _kind(text: str, name: str) -> str:
     """What the file says it is; empty where it does not say or is no YAML.
 
@@ -84,7 +102,7 @@ def _kind(text: str, name: str) -> str:
     except YamlError:
         return ""
     kind = data.get("kind") if isinstance(data, dict) else None
-    if kind not in ("portfolio", "pipeline") and isinstance(data, dict):
+    if kind not in ("portfolio", "pipeline", "tco") and isinstance(data, dict):
         refuse_other_kind(data, name)
     return kind if isinstance(kind, str) else ""
 

@@ -41,6 +41,11 @@ COMMANDS = {
         True,
     ),
     "portfolio": ((str(EXAMPLES / "portfolio.yaml"), *DAY), ("PLAN", "COST", "DONE"), True),
+    "tco": (
+        (str(EXAMPLES / "tco-4xa100.yaml"), *DAY),
+        ("VERDICT", "OWN", "RENT", "NPV", "PAYS", "TURNED BY"),
+        True,
+    ),
 }
 
 

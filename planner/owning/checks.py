@@ -1,0 +1,258 @@
+"""Whether the bill of materials is a machine that works: supply, lanes, racks, memory, drives, and the printed sum.
+
+Each test says what is needed and what is there, in numbers, beside a published rule of planner/data/sizing_rules.csv
+with its verdict. What the parts do not say is `unknown`, never assumed.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from catalogs.accelerators import load_accelerators
+from planner.inputs.tco_load import hardware_prices
+from planner.owning.inputs import ends, hardware, load_watts, power, sites
+from planner.owning.model import Check
+from planner.render.numbers import percent
+
+if TYPE_CHECKING:
+    from planner.inputs.tco_schema import Machine, Part, Tco
+
+_DATA = Path(__file__).parents[1] / "data"
+HOLDS, BROKEN, UNKNOWN = "holds", "broken", "unknown"
+_WORKERS = 2  # loader workers per accelerator that text needs; images need more
+_MEMORY_ITEM, _MEMORY_GB = "64 GB DDR5 RDIMM", 64.0
+_STATE_BYTES, _CHECKPOINT_BYTES = (
+    16.0,
+    14.0,
+)  # per parameter: mixed precision with Adam; what a checkpoint keeps
+_SAME = 0.005  # a printed sum this near is that sum
+_NEAR = 1.25  # a price this near is not outdated
+
+
+@cache
+def _rules() -> dict[str, dict[str, str]]:
+    with (_DATA / "sizing_rules.csv").open(encoding="utf-8", newline="") as stream:
+        return {row["rule_id"]: row for row in csv.DictReader(stream)}
+
+
+@cache
+def _demands() -> tuple[dict[str, str], ...]:
+    with (_DATA / "read_demand.csv").open(encoding="utf-8", newline="") as stream:
+        return tuple(csv.DictReader(stream))
+
+
+def checks_of(tco: Tco) -> tuple[Check, ...]:
+    """Test one machine; in the order: what stops it first."""
+    return (
+        _supply(tco),
+        _lanes(tco.machine),
+        *_racks(tco),
+        *_memory_type(tco.machine),
+        _memory(tco),
+        *_old_memory(tco.machine),
+        _cores(tco.machine),
+        _drives(tco),
+        *_reads(tco),
+        *_printed(tco),
+    )
+
+
+def _check(key: str, words: str, needs: str, has: str, holds: bool | None, rule: str, why: str = "") -> Check:
+    row = _rules().get(rule, {})
+    verdict = UNKNOWN if holds is None else HOLDS if holds else BROKEN
+    return Check(key, words, needs, has, verdict, rule, row.get("rule", ""), row.get("verdict", ""), why)
+
+
+def _of(machine: Machine, *kinds: str) -> list[Part]:
+    return [part for part in machine.parts if part.kind in kinds]
+
+
+def _sum(parts: Iterable[Part], field: str) -> float | None:
+    """Sum over pieces; None where no part says it."""
+    said = [(part.count, getattr(part, field)) for part in parts if getattr(part, field) is not None]
+    return sum(count * value for count, value in said) if said else None
+
+
+def _supply(tco: Tco) -> Check:
+    """Power supplies give what all parts draw together, one of them having failed where it is a spare."""
+    load = power(tco).value * 1000.0 if tco.machine.power_kw is not None else load_watts(tco)
+    supplies = _of(tco.machine, "power_supply")
+    given = _sum(supplies, "watts")
+    if given is None:
+        return _check(
+            "power_supply", "power supply", f"{load:,.0f} W", "the parts name no power supply", None, "R40"
+        )
+    usable = given - sum(part.watts or 0.0 for part in supplies if part.spare)
+    spare = " without the spare" if usable < given else ""
+    why = "" if any(part.spare for part in supplies) else "no second supply: one failure stops the machine"
+    return _check(
+        "power_supply",
+        "power supply",
+        f"{load:,.0f} W",
+        f"{usable:,.0f} W{spare}",
+        usable >= load,
+        "R40",
+        why,
+    )
+
+
+def _lanes(machine: Machine) -> Check:
+    users = _of(machine, "accelerator", "nvme", "network")
+    needed, offered = _sum(users, "pcie_lanes"), _sum(_of(machine, "cpu", "board"), "pcie_lanes")
+    parts = [
+        f"{p.count} x {p.pcie_lanes:g} {p.kind.replace('nvme', 'NVMe')}"
+        for p in users
+        if p.pcie_lanes is not None
+    ]
+    needs = f"{needed:g} ({' + '.join(parts)})" if needed is not None else "not given"
+    has = f"{offered:g}" if offered is not None else "not given"
+    holds = None if needed is None or offered is None else offered >= needed
+    return _check("pcie_lanes", "PCIe lanes", needs, has, holds, "R37")
+
+
+def _racks(tco: Tco) -> Iterator[Check]:
+    """One machine at full load fits into a rack, and how many do."""
+    kw = power(tco).high
+    for name, site in sites(tco):
+        if site.rack_kw is not None:
+            fit = int(site.rack_kw / kw)
+            racks = -(-tco.machine.machines // fit) if fit else None
+            why = (
+                f"{fit} machines a rack: {racks} racks for {tco.machine.machines}"
+                if fit
+                else "not even one machine"
+            )
+            yield _check(
+                f"rack_power.{name}", f"rack power, {name.replace('_', ' ')}", f"{kw:g} kW a machine",
+                f"{site.rack_kw:g} kW a rack", fit >= 1, "", why,
+            )  # fmt: skip
+
+
+def _memory_type(machine: Machine) -> Iterator[Check]:
+    taken = {p.memory_type for p in _of(machine, "cpu") if p.memory_type}
+    held = {p.memory_type for p in _of(machine, "memory") if p.memory_type}
+    if taken and held:
+        names = [", ".join(sorted(one)).upper() for one in (taken, held)]
+        yield _check("memory_type", "kind of memory", f"{names[0]} (CPU)", names[1], held <= taken, "R37")
+
+
+def device_memory_gb(tco: Tco) -> float:
+    """Memory of all accelerators of one machine: what its parts say, else the catalog's nominal size."""
+    said = _sum(_of(tco.machine, "accelerator"), "memory_gb")
+    if said is not None:
+        return said
+    table = load_accelerators()
+    at = table["accelerator"].tolist().index(tco.machine.accelerator)
+    return float(table.number("memory_gib")[at]) * tco.machine.accelerators
+
+
+def _memory(tco: Tco) -> Check:
+    """Host memory of at least that of the accelerators; what the published rule asks stands beside it."""
+    device, held = device_memory_gb(tco), _sum(_of(tco.machine, "memory"), "memory_gb")
+    rule = _rules()["R38"]
+    why = f"the published rule asks {float(rule['low']) * device:,.0f} to {float(rule['high']) * device:,.0f} GB"
+    needs = f"{device:,.0f} to {2 * device:,.0f} GB (1 to 2 x accelerator memory)"
+    if held is None:
+        return _check("memory", "host memory", needs, "the parts name no memory", None, "R38", why)
+    has = f"{held:,.0f} GB, {held / device:.1f} x"
+    return _check("memory", "host memory", needs, has, held >= device, "R38", why)
+
+
+def _old_memory(machine: Machine) -> Iterator[Check]:
+    """What a GB of memory costs on the list, against the newest contract prices."""
+    rows = [r for r in hardware_prices() if r.item == _MEMORY_ITEM and r.condition == "contract"]
+    newest = max(row.as_of for row in rows)
+    ends_now = [end / _MEMORY_GB for r in rows if r.as_of == newest for end in (r.low, r.high)]
+    for part in _of(machine, "memory"):
+        low, _, high = ends(part.usd)
+        if part.memory_gb and high > 0.0:
+            has = f"${low / part.memory_gb:.2f} to ${high / part.memory_gb:.2f} a GB ({part.usd.as_of or 'undated'})"
+            yield _check(
+                "memory_price", f"price of {part.name}",
+                f"${min(ends_now):.2f} to ${max(ends_now):.2f} a GB by contracts of {newest}", has,
+                high / part.memory_gb * _NEAR >= min(ends_now), "",
+                "memory prices of before 2025-10 are too low by 3 to 10 times",
+            )  # fmt: skip
+
+
+def _cores(machine: Machine) -> Check:
+    needed = machine.accelerators * (_WORKERS + 1) + 4
+    held = _sum(_of(machine, "cpu"), "cores")
+    needs = f"{needed} ({machine.accelerators} x ({_WORKERS} workers + 1) + 4); more for images"
+    holds = None if held is None else held >= needed
+    return _check("cores", "CPU cores", needs, f"{held:g}" if held is not None else "not given", holds, "R37")
+
+
+def _drives(tco: Tco) -> Check:
+    """Fast drives hold two checkpoints of the largest model whose training state fits the accelerators."""
+    needed = 2.0 * device_memory_gb(tco) * _CHECKPOINT_BYTES / _STATE_BYTES / 1000.0
+    held = _sum(_of(tco.machine, "nvme"), "capacity_tb")
+    needs = f"{needed:.2f} TB (two checkpoints of what the accelerators hold)"
+    if held is None:
+        return _check("nvme", "NVMe capacity", needs, "the parts name no NVMe drive", None, "R28")
+    return _check(
+        "nvme",
+        "NVMe capacity",
+        needs,
+        f"{held:g} TB",
+        held >= needed,
+        "R28",
+        "data to be cached comes on top",
+    )
+
+
+def _reads(tco: Tco) -> Iterator[Check]:
+    """Sequential reads of all fast drives against what measured workloads ask of this generation."""
+    table = load_accelerators()
+    at = table["accelerator"].tolist().index(tco.machine.accelerator)
+    generation, held = str(table["generation"][at]), _sum(_of(tco.machine, "nvme"), "read_gb_per_s")
+    for row in _demands():
+        if row["generation"] == generation:
+            needed = float(row["mb_per_s"]) * tco.machine.accelerators / 1000.0
+            name = row["workload"]
+            has = "not given" if held is None else f"{held:g} GB/s by data sheet"
+            yield _check(
+                f"nvme_read.{name}", f"reads for {name}", f"{needed:.2f} GB/s", has,
+                None if held is None else held >= needed, "R39", "small files reach a third to a seventh of the sheet",
+            )  # fmt: skip
+
+
+def _printed(tco: Tco) -> Iterator[Check]:
+    """The sum that the list prints, against the sum of its parts in the numbers that it describes."""
+    printed = tco.machine.printed_usd
+    if printed is None:
+        return
+    said, made = ends(printed), hardware(tco)
+    ours = (made.low, made.high)
+    holds = all(
+        abs(one - other) <= _SAME * max(one, other, 1.0)
+        for one, other in zip((said[0], said[2]), ours, strict=True)
+    )
+    why = (
+        ""
+        if holds
+        else _explained(tco, (said[0], said[2])) or f"off by {percent(ours[0] / said[0] - 1.0, 0)}"
+    )
+    yield _check(
+        "printed_sum", "printed sum", f"${ours[0]:,.0f} to ${ours[1]:,.0f}, the sum of the parts",
+        f"${said[0]:,.0f} to ${said[2]:,.0f}", holds, "R40", why,
+    )  # fmt: skip
+
+
+def _explained(tco: Tco, said: tuple[float, float]) -> str:
+    """Which part was counted too few times for the printed sum to be right; empty where none is."""
+    made = hardware(tco)
+    for part in tco.machine.parts:
+        low, _, high = ends(part.usd)
+        for count in range(part.count):
+            less = part.count - count
+            if all(
+                abs(whole - less * each - one) <= _SAME * max(one, 1.0)
+                for whole, each, one in zip((made.low, made.high), (low, high), said, strict=True)
+            ):
+                return f"right only with {count} x {part.name} in place of {part.count}"
+    return ""

@@ -1,0 +1,187 @@
+"""The screen of buy or rent: what costs least, by how much, from when and from which use on, and every way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.owning import words
+from planner.render.model import Column, Section, Value, table_section
+from planner.render.numbers import percent
+from planner.render.screen import Row, Screen, prices_note
+
+if TYPE_CHECKING:
+    from planner.owning.answer import TcoAnswer
+    from planner.owning.model import Factor, Way
+
+NEXT = ("tco FILE --owned own.yaml", "verify ANSWER.json --workload FILE")
+_BIGGEST = 3  # factors that turn the answer are named
+_SOME = 4  # of the assumed ones
+_RENTS = 3  # ways to rent on the screen
+
+
+def tco_screen(answer: TcoAnswer) -> Screen:
+    """Return the screen."""
+    proof = "From the file and the catalog's expected prices; intervals join all ranges. Without taxes."
+    verdict = [_verdict(answer), *_both(answer), _saving(answer), _pays(answer), *_turns(answer)]
+    return Screen(asked(answer), verdict, _shown(answer), _notes(answer), proof, NEXT)
+
+
+def asked(answer: TcoAnswer) -> str:
+    """The question in one line."""
+    utilisation = value_of(answer, "utilisation_ratio").value
+    hours = answer.figures.useful_hours_per_month * answer.figures.months
+    count = answer.fixed.all_accelerators
+    return (
+        f"{answer.name}: {count} x {answer.accelerator} for {words.lasting(answer)} from {answer.start}, "
+        f"{percent(utilisation, 0)} busy: {hours:,.0f} useful hours"
+    )
+
+
+def headline(answer: TcoAnswer) -> str:
+    """The verdict in one line."""
+    best = answer.spread(answer.best)
+    other = answer.spread(answer.rent if answer.best == answer.own else answer.own)
+    return (
+        f"{answer.name}: {words.way(best.name)} costs least, {words.per_hour(best)} per useful accelerator-hour; "
+        f"{words.way(other.name)} {words.per_hour(other)}"
+    )
+
+
+def value_of(answer: TcoAnswer, key: str) -> Factor:
+    """The factor of a key."""
+    return next(one for one in answer.factors if one.key == key)
+
+
+def _verdict(answer: TcoAnswer) -> Row:
+    sure = "" if _apart(answer) else ", by less than is known: the intervals overlap"
+    text = f"{words.way(answer.best)} costs least{sure}"
+    return ("best", "verdict", answer.best, "text", text)
+
+
+def _apart(answer: TcoAnswer) -> bool:
+    """Whether the intervals of owning and renting do not meet."""
+    own, rent = answer.spread(answer.own), answer.spread(answer.rent)
+    return own.high < rent.low or rent.high < own.low
+
+
+def _both(answer: TcoAnswer) -> list[Row]:
+    """Cost per useful hour of the best site and of the best way to rent."""
+    rows: list[Row] = []
+    for label, name in (("own", answer.own), ("rent", answer.rent)):
+        found = answer.spread(name)
+        text = f"{words.per_hour(found)} per useful accelerator-hour, {words.short(name)}"
+        if label == "own":
+            text += f"; {words.money(_start(answer))} at the start"
+        rows.append((f"{label}_usd_per_useful_hour", label, found.value, "usd_price", text))
+    return rows
+
+
+def _start(answer: TcoAnswer) -> float:
+    return next(way for way in answer.figures.own if way.name == answer.own).cash_usd[0]
+
+
+def _saving(answer: TcoAnswer) -> Row:
+    pair, rate = answer.pair, value_of(answer, "capital_ratio").value
+    amount = words.money(abs(pair.saving_usd))
+    said = f"saves {amount}" if pair.saving_usd >= 0 else f"costs {amount} more"
+    text = f"owning {said} against {words.way(pair.rent)} over {words.lasting(answer)}, at {percent(rate, 1)} a year"
+    return ("saving_usd", "NPV", pair.saving_usd, "usd_rounded", text)
+
+
+def _pays(answer: TcoAnswer) -> Row:
+    pair, months = answer.pair, answer.figures.months
+    when = f"cash break-even in month {words.month(pair, months)}"
+    if pair.break_even_month is None:
+        when = f"no cash break-even in {months} months"
+    busy = " of the time busy" if pair.break_even_utilisation_ratio is not None else ""
+    less = "owning costs more at any use" if pair.holds == "never" else f"owning costs less {words.use(pair)}"
+    text = f"{when}; {less}{busy}"
+    return ("break_even_month", "pays", pair.break_even_month, "count", text)
+
+
+def _turns(answer: TcoAnswer) -> list[Row]:
+    """Factors within whose range the other answer holds."""
+    found = [bar.words for bar in answer.bars if bar.turns]
+    if not found:
+        return [("turns", "turned by", 0, "count", "no single input within its range")]
+    more = f" and {len(found) - _BIGGEST} more" if len(found) > _BIGGEST else ""
+    text = f"{', '.join(found[:_BIGGEST])}{more}, {'each alone ' if len(found) > 1 else ''}within its range"
+    return [("turns", "turned by", len(found), "count", text)]
+
+
+def _shown(answer: TcoAnswer) -> Section:
+    """Sites and the ways to rent that cost least, cheapest first, without what `--details ways` adds."""
+    rents = sorted(answer.figures.rent, key=lambda way: way.usd_per_useful_hour)
+    ways = sorted((*answer.figures.own, *rents[:_RENTS]), key=lambda way: way.usd_per_useful_hour)
+    columns = (
+        Column("way", "way", "text"), Column("offer", "offer", "text"),
+        Column("usd_per_useful_hour", "USD per useful h", "text"), Column("break_even_month", "own pays in", "text"),
+        Column("break_even_utilisation", "own costs less", "text"),
+    )  # fmt: skip
+    left = len(rents) - _RENTS
+    notes = (f"{left} dearer ways to rent: --details ways",) if left > 0 else ()
+    rows = [(*cells[:3], *cells[4:]) for cells in (_way(answer, way) for way in ways)]
+    return table_section("cheapest", "Ways", columns, rows, notes)
+
+
+def ways_table(answer: TcoAnswer) -> Section:
+    """Every way, cheapest first, with when and from which use the best site beats it."""
+    ways = sorted((*answer.figures.own, *answer.figures.rent), key=lambda way: way.usd_per_useful_hour)
+    columns = (
+        Column("way", "way", "text"), Column("offer", "offer", "text"),
+        Column("usd_per_useful_hour", "USD per useful h", "text"), Column("npv_usd", "NPV", "text"),
+        Column("break_even_month", "own pays in", "text"),
+        Column("break_even_utilisation", "own costs less", "text"),
+    )  # fmt: skip
+    return table_section("ways", "Ways", columns, [_way(answer, way) for way in ways])
+
+
+def _way(answer: TcoAnswer, way: Way) -> tuple[Value, ...]:
+    offer = next((words.rented(one) for one in answer.fixed.rents if one.option == way.name), "own machine")
+    pair = next((one for one in answer.pairs if (one.own, one.rent) == (answer.own, way.name)), None)
+    pays = words.month(pair, answer.figures.months) if pair else ""
+    return (
+        words.short(way.name), offer, words.cell(answer.spread(way.name)), words.money(way.npv_usd), pays,
+        words.use(pair) if pair else "",
+    )  # fmt: skip
+
+
+def _notes(answer: TcoAnswer) -> tuple[str, ...]:
+    broken = [one for one in answer.checks if one.verdict == "broken"]
+    apart = [one for one in answer.quotes if one.disagrees]
+    assumed = [one.words for one in answer.factors if one.origin == "assumed" and one.low < one.high]
+    return (
+        *(f"{one.words}: {one.has}, but needs {one.needs}" + (f"; {one.why}" if one.why else "") for one in broken),
+        *([_disagreeing(answer)] if apart else []),
+        *_shared(answer),
+        *([f"assumed, put in your own: {_some(assumed)} (--details inputs)"] if assumed else []),
+        *([f"no fitting price in the catalog: {', '.join(answer.missing)}"] if answer.missing else []),
+        *prices_note([one.as_of for one in answer.fixed.rents], answer.start),
+    )  # fmt: skip
+
+
+def _shared(answer: TcoAnswer) -> list[str]:
+    """Ways whose smallest fitting instance holds more accelerators than are wanted."""
+    wanted = answer.fixed.all_accelerators
+    large = [one for one in answer.fixed.rents if not one.term_months and one.accelerators > wanted]
+    if not large:
+        return []
+    named = ", ".join(f"{words.short(one.option)} of {one.accelerators:g}" for one in large)
+    return [
+        f"rented by the instance ({named} accelerators): the share of {wanted} is counted, others must use the rest"
+    ]
+
+
+def _some(names: list[str]) -> str:
+    """The first of many names."""
+    return ", ".join([*names[:_SOME], *(["..."] if len(names) > _SOME else [])])
+
+
+def _disagreeing(answer: TcoAnswer) -> str:
+    """How far published prices lie from those of the list."""
+    apart = [one for one in answer.quotes if one.disagrees]
+    low, high = min(one.ratio_low for one in apart), max(one.ratio_high for one in apart)
+    return (
+        f"{len(apart)} of {len(answer.quotes)} published prices disagree with the list: {low:.2g} to {high:.2g} "
+        "times it (--details quotes)"
+    )

@@ -1,0 +1,152 @@
+"""`planner tco` as a user types it: texts, data formats, the machine handed over, workloads, and mistakes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import planner
+from tests.conftest import ROOT, CliResult
+
+Run = Callable[..., CliResult]
+EXAMPLES = ROOT / "examples"
+DAY = ("--as-of", "2026-11-20")
+H100 = {"accelerator": "h100-80gb-sxm", "accelerators": 8, "power_kw": 1}
+
+
+def write(folder: Path, **changes: Any) -> Path:
+    """A small question; sections replace those of the base."""
+    base: dict[str, Any] = {
+        "version": 1, "kind": "tco", "name": "small",
+        "machine": {
+            "accelerator": "h100-80gb-sxm", "accelerators": 8, "power_kw": 10.2,
+            "parts": [{"name": "server", "kind": "server", "usd": {"low": 250_000, "high": 400_000}}],
+        },
+        "own_site": {},
+        "cloud": {"providers": ["aws"]},
+    }  # fmt: skip
+    path = folder / "question.yaml"
+    path.write_text(yaml.safe_dump(base | changes))
+    return path
+
+
+def answer(run_cli: Run, path: Path, *more: str) -> dict[str, Any]:
+    found = run_cli("tco", path, *DAY, "-o", "json", *more)
+    assert found.code == 0, found.stderr
+    values: dict[str, Any] = json.loads(found.stdout)
+    return values
+
+
+@pytest.mark.parametrize("name", ["tco-4xa100", "tco-8xh100", "tco-2x4090"])
+def test_examples_read_on_one_screen(
+    run_cli: Run, check_golden: Callable[[str, str], None], name: str
+) -> None:
+    found = run_cli("tco", EXAMPLES / f"{name}.yaml", *DAY)
+    assert (found.code, found.stderr) == (0, "")
+    check_golden(f"tco/{name}.txt", found.stdout)
+
+
+def test_all_that_is_behind_the_screen(run_cli: Run, check_golden: Callable[[str, str], None]) -> None:
+    found = run_cli("tco", EXAMPLES / "tco-4xa100.yaml", *DAY, "-o", "md", "--details", "all")
+    check_golden("tco/details.md", found.stdout)
+
+
+def test_data_formats_agree(tmp_path: Path, run_cli: Run) -> None:
+    path = write(tmp_path)
+    values = answer(run_cli, path)
+    rows = list(csv.DictReader(io.StringIO(run_cli("tco", path, *DAY, "-o", "csv").stdout)))
+    for way in (*values["figures"]["own"], *values["figures"]["rent"]):
+        cash = [float(row["cash_usd"]) for row in rows if (row["row"], row["name"]) == ("cash", way["name"])]
+        assert cash == pytest.approx(way["cash_usd"])
+        assert sum(cash) == pytest.approx(way["total_usd"])
+    inputs = {row["name"]: row for row in rows if row["row"] == "input"}
+    assert set(inputs) == {factor["key"] for factor in values["factors"]}
+    page = run_cli("tco", path, *DAY, "-o", "html").stdout
+    assert page.count("<svg") >= 2
+    from_python = planner.tco(path, as_of="2026-11-20").to_dict()
+    assert json.loads(json.dumps(from_python)) == values
+
+
+def test_the_machine_that_is_handed_over_competes_in_a_plan(tmp_path: Path, run_cli: Run) -> None:
+    owned = tmp_path / "own.yaml"
+    values = answer(run_cli, EXAMPLES / "tco-8xh100.yaml", "--owned", str(owned))
+    workload = yaml.safe_load((EXAMPLES / "llama-3-8b.yaml").read_text())
+    workload["prices"] = {"offers": ["own.yaml"]}
+    workload["constraints"] = {"providers": ["onprem"], "deadline": "365d"}
+    (tmp_path / "workload.yaml").write_text(yaml.safe_dump(workload))
+    plan = json.loads(run_cli("optimize", tmp_path / "workload.yaml", *DAY, "-o", "json").stdout)
+    line = next(one for one in plan["lines"] if one["purchase_option"] == "owned")
+    assert line["instance_type"] == "own-8xh100"
+    assert float(line["marginal_usd_per_hour"]) == pytest.approx(
+        values["handover"]["marginal_usd_per_hour"], abs=1e-4
+    )
+
+
+def test_a_workload_gives_the_price_of_a_useful_hour(tmp_path: Path, run_cli: Run) -> None:
+    (tmp_path / "workload.yaml").write_bytes((EXAMPLES / "llama-3-8b.yaml").read_bytes())
+    values = answer(run_cli, write(tmp_path, cloud={"workload": "workload.yaml"}))
+    assert {one["basis"] for one in values["fixed"]["rents"]} == {"plan"}
+    rates = {one["name"]: one["value"] for one in values["spreads"]}
+    assert rates["spot"] < rates["on_demand"]
+
+
+def test_names_cannot_break_out_of_yaml_or_a_page(tmp_path: Path, run_cli: Run) -> None:
+    name = "x\nevil: true <script>alert(1)</script> =1+1"
+    path = write(tmp_path, name=name)
+    owned = tmp_path / "own.yaml"
+    page = run_cli("tco", path, *DAY, "-o", "html", "--owned", owned)
+    assert page.code == 0
+    assert "<script>alert" not in page.stdout
+    assert "evil" not in yaml.safe_load(owned.read_text())
+    assert run_cli("tco", path, *DAY, "-o", "csv").code == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"own_site": None}, "give 'own_site' or 'colocation'"),
+        ({"utilisation_ratio": 1.2}, "utilisation_ratio: must be at most 1, got 1.2"),
+        ({"utilisation_ratio": {"low": 0.5, "value": 0.4}}, "low, value and high must rise in this order"),
+        ({"utilisation_ratio": {"low": 0.5}}, "give 'value', or both 'low' and 'high'"),
+        ({"utilisation_ratio": "much"}, "utilisation_ratio"),
+        ({"utilization": 0.5}, "utilisation_ratio"),
+        ({"own_site": {"pue": 0.9}}, "own_site.pue: must be at least 1"),
+        ({"cloud": {"providers": ["nobody"]}}, "no offer of 'h100-80gb-sxm' fits providers"),
+        ({"cloud": {"accelerator": "h101*"}}, "no offer in the catalog has 'h101*'"),
+        ({"cloud": {"workload": "none.yaml"}}, "none.yaml"),
+        ({"machine": {"accelerator": "h100", "accelerators": 8, "power_kw": 1, "parts": [{"name": "a", "usd": 1}]}},
+         "'h100' is no accelerator id"),
+        ({"machine": {"accelerator": "h100-80gb-sxm", "accelerators": 8, "parts": [{"name": "a", "usd": 1}]}},
+         "give 'power_kw', or 'watts' of the parts"),
+        ({"machine": {**H100, "parts": [{"name": "a", "usd": 0}]}},
+         "the parts cost nothing"),
+        ({"machine": {**H100, "parts": [{"name": "a", "usd": 1, "kind": "accelerator", "count": 7}]}},
+         "the parts hold 7"),
+        ({"machine": {**H100, "parts": [{"name": "a", "usd": 1, "market": ["H100 SXN"]}]}},
+         "did you mean 'H100 SXM'?"),
+    ],
+)  # fmt: skip
+def test_mistakes_name_their_place(tmp_path: Path, run_cli: Run, changes: dict[str, Any], said: str) -> None:
+    path = write(tmp_path, **changes)
+    if changes.get("own_site", 1) is None:
+        path.write_text(path.read_text().replace("own_site: null\n", ""))
+    found = run_cli("tco", path, *DAY)
+    assert found.code == 2
+    assert said in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_other_commands_know_the_file(tmp_path: Path, run_cli: Run) -> None:
+    path = EXAMPLES / "tco-8xh100.yaml"
+    valid = run_cli("validate", path)
+    assert (valid.code, "valid (tco server with 8 x H100)" in " ".join(valid.stdout.split())) == (0, True)
+    assert "use `planner tco" in run_cli("optimize", path).stderr
+    wrong = write(tmp_path, utilisation_ratio=2)
+    assert run_cli("validate", wrong).code == 2
