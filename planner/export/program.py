@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from planner.errors import InputError
+from planner.export.fabric import Where, network_variables
 from planner.export.frameworks.model import Part
 from planner.export.quoting import comment, shell, shell_words
 from planner.export.view import Launch, Pool
@@ -27,7 +28,12 @@ def heading(launch: Launch, *more: str) -> list[str]:
     gpus = f" ({first.gpus} x {first.accelerator} each)" if first.gpus else ""
     size = f"{launch.nodes} x {first.instance_type}{gpus}"
     if launch.way == "workers":
-        size = f"{launch.run.runs} independent runs on {sum(p.nodes for p in launch.pools)} instances"
+        what = (
+            f"{launch.tasks} independent runs"
+            if launch.run.runs > 1
+            else f"{launch.tasks} independent workers"
+        )
+        size = f"{what} on {sum(pool.nodes for pool in launch.pools)} instances"
     where = [f"{pool.nodes} x {pool.instance_type} {pool.option} in {pool.place}" for pool in launch.pools]
     lines = [
         f"{launch.name}: {size}", *(f"{word} {text}" for word, text in zip(_words(launch), where, strict=True)),
@@ -42,13 +48,14 @@ def _words(launch: Launch) -> list[str]:
     return ["on"] + [link] * (len(launch.pools) - 1)
 
 
-def variables(launch: Launch, part: Part, pool: Pool | None = None) -> dict[str, str]:
+def variables(launch: Launch, part: Part, pool: Pool | None = None, where: Where = "any") -> dict[str, str]:
     """Environment of the program: the plan's figures, the layout, the network of the machines, then the workload's own.
 
     Args:
         launch: the plan.
         part: what states the layout.
         pool: the machines; default: the first of the plan.
+        where: whether the program runs in a container on Kubernetes.
     """
     pool = pool or launch.first
     saved, run = launch.checkpoints, launch.run
@@ -56,7 +63,7 @@ def variables(launch: Launch, part: Part, pool: Pool | None = None) -> dict[str,
         "PLANNER_RUN_ID": launch.run_id,
         "PLANNER_CHECKPOINT_INTERVAL_S": "" if saved.interval_s is None else f"{saved.interval_s:.0f}",
         "PLANNER_CHECKPOINTS": run.checkpoints, "PLANNER_DATA": run.data, "PLANNER_OUTPUTS": run.outputs,
-        "OMP_NUM_THREADS": str(threads(pool)),
+        "OMP_NUM_THREADS": str(threads(pool)), **network_variables(pool, launch.nodes, where),
     }  # fmt: skip
     return {key: value for key, value in {**own, **part.env, **run.env}.items() if value or key in run.env}
 

@@ -53,6 +53,21 @@ class Renderer(Protocol):
 
 TARGETS: Mapping[str, Target] = {
     "torchrun": Target("planner.export.targets.torchrun", "shell script for each node", "shellcheck"),
+    "slurm": Target(
+        "planner.export.targets.slurm",
+        "batch script: saves, comes back, ends when done",
+        "sbatch --test-only, shellcheck",
+        {
+            "partition": (),
+            "account": (),
+            "qos": (),
+            "constraint": (),
+            "reservation": (),
+            "time": (),
+            "gpu-type": (),
+            "container": ("none", "pyxis"),
+        },
+    ),
 }
 
 

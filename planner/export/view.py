@@ -42,6 +42,7 @@ class Pool:
         cost_usd: of the line, storage and transfer included.
         spot_hours: expected on spot there; None for other ways to buy.
         quota_name, quota_needed, quota_unit: what the account must allow.
+        share: its part of the throughput of all pools.
     """
 
     provider: str
@@ -69,6 +70,7 @@ class Pool:
     quota_name: str
     quota_needed: float
     quota_unit: str
+    share: float = 1.0
 
     @property
     def is_spot(self) -> bool:
@@ -116,7 +118,10 @@ class Checkpoints:
 
 @record(frozen=True)
 class Limits:
-    """What was asked, and what the plan expects: moments as ISO text, money in US dollars, times in hours."""
+    """What was asked, and what the plan expects: moments as ISO text, money in US dollars, times in hours.
+
+    `interruptions` are expected in the whole run.
+    """
 
     start: str
     deadline: str | None
@@ -129,6 +134,7 @@ class Limits:
     step_time_s: float | None
     throughput_per_s: float | None
     mfu: float | None
+    interruptions: float = 0.0
 
 
 @record(frozen=True)
@@ -176,14 +182,26 @@ class Launch:
         return self.nodes * self.gpus
 
     @property
+    def workers(self) -> int:
+        """Runs that the machines hold at once."""
+        return sum(pool.nodes for pool in self.pools) // self.nodes if self.way == "workers" else 1
+
+    @property
+    def tasks(self) -> int:
+        """Runs in all; of one run that independent workers share, its workers."""
+        return max(self.run.runs, self.workers) if self.way == "workers" else 1
+
+    @property
     def tags(self) -> dict[str, str]:
         """Tags for cost allocation, the most important first; `names.clean_tags` fits them to a target."""
         own = {RUN_TAG: self.run_id, "workload": self.name, "team": self.run.team}
-        return {key: value for key, value in (own | dict(self.run.labels) | own).items() if value}
+        return {key: value for key, value in (own | dict(self.run.tags) | own).items() if value}
 
-    def only(self, pool: Pool) -> Launch:
-        """The same run on one of its pools."""
-        return replace(self, way="one" if self.way == "in_turn" else self.way, pools=(pool,))
+    def only(self, *pools: Pool) -> Launch:
+        """The same on some of its pools."""
+        return replace(
+            self, way="one" if self.way == "in_turn" and len(pools) == 1 else self.way, pools=pools
+        )
 
 
 def launch_of(plan: Plan, name: str = "plan") -> Launch:
@@ -258,6 +276,7 @@ def _pool(plan: Plan, line: PlanLine) -> Pool:
         variant=line.option_variant, price_per_hour=line.price_per_hour, currency=line.currency,
         usd_per_currency=line.usd_per_currency, price_as_of=line.price_as_of, price_basis=line.price_basis,
         hours=float(line.billed_hours), cost_usd=line.cost_usd, spot_hours=spot.get(line.offer_id),
+        share=line.throughput_per_s / max(sum(one.throughput_per_s for one in plan.lines), 1e-9),
         quota_name=line.quota.name, quota_needed=line.quota.needed, quota_unit=line.quota.unit,
     )  # fmt: skip
 
@@ -301,4 +320,5 @@ def _limits(plan: Plan) -> Limits:
         budget_usd=None if plan.goal is None else plan.goal.budget_usd,
         step_time_s=None if speed is None else speed.step_time_s,
         throughput_per_s=None if speed is None else speed.throughput_per_s, mfu=None if speed is None else speed.mfu,
+        interruptions=0.0 if plan.risk is None else plan.risk.expected_interruptions,
     )  # fmt: skip

@@ -277,7 +277,7 @@ class Workload(Section):
     team: Text | None = Field(
         None, description="Who pays: a tag on every machine that `planner export` names."
     )
-    labels: dict[str, Value] = Field({}, description="Further tags for cost allocation.")
+    tags: dict[str, Value] = Field({}, description="Further tags for cost allocation.")
     measured: MeasuredLine | None = Field(
         None, description="Your own throughput with this training, on instances or accelerators."
     )

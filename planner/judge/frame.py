@@ -273,5 +273,5 @@ def _run(bench: Bench) -> dict[str, Any]:
     return {name: getattr(given, name) or "" for name in names} | {
         "env": dict(given.env), "secrets": list(given.secrets), "data_location": workload.data.location or "",
         "team": workload.team or "", "runs": 1 if fleet is None else fleet.runs,
-        "nodes_per_run": alone if fleet is None else fleet.nodes_per_run, "labels": dict(workload.labels),
+        "nodes_per_run": alone if fleet is None else fleet.nodes_per_run, "tags": dict(workload.tags),
     }  # fmt: skip

@@ -27,4 +27,4 @@ class Run:
     team: str = ""
     runs: int = 1
     nodes_per_run: int | None = None
-    labels: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)

@@ -73,7 +73,7 @@ def run_of(asked: Asked) -> Run:
         checkpoints=given.checkpoints or "", outputs=given.outputs or "", team=workload.team or "",
         runs=1 if fleet is None else fleet.runs,
         nodes_per_run=fleet.nodes_per_run if fleet is not None else 1 if workload.kind == "inference" else None,
-        labels=dict(workload.labels),
+        tags=dict(workload.tags),
     )  # fmt: skip
 
 

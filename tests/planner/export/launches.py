@@ -14,7 +14,7 @@ RUN = Run(
     image="ghcr.io/example/train:1.4.2", command="train.py --config llama3-8b.toml", setup="pip install -e .",
     env={"HF_HUB_OFFLINE": "1"}, secrets=("WANDB_API_KEY",), data="s3://example-data/tokens",
     data_location="aws/us-east-1", checkpoints="/mnt/checkpoints", outputs="s3://example-data/models",
-    team="research", labels={"cost-center": "1234"},
+    team="research", tags={"cost-center": "1234"},
 )  # fmt: skip
 _AWS = Pool(
     provider="aws", region="us-east-1", zone="use1-az6", instance_type="p5.48xlarge", family="p5", nodes=4,
@@ -55,7 +55,7 @@ def launch(**changes: Any) -> Launch:
         limits=Limits(
             start="2026-11-20T00:00+00:00", deadline="2026-12-11T00:00+00:00", hours_to_deadline=504.0, hours=110.0,
             hours_p90=180.0, cost_usd=Decimal("8740.32"), cost_p90_usd=Decimal("11000"), budget_usd=Decimal(20000),
-            step_time_s=8.1, throughput_per_s=517_000.0, mfu=0.45,
+            step_time_s=8.1, throughput_per_s=517_000.0, mfu=0.45, interruptions=5.0,
         ),
         price_dates={"aws": "2026-11-19"}, warnings=(),
     )  # fmt: skip

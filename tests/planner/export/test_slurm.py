@@ -1,0 +1,179 @@
+"""Batch scripts: accepted by a real Slurm, clean for shellcheck, and what neither of them sees."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planner.errors import InputError
+from planner.export.registry import Options, export
+from planner.export.targets.slurm import split, time_limit, warning_s
+from planner.export.view import Checkpoints, Launch
+from tests.planner.export.launches import LAUNCHES
+from tests.planner.export.slurm import Slurm, slurm
+from tests.planner.export.validators import shellcheck
+
+DIRECTIVES = {
+    "job-name", "comment", "partition", "account", "qos", "constraint", "reservation", "nodes", "ntasks-per-node",
+    "gpus-per-node", "mem", "time", "signal", "open-mode", "output", "array", "exclusive", "requeue",
+}  # fmt: skip
+# a stand-in for torchrun: no options of its own, the command is its one worker, SIGTERM is passed on
+TORCHRUN = r"""#!/bin/bash
+while [[ $1 == --* ]]; do [ "$1" != --help ] || exit 0; shift; done
+trap 'kill -TERM "$child" 2>/dev/null' TERM
+"$@" &
+child=$!
+wait "$child"; status=$?
+while kill -0 "$child" 2>/dev/null; do wait "$child"; status=$?; done
+exit "$status"
+"""
+# saves and exits with 0 when it is told to stop; only its second start reaches the end
+WORK = r"""#!/bin/bash
+echo "$1" >>starts
+trap 'echo saved >>saves; exit 0' TERM
+if [ "$(wc -l <starts)" -gt 1 ]; then echo done >result; exit 0; fi
+sleep 300 &
+wait
+"""
+
+
+def script(name: str, **values: str) -> str:
+    return export(LAUNCHES[name], "slurm", Options(values=values))[0].text
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
+    with slurm(tmp_path_factory.mktemp("slurm") / "cloud", real=False) as server:
+        yield server
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_shellcheck_finds_nothing(name: str) -> None:
+    options = {} if name == "azure" else {"container": "pyxis"}
+    assert shellcheck(script(name)) == ""
+    assert shellcheck(script(name, **options)) == ""
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_every_directive_is_known_and_stands_before_the_first_command(name: str) -> None:
+    lines = script(name, partition="spot,on-demand", account="ml").splitlines()
+    first = next(at for at, line in enumerate(lines) if line and not line.startswith("#"))
+    at = [number for number, line in enumerate(lines) if line.startswith("#SBATCH")]
+    assert lines[0] == "#!/bin/bash" and max(at) < first
+    assert {re.match(r"#SBATCH --([a-z-]+)(=|$)", lines[number])[1] for number in at} <= DIRECTIVES  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_a_real_controller_takes_the_script(cloud: Slurm, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "job.sbatch"
+    path.write_text(script(name))
+    tested = cloud.run("sbatch", "--test-only", str(path))
+    assert tested.returncode == 0 and "to start at" in tested.stderr, tested.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("--nodes=129", "Requested node configuration is not available"),
+        ("--gpus-per-node=h100:16", "Requested node configuration is not available"),
+        ("--partition=p6", "invalid partition specified"),
+        ("--time=99-00:00:00", "Requested time limit is invalid"),
+        ("--signal=B:USR9@90", "Invalid --signal specification"),
+    ],
+)
+def test_the_controller_refuses_what_does_not_fit(
+    cloud: Slurm, tmp_path: Path, wrong: str, said: str
+) -> None:
+    path = tmp_path / "job.sbatch"
+    path.write_text(script("one"))
+    tested = cloud.run("sbatch", "--test-only", wrong, str(path))
+    assert tested.returncode != 0 and said in tested.stderr
+
+
+def until(seconds: float, holds: Callable[[], bool]) -> bool:
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.2)
+    return True
+
+
+def test_a_preempted_job_comes_back_and_ends_when_the_work_is_done(tmp_path: Path) -> None:
+    base = LAUNCHES["one"]
+    run = replace(base.run, command="./work.sh 'a b'", setup='true\necho "$PWD" >setup', secrets=())
+    launch = replace(base, nodes=1, pools=(replace(base.first, nodes=1),), run=run)
+    with slurm(tmp_path / "real", real=True) as server:
+        folder = server.folder
+        files = {"torchrun": TORCHRUN, "work.sh": WORK, "first.sh": "#!/bin/bash\ntrue\n"}
+        files["job.sbatch"] = export(launch, "slurm", Options())[0].text
+        for name, text in files.items():
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o755)
+        assert server.run("sbatch", "job.sbatch", PATH=f"{folder}:{os.environ['PATH']}").returncode == 0
+        assert until(60, (folder / "starts").exists)
+        assert server.run("sbatch", "--partition=high", "--exclusive", "first.sh").returncode == 0
+        assert until(60, (folder / "saves").exists)
+        # Slurm lets a requeued job wait about two minutes
+        assert until(60, lambda: "PENDING" in server.run("squeue", "-h", "-j", "1", "-o", "%T").stdout)
+        assert server.run("scontrol", "update", "JobId=1", "StartTime=now").returncode == 0
+        log = folder / "llama-3-8b-pretrain-1.log"
+        assert until(90, (folder / "result").exists), log.read_text()
+        shown = ""
+        assert until(60, lambda: "JobState=COMPLETED" in server.run("scontrol", "show", "job", "1").stdout), (
+            log.read_text()
+        )
+        shown = server.run("scontrol", "show", "job", "1").stdout
+    assert "Restarts=1" in shown and "planner_run_id=run-0123456789ab" in shown
+    assert (folder / "starts").read_text() == "a b\na b\n" and (folder / "saves").read_text() == "saved\n"
+    assert (folder / "setup").read_text().strip() == str(folder)
+    assert not (folder / "planner-1").exists()
+
+
+def test_the_warning_leaves_time_for_two_checkpoints_though_slurm_may_be_early() -> None:
+    for write_s in (0.0, 28.1, 600.0, 1e6):
+        launch = replace(LAUNCHES["one"], checkpoints=Checkpoints(1800.0, 100.0, write_s, 120.0))
+        assert min(65_535, write_s * 2 + 60) <= warning_s(launch) <= 65_535
+
+
+def test_a_run_has_the_time_that_nine_of_ten_need() -> None:
+    assert time_limit(LAUNCHES["one"]) == "7-12:00:00"  # 180 h
+    without = replace(LAUNCHES["one"], limits=replace(LAUNCHES["one"].limits, hours_p90=None))
+    assert time_limit(without) == "5-17:30:00"  # 110 h x 1.25
+    # 64 runs on 5 machines: 13 rounds in 110 h
+    assert time_limit(LAUNCHES["workers"]) == "0-10:45:00"
+
+
+def test_runs_are_split_by_throughput_to_the_last_one() -> None:
+    assert split(64, [0.5, 0.3, 0.2]) == [32, 19, 13]
+    assert split(3, [1, 1]) in ([2, 1], [1, 2])
+
+
+def test_a_fleet_on_several_kinds_gets_a_script_each_and_every_run_once() -> None:
+    base = LAUNCHES["workers"]
+    other = replace(base.pools[1], instance_type="g2-standard-4", provider="gcp", share=0.4)
+    launch: Launch = replace(base, pools=(replace(base.pools[0], share=0.6), other))
+    files = export(launch, "slurm", Options())
+    assert [file.path for file in files] == ["job-1.sbatch", "job-2.sbatch"]
+    arrays = [re.search(r"--array=(\d+)-(\d+)%(\d+)", file.text).groups() for file in files]  # type: ignore[union-attr]
+    assert arrays == [("0", "37", "3"), ("38", "63", "2")]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("partition", "a b"), ("time", "2h"), ("gpu-type", "$(x)"), ("account", "\nx"), ("container", "docker")],
+)
+def test_an_option_that_slurm_would_refuse_is_refused_by_name(key: str, value: str) -> None:
+    with pytest.raises(InputError, match=key):
+        script("one", **{key: value})
+
+
+def test_a_container_without_an_image_is_refused() -> None:
+    with pytest.raises(InputError, match=r"run\.image"):
+        script("azure", container="pyxis")
