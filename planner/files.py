@@ -9,11 +9,11 @@ from pathlib import Path
 from planner.errors import InputError
 
 
-def write_atomically(path: Path, text: str | bytes) -> None:
+def write_atomically(path: Path, text: str | bytes, *, mode: int = 0o644) -> None:
     """Write `text` to `path`: a reader, or a killed writer, leaves the old file or the new one, never a part.
 
     Text is written as UTF-8. A link stays a link: what it points to is written. What is no regular file (`/dev/null`,
-    a pipe) is written to, never replaced.
+    a pipe) is written to, never replaced. `mode`: permissions of the file, 0600 for what others must not read.
 
     Raises:
         InputError: the folder does not exist or cannot be written.
@@ -31,7 +31,7 @@ def write_atomically(path: Path, text: str | bytes) -> None:
             file.write(_bytes(text))
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o644)
+        Path(name).chmod(mode)
         Path(name).replace(path)
     except OSError as error:
         Path(name).unlink(missing_ok=True)

@@ -78,6 +78,9 @@ class MonthOption(click.ParamType[date]):
 @click.option("--plans", multiple=True, metavar="GLOB", help="Saved plans (-o json) of the runs; repeatable.")
 @click.option("--utilisation", type=click.Path(path_type=Path), default=None, metavar="CSV",
               help="How busy accelerators were, by day and run.")  # fmt: skip
+@click.option("--ledger", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
+              help="Accepted actions, and what they saved since.")  # fmt: skip
+@click.option("--accept", multiple=True, metavar="ID", help="Accept an action into the --ledger; repeatable.")
 @click.option("--usage", "usages", multiple=True, metavar="FILE[@PLACE]",
               help="What GPUs did: Slurm sacct, DCGM, OpenCost, Kubernetes; repeatable.")  # fmt: skip
 @click.option(
@@ -124,6 +127,18 @@ def review(
         show_answer(review_answer(_review(bill, given)), output, out)
 
 
+def _ledger(path: Path | None, wanted: tuple[str, ...]) -> Any:
+    """The ledger, or None; `--accept` needs one."""
+    from planner.errors import InputError
+    from planner.finops.ledger import open_book
+
+    if path is None:
+        if wanted:
+            raise InputError("--accept: name the file that keeps accepted actions with --ledger FILE")
+        return None
+    return open_book(path, wanted)
+
+
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
@@ -142,7 +157,10 @@ def _review(focus: tuple[str, ...], given: dict[str, Any]) -> Review:
     plans = load_plans(find_named("--plans", given["plans"]))
     forecasts = load_forecasts(find_named("--forecasts", given["forecasts"]))
     busy = load_utilisation(given["utilisation"]) if given["utilisation"] else None
-    beside = Beside(usage=load_usage(given["usages"]) if given["usages"] else None)
+    beside = Beside(
+        usage=load_usage(given["usages"]) if given["usages"] else None,
+        ledger=_ledger(given["ledger"], given["accept"]),
+    )
     budgets = _budgets(given["budgets"])
     late = learn_completion(load_vintages(given["vintages"])) if given["vintages"] else None
     quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
@@ -152,6 +170,8 @@ def _review(focus: tuple[str, ...], given: dict[str, Any]) -> Review:
             tags=_words(given["tags"]), run_tag=given["run_tag"], forecasts=forecasts, forecast=given["ahead"],
             completion=late, progress=tell, beside=beside,
         )  # fmt: skip
+    if given["accept"] and beside.ledger is not None:
+        beside.ledger.save()
     if given["measurements"] is not None:
         write_measurements(given["measurements"], made)
     return replace(made, command=f"{made.command}{_as_asked(given)}") if made.command else made
@@ -161,7 +181,9 @@ def _as_asked(given: dict[str, Any]) -> str:
     """The options of a review that change what it says, to run it again."""
     said = [("--compare", f"{given['compare']:%Y-%m}")] if given["compare"] else []
     said += [
-        (f"--{name}", str(given[name])) for name in ("budgets", "utilisation", "vintages") if given[name]
+        (f"--{name}", str(given[name]))
+        for name in ("budgets", "utilisation", "vintages", "ledger")
+        if given[name]
     ]
     said += [(f"--{name}", pattern) for name in ("plans", "forecasts") for pattern in given[name]]
     said += [("--usage", name) for name in given["usages"]]

@@ -39,7 +39,8 @@ def emit_kpis(
         "horizon": end + timedelta(days=EXPIRY_DAYS), "run_tag": tag_path(run_tag), "like_tag": f'%"{run_tag}"%',
         # the cause of one anomaly: change the day and the service
         "day": end - timedelta(days=1), "day_end": end, "window_start": end - timedelta(days=29),
-        "provider": "PROVIDER", "service": "SERVICE", **{f"tag_{i}": tag_path(key) for i, key in enumerate(keys, 1)},
+        "provider": "PROVIDER", "service": "SERVICE", "scope": "sku", "thing": "SKU",
+        **{f"tag_{i}": tag_path(key) for i, key in enumerate(keys, 1)},
     }  # fmt: skip
     parts = [f"-- KPIs of {month:%Y-%m} against {before:%Y-%m} for {dialect}, over the view focus\n"]
     for kpi in load_kpis():

@@ -14,6 +14,7 @@ from planner.records import record
 
 if TYPE_CHECKING:
     from planner.finops.forecast.completion import Completion
+    from planner.finops.ledger.book import Book
     from planner.finops.plan_vs_actual import PlannedRun
     from planner.finops.usage.model import Usage
     from planner.finops.utilisation import Utilisation
@@ -39,9 +40,11 @@ class Beside:
 
     Attributes:
         usage: what `planner.finops.usage.load_usage` read: accelerators allocated and busy.
+        ledger: what `planner.finops.ledger.open_book` read: accepted actions, and those to accept.
     """
 
     usage: Usage | None = None
+    ledger: Book | None = None
 
 
 @record(frozen=True, eq=False)

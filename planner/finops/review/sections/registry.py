@@ -14,6 +14,7 @@ from planner.finops.review.sections import (
     commitments,
     forecast,
     gpu,
+    ledger,
     plan_vs_actual,
     quality,
     usage,
@@ -24,6 +25,7 @@ from planner.finops.review.sections import (
 # One that answers what only some reviews ask (usage files, say) is None without it.
 SECTIONS: tuple[tuple[str, Callable[[Inputs], Section | None]], ...] = (
     ("actions", actions.build),
+    ("ledger", ledger.build),
     ("bridge", bridge.build),
     ("movers", bridge.build_movers),
     ("commitments", commitments.build),

@@ -97,7 +97,7 @@ def _parameters(sql: str) -> dict[str, Parameter]:
         "before_start": before, "before_end": MONTH, "window_start": date(2026, 8, 1),
         "day": date(2026, 10, 14), "day_end": date(2026, 10, 15), "horizon": date(2027, 2, 1),
         "tag": '$."team"', "run_tag": '$."run_id"', "like_tag": "%run_id%",
-        "provider": "Google Cloud", "service": "Compute Engine",
+        "provider": "Google Cloud", "service": "Compute Engine", "scope": "service", "thing": "Compute Engine",
     }  # fmt: skip
     missing = [name for name in parameter_names(sql) if name not in values and not name.startswith("tag")]
     assert missing == [], "give the parameter a value above"

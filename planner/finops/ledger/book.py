@@ -1,0 +1,178 @@
+"""The ledger: accepted actions in a JSON file that only its owner may read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from planner.errors import InputError
+from planner.files import write_atomically
+from planner.inputs.faults import near
+from planner.inputs.load import decode, read_limited
+from planner.records import record
+
+VERSION = 1
+_MAX_BYTES = 16 << 20
+_MODE = 0o600  # it holds costs
+
+
+@record(frozen=True)
+class Mix:
+    """A part of the use that an action changes, in the month in which it was accepted.
+
+    Attributes:
+        share: of the quantity (or of the cost, where nothing is counted).
+        price: money per pricing unit.
+    """
+
+    region: str
+    pricing: str
+    share: float
+    price: float
+
+
+@record(frozen=True)
+class Entry:
+    """One accepted action.
+
+    Attributes:
+        id: of the action, stable over months.
+        kind, what, owner: of the action.
+        accepted: month of the review in which it was accepted, `2026-10`.
+        expected: saving per month that the review named, in the ledger's currency; None where it named none.
+        basis: how sure that was (`estimate`, `at most`, `kept`, `once`).
+        provider, scope, thing: what it is measured by; an empty scope: it is not measured.
+        per_day: cost of a day before, of `resource` and `commitment`; `rate`: cost over contracted cost, of `service`.
+        mix: use by region and pricing before, of `sku`.
+        low, high: the 10th and 90th percentile of the days before, over their mean: how steady the counterfactual is.
+    """
+
+    id: str
+    kind: str
+    what: str
+    owner: str
+    accepted: str
+    expected: float | None
+    basis: str
+    provider: str
+    scope: str
+    thing: str
+    per_day: float = 0.0
+    rate: float = 0.0
+    mix: tuple[Mix, ...] = ()
+    low: float = 1.0
+    high: float = 1.0
+
+
+class Book:
+    """The file's entries, and those that a review adds.
+
+    Attributes:
+        path: the file.
+        wanted: ids to accept in this review.
+        entries: what is in it, the oldest first.
+    """
+
+    def __init__(
+        self, path: Path, currency: str, entries: Sequence[Entry], data: bytes, wanted: Sequence[str] = ()
+    ) -> None:
+        self.path, self.currency = path, currency
+        self.entries = list(entries)
+        self.wanted = tuple(dict.fromkeys(wanted))
+        self._data = data
+
+    def check_currency(self, currency: str) -> None:
+        """Take a new ledger's currency from the bill.
+
+        Raises:
+            InputError: the ledger is in another one.
+        """
+        if self.currency and self.currency != currency:
+            raise InputError(
+                f"--ledger {self.path}: is in {self.currency}, the bill in {currency}; keep a ledger for each"
+            )
+        self.currency = currency
+
+    def refuse_unknown(self, known: Sequence[str]) -> None:
+        """Check the ids that are asked for.
+
+        Raises:
+            InputError: one is no action of the review, or is accepted already.
+        """
+        held = {one.id: one.accepted for one in self.entries}
+        for wanted in self.wanted:
+            if wanted in held:
+                raise InputError(f"--accept {wanted}: was accepted in {held[wanted]} already")
+            if wanted not in known:
+                close = near(wanted, known)
+                hint = (
+                    f"did you mean {close}?"
+                    if close
+                    else f"its actions are {', '.join(known[:10]) or 'none'}"
+                )
+                raise InputError(f"--accept {wanted}: is no action of this review; {hint}")
+
+    def save(self) -> None:
+        """Write the file, readable by its owner only, whole or not at all.
+
+        Raises:
+            InputError: somebody else wrote it since it was read, or it cannot be written.
+        """
+        if _bytes(self.path) != self._data:
+            raise InputError(f"--ledger {self.path}: has changed since it was read; accept again")
+        body = {
+            "kind": "ledger",
+            "version": VERSION,
+            "currency": self.currency,
+            "entries": [asdict(one) for one in self.entries],
+        }
+        text = json.dumps(body, indent=1, ensure_ascii=False) + "\n"
+        write_atomically(self.path, text, mode=_MODE)
+        self._data = text.encode()
+
+
+def open_book(path: Path, wanted: Sequence[str] = ()) -> Book:
+    """Open a ledger; one that is not there yet is empty.
+
+    Args:
+        path: the file.
+        wanted: ids of actions to accept.
+
+    Raises:
+        InputError: it is no ledger, or it is not there and nothing is accepted.
+    """
+    data = _bytes(path)
+    if not data:
+        if not wanted:
+            raise InputError(f"--ledger {path}: no such file; accept an action to begin it: --accept ID")
+        return Book(path, "", (), data, wanted)
+    try:
+        body = json.loads(decode(data, str(path)))
+        if body["kind"] != "ledger" or body["version"] != VERSION:
+            raise InputError(f"{path}: is no ledger of version {VERSION}")
+        entries = tuple(_entry(one) for one in body["entries"])
+        return Book(path, str(body["currency"]), entries, data, wanted)
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: is no ledger of this program ({type(error).__name__}: {error})") from None
+
+
+def _entry(one: Mapping[str, Any]) -> Entry:
+    made = Entry(**{**one, "mix": tuple(Mix(**part) for part in one["mix"])})
+    numbers = [
+        made.per_day,
+        made.rate,
+        made.low,
+        made.high,
+        *(value for part in made.mix for value in (part.share, part.price)),
+    ]
+    if not all(isinstance(value, int | float) and math.isfinite(value) for value in numbers):
+        raise ValueError(f"{made.id}: an amount is no number")
+    return made
+
+
+def _bytes(path: Path) -> bytes:
+    return read_limited(path, _MAX_BYTES) if path.exists() else b""

@@ -1,0 +1,170 @@
+"""Accepted actions: kept in a file, and measured in later months against what the use would have cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.errors import InputError
+from planner.finops.ledger import open_book
+from planner.finops.ledger.measure import action_id, baseline, saved
+from planner.finops.review.inputs import Beside
+from planner.finops.review.model import Review
+from tests.conftest import CliResult
+from tests.planner.finops.review.conftest import figures
+from tests.planner.finops.small_bill import each_day, review_of, rows_of, section, write_bill
+
+SEPTEMBER, OCTOBER, LAST = date(2026, 9, 1), date(2026, 10, 1), date(2026, 10, 31)
+SPOT = action_id("switch_option", "AWS", "EC2", "gpu")
+SHRINK = action_id("commit_less", "AWS", "", "c1")
+DELETE = action_id("delete_idle", "AWS", "EBS", "vol-1")
+
+
+def rows() -> Iterator[dict[str, str]]:
+    """September: 10 hours a day at 10 and 1 hour of spot at 4; October: 4 on demand (now 8) and 6 of spot at 4.
+
+    A commitment has 20 unused a day, then 5; an idle disk costs 3 a day and is gone in October.
+    """
+    for first, last, plain, spot, unused in (
+        (SEPTEMBER, date(2026, 9, 30), (100, 10), (4, 1), 20), (OCTOBER, LAST, (32, 4), (24, 6), 5)
+    ):  # fmt: skip
+        yield from each_day(first, last, plain[0], PricingQuantity=plain[1])
+        yield from each_day(first, last, spot[0], PricingQuantity=spot[1], PricingCategory="Dynamic")
+        yield from each_day(
+            first, last, 10, CommitmentDiscountId="c1", CommitmentDiscountStatus="Used", SkuId="c"
+        )
+        yield from each_day(
+            first, last, unused, CommitmentDiscountId="c1", CommitmentDiscountStatus="Unused", SkuId="c"
+        )
+    yield from each_day(SEPTEMBER, date(2026, 9, 30), 3, ServiceName="EBS", ServiceCategory="Storage", SkuId="disk",
+                        ResourceId="vol-1", ConsumedQuantity="0")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bill(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_bill(tmp_path_factory.mktemp("bill") / "bill.csv", rows())
+
+
+def review(bill: Path, month: date, ledger: Path, *wanted: str) -> Review:
+    book = open_book(ledger, wanted)
+    made = review_of(bill, month=month, beside=Beside(ledger=book))
+    if wanted:
+        book.save()
+    return made
+
+
+def test_savings_are_measured_a_month_later(bill: Path, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    first = review(bill, SEPTEMBER, path, SPOT, SHRINK, DELETE)
+    assert {row["id"] for row in rows_of(first, "ledger", "ledger")} == {SPOT, SHRINK, DELETE}
+    assert figures(first)["ledger_realised_money"].status == "withheld"
+    assert path.stat().st_mode & 0o777 == 0o600
+    later = {row["id"]: row for row in rows_of(review(bill, OCTOBER, path), "ledger", "ledger")}
+    # 310 hours at 10/11 x 8 + 1/11 x 4, the mix of September at the prices of October, less 56 a day
+    assert later[SPOT]["realised"] == pytest.approx(310 * (80 + 4) / 11 - 31 * 56)
+    assert later[SHRINK]["realised"] == pytest.approx(31 * 15)
+    assert later[DELETE]["realised"] == pytest.approx(31 * 3)
+    assert all(row["low"] <= row["realised"] <= row["high"] for row in later.values())
+    total = figures(review(bill, OCTOBER, path))["ledger_realised_money"]
+    assert total.value == pytest.approx(sum(row["realised"] for row in later.values()))
+
+
+def test_a_bill_without_the_accepted_month_measures_the_same(bill: Path, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    review(bill, SEPTEMBER, path, SPOT)
+    alone = write_bill(tmp_path / "o.csv", [row for row in rows() if row["ChargePeriodStart"] >= "2026-10"])
+    both, one = (rows_of(review(file, OCTOBER, path), "ledger", "ledger")[0] for file in (bill, alone))
+    assert one["realised"] == pytest.approx(both["realised"])
+
+
+def test_what_is_refused(bill: Path, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    with pytest.raises(InputError, match="no such file; accept an action"):
+        open_book(path)
+    with pytest.raises(InputError, match=f"did you mean.*{SPOT}"):
+        review(bill, SEPTEMBER, path, SPOT[:-1] + "x")
+    review(bill, SEPTEMBER, path, SPOT)
+    with pytest.raises(InputError, match="was accepted in 2026-09 already"):
+        review(bill, SEPTEMBER, path, SPOT)
+    other = json.loads(path.read_text()) | {"currency": "EUR"}
+    (tmp_path / "eur.json").write_text(json.dumps(other))
+    with pytest.raises(InputError, match="is in EUR, the bill in USD"):
+        review(bill, SEPTEMBER, tmp_path / "eur.json")
+
+
+HEAD = '{"kind":"ledger","version":1,"currency":"USD","entries":'
+NO_LEDGERS = ["{", "[]", '{"kind":"plan"}', HEAD.replace(":1,", ":2,") + "[]}", HEAD + '[{"id":1}]}']
+
+
+@pytest.mark.parametrize("text", NO_LEDGERS)
+def test_files_that_are_no_ledger(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "l.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"l\.json: is no ledger"):
+        open_book(path)
+
+
+def test_a_file_that_changed_meanwhile_is_kept(bill: Path, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    book = open_book(path, [SPOT])
+    review_of(bill, month=SEPTEMBER, beside=Beside(ledger=book))
+    path.write_text("somebody else's")
+    with pytest.raises(InputError, match="has changed since it was read"):
+        book.save()
+    assert path.read_text() == "somebody else's"
+
+
+def frame(*parts: tuple[str, float, float]) -> Any:
+    return pd.DataFrame(
+        [{"x_day": n % 3, "region_id": "r", "pricing_category": p, "quantity": q, "effective_cost": q * price,
+          "contracted_cost": q * 10} for n, (p, q, price) in enumerate(parts)]
+    )  # fmt: skip
+
+
+PARTS = st.lists(
+    st.tuples(st.sampled_from(["a", "b"]), st.floats(0.1, 1e4), st.floats(0.01, 100)), min_size=1, max_size=6
+)
+
+
+@given(PARTS, st.sampled_from(["sku", "resource", "commitment", "service"]), st.floats(0.1, 10))
+@settings(max_examples=60, deadline=None)
+def test_nothing_changed_saves_nothing(
+    parts: list[tuple[str, float, float]], scope: str, factor: float
+) -> None:
+    """The same month again saves 0, and twice the use at the same prices saves 0 where use is counted."""
+    fields = {"id": "x", "kind": "k", "what": "", "owner": "", "accepted": "2026-09", "expected": None, "basis": "",
+              "provider": "p", "scope": scope, "thing": "t"}  # fmt: skip
+    was = frame(*parts)
+    entry = baseline(fields, was, 30)
+    whole = float(was["effective_cost"].sum())
+    assert saved(entry, was, "2026-10", 30).amount == pytest.approx(0, abs=1e-9 * whole + 1e-9)
+    if scope in ("sku", "service"):
+        grown = frame(*((p, q * factor, price) for p, q, price in parts))
+        assert saved(entry, grown, "2026-10", 30).amount == pytest.approx(0, abs=1e-9 * whole * factor + 1e-9)
+
+
+def test_from_the_command_line(bill: Path, tmp_path: Path, run_cli: Callable[..., CliResult]) -> None:
+    path = str(tmp_path / "l.json")
+    asked = ["review", "--focus", str(bill), "--month", "2026-09", "--no-forecast"]
+    done = run_cli(*asked, "--accept", SPOT)
+    assert (done.code, done.stdout) == (2, "") and "--ledger FILE" in done.stderr
+    done = run_cli(*asked, "--ledger", path, "--accept", SPOT)
+    assert done.code == 0 and "1 is accepted now" in done.stdout and len(open_book(Path(path)).entries) == 1
+    before = Path(path).read_bytes()
+    done = run_cli(*asked[:3], "--month", "2026-10", "--no-forecast", "--ledger", path, "-o", "json")
+    assert done.code == 0 and Path(path).read_bytes() == before
+    assert any(one["key"] == "ledger" for one in json.loads(done.stdout)["sections"])
+
+
+def test_a_ledger_without_actions_says_so(bill: Path, tmp_path: Path) -> None:
+    path = tmp_path / "l.json"
+    path.write_text('{"kind":"ledger","version":1,"currency":"USD","entries":[]}')
+    assert section(review(bill, OCTOBER, path), "ledger").sentences == ("The ledger is empty.",)
