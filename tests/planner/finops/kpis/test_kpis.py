@@ -21,7 +21,7 @@ VALUES: dict[str, Any] = {
     "start": OCTOBER, "end": NOVEMBER, "before_start": SEPTEMBER, "before_end": OCTOBER,
     "horizon": NOVEMBER + timedelta(days=90), "like_tag": "%run_id%", "run_tag": '$."run_id"', "provider": "AWS",
     "service": "AWSDataTransfer", "day": date(2026, 10, 17), "day_end": date(2026, 10, 18),
-    "window_start": date(2026, 9, 19), **TAGS,
+    "window_start": date(2026, 9, 19), "scope": "sku", "thing": "SKU-aws-net", **TAGS,
 }  # fmt: skip
 
 
