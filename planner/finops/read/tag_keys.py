@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _TEXTS = 20_000  # different tag texts looked at
 _SHOWN = 8
+PLAN_TAG = "planner_run_id"  # planner.export.names.RUN_TAG, of which the reader of bills knows nothing
 
 
 @record(frozen=True)
@@ -31,6 +32,12 @@ class TagKeys:
         if asked in keys:
             return asked
         return next((key for key in keys if key.casefold() == asked.casefold()), asked)
+
+    def run_key(self, asked: str) -> str:
+        """The key that names runs: the one asked for, or, where no charge carries it, that of exported plans."""
+        spelled = self.spelled(asked)
+        ours = self.spelled(PLAN_TAG)
+        return ours if self.present and spelled not in self.present and ours in self.present else spelled
 
     def remark(self, keys: Sequence[str]) -> str:
         """What to say of mandatory keys that no charge carries, and of keys that are spelled in several ways."""

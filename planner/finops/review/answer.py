@@ -71,7 +71,7 @@ def review_bill(
     before = _before(bill, wanted, compare_month)
     _check(bill, wanted, tags)
     keys = tag_keys(bill)
-    tags, run_tag = tuple(dict.fromkeys(map(keys.spelled, tags))), keys.spelled(run_tag)
+    tags, run_tag = tuple(dict.fromkeys(map(keys.spelled, tags))), keys.run_key(run_tag)
     tell("checking the data", 0.1)
     gate = assess_quality(bill, wanted, completion=completion, before=before)
     inputs = Inputs(

@@ -147,9 +147,10 @@ def _sentences(inputs: Inputs, book: Book, new: list[Entry], this: list[Saved]) 
     if this:
         amount, low, high = (math.fsum(getattr(s, name) for s in this) for name in ("amount", "low", "high"))
         words = [money(value, inputs.bill.currency) for value in (amount, low, high)]
-        said.append(
-            f"Accepted actions saved {words[0]} in {month_name(inputs.month)} ({words[1]} to {words[2]})."
-        )
+        name, currency = month_name(inputs.month), inputs.bill.currency
+        saved_words = f"Accepted actions saved {words[0]} in {name} ({words[1]} to {words[2]})."
+        lost_words = f"{name} cost {money(-amount, currency)} more than without the accepted actions."
+        said.append(saved_words if amount >= 0 else lost_words)
     elif book.entries:
         said.append(
             "No accepted action is measured yet: savings count from the month after the one in which it was accepted."

@@ -17,6 +17,7 @@ from planner.finops.review.sections import (
     ledger,
     plan_vs_actual,
     quality,
+    units,
     usage,
 )
 
@@ -30,6 +31,7 @@ SECTIONS: tuple[tuple[str, Callable[[Inputs], Section | None]], ...] = (
     ("movers", bridge.build_movers),
     ("commitments", commitments.build),
     ("gpu", gpu.build),
+    ("units", units.build),
     ("usage", usage.build),
     ("allocation", allocation.build),
     ("anomalies", anomalies.build),

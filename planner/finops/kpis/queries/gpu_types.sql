@@ -1,0 +1,53 @@
+-- name: gpu_types
+-- title: GPU-hours by machine type
+-- meaning: Accelerator hours and cost of every type of machine with accelerators, with the words that name the
+--   accelerator: what an hour of each kind costs.
+-- unit: GPU-hours; cost is money in the billing currency
+-- formula: as gpu_hours, by SkuPriceDetails InstanceType and GpuModel, SkuMeter and pricing category
+-- source: FOCUS SkuPriceDetails properties GpuCount and InstanceType; FinOps for AI overview
+-- columns: ChargePeriodStart, ServiceProviderName, SkuId, SkuMeter, ChargeDescription, PricingCategory, PricingUnit,
+--   PricingQuantity, SkuPriceDetails, EffectiveCost, ChargeCategory
+-- gate: effective_zero, effective_zero_rows, quantity_priced, gpu_unit_known
+-- since: 1.1
+WITH texts AS (
+  SELECT
+    ServiceProviderName AS provider,
+    SkuId AS sku_id,
+    SkuMeter AS sku_meter,
+    ChargeDescription AS description,
+    PricingCategory AS pricing_category,
+    SkuPriceDetails AS details,
+    x_hours_of AS hours_of,
+    SUM(PricingQuantity * x_unit_hours) AS hours,
+    SUM(CASE WHEN PricingQuantity IS NOT NULL AND x_hours_of IS NOT NULL THEN EffectiveCost ELSE 0 END) AS effective_cost
+  FROM focus
+  WHERE (SkuPriceDetails LIKE '%GpuCount%' OR x_hours_of = 'gpu')
+    AND ChargeCategory = 'Usage'
+    AND ChargePeriodStart >= :start AND ChargePeriodStart < :end
+  GROUP BY ServiceProviderName, SkuId, SkuMeter, ChargeDescription, PricingCategory, SkuPriceDetails, x_hours_of
+), parsed AS (
+  SELECT
+    provider, sku_id, sku_meter, description, pricing_category, hours_of, hours, effective_cost,
+    TRY_CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE) AS gpus,
+    TRY_CAST(JSON_EXTRACT_STRING(details, '$."CoreCount"') AS DOUBLE) AS cores,
+    JSON_EXTRACT_STRING(details, '$."InstanceType"') AS instance_type,
+    JSON_EXTRACT_STRING(details, '$."GpuModel"') AS gpu_model
+  FROM texts
+)
+SELECT
+  provider,
+  sku_id,
+  sku_meter,
+  description,
+  pricing_category,
+  instance_type,
+  gpu_model,
+  COALESCE(SUM(hours * CASE
+    WHEN hours_of = 'gpu' THEN 1
+    WHEN hours_of = 'machine' THEN gpus
+    WHEN hours_of = 'core' AND cores > 0 THEN gpus / cores
+  END), 0) AS gpu_hours,
+  SUM(effective_cost) AS effective_cost
+FROM parsed
+WHERE gpus > 0 OR hours_of = 'gpu'
+GROUP BY provider, sku_id, sku_meter, description, pricing_category, instance_type, gpu_model

@@ -1,0 +1,234 @@
+"""What does a unit of AI work cost?"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import Any
+
+from planner.finops.review.inputs import Inputs
+from planner.finops.review.model import Figure, Section, Table
+from planner.finops.review.parts import figure, money, percent, ratio, table, text, withheld
+from planner.finops.units.names import accelerator, count_unit, direction, model_name
+from planner.records import record
+
+TITLE = "What does a unit of AI work cost?"
+TOP = 20
+_AI = "AI and Machine Learning"
+_PER = {
+    "tokens": (1e6, "1M tokens"),
+    "requests": (1e3, "1,000 requests"),
+    "characters": (1e6, "1M characters"),
+    "images": (1.0, "image"),
+    "pages": (1e3, "1,000 pages"),
+}
+
+
+@record(frozen=True)
+class Work:
+    """Counted work of one model in one direction."""
+
+    model: str
+    direction: str
+    service: str
+    kind: str
+    quantity: float
+    cost: float
+
+
+def build(inputs: Inputs) -> Section | None:
+    """Tokens, requests, images, GPU-hours by accelerator, virtual currencies; None where the bill has none of them."""
+    rows = inputs.ask("ai_units").to_dict("records")
+    work, uncounted = _work(rows)
+    kinds, credits = _kinds(inputs), _credits(rows)
+    if not (work or credits or any(name for name, *_ in kinds)):
+        return None
+    status, reason = inputs.gate.status("units_ai_money")
+    if status == "withheld":
+        return withheld("units", TITLE, reason)
+    tables = [one for one in (_work_table(work), _gpu_table(kinds), _credit_table(credits)) if one.rows]
+    figures = _figures(inputs, rows, work)
+    said = _sentences(inputs, work, uncounted, kinds, credits)
+    return Section("units", TITLE, said, tuple(figures), tuple(tables), (), status, reason)
+
+
+def _work(rows: list[dict[str, Any]]) -> tuple[list[Work], float]:
+    """Counted work by model, and the cost of AI services that count nothing known."""
+    sums: dict[tuple[str, str, str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    uncounted = 0.0
+    for row in rows:
+        is_ai = text(row["service_category"]) == _AI
+        words = (text(row["model"]), text(row["sku_meter"]), text(row["description"]), text(row["sku_id"]))
+        cost = float(row["effective_cost"])
+        for unit, quantity in (
+            (row["consumed_unit"], row["consumed_quantity"]),
+            (row["pricing_unit"], row["pricing_quantity"]),
+        ):
+            found = count_unit(text(unit), is_ai=is_ai)
+            if found and quantity is not None and quantity == quantity:
+                name = text(row["model"]) or model_name(*words[1:]) or "(model not named)"
+                entry = sums[name, direction(*words[1:], text(unit)), text(row["service"]), found.kind]
+                entry[0] += float(quantity) * found.size
+                entry[1] += cost
+                break
+        else:
+            uncounted += cost if is_ai else 0.0
+    made = [Work(*key, quantity, cost) for key, (quantity, cost) in sums.items()]
+    return sorted(
+        made, key=lambda one: (-one.cost, one.model, one.direction, one.service, one.kind)
+    ), uncounted
+
+
+def _kinds(inputs: Inputs) -> list[tuple[str, str, str, float, float]]:
+    """Accelerator, machine type, pricing, GPU-hours and cost."""
+    sums: dict[tuple[str, str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for row in inputs.ask("gpu_types").to_dict("records"):
+        machine = text(row["instance_type"]) or text(row["sku_meter"]) or text(row["sku_id"])
+        words = (text(row["gpu_model"]), text(row["sku_meter"]), text(row["description"]))
+        chip = accelerator(text(row["provider"]), text(row["instance_type"]), *words)
+        entry = sums[chip, machine, text(row["pricing_category"])]
+        entry[0] += float(row["gpu_hours"])
+        entry[1] += float(row["effective_cost"])
+    return sorted(
+        ((*key, hours, cost) for key, (hours, cost) in sums.items()), key=lambda one: (-one[4], one[:3])
+    )
+
+
+def _credits(rows: list[dict[str, Any]]) -> list[tuple[str, str, float, float]]:
+    """Provider, virtual currency, how much of it was used, and its cost in the bill's currency."""
+    sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for row in rows:
+        if text(row["pricing_currency"]) and row["pricing_currency_cost"] == row["pricing_currency_cost"]:
+            entry = sums[text(row["provider"]), text(row["pricing_currency"])]
+            entry[0] += float(row["pricing_currency_cost"] or 0.0)
+            entry[1] += float(row["effective_cost"])
+    return sorted(
+        ((*key, used, cost) for key, (used, cost) in sums.items()), key=lambda one: (-one[3], one[:2])
+    )
+
+
+def _figures(inputs: Inputs, rows: list[dict[str, Any]], work: list[Work]) -> list[Figure]:
+    services = math.fsum(float(row["effective_cost"]) for row in rows if text(row["service_category"]) == _AI)
+    tokens = [one for one in work if one.kind == "tokens"]
+    count = math.fsum(one.quantity for one in tokens)
+    lacking = "no charge of the month counts tokens"
+    made: list[tuple[str, str, float | None, Any, str]] = [
+        ("units_ai_money", "Cost of AI services", services or None, "money", "no charge is of an AI service"),
+        ("units_tokens_count", "Tokens, in millions", count / 1e6 if tokens else None, "quantity", lacking),
+        (
+            "units_million_tokens_money",
+            "Cost per 1M tokens, all models",
+            ratio(math.fsum(one.cost for one in tokens) * 1e6, count) if tokens else None,
+            "unit_price",
+            lacking,
+        ),
+    ]
+    return [figure(inputs, key, label, value, unit, lacking=why) for key, label, value, unit, why in made]
+
+
+def _work_table(work: list[Work]) -> Table:
+    rows = [
+        (
+            one.model,
+            one.direction,
+            one.service,
+            one.kind,
+            one.quantity,
+            one.cost,
+            ratio(one.cost * _PER[one.kind][0], one.quantity),
+            f"per {_PER[one.kind][1]}",
+        )
+        for one in work[:TOP]
+    ]
+    return table(
+        "units_models",
+        "Models and their units",
+        [
+            ("model", "Model", "text"),
+            ("direction", "Direction", "text"),
+            ("service", "Service", "text"),
+            ("kind", "Unit", "text"),
+            ("quantity", "Quantity", "quantity"),
+            ("cost", "Cost", "money"),
+            ("price", "Price", "unit_price"),
+            ("per", "Of", "text"),
+        ],
+        rows,
+        f"{len(work) - TOP} more are left out." if len(work) > TOP else "",
+    )
+
+
+def _gpu_table(kinds: list[tuple[str, str, str, float, float]]) -> Table:
+    rows = [
+        (chip or "(not known)", machine, option, hours, cost, ratio(cost, hours))
+        for chip, machine, option, hours, cost in kinds[:TOP]
+    ]
+    return table(
+        "units_gpus",
+        "GPU-hours by accelerator",
+        [
+            ("accelerator", "Accelerator", "text"),
+            ("machine", "Machine type", "text"),
+            ("option", "Priced", "text"),
+            ("hours", "GPU-hours", "hours"),
+            ("cost", "Cost", "money"),
+            ("price", "Per GPU-hour", "money_per_hour"),
+        ],
+        rows,
+        f"{len(kinds) - TOP} more are left out." if len(kinds) > TOP else "",
+    )
+
+
+def _credit_table(credits: list[tuple[str, str, float, float]]) -> Table:
+    rows = [(*one[:2], one[2], one[3], ratio(one[3], one[2])) for one in credits[:TOP]]
+    return table(
+        "units_credits",
+        "Virtual and pricing currencies",
+        [
+            ("provider", "Provider", "text"),
+            ("currency", "Priced in", "text"),
+            ("used", "Used", "quantity"),
+            ("cost", "Cost", "money"),
+            ("price", "Per unit", "unit_price"),
+        ],
+        rows,
+    )
+
+
+def _sentences(
+    inputs: Inputs,
+    work: list[Work],
+    uncounted: float,
+    kinds: list[tuple[str, str, str, float, float]],
+    credits: list[tuple[str, str, float, float]],
+) -> tuple[str, ...]:
+    currency, said = inputs.bill.currency, []
+    tokens = [one for one in work if one.kind == "tokens"]
+    if tokens:
+        count, cost = math.fsum(one.quantity for one in tokens), math.fsum(one.cost for one in tokens)
+        price = money(ratio(cost * 1e6, count), currency)
+        said.append(
+            f"{count / 1e6:,.1f}M tokens cost {money(cost, currency)}, {price} per 1M; {tokens[0].model} cost most."
+        )
+    by_chip: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for chip, _, _, hours, cost in kinds:
+        if chip and hours:
+            by_chip[chip][0] += hours
+            by_chip[chip][1] += cost
+    if by_chip:
+        most = max(by_chip, key=lambda chip: by_chip[chip][1])
+        said.append(
+            f"An hour of {most}, which cost most, was {money(by_chip[most][1] / by_chip[most][0], currency)}."
+        )
+    unknown = math.fsum(cost for chip, *_, cost in kinds if not chip)
+    if by_chip and unknown > 0.005:
+        share = percent(ratio(unknown, math.fsum(cost for *_, cost in kinds)))
+        said.append(f"The accelerator of {share} of GPU cost is not named by the bill.")
+    if credits:
+        provider, name, used, cost = credits[0]
+        said.append(f"{used:,.0f} {name} of {provider} cost {money(cost, currency)}.")
+    if uncounted > 0.005:
+        said.append(
+            f"AI services for {money(uncounted, currency)} are charged in units that count no work, such as hours."
+        )
+    return tuple(said)

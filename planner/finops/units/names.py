@@ -1,0 +1,120 @@
+"""Words of a bill that name a unit, a model or an accelerator."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+
+from catalogs.accelerators import load_accelerators, load_aliases
+from planner.records import record
+
+_DATA = Path(__file__).resolve().parents[1] / "data"
+_TIMES = {"": 1.0, "k": 1e3, "thousand": 1e3, "m": 1e6, "mm": 1e6, "million": 1e6, "b": 1e9, "billion": 1e9}
+_UNIT = re.compile(
+    r"(?P<count>\d[\d,]*(?:\.\d+)?)?\s*(?P<times>thousand|million|billion|mm|[kmb])?\s*(?P<rest>[a-z].*)?",
+    re.I,
+)
+# what may follow a family's name and still be part of the model's
+_AFTER = (
+    r"(?:[ .\-_/]?(?:v?\d+(?:\.\d+)*[a-z]{0,2}\b|sonnet|haiku|opus|turbo|mini|nano|micro|pro|flash|lite|"
+    r"large|medium|small|premier|instruct|chat|coder|vision|plus|preview|embed|text|code|scout|maverick|oss|r\d?\b))*"
+)
+
+
+@record(frozen=True)
+class CountUnit:
+    """A unit that counts work: `kind` (`tokens`, `requests`, ...) and how many one of it is."""
+
+    kind: str
+    size: float
+
+
+@lru_cache(maxsize=1)
+def _words() -> Mapping[str, tuple[str, bool]]:
+    with (_DATA / "ai_units.csv").open(encoding="utf-8", newline="") as file:
+        return {row["word"]: (row["kind"], row["only_ai"] == "yes") for row in csv.DictReader(file)}
+
+
+@lru_cache(maxsize=1024)
+def count_unit(text: str, *, is_ai: bool) -> CountUnit | None:
+    """A unit of work, such as `1K tokens`, `Tokens`, `1000 Requests`, `1M input tokens`; None where it is none.
+
+    Args:
+        text: the bill's unit.
+        is_ai: whether the charge is of an AI service; elsewhere only tokens count.
+    """
+    found = _UNIT.fullmatch(text.strip())
+    if not found or not found["rest"]:
+        return None
+    count, times, rest = found["count"], (found["times"] or "").lower(), found["rest"].lower()
+    if (
+        len(times) <= 2
+        and times
+        and not count
+        and not rest.startswith((" ", "-"))
+        and f"{times}{rest}" == text.strip().lower()
+    ):
+        rest, times = f"{times}{rest}", ""  # `messages` is not a million essages
+    if re.search(r"hour|second|minute|day|month|byte|\bgb\b", rest):
+        return None
+    for word, (kind, only_ai) in _words().items():
+        if re.search(rf"\b{word}s?\b", rest) and (is_ai or not only_ai):
+            return CountUnit(kind, float((count or "1").replace(",", "")) * _TIMES[times])
+    return None
+
+
+@lru_cache(maxsize=1)
+def _model() -> re.Pattern[str]:
+    with (_DATA / "ai_models.csv").open(encoding="utf-8", newline="") as file:
+        families = sorted((row["family"] for row in csv.DictReader(file)), key=len, reverse=True)
+    spelled = "|".join(re.escape(name).replace(r"\-", "[ -]?") for name in families)
+    return re.compile(rf"(?<![a-z])(?:{spelled}){_AFTER}", re.I)
+
+
+def model_name(*texts: str) -> str:
+    """The model that a bill's words name, as they spell it, in small letters; empty where they name none."""
+    for text in texts:
+        if found := _model().search(text.replace("_", "-")):
+            return re.sub(r"[ /]+", "-", found.group().strip(" -./")).lower()
+    return ""
+
+
+def direction(*texts: str) -> str:
+    """`input`, `output`, `cached input` or nothing, as the bill's words say."""
+    words = " ".join(texts).lower()
+    if "cache" in words and "write" not in words:
+        return "cached input"
+    reads, writes = (
+        re.search(r"\b(input|prompt|inp)\b", words),
+        re.search(r"\b(output|completion|outp|generated)\b", words),
+    )
+    return "output" if writes and not reads else "input" if reads and not writes else ""
+
+
+@lru_cache(maxsize=1)
+def _providers() -> Mapping[str, str]:
+    """How a provider's name in a bill is spelled in the catalogue."""
+    with (_DATA / "provider_words.csv").open(encoding="utf-8", newline="") as file:
+        return {row["word"]: row["catalogue"] for row in csv.DictReader(file)}
+
+
+@lru_cache(maxsize=1)
+def _chips() -> tuple[str, ...]:
+    names = {str(name).split("-", 1)[0] for name in load_accelerators()["accelerator"]}
+    return tuple(sorted(names, key=len, reverse=True))
+
+
+@lru_cache(maxsize=4096)
+def accelerator(provider: str, instance_type: str, *texts: str) -> str:
+    """The accelerator of a machine type by the catalogue's patterns, else the chip that words name; empty: unknown."""
+    key = next((key for word, key in _providers().items() if word in provider.lower()), "")
+    if key and instance_type:
+        for alias in load_aliases(key):
+            if alias.instance_type_pattern and fnmatchcase(instance_type, alias.instance_type_pattern):
+                return alias.accelerator
+    words = re.sub(r"[^a-z0-9]+", " ", " ".join((instance_type, *texts)).lower()).split()
+    return next((chip for chip in _chips() if chip in words), "")
