@@ -20,6 +20,7 @@ _WORDS = {
     "commit": "commitment plan",
     "portfolio_frontier": "frontier of a portfolio",
     "serving": "serving fleet",
+    "tco": "comparison of buying and renting",
 }
 _OF_WORKLOADS = ("plan", "frontier", "pools")  # answers whose question is a workload file
 
@@ -173,6 +174,11 @@ def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) 
         memory = PortfolioMemory(load_portfolio(path), catalog_of(Node(saved)) if len(named) else None)
         return (judge_portfolio if kind == "portfolio" else judge_portfolio_frontier)(saved, memory)
     catalog = catalog_of(Node(saved))
+    if kind == "tco":
+        from planner.inputs.tco_load import load_tco
+        from planner.judge.judge import judge_tco
+
+        return judge_tco(saved, load_tco(path), catalog)
     if kind == "serving":
         from planner.inputs.serving_load import load_serving
 

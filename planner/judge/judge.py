@@ -36,6 +36,7 @@ from planner.judge.stated import (
     PORTFOLIO_FRONTIER,
     SCHEDULE,
     SERVING,
+    TCO,
 )
 from planner.judge.verdict import Verdict
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from planner.inputs.schedule_load import LoadedSchedule
     from planner.inputs.schema import Workload
     from planner.inputs.serving_load import LoadedServing
+    from planner.inputs.tco_load import LoadedTco
     from planner.judge.commits.figures import CommitMemory
     from planner.judge.portfolio_jobs import PortfolioMemory
 
@@ -164,7 +166,7 @@ def judge_saved(
 def kind_of(answer: Any) -> str:
     """Which question an answer is of, by the field that only such an answer has; `plan` for all that has none."""
     given = answer if isinstance(answer, dict) else {}
-    if given.get("kind") in ("portfolio", "portfolio_frontier"):
+    if given.get("kind") in ("portfolio", "portfolio_frontier", "tco"):
         return str(given["kind"])
     return next((kind for field, kind in _MARKS.items() if field in given), "plan")
 
@@ -280,6 +282,24 @@ def judge_serving(answer: Any, loaded: LoadedServing, catalog: Catalog) -> Verdi
     return Verdict(
         faults, ("prices", "speeds", "loads", "sums", "bound"), total + proven, findings.left_out()
     )
+
+
+def judge_tco(answer: Any, loaded: LoadedTco, catalog: Catalog) -> Verdict:
+    """Judge the answer of `planner tco`.
+
+    Args:
+        answer: its JSON.
+        loaded: the question it is said to be of.
+        catalog: the snapshots it names.
+    """
+    from planner.judge import tco
+
+    findings = Findings(Node(answer), TCO)
+    with _faults_of(findings):
+        tco.check(findings, loaded, catalog)
+    best = findings.answer["best"].text().replace("_", " ")
+    checked = ("inputs", "prices", "cash", "NPV", "break-evens", "tornado", "intervals")
+    return Verdict(tuple(findings.finish()), checked, f"{best} costs least", findings.left_out())
 
 
 def _saved_answer(

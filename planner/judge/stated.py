@@ -98,6 +98,19 @@ COMMIT = {
     "regret.worst_usd": _ALONE,
     "regret.scenarios": _ALONE,
 }
+_TEST = "a test or a table of the parts list; the figures that it compares are the file's"
+TCO = {
+    "planner_version": _WHEN,
+    "missing": _SEARCH,
+    "missing[*]": _SEARCH,
+    "fixed.rents[*].offer_id": "that no offer that fits costs less is the search's to show; that it fits is checked",
+    "parts[*].note": _WORDS,
+    **{f"{part}[*].{name}": _WORDS for part in ("factors", "bars") for name in ("words", "unit")},
+    **{f"factors[*].{name}": _WORDS for name in ("source", "as_of")},
+    **{name: _TEST for part in ("quotes", "checks", "resales") for name in (part, f"{part}[*].*")},
+    "handover.text": "the machine written as a file; its figures are those of the inputs",
+    **dict.fromkeys(("handover.lacks", "handover.lacks[*]"), _WORDS),
+}
 PLAN = {
     "planner_version": _WHEN,
     "proof.seconds": _WHEN,
