@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from planner.carbon.model import Machines, machines_of
 from planner.market.obtainable import most_obtainable
 from planner.market.starts import Starts, starts_of
 from planner.records import record
@@ -43,6 +44,12 @@ class Context:
         """How long each offer's capacity takes to come from the run's start on."""
         limits, offers = self.asked.workload.constraints, self.market.offer_set
         return starts_of(offers, limits.waiting, most_obtainable(offers, limits.obtainable), self.dates.start)
+
+    @cached_property
+    def power(self) -> Machines:
+        """What the machines of each offer draw, and their grids."""
+        offers = self.market.offer_set
+        return machines_of(offers.types, offers.type_of_offer, offers.offers)
 
     def with_deadline(self, deadline: datetime | None, start: datetime | None = None) -> Context:
         """The same run with another deadline; market and risk, and what was worked out of them, are shared.

@@ -91,8 +91,10 @@ def plan_fleet(
 def _check_asked(loaded: LoadedWorkload, workload: Workload) -> None:
     """Refuse wishes that mean nothing for a fleet."""
     faults = []
-    if workload.preferences.objective == "time":
-        text = "a fleet is planned for cost: set an earlier constraints.deadline instead of objective time"
+    wished = workload.preferences.objective
+    if wished != "cost":
+        limit = "an earlier constraints.deadline" if wished == "time" else "constraints.max_kgco2e"
+        text = f"a fleet is planned for cost: set {limit} instead of objective {wished}"
         faults.append(Fault(("preferences", "objective"), text))
     if workload.constraints.max_accelerators is not None:
         text = (
@@ -315,7 +317,8 @@ def _question(context: Context, workers: Workers, work: float, spared_usd: float
 
 def _uses(context: Context, workers: Workers) -> tuple[Use, ...]:
     """Rows of the constraints that count what workers use."""
-    case, given = case_of(context), (workers.rows, workers.nodes, workers.hours_limit)
+    worked = workers.hours_limit * workers.paid_ratio
+    case, given = case_of(context), (workers.rows, workers.nodes, worked, workers.fixed_hours)
     return tuple(use for item in CONSTRAINTS for use in item.fleet_uses(case, *given))
 
 

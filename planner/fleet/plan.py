@@ -12,6 +12,7 @@ import numpy as np
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.frame import cash_of, moment_text, offer_line, plan_frame, unknown_options
 from planner.candidates.plan_parts.warnings import plan_warnings
+from planner.fleet.carbon import carbon_of
 from planner.fleet.chance import progress_of
 from planner.market.obtainable import instances_at_once
 from planner.market.pricing import total_usd
@@ -81,6 +82,7 @@ def fleet_plan(found: Found, mix: Mix) -> Plan:
         n_feasible=report.passed,
         launch=launch,
         choices=_choices(context.dates, risk, finish, savings.baseline),
+        carbon=carbon_of(context, mix),
     )
 
 

@@ -94,6 +94,10 @@ class Constraints(Section):
     budget_usd: Money | None = Field(
         None, description="Most US dollars to pay, tested against cash obligations."
     )
+    max_kgco2e: PositiveFloat | None = Field(
+        None,
+        description="Most kgCO2e of the electricity, by location; a region without a known grid is left out.",
+    )
     min_throughput: Throughput | None = Field(None, description="Lowest acceptable speed.")
     min_memory_gib: PositiveFloat | None = Field(None, description="Memory per accelerator in GiB.")
     min_total_memory_gib: PositiveFloat | None = Field(None, description="Accelerator memory in all in GiB.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from planner.candidates.choose import Choice
 from planner.candidates.filters import count_filters
 from planner.candidates.model import IN_TURN
+from planner.candidates.plan_parts.carbon import carbon_of
 from planner.candidates.plan_parts.frame import (
     cash_of,
     moment_text,
@@ -82,6 +83,7 @@ def assemble_plan(found: Found, choice: Choice, proof: Proof) -> Plan:
         folded=folded,
         choices=choices_of(candidates, at),
         checkpoint_interval_hours=float(candidates.interval_hours[at]),
+        carbon=carbon_of(candidates, at),
     )
 
 

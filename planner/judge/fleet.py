@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import exp
 from typing import Any
 
-from planner.judge import choices, frame, single
+from planner.judge import carbon, choices, frame, single
 from planner.judge.bench import Z80, Bench, Buy, ImpossibleError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near
@@ -66,6 +66,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "folded": [],
         "savings": STATED, "proof": _proof(bench, plan), "choices": STATED,
         "checkpoint_interval_hours": IfStated(None),
+        "carbon": carbon.of_fleet(bench, workers),
     }  # fmt: skip
     findings.expect(plan, wanted)
     done = sum(worker.units for worker in workers)
@@ -303,7 +304,8 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> None:
                 "hours": Near(worker.lead + hours, _RATIO), "cost_usd": Near(total(charges), _RATIO, 2e-6),
                 "delta_cost_usd": Exactly(saved), "delta_hours": Near(given["hours"].number() - plan["hours"].number()),
                 "price_as_of": offer.text("as_of"), "flags": [], "parts": frame.parts_of([Buy(offer, nodes)]),
-                "brings": [], "marginal_cost_usd": None, "full_cost_usd": None,
+                "brings": [], "marginal_cost_usd": None, "full_cost_usd": None, "energy_kwh": IfStated(None),
+                "operational_kgco2e": IfStated(None),
             },
         },
     )  # fmt: skip

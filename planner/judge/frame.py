@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from planner.judge import carbon
 from planner.judge.bench import Bench, Bought, Buy, Candidate, NotRecomputedError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near
@@ -143,7 +144,7 @@ def summary(
     ratio = closeness(made)
     return named(buys, in_turn=in_turn) | {
         "hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio), **_deltas(node, reference),
-        **own_machines(made, ratio),
+        **own_machines(made, ratio), **carbon.brief(bench, made, ratio),
     }, made  # fmt: skip
 
 

@@ -94,7 +94,18 @@ def _totals(plan: Json, limits: Constraints) -> list[str]:
     )
     if limits.min_total_memory_gib is not None and memory < limits.min_total_memory_gib * (1 - 1e-9):
         faults.append(f"{memory:g} GiB of accelerator memory, {limits.min_total_memory_gib:g} asked")
-    return faults
+    return faults + _carbon(plan, limits)
+
+
+def _carbon(plan: Json, limits: Constraints) -> list[str]:
+    """What the electricity emits, which must be known."""
+    if limits.max_kgco2e is None:
+        return []
+    kg = (plan.get("carbon") or {}).get("operational_kgco2e")
+    if kg is None:
+        return ["emissions are limited, and not known"]
+    over = kg > limits.max_kgco2e * (1 + 1e-6)
+    return [f"emits {kg:g} kgCO2e, {limits.max_kgco2e:g} allowed"] if over else []
 
 
 def _speed(plan: Json, workload: Workload) -> list[str]:

@@ -25,6 +25,7 @@ class Summary:
     `purchase_option` is a label where there are several `parts`: `4 reserved_1y (already_owned) + 2 on_demand`.
     `brings`, of an alternative: in what nothing above it is like it (accelerator, provider, region, size, way).
     `marginal_cost_usd` and `full_cost_usd`: the cost if own machines count without and with their purchase.
+    `energy_kwh` and `operational_kgco2e`: expected, of the electricity; None where power or grid is unknown.
     """
 
     label: str
@@ -47,6 +48,8 @@ class Summary:
     brings: tuple[str, ...] = ()
     marginal_cost_usd: Decimal | None = None
     full_cost_usd: Decimal | None = None
+    energy_kwh: float | None = None
+    operational_kgco2e: float | None = None
 
 
 @record(frozen=True)

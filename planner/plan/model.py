@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, ClassVar, Literal, Self, cast
 
 from planner.plan.brief import Choice, Folded, Summary
+from planner.plan.carbon import Carbon
 from planner.plan.ids import BEFORE_USE, CostId, TimePartId
 from planner.plan.launch import Launch
 from planner.plan.plain import plain
@@ -146,8 +147,7 @@ class TimePart:
 class Performance:
     """Predicted speed of the plan; `unit` is tokens or samples; low/high bound an 80 % interval.
 
-    `memory_fits_ratio` is the chance that the layout fits, by the error of the memory model; None where it is
-    unknown, or where an engine takes the memory that there is.
+    `memory_fits_ratio` is the chance that the layout fits, by the error of the memory model; None: unknown.
     """
 
     unit: str
@@ -248,9 +248,8 @@ class Relaxation:
 class Proof:
     """How the choice was proven.
 
-    `gap_ratio` = (objective - bound) / objective, as the solver claims it; `gap_exact_ratio`: the same to the bound
-    that is proven in exact arithmetic (None: nothing was), see `planner optimize --certificate`. `gap_asked_ratio`: the
-    gap at which the search may stop.
+    `gap_ratio` = (objective - bound) / objective, as the solver claims it; `gap_exact_ratio`: to the bound proven in
+    exact arithmetic (None: nothing was; `optimize --certificate`). `gap_asked_ratio`: at which the search may stop.
     """
 
     method: str
@@ -351,6 +350,7 @@ class Plan(Presentable):
     choices: tuple[Choice, ...] = ()
     run: Run | None = None
     checkpoint_interval_hours: float | None = None
+    carbon: Carbon | None = None
     stated_run_id: str = ""
 
     derived: ClassVar[tuple[str, ...]] = ("run_id", "starts_in_hours")

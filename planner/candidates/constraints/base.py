@@ -147,14 +147,15 @@ class Constraint:
         """The limit as it is and as candidate `at` needs it."""
         return "too strict", "what the plan beside it needs"
 
-    def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats) -> Iterable[Use]:
+    def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats, setup: Floats) -> Iterable[Use]:
         """Rows of the fleet model.
 
         Args:
             case: limits and offers.
             rows: offer of each way to be a worker, shape `(n_options,)`.
             nodes: instances of a worker, of the same shape.
-            hours: hours of a worker used in full, of the same shape.
+            hours: paid hours of work of a worker used in full, of the same shape.
+            setup: paid hours before and after its work, of the same shape.
         """
         return ()
 

@@ -35,7 +35,7 @@ class Quota(Constraint):
             over |= units[made.offer] * made.nodes > limit
         return over
 
-    def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats) -> Iterator[Use]:
+    def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats, setup: Floats) -> Iterator[Use]:
         """One row per declared limit and region."""
         offers = case.offer_set.offers
         regions = offers.coded("region")

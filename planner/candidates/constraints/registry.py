@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from planner.candidates.constraints import (
     budget,
+    carbon,
     deadline,
     facts,
     machines,
@@ -36,6 +37,7 @@ CONSTRAINTS: list[Constraint] = [
     facts.Precision(),
     facts.Fractional(),
     facts.Arm64(),
+    carbon.UnknownCarbon(),
     places.Provider(),
     places.Region(),
     places.Residency(),
@@ -54,6 +56,7 @@ CONSTRAINTS: list[Constraint] = [
     term.Term(),
     quota.Quota(),
     throughput.LeastThroughput(),
+    carbon.Carbon(),
     deadline.Deadline(),
     deadline.Unrecorded(),
     deadline.Confidence(),

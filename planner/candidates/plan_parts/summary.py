@@ -10,6 +10,7 @@ import numpy as np
 
 from planner.candidates.decisions import KNOWN_PRICES, ON_DEMAND, best_of
 from planner.candidates.engine import candidates_of
+from planner.candidates.footprint import energy_kwh, operational_kg
 from planner.candidates.model import IN_TURN
 from planner.market.pricing import total_usd
 from planner.plan.brief import Summary, SummaryPart
@@ -17,7 +18,9 @@ from planner.plan.model import CostLine, Savings
 from planner.plan.words import OBJECTIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
 
     from catalogs.table import Table
     from planner.candidates.engine import Found
@@ -65,6 +68,7 @@ def summarize(candidates: Candidates, at: int, reference: int | None, label: str
     if any(offers["basis"][part] == "derived" for part in rows):
         flags.append("derived")
     marginal, full = _own_machines(candidates, at, cost)
+    one = candidates.take(np.asarray([at]))
     return Summary(
         label=label,
         provider=provider,
@@ -85,7 +89,15 @@ def summarize(candidates: Candidates, at: int, reference: int | None, label: str
         parts=tuple(_part(offers, part) for part in parts),
         marginal_cost_usd=marginal,
         full_cost_usd=full,
+        energy_kwh=_known(energy_kwh, one),
+        operational_kgco2e=_known(operational_kg, one),
     )
+
+
+def _known(figure: Callable[[Candidates], npt.NDArray[np.float64]], one: Candidates) -> float | None:
+    """A figure of a single candidate, None where it is unknown."""
+    value = float(figure(one)[0])
+    return None if np.isnan(value) else value
 
 
 def _own_machines(candidates: Candidates, at: int, cost: Decimal) -> tuple[Decimal | None, Decimal | None]:

@@ -89,6 +89,8 @@ TRIGGERS: dict[str, tuple[list[Offer], dict[str, Any]]] = {
     "term": ([GOOD, Offer(L4, "us-central1", "0.1", "flex_start")], work(training={**SLOW, "samples": 2_000_000_000})),
     "quota": ([GOOD], work(constraints={"quota": [{"provider": "aws", "quota": "g5", "limit": 24}]})),
     "throughput": ([GOOD], work(constraints={"min_throughput": {"tokens_per_s": 300_000}})),
+    "unknown_carbon": ([GOOD, Offer(A10G, "ap-southeast-6", "1")], work(constraints={"max_kgco2e": 1e9})),
+    "carbon": ([GOOD, OTHER], work(constraints={"max_kgco2e": 1.0})),
     "deadline": ([GOOD], work(constraints=within(hours_of([GOOD]) * 1.1, 0.5))),
     "unrecorded": ([GOOD, replace(GOOD, purchase_option="spot", price_per_hour="0.5")],
                    work(constraints=within(hours_of([GOOD]) * 20.0, 0.5))),

@@ -282,6 +282,7 @@ def test_a_changed_plan_is_rejected(made: tuple[Json, Workload, Any], tamper: Ta
 STRICTER: dict[str, Json] = {
     "budget": {"budget_usd": 1},
     "max_nodes": {"max_nodes": 1},
+    "max_kgco2e": {"max_kgco2e": 0.001},
     "max_accelerators": {"max_accelerators": 1},
     "deadline": {"deadline": "2h"},
     "deadline_confidence": {"deadline": "9h", "deadline_confidence": 0.999999},

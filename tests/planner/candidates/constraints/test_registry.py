@@ -40,6 +40,7 @@ def test_a_constraint_is_complete(item: Constraint) -> None:
 def test_every_limit_that_is_a_number_has_a_unit() -> None:
     numbers = {
         "budget_usd",
+        "max_kgco2e",
         "deadline",
         "max_nodes",
         "max_accelerators",

@@ -25,10 +25,10 @@ GRAMS_PER_HOUR = {"us-east-1": 300.0, "us-central1": 100.0}
 OFFERS = [Offer(A10G, "us-east-1", "1.0"), Offer(L4, "us-central1", "3.0")]
 
 
-class Carbon(Constraint):
+class Grams(Constraint):
     """Most gCO2e of the whole job."""
 
-    id = "carbon"
+    id = "toy_grams"
     words = "more gCO2e than the toy limit"
     short = "too dirty"
     paths = ("constraints.max_gco2e",)
@@ -52,7 +52,7 @@ class Carbon(Constraint):
         needed = float(self.distance(case, made, np.asarray([at]))[1][0])
         return f"{self.limit:,.0f} g", f"{round_up(needed, 1.0):,.0f} g"
 
-    def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats) -> Iterable[Use]:
+    def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats, setup: Floats) -> Iterable[Use]:
         none = np.zeros(len(rows))
         yield Use(self.id, "", none, self.limit, per_busy=self.grams(case, rows, nodes, hours))
 
@@ -61,7 +61,7 @@ def answer(limit: float | None, **changes: Any) -> Answer:
     job = work(constraints={"max_nodes": 1, **changes.pop("constraints", {})}, **changes)
     if limit is None:
         return plan_on(make_catalog(OFFERS), job)
-    with registered(Carbon(limit)):
+    with registered(Grams(limit)):
         return plan_on(make_catalog(OFFERS), job)
 
 
@@ -77,7 +77,7 @@ def free() -> Iterator[Answer]:
 def test_it_removes_and_counts_and_says_so(free: Answer) -> None:
     assert [line.region for line in free.plan.lines] == ["us-east-1"]
     limit = grams_of(free.plan) - 1
-    with registered(Carbon(limit)):
+    with registered(Grams(limit)):
         clean = plan_on(make_catalog(OFFERS), work(constraints={"max_nodes": 1}))
         text = "\n".join(why_not(clean.context.asked, clean.context.market, clean.found, A10G.instance_type))
         shown = str(
@@ -85,17 +85,17 @@ def test_it_removes_and_counts_and_says_so(free: Answer) -> None:
         )
     assert [line.region for line in clean.plan.lines] == ["us-central1"]
     assert grams_of(clean.plan) <= limit
-    (count,) = [count for count in clean.plan.filters if count.name == "carbon"]
-    assert (count.removed, count.description) == (1, Carbon.words)
-    assert Carbon.words in shown
-    assert "  carbon: removes 1 (1 alone)" in text
+    (count,) = [count for count in clean.plan.filters if count.name == "toy_grams"]
+    assert (count.removed, count.description) == (1, Grams.words)
+    assert Grams.words in shown
+    assert "  toy_grams: removes 1 (1 alone)" in text
 
 
 def test_its_relaxation_is_true_and_the_smallest() -> None:
     tight = answer(1.0).plan
     assert tight.status == "infeasible"
-    (item,) = [item for item in tight.relaxations if item.constraint == "carbon"]
-    assert (item.current, item.note) == ("1 g", Carbon.words)
+    (item,) = [item for item in tight.relaxations if item.constraint == "toy_grams"]
+    assert (item.current, item.note) == ("1 g", Grams.words)
     needed = float(item.needed.removesuffix(" g").replace(",", ""))
     assert answer(needed).plan.status == "planned"
     assert answer(needed - 2).plan.status == "infeasible"
@@ -115,7 +115,7 @@ def test_it_is_a_row_of_the_fleet_model() -> None:
     assert grams_of(mixed) <= limit * 1.02  # billed by whole granules
     none = answer(1.0, **fleet).plan
     assert none.status == "infeasible"
-    assert any(item.constraint == "carbon" for item in none.relaxations)
+    assert any(item.constraint == "toy_grams" for item in none.relaxations)
 
 
 def test_it_is_gone_afterwards(free: Answer) -> None:

@@ -1,0 +1,199 @@
+"""What machines draw and what their electricity emits: the tables of `catalogs/data/carbon`, by key.
+
+Grids, PUE, maximum power and embodied carbon; read on first use. Unknown is None, never zero.
+"""
+
+from __future__ import annotations
+
+from functools import cache, cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from catalogs.errors import CatalogError
+from catalogs.tariffs.read import Row, read_rows
+
+DATA_DIRECTORY = Path(__file__).parent.parent / "data" / "carbon"
+ANY = "*"
+
+
+class Grid(NamedTuple):
+    """Grid intensity of a region: a yearly mean by location, not market-based and not marginal.
+
+    `spread_ratio`: half of an 80 % interval as a factor, by the basis (`published`, `same_grid`, `national`, ...).
+    """
+
+    gco2e_per_kwh: float
+    year: int
+    basis: str
+    spread_ratio: float
+    source: str
+
+
+class Overhead(NamedTuple):
+    """Power usage effectiveness of a provider: all power of a data centre over that of its machines."""
+
+    pue: float
+    low: float
+    high: float
+    confidence: str
+    source: str
+
+
+class MaximumPower(NamedTuple):
+    """Rated power of one accelerator in W: a cap, not a draw. `confidence`: read | unverified | assumed."""
+
+    watts: float
+    confidence: str
+    source: str
+
+
+class Draw(NamedTuple):
+    """A figure of the energy model in an 80 % interval; ratios are of maximum power."""
+
+    low: float
+    mid: float
+    high: float
+    confidence: str
+
+    @property
+    def levels(self) -> tuple[float, float, float]:
+        """Low, middle, high."""
+        return self.low, self.mid, self.high
+
+
+class Embodied(NamedTuple):
+    """Making one server, in kgCO2e, its accelerators, and the years that it is spread over."""
+
+    server_kgco2e: float
+    accelerators: float
+    lifetime_years: float
+
+
+class CarbonTables:
+    """Lookups over the carbon tables of one directory; each is read on first use."""
+
+    def __init__(self, directory: Path) -> None:
+        """Remember `directory`; nothing is read yet."""
+        self.directory = directory
+
+    def grid(self, provider: str, region: str) -> Grid | None:
+        """The grid of a region, None where nobody publishes one."""
+        return self._grids.get((provider, region))
+
+    def basis_text(self, basis: str) -> str:
+        """What a basis of grid figures means."""
+        return self._bases[basis]["description"]
+
+    def overhead(self, provider: str) -> Overhead:
+        """Power usage effectiveness of a provider; the industry's mean where it has no row."""
+        return self._overheads.get(provider) or self._overheads[ANY]
+
+    def maximum_power(self, accelerator: str) -> MaximumPower | None:
+        """Rated power of an accelerator, None where no source states it."""
+        return self._power.get(accelerator)
+
+    def embodied(self, provider: str, instance_type: str) -> Embodied | None:
+        """What making the server of an instance type emitted, None where unknown."""
+        return self._embodied.get((provider, instance_type))
+
+    def carbon_free_ratio(self, provider: str, region: str) -> float | None:
+        """Carbon-free share of a region's electricity hour by hour: market-based, never part of grid figures."""
+        return self._carbon_free.get((provider, region))
+
+    @cached_property
+    def draws(self) -> dict[str, Draw]:
+        """Figures of the energy model by name."""
+        rows = self._read("draw.csv", "figure", "low", "mid", "high", "confidence")
+        return {
+            row["figure"]: Draw(
+                self._positive(row, "low"), self._positive(row, "mid"), self._positive(row, "high"), row["confidence"]
+            )
+            for row in rows
+        }  # fmt: skip
+
+    @cached_property
+    def _bases(self) -> dict[str, Row]:
+        rows = self._read("grid_basis.csv", "basis", "spread_ratio", "description")
+        return {row["basis"]: row for row in rows}
+
+    @cached_property
+    def _grids(self) -> dict[tuple[str, str], Grid]:
+        rows = self._read(
+            "grid_intensity.csv", "provider", "region", "gco2e_per_kwh", "year", "basis", "source"
+        )
+        return {
+            (row["provider"], row["region"]): Grid(
+                self._positive(row, "gco2e_per_kwh"), int(row["year"]), row["basis"],
+                self._positive(self._bases[row["basis"]], "spread_ratio"), row["source"],
+            )
+            for row in rows
+            if row["gco2e_per_kwh"]
+        }  # fmt: skip
+
+    @cached_property
+    def _overheads(self) -> dict[str, Overhead]:
+        rows = self._read("pue.csv", "provider", "pue", "low", "high", "confidence", "source")
+        return {
+            row["provider"]: Overhead(
+                self._positive(row, "pue"), self._positive(row, "low"), self._positive(row, "high"),
+                row["confidence"], row["source"],
+            )
+            for row in rows
+        }  # fmt: skip
+
+    @cached_property
+    def _power(self) -> dict[str, MaximumPower]:
+        stated = read_rows(self.directory.parent / "accelerators.csv", ("accelerator", "tdp_w", "source"))
+        known = {
+            row["accelerator"]: MaximumPower(self._positive(row, "tdp_w"), "read", row["source"])
+            for row in stated
+            if row["tdp_w"]
+        }
+        rows = self._read("accelerator_power.csv", "accelerator", "max_w", "confidence", "source")
+        own = {
+            row["accelerator"]: MaximumPower(self._positive(row, "max_w"), row["confidence"], row["source"])
+            for row in rows
+        }
+        return own | known
+
+    @cached_property
+    def _embodied(self) -> dict[tuple[str, str], Embodied]:
+        names = ("provider", "instance_type", "server_kgco2e", "server_accelerators", "lifetime_years")
+        return {
+            (row["provider"], row["instance_type"]): Embodied(*(self._positive(row, name) for name in names[2:]))
+            for row in self._read("embodied_servers.csv", *names)
+        }  # fmt: skip
+
+    @cached_property
+    def _carbon_free(self) -> dict[tuple[str, str], float]:
+        rows = self._read("carbon_free_share.csv", "provider", "region", "carbon_free_ratio")
+        return {(row["provider"], row["region"]): float(row["carbon_free_ratio"]) for row in rows}
+
+    def _read(self, name: str, *columns: str) -> list[Row]:
+        return read_rows(self.directory / name, columns)
+
+    def _positive(self, row: Row, column: str) -> float:
+        """The number of a column.
+
+        Raises:
+            CatalogError: it is none, or not above 0.
+        """
+        try:
+            value = float(row[column])
+        except ValueError:
+            value = 0.0
+        if not 0 < value < float("inf"):
+            key = next(iter(row.values()))
+            raise CatalogError(
+                f"{self.directory}: {column} of {key} is {row[column]!r}, not a number above 0"
+            )
+        return value
+
+
+@cache
+def load_carbon() -> CarbonTables:
+    """The bundled tables.
+
+    Lookups raise a CatalogError where a table is missing or wrong.
+    """
+    return CarbonTables(DATA_DIRECTORY)

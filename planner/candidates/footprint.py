@@ -1,0 +1,82 @@
+"""Energy and emissions of candidates: hours in use by part, at what steps and setup draw (docs/carbon.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.model import IN_TURN, MIXED, Mixes
+from planner.carbon.model import GRAMS_PER_KG, MID, draw_in, draw_of_shapes
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.model import Candidates
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+
+def operational_kg(made: Candidates) -> FloatArray:
+    """Expected kgCO2e of the electricity of each candidate; NaN where grid or power is unknown."""
+    return _summed(made, MID, emitted=True)
+
+
+def energy_kwh(made: Candidates, level: int = MID) -> FloatArray:
+    """Expected energy of each candidate in kWh; NaN where the power of its accelerators is unknown."""
+    return _summed(made, level, emitted=False)
+
+
+def _summed(made: Candidates, level: int, *, emitted: bool) -> FloatArray:
+    """Over the parts of each candidate, shape `(n_candidates,)`."""
+    whole = made.nodes[:, None]
+    out = of_parts(made, np.arange(len(made.offer)), made.offer[:, None], whole, made.paid_hours[:, None],
+                   level, emitted=emitted).sum(axis=1)  # fmt: skip
+    for kind, table in ((MIXED, made.mixes), (IN_TURN, made.turns)):
+        mine = np.flatnonzero(made.kind == kind)
+        if table is None or not len(mine):
+            continue
+        own = made.detail[mine]
+        offer = table.offer[own]
+        nodes = table.nodes[own] if isinstance(table, Mixes) else np.broadcast_to(whole[mine], offer.shape)
+        parts = of_parts(made, mine, offer, nodes, table.paid_hours[own], level, emitted=emitted)
+        out[mine] = parts.sum(axis=1)
+    return np.asarray(out, dtype=np.float64)
+
+
+def of_parts(
+    made: Candidates, at: IntArray, offer: IntArray, nodes: IntArray, paid: FloatArray, level: int,
+    *, emitted: bool,
+) -> FloatArray:  # fmt: skip
+    """Energy in kWh, or emissions in kgCO2e, of each part of some candidates.
+
+    The hours without work (image, staging, warm-up, export) are those of every part that runs beside the others, and
+    shared in proportion by parts that run one after another.
+
+    Args:
+        made: candidates.
+        at: which of them, shape `(n,)`.
+        offer: of each part, -1 none, shape `(n, parts)`.
+        nodes: instances, of the same shape.
+        paid: hours in use, of the same shape.
+        level: of the interval.
+        emitted: kgCO2e instead of kWh.
+    """
+    family = made.context.asked.job.model.family.value
+    work = _draw(made, at, family, level)[:, None]
+    in_turn = (made.kind[at] == IN_TURN)[:, None]
+    used = np.where(in_turn, paid.sum(axis=1, keepdims=True), paid)
+    idle = np.minimum(1.0, made.fixed_hours[at][:, None] / np.where(used > 0, used, 1.0))
+    draw = work * (1.0 - idle) + draw_in("setup", family, level) * idle
+    machines = made.context.power.take(np.maximum(offer, 0))
+    out = nodes * paid * machines.kwh_per_hour(draw, level)
+    if emitted:
+        out = out * machines.grid / GRAMS_PER_KG
+    return np.where(offer >= 0, out, 0.0)
+
+
+def _draw(made: Candidates, at: IntArray, family: str, level: int) -> FloatArray:
+    """Mean draw during a step of some candidates: worked out once per shape that they have."""
+    shapes, code = np.unique(made.shape[at], return_inverse=True)
+    return np.asarray(draw_of_shapes(made.shapes.take(shapes), family, level)[code], dtype=np.float64)

@@ -1,0 +1,54 @@
+"""Energy and emissions of a fleet: its workers count as at work in all their paid hours of work."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.plan_parts.carbon import carbon_line, sum_of_lines
+from planner.carbon.model import HIGH, LOW, MID, Machines, draw_in
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.context import Context
+    from planner.fleet.mix import Mix
+    from planner.plan.carbon import Carbon
+
+    FloatArray = npt.NDArray[np.float64]
+
+
+def carbon_of(context: Context, mix: Mix) -> Carbon:
+    """Energy and emissions of the workers chosen, in the order of the plan's lines.
+
+    The interval is that of power and grids; the hours are those that the fleet is sized for.
+    """
+    market, workers = context.market, mix.workers
+    family = context.asked.job.model.family.value
+    machines, nodes = context.power.take(workers.rows), workers.nodes * mix.count
+    worked = mix.hours * workers.paid_ratio
+    energies = [
+        nodes * worker_kwh(machines, worked, workers.fixed_hours, family, level) for level in (LOW, MID, HIGH)
+    ]
+    order = np.argsort(market.id_rank[workers.rows], kind="stable").tolist()
+    lines = tuple(
+        carbon_line(
+            market, int(workers.rows[at]), int(nodes[at]), float(workers.fixed_hours[at] + worked[at]),
+            float(energies[MID][at]),
+        )
+        for at in order
+    )  # fmt: skip
+    low, high = float(energies[LOW].sum()), float(energies[HIGH].sum())
+    return sum_of_lines(
+        lines, math.log(high / low) / 2.0 if low > 0 else 0.0, context.asked.workload.constraints.max_kgco2e
+    )
+
+
+def worker_kwh(
+    machines: Machines, worked: FloatArray, setup: FloatArray, family: str, level: int = MID
+) -> FloatArray:
+    """Energy of one instance of each worker in kWh: its paid hours of work and those of its setup."""
+    work, idle = (np.full(len(worked), draw_in(phase, family, level)) for phase in ("compute", "setup"))
+    return worked * machines.kwh_per_hour(work, level) + setup * machines.kwh_per_hour(idle, level)
