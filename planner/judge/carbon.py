@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from catalogs.tariffs.carbon import load_carbon
 from planner.judge.bench import Z80
-from planner.judge.findings import STATED, IfStated, Near
+from planner.judge.findings import IfStated, Near
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -143,9 +143,23 @@ def _said(
         "operational_low_kgco2e": _near(_scaled(kg, -both), ratio),
         "operational_high_kgco2e": _near(_scaled(kg, both), ratio),
         "embodied_kgco2e": _near(_sum([one.embodied for one in used]), ratio),
-        "limit_kgco2e": None if limit is None else Near(limit), "unknown": STATED,
+        "limit_kgco2e": None if limit is None else Near(limit), "unknown": _unknown(used),
         "lines": [one.line(near) for one, near in zip(used, of_parts, strict=True)],
     }  # fmt: skip
+
+
+def _unknown(used: Sequence[Used]) -> list[str]:
+    """What is not known, each once, in the words of the plan."""
+    out: list[str] = []
+    for one in used:
+        (provider, region), machine = one.offer.place, one.offer.text("instance_type")
+        if load_carbon().grid(provider, region) is None:
+            out.append(f"grid intensity of {provider}/{region}: no figure published")
+        if one.kwh(_MID) is None and one.hours > 0:
+            out.append(f"power of the accelerators of {machine}: no figure published")
+        if one.embodied is None:
+            out.append(f"embodied carbon of {provider} {machine}: no figure published, left out")
+    return list(dict.fromkeys(out))
 
 
 def _used(bench: Bench, made: Candidate) -> list[Used]:

@@ -143,8 +143,6 @@ PLAN = {
     "warnings[*]": _WORDS,
     "timeline[*].name": _WORDS,
     "timeline[*].note": _WORDS,
-    "carbon.unknown": _WORDS,
-    "carbon.unknown[*]": _WORDS,
     "launch.why": _WORDS,
     "launch.why[*]": _WORDS,
     "launch.places[*].records.*": _RECORDS,

@@ -108,7 +108,7 @@ def test_a_plan_with_a_fall_back_is_not_of_a_workload_without_a_deadline(
     assert planned(run_cli, str(BERT), target)["launch"]["strategy"] == "spot_with_fallback"
     text = Path(BERT).read_text(encoding="utf-8")
     other.write_text(re.sub(r"(?m)^  deadline: .*\n", "", text), encoding="utf-8")
-    done = run_cli("verify", str(target), "--workload", str(other))
+    done = run_cli("verify", str(target), "--workload", str(other), "-o", "csv")
     assert done.code == 5 and "p_meet_deadline" in done.stdout
 
 
