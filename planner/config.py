@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from catalogs.limited import read_limited
 from planner.errors import InputError
 from planner.render.formats import PLAN_FORMATS
 
 ENV_PREFIX = "PLANNER_"
 FILE_NAME = "planner.toml"
+_MAX_BYTES = 1 << 20
 _DURATION = re.compile(r"\d+(\.\d+)?\s*(s|m|min|h)?")
 _RATIO = re.compile(r"\d+(\.\d+)?([eE][-+]?\d+)?\s*%?")
 
@@ -147,7 +149,7 @@ def _from_file(setting: Setting, value: str, path: Path) -> str:
 
 def _load_file(path: Path, faults: list[str]) -> dict[str, str]:
     try:
-        raw = path.read_bytes()
+        raw = read_limited(path, _MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from catalogs.errors import CatalogInputError
+from catalogs.limited import read_limited
 from catalogs.offers.static_fields import Entry, Faults
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -21,11 +22,7 @@ def read_entries(path: Path) -> tuple[Values, list[Entry], Faults]:
         CatalogInputError: the file cannot be read at all.
     """
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise CatalogInputError(
-                f"{path}: larger than {MAX_BYTES // 2**20} MiB; a list of machines is not"
-            )
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_limited(path, MAX_BYTES).decode("utf-8-sig")
     except OSError as error:
         raise CatalogInputError(f"{path}: cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:

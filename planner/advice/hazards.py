@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.limited import MAX_RECORD_BYTES, read_unpacked
 from planner.advice.kept import kept_values
 from planner.advice.question import place_of
 from planner.errors import InputError
@@ -63,7 +64,7 @@ def kept_as_planned(
 def _digest(path: Path) -> tuple[str, str]:
     """Name and hash of a file; without a hash where it cannot be read, which its reader then reports."""
     try:
-        return str(path), hashlib.sha256(path.read_bytes()).hexdigest()
+        return str(path), hashlib.sha256(read_unpacked(path, MAX_RECORD_BYTES)).hexdigest()
     except OSError:
         return str(path), ""
 

@@ -11,6 +11,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from catalogs.limited import MAX_RECORD_BYTES, open_text
 from planner.errors import InputError
 from planner.files import write_atomically
 from planner.inputs.faults import Fault
@@ -102,7 +103,7 @@ def _text(path: Path) -> str:
     if not path.is_file():
         return ""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = open_text(path, MAX_RECORD_BYTES).read()
     except UnicodeDecodeError:
         text = "?"
     if text and text.partition("\n")[0].strip() != ",".join(COLUMNS):

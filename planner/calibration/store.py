@@ -15,6 +15,7 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from catalogs.limited import read_limited
 from planner.errors import InputError
 from planner.performance.parts import model_from
 from planner.performance.post_training.read import tuning_from
@@ -154,9 +155,7 @@ def load(path: Path) -> Calibration:
         InputError: not a whole calibration of this schema; says what to do.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        values = json.loads(data[:MAX_BYTES])
+        values = json.loads(read_limited(path, MAX_BYTES))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError as error:

@@ -9,8 +9,6 @@ Unused commitments are not use and are left out; use covered by commitments is u
 from __future__ import annotations
 
 import csv
-import gzip
-import io
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +20,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from catalogs import limited
 from planner.errors import InputError
 from planner.finops.read import open_bill
 from planner.finops.read.adapters import detect_adapter
@@ -107,10 +106,7 @@ def open_text(path: Path) -> IO[str]:
         InputError: there is no such file, or it cannot be read.
     """
     try:
-        with path.open("rb") as probe:
-            packed = probe.read(2) == b"\x1f\x8b"
-        data = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
-        return io.StringIO(data.decode("utf-8-sig"), newline="")
+        return limited.open_text(path, limited.MAX_RECORD_BYTES)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, EOFError) as error:

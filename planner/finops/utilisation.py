@@ -21,6 +21,7 @@ import math
 from datetime import date
 from pathlib import Path
 
+from catalogs.limited import read_limited
 from planner.errors import InputError
 from planner.records import record
 
@@ -82,9 +83,7 @@ def load_utilisation(path: Path) -> Utilisation:
         InputError: it cannot be read, lacks a column, or a cell is no number or a level is above the one before it.
     """
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"{path}: larger than {MAX_BYTES >> 20} MiB; sum it by day and run first")
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_limited(path, MAX_BYTES).decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:

@@ -6,12 +6,14 @@ valid needs yaml but not pydantic (`plain`); only what may be wrong meets the mo
 
 from __future__ import annotations
 
+import errno
 import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from catalogs import limited
 from planner.errors import InputError
 from planner.inputs.compiled import copy_key, load_copy, save_copy
 from planner.inputs.faults import Fault, Source
@@ -118,23 +120,19 @@ def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
     if path == STDIN:
         return _read_stdin(limit)
     try:
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
-            size = file.seek(0, 2) if len(data) > limit and file.seekable() else len(data)
+        return limited.read_limited(path, limit)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a folder, not a file") from None
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            raise InputError(
+                f"{path}: a workload file has at most {limit // 1024:,} KiB; this one is larger: "
+                "name the data by 'data.size' instead"
+            ) from None
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{path}: cannot be read: {reason}") from None
-    if len(data) > limit:
-        shown = f"{size / 1e6:,.1f} MB" if size > limit else "larger"
-        raise InputError(
-            f"{path}: a workload file has at most {limit // 1024:,} KiB; this one is {shown}: "
-            "name the data by 'data.size' instead"
-        )
-    return data
 
 
 def _read_stdin(limit: int) -> bytes:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
+from catalogs.limited import read_limited
 from planner.errors import InputError
 
 MAX_BYTES = 128 * 2**20
@@ -30,11 +31,7 @@ def read_answer(path: Path) -> Any:
         MalformedError: no such file, too large, not JSON, not finite, or nested too deeply; names the JSON path.
     """
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise MalformedError(
-                f"{path}: larger than {MAX_BYTES // 2**20} MiB, not an answer of this program"
-            )
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(read_limited(path, MAX_BYTES).decode("utf-8"))
     except OSError as error:
         raise MalformedError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -7,6 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from catalogs.limited import MAX_RECORD_BYTES, open_text
+
 if TYPE_CHECKING:
     from planner.inputs.portfolio_schema import PortfolioJob, SizedCandidate
     from planner.judge.document import Node
@@ -39,7 +41,7 @@ class Sized(NamedTuple):
 def read_candidates(file: Path) -> dict[str, list[Sized]]:
     """Candidates of a CSV file, by job."""
     rows: dict[str, list[Sized]] = {}
-    with file.open(encoding="utf-8-sig", newline="") as lines:
+    with open_text(file, MAX_RECORD_BYTES) as lines:
         for row in csv.DictReader(lines):
             rows.setdefault(row["job"], []).append(_sized_row(row))
     return rows

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from catalogs.limited import read_limited
 from planner.errors import InputError
 from planner.inputs.faults import Fault, Source
 from planner.plan.model import Plan
@@ -32,9 +33,7 @@ def load_saved(path: Path, max_bytes: int = MAX_CERTIFICATE_BYTES) -> Any:
         InputError: no such file, too large, or not JSON.
     """
     try:
-        if path.stat().st_size > max_bytes:
-            raise InputError(f"{path}: larger than {max_bytes // 2**20} MiB, not a plan")
-        return parse_saved(path.read_bytes(), str(path), max_bytes)
+        return parse_saved(read_limited(path, max_bytes), str(path), max_bytes)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 

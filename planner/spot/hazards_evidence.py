@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.limited import MAX_RECORD_BYTES, open_text
 from planner.errors import InputError
 from planner.spot.hazards import HazardModel, HazardTable, load_hazards, make_table, mean_spell_hours
 from planner.spot.hazards_cells import (
@@ -90,7 +91,7 @@ def with_own(model: HazardModel, cells: Sequence[HazardCell]) -> HazardModel:
 def is_preemption_log(path: Path) -> bool:
     """Whether the first line names the columns of a preemption log."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with open_text(path, MAX_RECORD_BYTES) as file:
             header = next(csv.reader(file), [])
     except (OSError, UnicodeDecodeError):
         return False
@@ -108,7 +109,7 @@ def read_preemption_log(path: Path) -> list[HazardCell]:
         InputError: a column is missing, a time cannot be read or a run ends before it starts.
     """
     runs: dict[tuple[str, str, str, str, int], list[tuple[float, float, bool, str]]] = {}
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with open_text(path, MAX_RECORD_BYTES) as file:
         reader = csv.DictReader(file)
         missing = [name for name in LOG_COLUMNS if name not in (reader.fieldnames or ())]
         if missing:

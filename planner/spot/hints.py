@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from catalogs.limited import MAX_RECORD_BYTES, open_text
 from planner.errors import InputError
 from planner.spot.hazards_cells import plain_type, plain_zone
 from planner.spot.scales import scale
@@ -72,7 +73,7 @@ def read_hints(path: Path) -> Hints | None:
     if path.suffix.lower() == ".json":
         return _from_json(path)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with open_text(path, MAX_RECORD_BYTES) as file:
             reader = csv.DictReader(file)
             names = {name.strip() for name in reader.fieldnames or ()}
             if "available" in names:
@@ -89,7 +90,7 @@ def read_hints(path: Path) -> Hints | None:
 
 def _from_json(path: Path) -> Hints | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
+        found = json.load(open_text(path, MAX_RECORD_BYTES))
     except (OSError, ValueError):
         return None
     if not isinstance(found, dict):

@@ -5,12 +5,14 @@ A new format is a module with `read`, an entry in `READERS` and a fixture; the c
 
 from __future__ import annotations
 
+import errno
 import gzip
 import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, cast
 
+from catalogs.limited import read_unpacked
 from planner.errors import InputError
 from planner.records import record
 
@@ -121,6 +123,10 @@ def detect(head: bytes) -> str:
 
 def _head(path: Path) -> bytes:
     try:
+        if path.exists() and not path.is_file():
+            raise InputError(
+                f"{path}: cannot be read: not a regular file; save the log to one, for it is read twice"
+            )
         size = path.stat().st_size
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -145,14 +151,8 @@ def _head(path: Path) -> bytes:
 def read_text(path: Path) -> str:
     """Read a text log, gzip or plain; bytes that are no UTF-8 (progress bars of other encodings) are replaced."""
     try:
-        data = path.read_bytes()
-        if data.startswith(b"\x1f\x8b"):
-            with gzip.open(path, "rb") as packed:
-                data = packed.read(MAX_BYTES + 1)
-    except (OSError, EOFError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > MAX_BYTES:
-        raise InputError(
-            f"{path}: larger than {MAX_BYTES >> 20:,} MiB unpacked; cut it to some tens of steps"
-        )
+        data = read_unpacked(path, MAX_BYTES)
+    except OSError as error:
+        hint = "; cut it to some tens of steps" if error.errno == errno.EFBIG else ""
+        raise InputError(f"{path}: cannot be read: {error.strerror}{hint}") from None
     return data.decode("utf-8-sig", "replace")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from catalogs.limited import read_limited
 from planner.errors import InputError
 from planner.finops.review.model import Review
 
@@ -43,9 +44,7 @@ def load_forecasts(paths: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
 
 def _forecast(path: Path) -> Mapping[str, Any]:
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"{path}: larger than {MAX_BYTES >> 20} MiB, not a forecast")
-        made = json.loads(path.read_text(encoding="utf-8"))
+        made = json.loads(read_limited(path, MAX_BYTES).decode("utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

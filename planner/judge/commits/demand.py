@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.limited import MAX_RECORD_BYTES, read_unpacked
 from planner.errors import InputError
 from planner.judge.commits.prices import HOURS_PER_YEAR
 from planner.records import record
@@ -62,8 +62,7 @@ def futures_of(loaded: LoadedCommit, years: int) -> Futures:
 
 def read_use(path: Path, pools: Sequence[Pool], form: str) -> tuple[datetime, Floats]:
     """The first hour of a history, and units in use by hour and pool."""
-    data = path.read_bytes()
-    data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    data = read_unpacked(path, MAX_RECORD_BYTES)
     if form != "focus" and data[:4] != b"PAR1":
         rows = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
         if {"hour", "pool", "instances"} <= {name.strip() for name in rows.fieldnames or ()}:
@@ -170,8 +169,7 @@ def _source(
 
 def _given(path: Path, question: CommitQuestion, years: int) -> Futures:
     """Futures of a file: years that it leaves out are like the last one that it has."""
-    data = path.read_bytes()
-    data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    data = read_unpacked(path, MAX_RECORD_BYTES)
     numbers = {pool.name: number for number, pool in enumerate(question.pools)}
     begin = datetime(question.start.year, question.start.month, question.start.day, tzinfo=UTC)
     tables: dict[str, dict[int, Floats]] = {}

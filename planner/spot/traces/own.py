@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from catalogs.limited import MAX_RECORD_BYTES, open_text
 from planner.errors import InputError
 from planner.files import write_atomically
 from planner.spot.trace import ZoneTrace
@@ -40,7 +41,7 @@ def read_csv_log(path: Path, *, gang: int | None = None, tick_hours: float = 0.1
     """
     groups: dict[tuple[str, ...], list[tuple[datetime, float, float, float]]] = {}
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with open_text(path, MAX_RECORD_BYTES) as file:
             reader = csv.DictReader(file)
             missing = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
             if missing:

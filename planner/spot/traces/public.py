@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from catalogs.limited import MAX_RECORD_BYTES, open_text
 from planner.errors import InputError
 from planner.spot.trace import ZoneTrace
 from planner.spot.traces.samples import (
@@ -67,7 +68,7 @@ def read_failed_text(
         InputError: not such a file, or the wrong way round.
     """
     times, failed = [], []
-    with path.open(encoding="utf-8", newline="") as file:
+    with open_text(path, MAX_RECORD_BYTES) as file:
         for number, row in enumerate(csv.reader(file), start=1):
             if not row:
                 continue
@@ -165,7 +166,7 @@ def _turned(zone: ZoneSamples, path: Path) -> ZoneSamples:
 
 def _json(path: Path) -> Mapping[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.load(open_text(path, MAX_RECORD_BYTES))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
     if not isinstance(found, dict):

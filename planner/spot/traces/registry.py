@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from catalogs.limited import MAX_RECORD_BYTES, open_text
 from planner.errors import InputError
 from planner.spot.trace import ZoneTrace
 from planner.spot.traces.own import read_csv_log
@@ -86,7 +87,7 @@ _SUFFIXES = (".json", ".csv", ".txt")
 def format_of(path: Path) -> str | None:
     """The format a file is in, by its first lines; None where none fits."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = open_text(path, MAX_RECORD_BYTES).read()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
     if path.suffix == ".json" or text.lstrip().startswith("{"):

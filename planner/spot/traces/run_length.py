@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from catalogs.limited import MAX_RECORD_BYTES, open_text
 from planner.errors import InputError
 from planner.spot.trace import FloatArray, ZoneTrace
 from planner.spot.traces.samples import ZoneSamples, trace_of
@@ -27,7 +28,7 @@ def read_run_length(path: Path, *, gang: int | None = None, tick_hours: float = 
         InputError: not such a file.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.load(open_text(path, MAX_RECORD_BYTES))
         gap = float(found["gap_seconds"]) / 3600.0
         need = int(found["requested"] if gang is None else gang)
         label = f"{found.get('set', path.stem)} {found.get('block', '')}".strip()

@@ -80,7 +80,7 @@ def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "w.yaml"
     with path.open("wb") as file:
         file.truncate(50_000_000)
-    with pytest.raises(InputError, match=r"at most 1,024 KiB; this one is 50\.0 MB"):
+    with pytest.raises(InputError, match=r"at most 1,024 KiB; this one is larger"):
         load_workload(path)
 
 
