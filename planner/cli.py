@@ -7,10 +7,10 @@ go to standard error. `main` is the single place where an exception becomes a me
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.startup import EndedError, watch_for_interrupt
+from planner.startup import EndedError, abandon_stdout, fail, limit_memory, report, watch_for_interrupt
 from planner.version import __version__
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 PROGRAM = "planner"
 _PACKAGES = (PROGRAM, "catalogs", "solvers")
-EXIT_INTERNAL = 1
-EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it
-EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
+MAX_MEMORY_BYTES = 2 << 30  # of an answer, unless --max-memory or the setting says otherwise
+EXIT_SIGNAL = 128  # and the number of the signal, as a shell reports it
+EXIT_INTERRUPTED = EXIT_SIGNAL + signal.SIGINT
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,9 @@ COMMANDS: dict[str, CommandSpec] = {
         "planner.commands.diff", "diff", "Say what changed between two plans, or prices of two days."
     ),
     "commit": CommandSpec(
-        "planner.commands.commit", "commit", "Find which reservations and savings plans to buy."
+        "planner.commands.commit",
+        "commit",
+        "Find which reservations and savings plans to buy.",
     ),
     "tco": CommandSpec("planner.commands.tco", "tco", "Compare buying a machine with renting its work."),
     "pipeline": CommandSpec(
@@ -108,12 +110,24 @@ COMMANDS: dict[str, CommandSpec] = {
 }
 
 
+# Their engine has a limit of its own and spills to disk.
+_SPILLING = frozenset({"commit", "forecast", "budget", "review"})
+
+
 @dataclass
 class Session:
     """What the global options said; every command's context finds it as its `obj`."""
 
     verbosity: int = 0
     log_handler: logging.Handler | None = None
+    is_program: bool = False  # this process runs nothing else, so that its limits may be set
+    max_memory_bytes: int = 0  # 0: unlimited
+
+    def limit_memory(self, size_bytes: int) -> None:
+        """Let the process have no more memory than this, where it is the program's own; 0: as much as there is."""
+        if self.is_program:
+            self.max_memory_bytes = size_bytes
+            limit_memory(size_bytes)
 
     @property
     def quiet(self) -> bool:
@@ -133,6 +147,18 @@ def _set_verbosity(ctx: click.Context, param: click.Parameter, value: Any) -> No
     _configure_logging(session)
 
 
+def _set_max_memory(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    session = ctx.find_object(Session)
+    if session is None or value is None:
+        return
+    from planner.units import parse_size
+
+    try:
+        session.limit_memory(0 if value.strip() == "0" else parse_size(value))
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
 def _message_options() -> list[click.Parameter]:
     return [
         click.Option(
@@ -149,11 +175,19 @@ def _message_options() -> list[click.Parameter]:
             callback=_set_verbosity,
             help="More detail; -vv adds debug logs.",
         ),
+        click.Option(
+            ["--max-memory"],
+            expose_value=False,
+            callback=_set_max_memory,
+            hidden=True,
+            metavar="SIZE",
+            help="Most memory, such as 4GiB; 0: no limit.",
+        ),
     ]
 
 
 def _accept_message_options(command: click.Command) -> click.Command:
-    """Let `-q` and `-v` stand after the command as well as before it."""
+    """Let `-q`, `-v` and `--max-memory` stand after the command as well as before it."""
     taken = {name for param in command.params for name in param.opts}
     command.params.extend(p for p in _message_options() if taken.isdisjoint(p.opts))
     if isinstance(command, click.Group):
@@ -216,7 +250,7 @@ def _did_you_mean(name: str) -> str:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     params=_message_options(),
     epilog="Exit codes: 0 plan found, 1 internal error, 2 invalid input, 3 infeasible, 4 catalog, "
-    "5 gate exceeded, 6 time limit without a plan.",
+    "5 gate exceeded, 6 limit of time or memory without a plan, 7 cannot be written.",
 )
 @click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
 @click.pass_context
@@ -225,10 +259,23 @@ def root(ctx: click.Context) -> None:
     from planner.config import command_defaults, environment_for_folders, load_settings
 
     settings = load_settings()
+    _limit_by_default(ctx, next(s.value for s in settings if s.name == "max_memory"))
     ctx.default_map = dict.fromkeys(COMMANDS, command_defaults(settings))
     for name, value in environment_for_folders(settings).items():
         os.environ[name] = value
         ctx.call_on_close(functools.partial(os.environ.pop, name, None))
+
+
+def _limit_by_default(ctx: click.Context, setting: str) -> None:
+    session = ctx.find_object(Session)
+    if session is None or session.max_memory_bytes:
+        return
+    if setting:
+        from planner.units import parse_size
+
+        session.limit_memory(parse_size(setting))
+    elif ctx.invoked_subcommand not in _SPILLING:
+        session.limit_memory(MAX_MEMORY_BYTES)
 
 
 def _configure_logging(session: Session) -> None:
@@ -259,59 +306,6 @@ def _remove_log_handler(session: Session) -> None:
     logging.getLogger().removeHandler(session.log_handler)
     for package in _PACKAGES:
         logging.getLogger(package).setLevel(logging.NOTSET)
-
-
-def _printable(text: str) -> str:
-    """Escape control characters, which a hostile input file could use to rewrite the terminal."""
-    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
-
-
-def _fail(message: str, code: int) -> int:
-    click.echo(f"error: {_printable(message)}", err=True)
-    return code
-
-
-def _exit_code_of(error: Exception) -> int | None:
-    """Return the exit code of an error with a message for the user; None for a defect of ours."""
-    from catalogs.errors import CatalogError, CatalogInputError
-    from planner.errors import CatalogError as PlannerCatalogError
-    from planner.errors import InputError, PlannerError
-    from solvers.problem.errors import SpreadError
-
-    if isinstance(error, PlannerError):
-        return error.exit_code
-    if isinstance(error, (CatalogInputError, SpreadError)):
-        return InputError.exit_code
-    if isinstance(error, CatalogError):
-        return PlannerCatalogError.exit_code
-    return None
-
-
-def _report(error: Exception, session: Session) -> int:
-    if isinstance(error, ImportError):
-        from catalogs.errors import missing_extra
-        from planner.errors import InputError
-
-        said = missing_extra(error)
-        if said is not None:
-            return _fail(said, InputError.exit_code)
-    code = _exit_code_of(error)
-    if session.verbosity > 0:
-        import traceback
-
-        if code is None or session.verbosity > 1:
-            click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
-    if code is not None:
-        return _fail(str(error), code)
-    hint = "" if session.verbosity > 0 else "; run with -v for the traceback"
-    return _fail(f"internal error: {type(error).__name__}: {error}{hint}", EXIT_INTERNAL)
-
-
-def _abandon_stdout() -> int:
-    """Point standard output at nothing, so that the interpreter's last flush does not complain."""
-    with contextlib.suppress(OSError, ValueError):  # not a real file, as in a test: nothing is left to flush
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return EXIT_BROKEN_PIPE
 
 
 def _complete_shell() -> int | None:
@@ -357,12 +351,12 @@ def _main(args: Sequence[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # an ASCII terminal must not end in a traceback
-    session = Session()
+    session = Session(is_program=args is None)
     with watch_for_interrupt() as interruption:
         code = _guarded(list(sys.argv[1:] if args is None else args), session)
     if interruption.happened and code != EXIT_INTERRUPTED:
         answered = "; the answer is the best one known by then" if code == 0 else ""
-        return _fail(f"interrupted{answered}", EXIT_INTERRUPTED)
+        return fail(f"interrupted{answered}", EXIT_INTERRUPTED)
     return code
 
 
@@ -376,8 +370,10 @@ def _guarded(arguments: list[str], session: Session) -> int:
         error.show(sys.stderr)
         return int(error.exit_code)
     except _BrokenStdoutError:
-        return _abandon_stdout()
-    except (KeyboardInterrupt, EndedError, EOFError, click.Abort):
-        return _fail("interrupted", EXIT_INTERRUPTED)
+        return abandon_stdout()
+    except EndedError as ended:
+        return fail("interrupted" if ended.signal == signal.SIGINT else "ended", EXIT_SIGNAL + ended.signal)
+    except (KeyboardInterrupt, EOFError, click.Abort):
+        return fail("interrupted", EXIT_INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the last resort: every defect becomes a message
-        return _report(error, session)
+        return report(error, session.verbosity, session.max_memory_bytes)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from catalogs.limited import read_limited
 from planner.errors import InputError
+from planner.files.limited import read_limited
 from planner.render.formats import PLAN_FORMATS
 
 ENV_PREFIX = "PLANNER_"
@@ -60,6 +60,16 @@ def _duration(value: str) -> str:
     return "" if _DURATION.fullmatch(value) else "a duration such as 30s or 2m is needed"
 
 
+def _size(value: str) -> str:
+    from planner.units import parse_size
+
+    try:
+        parse_size(value)
+    except ValueError:
+        return "a size such as 4GiB is needed"
+    return ""
+
+
 def _ratio(value: str) -> str:
     return "" if _RATIO.fullmatch(value) else "a ratio such as 0.1% or 0.001 is needed"
 
@@ -70,6 +80,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("output", "table", "output format of plans", _output),
     Setting("max_results", "10", "alternatives shown", _count),
     Setting("time_limit", "30s", "longest search of a mixed-integer program", _duration),
+    Setting("max_memory", "", "most memory of an answer; default 2GiB where no bill is read", _size),
     Setting("gap", "0.1%", "relative optimality gap at which that search may stop", _ratio),
 )
 

@@ -1,4 +1,4 @@
-"""The program's own process: what a short command does before it imports numpy, and what Ctrl-C does to any command.
+"""The program's own process: what a short command does before it imports numpy, and how any command ends.
 
 Imports: no thread pool, and no garbage collection while modules load.
 
@@ -11,6 +11,7 @@ decides no exit code here: a program that was interrupted says so.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -21,8 +22,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
+import click
+
 _THREADS = "OPENBLAS_NUM_THREADS"
 GRACE_S = 2.0  # for the answer known so far
+EXIT_INTERNAL = 1
+EXIT_MEMORY = 6
+EXIT_OUTPUT = 7
+EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
 
 
 @contextmanager
@@ -52,7 +59,29 @@ def quick_imports() -> Iterator[None]:
 
 
 class EndedError(BaseException):
-    """The program must end now; not an `Exception` or a `KeyboardInterrupt`, so that no search takes it for its own."""
+    """The program must end now; not an `Exception` or a `KeyboardInterrupt`, so that no search takes it for its own.
+
+    Attributes:
+        signal: what ended it.
+    """
+
+    def __init__(self, signal_number: int = signal.SIGINT) -> None:
+        super().__init__(signal_number)
+        self.signal = int(signal_number)
+
+
+def limit_memory(size_bytes: int) -> None:
+    """Let the process and its children have so much private memory; what needs more meets `MemoryError`. 0: no limit.
+
+    Files that are mapped (numpy's own code, the catalog) do not count. Nothing happens on systems without such a limit.
+    """
+    try:
+        import resource
+    except ImportError:  # not a Unix
+        return
+    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    wanted = size_bytes if most == resource.RLIM_INFINITY else min(size_bytes, most)
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted if size_bytes else most, most))
 
 
 @dataclass
@@ -72,7 +101,8 @@ def watch_for_interrupt() -> Iterator[Interruption]:
     seen = Interruption()
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield seen
+        with _end_at_once(ours):
+            yield seen
         return
 
     def end(_signal: int, _frame: FrameType | None) -> None:
@@ -89,10 +119,115 @@ def watch_for_interrupt() -> Iterator[Interruption]:
 
     signal.signal(signal.SIGINT, stop)
     try:
-        yield seen
+        with _end_at_once(ours):
+            yield seen
     finally:
         seen.over = True
         if seen.happened and hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def _end_at_once(is_main_thread: bool) -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into `EndedError` inside the block, so that what is half done is cleaned up.
+
+    A signal that the process was started to ignore (`nohup`) stays ignored.
+    """
+    ours = [
+        number
+        for number in (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
+        if is_main_thread and number is not None and signal.getsignal(number) is signal.SIG_DFL
+    ]
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        for one in ours:  # a second signal ends the clean-up as well
+            signal.signal(one, signal.SIG_DFL)
+        raise EndedError(number)
+
+    for number in ours:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _printable(text: str) -> str:
+    """Escape control characters, which a hostile input file could use to rewrite the terminal."""
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def fail(message: str, code: int) -> int:
+    """Say what went wrong; returns the exit code."""
+    click.echo(f"error: {_printable(message)}", err=True)
+    return code
+
+
+def _exit_code_of(error: Exception) -> int | None:
+    """Return the exit code of an error with a message for the user; None for a defect of ours."""
+    from catalogs.errors import CatalogError, CatalogInputError
+    from planner.errors import CatalogError as PlannerCatalogError
+    from planner.errors import InputError, PlannerError
+    from solvers.problem.errors import SpreadError
+
+    if isinstance(error, PlannerError):
+        return error.exit_code
+    if isinstance(error, (CatalogInputError, SpreadError)):
+        return InputError.exit_code
+    if isinstance(error, CatalogError):
+        return PlannerCatalogError.exit_code
+    return None
+
+
+def _beyond_memory(limit: int) -> str:
+    had = (
+        f"needs more than {limit / 2**30:,.1f} GiB of memory" if limit else "needs more memory than there is"
+    )
+    return (
+        f"{had}: narrow the question (max_nodes, accelerators, regions, points, jobs), "
+        f"or allow more, e.g. --max-memory {max(4, 2 * limit >> 30)}GiB"
+    )
+
+
+def report(error: Exception, verbosity: int, max_memory_bytes: int) -> int:
+    """Say what an exception means for the user; returns the exit code.
+
+    Args:
+        error: what was raised.
+        verbosity: above 0, tracebacks of our own defects; above 1, all.
+        max_memory_bytes: limit of the process, 0 where there is none.
+    """
+    if isinstance(error, ImportError):
+        from catalogs.errors import missing_extra
+        from planner.errors import InputError
+
+        said = missing_extra(error)
+        if said is not None:
+            return fail(said, InputError.exit_code)
+    if isinstance(error, MemoryError):
+        return fail(_beyond_memory(max_memory_bytes), EXIT_MEMORY)
+    if isinstance(error, OSError) and _exit_code_of(error) is None and error.strerror:
+        if error.filename is None:  # what is open already: the answer's way out
+            abandon_stdout()
+        place = error.filename if error.filename is not None else "standard output"
+        return fail(f"{place}: {error.strerror}", EXIT_OUTPUT)
+    code = _exit_code_of(error)
+    if verbosity > 0:
+        import traceback
+
+        if code is None or verbosity > 1:
+            click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    if code is not None:
+        return fail(str(error), code)
+    hint = "" if verbosity > 0 else "; run with -v for the traceback"
+    return fail(f"internal error: {type(error).__name__}: {error}{hint}", EXIT_INTERNAL)
+
+
+def abandon_stdout() -> int:
+    """Point standard output at nothing, so that the interpreter's last flush does not complain."""
+    with contextlib.suppress(OSError, ValueError):  # not a real file, as in a test: nothing is left to flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return EXIT_BROKEN_PIPE

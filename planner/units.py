@@ -23,6 +23,11 @@ _DURATION_ISO = re.compile(
 )
 _DURATION_CLOCK = re.compile(r"(\d+):([0-5]\d):([0-5]\d)$")
 _MAX_DURATION_S = 100 * 365 * 86_400
+_MIN_DURATION_S = 0.001
+_MAX_EXPONENT = 30
+MAX_SIZE_BYTES = 10**17  # 100 PB
+MAX_COUNT = 10**21
+MAX_USD = 10**15
 _SIZE = re.compile(rf"({NUMBER})\s*([a-zA-Z]*)$")
 _SIZE_UNITS = {
     "B": 1,
@@ -65,6 +70,8 @@ def parse_duration(value: object) -> timedelta:
 def _checked_duration(seconds: Decimal | float, text: str) -> timedelta:
     if seconds <= 0:
         raise ValueError(f"must be longer than zero, got '{text}'")
+    if float(seconds) < _MIN_DURATION_S:
+        raise ValueError(f"is shorter than a millisecond: '{text}'")
     if seconds > _MAX_DURATION_S:
         raise ValueError(f"is longer than 100 years: '{text}'")
     return timedelta(seconds=float(seconds))
@@ -81,7 +88,7 @@ def _iso_seconds(text: str) -> Decimal | None:
         )
     return sum(
         (
-            Decimal(part or 0) * unit
+            _exact(part or "0") * unit
             for part, unit in zip(found.groups(), _DURATION_UNITS.values(), strict=True)
         ),
         Decimal(0),
@@ -106,7 +113,7 @@ def _parts_seconds(text: str) -> Decimal:
         if unit in seen:
             raise ValueError(f"names one unit twice: '{text}'")
         seen.add(unit)
-        total += Decimal(found.group(1).replace("_", "")) * _DURATION_UNITS[unit]
+        total += _exact(found.group(1)) * _DURATION_UNITS[unit]
         rest = rest[found.end() :].lstrip(" ,\t")
     if not seen:
         raise ValueError("is empty; write a duration like '72h' or '3d 4h'")
@@ -127,7 +134,7 @@ def parse_size(value: object) -> int:
         raise ValueError(f"is not a size: '{text}'; write like '100GB', '1.6 TB' or '80GiB'")
     number, unit = found.groups()
     if not unit:
-        return _checked_size(Decimal(number.replace("_", "")), text)
+        return _checked_size(_exact(number), text)
     if len(unit) == 2 and unit[0] in "KMGTPE" and unit[1] == "b":
         raise ValueError(f"'{unit}' may mean bits or bytes: write '{number}{unit[0].upper()}B' for bytes")
     factor = _SIZE_UNITS.get(unit.upper())
@@ -140,14 +147,14 @@ def parse_size(value: object) -> int:
         raise ValueError(
             f"has an unknown unit '{unit}' (B, KB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB){near}"
         )
-    return _checked_size(Decimal(number.replace("_", "")) * factor, text)
+    return _checked_size(_exact(number) * factor, text)
 
 
 def _checked_size(size: Decimal, text: str) -> int:
     if not size.is_finite() or size < 1:
         raise ValueError(f"must be at least one byte, got '{text}'")
-    if size > 1024**6:
-        raise ValueError(f"is more than an exbibyte: '{text}'")
+    if size > MAX_SIZE_BYTES:
+        raise ValueError(f"is more than 100 PB: '{text}'")
     return int(size.to_integral_value())
 
 
@@ -165,14 +172,14 @@ def parse_count(value: object) -> int:
             )
         if _COUNT.match(text) is None:
             raise ValueError(f"must be a whole number like 300 or 300e9, got '{text}'")
-        number = Decimal(text.replace("_", ""))
+        number = _exact(text)
     else:
         text, number = str(value), _decimal(value)
     if not number.is_finite():
         raise ValueError(f"must be a finite number, got '{text}'")
     if number <= 0:
         raise ValueError(f"must be more than zero, got {text}")
-    if number > Decimal("1e21"):
+    if number > MAX_COUNT:
         raise ValueError(f"is larger than 1e21: {text}")
     if number != number.to_integral_value():
         raise ValueError(f"must be a whole number, got {text}")
@@ -192,16 +199,27 @@ def parse_money(value: object) -> Decimal:
         found = _MONEY.match(text)
         if found is None:
             raise ValueError(f"is not an amount in US dollars: '{value}'; write like 5000 or 5000.50")
-        amount = Decimal(found.group(1).replace(",", "").replace("_", ""))
+        amount = _exact(found.group(1).replace(",", ""))
     else:
         raise ValueError("must be an amount in US dollars like 5000")
     if not amount.is_finite():
         raise ValueError("must be a finite amount")
     if amount <= 0:
         raise ValueError(f"must be more than zero, got {value}")
-    if amount > Decimal("1e15"):
+    if amount > MAX_USD:
         raise ValueError(f"is more than 1e15 dollars: {value}")
     return amount
+
+
+def _exact(text: str) -> Decimal:
+    """The number as written, of a size that arithmetic holds: `1e999999h` is refused, not overflowed."""
+    try:
+        number = Decimal(text.replace("_", ""))
+    except InvalidOperation:
+        raise ValueError(f"is not a number of a usual size: '{text[:40]}'") from None
+    if number and not -_MAX_EXPONENT <= number.adjusted() <= _MAX_EXPONENT:
+        raise ValueError(f"is not between 1e-{_MAX_EXPONENT} and 1e{_MAX_EXPONENT}: '{text[:40]}'")
+    return number
 
 
 def _decimal(value: float) -> Decimal:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from catalogs.errors import CatalogInputError
-from catalogs.limited import read_limited
 from catalogs.offers.static_fields import Entry, Faults
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -22,7 +21,15 @@ def read_entries(path: Path) -> tuple[Values, list[Entry], Faults]:
         CatalogInputError: the file cannot be read at all.
     """
     try:
-        text = read_limited(path, MAX_BYTES).decode("utf-8-sig")
+        if path.exists() and not path.is_file():
+            raise CatalogInputError(f"{path}: not a regular file")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise CatalogInputError(
+                f"{path}: larger than {MAX_BYTES // 2**20} MiB; a list of machines is not"
+            )
+        text = data.decode("utf-8-sig")
     except OSError as error:
         raise CatalogInputError(f"{path}: cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:

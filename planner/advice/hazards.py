@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from catalogs.limited import MAX_RECORD_BYTES, read_unpacked
 from planner.advice.kept import kept_values
 from planner.advice.question import place_of
 from planner.errors import InputError
+from planner.files.limited import MAX_RECORD_BYTES, read_unpacked
 from planner.spot.hazards import HazardModel
 from planner.spot.hazards_cells import AGE_EDGES_HOURS
 from planner.spot.hazards_evidence import table_from_means

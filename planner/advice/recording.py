@@ -11,9 +11,9 @@ from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalogs.limited import MAX_RECORD_BYTES, open_text
 from planner.errors import InputError
 from planner.files import write_atomically
+from planner.files.limited import MAX_RECORD_BYTES, open_text
 from planner.inputs.faults import Fault
 from planner.spot.traces.own import COLUMNS
 

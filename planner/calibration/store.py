@@ -15,8 +15,8 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from catalogs.limited import read_limited
 from planner.errors import InputError
+from planner.files.limited import read_limited
 from planner.performance.parts import model_from
 from planner.performance.post_training.read import tuning_from
 from planner.performance.post_training.spec import Tuning

@@ -42,7 +42,7 @@ from planner.render.formats import ANSWER_FORMATS
 @planned_option
 @drop_days_option
 @details_option("budgets", "notes", "missing", "not_in_force")
-@output_options(ANSWER_FORMATS)
+@output_options(ANSWER_FORMATS, private=True)
 def budget(
     paths: tuple[str, ...], focus: tuple[str, ...], daily: Path | None, currency: str | None, day: datetime | None,
     plans: tuple[str, ...], drop_days: int | None, pairs: tuple[str, ...], map_file: Path | None,

@@ -108,7 +108,7 @@ if TYPE_CHECKING:
 )
 @vintages_option
 @details_option("forecast", "record", "notes")
-@output_options(tuple(FORMATS))
+@output_options(tuple(FORMATS), private=True)
 def forecast(
     focus: tuple[str, ...], more: tuple[str, ...],
     daily: Path | None, by: str, cost: str, currency: str | None, plans: tuple[str, ...],

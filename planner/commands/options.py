@@ -82,8 +82,16 @@ class DayOption(click.ParamType[datetime]):
             self.fail(f"{value!r} is not a date; write it as 2026-11-20", param, ctx)
 
 
-def output_options(formats: Sequence[str]) -> Callable[[_Command], _Command]:
-    """`-o` with these formats, the first by default, and `--out`, whose ending names the format where `-o` does not."""
+FILE_MODE = "planner.file_mode"  # in the context's `meta`
+
+
+def output_options(formats: Sequence[str], *, private: bool = False) -> Callable[[_Command], _Command]:
+    """`-o` with these formats, the first by default, and `--out`, whose ending names the format where `-o` does not.
+
+    Args:
+        formats: names of formats.
+        private: the answer shows a bill: its file is for its owner alone, unless `--mode` says otherwise.
+    """
 
     def add(command: _Command) -> _Command:
         @functools.wraps(command)
@@ -101,9 +109,31 @@ def output_options(formats: Sequence[str]) -> Callable[[_Command], _Command]:
         option = click.option(
             "-o", "--output", type=kind, default=formats[0], show_default=True, help="Format."
         )
+        run = mode_option(run) if private else run
         return cast("_Command", option(out(run)))
 
     return add
+
+
+def _remember_mode(ctx: click.Context, param: click.Parameter, value: str) -> None:
+    try:
+        mode = int(value, 8)
+    except ValueError:
+        mode = -1
+    if not 0 <= mode <= 0o777:
+        raise click.BadParameter(f"{value!r} is no mode in octal digits such as 600 or 640", ctx, param)
+    ctx.meta[FILE_MODE] = mode
+
+
+mode_option = click.option(
+    "--mode",
+    default="600",
+    show_default=True,
+    metavar="OCTAL",
+    expose_value=False,
+    callback=_remember_mode,
+    help="Permissions of the files written: a bill is private.",
+)
 
 
 def _format_asked(output: str, out: Path | None, formats: Sequence[str]) -> str:

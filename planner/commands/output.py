@@ -60,4 +60,12 @@ def show_text(text: str | bytes, out: Path | None) -> None:
         return
     from planner.files import write_atomically
 
-    write_atomically(out, text)
+    write_atomically(out, text, mode=file_mode())
+
+
+def file_mode() -> int | None:
+    """Permissions that the running command gives its files; None: as usual."""
+    from planner.commands.options import FILE_MODE
+
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(FILE_MODE)

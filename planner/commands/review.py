@@ -100,7 +100,7 @@ class MonthOption(click.ParamType[date]):
               help="Answer one official FOCUS use case instead; `list` names those of the bill's version.")  # fmt: skip
 @click.option("--measurements", type=click.Path(path_type=Path, file_okay=False), default=None, metavar="FOLDER",
               help="Write a file per planned run for `planner calibrate` there.")  # fmt: skip
-@output_options(REVIEW_FORMATS)
+@output_options(REVIEW_FORMATS, private=True)
 def review(
     focus: tuple[str, ...], more: tuple[str, ...], emit_sql: str | None, use_case: str | None, output: str,
     out: Path | None, **given: Any,

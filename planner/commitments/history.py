@@ -20,8 +20,8 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from catalogs import limited
 from planner.errors import InputError
+from planner.files import limited
 from planner.finops.read import open_bill
 from planner.finops.read.adapters import detect_adapter
 from planner.finops.read.columns import detect_dataset

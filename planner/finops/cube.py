@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from planner.errors import InputError
+from planner.files import temporary_folder
 from planner.finops.engine.duckdb import DuckDbEngine, first_line, memory_text
 from planner.finops.read import Bill, open_bill
 from planner.finops.read.columns import COST, focus_columns
@@ -237,7 +237,7 @@ def _path(tag: str) -> str:
 
 def _partial(folder: Path) -> Path:
     try:
-        return Path(tempfile.mkdtemp(dir=folder.absolute().parent, prefix=f".{folder.name}."))
+        return temporary_folder(folder.absolute().parent, f".{folder.name}.")
     except OSError as error:
         raise InputError(f"{folder}: cannot be written there: {error.strerror}") from None
 

@@ -21,8 +21,8 @@ import math
 from datetime import date
 from pathlib import Path
 
-from catalogs.limited import read_limited
 from planner.errors import InputError
+from planner.files.limited import read_limited
 from planner.records import record
 
 NEEDED = ("date", "allocated_gpu_hours", "busy_gpu_hours", "goodput_gpu_hours")

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from planner.inputs.fields import (
+    MAX_INT,
     Bool,
     Confidence,
     Day,
@@ -85,7 +86,7 @@ class Scenarios(Section):
 
     file: Text | None = Field(None, description="CSV with scenario,hour,pool,instances[,probability].")
     count: Annotated[int, Field(strict=True, ge=1, le=1000)] = Field(50, description="Futures to draw.")
-    seed: Annotated[int, Field(strict=True, ge=0)] = Field(1, description="Of the random draws.")
+    seed: Annotated[int, Field(strict=True, ge=0, le=MAX_INT)] = Field(1, description="Of the random draws.")
     block_hours: Literal[24, 168] = Field(
         168, description="Days or weeks are drawn whole, all pools together."
     )

@@ -17,6 +17,9 @@ from planner.inputs.quantities import QUANTITIES, SOFTWARE
 from planner.units import (
     COUNT_PATTERN,
     DURATION_PATTERN,
+    MAX_COUNT,
+    MAX_SIZE_BYTES,
+    MAX_USD,
     MONEY_PATTERN,
     SIZE_PATTERN,
     format_duration,
@@ -54,9 +57,15 @@ def _quantity(name: str) -> PlainValidator:
             return parse(value)
         except ValueError as error:
             # As a custom error the message reaches the user unchanged; braces would be read as a template.
-            raise PydanticCustomError("quantity", "{text}", {"text": str(error)}) from None
+            raise PydanticCustomError("quantity", "{text}", {"text": _brief(str(error), value)}) from None
 
     return PlainValidator(run)
+
+
+def _brief(message: str, value: object) -> str:
+    """The message with no more than the beginning of a long value."""
+    text = value.strip() if isinstance(value, str) else ""
+    return message if len(text) <= _MOST_QUOTED else message.replace(text, f"{text[: _MOST_QUOTED - 3]}...")
 
 
 def _named(name: str, schema: dict[str, Any]) -> dict[str, Any]:
@@ -65,11 +74,9 @@ def _named(name: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text_or_number(
-    pattern: str, minimum: float | None, examples: list[Any], kind: str = "number"
+    pattern: str, maximum: float, examples: list[Any], kind: str = "number"
 ) -> dict[str, Any]:
-    number: dict[str, Any] = {"type": kind}
-    if minimum is not None:
-        number["exclusiveMinimum"] = minimum
+    number = {"type": kind, "exclusiveMinimum": 0, "maximum": maximum}
     return {"anyOf": [number, {"type": "string", "pattern": pattern}], "examples": examples}
 
 
@@ -84,19 +91,22 @@ Duration = Annotated[
         )
     ),
 ]
+_SIZES = ["100GB", "1.6 TB", "80GiB"]
 Size = Annotated[
     int,
     _quantity("size"),
-    WithJsonSchema(_named("size", _text_or_number(SIZE_PATTERN, 0, ["100GB", "1.6 TB", "80GiB"], "integer"))),
+    WithJsonSchema(_named("size", _text_or_number(SIZE_PATTERN, MAX_SIZE_BYTES, _SIZES, "integer"))),
 ]
 Count = Annotated[
-    int, _quantity("count"), WithJsonSchema(_named("count", _text_or_number(COUNT_PATTERN, 0, [3e11, 1536])))
+    int,
+    _quantity("count"),
+    WithJsonSchema(_named("count", _text_or_number(COUNT_PATTERN, MAX_COUNT, [3e11, 1536]))),
 ]
 Money = Annotated[
     Decimal,
     _quantity("money"),
     PlainSerializer(lambda value: format(value, "f"), return_type=str),
-    WithJsonSchema(_named("money", _text_or_number(MONEY_PATTERN, 0, [5000, "$5,000"]))),
+    WithJsonSchema(_named("money", _text_or_number(MONEY_PATTERN, MAX_USD, [5000, "$5,000"]))),
 ]
 MeasuredLine = Annotated[
     str,
@@ -149,13 +159,26 @@ Confidence = Annotated[
     _quantity("confidence"),
     WithJsonSchema(_named("confidence", {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1})),
 ]
-PositiveInt = Annotated[int, Field(strict=True, ge=1)]
-NonNegativeInt = Annotated[int, Field(strict=True, ge=0)]
-PositiveFloat = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
-NonNegativeFloat = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
-AnyFloat = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+# Every number has bounds that no run reaches, so that work and memory are bounded and no figure overflows.
+MAX_NODES = 16_384  # 131,072 accelerators in machines of eight, above the largest jobs reported
+MAX_SMALL = 10_000  # what is counted by hand: kept checkpoints, rows shown, GPUs of a group
+MAX_ITEMS = 1_000  # of a list in a workload
+_MOST_QUOTED = 80  # characters of a value in a message
+MAX_WIDTH = 100_000_000  # of a layer, a vocabulary, an image or a batch
+MAX_INT = 1_000_000_000
+MAX_FLOAT = 1e15
+PositiveInt = Annotated[int, Field(strict=True, ge=1, le=MAX_INT)]
+NonNegativeInt = Annotated[int, Field(strict=True, ge=0, le=MAX_INT)]
+SmallInt = Annotated[int, Field(strict=True, ge=1, le=MAX_SMALL)]
+SmallCount = Annotated[int, Field(strict=True, ge=0, le=MAX_SMALL)]
+Width = Annotated[int, Field(strict=True, ge=1, le=MAX_WIDTH)]
+NodeCount = Annotated[int, Field(strict=True, ge=1, le=MAX_NODES)]
+PositiveFloat = Annotated[float, Field(strict=True, ge=1e-12, le=MAX_FLOAT, allow_inf_nan=False)]
+NonNegativeFloat = Annotated[float, Field(strict=True, ge=0, le=MAX_FLOAT, allow_inf_nan=False)]
+AnyFloat = Annotated[float, Field(strict=True, ge=-MAX_FLOAT, le=MAX_FLOAT, allow_inf_nan=False)]
 Bool = Annotated[bool, Field(strict=True)]
 Text = Annotated[str, Field(min_length=1, max_length=200)]
+Texts = Annotated[tuple[Text, ...], Field(max_length=MAX_ITEMS)]
 _SOFTWARE_SCHEMA = {"type": "string", "enum": list(SOFTWARE)}
 Software = Annotated[
     tuple[Literal["cuda", "rocm", "neuron", "tpu", "gaudi", "cann", "any"], ...],

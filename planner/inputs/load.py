@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from catalogs import limited
 from planner.errors import InputError
+from planner.files import limited
 from planner.inputs.compiled import copy_key, load_copy, save_copy
 from planner.inputs.faults import Fault, Source
 from planner.inputs.view import as_view

@@ -9,7 +9,15 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from planner.inputs.fields import Bool, Count, NonNegativeInt, PositiveFloat, PositiveInt, Text
+from planner.inputs.fields import (
+    Bool,
+    Count,
+    PositiveFloat,
+    SmallCount,
+    SmallInt,
+    Text,
+    Width,
+)
 from planner.inputs.section import Section
 
 Objective = Literal[
@@ -39,7 +47,7 @@ class Adapter(Section):
     """What methods lora and qlora train beside the frozen weights."""
 
     kind: Text = Field("lora", description="lora, dora, ia3, oft, ...; `planner schema adapters` lists them.")
-    rank: PositiveInt | None = Field(None, description="Rank; default 16. Same as training.lora_rank.")
+    rank: SmallInt | None = Field(None, description="Rank; default 16. Same as training.lora_rank.")
     targets: Targets = Field(
         ("attention",),
         description="Adapted matrices: attention, mlp, all_linear, or names such as q_proj, v_proj, down_proj.",
@@ -49,7 +57,7 @@ class Adapter(Section):
 class Contrastive(Section):
     """Of objective contrastive: the loss over all pairs of the global batch."""
 
-    width: PositiveInt = Field(description="Width of the embeddings that are compared.")
+    width: Width = Field(description="Width of the embeddings that are compared.")
     logits: Literal["rows", "full", "chunks"] = Field(
         "rows",
         description="What each accelerator holds: its own rows and columns (local loss), the whole matrix, or one block"
@@ -77,21 +85,21 @@ class Rollouts(Section):
 
     prompt_tokens: Lengths = Field(description="Lengths of prompts.")
     response_tokens: Lengths = Field(description="Lengths of responses; max is the limit of generation.")
-    samples_per_prompt: PositiveInt = Field(
+    samples_per_prompt: SmallInt = Field(
         1, description="Responses to each prompt; global_batch is a multiple of it."
     )
     update_batch: Count | None = Field(
         None, description="Responses per optimizer update; default: global_batch, one update per step."
     )
-    epochs: PositiveInt = Field(1, description="Passes over the responses of a step.")
+    epochs: SmallInt = Field(1, description="Passes over the responses of a step.")
     engine: Text = Field(
         "vllm", description="Generation engine; `planner schema engines` lists those measured."
     )
-    engine_year: PositiveInt | None = Field(
+    engine_year: SmallInt | None = Field(
         None, description="Year of the engine's release; default: newest measured."
     )
     precision: ServingPrecision = Field("bf16", description="Weights of generation.")
-    tensor_parallel: PositiveInt | None = Field(
+    tensor_parallel: SmallInt | None = Field(
         None, description="Accelerators of one engine; default: the fewest that hold the model well."
     )
     placement: Literal["colocated", "disaggregated"] = Field(
@@ -102,7 +110,7 @@ class Rollouts(Section):
         None,
         description="Of placement disaggregated: share of the accelerators that generate; default: the best.",
     )
-    steps_off_policy: NonNegativeInt = Field(
+    steps_off_policy: SmallCount = Field(
         0, description="Steps by which generation may run ahead of training; 0: on policy."
     )
 
@@ -113,15 +121,15 @@ class EngineChoice(Section):
     engine: Text = Field(
         "vllm", description="Inference engine; `planner schema engines` lists those measured."
     )
-    engine_year: PositiveInt | None = Field(
+    engine_year: SmallInt | None = Field(
         None, description="Year of the engine's release; default: newest measured."
     )
     precision: ServingPrecision = Field("bf16", description="Weights.")
     kv_precision: Literal["bf16", "fp8"] = Field("bf16", description="Cached keys and values.")
-    tensor_parallel: PositiveInt | None = Field(
+    tensor_parallel: SmallInt | None = Field(
         None, description="Accelerators of one replica; default: the planner's choice."
     )
-    max_concurrency: PositiveInt | None = Field(
+    max_concurrency: Width | None = Field(
         None, description="Most requests at once on one replica; default: the engine's limit."
     )
     shared_prefix: Bool = Field(

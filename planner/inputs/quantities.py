@@ -16,6 +16,7 @@ from planner.units import parse_count, parse_duration, parse_money, parse_size
 
 SOFTWARE = ("cuda", "rocm", "neuron", "tpu", "gaudi", "cann", "any")
 MOST_HOURS = 876_600.0  # a century: more is a clock's count, not a length of time
+FIRST_YEAR, LAST_YEAR = 2000, 2100  # of cloud prices; one step from them cannot leave the calendar
 _ISO_LIKE = 4  # digits of a year before the first dash
 _LIKE_A_DATE = re.compile(r"[0-9]{4}-")
 
@@ -32,7 +33,14 @@ def unix_hint(value: object) -> str:
 
 
 def parse_moment(value: object) -> date | datetime:
-    """Read a date (`2026-12-01`) or a date and time (`2026-12-01T08:00+01:00`; UTC without offset)."""
+    """Read a date (`2026-12-01`) or a date and time (`2026-12-01T08:00+01:00`; UTC without offset) of our time."""
+    moment = _parse_moment(value)
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise ValueError(f"must lie in the years {FIRST_YEAR} to {LAST_YEAR}, got {moment.isoformat()}")
+    return moment
+
+
+def _parse_moment(value: object) -> date | datetime:
     if isinstance(value, datetime):
         return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
     if isinstance(value, date):

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from planner.inputs.fields import (
+    MAX_ITEMS,
     AnyFloat,
     Bool,
     Confidence,
@@ -21,6 +22,7 @@ from planner.inputs.fields import (
     MeasuredLine,
     Moment,
     Money,
+    NodeCount,
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
@@ -28,8 +30,10 @@ from planner.inputs.fields import (
     QuotaUnit,
     Ratio,
     Share,
+    SmallInt,
     Software,
     Text,
+    Texts,
 )
 from planner.inputs.post_training_schema import Inference
 from planner.inputs.run_schema import Run, Value
@@ -47,8 +51,8 @@ class Throughput(Section):
 class Filter(Section):
     """Shell-style patterns; `deny` wins over `allow`."""
 
-    allow: tuple[Text, ...] | None = Field(None, description="Only these.")
-    deny: tuple[Text, ...] = Field((), description="Never these.")
+    allow: Texts | None = Field(None, description="Only these.")
+    deny: Texts = Field((), description="Never these.")
 
 
 class QuotaLimit(Section):
@@ -101,13 +105,13 @@ class Constraints(Section):
     min_throughput: Throughput | None = Field(None, description="Lowest acceptable speed.")
     min_memory_gib: PositiveFloat | None = Field(None, description="Memory per accelerator in GiB.")
     min_total_memory_gib: PositiveFloat | None = Field(None, description="Accelerator memory in all in GiB.")
-    max_nodes: PositiveInt = Field(128, description="Most instances.")
+    max_nodes: NodeCount = Field(128, description="Most instances.")
     max_accelerators: PositiveInt | None = Field(None, description="Most accelerators.")
-    providers: tuple[Text, ...] | None = Field(None, description="Only these providers.")
-    regions: tuple[Text, ...] | None = Field(
+    providers: Texts | None = Field(None, description="Only these providers.")
+    regions: Texts | None = Field(
         None, description="Patterns over provider/region, or over the region alone where there is no slash."
     )
-    residency: tuple[Text, ...] | None = Field(None, description="Region groups where data may be, e.g. eu.")
+    residency: Texts | None = Field(None, description="Region groups where data may be, e.g. eu.")
     purchase_options: tuple[PurchaseOption, ...] | None = Field(
         None, description="Only these purchase options."
     )
@@ -121,12 +125,16 @@ class Constraints(Section):
         description="What the code runs on; default cuda, and what `allow` names or the user owns."
         " Anything else needs a port.",
     )
-    quota: tuple[QuotaLimit, ...] = Field((), description="Account limits.")
+    quota: tuple[QuotaLimit, ...] = Field((), max_length=MAX_ITEMS, description="Account limits.")
     obtainable: tuple[ObtainableLimit, ...] = Field(
-        (), description="What spot or on-demand brings by asking, where it is known better than assumed."
+        (),
+        max_length=MAX_ITEMS,
+        description="What spot or on-demand brings by asking, where it is known better than assumed.",
     )
     waiting: tuple[StartWait, ...] = Field(
-        (), description="How long capacity takes to come, where it is known better than assumed."
+        (),
+        max_length=MAX_ITEMS,
+        description="How long capacity takes to come, where it is known better than assumed.",
     )
     deadline_confidence: Confidence = Field(
         0.9, description="Probability with which the deadline must be met."
@@ -146,8 +154,8 @@ class Preferences(Section):
     """What is best among the plans that satisfy the constraints."""
 
     objective: Literal["cost", "time"] = Field("cost", description="Cheapest, or fastest within the budget.")
-    max_results: PositiveInt = Field(5, description="Ranked alternatives to show.")
-    prefer_regions: tuple[Text, ...] = Field((), description="Patterns; break ties in this order.")
+    max_results: SmallInt = Field(5, description="Ranked alternatives to show.")
+    prefer_regions: Texts = Field((), description="Patterns; break ties in this order.")
     prices: Literal["expected", "quoted", "firm"] = Field(
         "expected",
         description="Compare spot by the price to expect when the run starts, by its quote, or take firm prices only "
@@ -172,10 +180,10 @@ class Overlay(Section):
 class Prices(Section):
     """Prices beside the catalog."""
 
-    overlays: tuple[Overlay, ...] = Field((), description="Discounts and surcharges, applied in order.")
-    offers: tuple[Text, ...] = Field(
-        (), description="Files of own machines or offers, relative to this file."
+    overlays: tuple[Overlay, ...] = Field(
+        (), max_length=MAX_ITEMS, description="Discounts and surcharges, applied in order."
     )
+    offers: Texts = Field((), description="Files of own machines or offers, relative to this file.")
     commitment_share: Ratio | None = Field(
         None,
         description="Part of a new commitment's term that this work pays, other work the rest; default all.",
@@ -188,7 +196,7 @@ class Baseline(Section):
     provider: Text = Field(description="Provider id.")
     region: Text = Field(description="Region.")
     instance_type: Text = Field(description="Instance type.")
-    nodes: PositiveInt = Field(description="Instances.")
+    nodes: NodeCount = Field(description="Instances.")
     purchase_option: PurchaseOption = Field("on_demand", description="How it is bought.")
     price_per_hour_usd: Money | None = Field(
         None, description="Price per instance and hour; default: the catalog's."
@@ -202,7 +210,7 @@ class OwnedCommitment(Section):
     region: Text = Field(description="Region.")
     instance_type: Text = Field(description="Instance type.")
     purchase_option: PurchaseOption = Field(description="reserved_1y, cud_3y, ...")
-    nodes: PositiveInt = Field(description="Instances owned.")
+    nodes: NodeCount = Field(description="Instances owned.")
     share: Ratio | None = Field(None, description="Share of them this workload may use; default all.")
     note: str = Field("", description="Remark shown on the plan.")
 
@@ -211,13 +219,13 @@ class Fleet(Section):
     """Divisible work: independent runs spread over a mix of offers."""
 
     runs: PositiveInt = Field(1, description="Independent runs; the work is runs x training.")
-    nodes_per_run: PositiveInt = Field(1, description="Instances one run needs.")
+    nodes_per_run: NodeCount = Field(1, description="Instances one run needs.")
     mean_share: Ratio | None = Field(
         None,
         description="Share of `training` that a run does on average where bad runs stop early (ASHA, early stopping);"
         " default: all of it.",
     )
-    max_regions: PositiveInt | None = Field(None, description="Most regions used.")
+    max_regions: SmallInt | None = Field(None, description="Most regions used.")
     max_share_per_region: Ratio | None = Field(None, description="Most of the throughput from one region.")
     max_spot_share: Share | None = Field(None, description="Most of the throughput from spot.")
     max_share_per_offer: Ratio | None = Field(None, description="Most of the throughput from one offer.")
@@ -227,7 +235,7 @@ class Recurrence(Section):
     """The same run again and again; the plan is of one of them."""
 
     every: Duration = Field(description="Time from one start to the next, e.g. 1w.")
-    times: PositiveInt = Field(description="How many runs.")
+    times: SmallInt = Field(description="How many runs.")
 
 
 class Spot(Section):
@@ -239,7 +247,7 @@ class Spot(Section):
     zones: Literal["any", "single"] = Field(
         "any", description="Whether a run may go on in another zone or region where spot is to be had."
     )
-    evidence: tuple[Text, ...] = Field(
+    evidence: Texts = Field(
         (),
         description="Files of your own, relative to this file: availability records, preemption logs, spot prices, "
         "placement scores.",
@@ -275,7 +283,9 @@ class Workload(Section):
     recurrence: Recurrence | None = Field(
         None, description="Runs that come again, with what they cost in all."
     )
-    commitments: tuple[OwnedCommitment, ...] = Field((), description="Commitments already paid.")
+    commitments: tuple[OwnedCommitment, ...] = Field(
+        (), max_length=MAX_ITEMS, description="Commitments already paid."
+    )
     spot: Spot = Field(Spot.model_construct(), description="How spot may be used.")
     run: Run = Field(Run.model_construct(), description="What `planner export` starts on the machines.")
     team: Text | None = Field(

@@ -16,6 +16,7 @@ from planner.inputs.fields import (
     PositiveFloat,
     PositiveInt,
     PurchaseOption,
+    SmallInt,
     Text,
 )
 from planner.inputs.post_training_schema import EngineChoice
@@ -67,7 +68,7 @@ class Machine(Section):
         description="Of predicted speeds: per bucket what a load test of one machine reached; the bucket takes it, the"
         " machine's other buckets are rescaled by it.",
     )
-    tensor_parallel: PositiveInt | None = Field(
+    tensor_parallel: SmallInt | None = Field(
         None,
         description="Of predicted speeds: accelerators of one replica, instead of inference.tensor_parallel.",
     )

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from planner.inputs.fields import NonNegativeFloat, PositiveFloat, PositiveInt, Text
+from planner.inputs.fields import MAX_FLOAT, NonNegativeFloat, PositiveFloat, PositiveInt, Text
 from planner.inputs.section import Section
 
-DeadlineRatio = Annotated[float, Field(strict=True, ge=1, allow_inf_nan=False)]
+DeadlineRatio = Annotated[float, Field(strict=True, ge=1, le=MAX_FLOAT, allow_inf_nan=False)]
 
 
 class Sweep(Section):

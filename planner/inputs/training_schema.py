@@ -15,12 +15,13 @@ from planner.inputs.fields import (
     Count,
     Duration,
     NonNegativeFloat,
-    NonNegativeInt,
     PositiveFloat,
-    PositiveInt,
     Ratio,
     Size,
+    SmallCount,
+    SmallInt,
     Text,
+    Width,
 )
 from planner.inputs.post_training_schema import (
     Adapter,
@@ -52,34 +53,32 @@ class Network(Section):
     active_params: Count | None = Field(
         None, description="Parameters used per token (mixture of experts); computed when absent."
     )
-    layers: PositiveInt | None = Field(None, description="Transformer blocks (encoder and decoder together).")
-    hidden: PositiveInt | None = Field(None, description="Model width.")
-    heads: PositiveInt | None = Field(None, description="Attention heads.")
-    kv_heads: PositiveInt | None = Field(None, description="Key/value heads; default = heads.")
-    head_dim: PositiveInt | None = Field(None, description="Width of one head; default = hidden / heads.")
-    kv_width: PositiveInt | None = Field(
+    layers: SmallInt | None = Field(None, description="Transformer blocks (encoder and decoder together).")
+    hidden: Width | None = Field(None, description="Model width.")
+    heads: SmallInt | None = Field(None, description="Attention heads.")
+    kv_heads: SmallInt | None = Field(None, description="Key/value heads; default = heads.")
+    head_dim: Width | None = Field(None, description="Width of one head; default = hidden / heads.")
+    kv_width: Width | None = Field(
         None,
         description="Elements cached per token and layer when answering; default: 2 x kv_heads x head_dim.",
     )
-    ffn: PositiveInt | None = Field(
-        None, description="Width of the feed-forward layer; default = 4 x hidden."
-    )
+    ffn: Width | None = Field(None, description="Width of the feed-forward layer; default = 4 x hidden.")
     gated_mlp: Bool | None = Field(
         None, description="Three matrices in the feed-forward layer (SwiGLU); default false."
     )
-    vocab: PositiveInt | None = Field(None, description="Vocabulary size in tokens.")
+    vocab: Width | None = Field(None, description="Vocabulary size in tokens.")
     tied_embeddings: Bool | None = Field(
         None, description="Input and output embeddings are one; default false."
     )
-    experts: PositiveInt | None = Field(None, description="Experts per mixture-of-experts layer.")
-    experts_per_token: PositiveInt | None = Field(None, description="Experts each token passes through.")
-    shared_experts: NonNegativeInt | None = Field(None, description="Experts every token passes through.")
-    moe_ffn: PositiveInt | None = Field(None, description="Feed-forward width of one expert; default = ffn.")
-    dense_layers: NonNegativeInt | None = Field(None, description="Leading layers without experts.")
-    attention_window: PositiveInt | None = Field(
+    experts: SmallInt | None = Field(None, description="Experts per mixture-of-experts layer.")
+    experts_per_token: SmallInt | None = Field(None, description="Experts each token passes through.")
+    shared_experts: SmallCount | None = Field(None, description="Experts every token passes through.")
+    moe_ffn: Width | None = Field(None, description="Feed-forward width of one expert; default = ffn.")
+    dense_layers: SmallCount | None = Field(None, description="Leading layers without experts.")
+    attention_window: Width | None = Field(
         None, description="Tokens that a token sees (sliding-window attention); default: all before it."
     )
-    windowed_layers: NonNegativeInt | None = Field(
+    windowed_layers: SmallCount | None = Field(
         None, description="Layers with that window; the others see all. Default: every layer."
     )
     attention_ratio: PositiveFloat | None = Field(
@@ -92,7 +91,7 @@ class Network(Section):
         description="Share of the tokens that reach the output layer of the vocabulary: 0 for classifiers and span"
         " heads; default 1, of encoders 0.15 (masked language models).",
     )
-    image_size: PositiveInt | None = Field(None, description="Side of the square input image in pixels.")
+    image_size: Width | None = Field(None, description="Side of the square input image in pixels.")
     forward_flops_per_sample: Count | None = Field(
         None, description="FLOPs of one forward pass of one sample (2 x multiply-accumulates)."
     )
@@ -109,7 +108,7 @@ class Network(Section):
         description="What learns: all; the output layer on frozen features (head); nearly nothing, while gradients pass"
         " through to what does (a prompt, biases, parts before it); none: frozen, forward pass only.",
     )
-    last_layers: PositiveInt | None = Field(
+    last_layers: SmallInt | None = Field(
         None, description="Of transformers: only these last layers and the output layer learn."
     )
 
@@ -157,20 +156,18 @@ class Task(Section):
 class Layout(Section):
     """Parts of the parallel layout to pin; what is absent stays the planner's choice."""
 
-    tensor_parallel: PositiveInt | None = Field(None, description="Accelerators that split each layer.")
-    pipeline_parallel: PositiveInt | None = Field(None, description="Pipeline stages.")
-    context_parallel: PositiveInt | None = Field(None, description="Accelerators that split each sequence.")
+    tensor_parallel: SmallInt | None = Field(None, description="Accelerators that split each layer.")
+    pipeline_parallel: SmallInt | None = Field(None, description="Pipeline stages.")
+    context_parallel: SmallInt | None = Field(None, description="Accelerators that split each sequence.")
     zero_stage: Annotated[int, Field(strict=True, ge=0, le=3)] | None = Field(
         None, description="ZeRO stage (3 = FSDP full shard)."
     )
-    micro_batch: PositiveInt | None = Field(None, description="Samples per accelerator group and micro-step.")
+    micro_batch: Width | None = Field(None, description="Samples per accelerator group and micro-step.")
     recompute: Literal["none", "selective", "full"] | None = Field(
         None, description="Activation recomputation."
     )
-    expert_parallel: PositiveInt | None = Field(
-        None, description="Accelerators that share a layer's experts."
-    )
-    interleave: PositiveInt | None = Field(
+    expert_parallel: SmallInt | None = Field(None, description="Accelerators that share a layer's experts.")
+    interleave: SmallInt | None = Field(
         None, description="Virtual pipeline stages per accelerator (1 = 1F1B)."
     )
     sequence_parallel: Annotated[bool, Field(strict=True)] | None = Field(
@@ -229,7 +226,7 @@ class Phase(Section):
     )
     global_batch: Count | None = Field(None, description="Samples per optimizer step.")
     sequence_length: Count | None = Field(None, description="Tokens per sequence.")
-    image_size: PositiveInt | None = Field(None, description="Side of the input image of the first network.")
+    image_size: Width | None = Field(None, description="Side of the input image of the first network.")
 
 
 class Training(Section):
@@ -271,7 +268,7 @@ class Training(Section):
     method: Literal["full", "lora", "qlora"] = Field(
         "full", description="Train all weights, or adapters beside frozen 16-bit (lora) or quantised weights."
     )
-    lora_rank: PositiveInt = Field(16, description="Rank of the adapters (methods lora and qlora).")
+    lora_rank: SmallInt = Field(16, description="Rank of the adapters (methods lora and qlora).")
     adapter: Adapter | None = Field(None, description="The adapters (methods lora and qlora).")
     quantization: Literal["nf4", "nf4_double", "int8"] | None = Field(
         None,
@@ -345,7 +342,7 @@ class Checkpoint(Section):
     restart_time: Duration | None = Field(
         None, description="Time from an interruption's end to training again."
     )
-    keep: PositiveInt = Field(2, description="Checkpoints kept in storage.")
+    keep: SmallInt = Field(2, description="Checkpoints kept in storage.")
     export: Bool = Field(True, description="Copy the final model back to data.location or the user.")
     merge_adapters: Bool = Field(
         False, description="Of LoRA: export the whole model with the adapters merged, not the adapters alone."

@@ -10,8 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
-from catalogs.limited import read_limited
 from planner.errors import InputError
+from planner.files.limited import read_limited
 
 MAX_BYTES = 128 * 2**20
 MAX_DEPTH = 64

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from catalogs.limited import MAX_RECORD_BYTES, open_text
+from planner.files.limited import MAX_RECORD_BYTES, open_text
 
 if TYPE_CHECKING:
     from planner.inputs.portfolio_schema import PortfolioJob, SizedCandidate

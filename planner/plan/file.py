@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from catalogs.limited import read_limited
 from planner.errors import InputError
+from planner.files.limited import read_limited
 from planner.inputs.faults import Fault, Source
 from planner.plan.model import Plan
 from planner.plan.upgrade import OLDEST_VERSION, SCHEMA_VERSION, upgrade

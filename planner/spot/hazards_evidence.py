@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.limited import MAX_RECORD_BYTES, open_text
 from planner.errors import InputError
+from planner.files.limited import MAX_RECORD_BYTES, open_text
 from planner.spot.hazards import HazardModel, HazardTable, load_hazards, make_table, mean_spell_hours
 from planner.spot.hazards_cells import (
     AGE_EDGES_HOURS,

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from catalogs.limited import MAX_RECORD_BYTES, open_text
 from planner.errors import InputError
+from planner.files.limited import MAX_RECORD_BYTES, open_text
 from planner.spot.hazards_cells import plain_type, plain_zone
 from planner.spot.scales import scale
 from planner.spot.traces.samples import place_of

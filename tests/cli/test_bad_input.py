@@ -138,7 +138,7 @@ def test_files_that_are_no_workload(run_cli: Run, tmp_path: Path) -> None:
     with huge.open("wb") as file:
         file.truncate(50 * 2**20)
     for path, words in (
-        (binary, "binary"), (wide, "UTF-16"), (latin, "latin.yaml:2"), (huge, "52.4 MB"), (tmp_path, "folder"),
+        (binary, "binary"), (wide, "UTF-16"), (latin, "latin.yaml:2"), (huge, "is larger"), (tmp_path, "folder"),
         (tmp_path / "none.yaml", "no such file"), (binary / "below.yaml", "cannot be read"),
     ):  # fmt: skip
         for command in ("optimize", "explain"):

@@ -40,9 +40,13 @@ SOLVER = "solvers.execution.solve:_collect"
 
 
 def interrupted(
-    *arguments: str, hang: str = SOLVER, ready: str = "ready", times: int = 1
+    *arguments: str,
+    hang: str = SOLVER,
+    ready: str = "ready",
+    times: int = 1,
+    number: signal.Signals = signal.SIGINT,
 ) -> tuple[int, str, str, float]:
-    """Send Ctrl-C once the command says that it is ready: exit code, output, errors, seconds until it ended."""
+    """Send Ctrl-C, or another signal, once the command is ready: exit code, output, errors, seconds until it ended."""
     command = [sys.executable, "-c", PROGRAM % hang, *arguments]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
@@ -55,7 +59,7 @@ def interrupted(
             pytest.fail(f"ended before it was ready: {process.wait()}")
         begun = time.monotonic()
         for _ in range(times):
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             time.sleep(0.1)
         out, err = process.communicate(timeout=90)
         return process.returncode, out, err, time.monotonic() - begun
@@ -118,3 +122,16 @@ def test_ctrl_c_during_a_simulation(tmp_path: Path) -> None:
     command = ("simulate", "--traces", traces, "--work-hours", "6", "--deadline", "9h")
     code, out, err, seconds = interrupted(*command, hang="planner.simulation.answer:run_task")
     assert code == 130 and seconds < LATEST_S and not out, err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_termination_or_hang_up_ends_at_once_and_leaves_nothing(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    left, _, err, seconds = interrupted(
+        "optimize", "examples/bert-large.yaml", "--out", str(tmp_path / "plan.json"), *DAY,
+        hang="os:fsync", number=number,
+    )  # fmt: skip
+    assert (left, err.strip()) == (code, "error: ended")
+    assert list(tmp_path.iterdir()) == []
+    assert seconds < LATEST_S

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, cast
 
-from catalogs.limited import read_unpacked
 from planner.errors import InputError
+from planner.files.limited import read_unpacked
 from planner.records import record
 
 MAX_BYTES = 1 << 30

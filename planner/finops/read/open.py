@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
+from planner.files import temporary_folder
 from planner.finops.engine.duckdb import DuckDbEngine
 from planner.finops.engine.registry import WAREHOUSES, FileEngine, open_engine
 from planner.finops.read.adapted import pair_cost_kinds, stage_adapted
@@ -83,7 +84,7 @@ def open_bill(
         raise InputError("--map: is for files; give a table of a warehouse FOCUS names in a view")
     if engine in WAREHOUSES:
         return open_tables([str(path) for path in paths], engine, month, currency, connection)
-    temporary = Path(tempfile.mkdtemp(prefix="planner-bill-"))
+    temporary = temporary_folder(Path(tempfile.gettempdir()), "planner-bill-")
     try:
         return _open(
             paths,

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from catalogs.limited import read_limited
 from planner.errors import InputError
+from planner.files.limited import read_limited
 from planner.finops.review.model import Review
 
 MAX_BYTES = 64 << 20

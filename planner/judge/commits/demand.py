@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.limited import MAX_RECORD_BYTES, read_unpacked
 from planner.errors import InputError
+from planner.files.limited import MAX_RECORD_BYTES, read_unpacked
 from planner.judge.commits.prices import HOURS_PER_YEAR
 from planner.records import record
 

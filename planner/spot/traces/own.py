@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from catalogs.limited import MAX_RECORD_BYTES, open_text
 from planner.errors import InputError
 from planner.files import write_atomically
+from planner.files.limited import MAX_RECORD_BYTES, open_text
 from planner.spot.trace import ZoneTrace
 from planner.spot.traces.samples import ZoneSamples, check_polarity, on_even_grid, trace_of
 

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from catalogs.limited import MAX_RECORD_BYTES, open_text
 from planner.errors import InputError
+from planner.files.limited import MAX_RECORD_BYTES, open_text
 from planner.spot.trace import ZoneTrace
 from planner.spot.traces.samples import (
     UNKNOWN_START,

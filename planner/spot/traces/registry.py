@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from catalogs.limited import MAX_RECORD_BYTES, open_text
 from planner.errors import InputError
+from planner.files.limited import MAX_RECORD_BYTES, open_text
 from planner.spot.trace import ZoneTrace
 from planner.spot.traces.own import read_csv_log
 from planner.spot.traces.public import Polarity, read_failed_text, read_rounds, read_sample_lists

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from catalogs.limited import MAX_RECORD_BYTES, open_text
 from planner.errors import InputError
+from planner.files.limited import MAX_RECORD_BYTES, open_text
 from planner.spot.trace import FloatArray, ZoneTrace
 from planner.spot.traces.samples import ZoneSamples, trace_of
 

@@ -63,7 +63,7 @@ def test_bad_durations(value: object, message: str) -> None:
         units.parse_duration(value)
 
 
-@given(st.integers(1, 10**14))
+@given(st.integers(1_000, 10**14))
 def test_a_formatted_duration_reads_back(micros: int) -> None:
     length = timedelta(microseconds=micros)
     text = units.format_duration(length)
@@ -115,7 +115,7 @@ def test_sizes(text: object, size: int) -> None:
         ("GB", "is not a size"),
         (float("nan"), "at least one byte"),
         (float("inf"), "at least one byte"),
-        ("1e9 PB", "more than an exbibyte"),
+        ("1e9 PB", "more than 100 PB"),
         (True, "must be a size"),
         (None, "must be a size"),
     ],

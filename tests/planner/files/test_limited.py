@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from catalogs import limited
-from catalogs.limited import open_text, read_limited, read_unpacked
+from planner.files import limited
+from planner.files.limited import open_text, read_limited, read_unpacked
 
 MIB = 1 << 20
 needs_devices = pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no device files here")

@@ -1,0 +1,67 @@
+"""Limits that hold for every command, in real processes: memory, files that never end, ways out that are full."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and devices of Linux")
+BERT = "examples/bert-large.yaml"
+DAY = ("--as-of", "2026-11-20")
+
+
+def planner(*arguments: str, stdout: int = subprocess.PIPE) -> tuple[int, str]:
+    """Exit code and standard error."""
+    command = [sys.executable, "-m", "planner", *arguments]
+    done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=120)
+    return done.returncode, done.stderr
+
+
+def test_memory_beyond_the_limit_says_what_to_narrow() -> None:
+    code, err = planner(
+        "optimize", BERT, "--set", "constraints.max_nodes=4096", *DAY, "--max-memory", "200MB"
+    )
+    assert code == 6
+    assert err.startswith("error: needs more than 0.2 GiB of memory: narrow") and err.count("\n") == 1
+    assert "--max-memory 4GiB" in err
+
+
+def test_a_wrong_limit_is_a_wrong_flag() -> None:
+    code, err = planner("optimize", BERT, "--max-memory", "much")
+    assert code == 2 and "'--max-memory': is not a size: 'much'" in err
+
+
+@pytest.mark.parametrize("command", ["optimize", "verify", "calibrate", "validate", "portfolio", "advise"])
+def test_a_file_without_end_is_left_at_the_limit(command: str) -> None:
+    more = ("--state", "/dev/zero") if command == "advise" else ()
+    code, err = planner(command, "/dev/zero", *more)
+    assert code == 2 and "larger" in err and err.count("\n") <= 3
+
+
+def test_a_full_way_out_is_one_line() -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        code, err = planner("optimize", BERT, "-o", "json", *DAY, stdout=full)
+    finally:
+        os.close(full)
+    assert (code, err) == (7, "error: standard output: No space left on device\n")
+    code, err = planner("optimize", BERT, "-o", "json", "--out", "/dev/full", *DAY)
+    assert (code, err) == (7, "error: /dev/full: cannot be written: No space left on device\n")
+
+
+def test_a_review_is_for_its_owner_alone(tmp_path: Path) -> None:
+    bill, out = "examples/daily-costs.csv", tmp_path / "forecast.json"
+    out.write_text("", encoding="utf-8")
+    out.chmod(0o644)
+    code, err = planner("forecast", "--daily", bill, "-o", "json", "--out", str(out))
+    assert (code, stat.S_IMODE(out.stat().st_mode)) == (0, 0o600), err
+    code, err = planner("forecast", "--daily", bill, "-o", "json", "--out", str(out), "--mode", "640")
+    assert (code, stat.S_IMODE(out.stat().st_mode)) == (0, 0o640), err
+    assert planner("forecast", "--daily", bill, "--mode", "999")[0] == 2
