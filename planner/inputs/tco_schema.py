@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from planner.inputs.fields import Bool, Day, NonNegativeFloat, PositiveFloat, PositiveInt, Text
+from planner.inputs.fields import MAX_FLOAT, Bool, Day, NonNegativeFloat, PositiveFloat, PositiveInt, Text
 from planner.inputs.section import Section
 
 Words = Annotated[str, Field(min_length=1, max_length=1000)]
@@ -31,7 +31,7 @@ PartKind = Literal[
     "case",
     "other",
 ]
-AnyNumber = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+AnyNumber = Annotated[float, Field(strict=True, ge=-MAX_FLOAT, le=MAX_FLOAT, allow_inf_nan=False)]
 
 
 class Estimate(Section):

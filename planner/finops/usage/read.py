@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-import gzip
+import errno
 import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from planner.errors import InputError
+from planner.files.limited import read_unpacked
 from planner.finops.usage import kubernetes, prometheus, slurm
 from planner.finops.usage.model import Usage, UsageFile
 
@@ -96,13 +97,9 @@ def _json(name: str, text: str) -> UsageFile:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(
-                f"{path}: is larger than {MAX_BYTES >> 20} MiB; export fewer days or a longer step"
-            )
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        return raw.decode("utf-8-sig")
-    except (OSError, EOFError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        return read_unpacked(path, MAX_BYTES).decode("utf-8-sig")
+    except OSError as error:
+        hint = "; export fewer days or a longer step" if error.errno == errno.EFBIG else ""
+        raise InputError(f"{path}: cannot be read: {error.strerror}{hint}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: is not UTF-8 text") from None

@@ -13,7 +13,18 @@ from planner.errors import InputError
 from planner.inputs.load import parse_workload
 
 SCHEMAS = Path(__file__).parents[3] / "planner" / "data" / "schemas"
-INPUTS = ("workload", "portfolio", "pipeline", "commit", "schedule", "serving", "budget", "state", "sweep")
+INPUTS = (
+    "workload",
+    "portfolio",
+    "pipeline",
+    "commit",
+    "schedule",
+    "serving",
+    "budget",
+    "state",
+    "sweep",
+    "tco",
+)
 BASE = """version: 1
 name: tiny
 model: {preset: bert-base}
