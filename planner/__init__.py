@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from planner.api.bills import forecast, review
     from planner.api.plans import calibrate, estimate, frontier, load, optimize, pipeline, pools, portfolio
     from planner.api.questions import compare, diff, diff_days, explain, size, tco, validate, whatif
+    from planner.api.tracking import diagnose, track
     from planner.asked.options import Options
     from planner.plan.model import Plan
 
@@ -34,6 +35,7 @@ _HOMES = {
         "planner.api.questions",
     ),
     **dict.fromkeys(("forecast", "review"), "planner.api.bills"),
+    **dict.fromkeys(("diagnose", "track"), "planner.api.tracking"),
     "Options": "planner.asked.options",
     "Plan": "planner.plan.model",
 }
@@ -43,6 +45,7 @@ __all__ = [
     "__version__",
     "calibrate",
     "compare",
+    "diagnose",
     "diff",
     "diff_days",
     "estimate",
@@ -57,6 +60,7 @@ __all__ = [
     "review",
     "size",
     "tco",
+    "track",
     "validate",
     "whatif",
 ]

@@ -94,6 +94,8 @@ COMMANDS: dict[str, CommandSpec] = {
         "planner.commands.schedule", "schedule", "Place work that may pause by an hourly forecast."
     ),
     "advise": CommandSpec("planner.commands.advise", "advise", "Say what a job on spot should do now."),
+    "track": CommandSpec("planner.commands.track", "track", "Compare a running job with its plan."),
+    "diagnose": CommandSpec("planner.commands.diagnose", "diagnose", "Find what limits the steps of a run."),
     "simulate": CommandSpec(
         "planner.commands.simulate", "simulate", "Replay spot policies on recorded availability."
     ),

@@ -1,0 +1,43 @@
+"""`planner diagnose`: what limits the steps of a run, by its log alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from planner.commands.options import examples, output_options
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
+
+# The formats of `planner calibrate` and `progress`; a test compares them.
+LOG_FORMATS = ("auto", "progress", "csv", "megatron", "hf", "torch", "tensorboard", "wandb", "nsys")
+log_format_option = click.option(
+    "--format",
+    "kind",
+    type=click.Choice(LOG_FORMATS),
+    default="auto",
+    show_default=True,
+    help="Format of the log.",
+)
+
+
+@click.command(
+    epilog=examples(
+        "planner diagnose progress.csv",
+        "planner diagnose train.log --format megatron -o json",
+    )
+)
+@click.argument("log", type=click.Path(path_type=Path))
+@log_format_option
+@output_options(ANSWER_FORMATS)
+def diagnose(log: Path, kind: str, output: str, out: Path | None) -> None:
+    """Find what limits the steps of a run by its LOG alone: data loading, compute, network, checkpoints, one slow host.
+
+    It says when the log cannot tell, and which columns would. Exit code 0: read; 2: bad input.
+    """
+    from planner.tracking.diagnose import diagnose as answer
+    from planner.tracking.diagnose_report import diagnosis_report
+    from planner.tracking.progress import read_progress
+
+    show_answer(diagnosis_report(answer(read_progress(log, kind))), output, out)

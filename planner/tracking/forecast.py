@@ -1,0 +1,126 @@
+"""When the run ends and what it costs by then: futures of speed, interruptions and prices from the present state."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.records import record
+from planner.tracking.model import FloatArray, Speed
+from planner.tracking.planned import Z80
+from planner.tracking.renewal import SETBACK_SHAPE, Interruptions
+
+if TYPE_CHECKING:
+    from planner.tracking.planned import Planned
+
+FUTURES = 4000
+_MOST_SPELLS = 5000
+_LONGEST_HOURS = 10.0 * 8766.0
+
+
+@record(frozen=True, eq=False)
+class Futures:
+    """What may come, one entry per future.
+
+    Attributes:
+        hours: from now to the end; paid: hours in use among them; usd: cost from now on.
+        on_demand: whether on-demand had to take over.
+    """
+
+    hours: FloatArray
+    paid: FloatArray
+    usd: FloatArray
+    on_demand: np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+def draw_futures(
+    planned: Planned, speed: Speed, found: Interruptions, left_steps: float, *, hours_to_deadline: float | None,
+    down: bool = False, share_left: float = 1.0, n: int = FUTURES, seed: int = 1,
+) -> Futures:  # fmt: skip
+    """Draw futures.
+
+    Args:
+        planned: the plan.
+        speed: seconds per step from now on.
+        found: interruptions so far, and their posterior.
+        left_steps: still to do.
+        hours_to_deadline: from now; None without a deadline.
+        down: whether the run stands still now.
+        share_left: of storage and transfer that is still to be paid.
+        n: futures.
+        seed: of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    step_s = speed.step_s * np.exp(speed.log_sd * rng.standard_normal(n) - 0.5 * speed.log_sd**2)
+    work = left_steps * step_s / 3600.0 + (planned.final_hours if left_steps > 0 else 0.0)
+    rates, scales = found.draw(rng, n)
+    run = _Run(planned, rng, work, rates, scales, hours_to_deadline)
+    hours, paid, on_demand_hours = run.to_the_end(down)
+    price = _lognormal(rng, planned, n)
+    usd = (paid - on_demand_hours) * price + on_demand_hours * (planned.fallback_usd_per_hour or 0.0)
+    return Futures(hours, paid, usd + share_left * planned.other_usd, on_demand_hours > 0)
+
+
+def _lognormal(rng: np.random.Generator, planned: Planned, n: int) -> FloatArray:
+    """Prices per hour of the cluster, with the plan's price as their mean."""
+    low, high = planned.usd_low, planned.usd_high
+    sd = math.log(high / low) / (2.0 * Z80) if high > low > 0 else 0.0
+    return np.asarray(planned.usd_per_hour * np.exp(sd * rng.standard_normal(n) - 0.5 * sd**2))
+
+
+class _Run:
+    """All futures, spell by spell together."""
+
+    def __init__(
+        self, planned: Planned, rng: np.random.Generator, work: FloatArray, rates: FloatArray, scales: FloatArray,
+        deadline: float | None,
+    ) -> None:  # fmt: skip
+        self.planned, self.rng, self.work = planned, rng, work.copy()
+        self.rates, self.scales = np.maximum(rates, 1e-12), scales
+        self.hours, self.paid = np.zeros(len(work)), np.zeros(len(work))
+        # at this time on-demand must be asked for, so that what is left then is done in time
+        comes = planned.fallback_usd_per_hour is not None and deadline is not None
+        self.comes = (rng.random(len(work)) < planned.had_ratio) & comes
+        self.deadline = np.inf if deadline is None else deadline
+
+    def to_the_end(self, down: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Hours to the end, paid hours, and those of them on-demand."""
+        planned, n = self.planned, len(self.work)
+        on_demand = np.zeros(n)
+        if down:
+            self._set_back(np.ones(n, dtype=np.bool_))
+        for _ in range(_MOST_SPELLS):
+            active = self.work > 0
+            if not active.any():
+                break
+            guard = (
+                self.deadline - planned.fallback_hours - planned.paid_setback_ratio * planned.setback_hours
+            )
+            spell = np.where(active, self.rng.standard_exponential(n) / self.rates, 0.0)
+            ran = np.minimum(spell, self.work)
+            self.hours, self.paid, self.work = self.hours + ran, self.paid + ran, self.work - ran
+            broken = active & (self.work > 0)
+            self._set_back(broken)
+            # what stands still at the last moment that on-demand can help goes on there
+            late = broken & self.comes & (self.hours + self.work >= guard) & (self.hours < self.deadline)
+            over = np.where(late, np.maximum(self.hours + self.work - guard, 0.0), 0.0)
+            waited = np.where(late, np.minimum(over, self.waited), 0.0)
+            self.hours = (
+                self.hours
+                - waited
+                + np.where(late, planned.fallback_hours, 0.0)
+                + np.where(late, self.work, 0.0)
+            )
+            self.paid = self.paid + np.where(late, self.work, 0.0)
+            on_demand = on_demand + np.where(late, self.work, 0.0)
+            self.work = np.where(late, 0.0, self.work)
+            self.work = np.where(self.hours > _LONGEST_HOURS, 0.0, self.work)
+        return self.hours, self.paid, on_demand
+
+    def _set_back(self, broken: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
+        """An interruption: a setback of which a share is paid."""
+        setback = np.where(broken, self.scales * self.rng.standard_gamma(SETBACK_SHAPE, len(broken)), 0.0)
+        paid = self.planned.paid_setback_ratio * setback
+        self.hours, self.paid, self.waited = self.hours + setback, self.paid + paid, setback - paid

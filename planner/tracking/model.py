@@ -1,0 +1,158 @@
+"""What a log says of a run, and what tracking makes of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@record(frozen=True, eq=False)
+class Rows:
+    """Rows as written: figures by column, NaN where they say nothing; `hosts` empty without names of hosts."""
+
+    source: str
+    kind: str
+    values: Mapping[str, list[float]]
+    hosts: list[str]
+    absolute: bool
+    notes: tuple[str, ...] = ()
+
+
+@record(frozen=True, eq=False)
+class Progress:
+    """The rows of a log in order of time, one per logged step; unknown figures are NaN.
+
+    Attributes:
+        source: name of the file or server; kind: the format.
+        seconds: moment of each row, shape `(n,)`: POSIX seconds where `absolute`, else seconds since some start.
+        absolute: whether `seconds` are moments of the calendar.
+        step: steps finished at each row, shape `(n,)`.
+        tokens: tokens (samples) done so far at each row.
+        nodes: instances in use.
+        measures: further figures per row by name (`planner.tracking.columns.MEASURES`), each of shape `(n,)`.
+        hosts: median seconds per step of each host, where rows name hosts.
+        notes: what was left out or mended while reading.
+    """
+
+    source: str
+    kind: str
+    seconds: FloatArray
+    absolute: bool
+    step: FloatArray
+    tokens: FloatArray
+    nodes: FloatArray
+    measures: Mapping[str, FloatArray]
+    hosts: Mapping[str, float]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Rows."""
+        return len(self.seconds)
+
+    def moment(self, seconds: float) -> datetime | None:
+        """A moment of the calendar, None where the log has none."""
+        return datetime.fromtimestamp(seconds, UTC) if self.absolute else None
+
+
+@record(frozen=True, eq=False)
+class Intervals:
+    """What happened between one row and the next; arrays of shape `(n_rows - 1,)`.
+
+    Attributes:
+        seconds: length; steps: new steps in it (0 where the run fell back).
+        fell_back: whether the run went back to an earlier step: a restart from a checkpoint.
+        gap: whether it is far longer than its steps need: the run stood still in it.
+        repeated: share of its steps that had been done before.
+        step_s: seconds per step as logged steps take them, gaps and restarts not counted.
+    """
+
+    seconds: FloatArray
+    steps: FloatArray
+    fell_back: BoolArray
+    gap: BoolArray
+    repeated: FloatArray
+    step_s: float
+
+    @property
+    def working(self) -> BoolArray:
+        """Intervals in which steps follow steps."""
+        return ~self.fell_back & ~self.gap & (self.steps > 0)
+
+
+@record(frozen=True)
+class Speed:
+    """Seconds per step from now on.
+
+    Attributes:
+        step_s: mean, checkpoints and evaluations between steps included.
+        log_sd: standard deviation of its logarithm.
+        steps: logged steps behind it; effective: independent ones among them, by their autocorrelation.
+        measured_s: as logged, without the plan's prior; None where the log has too few steps.
+        planned_s: the plan's, overhead included; None without a plan.
+    """
+
+    step_s: float
+    log_sd: float
+    steps: int
+    effective: float
+    measured_s: float | None
+    planned_s: float | None
+
+
+@record(frozen=True)
+class Split:
+    """Where the hours since the first logged row went; the parts add up to `hours`.
+
+    Attributes:
+        compute: steps that count, without what they wait for data and checkpoints.
+        checkpoint: steps standing still while a checkpoint is written; lost: steps done twice.
+        waiting: no progress: capacity, restarts, stalls; loader: steps waiting for data.
+        known: which of the parts were logged; the others are inferred from the times of steps, or not known.
+    """
+
+    hours: float
+    compute: float
+    checkpoint: float
+    lost: float
+    waiting: float
+    loader: float
+    known: tuple[str, ...]
+
+    @property
+    def goodput_ratio(self) -> float | None:
+        """Share of the time that is steps which count."""
+        return self.compute / self.hours if self.hours > 0 else None
+
+
+@record(frozen=True)
+class Cause:
+    """A reason for slowness.
+
+    Attributes:
+        key: loader | gpu_idle | network | throttling | checkpoint | straggler | compute | drift.
+        title: in a few words; evidence: the figures; remedy: what to do.
+        share: of the time per step that goes with it if it is mended; None where that is not known.
+        value, limit: the figure and the threshold it passes; None where it has none.
+        sure: whether it was logged, not inferred.
+    """
+
+    key: str
+    title: str
+    evidence: str
+    remedy: str
+    share: float | None
+    value: float | None = None
+    limit: float | None = None
+    sure: bool = True
