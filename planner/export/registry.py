@@ -68,6 +68,21 @@ TARGETS: Mapping[str, Target] = {
             "container": ("none", "pyxis"),
         },
     ),
+    "skypilot": Target(
+        "planner.export.targets.skypilot",
+        "task YAML of a managed job, places in order",
+        "sky's loader",
+        {"zones": (), "aws-capacity-reservation": ()},
+    ),
+    "karpenter": Target(
+        "planner.export.targets.karpenter",
+        "NodePools and EC2NodeClass",
+        "CRD schemas and CEL rules",
+        {"capacity-reservation": ()},
+    ),
+    "dockerfile": Target("planner.export.targets.dockerfile", "image with code for the chips", "hadolint"),
+    "prometheus": Target("planner.export.targets.prometheus", "rules, their tests, scraping", "promtool"),
+    "grafana": Target("planner.export.targets.grafana", "dashboard of the rules' series", "promql-parser"),
 }
 
 

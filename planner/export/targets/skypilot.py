@@ -1,0 +1,246 @@
+"""SkyPilot: a managed job that tries the plan's places in order, and what only its server's configuration can say.
+
+Facts: sky/utils/schemas.py and the YAML reference of SkyPilot 0.14. Reservations are settings of the server, and
+capacity blocks have no field, so these go elsewhere or are refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from planner.errors import InputError
+from planner.export.files import ExportFile
+from planner.export.frameworks.model import Part
+from planner.export.frameworks.registry import part_of
+from planner.export.machines import (
+    DISCOUNTS,
+    efa_interfaces,
+    gcp_machine,
+    is_zone_id,
+    refuse_others,
+    zone_names,
+)
+from planner.export.names import KUBERNETES_NAME, clean, clean_tags
+from planner.export.program import (
+    RENDEZVOUS_PORT,
+    command_lines,
+    export_lines,
+    heading,
+    setup_lines,
+    variables,
+)
+from planner.export.quoting import shell_words, yaml_text
+from planner.export.registry import Options
+from planner.export.software import image_for
+from planner.export.view import Launch, Pool
+
+CLOUDS = {"aws": "aws", "gcp": "gcp", "azure": "azure", "lambda": "lambda", "oci": "oci", "vastai": "vast"}
+COST_CAP = 1.25
+"""A place is left where its price has risen by a quarter: a chosen factor; raise it in the file."""
+_RESTARTS_ON_ERRORS = 3
+_NAME_MOST = 40
+_MOUNTED = ("s3://", "gs://", "r2://", "oci://", "cos://", "https://")
+_FABRIC = re.compile(r"a3-(highgpu|edgegpu)-8g")
+
+
+def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
+    """Return `task.yaml`, files of the framework, and `sky-config.yaml` where reservations are to be used.
+
+    Raises:
+        InputError: SkyPilot cannot start this plan; names the pool and what can.
+    """
+    _check(launch)
+    part = part_of(options.framework, launch)
+    zones = zone_names(options.values.get("zones", ""))
+    config = _server_config(launch, options.values.get("aws-capacity-reservation", ""))
+    text = "\n".join(heading(launch, *_how(launch, bool(config), zones))) + "\n"
+    files = [ExportFile("task.yaml", text + yaml_text(task(launch, part, zones)))]
+    if config:
+        files.append(ExportFile("sky-config.yaml", _CONFIG_NOTE + yaml_text(config)))
+    return (*files, *part.files)
+
+
+def task(launch: Launch, part: Part, zones: dict[str, str]) -> dict[str, Any]:
+    """The task as SkyPilot's YAML."""
+    mounts = _mounts(launch)
+    resources: dict[str, Any] = {
+        "image_id": f"docker:{image_for(launch.pools, launch.run.image)}",
+        "disk_size": max(256, round(4 * (launch.checkpoints.size_gib or 0))),
+        "labels": clean_tags(launch.tags, "skypilot"),
+        "job_recovery": {
+            "strategy": "EAGER_NEXT_REGION"
+            if len({pool.region for pool in launch.pools}) > 1
+            else "FAILOVER",
+            "max_restarts_on_errors": _RESTARTS_ON_ERRORS,
+        },
+        "ordered": places(launch, zones),
+    }
+    values = variables(launch, part) | {key: path for key, (path, _) in mounts.items()}
+    whole: dict[str, Any] = {
+        "name": clean(launch.name, KUBERNETES_NAME, most=_NAME_MOST),
+        "workdir": ".",
+        "num_nodes": launch.nodes,
+        "resources": resources,
+        "envs": values,
+    }
+    if launch.run.secrets:
+        whole["secrets"] = dict.fromkeys(launch.run.secrets, "")
+    if mounts:
+        whole["file_mounts"] = dict(mounts.values())
+    if run := _gcp_flex(launch):
+        whole["config"] = run
+    return whole | {"run": "\n".join(_script(launch, part)) + "\n"}
+
+
+def places(launch: Launch, zones: dict[str, str]) -> list[dict[str, Any]]:
+    """The plan's places in its order; zones of AWS only where their names in the account are known."""
+    out: list[dict[str, Any]] = []
+    for pool in launch.pools:
+        infra = [CLOUDS[pool.provider]]
+        if pool.region != "not-stated":
+            infra.append(pool.region)
+            infra.extend(_zone(pool, zones))
+        entry: dict[str, Any] = {"infra": "/".join(infra), "use_spot": pool.is_spot}
+        machine = gcp_machine(pool)
+        entry["instance_type"] = machine.machine_type
+        if machine.accelerator_type:
+            name = machine.accelerator_type.removeprefix("nvidia-tesla-").removeprefix("nvidia-").upper()
+            entry["accelerators"] = f"{name}:{machine.count}"
+        if launch.nodes > 1 and (efa_interfaces(pool)[0] or _FABRIC.match(pool.instance_type)):
+            entry["network_tier"] = "best"
+        entry["max_hourly_cost"] = round(float(pool.usd_per_hour) * COST_CAP, 4)
+        _add(out, entry)
+    return out
+
+
+def _add(places: list[dict[str, Any]], entry: dict[str, Any]) -> None:
+    """Add a place, or raise the cap of the one that is the same but for its price."""
+    for other in places:
+        if all(other.get(key) == value for key, value in entry.items() if key != "max_hourly_cost"):
+            other["max_hourly_cost"] = max(other["max_hourly_cost"], entry["max_hourly_cost"])
+            return
+    places.append(entry)
+
+
+def _zone(pool: Pool, zones: dict[str, str]) -> list[str]:
+    if is_zone_id(pool.zone):
+        return [zones[pool.zone]] if pool.zone in zones else []
+    return [pool.zone] if pool.zone else []
+
+
+def _check(launch: Launch) -> None:
+    """Refuse what SkyPilot has no words for.
+
+    Raises:
+        InputError: names the pool and a target that can start it.
+    """
+    for pool in launch.pools:
+        if pool.option == "owned":
+            raise InputError(
+                f"--to skypilot: {pool.instance_type} is your own machine; start it with --to slurm or --to kubernetes"
+            )
+        if pool.option == "capacity_block":
+            raise InputError(
+                f"--to skypilot: {pool.place} is a capacity block, which has no field there; use --to terraform, "
+                "--to parallelcluster or --to karpenter"
+            )
+    refuse_others(launch, "skypilot", frozenset(CLOUDS))
+    if launch.way == "together":
+        raise InputError(
+            "--to skypilot: one gang on several offers at once; a task there has one kind of node: use --to slurm"
+        )
+
+
+def _how(launch: Launch, config: bool, zones: dict[str, str]) -> Iterator[str]:
+    name = clean(launch.name, KUBERNETES_NAME, most=_NAME_MOST)
+    if launch.way == "workers":
+        yield (
+            f"start all {launch.run.runs}: for i in $(seq {launch.run.runs}); do sky jobs launch --yes --async "
+            f"--name {name[: _NAME_MOST - 6]}-$i --env PLANNER_RUN_INDEX=$i task.yaml; done"
+        )
+    else:
+        yield f"start: sky jobs launch --name {name} task.yaml"
+    yield "job_recovery holds for managed jobs (sky jobs launch) only; sky launch ignores it"
+    if config:
+        yield "reservations: put sky-config.yaml into ~/.sky/config.yaml of the SkyPilot server first"
+    unnamed = [pool.zone for pool in launch.pools if is_zone_id(pool.zone) and pool.zone not in zones]
+    if unnamed:
+        yield (
+            f"zones {', '.join(dict.fromkeys(unnamed))} are ids; their names differ by account: "
+            "aws ec2 describe-availability-zones; then --option zones=ID=NAME,... (without: all zones of the region)"
+        )
+    discounts = dict.fromkeys(pool.option for pool in launch.pools if pool.option in DISCOUNTS)
+    if discounts:
+        yield f"{', '.join(discounts)}: a discount on the bill; nothing of it is launched"
+
+
+def _mounts(launch: Launch) -> dict[str, tuple[str, dict[str, Any]]]:
+    """By variable: the path that the program sees, and what is mounted there; what is a path already is left alone."""
+    run = launch.run
+    wanted = (
+        ("PLANNER_DATA", "/data", run.data),
+        ("PLANNER_CHECKPOINTS", "/checkpoints", run.checkpoints),
+        ("PLANNER_OUTPUTS", "/outputs", run.outputs),
+    )
+    return {
+        key: (path, {"source": source, "mode": "MOUNT"})
+        for key, path, source in wanted
+        if source.startswith(_MOUNTED)
+    }
+
+
+def _gcp_flex(launch: Launch) -> dict[str, Any]:
+    """Flex-start of Google Cloud: a queued request for so long a run."""
+    pools = [pool for pool in launch.pools if pool.option == "flex_start"]
+    if not pools:
+        return {}
+    seconds = round(max(pool.hours for pool in pools) * 3600)
+    return {"gcp": {"managed_instance_group": {"run_duration": seconds, "provision_timeout": 86400}}}
+
+
+def _server_config(launch: Launch, reservation: str) -> dict[str, Any]:
+    """Settings of the server that make it use reserved capacity."""
+    if reservation and not re.fullmatch(r"cr-[0-9a-f]{8,17}", reservation):
+        raise InputError(
+            f"--option aws-capacity-reservation={reservation!r}: an id such as cr-0123456789abcdef0"
+        )
+    reserved = [pool for pool in launch.pools if pool.option.startswith("reserved") and is_zone_id(pool.zone)]
+    config: dict[str, Any] = {}
+    if reserved or reservation:
+        config["aws"] = {"prioritize_reservations": True}
+        if reservation:
+            config["aws"]["specific_reservations"] = [reservation]
+    if any(pool.option == "future_reservation" for pool in launch.pools):
+        config["gcp"] = {"prioritize_reservations": True}
+    return config
+
+
+def _script(launch: Launch, part: Part) -> list[str]:
+    """The run section: on each node, with the first as rendezvous."""
+    args = [f"command+=({shell_words(part.args)})"] if part.args else []
+    where = ["--standalone"]
+    head: list[str] = []
+    if launch.nodes > 1:
+        head = ['head=$(head -n 1 <<<"$SKYPILOT_NODE_IPS")']
+        where = [
+            '--nnodes="$SKYPILOT_NUM_NODES"', '--node-rank="$SKYPILOT_NODE_RANK"', '--rdzv-id="$SKYPILOT_TASK_ID"',
+            "--rdzv-backend=c10d", f'--rdzv-endpoint="$head:{RENDEZVOUS_PORT}"',
+        ]  # fmt: skip
+    words = ["torchrun", *where, f"--nproc-per-node={max(launch.gpus, 1)}", '"${command[@]}"']
+    return [
+        "set -euo pipefail",
+        *export_lines({}, launch.run.secrets),
+        *setup_lines(launch),
+        *command_lines(launch),
+        *args,
+        *head,
+        " \\\n  ".join(words),
+    ]
+
+
+_CONFIG_NOTE = """\
+# Settings of the SkyPilot server (~/.sky/config.yaml): in a task they are accepted and do nothing.
+# Add the ids of your reservations under specific_reservations where they are not open to all instances.
+"""

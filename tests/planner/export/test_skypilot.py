@@ -1,0 +1,150 @@
+"""Tasks for SkyPilot: its own loader and validation, run in an environment of its own, and what these do not see."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from planner.errors import InputError
+from planner.export.registry import Options, export
+from planner.export.view import Launch
+from tests.planner.export.launches import LAUNCHES
+from tests.planner.export.validators import allowed
+
+PYTHON = os.environ.get("PLANNER_SKYPILOT_PYTHON")  # read before fixtures clear the environment
+ZONES = "use1-az6=us-east-1d,use1-az2=us-east-1a,use2-az3=us-east-2b"
+
+
+def task_of(launch: Launch, **values: str) -> dict[str, Any]:
+    loaded = yaml.safe_load(export(launch, "skypilot", Options(values=values))[0].text)
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def sky_says(tasks: dict[str, str], home: Path) -> dict[str, str]:
+    """What SkyPilot says against each task, with a catalog that knows the places of the launches."""
+    if not PYTHON:
+        pytest.skip(
+            "PLANNER_SKYPILOT_PYTHON names no interpreter with skypilot (it needs an environment of its own)"
+        )
+    rows: dict[str, list[list[str]]] = {"aws": [], "gcp": [], "azure": []}
+    for launch in LAUNCHES.values():
+        for pool in launch.pools:
+            zone = f"{pool.region}b" if pool.provider == "aws" else pool.zone
+            for name in (zone, f"{pool.region}a", f"{pool.region}d"):
+                rows[pool.provider].append([pool.instance_type, "H100", str(pool.gpus), pool.region, name])
+    done = subprocess.run(
+        [PYTHON, str(Path(__file__).with_name("sky_check.py"))],
+        input=json.dumps({"catalog": rows, "tasks": tasks}), capture_output=True, text=True, timeout=120,
+        env={"HOME": str(home), "PATH": os.environ["PATH"], "SKYPILOT_DISABLE_USAGE_COLLECTION": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    said = json.loads(done.stdout)
+    assert isinstance(said, dict)
+    return said
+
+
+WRONG = {
+    "unknown key": ("use_spot:", "spot:", "use_spot"),
+    "not a number of nodes": ("num_nodes: 4", "num_nodes: '4'", "num_nodes|is not of type"),
+    "unknown cloud": ("infra: aws/", "infra: awss/", "does not match|awss"),
+    # these three load without a word: only `validate` with a catalog sees them
+    "wrong region": ("aws/us-east-2/us-east-2b", "aws/us-eest-2", "Invalid region"),
+    "wrong zone": ("us-east-2b", "us-east-2z", "Invalid zone|zone"),
+    "wrong recovery": ("EAGER_NEXT_REGION", "FOO", "recovery"),
+    "wrong type": ("p5.48xlarge\n", "p5.47xlarge\n", "nvalid instance type|p5.47xlarge"),
+    "both orders": ("  ordered:", "  any_of:\n    - infra: aws\n  ordered:", "ordered"),
+    "cap of nothing": ("max_hourly_cost: 25.625", "max_hourly_cost: 0", "max_hourly_cost|less than"),
+    "mode": ("mode: MOUNT", "mode: MONT", "MONT"),
+}
+
+
+def test_sky_takes_every_export_and_refuses_what_is_wrong(tmp_path: Path) -> None:
+    import re
+
+    tasks = {name: files[0].text for name, files in allowed("skypilot").items()}
+    tasks |= {
+        f"zones {name}": files[0].text
+        for name, files in allowed("skypilot", Options(values={"zones": ZONES})).items()
+    }
+    base = tasks["zones in_turn"]
+    for name, (good, bad, _) in WRONG.items():
+        assert good in base, name
+        tasks[name] = base.replace(good, bad, 1)
+    said = sky_says(tasks, tmp_path)
+    assert {name: text for name, text in said.items() if name not in WRONG and text} == {}
+    unseen = [name for name, (_, _, words) in WRONG.items() if not re.search(words, said[name])]
+    assert unseen == [], {name: said[name] for name in unseen}
+
+
+def test_places_come_in_the_order_of_the_plan_with_their_fall_back() -> None:
+    places = task_of(LAUNCHES["in_turn"], zones=ZONES)["resources"]["ordered"]
+    assert [(place["infra"], place["use_spot"]) for place in places] == [
+        ("aws/us-east-1/us-east-1d", True), ("aws/us-east-2/us-east-2b", True), ("aws/us-east-1/us-east-1a", False),
+    ]  # fmt: skip
+    assert all(place["network_tier"] == "best" for place in places)
+
+
+def test_zones_without_a_name_in_the_account_become_their_region_once() -> None:
+    launch = LAUNCHES["in_turn"]
+    dear = replace(launch.pools[0], zone="use1-az5", price_per_hour=launch.pools[0].price_per_hour * 2)
+    task = task_of(replace(launch, pools=(launch.pools[0], dear, launch.pools[2])))
+    places = task["resources"]["ordered"]
+    assert [(place["infra"], place["max_hourly_cost"]) for place in places] == [
+        ("aws/us-east-1", 51.25), ("aws/us-east-1", 68.8),
+    ]  # fmt: skip
+    assert "use1-az5" in export(replace(launch, pools=(launch.pools[0], dear)), "skypilot", Options())[0].text
+
+
+def test_an_attached_accelerator_is_asked_for_beside_its_machine() -> None:
+    launch = LAUNCHES["gcp"]
+    pool = replace(launch.first, instance_type="n1-standard-32+nvidia-tesla-t4x4", gpus=4)
+    (place,) = task_of(replace(launch, pools=(pool,)))["resources"]["ordered"]
+    assert (place["instance_type"], place["accelerators"]) == ("n1-standard-32", "T4:4")
+    assert place["infra"] == "gcp/us-east4/us-east4-b"
+
+
+def test_an_address_is_mounted_and_a_path_is_left_alone() -> None:
+    task = task_of(LAUNCHES["one"])
+    assert task["file_mounts"] == {
+        "/data": {"source": "s3://example-data/tokens", "mode": "MOUNT"},
+        "/outputs": {"source": "s3://example-data/models", "mode": "MOUNT"},
+    }
+    assert task["envs"]["PLANNER_DATA"] == "/data"
+    assert task["envs"]["PLANNER_CHECKPOINTS"] == "/mnt/checkpoints"
+
+
+def test_secrets_are_names_without_values() -> None:
+    assert task_of(LAUNCHES["one"])["secrets"] == {"WANDB_API_KEY": ""}
+
+
+def test_reservations_are_settings_of_the_server() -> None:
+    launch = LAUNCHES["one"]
+    reserved = replace(launch, pools=(replace(launch.first, option="reserved_1y"),))
+    options = Options(values={"aws-capacity-reservation": "cr-0123456789abcdef0"})
+    task, config = export(reserved, "skypilot", options)
+    assert config.path == "sky-config.yaml"
+    assert yaml.safe_load(config.text)["aws"]["specific_reservations"] == ["cr-0123456789abcdef0"]
+    assert "specific_reservations" not in task.text and "~/.sky/config.yaml" in task.text
+
+
+@pytest.mark.parametrize(
+    ("option", "said"), [("capacity_block", "capacity block"), ("owned", "your own machine")]
+)
+def test_what_sky_has_no_words_for_is_refused_by_name(option: str, said: str) -> None:
+    launch = LAUNCHES["one"]
+    with pytest.raises(InputError, match=said):
+        task_of(replace(launch, pools=(replace(launch.first, option=option),)))
+
+
+@pytest.mark.parametrize("zones", ["use1-az6", "use1-az6=us east", "a=b;rm -rf"])
+def test_names_of_zones_are_checked(zones: str) -> None:
+    with pytest.raises(InputError, match="ZONE_ID=ZONE_NAME"):
+        task_of(LAUNCHES["one"], zones=zones)
