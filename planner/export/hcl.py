@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+_LINE = 80
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -122,12 +123,14 @@ def _value(value: Value, indent: str) -> list[str]:
     if isinstance(value, Mapping):
         return _map(value, indent)
     parts = [_value(part, indent + "  ") for part in value]
-    if all(len(part) == 1 for part in parts):
-        return ["[" + ", ".join(part[0] for part in parts) + "]"]
+    line = "[" + ", ".join(part[0] for part in parts) + "]"
+    if all(len(part) == 1 for part in parts) and len(line) <= _LINE:
+        return [line]
     inner = indent + "  "
     lines = ["["]
     for part in parts:
-        lines += [inner + part[0], *part[1:-1], part[-1] + ","]
+        first, *rest = part
+        lines += [f"{inner}{first}" + ("" if rest else ","), *rest[:-1], *(f"{last}," for last in rest[-1:])]
     return [*lines, f"{indent}]"]
 
 

@@ -80,6 +80,23 @@ TARGETS: Mapping[str, Target] = {
         "CRD schemas and CEL rules",
         {"capacity-reservation": ()},
     ),
+    "terraform": Target(
+        "planner.export.targets.terraform",
+        "nodes on AWS, Google Cloud or Azure, one place at a time",
+        "python-hcl2, terraform fmt",
+    ),
+    "parallelcluster": Target(
+        "planner.export.targets.parallelcluster",
+        "Slurm cluster on AWS, a queue for each place",
+        "pcluster's schema and validators",
+        {"subnets": (), "capacity-reservation": ()},
+    ),
+    "autoscaler": Target(
+        "planner.export.targets.autoscaler",
+        "HorizontalPodAutoscaler of servers or loaders",
+        "kubernetes-validate",
+        {"role": ("server", "loader")},
+    ),
     "dockerfile": Target("planner.export.targets.dockerfile", "image with code for the chips", "hadolint"),
     "prometheus": Target("planner.export.targets.prometheus", "rules, their tests, scraping", "promtool"),
     "grafana": Target("planner.export.targets.grafana", "dashboard of the rules' series", "promql-parser"),
