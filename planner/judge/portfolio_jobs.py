@@ -8,6 +8,7 @@ from functools import cached_property
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
+from catalogs.offers.static import load_static
 from planner.inputs.checks import end_moment, start_moment
 from planner.judge import frame
 from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError
@@ -51,6 +52,30 @@ class PortfolioMemory:
             for entry, job in enumerate(self.loaded.jobs)
             for number in range(job.count)
         ]
+
+    @cached_property
+    def own(self) -> list[tuple[tuple[str, ...], int]]:
+        """Machines of the workloads' files and how many there are of each, in the order of their names."""
+        names = ("provider", "region", "instance_type", "purchase_option")
+        found: dict[tuple[str, ...], int] = {}
+        for path in {
+            path.resolve() for one in self.loaded.workloads if one is not None for path in one.offer_paths()
+        }:
+            offers = load_static(path).offers
+            of_file: dict[tuple[str, ...], int] = {}
+            for row in range(offers.n_rows):
+                key = tuple(str(offers[name][row]) for name in names)
+                of_file[key] = of_file.get(key, 0) + int(offers.number("capacity")[row])
+            for key, count in of_file.items():
+                found[key] = min(count, found.get(key, count))
+        return sorted(found.items())
+
+    def own_pool(self, place: dict[str, str], offer: Offer) -> int | None:
+        """The pool of a machine of a workload's file, numbered after the portfolio's commitments."""
+        if not offer.text("source").startswith("user file "):
+            return None
+        keys = [key for key, _ in self.own]
+        return len(self.loaded.portfolio.commitments) + keys.index(tuple(place.values()))
 
     def origin(self, created: datetime) -> datetime:
         """The portfolio's start."""
@@ -176,8 +201,8 @@ class PortfolioMemory:
         draws = {unit: Near(amount) for unit, amount in amounts.items()}
         part = {"offer_id": offer_id, "nodes": one.nodes, "draws": draws, **_of_pool(pool)}
         drawn = Draw(
-            **place, nodes=one.nodes, names={one.family: SIZED_UNIT} if one.family else {}, amounts=amounts,
-            declared=one.quota_units, pool=pool,
+            one.provider, one.region, one.instance_type, one.purchase_option, nodes=one.nodes, amounts=amounts,
+            names={one.family: SIZED_UNIT} if one.family else {}, declared=one.quota_units, pool=pool, paid=True,
         )  # fmt: skip
         return {
             **place, **_lateness(late), "zone": "", "option_variant": "", "nodes": one.nodes, "offer_id": offer_id,
@@ -238,7 +263,7 @@ class PortfolioMemory:
             **names, "purchase_option": frame.bought_text(buys, in_turn=in_turn), "offer_id": first.offer_id,
             "option_variant": first.text("option_variant") if len(buys) == 1 else "", "in_turn": in_turn,
             "nodes": buys[0].nodes if in_turn else sum(buy.nodes for buy in buys),
-            "owned": any(draw.pool is not None for draw in draws),
+            "owned": any(draw.pool is not None and draw.paid for draw in draws),
         }  # fmt: skip
         for text in _offer_faults(bench, buys, wanted["nodes"]):
             findings.fault(node.path, text)
@@ -275,8 +300,11 @@ class PortfolioMemory:
         names = quota_names(goods.tariffs, place["provider"], family, accelerator, place["purchase_option"])
         numbers = {"vCPU": float(offer.kind["vcpus"]), "GPU": offer.accelerators, "instances": 1.0}
         amounts = {unit: amount for unit, amount in numbers.items() if not isnan(amount)}
-        pool = self.pool(place, part) if offer.owned else None
-        return Draw(**place, nodes=buy.nodes, names=names, amounts=amounts, declared=None, pool=pool)
+        pool = self.pool(place, part) if offer.owned else self.own_pool(place, offer)
+        return Draw(
+            place["provider"], place["region"], place["instance_type"], place["purchase_option"], nodes=buy.nodes,
+            names=names, amounts=amounts, declared=None, pool=pool, paid=offer.owned,
+        )  # fmt: skip
 
 
 def _offer_faults(bench: Bench, buys: list[Buy], nodes: int) -> list[str]:
@@ -325,6 +353,9 @@ def _lateness(late: float, slack: float = 0.0) -> dict[str, Any]:
 
 def _drawn(draw: Draw) -> dict[str, Any]:
     amounts = {unit: Near(amount) for unit, amount in draw.amounts.items()}
+    if draw.pool is not None and not draw.paid:
+        name = f"{draw.provider}/{draw.region} {draw.instance_type} ({draw.purchase_option})"
+        return {"draws": amounts, "owned": False, "commitment": name}
     return {"draws": amounts, **_of_pool(draw.pool)}
 
 

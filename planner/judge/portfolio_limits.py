@@ -70,6 +70,9 @@ def check_limits(
         left = _check_quota(findings, quota, runs, windows, left)
     for number in range(len(memory.loaded.portfolio.commitments)):
         left = _check_commitment(findings, memory, number, runs, windows, left)
+    for at, (key, count) in enumerate(memory.own, len(memory.loaded.portfolio.commitments)):
+        label = f"{key[0]}/{key[1]} {key[2]} ({key[3]})"
+        left = _check_pool(findings, label, at, [count] * len(windows.names), runs, windows, left)
     for row in left:
         findings.fault(row.path, "not a limit that the jobs draw on")
     paths = [row["kind"].text() for row in rows]
@@ -157,15 +160,23 @@ def _check_commitment(
         created = findings.answer["created_at"].moment()
         until = memory.hours(start_moment(owned.busy_until), created)
     label = f"{owned.provider}/{owned.region} {owned.instance_type} ({owned.purchase_option})"
+    free = [max(whole - (owned.busy_nodes if start < until - _TIE else 0), 0) for start in windows.starts]
+    return _check_pool(findings, label, number, free, runs, windows, left)
+
+
+def _check_pool(
+    findings: Findings, label: str, number: int, free: Sequence[int], runs: Sequence[Run], windows: Windows,
+    left: list[Node],
+) -> list[Node]:  # fmt: skip
+    """One row per window with what is free in it; returns the rows of other limits."""
     for at, name in enumerate(windows.names):
         if not left:
             findings.fault("limits", f"{label}: a window is missing")
             break
         row, left = left[0], left[1:]
-        busy = owned.busy_nodes if windows.starts[at] < until - _TIE else 0
         for field, value in (("limit", label), ("kind", "commitment"), ("window", name), ("unit", "nodes")):
             findings.expect(row[field], value)
-        findings.expect(row["available"], max(whole - busy, 0))
+        findings.expect(row["available"], free[at])
         findings.expect(row["used"], _used(findings, label, runs, windows, at, partial(_of_pool, number)))
     return left
 

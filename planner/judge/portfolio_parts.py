@@ -17,7 +17,10 @@ _TIE = 1e-7
 
 
 class Draw(NamedTuple):
-    """What a part of a job draws: instances of an offer, what its quotas may be called, its commitment."""
+    """What a part of a job draws: instances of an offer, what its quotas may be called, its pool.
+
+    `pool` is a commitment of the portfolio, which is `paid`, or after those a machine of a workload's file.
+    """
 
     provider: str
     region: str
@@ -28,6 +31,7 @@ class Draw(NamedTuple):
     amounts: dict[str, float]
     declared: int | None
     pool: int | None
+    paid: bool
 
     def counts(self, quota: SharedQuota) -> bool:
         """Whether it counts against a quota."""

@@ -146,7 +146,8 @@ def _with_later_starts(
     began: float,
 ) -> tuple[Gathered, Question, PortfolioResult]:
     """Solve with all jobs at once; then, where limits are scarce and no windows declared, let jobs follow others."""
-    shared = bool(loaded.portfolio.quota or loaded.portfolio.commitments) and not loaded.portfolio.windows
+    limits = loaded.portfolio.quota or loaded.portfolio.commitments or gatherer.own
+    shared = bool(limits) and not loaded.portfolio.windows
     wish = replace(options, time_limit_s=options.time_limit_s * FIRST_SHARE) if shared else options
     at_once = _gather_and_solve(gatherer, loaded, wish, progress, began)
     gathered, question, result = at_once

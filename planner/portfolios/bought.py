@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import PlannerError
 from planner.market.pricing import total_usd
+from planner.portfolios.own_machines import pool_name
 from planner.portfolios.shared_limits import MICRO
 from planner.records import record
 
 if TYPE_CHECKING:
     from planner.portfolios.gather import Gathered
-    from planner.portfolios.table import CandidateTable
+    from planner.portfolios.table import CandidateTable, Way
 
 _ROUNDING_USD = 1e-5  # of sums of lines in floating point
 
@@ -33,6 +34,12 @@ class Bought:
     parts: tuple[dict[str, Any], ...]
 
 
+def _pool(gathered: Gathered, way: Way, number: int) -> str | None:
+    """What limits a part: a commitment of the portfolio, or a machine of a workload's file."""
+    place = (way.provider, way.region, way.instance_type, way.purchase_option)
+    return None if number < 0 else pool_name(number, gathered.declared, place)
+
+
 def bought_of(gathered: Gathered, table: CandidateTable, at: int) -> Bought:
     """Describe candidate `at` of `table`.
 
@@ -44,8 +51,8 @@ def bought_of(gathered: Gathered, table: CandidateTable, at: int) -> Bought:
     parts: list[dict[str, Any]] = [
         {
             "offer_id": way.offer_id, "nodes": int(table.nodes[at, slot]),
-            "draws": dict(way.amounts), "owned": bool(table.pool[at, slot] >= 0),
-            "commitment": None if table.pool[at, slot] < 0 else f"commitments[{table.pool[at, slot]}]",
+            "draws": dict(way.amounts), "owned": bool(0 <= table.pool[at, slot] < gathered.declared),
+            "commitment": _pool(gathered, way, int(table.pool[at, slot])),
         }
         for way, slot in zip(ways, used, strict=True)
     ]  # fmt: skip

@@ -24,6 +24,7 @@ from planner.candidates.wanted import COVERED_RATIO, Scope, Wanted
 from planner.inputs.faults import FaultError
 from planner.inputs.resolve import resolve_times
 from planner.market.quota import machine_of
+from planner.portfolios.own_machines import pools_of
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.table import CandidateTable, Floats, Way, Ways
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
-    from planner.inputs.portfolio_schema import Portfolio
+    from planner.inputs.portfolio_schema import Portfolio, SharedCommitment
     from planner.inputs.schema import Workload
     from planner.market.model import Market
     from planner.market.quota import Machine
@@ -66,7 +67,14 @@ class Built:
 class WorkloadCandidates:
     """Builds candidates of workloads and remembers what they share."""
 
-    def __init__(self, catalog: Catalog, options: Options, portfolio: Portfolio, ways: Ways) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        options: Options,
+        portfolio: Portfolio,
+        ways: Ways,
+        own: tuple[SharedCommitment, ...],
+    ) -> None:
         """Take what all jobs share.
 
         Args:
@@ -74,13 +82,16 @@ class WorkloadCandidates:
             options: moment and other flags of `optimize`.
             portfolio: its commitments are offered to every job, its quotas tell which candidates compete.
             ways: where the ways to buy are numbered.
+            own: machines of the workloads' files, which jobs share too.
         """
+        self._own = own
         self._catalog, self._options, self._portfolio, self._ways = catalog, options, portfolio, ways
         self._shapes: dict[tuple[str, ...], Table] = {}
         self._quota: dict[tuple[str, ...], Machine] = {}
         self._regions: dict[str, int] = {}
         self._engines: OrderedDict[str, Engine] = OrderedDict()
         self._codes: dict[int, Ints] = {}  # of the ways of an offer set that a source keeps, -1 not asked yet
+        self._pools: dict[int, Ints] = {}  # of the offers of an offer set that a source keeps
         self.sources: list[Source] = []
 
     @property
@@ -171,9 +182,7 @@ class WorkloadCandidates:
         offer_rows, inverse = np.unique(offer[bought], return_inverse=True)
         way = np.full(offer.shape, -1, dtype=np.int64)
         way[bought] = self._ways_of(context.market, offer_rows)[inverse]
-        owned = np.flatnonzero(~np.isnan(context.market.offer_set.owned_share))
-        pool_of = np.full(context.market.offer_set.offers.n_rows, -1, dtype=np.int64)
-        pool_of[owned] = np.arange(len(owned))
+        pool_of = self._pools_of(context.market)
         hours, cost = made.hours[at], made.cost_usd[at]
         late = (made.bits[at] & _LATE) != 0
         limit = context.dates.deadline_hours
@@ -188,6 +197,13 @@ class WorkloadCandidates:
             counted_micro_usd=paid + np.rint(delay_usd_per_hour * (begin + hours) * MICRO).astype(np.int64),
             late_hours=over, source=np.full(len(at), -1), row=np.full(len(at), -1),
         )  # fmt: skip
+
+    def _pools_of(self, market: Market) -> Ints:
+        """The pool that each offer draws on, -1 none."""
+        key = id(market.offer_set)
+        if key not in self._pools:
+            self._pools[key] = pools_of(market.offer_set, self._own, len(self._portfolio.commitments))
+        return self._pools[key]
 
     def _ways_of(self, market: Market, rows: Ints) -> Ints:
         """Ways of offers, shape `(n_rows,)`."""

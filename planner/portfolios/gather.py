@@ -18,6 +18,7 @@ from planner.inputs.load import decode, read_limited
 from planner.inputs.portfolio_load import MAX_CSV_BYTES, LoadedPortfolio
 from planner.portfolios.candidates import Built, WorkloadCandidates
 from planner.portfolios.declared_quotas import check_quotas, type_amounts, unused_quotas
+from planner.portfolios.own_machines import own_machines
 from planner.portfolios.question import Question, Windows, build_question
 from planner.portfolios.reduce import fits_limits
 from planner.portfolios.shared_limits import MICRO
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from planner.candidates.filters import FilterReport
     from planner.candidates.plan_parts.bought import Source
     from planner.inputs.load import LoadedWorkload
-    from planner.inputs.portfolio_schema import PortfolioJob
+    from planner.inputs.portfolio_schema import PortfolioJob, SharedCommitment
     from planner.portfolios.follow import Later
 
 
@@ -85,6 +86,7 @@ class Gathered:
         whole_usd: per entry of the file: no candidate of at most this cost is missing of those that `optimize`
             searches; infinity where all were given.
         follows: whether jobs may start later than at once, when others end.
+        declared: commitments of the portfolio; pools from there on are machines of the workloads' files.
     """
 
     question: Question
@@ -98,6 +100,7 @@ class Gathered:
     sources: tuple[Source, ...] = ()
     whole_usd: tuple[float, ...] = ()
     follows: bool = False
+    declared: int = 0
 
 
 class Gatherer:
@@ -105,6 +108,7 @@ class Gatherer:
 
     Attributes:
         up_to_usd: per entry of the file, the cost up to which every candidate is wanted.
+        own: machines of the workloads' files, which jobs share.
     """
 
     def __init__(
@@ -135,8 +139,11 @@ class Gatherer:
         amounts = type_amounts(portfolio, catalog)
         self._sized = SizedCandidates(portfolio.commitments, self._tariffs, self._ways, amounts)
         self._inside, self._outside = _sized_tables(loaded)
+        self.own = own_machines(loaded)
         whole = any(item is not None for item in loaded.workloads)
-        self._made = WorkloadCandidates(catalog(), options, portfolio, self._ways) if whole else None
+        self._made = (
+            WorkloadCandidates(catalog(), options, portfolio, self._ways, self.own) if whole else None
+        )
         self._known: dict[tuple[object, ...], Built] = {}
         self.up_to_usd = [-np.inf] * len(loaded.jobs)
         self._later: Later | None = None
@@ -189,7 +196,9 @@ class Gatherer:
         check_quotas(self._loaded, self._ways, contexts, self._catalog, self._tariffs)
         sources = () if self._made is None else tuple(self._made.sources)
         unknown = self._sized.unknown_transfers
-        gathered = _gathered(self._loaded, found, self._ways, self._start, self._windows, unknown, sources)
+        gathered = _gathered(
+            self._loaded, self.own, found, self._ways, self._start, self._windows, unknown, sources
+        )
         notes = gathered.notes if self._later is None else (*gathered.notes, self._later.note())
         return replace(gathered, notes=notes, follows=self._later is not None)
 
@@ -243,6 +252,7 @@ class _Collected:
 
 def _gathered(
     loaded: LoadedPortfolio,
+    own: tuple[SharedCommitment, ...],
     found: _Collected,
     ways: Ways,
     start: datetime,
@@ -254,15 +264,16 @@ def _gathered(
     portfolio = loaded.portfolio
     busy = [
         np.inf if item.busy_until is None else _hours(start_moment(item.busy_until), start)
-        for item in portfolio.commitments
+        for item in (*portfolio.commitments, *own)
     ]
     table = concat_tables(found.parts)
-    question = build_question(portfolio, table, ways, len(found.jobs), windows, busy)
+    question = build_question(portfolio, own, table, ways, len(found.jobs), windows, busy)
     reports = _with_shared_limits(found.reports, found.kinds, question)
     notes = tuple(f"transfer price unknown, dearest used: {item}" for item in sorted(unknown))
     return Gathered(
         question, tuple(ways.all), tuple(found.jobs), tuple(found.kinds), tuple(reports), start, windows,
         (*notes, *_set_aside(loaded), *unused_quotas(loaded, ways)), sources, tuple(found.whole_usd),
+        declared=len(portfolio.commitments),
     )  # fmt: skip
 
 

@@ -59,6 +59,7 @@ class Question:
 
 def build_question(
     portfolio: Portfolio,
+    own: tuple[SharedCommitment, ...],
     table: CandidateTable,
     ways: Ways,
     n_jobs: int,
@@ -69,16 +70,18 @@ def build_question(
 
     Args:
         portfolio: limits and budget.
+        own: machines of the workloads' files, pools after the portfolio's commitments.
         table: candidates in the order of their jobs.
         ways: what the table's numbers mean.
         n_jobs: number of jobs.
         windows: time windows.
-        busy_hours: per commitment, until when its `busy_nodes` are taken.
+        busy_hours: per commitment and own machine, until when its `busy_nodes` are taken.
     """
     made, draws = _Entries(table, windows), ways.draws(portfolio.quota)
     for at, quota in enumerate(portfolio.quota):
         made.add_quota(at, quota, ways.all, draws[:, at])
-    for number, (commitment, until) in enumerate(zip(portfolio.commitments, busy_hours, strict=True)):
+    pools = (*portfolio.commitments, *own)
+    for number, (commitment, until) in enumerate(zip(pools, busy_hours, strict=True)):
         made.add_commitment(number, commitment, until)
     budget = None if portfolio.budget_usd is None else int(portfolio.budget_usd * MICRO)
     numbers = PortfolioInput(

@@ -122,7 +122,8 @@ def job_values(gathered: Gathered, table: CandidateTable) -> list[dict[str, Any]
                 "start": moments[0].isoformat(timespec="minutes"), "end": moments[1].isoformat(timespec="minutes"),
                 "start_hours": begin, "end_hours": begin + length,
                 "hours": round(length, 4), "cost_usd": int(table.cost_micro_usd[at]) / MICRO, "counted_usd": counted,
-                "late_hours": round(float(table.late_hours[at]), 2), "owned": bool((table.pool[at] >= 0).any()),
+                "late_hours": round(float(table.late_hours[at]), 2),
+                "owned": any(part["owned"] for part in bought.parts),
                 "offer_id": way.offer_id, "in_turn": bought.in_turn, "parts": bought.parts,
             }
         )  # fmt: skip

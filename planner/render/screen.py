@@ -90,7 +90,7 @@ def prices_note(dates: Iterable[str], today: date) -> list[str]:
         (*map(int, known[0].split("-")), 1)[:3] if known[0].count("-") else (int(known[0]), 1, 1)
     )
     since = "" if len(known) == 1 else " and later"
-    age = (today - date(year, month, day)).days
+    age = max((today - date(year, month, day)).days, 0)
     return [
         f"prices of {known[0]}{since} ({age:,} days old): refresh before buying (planner catalog refresh)"
     ]
