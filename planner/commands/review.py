@@ -124,7 +124,7 @@ def review(
     elif not bill and not given["cubes"]:
         raise InputError("--focus: name the bill's files or folder")
     else:
-        show_answer(review_answer(_review(bill, given)), output, out)
+        show_answer(review_answer(_review(bill, given, lines=output == "xlsx")), output, out)
 
 
 def _ledger(path: Path | None, wanted: tuple[str, ...]) -> Any:
@@ -143,7 +143,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def _review(focus: tuple[str, ...], given: dict[str, Any]) -> Review:
+def _review(focus: tuple[str, ...], given: dict[str, Any], *, lines: bool) -> Review:
     from planner.finops.forecast.completion import learn_completion
     from planner.finops.forecast.daily import load_vintages
     from planner.finops.plan_vs_actual import load_plans
@@ -168,7 +168,7 @@ def _review(focus: tuple[str, ...], given: dict[str, Any]) -> Review:
         made = review_bill(
             bill, month=given["month"], compare_month=given["compare"], budgets=budgets, plans=plans, utilisation=busy,
             tags=_words(given["tags"]), run_tag=given["run_tag"], forecasts=forecasts, forecast=given["ahead"],
-            completion=late, progress=tell, beside=beside,
+            completion=late, progress=tell, beside=beside, lines=lines,
         )  # fmt: skip
     if given["accept"] and beside.ledger is not None:
         beside.ledger.save()

@@ -31,7 +31,7 @@ from planner.render.svg import (
 )
 from planner.render.units import compact, number_of, show, tidy
 
-WIDE_PX, NARROW_PX = 900, 340
+WIDE_PX, PANEL_PX, NARROW_PX = 900, 520, 340  # alone, beside another one, on a phone
 _MAX_BARS = 30
 _ROW_PX, _BAR_PX, _GAP_PX = 30.0, 16.0, 10.0
 _MAX_COLUMNS = 9  # more steps of a bridge are drawn as rows

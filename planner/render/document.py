@@ -133,7 +133,8 @@ def _figures(figures: Sequence[Figure], title: str, currency: str, detail: bool)
     if any(one.words for one in figures):
         return Facts(title, tuple((tidy(one.label), figure_text(one, currency)) for one in figures), detail)
     rows = [
-        (tidy(one.label), figure_text(one, currency), status_words(one.status, one.reason)) for one in figures
+        (tidy(one.label), figure_text(one, currency), status_words(one.status, one.reason) or tidy(one.note))
+        for one in figures
     ]
     notes = ["", *(note for _, _, note in rows)]
     rows = [
@@ -217,7 +218,7 @@ def _chart(chart: Chart, title: str, currency: str, detail: bool) -> list[Block]
     ):
         return [Notes(title, told, detail=detail)] if told else []
     known = [value for value in values[0] if value is not None] if values else []
-    if chart.kind in ("funnel", "parts") and known and min(known) >= 0 and max(known) > 0:
+    if known and max(known) > 0 and (chart.kind == "parts" or (chart.kind == "funnel" and min(known) >= 0)):
         whole = max(known) if chart.kind == "funnel" else chart.whole or sum(known)
         rows = tuple(
             (tidy(label), _amount(value, chart, currency), (value or 0.0) / whole)

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
-from planner.render.charts import NARROW_PX, WIDE_PX, draw
+from planner.render.charts import NARROW_PX, PANEL_PX, WIDE_PX, draw
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
 from planner.render.document import made_by, note_lines, status_words
 from planner.render.json import render as render_json
 from planner.render.model import Answer, Chart, Figure, Section, Table
-from planner.render.units import cells, column_label, figure_text, is_numeric, placed, tidy
+from planner.render.sparkline import draw_sparkline
+from planner.render.units import cells, column_label, figure_text, is_numeric, placed, show, tidy
 
 MAX_BYTES = 300_000  # without the attached JSON
 MAX_ATTACHED_BYTES = 1_100_000  # of the attached JSON, encoded
@@ -129,7 +130,10 @@ def _section(
         "urgent": section.warning,
         "folded": _is_folded(section),
         "sentences": [cut(sentence) for sentence in section.sentences[: max(rows, 4)]],
-        "figures": [_figure(figure, currency, cut) for figure in figures[: max(rows, 4)]],
+        "figures": [
+            _figure(figure, f"s{number}f{index}", currency, cut)
+            for index, figure in enumerate(figures[: max(rows, 4)])
+        ],
         "spelled": any(figure.words for figure in section.figures),
         "held": [(cut("; ".join(labels)), cut(reason)) for reason, labels in held.items()],
         "charts": [
@@ -158,7 +162,7 @@ def _money_words(answer: Answer) -> str:
     return f"with {NOT_STATED}" if answer.currency == UNKNOWN_CURRENCY else f"in {answer.currency}"
 
 
-def _figure(figure: Figure, currency: str, cut: Callable[[object], str]) -> dict[str, Any]:
+def _figure(figure: Figure, identity: str, currency: str, cut: Callable[[object], str]) -> dict[str, Any]:
     return {
         "label": cut(figure.label),
         "text": _minus(cut(figure_text(figure, currency))),
@@ -167,7 +171,20 @@ def _figure(figure: Figure, currency: str, cut: Callable[[object], str]) -> dict
             figure.reason if figure.status == "withheld" else status_words(figure.status, figure.reason)
         ),
         "words": not is_numeric(figure.unit),
+        "note": cut(figure.note) if figure.status != "withheld" else "",
+        "trend": _trend(figure, identity, currency),
     }
+
+
+def _trend(figure: Figure, identity: str, currency: str) -> Any:
+    """The values that led to a figure, drawn small; nothing where it is withheld or stands alone."""
+    if figure.status == "withheld" or len(figure.trend) < 2:
+        return ""
+    first = next((value for value in figure.trend if value is not None), None)
+    said = f"{len(figure.trend)} values from {show(first, figure.unit, currency)} to {figure_text(figure, currency)}"
+    return _safe(
+        draw_sparkline(figure.trend, title=f"Trend: {tidy(figure.label)}", said=said, identity=identity)
+    )
 
 
 def _chart(
@@ -176,14 +193,20 @@ def _chart(
     """The two pictures of a chart; what it says stands below, unless the section says so already."""
     pictures = {
         name: _safe(draw(chart, currency=currency, width_px=width, identity=f"{identity}{name[0]}"))
-        for name, width in (("wide", WIDE_PX), ("narrow", NARROW_PX))
+        for name, width in (("wide", PANEL_PX if chart.small else WIDE_PX), ("narrow", NARROW_PX))
     }
-    return {"title": cut(chart.title), "alt": "" if chart.alt in said else cut(chart.alt), **pictures}
+    return {
+        "title": cut(chart.title),
+        "small": chart.small,
+        "alt": "" if chart.alt in said else cut(chart.alt),
+        **pictures,
+    }
 
 
 def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int) -> dict[str, Any]:
     below, table = placed(table, "below"), placed(table, "cell")
     texts = cells(table, currency, limit)
+    folds = bool(below.columns) and table.shown < len(texts)
     kept = [at for at in range(len(table.columns)) if not texts or any(row[at] for row in texts)]
     units = [table.columns[at].unit for at in kept]
     many = len(units) > _ROOMY_COLUMNS
@@ -210,6 +233,7 @@ def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int
             [(cut(column.label), cut(text)) for column, text in zip(below.columns, row, strict=True) if text]
             for row in (cells(below, currency, limit) if below.columns else [])
         ],
+        "first": table.shown if folds else len(texts),
         "summed": table.total and len(texts) == len(table.rows),
         "more": max(0, len(table.rows) - limit),
         "total": len(table.rows),

@@ -41,6 +41,8 @@ class Figure:
         unit: how it is formatted; `money` is in the answer's currency, `ratio` is 0..1.
         status, reason: `flagged` and `withheld` say why.
         words: what people read in place of the bare value: the same value with what surrounds it, such as its interval.
+        note: what people read beside it.
+        trend: the values that led to it, oldest first, itself the last; a page draws them small. None leaves a gap.
     """
 
     key: str
@@ -50,6 +52,8 @@ class Figure:
     status: Status = "ok"
     reason: str = ""
     words: str = ""
+    note: str = ""
+    trend: tuple[float | None, ...] = ()
 
 
 @record(frozen=True)
@@ -110,6 +114,7 @@ class Chart:
         marks: values at which a line stands.
         drawn_only: a table of the section says the same, so that texts leave the chart out.
         axis: what the numeric axis of `steps` and `dots` counts.
+        small: whether a page may set it beside others.
         named: points of `steps` that are pointed out: place on the axis, value, name.
     """
 
@@ -124,6 +129,7 @@ class Chart:
     marks: tuple[float, ...] = ()
     drawn_only: bool = False
     axis: str = ""
+    small: bool = False
     named: tuple[tuple[float, float, str], ...] = ()
 
 
@@ -170,6 +176,7 @@ class Answer:
         front: what fits on a screen, before the sections; a terminal shows it, and the summary, in their place.
         brief: what a message for a chat says after the title: each section a label and its sentences; empty where the
             answer has none.
+        flat: the sheet of a workbook to pivot, in place of `rows`; one without columns: no such sheet.
         attached: name of the file in which a page hands out `values` as JSON; empty where it does not.
     """
 
@@ -188,6 +195,7 @@ class Answer:
     front: tuple[Section, ...] = ()
     attached: str = ""
     brief: tuple[Section, ...] = ()
+    flat: Table | None = None
 
 
 def versioned(values: Mapping[str, Any], schema_version: int = 1) -> dict[str, Any]:

@@ -22,7 +22,7 @@ _NO_CENTS = frozenset(
     ("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "VND", "VUV", "XAF", "XOF", "XPF")
 )  # fmt: skip
 _THREE_DIGITS = frozenset(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"))
-_WHOLE_FROM = 1_000_000.0  # a column that reaches this is read in whole units of money
+_WHOLE_FROM = 10_000.0  # a column that reaches this is read in whole units of money
 _SCIENTIFIC_FROM = 1e15
 _JOINERS = "\u200d\u200c"  # hold emoji and letters of some scripts together, and steer nothing
 _STEPS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))

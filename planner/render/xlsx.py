@@ -59,13 +59,18 @@ def render(answer: Answer, *, width: int = 100, color: bool = False) -> bytes:
         writer.summary(answer)
         writer.figures(answer)
         for section in (*answer.front, *answer.sections):
-            for table in section.tables:
-                if table.columns:
-                    writer.table(table, table.title or section.title)
+            hosts = [
+                (writer.table(table, table.title or section.title), table)
+                for table in section.tables
+                if table.columns
+            ]
             for chart in section.charts:
                 if chart.series:
-                    writer.chart(chart, chart.title or section.title)
-        if answer.rows:
+                    writer.chart(chart, chart.title or section.title, hosts if chart.drawn_only else ())
+        if answer.flat is not None:
+            if answer.flat.columns:
+                writer.table(answer.flat, answer.flat.title)
+        elif answer.rows:
             writer.flat(answer)
     return out.getvalue()
 
@@ -75,7 +80,9 @@ def _chart_table(chart: Chart) -> Table:
     values = chart_values(chart)
     dated = bool(chart.labels) and all(_ISO_DAY.fullmatch(label) for label in chart.labels)
     columns = (
-        Column("label", "Day", "date") if dated else Column("label", "Name", "text"),
+        Column("label", "Day" if len(chart.labels[0]) > 7 else "Month", "date")
+        if dated
+        else Column("label", "Name", "text"),
         *(Column(f"s{i}", name or "value", chart.unit) for i, (name, _) in enumerate(chart.series)),
     )
     rows = tuple((label, *(series[index] for series in values)) for index, label in enumerate(chart.labels))
@@ -85,6 +92,19 @@ def _chart_table(chart: Chart) -> Table:
             (*row, *(part or None for part in cells)) for row, cells in zip(rows, parts, strict=True)
         )
     return Table(f"chart {chart.key}", chart.title, columns, rows, chart.alt)
+
+
+def _columns_of(chart: Chart, table: Table) -> list[int]:
+    """Columns of a table whose first rows are the values of the chart's series; empty where one is not there."""
+    count, simple = len(chart.labels), _simple(table)
+    found = []
+    for values in chart_values(chart):
+        alike = (
+            at for at in range(len(simple.columns))
+            if len(simple.rows) >= count and [number_of(row[at]) for row in simple.rows[:count]] == values
+        )  # fmt: skip
+        found.append(next(alike, -1))
+    return found if found and -1 not in found else []
 
 
 def _waterfall(values: Sequence[float | None]) -> list[tuple[float, ...]]:
@@ -232,20 +252,50 @@ class _Writer:
         rows = tuple(tuple(row.get(name) for name in answer.columns) for row in answer.rows[:_MAX_ROWS])
         self.table(Table("rows", "Rows", columns, rows), "Rows")
 
-    def chart(self, chart: Chart, title: str) -> None:
-        """The values of a chart, and the chart itself beside them, which the spreadsheet draws from the cells."""
+    def chart(self, chart: Chart, title: str, hosts: Sequence[tuple[Any, Table]] = ()) -> None:
+        """A chart, which the spreadsheet draws from cells: those of a table that has its values, else of its own sheet.
+
+        Args:
+            chart: what to draw.
+            title: of its own sheet.
+            hosts: sheets of the section's tables.
+        """
+        kind, count = _CHART_KINDS.get(chart.kind), min(len(chart.labels), _MAX_ROWS)
+        host = next(((sheet, table, at) for sheet, table in hosts if (at := _columns_of(chart, table))), None)
+        if host is not None and count and kind is not None:
+            sheet, table, columns = host
+            beside = len(_simple(table).columns) + 1
+            for row, label in enumerate(("", *chart.labels)):
+                self._text(sheet, row, beside, label, self._style("plain"))
+            self._draw(sheet, chart, kind, beside, columns, beside + 1)
+            return
         sheet = self.table(_chart_table(chart), title)
-        count, kind = min(len(chart.labels), _MAX_ROWS), _CHART_KINDS.get(chart.kind)
         if not count or kind is None:
             return
         falls = chart.kind == "bridge" and bool(_waterfall(chart_values(chart)[0]))
-        drawn = self._book.add_chart({"type": kind, **({"subtype": "stacked"} if falls else {})})
-        looks = list(_WATERFALL.values()) if falls else [{}] * len(chart.series)
         first = 2 if falls else 1
-        for column, look in enumerate(looks, start=first):
+        columns = list(range(first, first + (len(_WATERFALL) if falls else len(chart.series))))
+        self._draw(sheet, chart, kind, 0, columns, columns[-1] + 2, falls=falls)
+
+    def _draw(
+        self,
+        sheet: Any,
+        chart: Chart,
+        kind: str,
+        labels: int,
+        columns: list[int],
+        beside: int,
+        *,
+        falls: bool = False,
+    ) -> None:
+        """Draw the cells of some columns; `labels` is the column of the names, `beside` where the chart stands."""
+        count = min(len(chart.labels), _MAX_ROWS)
+        drawn = self._book.add_chart({"type": kind, **({"subtype": "stacked"} if falls else {})})
+        looks = list(_WATERFALL.values()) if falls else [{}] * len(columns)
+        for column, look in zip(columns, looks, strict=True):
             drawn.add_series({
                 "name": [sheet.name, 0, column],
-                "categories": [sheet.name, 1, 0, count, 0],
+                "categories": [sheet.name, 1, labels, count, labels],
                 "values": [sheet.name, 1, column, count, column],
                 **look,
             })  # fmt: skip
@@ -256,7 +306,7 @@ class _Writer:
         drawn.show_blanks_as("gap")
         if kind == "bar":
             drawn.set_y_axis({"reverse": True})
-        sheet.insert_chart(1, first + len(looks) + 1, drawn, {"description": _short(tidy(chart.alt), 250)})
+        sheet.insert_chart(1, beside, drawn, {"description": _short(tidy(chart.alt), 250)})
 
     def table(self, given: Table, title: str) -> Any:
         """One sheet: a table with a frozen header; its notes stand below."""

@@ -10,6 +10,7 @@ from planner.errors import InputError
 from planner.finops.quality import assess_quality
 from planner.finops.read.tag_keys import tag_keys
 from planner.finops.review.inputs import MAX_TAGS, Beside, Inputs, daily_frame, month_name
+from planner.finops.review.lines import spend_lines
 from planner.finops.review.model import Review, Section
 from planner.finops.review.parts import review_command
 from planner.finops.review.sections.registry import SECTIONS
@@ -42,6 +43,7 @@ def review_bill(
     progress: Callable[[str, float], None] | None = None,
     created: datetime | None = None,
     beside: Beside | None = None,
+    lines: bool = False,
 ) -> Review:
     """Review one month.
 
@@ -60,6 +62,7 @@ def review_bill(
         progress: told the step and the share done.
         created: moment to note, by default now.
         beside: what sections of their own are made of, such as usage files.
+        lines: whether the flat sheet of a workbook is made, which asks the bill once more.
 
     Raises:
         InputError: the bill has no charge in one of the months, or the tags are too many.
@@ -82,7 +85,7 @@ def review_bill(
     sources = tuple(f"{s.path}: {s.rows:,} rows, {s.dataset}, FOCUS {s.focus_version}" for s in bill.sources)
     return Review(
         f"{wanted:%Y-%m}", bill.currency, verdict(inputs), made, sources, created or datetime.now(UTC),
-        __version__, review_command(inputs, "").rstrip(),
+        __version__, review_command(inputs, "").rstrip(), spend_lines(inputs) if lines else None,
     )  # fmt: skip
 
 

@@ -13,7 +13,8 @@ _COLUMNS = {"what", "saves", "once", "basis", "owner"}
 def brief_sections(review: Review) -> tuple[Section, ...]:
     """The lines after the verdict, as titled sentences; what the review does not know is left out."""
     parts = [
-        ("spend", "Spend", _first_sentence(review, "bridge")),
+        ("spend", _against(review), _first_sentence(review, "bridge")),
+        ("movers", "Moved most", _movers(review)),
         ("budget", "Budget", _budget(review)),
         ("forecast", "Forecast", _forecast(review)),
         ("actions", "Actions", _actions(review)),
@@ -21,6 +22,27 @@ def brief_sections(review: Review) -> tuple[Section, ...]:
         ("page", "Full page", (_page(review),)),
     ]
     return tuple(Section(key, title, said) for key, title, said in parts if said)
+
+
+def _against(review: Review) -> str:
+    """`Against September 2026`: the month that the bridge begins in."""
+    section = _section(review, "bridge")
+    label = next((f.label for f in section.figures if f.key == "bridge_before_money"), "") if section else ""
+    return f"Against {label}" if label else "Why it changed"
+
+
+def _movers(review: Review) -> tuple[str, ...]:
+    section = _section(review, "movers")
+    table = next((one for one in section.tables if one.key == "movers"), None) if section else None
+    if table is None or section is None or section.status == "withheld":
+        return ()
+    said = []
+    for _, row in _top(table):
+        amount = row.get("change")
+        if isinstance(amount, int | float):
+            place = ", ".join(str(row[key]) for key in ("service", "region", "option") if row.get(key))
+            said.append(f"{row.get('product', '')} ({place}) {amount:+,.0f}")
+    return ("; ".join(said),) if said else ()
 
 
 def _section(review: Review, key: str) -> Section | None:
@@ -96,12 +118,13 @@ def _top(table: Table) -> list[tuple[int, dict[str, object]]]:
 
 def _action(row: dict[str, object], currency: str) -> str:
     owner = f"owner {row['owner']}" if row["owner"] else "no owner known"
+    sure = f", {row['confidence']} confidence" if row.get("confidence") else ""
     for key, often in (("saves", "a month"), ("once", "once")):
         amount = row[key]
         if isinstance(amount, int | float):
             bound = "at most " if row["basis"] == "at most" else ""
             kept = " (saved now, ends with it)" if row["basis"] == "kept" else ""
-            return f"{row['what']}: {bound}{money(float(amount), currency)} {often}{kept}, {owner}"
+            return f"{row['what']}: {bound}{money(float(amount), currency)} {often}{kept}{sure}, {owner}"
     return f"{row['what']}: the bill does not tell what it saves, {owner}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from planner.errors import InputError
 from planner.finops.engine.dialects import emit_sql
 from planner.finops.kpis import load_kpis
-from planner.finops.review.inputs import EXPIRY_DAYS, MAX_TAGS, month_end
+from planner.finops.review.inputs import EXPIRY_DAYS, MAX_TAGS, month_end, year_before
 from planner.finops.use_cases.library import tag_path
 
 
@@ -35,7 +35,8 @@ def emit_kpis(
     end = month_end(month)
     keys = [*tags, *([tags[0]] * MAX_TAGS)][:MAX_TAGS]
     values: dict[str, Any] = {
-        "start": month, "end": end, "before_start": before, "before_end": month_end(before),
+        "first": year_before(month), "start": month, "end": end,
+        "before_start": before, "before_end": month_end(before),
         "horizon": end + timedelta(days=EXPIRY_DAYS), "run_tag": tag_path(run_tag), "like_tag": f'%"{run_tag}"%',
         # the cause of one anomaly: change the day and the service
         "day": end - timedelta(days=1), "day_end": end, "window_start": end - timedelta(days=29),

@@ -29,6 +29,11 @@ def month_end(month: date) -> date:
     return month + timedelta(days=monthrange(month.year, month.month)[1])
 
 
+def year_before(month: date) -> date:
+    """The same month a year before: the first of the 13 that a trend shows."""
+    return month.replace(year=max(month.year - 1, 1))
+
+
 def month_name(month: date) -> str:
     """`October 2026`."""
     return f"{month:%B %Y}"
@@ -143,7 +148,7 @@ class Inputs:
         before = self.before or _NO_MONTH
         keys = [*self.tags[:MAX_TAGS], *([self.tags[0]] * MAX_TAGS)][:MAX_TAGS]
         return {
-            "start": self.month, "end": self.end, "before_start": before,
+            "first": year_before(self.month), "start": self.month, "end": self.end, "before_start": before,
             "before_end": month_end(before), "horizon": self.end + timedelta(days=EXPIRY_DAYS),
             "run_tag": tag_path(self.run_tag), "like_tag": f'%"{self.run_tag}"%',
             **{f"tag_{i}": tag_path(key) for i, key in enumerate(keys, 1)},

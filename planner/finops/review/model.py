@@ -19,10 +19,10 @@ class Review(Presentable):
         month: `2026-10`.
         currency: ISO 4217 of all money.
         verdict: one line: spend, against last month, budget and forecast.
-        sections: in reading order: actions, bridge, movers, commitments, gpu, allocation, anomalies, forecast,
-            plan_vs_actual, quality; one that has nothing to say is there with a sentence why.
+        sections: in reading order: `sections/registry.py`; one that has nothing to say is there with a sentence why.
         sources: files read, with rows and FOCUS version.
         created: when.
+        lines: the flat sheet of a workbook, to pivot; None where it was not asked for.
         command: the `planner review` of this bill and month without its output options; empty for a bill without files.
     """
 
@@ -37,3 +37,4 @@ class Review(Presentable):
     created: datetime
     planner_version: str
     command: str = ""
+    lines: Table | None = None

@@ -26,7 +26,7 @@ def review_answer(review: Review) -> Answer:
     head: _Row = {"month": review.month, "currency": review.currency}
     return Answer(
         f"Cloud cost review {review.month}",
-        f"{tidy(review.month)}: {tidy(review.verdict)}",
+        tidy(review.verdict),
         _cautions(review, names),
         review.sections,
         review_values(review),
@@ -37,6 +37,7 @@ def review_answer(review: Review) -> Answer:
         sources=review.sources,
         created=review.created,
         brief=brief_sections(review),
+        flat=review.lines or Table("lines", "", (), ()),
     )
 
 

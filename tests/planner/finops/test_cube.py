@@ -58,7 +58,11 @@ def equal(first: Bill, second: Bill, path: Path) -> None:
     for name in here.columns:
         if "rows" in name or name in ("charges", "row_count"):
             continue  # a cube has fewer rows, which is its point
-        if here[name].dtype == "float64":
+        if name == "product":
+            assert all(
+                one == other for one, other in zip(here[name], there[name], strict=True) if other != "(none)"
+            )
+        elif here[name].dtype == "float64":
             assert list(there[name]) == pytest.approx(list(here[name]), rel=1e-9, abs=CENT, nan_ok=True), name
         else:
             assert list(there[name]) == list(here[name]), name
@@ -67,7 +71,9 @@ def equal(first: Bill, second: Bill, path: Path) -> None:
 @pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
 def test_queries_without_resources_answer_alike(path: Path, bill: Bill, cube: Path) -> None:
     used = path.read_text(encoding="utf-8")
-    if any(name in used for name in LEFT_OUT):
+    # what a charge is called is not what it cost: where it has no meter, a cube has no description of it either
+    only_named = path.stem in ("price_volume", "anomaly_cause")
+    if any(name in used for name in LEFT_OUT if not (only_named and name == "ChargeDescription")):
         pytest.skip("asks for single resources, which a cube does not have")
     with open_cube([cube]) as opened:
         equal(bill, opened, path)

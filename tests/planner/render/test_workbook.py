@@ -10,7 +10,7 @@ import pytest
 from openpyxl import load_workbook
 
 from planner.errors import InputError
-from planner.render.model import Answer, Chart, Section
+from planner.render.model import Answer, Chart, Column, Section, Table
 from planner.render.xlsx import render
 
 
@@ -65,3 +65,24 @@ def test_a_bridge_below_zero_keeps_its_plain_columns(values: tuple[float, ...]) 
 
 def test_a_notebook_shows_the_sentence() -> None:
     assert InputError("a.csv: is no bill")._render_traceback_() == ["InputError: a.csv: is no bill"]
+
+
+def test_a_chart_stands_on_the_sheet_of_the_table_that_has_its_values() -> None:
+    """Cost by team had two sheets with the same numbers."""
+    columns = (
+        Column("owner", "Team", "text"),
+        Column("cost", "Cost", "money"),
+        Column("gone", "Gone", "text"),
+    )
+    table = Table("t", "Cost by team", columns, (("a", 3.0, ""), ("b", 2.0, ""), ("c", 1.0, "")))
+    chart = Chart("c", "Cost", "bars", ("A", "B"), (("cost", (3.0, 2.0)),), "money", "", drawn_only=True)
+    other = Chart("o", "Other", "bars", ("A", "B"), (("cost", (3.0, 9.0)),), "money", "", drawn_only=True)
+    flat = Table("lines", "Data", (Column("month", "Month", "date"),), (("2026-10",),))
+    parts = (Section("s", "S", tables=(table,), charts=(chart, other)),)
+    answer = Answer("t", "t", (), parts, {}, ("x",), ({"x": "1"},), currency="USD", flat=flat)
+    made = load_workbook(io.BytesIO(render(answer)))
+    assert made.sheetnames == ["Summary", "Cost by team", "Other", "Data"]
+    (drawn,) = made["Cost by team"]._charts
+    assert drawn.series[0].val.numRef.f == "'Cost by team'!$B$2:$B$3"
+    assert [made["Cost by team"].cell(row, 4).value for row in (2, 3)] == ["A", "B"]
+    assert made["Data"]["A2"].value == datetime(2026, 10, 1)

@@ -1,7 +1,7 @@
 -- name: allocation
 -- title: Allocation coverage by mandatory tags
 -- meaning: How much of the cost that can carry tags carries all mandatory ones, each one alone, and whose it is by the
---   first of them. A tag with an empty value is missing. Raw tag texts are summed first and read once each.
+--   first two of them. A tag with an empty value is missing. Raw tag texts are summed first and read once each.
 -- unit: ratio; costs are money in the billing currency
 -- formula: effective cost with all mandatory tags / effective cost that can be tagged: all but tax, credits, purchases
 --   of commitments and unused commitments. Up to six tags; parameters that are not needed repeat the first.
@@ -37,6 +37,7 @@ SELECT
   x_month,
   provider,
   value_1,
+  value_2,
   SUM(effective_cost) AS taggable_cost,
   SUM(CASE WHEN value_1 IS NOT NULL AND value_2 IS NOT NULL AND value_3 IS NOT NULL AND value_4 IS NOT NULL
     AND value_5 IS NOT NULL AND value_6 IS NOT NULL THEN effective_cost ELSE 0 END) AS tagged_cost,
@@ -47,4 +48,4 @@ SELECT
   SUM(CASE WHEN value_5 IS NOT NULL THEN effective_cost ELSE 0 END) AS tagged_5_cost,
   SUM(CASE WHEN value_6 IS NOT NULL THEN effective_cost ELSE 0 END) AS tagged_6_cost
 FROM parsed
-GROUP BY x_month, provider, value_1
+GROUP BY x_month, provider, value_1, value_2

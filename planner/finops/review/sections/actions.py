@@ -83,7 +83,7 @@ def _summed(largest: Action, count: int, amount: float, owner: str) -> Action:
 _COLUMNS: list[Any] = [
     ("what", "Action", "text"), ("saves", "Per month", "money"), ("once", "Once", "money"),
     ("confidence", "Confidence", "text"), ("owner", "Owner", "text"), ("why", "Why", "text", "below"),
-    ("confidence_why", "Confidence", "text", "below"), ("command", "Look closer", "text", "below"),
+    ("confidence_why", "How sure", "text", "below"), ("command", "Look closer", "text", "below"),
     ("basis", "Amount is", "text", "data"), ("provider", "Provider", "text", "data"),
     ("service", "Service", "text", "data"), ("thing", "Id", "text", "data"),
 ]  # fmt: skip
@@ -115,7 +115,7 @@ def build(inputs: Inputs) -> Section:
         figure(
             inputs,
             "actions_saves_money",
-            "Saved per month at most, overlapping actions counted once",
+            "Together at most, per month",
             joint(found),
             "money",
             lacking="the bill does not tell what any of them saves",

@@ -48,7 +48,7 @@ def build(inputs: Inputs) -> Section:
     chart = Chart(
         "allocation", f"Cost by {tags[0]}", "bars", tuple(row[0] for row in shown),
         (("cost", tuple(row[1] for row in shown)),), "money",
-        f"{shown[0][0]} has the largest share." if shown else "No cost can carry tags.",
+        f"{shown[0][0]} has the largest share." if shown else "No cost can carry tags.", drawn_only=True,
     )  # fmt: skip
     said = f"{_sentence(inputs, tagged, taggable)} {inputs.tags_remark}".strip()
     charts = (chart,) if shown else ()

@@ -21,6 +21,10 @@ MOVED_RATIO = 0.5  # of a change of quantity that must appear elsewhere to be ca
 LEAST_MOVE_RATIO = 0.1  # of the thing's own quantity
 _LABELS = {"price": "Price", "volume": "Volume", "mix": "Mix", "new": "New", "retired": "Retired",
            "other": "Credits, fees and rest"}  # fmt: skip
+_SAID = {"price": ("higher prices", "lower prices"), "volume": ("more use", "less use"),
+         "mix": ("dearer kinds of it", "cheaper kinds of it"), "new": ("new things", "new things"),
+         "retired": ("things that ended", "things that ended"),
+         "other": ("fewer credits, or more fees", "more credits, or fewer fees")}  # fmt: skip
 _UNKNOWN = "(none)"
 
 
@@ -80,7 +84,7 @@ def build(inputs: Inputs) -> Section:
         "bridge", f"From {month_name(inputs.before)} to {month_name(inputs.month)}", "bridge",
         (month_name(inputs.before), *(_LABELS[name] for name, _ in made.steps), month_name(inputs.month)),
         (("cost", (made.before, *(value for _, value in made.steps), made.after)),), "money",
-        _sentence(made, inputs.bill.currency),
+        _sentence(made, inputs.bill.currency), drawn_only=True,
     )  # fmt: skip
     sentences = (_sentence(made, inputs.bill.currency),)
     return Section(
@@ -90,7 +94,7 @@ def build(inputs: Inputs) -> Section:
 
 def _sentence(made: Bridge, currency: str) -> str:
     ranked = sorted(made.steps, key=lambda step: -abs(step[1]))
-    shown = [f"{_LABELS[name].lower()} {value:+,.0f}" for name, value in ranked if abs(value) >= 0.005][:3]
+    shown = [f"{_SAID[name][value < 0]} ({value:+,.0f})" for name, value in ranked if abs(value) >= 0.005][:3]
     size = f" ({signed_percent(made.change / made.before)})" if made.before > 0 else ""
     verb = "rose" if made.change >= 0 else "fell"
     return f"Cost {verb} by {money(abs(made.change), currency)}{size}: {', '.join(shown) or 'nothing moved'}."
@@ -152,11 +156,11 @@ def build_movers(inputs: Inputs) -> Section:
         "movers", "Change by product, region and pricing", "bars",
         tuple(", ".join(str(part) for part in (row[0], row[1], *row[3:5]) if part) for row in rows),
         (("change", tuple(row[7] for row in rows)),), "money",
-        f"{rows[0][0]} of {rows[0][1]} moved most: {moved}." if rows else "Nothing moved.",
+        f"{rows[0][0]} of {rows[0][1]} moved most: {moved}." if rows else "Nothing moved.", drawn_only=True,
     )  # fmt: skip
     share = float(np.abs(change[order]).sum() / max(np.abs(change).sum(), 1e-12))
     said = (
-        f"The {len(rows)} largest moves make up {percent(share, 0)} of all movement."
+        f"The {len(rows)} largest changes make up {percent(share, 0)} of all change."
         if rows
         else "Nothing moved."
     )

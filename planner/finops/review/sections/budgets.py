@@ -43,7 +43,7 @@ def budget_table(inputs: Inputs) -> Table | None:
          line.landing - line.amount, ratio(line.landing - line.amount, line.amount), line.p_over, line.status)
         for line in answer.lines
     ]  # fmt: skip
-    note = "Variance: expected cost of the period less the budget; above 0 is over."
+    note = "Variance: expected cost of the period minus the budget; above 0 is over."
     if held[0] != "ok":
         note += f" {held[0].capitalize()}: {held[1]}."
     return table(
@@ -56,7 +56,7 @@ def budget_table(inputs: Inputs) -> Table | None:
 
 def budget_figures(inputs: Inputs) -> list[Figure]:
     """The total's budget as figures."""
-    line = _total(inputs)
+    line = total_budget(inputs)
     if line is None:
         return []
     gap = line.landing - line.amount
@@ -64,15 +64,13 @@ def budget_figures(inputs: Inputs) -> list[Figure]:
         figure(
             inputs, "budget_amount_money", f"Budget {line.name}, {line.period.label}", line.amount, "money"
         ),
-        figure(inputs, "budget_variance_money", "Expected less budget", gap, "money"),
+        figure(inputs, "budget_variance_money", "Expected minus budget", gap, "money"),
         figure(inputs, "budget_variance_ratio", "Variance", ratio(gap, line.amount), "ratio"),
-        figure(
-            inputs, "budget_p_over_ratio", "Probability that the period ends over it", line.p_over, "ratio"
-        ),
+        figure(inputs, "budget_p_over_ratio", "Chance of going over", line.p_over, "ratio"),
     ]
 
 
-def _total(inputs: Inputs) -> Any:
+def total_budget(inputs: Inputs) -> Any:
     """The first budget of the whole bill."""
     answer = checked_budgets(inputs)
     return (
@@ -87,13 +85,13 @@ def budget_words(inputs: Inputs) -> list[str]:
         return []
     bad = [line.name for line in answer.lines if line.exceeded]
     if not bad:
-        return [f"All {len(answer.lines)} budgets keep within their gate."]
+        return [f"All {len(answer.lines)} budgets are expected to be kept."]
     return [f"{len(bad)} of {len(answer.lines)} budgets are over or likely to be: {', '.join(bad)}."]
 
 
 def verdict_words(inputs: Inputs) -> str:
     """The total's budget for the verdict, if there is one for this month."""
-    line = _total(inputs)
+    line = total_budget(inputs)
     if line is None:
         return ""
     gap = line.landing - line.amount

@@ -86,7 +86,7 @@ def _savings(inputs: Inputs) -> list[Figure]:
         made("savings_total_money", "Saved against list", s.both_list - s.both_effective),
         made("savings_negotiated_money", "of it negotiated", s.both_list - s.both_contracted),
         made("savings_commitment_money", "of it commitments and spot", s.both_contracted - s.both_effective),
-        made("savings_identity_money", "Total less its two parts", s.identity_gap),
+        made("savings_identity_money", "Saved against list beyond these two parts", s.identity_gap),
     ]  # fmt: skip
 
 
@@ -205,7 +205,8 @@ def _chart(own: Any) -> Chart:
     used, unused = (tuple(float(v) for v in rows[name]) for name in ("used_cost", "unused_cost"))
     share = percent(ratio(sum(used), sum(used) + sum(unused))) if sum(used) + sum(unused) else "nothing"
     return Chart("commitments", "Used and unused commitments", "bars", labels, (("used", used), ("unused", unused)),
-                 "money", f"Of the {len(rows)} commitments with most unused {share} was used.")  # fmt: skip
+                 "money", f"Of the {len(rows)} commitments with most unused {share} was used.",
+                 drawn_only=True)  # fmt: skip
 
 
 def _sentences(inputs: Inputs, figures: list[Figure], unused: float, count: int) -> tuple[str, ...]:

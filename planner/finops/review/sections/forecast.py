@@ -115,12 +115,12 @@ def build(inputs: Inputs) -> Section:
 def _test(inputs: Inputs, test: Any) -> list[Figure]:
     lacking = _SHORT
     return [
-        figure(inputs, "forecast_windows_count", "Past windows tried", test.windows, "count"),
-        figure(inputs, "forecast_median_error_ratio", "Median error of the total there", test.median_error_ratio,
+        figure(inputs, "forecast_windows_count", "Earlier periods tried", test.windows, "count"),
+        figure(inputs, "forecast_median_error_ratio", "Median error on them", test.median_error_ratio,
                "ratio", lacking=lacking),
-        figure(inputs, "forecast_within_12_ratio", "Windows within 12 %", test.within_12_ratio, "ratio",
+        figure(inputs, "forecast_within_12_ratio", "Periods missed by 12 % at most", test.within_12_ratio, "ratio",
                lacking=lacking),
-        figure(inputs, "forecast_hit_ratio", f"Windows inside the {percent(LEVEL, 0)} interval", test.coverage_ratio,
+        figure(inputs, "forecast_hit_ratio", f"Periods inside the {percent(LEVEL, 0)} range", test.coverage_ratio,
                "ratio", lacking=lacking),
     ]  # fmt: skip
 
@@ -139,14 +139,14 @@ def range_words(made: Outlook) -> str:
     if end.days_left and not end.backtest.windows:
         return "too little history for a range"
     digits = 2 if abs(end.landing) < 100 else 0
-    level = "roughly" if _is_rough(end) else f"{percent(LEVEL, 0)}:"
-    return f"{level} {end.low:,.{digits}f} to {end.high:,.{digits}f}"
+    sure = "roughly" if _is_rough(end) else f"{percent(LEVEL, 0)} likely"
+    return f"{sure} between {end.low:,.{digits}f} and {end.high:,.{digits}f}"
 
 
 def _between(end: Any, currency: str) -> str:
     if end.days_left and not end.backtest.windows:
         return ""
-    sure = "roughly" if _is_rough(end) else f"with {percent(LEVEL, 0)} certainty"
+    sure = "roughly" if _is_rough(end) else f"{percent(LEVEL, 0)} likely"
     return f", {sure} between {money(end.low, currency)} and {money(end.high, currency)}"
 
 
@@ -155,16 +155,16 @@ def _record(test: Any) -> str:
         return f"{_SHORT.capitalize()}."
     error = percent(test.median_error_ratio) if test.median_error_ratio <= 1 else "more than 100 %"
     held = "" if test.coverage_ratio is None else (
-        f", and its {percent(LEVEL, 0)} interval held {percent(test.coverage_ratio, 0)} of them"
+        f"; {percent(test.coverage_ratio, 0)} of the totals lay in its {percent(LEVEL, 0)} range"
     )  # fmt: skip
     said = (
-        f"On {test.windows} past windows of {test.horizon_days} days of this bill the same method missed the total by "
-        f"{error} in the median{held}."
+        f"Tried on {test.windows} earlier periods of {test.horizon_days} days of this bill, the same method missed the "
+        f"total by {error} in the median{held}."
     )
     if not test.is_rough:
         return said
-    apart = test.windows_apart
-    return f"{said} They overlap and only {apart} stand{'s' if apart == 1 else ''} apart: too few to judge it by."
+    apart = f"{test.windows_apart} of them {'is' if test.windows_apart == 1 else 'are'} apart"
+    return f"{said} The periods overlap and only {apart}: too few to judge by."
 
 
 def _fan(inputs: Inputs, made: Outlook) -> Chart:

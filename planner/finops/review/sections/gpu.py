@@ -167,7 +167,7 @@ def _sentences(inputs: Inputs, hours: float, counted: float, busy: Any) -> tuple
     if status == "withheld":
         said = [f"What a GPU-hour costs cannot be told: {reason}."]
     if inputs.utilisation is None:
-        said.append("How many of them were of use is told by a utilisation file (--utilisation).")
+        said.append("How many of them did useful work is known from a utilisation file (--utilisation).")
     if busy is not None and inputs.utilisation is not None:
         said.append(f"{percent(ratio(busy.goodput, hours))} of them did work that was kept.")
         told, days = len(inputs.utilisation.days(inputs.month, inputs.end)), (inputs.end - inputs.month).days

@@ -163,7 +163,13 @@ def _tables(runs: list[Compared]) -> Any:
         for r in sorted(runs, key=lambda r: (-abs(r.difference.total), r.plan.run_id))
     ]  # fmt: skip
     tables = [
-        table("plan_vs_actual", "Runs", columns, rows, "Billed less planned; the effects add up to it.")
+        table(
+            "plan_vs_actual",
+            "Runs",
+            columns,
+            rows,
+            "Difference: billed minus planned; its reasons add up to it.",
+        )
     ]
     measured = [r.measurement for r in runs if r.measurement is not None]
     if measured:

@@ -15,6 +15,7 @@ from planner.finops.review.sections import (
     forecast,
     gpu,
     ledger,
+    overview,
     plan_vs_actual,
     quality,
     units,
@@ -25,6 +26,7 @@ from planner.finops.review.sections import (
 # docs/finops/review.md has a row for each, in this order.
 # One that answers what only some reviews ask (usage files, say) is None without it.
 SECTIONS: tuple[tuple[str, Callable[[Inputs], Section | None]], ...] = (
+    ("overview", overview.build),
     ("actions", actions.build),
     ("ledger", ledger.build),
     ("bridge", bridge.build),

@@ -94,6 +94,7 @@ def _parameters(sql: str) -> dict[str, Parameter]:
     before = MONTH - timedelta(days=30)
     values: dict[str, Parameter] = {
         "month": MONTH, "next": date(2026, 11, 1), "start": MONTH, "end": date(2026, 11, 1),
+        "first": date(2025, 10, 1),
         "before_start": before, "before_end": MONTH, "window_start": date(2026, 8, 1),
         "day": date(2026, 10, 14), "day_end": date(2026, 10, 15), "horizon": date(2027, 2, 1),
         "tag": '$."team"', "run_tag": '$."run_id"', "like_tag": "%run_id%",

@@ -67,7 +67,7 @@ def test_owners_are_teams_and_bounds_are_named(made: Review) -> None:
 
 def test_overlapping_actions_are_not_added_up(made: Review) -> None:
     total = figures(made)["actions_saves_money"]
-    assert total.label.startswith("Saved per month at most")
+    assert total.label == "Together at most, per month"
     rows = {row["what"]: row["saves"] for row in rows_of(made, "actions", "actions")}
     switch, move = rows["Run gpu on spot where work may pause"], rows["Move gpu to west"]
     assert total.value == pytest.approx(max(switch, move) + 1000)

@@ -14,7 +14,6 @@ from planner.finops.read import open_bill
 from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Section
 from planner.finops.review.report import render_review
-from planner.finops.review.sections.registry import SECTIONS
 from planner.inputs.budget_load import load_budgets
 from tests.focus_company import Truth, write_version
 from tests.focus_company.plans import write_plans
@@ -183,7 +182,7 @@ def test_odd_bills_have_a_review_too(rows: list[str], tmp_path: Path) -> None:
     path.write_text("\n".join([_HEADER, *rows]) + "\n")
     with open_bill([path]) as bill:
         review = review_bill(bill)
-    assert len(review.sections) == len(SECTIONS) and review.month == "2026-10"
+    assert review.sections[0].key == "overview" and review.month == "2026-10"
     assert "nan" not in str(render_review(review, "md")).lower().replace("finance", "")
 
 

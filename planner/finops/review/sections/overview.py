@@ -1,0 +1,143 @@
+"""The month at a glance: spend, budget and forecast, how spend came to where it is, and where it went."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date, timedelta
+
+from planner.finops.review.inputs import Inputs, month_name
+from planner.finops.review.model import Chart, Figure, Section
+from planner.finops.review.parts import figure, money, percent, ratio, text, withheld
+from planner.finops.review.sections import budgets
+from planner.finops.review.sections.allocation import NOBODY
+from planner.finops.review.sections.forecast import Outlook, outlook, range_words
+
+TITLE = "The month at a glance"
+MONTHS = 13  # of the trend: the month, and a year back to the same month
+NAMED = 5  # parts of a whole by name; the rest is one part
+_WORDS = {"env": "environment", "stage": "environment"}
+_REST = "Cannot be tagged"  # credits, fees, unused commitments
+
+
+def build(inputs: Inputs) -> Section:
+    """Tiles, the trend, and spend by provider and by the first two mandatory tags."""
+    status, reason = inputs.gate.status("overview_spend_money")
+    if status == "withheld":
+        return withheld("overview", TITLE, reason)
+    trend = monthly_spend(inputs)
+    figures = [_spend(inputs, trend), *_budget(inputs), *_forecast(inputs)]
+    charts = [_trend(inputs, trend)] if len(trend) > 1 else []
+    charts += [_parts(inputs, key, label, sums) for key, label, sums in _splits(inputs)]
+    said = (
+        []
+        if len(trend) > 1
+        else [f"The bill has no month before {month_name(inputs.month)}: there is no trend yet."]
+    )
+    if inputs.budgets is None:
+        said.append("No budget was given to compare with (--budgets).")
+    return Section("overview", TITLE, tuple(said), tuple(figures), (), tuple(charts))
+
+
+def monthly_spend(inputs: Inputs) -> dict[date, float | None]:
+    """Cost without tax of at most 13 months up to the reviewed one, oldest first; None: a month without a charge."""
+    own = inputs.daily[inputs.daily["charge_category"] != "Tax"]
+    sums = own.groupby(own["day"].to_numpy().astype("datetime64[M]"))["effective_cost"].sum()
+    months_of = sums.index.to_numpy().astype("datetime64[D]").tolist()
+    known = dict(zip(months_of, map(float, sums), strict=True))
+    first = min((month for month in known if month <= inputs.month), default=inputs.month)
+    months = [inputs.month]
+    while len(months) < MONTHS and months[-1] > first:
+        months.append((months[-1] - timedelta(days=1)).replace(day=1))
+    return {month: known.get(month) for month in reversed(months)}
+
+
+def _begin(trend: Mapping[date, float | None], inputs: Inputs) -> str:
+    """Why the trend has fewer months than it could show; empty where it has all."""
+    if len(trend) >= MONTHS:
+        return ""
+    first = min(trend)
+    late = inputs.begins_late(first)
+    tail = f", the first from {late:%-d %B} on" if late is not None else ""
+    return f" The bill begins in {month_name(first)}{tail}: {len(trend)} of {MONTHS} months."
+
+
+def _spend(inputs: Inputs, trend: Mapping[date, float | None]) -> Figure:
+    spent = inputs.spend(inputs.month)
+    until = "" if inputs.is_complete else f" up to {inputs.last_day:%-d %B}"
+    made = figure(inputs, "overview_spend_money", f"Spend, {month_name(inputs.month)}{until}", spent, "money")
+    note = ""
+    before = inputs.spend(inputs.before) if inputs.before is not None else 0.0
+    if inputs.before is not None and before > 0 and inputs.gate.status("spend_change_ratio")[0] != "withheld":
+        change = spent / before - 1
+        note = f"{percent(abs(change))} {'more' if change >= 0 else 'less'} than {month_name(inputs.before)}"
+    return replace(made, note=note, trend=tuple(trend.values()) if len(trend) > 1 else ())
+
+
+def _budget(inputs: Inputs) -> list[Figure]:
+    line = budgets.total_budget(inputs)
+    if line is None:
+        return []
+    made = figure(inputs, "overview_budget_money", f"Budget, {line.period.label}", line.amount, "money")
+    gap = line.landing - line.amount
+    side = "over" if gap > 0 else "under"
+    note = f"{money(abs(gap), inputs.bill.currency)} ({percent(abs(ratio(gap, line.amount)))}) {side}"
+    if line.days_left:
+        note += f" expected; {percent(line.p_over, 0)} likely to go over"
+    return [replace(made, note=note)]
+
+
+def _forecast(inputs: Inputs) -> list[Figure]:
+    ahead = outlook(inputs)
+    if not isinstance(ahead, Outlook):
+        return []
+    made = figure(
+        inputs, "overview_forecast_money", f"Forecast, {ahead.name}", ahead.month_end.landing, "money"
+    )
+    return [replace(made, note=range_words(ahead))]
+
+
+def _trend(inputs: Inputs, trend: Mapping[date, float | None]) -> Chart:
+    labels = tuple(f"{month:%Y-%m}" for month in trend)
+    known = {month: cost for month, cost in trend.items() if cost is not None}
+    dearest = max(known, key=lambda month: known[month])
+    so_far = "" if inputs.is_complete else f"; {inputs.month:%B} is not over"
+    said = f"{month_name(dearest)} was the dearest month{so_far}.{_begin(trend, inputs)}"
+    return Chart("spend_months", "Spend by month", "bars", labels, (("spend", tuple(trend.values())),), "money", said,
+                 small=True)  # fmt: skip
+
+
+def _splits(inputs: Inputs) -> list[tuple[str, str, dict[str, float]]]:
+    """Key, label and sums of each way in which the month's spend is split; each adds up to all of it."""
+    days = inputs.daily["day"].to_numpy().astype("datetime64[M]").astype(str)
+    own = inputs.daily[(days == f"{inputs.month:%Y-%m}") & (inputs.daily["charge_category"] != "Tax")]
+    providers = own.groupby("provider")["effective_cost"].sum()
+    out = [("spend_providers", "provider", {str(name): float(cost) for name, cost in providers.items()})]
+    if inputs.gate.status("allocation_ratio")[0] == "withheld":
+        return out
+    frame, spent = inputs.of_month(inputs.ask("allocation")), inputs.spend(inputs.month)
+    for number, tag in enumerate(inputs.tags[:2], start=1):
+        sums: dict[str, float] = {}
+        for value, cost in zip(frame[f"value_{number}"], frame["taggable_cost"], strict=True):
+            name = text(value, NOBODY)
+            sums[name] = sums.get(name, 0.0) + float(cost)
+        rest = spent - math.fsum(sums.values())
+        sums |= {_REST: rest} if abs(rest) >= 0.005 else {}
+        out.append((f"spend_tag_{number}", _WORDS.get(tag.lower(), tag), sums))
+    return out
+
+
+def _parts(inputs: Inputs, key: str, label: str, sums: Mapping[str, float]) -> Chart:
+    ranked = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+    shown, rest = ranked[:NAMED], ranked[NAMED:]
+    if len(rest) == 1:
+        shown, rest = ranked, []
+    if rest:
+        shown = [*shown, (f"{len(rest)} others", math.fsum(cost for _, cost in rest))]
+    first, cost = ranked[0] if ranked else ("", 0.0)
+    spent = inputs.spend(inputs.month)
+    said = f"{first}: {percent(ratio(cost, spent), 0)} of spend." if cost > 0 else "Nothing was spent."
+    return Chart(key, f"Spend by {label}", "parts", tuple(name for name, _ in shown),
+                 (("spend", tuple(cost for _, cost in shown)),), "money", said, spent if spent > 0 else None,
+                 small=True)  # fmt: skip
