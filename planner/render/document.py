@@ -119,8 +119,9 @@ def section_blocks(section: Section, currency: str) -> list[Block]:
     said = (*((warning,) if warning else ()), *(tidy(text) for text in section.sentences))
     if said:
         blocks.append(Notes(title, said, bool(warning) or section.warning, detail))
-    if section.figures:
-        blocks.append(_figures(section.figures, "Figures" if said else title, currency, detail))
+    figures = tuple(one for one in section.figures if not one.checked)
+    if figures:
+        blocks.append(_figures(figures, "Figures" if said else title, currency, detail))
     for chart in section.charts:
         blocks += _chart(chart, tidy(chart.title) or title, currency, detail)
     for table in section.tables:

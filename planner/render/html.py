@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -121,7 +121,7 @@ def _section(
     section: Section, number: int, currency: str, cut: Callable[[object], str], rows: int, charts: int
 ) -> dict[str, Any]:
     held = _held_together(section.figures)
-    figures = [one for one in section.figures if one.status != "withheld" or one.reason not in held]
+    figures = _read_figures(section, held)
     return {
         "id": f"s{number}",
         "title": cut(section.title),
@@ -142,6 +142,16 @@ def _section(
         ],
         "tables": [_table(table, currency, cut, rows) for table in section.tables if table.columns],
     }
+
+
+def _read_figures(section: Section, held: Mapping[str, list[str]]) -> list[Figure]:
+    """Figures that a page shows: none that a waterfall draws, none of several that are withheld for one reason."""
+    bridges = [chart for chart in section.charts if chart.kind == "bridge" and chart.drawn_only]
+    drawn = {label for chart in bridges for label in chart.labels}
+    shown = [
+        one for one in section.figures if not (one.checked or (one.status == "ok" and one.label in drawn))
+    ]
+    return [one for one in shown if one.status != "withheld" or one.reason not in held]
 
 
 def _is_folded(section: Section) -> bool:

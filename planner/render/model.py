@@ -43,6 +43,7 @@ class Figure:
         words: what people read in place of the bare value: the same value with what surrounds it, such as its interval.
         note: what people read beside it.
         trend: the values that led to it, oldest first, itself the last; a page draws them small. None leaves a gap.
+        checked: whether it only proves another one, so that people need not read it; data formats have it.
     """
 
     key: str
@@ -54,6 +55,7 @@ class Figure:
     words: str = ""
     note: str = ""
     trend: tuple[float | None, ...] = ()
+    checked: bool = False
 
 
 @record(frozen=True)

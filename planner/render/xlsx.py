@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +11,14 @@ from planner.render.currency import UNKNOWN_CURRENCY, currency_words
 from planner.render.document import chart_values, made_by, note_lines, status_words
 from planner.render.model import Answer, Chart, Column, Table, Unit, Value
 from planner.render.plain import plain_value
+from planner.render.sheet_tables import (
+    ISO_DAY,
+    WATERFALL,
+    chart_table,
+    columns_of,
+    simple_table,
+    waterfall,
+)
 from planner.render.text import display_width
 from planner.render.units import column_label, figure_text, money_places, number_of, style_of, tidy, with_unit
 
@@ -22,16 +29,6 @@ _CHART_KINDS = {"bridge": "column", "bars": "bar", "funnel": "bar", "lines": "li
                 "parts": "bar"}  # fmt: skip
 _SUMMARY_WIDTHS = (34, 12, 110)
 _LINE_PT = 15
-_ISO_DAY = re.compile(r"\d{4}-\d{2}(-\d{2})?")
-_NO_FILL = {"fill": {"none": True}, "border": {"none": True}, "gap": 50}
-_WATERFALL: Mapping[
-    str, dict[str, Any]
-] = {  # the columns of a bridge, stacked: what it stands on is not drawn
-    "Base": _NO_FILL,
-    "Total": {"fill": {"color": "#3B5B7A"}},
-    "Rise": {"fill": {"color": "#B4532A"}},
-    "Fall": {"fill": {"color": "#3F7F5F"}},
-}
 _TIMES = frozenset(("date", "moment", "moment_short"))
 
 
@@ -73,88 +70,6 @@ def render(answer: Answer, *, width: int = 100, color: bool = False) -> bytes:
         elif answer.rows:
             writer.flat(answer)
     return out.getvalue()
-
-
-def _chart_table(chart: Chart) -> Table:
-    """The values of a chart as a table: one row per label."""
-    values = chart_values(chart)
-    dated = bool(chart.labels) and all(_ISO_DAY.fullmatch(label) for label in chart.labels)
-    columns = (
-        Column("label", "Day" if len(chart.labels[0]) > 7 else "Month", "date")
-        if dated
-        else Column("label", "Name", "text"),
-        *(Column(f"s{i}", name or "value", chart.unit) for i, (name, _) in enumerate(chart.series)),
-    )
-    rows = tuple((label, *(series[index] for series in values)) for index, label in enumerate(chart.labels))
-    if chart.kind == "bridge" and (parts := _waterfall(values[0])):
-        columns += tuple(Column(name.lower(), name, chart.unit) for name in _WATERFALL)
-        rows = tuple(
-            (*row, *(part or None for part in cells)) for row, cells in zip(rows, parts, strict=True)
-        )
-    return Table(f"chart {chart.key}", chart.title, columns, rows, chart.alt)
-
-
-def _columns_of(chart: Chart, table: Table) -> list[int]:
-    """Columns of a table whose first rows are the values of the chart's series; empty where one is not there."""
-    count, simple = len(chart.labels), _simple(table)
-    found = []
-    for values in chart_values(chart):
-        alike = (
-            at for at in range(len(simple.columns))
-            if len(simple.rows) >= count and [number_of(row[at]) for row in simple.rows[:count]] == values
-        )  # fmt: skip
-        found.append(next(alike, -1))
-    return found if found and -1 not in found else []
-
-
-def _waterfall(values: Sequence[float | None]) -> list[tuple[float, ...]]:
-    """What each step of a bridge stands on, and its height as total, rise or fall; nothing where a level is below 0."""
-    steps = [value or 0.0 for value in values]
-    out: list[tuple[float, ...]] = []
-    level = 0.0
-    for at, step in enumerate(steps):
-        is_total = at in (0, len(steps) - 1)
-        before, level = (0.0, step) if is_total else (level, level + step)
-        if min(before, level) < 0:
-            return []
-        height = abs(level - before)
-        out.append((
-            0.0 if is_total else min(before, level), height if is_total else 0.0,
-            height if not is_total and step > 0 else 0.0, height if not is_total and step < 0 else 0.0,
-        ))  # fmt: skip
-    return out
-
-
-def _simple(table: Table) -> Table:
-    """The table with each part of a compound in a column of its own: nodes and type instead of `4 x p4d`."""
-    columns: list[Column] = []
-    for column in table.columns:
-        for at, (label, unit) in enumerate(style_of(column.unit).parts or (("", column.unit),)):
-            columns.append(Column(f"{column.key}_{at}" if at else column.key, label or column.label, unit))
-    rows = []
-    for row in table.rows:
-        cells: list[Value] = []
-        for column, value in zip(table.columns, row, strict=False):
-            count = len(style_of(column.unit).parts)
-            if not count:
-                cells.append(value)
-            elif isinstance(value, tuple):
-                cells += [*value[:count], *[None] * (count - len(value))]
-            else:
-                cells += [value, *[None] * (count - 1)]
-        rows.append(tuple(cells))
-    kept = [at for at in range(len(columns)) if not rows or any(_filled(row[at : at + 1]) for row in rows)]
-    return Table(
-        table.key,
-        table.title,
-        tuple(columns[at] for at in kept),
-        tuple(tuple(row[at] for at in kept if at < len(row)) for row in rows),
-        table.note,
-    )
-
-
-def _filled(cell: Sequence[object]) -> bool:
-    return bool(cell) and cell[0] not in (None, "")
 
 
 class _Writer:
@@ -261,20 +176,20 @@ class _Writer:
             hosts: sheets of the section's tables.
         """
         kind, count = _CHART_KINDS.get(chart.kind), min(len(chart.labels), _MAX_ROWS)
-        host = next(((sheet, table, at) for sheet, table in hosts if (at := _columns_of(chart, table))), None)
+        host = next(((sheet, table, at) for sheet, table in hosts if (at := columns_of(chart, table))), None)
         if host is not None and count and kind is not None:
             sheet, table, columns = host
-            beside = len(_simple(table).columns) + 1
+            beside = len(simple_table(table).columns) + 1
             for row, label in enumerate(("", *chart.labels)):
                 self._text(sheet, row, beside, label, self._style("plain"))
             self._draw(sheet, chart, kind, beside, columns, beside + 1)
             return
-        sheet = self.table(_chart_table(chart), title)
+        sheet = self.table(chart_table(chart), title)
         if not count or kind is None:
             return
-        falls = chart.kind == "bridge" and bool(_waterfall(chart_values(chart)[0]))
+        falls = chart.kind == "bridge" and bool(waterfall(chart_values(chart)[0]))
         first = 2 if falls else 1
-        columns = list(range(first, first + (len(_WATERFALL) if falls else len(chart.series))))
+        columns = list(range(first, first + (len(WATERFALL) if falls else len(chart.series))))
         self._draw(sheet, chart, kind, 0, columns, columns[-1] + 2, falls=falls)
 
     def _draw(
@@ -291,7 +206,7 @@ class _Writer:
         """Draw the cells of some columns; `labels` is the column of the names, `beside` where the chart stands."""
         count = min(len(chart.labels), _MAX_ROWS)
         drawn = self._book.add_chart({"type": kind, **({"subtype": "stacked"} if falls else {})})
-        looks = list(_WATERFALL.values()) if falls else [{}] * len(columns)
+        looks = list(WATERFALL.values()) if falls else [{}] * len(columns)
         for column, look in zip(columns, looks, strict=True):
             drawn.add_series({
                 "name": [sheet.name, 0, column],
@@ -310,7 +225,7 @@ class _Writer:
 
     def table(self, given: Table, title: str) -> Any:
         """One sheet: a table with a frozen header; its notes stand below."""
-        sheet, table = self._sheet(title or given.key), _simple(given)
+        sheet, table = self._sheet(title or given.key), simple_table(given)
         labels = [self._label(column) for column in table.columns]
         self._head(sheet, labels)
         rows = table.rows[:_MAX_ROWS]
@@ -357,7 +272,7 @@ class _Writer:
             )
             return
         plain = ("yes" if value else "no") if isinstance(value, bool) else plain_value(value)
-        is_time = unit in _TIMES or (unit == "quantity" and bool(_ISO_DAY.fullmatch(str(plain))))
+        is_time = unit in _TIMES or (unit == "quantity" and bool(ISO_DAY.fullmatch(str(plain))))
         day = _day(plain, unit if unit in _TIMES else "date") if is_time else None
         if day is not None:
             pattern = (

@@ -34,7 +34,7 @@ def verdict(inputs: Inputs) -> str:
     if (first := inputs.begins_late(inputs.month)) is not None:
         so_far = f" from {first:%-d %B}, where the bill begins,{so_far}"
     said = f"{month_name(inputs.month)} cost {money(spent, currency)}{unsaid}{so_far} without tax"
-    parts = [_against(inputs, spent), budgets.verdict_words(inputs), earlier.verdict_words(inputs)]
+    parts = [against(inputs, spent), budgets.verdict_words(inputs), earlier.verdict_words(inputs)]
     parts = [part for part in parts if part]
     tail = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
     out = f"{said}{', ' if tail else ''}{tail}."
@@ -46,7 +46,8 @@ def verdict(inputs: Inputs) -> str:
     return out
 
 
-def _against(inputs: Inputs, spent: float) -> str:
+def against(inputs: Inputs, spent: float) -> str:
+    """`18.4 % more than September 2026`, per day where one of the months lacks days; empty where there is none."""
     if inputs.before is None:
         return ""
     if not inputs.is_complete:

@@ -22,8 +22,10 @@ SELECT
   CASE WHEN ChargeCategory IN ('Usage', 'Purchase') THEN 'use' ELSE ChargeCategory END AS charge_kind,
   COALESCE(
     NULLIF(MAX(SkuMeter), ''),
-    NULLIF(MAX(CASE WHEN SkuMeter IS NULL THEN ChargeDescription END), ''),
-    NULLIF(JSON_EXTRACT_STRING(MAX(SkuPriceDetails), '$."InstanceType"'), '')
+    CASE WHEN MIN(CASE WHEN SkuMeter IS NULL THEN ChargeDescription END)
+      = MAX(CASE WHEN SkuMeter IS NULL THEN ChargeDescription END) THEN NULLIF(MAX(ChargeDescription), '') END,
+    NULLIF(JSON_EXTRACT_STRING(MAX(SkuPriceDetails), '$."InstanceType"'), ''),
+    NULLIF(MIN(CASE WHEN SkuMeter IS NULL THEN ChargeDescription END), '')
   ) AS product,
   NULLIF(JSON_EXTRACT_STRING(MAX(SkuPriceDetails), '$."InstanceType"'), '') AS instance_type,
   SUM(CASE WHEN ChargePeriodStart >= :start AND ChargePeriodStart < :end THEN COALESCE(PricingQuantity, 0) ELSE 0 END)

@@ -107,7 +107,7 @@ def build(inputs: Inputs) -> Section:
     shown = found[:TOP]
     rows = [_row(one) for one in shown]
     made = table("actions", "Actions", _COLUMNS, rows, _NOTE + (
-        f" {len(found) - TOP} smaller ones are left out." if len(found) > TOP else ""
+        f" Left out: {len(found) - TOP} smaller." if len(found) > TOP else ""
     ))  # fmt: skip
     made = replace(made, shown=SHOWN)
     figures = (

@@ -146,7 +146,7 @@ def build_movers(inputs: Inputs) -> Section:
     names = product_names(frame, moved_most)
     rows = [_mover(frame, effects, i, use, name) for i, name in zip(moved_most, names, strict=True)]
     columns: list[Any] = [
-        ("product", "Product", "text"), ("service", "Service", "text"), ("provider", "Provider", "text"),
+        ("product", "Product", "text"), ("service", "Service", "text"), ("provider", "Provider", "text", "data"),
         ("region", "Region", "text"), ("option", "Priced", "text"), ("before", "Before", "money"),
         ("after", "After", "money"), ("change", "Change", "money"), ("price", "Price effect", "money"),
         ("volume", "Volume effect", "money"), ("reason", "Reason", "text"), ("sku", "SKU", "text", "data"),
@@ -154,7 +154,7 @@ def build_movers(inputs: Inputs) -> Section:
     moved = with_currency(f"{rows[0][7]:+,.0f}", inputs.bill.currency) if rows else ""
     chart = Chart(
         "movers", "Change by product, region and pricing", "bars",
-        tuple(", ".join(str(part) for part in (row[0], row[1], *row[3:5]) if part) for row in rows),
+        tuple(", ".join(str(part) for part in (row[0], *row[3:5]) if part) for row in rows),
         (("change", tuple(row[7] for row in rows)),), "money",
         f"{rows[0][0]} of {rows[0][1]} moved most: {moved}." if rows else "Nothing moved.", drawn_only=True,
     )  # fmt: skip

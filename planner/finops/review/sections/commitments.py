@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from planner.finops.review.inputs import EXPIRY_DAYS, Inputs
@@ -86,7 +87,7 @@ def _savings(inputs: Inputs) -> list[Figure]:
         made("savings_total_money", "Saved against list", s.both_list - s.both_effective),
         made("savings_negotiated_money", "of it negotiated", s.both_list - s.both_contracted),
         made("savings_commitment_money", "of it commitments and spot", s.both_contracted - s.both_effective),
-        made("savings_identity_money", "Saved against list beyond these two parts", s.identity_gap),
+        replace(made("savings_identity_money", "Saved beyond these two parts", s.identity_gap), checked=True),
     ]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ EFFECTIVE = "forecast_effective_money"  # the gate's name for what the forecast 
 ENOUGH_WINDOWS = (
     5  # that do not overlap: with fewer, what share of them an interval held says next to nothing
 )
+_TOO_WIDE = "its range is too wide to be of use"
 _SHORT = "the history is too short to try the method on it"
 _JUDGED_DAYS = 14  # as many days are needed to see that the last ones are late
 
@@ -138,6 +139,8 @@ def range_words(made: Outlook) -> str:
     end = made.month_end
     if end.days_left and not end.backtest.windows:
         return "too little history for a range"
+    if end.low < 0 < end.landing:
+        return _TOO_WIDE
     digits = 2 if abs(end.landing) < 100 else 0
     sure = "roughly" if _is_rough(end) else f"{percent(LEVEL, 0)} likely"
     return f"{sure} between {end.low:,.{digits}f} and {end.high:,.{digits}f}"
@@ -146,6 +149,8 @@ def range_words(made: Outlook) -> str:
 def _between(end: Any, currency: str) -> str:
     if end.days_left and not end.backtest.windows:
         return ""
+    if end.low < 0 < end.landing:
+        return f" ({_TOO_WIDE})"
     sure = "roughly" if _is_rough(end) else f"{percent(LEVEL, 0)} likely"
     return f", {sure} between {money(end.low, currency)} and {money(end.high, currency)}"
 

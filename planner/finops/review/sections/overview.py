@@ -13,6 +13,7 @@ from planner.finops.review.parts import figure, money, percent, ratio, text, wit
 from planner.finops.review.sections import budgets
 from planner.finops.review.sections.allocation import NOBODY
 from planner.finops.review.sections.forecast import Outlook, outlook, range_words
+from planner.finops.review.verdict import against
 
 TITLE = "The month at a glance"
 MONTHS = 13  # of the trend: the month, and a year back to the same month
@@ -46,7 +47,10 @@ def monthly_spend(inputs: Inputs) -> dict[date, float | None]:
     sums = own.groupby(own["day"].to_numpy().astype("datetime64[M]"))["effective_cost"].sum()
     months_of = sums.index.to_numpy().astype("datetime64[D]").tolist()
     known = dict(zip(months_of, map(float, sums), strict=True))
-    first = min((month for month in known if month <= inputs.month), default=inputs.month)
+    # corrections of the time before the bill are no month of it
+    first = min(
+        (month for month, cost in known.items() if month <= inputs.month and cost > 0), default=inputs.month
+    )
     months = [inputs.month]
     while len(months) < MONTHS and months[-1] > first:
         months.append((months[-1] - timedelta(days=1)).replace(day=1))
@@ -67,19 +71,16 @@ def _spend(inputs: Inputs, trend: Mapping[date, float | None]) -> Figure:
     spent = inputs.spend(inputs.month)
     until = "" if inputs.is_complete else f" up to {inputs.last_day:%-d %B}"
     made = figure(inputs, "overview_spend_money", f"Spend, {month_name(inputs.month)}{until}", spent, "money")
-    note = ""
-    before = inputs.spend(inputs.before) if inputs.before is not None else 0.0
-    if inputs.before is not None and before > 0 and inputs.gate.status("spend_change_ratio")[0] != "withheld":
-        change = spent / before - 1
-        note = f"{percent(abs(change))} {'more' if change >= 0 else 'less'} than {month_name(inputs.before)}"
-    return replace(made, note=note, trend=tuple(trend.values()) if len(trend) > 1 else ())
+    return replace(made, note=against(inputs, spent), trend=tuple(trend.values()) if len(trend) > 1 else ())
 
 
 def _budget(inputs: Inputs) -> list[Figure]:
     line = budgets.total_budget(inputs)
     if line is None:
         return []
-    made = figure(inputs, "overview_budget_money", f"Budget, {line.period.label}", line.amount, "money")
+    own = f"{inputs.month:%Y-%m}"
+    name = month_name(inputs.month) if line.period.label == own else line.period.label
+    made = figure(inputs, "overview_budget_money", f"Budget, {name}", line.amount, "money")
     gap = line.landing - line.amount
     side = "over" if gap > 0 else "under"
     note = f"{money(abs(gap), inputs.bill.currency)} ({percent(abs(ratio(gap, line.amount)))}) {side}"
