@@ -223,7 +223,7 @@ def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int
     sizes = ["dense"] if many else []
     if len(units) > _DENSE_COLUMNS:
         sizes.append("tight")
-    elif len(units) > _PHONE_COLUMNS:
+    if len(units) > _PHONE_COLUMNS:
         sizes.append("stacked")
     return {
         "title": cut(table.title),

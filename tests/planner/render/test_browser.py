@@ -14,10 +14,10 @@ from planner.job.other_limits_report import other_limits_sections
 from planner.plan.model import Plan
 from planner.plan.report import plan_answer
 from planner.render import render_answer
-from planner.render.model import Answer
+from planner.render.model import Answer, Chart, Column, Figure, Section, Table
 from tests.planner.render.browser import NAMES, Browser, find_axe, find_browser
 from tests.planner.render.render_plans import EVIL, SPOT, other_limits_of
-from tests.planner.render.sample import hostile_review, sample_review
+from tests.planner.render.sample import HOSTILE, hostile_review, sample_review
 
 PROGRAM = find_browser()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason=f"needs a browser on PATH: {', '.join(NAMES)}")
@@ -41,6 +41,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "hostile": render_review(hostile_review(), "html"),
         "plan": render_answer(plan_answer(EVIL_PLAN, verbose=True), "html"),
         "sliders": render_answer(_with_sliders(EVIL_PLAN), "html"),
+        "glance": render_answer(_glance(), "html"),
     }
     for name, text in texts.items():
         assert isinstance(text, str)
@@ -49,13 +50,53 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
+def _glance() -> Answer:
+    """Tiles with a trend, charts beside each other, rows with grounds behind them, of which some are folded."""
+    months = tuple(f"2026-{month:02}" for month in range(1, 11))
+    trend = (90.0, None, *map(float, range(92, 100)))
+    tile = Figure(
+        "spend", "Spend, October 2026", 99.0, "money", note="1.0 % more than September 2026", trend=trend
+    )
+    charts = (
+        Chart("m", "By month", "bars", months, (("spend", trend),), "money", "October.", small=True),
+        Chart("t", "By team", "parts", ("research", "Cannot be tagged"), (("spend", (101.0, -2.0)),), "money", "r",
+              99.0, small=True),
+    )  # fmt: skip
+    columns = (
+        Column("what", "Action", "text"), Column("saves", "Per month", "money"), Column("sure", "Confidence", "text"),
+        Column("owner", "Owner", "text"), Column("why", "Why", "text", place="below"),
+        Column("command", "Look closer", "text", place="below"), Column("id", "Id", "text", place="data"),
+    )  # fmt: skip
+    rows = tuple((f"Move {n}", 1e5 * n, "low", "ml", HOSTILE[n], "planner review --focus " + "x" * 200, "secret-id")
+                 for n in range(8))  # fmt: skip
+    table = Table("actions", "Actions", columns, rows, shown=5)
+    sections = (
+        Section("overview", "The month", figures=(tile,), charts=charts), Section("a", "Actions", tables=(table,)),
+    )  # fmt: skip
+    return Answer("Review", "October cost 99 USD", (), sections, {}, currency="USD")
+
+
+def test_grounds_and_further_rows_are_folded_and_open(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["glance"], 390)
+    assert (
+        browser.value("document.querySelectorAll('.trend svg rect').length") == 9
+    )  # a gap where nothing is known
+    assert browser.value("document.querySelectorAll('details[open]').length") == 0
+    assert browser.value("document.querySelectorAll('.rest .below').length") == 3
+    browser.value("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+    seen = "[...document.querySelectorAll('.below dd')].filter(e => e.getBoundingClientRect().height > 0)"
+    assert browser.value(f"{seen}.length") == 16
+    assert browser.value("document.documentElement.scrollWidth") <= 390
+    assert "secret-id" not in browser.value("document.body.textContent")
+
+
 def _with_sliders(plan: Plan) -> Answer:
     answer, found = plan_answer(plan, verbose=True), other_limits_of(plan, EVIL)
     return replace(answer, sections=(*other_limits_sections(found, plan), *answer.sections))
 
 
 @pytest.mark.parametrize("width", [390, 1366])
-@pytest.mark.parametrize("name", ["sample", "hostile", "plan", "sliders"])
+@pytest.mark.parametrize("name", ["sample", "hostile", "plan", "sliders", "glance"])
 def test_the_page_is_quiet_and_fits(browser: Browser, pages: dict[str, Path], name: str, width: int) -> None:
     browser.open(pages[name], width)
     assert browser.requests == [pages[name].as_uri()]
@@ -187,7 +228,8 @@ _GRAVE = """axe.run(document, {resultTypes: ['violations']}).then(found => [foun
 @pytest.mark.skipif(_AXE is None, reason="needs axe-core: pip install --no-deps axe-playwright-python")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(
-    ("name", "width"), [("sample", 1366), ("plan", 1366), ("sliders", 1366), ("sliders", 390)]
+    ("name", "width"),
+    [("sample", 1366), ("plan", 1366), ("sliders", 1366), ("sliders", 390), ("glance", 390)],
 )
 def test_axe_finds_nothing_serious(
     browser: Browser, pages: dict[str, Path], name: str, width: int, scheme: str
