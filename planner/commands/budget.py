@@ -86,7 +86,7 @@ def budget(
         loaded, costs.scopes, currency=costs.currency, day=day.date() if day is not None else None, planned=planned,
         drop_days=drop_days,
     )  # fmt: skip
-    show_answer(budget_report(answer, details=details), output, out)
+    show_answer(budget_report(answer, details=details, daily=daily is not None), output, out)
     if answer.exceeded:
         click.get_current_context().exit(5)
 

@@ -22,12 +22,13 @@ _COLUMNS = (
 _SAID = {"over": "OVER", "alert": "ALERT", "watch": "watch", "ok": "ok"}
 
 
-def budget_report(answer: BudgetAnswer, *, details: Collection[str] = ()) -> Answer:
+def budget_report(answer: BudgetAnswer, *, details: Collection[str] = (), daily: bool = False) -> Answer:
     """Build the answer in the shape that every format is made of.
 
     Args:
         answer: the answer.
         details: keys of sections to show in place of the screen, or `all`.
+        daily: whether costs came from a file of daily costs.
     """
     rows = [_values(answer, line) for line in answer.lines]
     values: dict[str, Any] = {
@@ -45,7 +46,9 @@ def budget_report(answer: BudgetAnswer, *, details: Collection[str] = ()) -> Ans
         success=not any(line.exceeded for line in answer.lines), currency=answer.currency,
     )  # fmt: skip
     notes = [text for section in sections for text in section.sentences]
-    screen = budget_screen(answer, title.removeprefix(f"{answer.name}: "), summary[0], _SAID, notes)
+    screen = budget_screen(
+        answer, title.removeprefix(f"{answer.name}: "), summary[0], _SAID, notes, daily=daily
+    )
     return on_screen(whole, screen, details)
 
 

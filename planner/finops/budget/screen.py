@@ -15,13 +15,20 @@ if TYPE_CHECKING:
     from planner.finops.budget.answer import BudgetAnswer, BudgetLine
 
 NEXT = ("forecast --focus BILL --by team", "review --focus BILL")
+NEXT_DAILY = ("forecast --daily COSTS --by team",)  # daily costs are no bill that could be reviewed
 _MOST_NAMED = 4
 _MOST_LINES = 16
 _SURE, _UNSURE = 0.99, 0.01
 
 
 def budget_screen(
-    answer: BudgetAnswer, verdict: str, known: str, status: Mapping[str, str], notes: Sequence[str]
+    answer: BudgetAnswer,
+    verdict: str,
+    known: str,
+    status: Mapping[str, str],
+    notes: Sequence[str],
+    *,
+    daily: bool = False,
 ) -> Screen:
     """Return the screen.
 
@@ -31,6 +38,7 @@ def budget_screen(
         known: until when cost is known.
         status: words of each status.
         notes: what the reader must know.
+        daily: whether costs came from a file of daily costs.
     """
     named = sorted((line for line in answer.lines if line.status != "ok"), key=lambda line: -line.p_over)
     rows: list[Row] = [
@@ -42,7 +50,10 @@ def budget_screen(
     if len(named) > _MOST_NAMED:
         rows.append(("more", "", len(named), "count", f"{len(named) - _MOST_NAMED:,} more in the table"))
     asked = f"{answer.name}, {answer.currency}: {known}"
-    return Screen(asked, rows, _table(answer, status), notes, _record(answer), NEXT, "Before you rely on it")
+    following = NEXT_DAILY if daily else NEXT
+    return Screen(
+        asked, rows, _table(answer, status), notes, _record(answer), following, "Before you rely on it"
+    )
 
 
 def _table(answer: BudgetAnswer, status: Mapping[str, str]) -> Section | None:
