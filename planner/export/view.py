@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -202,6 +203,17 @@ class Launch:
         return replace(
             self, way="one" if self.way == "in_turn" and len(pools) == 1 else self.way, pools=pools
         )
+
+
+def split(total: int, shares: Sequence[float]) -> list[int]:
+    """Whole numbers that add up to `total`, as near to the shares as can be (largest remainders)."""
+    whole = sum(shares) or 1.0
+    exact = [total * share / whole for share in shares]
+    counts = [math.floor(value) for value in exact]
+    order = sorted(range(len(exact)), key=lambda at: counts[at] - exact[at])
+    for at in order[: total - sum(counts)]:
+        counts[at] += 1
+    return counts
 
 
 def launch_of(plan: Plan, name: str = "plan") -> Launch:

@@ -25,7 +25,7 @@ from planner.export.program import (
 )
 from planner.export.quoting import comment, shell, shell_words
 from planner.export.registry import Options
-from planner.export.view import Launch, Pool
+from planner.export.view import Launch, Pool, split
 
 EARLY_S = 60
 """Seconds that Slurm may send a signal before it was asked for."""
@@ -73,17 +73,6 @@ def _groups(launch: Launch) -> list[tuple[Launch, int]]:
     return [
         (launch.only(*pools), count) for pools, count in zip(kinds.values(), counts, strict=True) if count > 0
     ]
-
-
-def split(total: int, shares: Sequence[float]) -> list[int]:
-    """Whole numbers that add up to `total`, as near to the shares as can be (largest remainders)."""
-    whole = sum(shares) or 1.0
-    exact = [total * share / whole for share in shares]
-    counts = [math.floor(value) for value in exact]
-    order = sorted(range(len(exact)), key=lambda at: counts[at] - exact[at])
-    for at in order[: total - sum(counts)]:
-        counts[at] += 1
-    return counts
 
 
 def _notes(launch: Launch, options: Options) -> list[str]:

@@ -13,8 +13,8 @@ import pytest
 
 from planner.errors import InputError
 from planner.export.registry import Options, export
-from planner.export.targets.slurm import split, time_limit, warning_s
-from planner.export.view import Checkpoints, Launch
+from planner.export.targets.slurm import time_limit, warning_s
+from planner.export.view import Checkpoints, Launch, split
 from tests.planner.export.launches import LAUNCHES
 from tests.planner.export.slurm import Slurm, slurm
 from tests.planner.export.validators import shellcheck
