@@ -35,8 +35,7 @@ def _list(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.command(
     epilog=examples(
         "planner export plan.json --to slurm --out launch",
-        "planner optimize workload.yaml -o json | planner export - --to torchrun --framework none",
-        "planner export --list",
+        "planner export plan.json --to kubernetes --framework megatron --out launch",
     )
 )
 @click.argument("plan", type=click.Path(path_type=Path), metavar="PLAN.json")

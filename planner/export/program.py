@@ -96,9 +96,38 @@ def setup_lines(launch: Launch) -> list[str]:
     return ["# run.setup of the workload", f"setup={shell(launch.run.setup.strip())}", 'eval "$setup"']
 
 
-def torchrun_options(launch: Launch) -> list[str]:
-    """Options of torchrun that do not depend on who starts it."""
-    return [f"--nproc-per-node={max(launch.gpus, 1)}"]
+def start_words(launch: Launch, part: Part, *, head: str, rank: str = "", job: str = "") -> list[str]:
+    """Words that start the workers of one node, each safe in a shell; the program's own follow.
+
+    Args:
+        launch: the plan.
+        part: what states the layout, and the launcher.
+        head: shell word of the first node's address, for gangs.
+        rank: shell word of this node's number: a static rendezvous; empty: by c10d.
+        job: shell word that is the same on all nodes and new at each start, for c10d.
+    """
+    each = max(launch.gpus, 1)
+    if part.launcher == "accelerate":
+        where = [] if launch.nodes == 1 else [
+            f"--num_machines={launch.nodes}", f"--main_process_ip={head}", f"--main_process_port={RENDEZVOUS_PORT}",
+            *([f"--machine_rank={rank}", "--rdzv_backend=static"] if rank else ["--rdzv_backend=c10d"]),
+        ]  # fmt: skip
+        several = ["--multi_gpu"] if launch.world > 1 and "--use_fsdp" not in part.launch else []
+        own = [] if "--use_deepspeed" in part.launch else several
+        return [
+            "accelerate launch",
+            *own,
+            *where,
+            f"--num_processes={launch.nodes * each}",
+            *map(shell, part.launch),
+        ]
+    if launch.nodes == 1:
+        return ["torchrun", "--standalone", f"--nproc-per-node={each}"]
+    if rank:
+        where = [f"--node-rank={rank}", f"--master-addr={head}", f"--master-port={RENDEZVOUS_PORT}"]
+    else:
+        where = [f"--rdzv-id={job}", "--rdzv-backend=c10d", f"--rdzv-endpoint={head}:{RENDEZVOUS_PORT}"]
+    return ["torchrun", f"--nnodes={launch.nodes}", *where, f"--nproc-per-node={each}"]
 
 
 def refuse_unless_torch(launch: Launch, target: str) -> None:

@@ -43,7 +43,7 @@ def test_files_with_other_content_are_kept_without_force(run_cli: Run, plan: Pat
     ("words", "said"),
     [
         (("--to", "nomad"), "not a target"),
-        (("--to", "torchrun", "--framework", "jax"), "not known; they are none"),
+        (("--to", "torchrun", "--framework", "jax"), "not known; they are none, torchtitan"),
         (("--to", "torchrun", "--option", "x"), "KEY=VALUE"),
     ],
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Mapping, Sequence
+from dataclasses import field, fields
+from typing import Any
 
 from planner.errors import InputError
 from planner.export.files import ExportFile
@@ -15,7 +16,8 @@ from planner.records import record
 class Parallel:
     """Parallel layout of one gang and what goes with it: degrees, batch, length in tokens, precision, recompute.
 
-    `sequence_length` is None for models without tokens; `interleave` is virtual pipeline stages per accelerator.
+    `sequence_length` is None for models without tokens; `interleave` is virtual pipeline stages per accelerator,
+    `save_every` optimizer steps between checkpoints (None: unknown), `save_to` their place.
     """
 
     nodes: int
@@ -33,6 +35,8 @@ class Parallel:
     recompute: str
     interleave: int = 1
     sequence_parallel: bool = False
+    save_every: int | None = None
+    save_to: str = ""
 
     @property
     def world(self) -> int:
@@ -47,11 +51,22 @@ class Parallel:
 
 @record(frozen=True)
 class Part:
-    """How a framework is told the layout: arguments after the program's own, variables, and files beside the script."""
+    """How a framework is told the layout.
+
+    Attributes:
+        args: after the program's own.
+        env: variables.
+        files: beside the script.
+        launcher: the program that starts the workers: torchrun or accelerate; `launch` are its options for the layout.
+        notes: what has no flag, for the heading of the script.
+    """
 
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     files: tuple[ExportFile, ...] = ()
+    launcher: str = "torchrun"
+    launch: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def file(self, path: str) -> str:
         """The text of a file; KeyError where there is none."""
@@ -63,15 +78,66 @@ def parallel_of(launch: Launch) -> Parallel | None:
     layout = launch.layout
     if layout is None:
         return None
+    every, step = launch.checkpoints.interval_s, launch.limits.step_time_s
     return Parallel(
         nodes=launch.nodes, gpus=launch.gpus, tensor=layout.tensor_parallel, pipeline=layout.pipeline_parallel,
         context=layout.context_parallel, expert=layout.expert_parallel, data=layout.data_parallel,
         zero_stage=layout.zero_stage, micro_batch=layout.micro_batch, grad_accumulation=layout.grad_accumulation,
         sequence_length=launch.training.sequence_length, precision=launch.training.precision,
         recompute=layout.recompute, interleave=layout.interleave, sequence_parallel=layout.sequence_parallel,
+        save_every=max(1, round(every / step)) if every and step else None, save_to=launch.run.checkpoints,
     )  # fmt: skip
 
 
 def cannot(framework: str, what: str, instead: str) -> InputError:
     """The error for a layout that a framework has no flags for."""
     return InputError(f"--framework {framework}: {what}; {instead}")
+
+
+_FIELDS = {
+    "PLANNER_NODES": "nodes", "PLANNER_GPUS_PER_NODE": "gpus", "PLANNER_TENSOR_PARALLEL": "tensor",
+    "PLANNER_PIPELINE_PARALLEL": "pipeline", "PLANNER_CONTEXT_PARALLEL": "context", "PLANNER_EXPERT_PARALLEL": "expert",
+    "PLANNER_DATA_PARALLEL": "data", "PLANNER_ZERO_STAGE": "zero_stage", "PLANNER_MICRO_BATCH": "micro_batch",
+    "PLANNER_GRAD_ACCUMULATION": "grad_accumulation", "PLANNER_VIRTUAL_STAGES": "interleave",
+    "PLANNER_SEQUENCE_LENGTH": "sequence_length", "PLANNER_PRECISION": "precision", "PLANNER_RECOMPUTE": "recompute",
+    "PLANNER_SEQUENCE_PARALLEL": "sequence_parallel", "PLANNER_CHECKPOINT_STEPS": "save_every",
+    "PLANNER_CHECKPOINTS": "save_to",
+}  # fmt: skip
+_TEXTS = ("precision", "recompute", "save_to")
+
+
+def layout_variables(parallel: Parallel) -> dict[str, str]:
+    """The layout as variables `PLANNER_*`; an unknown value is empty."""
+    values = {key: getattr(parallel, name) for key, name in _FIELDS.items()}
+    texts = {
+        key: "" if value is None else str(int(value) if isinstance(value, bool) else value)
+        for key, value in values.items()
+    }
+    return texts | {"PLANNER_GLOBAL_BATCH": str(parallel.global_batch)}
+
+
+def from_variables(part: Part, nodes: int, gpus: int, **stated: Any) -> Parallel:
+    """The layout on so many nodes: what a framework's own flags state, the rest from the variables beside them."""
+    out: dict[str, Any] = {field.name: field.default for field in fields(Parallel)}
+    for key, name in _FIELDS.items():
+        text = part.env.get(key, "")
+        if name in _TEXTS:
+            out[name] = text
+        elif text:
+            out[name] = bool(int(text)) if name == "sequence_parallel" else int(text)
+        elif name in ("sequence_length", "save_every"):
+            out[name] = None
+    return Parallel(**{**out, **stated, "nodes": nodes, "gpus": gpus})
+
+
+def option_values(words: Sequence[str]) -> dict[str, str]:
+    """Words `--key=value`, `key=value` and `--key` by key; a key alone has an empty value."""
+    pairs = (word.removeprefix("--").partition("=") for word in words)
+    return {key: value for key, _, value in pairs}
+
+
+def save_flags(parallel: Parallel, *forms: str) -> list[str]:
+    """Flags of checkpoints: forms with `{}` take the place, the last of them the steps; unknown ones are left out."""
+    *places, every = forms
+    out = [form.format(parallel.save_to) for form in places] if parallel.save_to else []
+    return [*out, every.format(parallel.save_every)] if parallel.save_every else out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Protocol, cast
 
 from planner.errors import InputError
@@ -36,6 +37,17 @@ class Writer(Protocol):
 
 FRAMEWORKS: Mapping[str, Framework] = {
     "none": Framework("planner.export.frameworks.none", "variables PLANNER_* for a program of your own"),
+    "torchtitan": Framework(
+        "planner.export.frameworks.torchtitan", "overrides of torchtitan's configuration"
+    ),
+    "megatron": Framework("planner.export.frameworks.megatron", "arguments of Megatron-LM"),
+    "nemo": Framework("planner.export.frameworks.nemo", "overrides of a recipe of NeMo's Megatron-Bridge"),
+    "deepspeed": Framework("planner.export.frameworks.deepspeed", "DeepSpeed's JSON and its arguments"),
+    "accelerate": Framework(
+        "planner.export.frameworks.accelerate", "options of accelerate launch (FSDP2, DeepSpeed)"
+    ),
+    "axolotl": Framework("planner.export.frameworks.axolotl", "values over axolotl's configuration"),
+    "llama-factory": Framework("planner.export.frameworks.llama_factory", "values over LLaMA-Factory's YAML"),
 }
 
 
@@ -61,4 +73,4 @@ def part_of(name: str, launch: Launch) -> Part:
     if name == "none":
         return variables
     own = writer_of(name).render(parallel)
-    return Part(own.args, {**variables.env, **own.env}, own.files)
+    return replace(own, env={**variables.env, **own.env})

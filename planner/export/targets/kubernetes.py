@@ -12,12 +12,12 @@ from planner.export.frameworks.model import Part
 from planner.export.frameworks.registry import part_of
 from planner.export.names import KUBERNETES_NAME, clean, clean_tags
 from planner.export.program import (
-    RENDEZVOUS_PORT,
     command_lines,
     export_lines,
     heading,
     refuse_unless_torch,
     setup_lines,
+    start_words,
     variables,
 )
 from planner.export.quoting import shell, shell_words, yaml_text
@@ -49,6 +49,10 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     _refuse(launch, options)
     part = part_of(options.framework, launch)
     total = launch.tasks
+    if part.launcher != "torchrun" and options.values["kind"] != "jobset":
+        raise InputError(
+            f"--option kind={options.values['kind']}: starts torchrun, not {part.launcher}; use kind=jobset"
+        )
     launch, begin, count, notes = _of_region(launch, options.values["region"])
     name = clean(launch.name, KUBERNETES_NAME, most=_MOST_NAME)
     queued = options.values["queue"] != "none"
@@ -62,7 +66,11 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     if launch.run.secrets:
         keys = " ".join(f'--from-literal={key}="${key}"' for key in launch.run.secrets)
         notes.append(f"first, in its namespace: kubectl create secret generic {name}-secrets {keys}")
-    text = "\n".join(heading(launch, *notes, "start: kubectl create -f job.yaml")) + "\n" + yaml_text(*job)
+    text = (
+        "\n".join(heading(launch, *part.notes, *notes, "start: kubectl create -f job.yaml"))
+        + "\n"
+        + yaml_text(*job)
+    )
     files = [ExportFile("job.yaml", text)]
     if queued:
         files.append(
@@ -155,12 +163,10 @@ def _nproc(launch: Launch) -> int:
 
 
 def _jobset(launch: Launch, part: Part, name: str, queued: bool) -> list[dict[str, Any]]:
-    where = ["--standalone"]
-    if launch.nodes > 1:
-        # static, not c10d: the index of the pod is the rank of its node
-        where = [f"--nnodes={launch.nodes}", '--node-rank="$JOB_COMPLETION_INDEX"',
-                 f"--master-addr={name}-node-0-0.{name}", f"--master-port={RENDEZVOUS_PORT}"]  # fmt: skip
-    start = ["exec torchrun", *where, f"--nproc-per-node={_nproc(launch)}", '"${command[@]}"']
+    # static, not c10d: the index of the pod is the rank of its node
+    head = f"{name}-node-0-0.{name}"
+    words = start_words(launch, part, head=head, rank='"$JOB_COMPLETION_INDEX"')
+    start = ["exec " + words[0], *words[1:], '"${command[@]}"']
     one_zone = {} if launch.nodes == 1 else {"alpha.jobset.sigs.k8s.io/exclusive-topology": _ZONE}
     template = _template(launch, name, "train", queued, restartPolicy="Never")
     job = {
@@ -205,8 +211,8 @@ def _job(
     """
     begin, count, total = runs
     index = '"$JOB_COMPLETION_INDEX"' if not begin else f'"$((JOB_COMPLETION_INDEX + {begin}))"'
-    start = [f"exec env PLANNER_RUN_INDEX={index}", f"PLANNER_RUN_COUNT={total}", "torchrun",
-             "--standalone", f"--nproc-per-node={_nproc(launch)}", '"${command[@]}"']  # fmt: skip
+    start = [f"exec env PLANNER_RUN_INDEX={index}", f"PLANNER_RUN_COUNT={total}", *start_words(launch, part, head=""),
+             '"${command[@]}"']  # fmt: skip
     spec = {
         "completionMode": "Indexed", "completions": count, "parallelism": min(launch.workers, count),
         "backoffLimitPerIndex": _MOST_FAILURES, "podFailurePolicy": {"rules": [_disrupted("Ignore")]},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,7 @@ _GRACE_S = 30
 _CPU_SHARE = 0.9  # of a node's CPUs: the rest is for its own daemons
 _HUGEPAGES = "5120Mi"
 SCRIPT_FOLDER = "/planner"
+_ZONE_ID = re.compile(r"-az[0-9]+$")  # use1-az6: the same zone in every account, whatever its name there
 
 
 @cache
@@ -52,12 +54,8 @@ def node_labels(pool: Pool) -> dict[str, str]:
             continue
         if row["kind"] == pool.option:
             out[row["key"]] = row["value"]
-        if row["kind"] == "zone" and pool.zone:
-            # zone ids of AWS have a label of their own
-            key = (
-                row["key"] if pool.provider != "aws" or "-az" in pool.zone else "topology.kubernetes.io/zone"
-            )
-            out[key] = clean(pool.zone, KUBERNETES_VALUE)
+        if pool.zone and row["kind"] == ("zone_id" if _ZONE_ID.search(pool.zone) else "zone"):
+            out[row["key"]] = clean(pool.zone, KUBERNETES_VALUE)
         if row["kind"] == "accelerator" and row["value"].endswith(f"={pool.accelerator}"):
             name = row["value"].partition("=")[0]
             mega = machine.startswith("a3-mega")
@@ -70,11 +68,11 @@ def tolerations(pool: Pool) -> list[dict[str, str]]:
     out = []
     if pool.gpus:
         out.append({"key": accelerator_resource(pool), "operator": "Exists", "effect": "NoSchedule"})
-    if pool.is_spot and pool.provider in ("azure", "gcp"):
-        labels = [row for row in _labels() if (row["provider"], row["kind"]) == (pool.provider, "spot")]
+    if pool.is_spot:
         out += [
             {"key": row["key"], "operator": "Equal", "value": row["value"], "effect": "NoSchedule"}
-            for row in labels
+            for row in _labels()
+            if (row["provider"], row["kind"]) == (pool.provider, "spot_taint")
         ]
     return out
 

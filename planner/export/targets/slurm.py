@@ -13,14 +13,15 @@ from collections.abc import Sequence
 
 from planner.errors import InputError
 from planner.export.files import ExportFile
+from planner.export.frameworks.model import Part
 from planner.export.frameworks.registry import part_of
 from planner.export.names import SLURM_NAME, clean
 from planner.export.program import (
-    RENDEZVOUS_PORT,
     command_lines,
     export_lines,
     heading,
     refuse_unless_torch,
+    start_words,
     variables,
 )
 from planner.export.quoting import comment, shell, shell_words
@@ -50,10 +51,11 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     files, begin = [], 0
     for number, (group, tasks) in enumerate(groups, start=1):
         lines = [
-            "#!/bin/bash", *heading(group, *_notes(group, options)), *_directives(group, options, begin, tasks), "",
+            "#!/bin/bash", *heading(group, *_notes(group, options), *part.notes),
+            *_directives(group, options, begin, tasks), "",
             "set -uo pipefail", "",
             *export_lines(variables(group, part), launch.run.secrets), *_index(launch), "",
-            *_program(group, part.args), "", *_step(group), "", *_watch(group, options),
+            *_program(group, part.args), "", *_step(group, part), "", *_watch(group, options),
         ]  # fmt: skip
         name = "job.sbatch" if len(groups) == 1 else f"job-{number}.sbatch"
         files.append(ExportFile(name, "\n".join(lines) + "\n"))
@@ -158,19 +160,10 @@ def _program(launch: Launch, args: Sequence[str]) -> list[str]:
     return [*given, *command_lines(launch), *more, *words]
 
 
-def _step(launch: Launch) -> list[str]:
-    where = ["--standalone"]
-    if launch.nodes > 1:
-        where = [
-            '--nnodes="$SLURM_JOB_NUM_NODES"', '--rdzv-id="$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}"',
-            "--rdzv-backend=c10d", f'--rdzv-endpoint="$PLANNER_HEAD:{RENDEZVOUS_PORT}"',
-        ]  # fmt: skip
-    words = [
-        "torchrun",
-        *where,
-        f"--nproc-per-node={max(launch.gpus, 1)}",
-        '"${patience[@]}" "${command[@]}" &',
-    ]
+def _step(launch: Launch, part: Part) -> list[str]:
+    job = '"$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}"'
+    words = start_words(launch, part, head='"$PLANNER_HEAD"', job=job)
+    words.append('"${patience[@]}" "${command[@]}" &')
     stop = warning_s(launch) - EARLY_S
     return [
         "# shellcheck disable=SC2317,SC2329  # called by srun on each node",
@@ -185,9 +178,7 @@ def _step(launch: Launch) -> list[str]:
             else []
         ),
         '  eval "command=($PLANNER_WORDS)"',
-        "  if torchrun --help 2>/dev/null | grep -q -- --shutdown-timeout; then",
-        f"    patience=(--shutdown-timeout={stop})",
-        "  fi",
+        *_patience(part, stop),
         "  " + " \\\n    ".join(words),
         "  child=$!",
         '  wait "$child" || status=$?',
@@ -198,6 +189,17 @@ def _step(launch: Launch) -> list[str]:
         '  return "$status"',
         "}",
         "export -f step",
+    ]
+
+
+def _patience(part: Part, seconds: int) -> list[str]:
+    """Lines that let torchrun wait for workers that save, where this version can; older ones kill them after 30 s."""
+    if part.launcher != "torchrun":
+        return []
+    return [
+        "  if torchrun --help 2>/dev/null | grep -q -- --shutdown-timeout; then",
+        f"    patience=(--shutdown-timeout={seconds})",
+        "  fi",
     ]
 
 

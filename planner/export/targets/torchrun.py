@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from planner.export.files import ExportFile
+from planner.export.frameworks.model import Part
 from planner.export.frameworks.registry import part_of
 from planner.export.program import (
-    RENDEZVOUS_PORT,
     command_lines,
     export_lines,
     heading,
     refuse_unless_torch,
     setup_lines,
-    torchrun_options,
+    start_words,
     variables,
 )
 from planner.export.quoting import shell, shell_words
@@ -30,10 +30,10 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     refuse_unless_torch(launch, "torchrun")
     part = part_of(options.framework, launch)
     lines = [
-        "#!/usr/bin/env bash", *heading(launch, _how(launch)), "set -euo pipefail",
+        "#!/usr/bin/env bash", *heading(launch, _how(launch), *part.notes), "set -euo pipefail",
         'cd "$(dirname "${BASH_SOURCE[0]}")"', "",
         *export_lines(variables(launch, part), launch.run.secrets), "", *setup_lines(launch), *command_lines(launch),
-        *_arguments(part.args), *_torchrun(launch),
+        *_arguments(part.args), *_start(launch, part),
     ]  # fmt: skip
     return (ExportFile("run.sh", "\n".join(lines) + "\n", executable=True), *part.files)
 
@@ -48,18 +48,16 @@ def _arguments(args: tuple[str, ...]) -> list[str]:
     return [f"command+=({shell_words(args)})"] if args else []
 
 
-def _torchrun(launch: Launch) -> list[str]:
-    if launch.nodes == 1:
-        where = ["--standalone"]
-    else:
-        where = [
-            f"--nnodes={launch.nodes}", f"--rdzv-id={shell(launch.run_id)}", "--rdzv-backend=c10d",
-            f'--rdzv-endpoint="$HEAD:{RENDEZVOUS_PORT}"',
-        ]  # fmt: skip
-    words = ["exec torchrun", *where, *torchrun_options(launch), f"--max-restarts={MAX_RESTARTS}"]
+def _start(launch: Launch, part: Part) -> list[str]:
+    words = start_words(launch, part, head='"$HEAD"', job=shell(launch.run_id))
+    words += (
+        [f"--max-restarts={MAX_RESTARTS}"]
+        if part.launcher == "torchrun"
+        else [f"--max_restarts={MAX_RESTARTS}"]
+    )
     needs = (
         []
         if launch.nodes == 1
         else [': "${HEAD:?export HEAD, the address of one of the nodes, the same on all}"']
     )
-    return [*needs, " \\\n  ".join([*words, '"${command[@]}" "$@"'])]
+    return [*needs, "exec " + " \\\n  ".join([*words, '"${command[@]}" "$@"'])]

@@ -1,0 +1,68 @@
+"""Megatron-LM: arguments of its training scripts. Data parallelism is what the degrees leave of the world."""
+
+from __future__ import annotations
+
+from planner.export.frameworks.model import Parallel, Part, cannot, from_variables, option_values, save_flags
+
+NAME = "megatron"
+DEGREES = {
+    "tensor": "tensor-model-parallel-size", "pipeline": "pipeline-model-parallel-size",
+    "context": "context-parallel-size", "expert": "expert-model-parallel-size", "micro_batch": "micro-batch-size",
+}  # fmt: skip
+SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
+_PRECISION: dict[str, tuple[str, ...]] = {
+    "bf16": ("--bf16",), "fp16": ("--fp16",), "fp32": (), "fp8": ("--bf16", "--fp8-format=hybrid"),
+}  # fmt: skip
+_RECOMPUTE: dict[str, tuple[str, ...]] = {
+    "none": (),
+    "selective": ("--recompute-granularity=selective",),
+    "full": ("--recompute-granularity=full", "--recompute-method=uniform", "--recompute-num-layers=1"),
+}
+
+
+def render(parallel: Parallel) -> Part:
+    """Return its arguments.
+
+    Raises:
+        InputError: a model without tokens, or a precision that it has no argument for.
+    """
+    if parallel.sequence_length is None:
+        raise cannot(NAME, "it trains models of tokens", "accelerate and deepspeed train others")
+    if parallel.precision not in _PRECISION:
+        raise cannot(NAME, f"it has no argument for {parallel.precision}", f"it has {', '.join(_PRECISION)}")
+    words = [f"--{key}={getattr(parallel, name)}" for name, key in DEGREES.items()]
+    words += [f"--global-batch-size={parallel.global_batch}", f"--seq-length={parallel.sequence_length}"]
+    if parallel.interleave > 1:
+        words.append(f"--num-virtual-stages-per-pipeline-rank={parallel.interleave}")
+    if parallel.sequence_parallel:
+        words.append("--sequence-parallel")
+    if parallel.zero_stage:
+        words.append("--use-distributed-optimizer")
+    if parallel.zero_stage > 1:
+        words += ["--use-megatron-fsdp", f"--data-parallel-sharding-strategy={SHARDING[parallel.zero_stage]}"]
+    words += [*_PRECISION[parallel.precision], *_RECOMPUTE[parallel.recompute]]
+    words += save_flags(parallel, "--save={}", "--load={}", "--save-interval={}")
+    return Part((*words, "--exit-signal-handler"))
+
+
+def parse(part: Part, nodes: int, gpus: int) -> Parallel:
+    """Return the layout that the arguments state."""
+    flags = option_values(part.args)
+    degrees = {name: int(flags[key]) for name, key in DEGREES.items()}
+    data = nodes * gpus // (degrees["tensor"] * degrees["pipeline"] * degrees["context"])
+    strategy = flags.get("data-parallel-sharding-strategy", "")
+    zero = {value: key for key, value in SHARDING.items()}.get(
+        strategy, int("use-distributed-optimizer" in flags)
+    )
+    given = set(part.args)
+    precision = next(key for key, words in reversed(_PRECISION.items()) if set(words) <= given)
+    if precision == "fp32":
+        precision = next((key for key in ("bf16", "fp16") if f"--{key}" in given), "fp32")
+    recompute = flags.get("recompute-granularity", "none")
+    return from_variables(
+        part, nodes, gpus, **degrees, data=data, zero_stage=zero, sequence_length=int(flags["seq-length"]),
+        grad_accumulation=int(flags["global-batch-size"]) // (data * degrees["micro_batch"]), precision=precision,
+        recompute=recompute, interleave=int(flags.get("num-virtual-stages-per-pipeline-rank", 1)),
+        sequence_parallel="sequence-parallel" in flags,
+        save_every=int(flags["save-interval"]) if "save-interval" in flags else None, save_to=flags.get("save", ""),
+    )  # fmt: skip
