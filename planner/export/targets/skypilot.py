@@ -24,11 +24,11 @@ from planner.export.machines import (
 )
 from planner.export.names import KUBERNETES_NAME, clean, clean_tags
 from planner.export.program import (
-    RENDEZVOUS_PORT,
     command_lines,
     export_lines,
     heading,
     setup_lines,
+    start_words,
     variables,
 )
 from planner.export.quoting import shell_words, yaml_text
@@ -55,7 +55,7 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     part = part_of(options.framework, launch)
     zones = zone_names(options.values.get("zones", ""))
     config = _server_config(launch, options.values.get("aws-capacity-reservation", ""))
-    text = "\n".join(heading(launch, *_how(launch, bool(config), zones))) + "\n"
+    text = "\n".join(heading(launch, *part.notes, *_how(launch, bool(config), zones))) + "\n"
     files = [ExportFile("task.yaml", text + yaml_text(task(launch, part, zones)))]
     if config:
         files.append(ExportFile("sky-config.yaml", _CONFIG_NOTE + yaml_text(config)))
@@ -220,15 +220,9 @@ def _server_config(launch: Launch, reservation: str) -> dict[str, Any]:
 def _script(launch: Launch, part: Part) -> list[str]:
     """The run section: on each node, with the first as rendezvous."""
     args = [f"command+=({shell_words(part.args)})"] if part.args else []
-    where = ["--standalone"]
-    head: list[str] = []
-    if launch.nodes > 1:
-        head = ['head=$(head -n 1 <<<"$SKYPILOT_NODE_IPS")']
-        where = [
-            '--nnodes="$SKYPILOT_NUM_NODES"', '--node-rank="$SKYPILOT_NODE_RANK"', '--rdzv-id="$SKYPILOT_TASK_ID"',
-            "--rdzv-backend=c10d", f'--rdzv-endpoint="$head:{RENDEZVOUS_PORT}"',
-        ]  # fmt: skip
-    words = ["torchrun", *where, f"--nproc-per-node={max(launch.gpus, 1)}", '"${command[@]}"']
+    head = ['head=$(head -n 1 <<<"$SKYPILOT_NODE_IPS")'] if launch.nodes > 1 else []
+    words = start_words(launch, part, head='"$head"', job='"$SKYPILOT_TASK_ID"')
+    words.append('"${command[@]}"')
     return [
         "set -euo pipefail",
         *export_lines({}, launch.run.secrets),
