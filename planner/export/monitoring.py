@@ -13,9 +13,9 @@ from datetime import datetime
 from decimal import Decimal
 
 from planner.export.names import RUN_TAG
-from planner.export.thresholds import load_thresholds
 from planner.export.view import Launch, Pool
 from planner.records import record
+from planner.tracking.thresholds import thresholds
 
 _OLD = frozenset({"kepler", "maxwell", "pascal"})
 """Generations without profiling metrics: DCGM has those from Volta on."""
@@ -52,7 +52,7 @@ def gpu_series(launch: Launch) -> tuple[Series, ...]:
     if all(pool.generation not in _OLD for pool in launch.pools):
         # beyond 1 lies DCGM's mark for "not supported"
         busy = f"avg_over_time(DCGM_FI_PROF_GR_ENGINE_ACTIVE{at}[5m]) <= 1"
-    idle = load_thresholds()["gpu_idle_below"].value
+    idle = thresholds()["gpu_idle_below"].value
     by_pool, by_host = f"by ({RUN_TAG}, planner_pool)", f"by ({RUN_TAG}, planner_pool, Hostname)"
     used, free = f"DCGM_FI_DEV_FB_USED{at}", f"DCGM_FI_DEV_FB_FREE{at}"
     return (

@@ -10,8 +10,8 @@ from planner.export.names import KUBERNETES_NAME, clean, clean_tags
 from planner.export.program import heading
 from planner.export.quoting import yaml_text
 from planner.export.registry import Options
-from planner.export.thresholds import load_thresholds
 from planner.export.view import Launch
+from planner.tracking.thresholds import thresholds
 
 _NAME_MOST = 48
 _LOADERS_PER_NODE = 8
@@ -65,7 +65,7 @@ def autoscaler(launch: Launch, name: str, role: str) -> dict[str, Any]:
 
 def _busy() -> dict[str, Any]:
     """Activity of the GPU per pod; a server below the threshold of alerts wastes it, above it queues grow."""
-    share = round(1000 * load_thresholds()["gpu_busy_min"].value)
+    share = round(1000 * thresholds()["gpu_busy_min"].value)
     target = {"type": "AverageValue", "averageValue": f"{share}m"}
     return {"type": "Pods", "pods": {"metric": {"name": "DCGM_FI_PROF_GR_ENGINE_ACTIVE"}, "target": target}}
 

@@ -13,9 +13,9 @@ from planner.export.files import ExportFile
 from planner.export.monitoring import gpu_series, progress_series, selector, spend_series
 from planner.export.names import FILE_NAME, RUN_TAG, clean
 from planner.export.registry import Options
-from planner.export.thresholds import load_thresholds
 from planner.export.view import Launch
 from planner.records import record
+from planner.tracking.thresholds import thresholds
 
 SCHEMA_VERSION = 42
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
@@ -139,7 +139,7 @@ def _panel(launch: Launch, place: int, panel: Panel) -> dict[str, Any]:
 def _defaults(panel: Panel) -> dict[str, Any]:
     defaults: dict[str, Any] = {"unit": panel.unit}
     if panel.threshold:
-        value = load_thresholds()[panel.threshold].value
+        value = thresholds()[panel.threshold].value
         low, high = ("red", "green") if panel.threshold.endswith("_min") else ("green", "red")
         steps = [{"color": low, "value": None}, {"color": high, "value": value}]
         defaults["thresholds"] = {"mode": "absolute", "steps": steps}

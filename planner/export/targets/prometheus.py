@@ -16,8 +16,8 @@ from planner.export.quoting import yaml_text
 from planner.export.registry import Options
 from planner.export.targets.prometheus_alerts import ALERTS, Alert, stalled_minutes
 from planner.export.targets.prometheus_tests import rule_tests
-from planner.export.thresholds import Threshold, load_thresholds
 from planner.export.view import Launch
+from planner.tracking.thresholds import Threshold, thresholds
 
 
 def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:  # noqa: ARG001
@@ -66,12 +66,12 @@ def alerts_of(launch: Launch) -> list[Alert]:
 
 def rule(launch: Launch, alert: Alert) -> dict[str, Any]:
     """One alert as a rule."""
-    threshold = load_thresholds()[alert.threshold]
+    threshold = thresholds()[alert.threshold]
     stalled = alert.compare == "changes"
     return {
         "alert": alert.name,
         "expr": _expression(launch, alert, threshold),
-        "for": "0m" if stalled else f"{threshold.for_minutes}m",
+        "for": "0m" if stalled else f"{threshold.for_minutes:g}m",
         "labels": {"severity": threshold.severity, "workload": literal(launch.name)},
         "annotations": {
             "summary": f"{literal(launch.name)}: {alert.summary}",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.export.thresholds import load_thresholds
 from planner.export.view import Launch
 from planner.records import record
+from planner.tracking.thresholds import thresholds
 
 
 @record(frozen=True)
@@ -46,4 +46,4 @@ ALERTS = (
 def stalled_minutes(launch: Launch) -> int:
     """Minutes without a step that are a hang: the threshold's, or ten steps where these take longer."""
     step = launch.limits.step_time_s or 0.0
-    return max(load_thresholds()["progress_stalled_max"].for_minutes, round(10 * step / 60))
+    return max(round(thresholds()["progress_stalled_max"].for_minutes), round(10 * step / 60))

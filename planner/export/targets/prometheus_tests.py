@@ -8,8 +8,8 @@ from typing import Any
 from planner.export.monitoring import deadline_epoch, label, overhead, planned_rate
 from planner.export.names import RUN_TAG
 from planner.export.targets.prometheus_alerts import Alert, stalled_minutes
-from planner.export.thresholds import load_thresholds
 from planner.export.view import Launch
+from planner.tracking.thresholds import thresholds
 
 _BUSY, _IDLE = 0.9, 0.0
 
@@ -47,7 +47,7 @@ def _firing(launch: Launch, alert: Alert) -> dict[str, Any]:
     summary = alert.summary
     for call in ("humanizePercentage", "humanize"):
         summary = summary.replace(f"{{{{ $value | {call} }}}}", value)
-    labels = {"severity": load_thresholds()[alert.threshold].severity, "workload": launch.name}
+    labels = {"severity": thresholds()[alert.threshold].severity, "workload": launch.name}
     expected = {
         "exp_labels": {RUN_TAG: launch.run_id, **labels},
         "exp_annotations": {"summary": f"{launch.name}: {summary}", "description": alert.remedy},
@@ -70,7 +70,7 @@ def _broken(launch: Launch, alert: Alert, last: int) -> tuple[list[dict[str, str
         return [step, _series(launch, "training_loader_seconds", f"3x{last}")], "30%"
     if alert.threshold == "spend_rate_max":
         price = float(launch.first.usd_per_hour)
-        nodes = int(load_thresholds()[alert.threshold].value * float(planned_rate(launch)) / price) + 1
+        nodes = int(thresholds()[alert.threshold].value * float(planned_rate(launch)) / price) + 1
         return _hosts(launch, nodes, last), humanize(nodes * price)
     if alert.threshold == "finish_after_deadline_max":
         return _late(launch, last)
@@ -98,7 +98,7 @@ def humanize(value: float) -> str:
 
 
 def _minutes(launch: Launch, alert: Alert) -> int:
-    return max(load_thresholds()[alert.threshold].for_minutes, stalled_minutes(launch)) + 10
+    return max(round(thresholds()[alert.threshold].for_minutes), stalled_minutes(launch)) + 10
 
 
 def _activity(launch: Launch, values: Sequence[float], last: int) -> list[dict[str, str]]:

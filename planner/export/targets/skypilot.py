@@ -163,6 +163,8 @@ def _how(launch: Launch, config: bool, zones: dict[str, str]) -> Iterator[str]:
     else:
         yield f"start: sky jobs launch --name {name} task.yaml"
     yield "job_recovery holds for managed jobs (sky jobs launch) only; sky launch ignores it"
+    if not launch.command:
+        yield "no run.command in the workload: sky jobs launch --env PLANNER_COMMAND='train.py ...' task.yaml"
     if config:
         yield "reservations: put sky-config.yaml into ~/.sky/config.yaml of the SkyPilot server first"
     unnamed = [pool.zone for pool in launch.pools if is_zone_id(pool.zone) and pool.zone not in zones]

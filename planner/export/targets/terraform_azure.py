@@ -21,7 +21,7 @@ def provider(launch: Launch, pools: tuple[Pool, ...]) -> Block:  # noqa: ARG001
 
 def place(launch: Launch, at: Place) -> list[Entry]:
     """Resources of one place."""
-    held = _reservation(at) if not at.pool.is_spot else []
+    held = _reservation(at) if _may_hold(at.pool) else []
     return [*held, _scale_set(launch, at)]
 
 
@@ -35,7 +35,12 @@ def variables(launch: Launch, pools: tuple[Pool, ...]) -> list[Variable]:  # noq
         Variable("ssh_public_key", "string", "Public key of the administrator.", required=True),
         Variable("azure_image", "map(string)", "Image with drivers for GPUs and InfiniBand.", dict(_IMAGE)),
     ]
-    return [*out, HOLD] if any(not pool.is_spot for pool in pools) else out
+    return [*out, HOLD] if any(map(_may_hold, pools)) else out
+
+
+def _may_hold(pool: Pool) -> bool:
+    """Whether capacity can be reserved: not for spot, nor in one placement group, as InfiniBand needs it."""
+    return not pool.is_spot and pool.nodes == 1
 
 
 def _reservation(at: Place) -> list[Entry]:
@@ -66,7 +71,7 @@ def _scale_set(launch: Launch, at: Place) -> Block:
         ("instances", pool.nodes), *([("zones", [pool.zone])] if pool.zone else []), ("admin_username", "planner"),
         ("overprovision", False), ("upgrade_mode", "Manual"),
         # InfiniBand reaches nodes of one placement group only, which holds at most 100
-        ("single_placement_group", launch.nodes > 1), *_price(at), ("tags", clean_tags(launch.tags, "azure")),
+        ("single_placement_group", pool.nodes > 1), *_price(at), ("tags", clean_tags(launch.tags, "azure")),
         Block("admin_ssh_key", (), (("username", "planner"), ("public_key", Raw("var.ssh_public_key")))),
         Block("os_disk", (), (*_PREMIUM, ("disk_size_gb", size))),
         Block("source_image_reference", (), tuple((key, Raw(f"var.azure_image.{key}")) for key in _IMAGE)),
@@ -81,6 +86,8 @@ def _price(at: Place) -> list[Entry]:
     """Spot up to the on-demand price, or regular machines that may use held capacity."""
     if at.pool.is_spot:
         return [("priority", "Spot"), ("eviction_policy", "Delete"), ("max_bid_price", -1)]
+    if not _may_hold(at.pool):
+        return [("priority", "Regular")]
     group = f"var.hold_capacity ? azurerm_capacity_reservation_group.{at.key}[0].id : null"
     return [("priority", "Regular"), ("capacity_reservation_group_id", Raw(group))]
 

@@ -14,8 +14,8 @@ from planner.errors import InputError
 from planner.export.monitoring import planned_rate
 from planner.export.registry import Options, export
 from planner.export.targets.prometheus_alerts import ALERTS
-from planner.export.thresholds import load_thresholds
 from planner.export.view import Launch
+from planner.tracking.thresholds import thresholds
 from tests.planner.export.launches import LAUNCHES
 from tests.planner.export.validators import allowed, run_tool, written
 
@@ -61,7 +61,7 @@ def test_promtool_refuses_rules_that_are_wrong(good: str, bad: str, tmp_path: Pa
 
 
 def test_every_alert_has_a_threshold_and_every_threshold_an_alert() -> None:
-    bounds = load_thresholds()
+    bounds = thresholds()
     assert {alert.threshold for alert in ALERTS} == {name for name, row in bounds.items() if row.severity}
     assert all(row.for_minutes > 0 and row.source for row in bounds.values() if row.severity)
 

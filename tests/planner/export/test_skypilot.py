@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +14,12 @@ import pytest
 import yaml
 
 from planner.errors import InputError
+from planner.export.frameworks.model import Part, parallel_of
+from planner.export.frameworks.none import parse
 from planner.export.registry import Options, export
 from planner.export.view import Launch
 from tests.planner.export.launches import LAUNCHES
-from tests.planner.export.validators import allowed
+from tests.planner.export.validators import allowed, shellcheck
 
 PYTHON = os.environ.get("PLANNER_SKYPILOT_PYTHON")  # read before fixtures clear the environment
 ZONES = "use1-az6=us-east-1d,use1-az2=us-east-1a,use2-az3=us-east-2b"
@@ -67,8 +70,6 @@ WRONG = {
 
 
 def test_sky_takes_every_export_and_refuses_what_is_wrong(tmp_path: Path) -> None:
-    import re
-
     tasks = {name: files[0].text for name, files in allowed("skypilot").items()}
     tasks |= {
         f"zones {name}": files[0].text
@@ -119,6 +120,21 @@ def test_an_address_is_mounted_and_a_path_is_left_alone() -> None:
     }
     assert task["envs"]["PLANNER_DATA"] == "/data"
     assert task["envs"]["PLANNER_CHECKPOINTS"] == "/mnt/checkpoints"
+
+
+def test_the_run_section_is_a_clean_script() -> None:
+    for files in allowed("skypilot").values():
+        script = yaml.safe_load(files[0].text)["run"]
+        assert shellcheck(f"#!/bin/bash\n{script}") == ""
+
+
+def test_the_layout_is_read_back_from_the_task() -> None:
+    for name in ("one", "in_turn", "gcp", "azure", "single_gpu"):
+        launch = LAUNCHES[name]
+        task = task_of(launch)
+        (gpus,) = re.findall(r"--nproc-per-node=(\d+)", task["run"])
+        found = parse(Part(env=task["envs"]), task["num_nodes"], int(gpus))
+        assert found == parallel_of(launch)
 
 
 def test_secrets_are_names_without_values() -> None:

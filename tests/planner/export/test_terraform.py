@@ -207,6 +207,16 @@ def test_all_efa_cards_are_there() -> None:
     assert "range(1, 17)" in text and '= "efa"' not in text
 
 
+def test_a_scale_set_in_one_placement_group_holds_no_reservation() -> None:
+    """The provider refuses the two together, which its list of arguments does not say."""
+    gang = texts_of(LAUNCHES["azure"])
+    single = texts_of(replace(LAUNCHES["azure"], nodes=1, pools=(replace(LAUNCHES["azure"].first, nodes=1),)))
+    for texts in (gang, single):
+        (body,) = (b for kind, _, b in resources(texts["main.tf"]) if kind.endswith("scale_set"))
+        assert body["single_placement_group"] != ("capacity_reservation_group_id" in body)
+    assert "hold_capacity" not in gang["variables.tf"] and "hold_capacity" in single["variables.tf"]
+
+
 def test_texts_of_users_stay_texts() -> None:
     text = '"}\nresource "x" "y" {}\n${var.place} %{ if true } \\ */ /* # //'
     run = replace(LAUNCHES["one"].run, team=text, tags={text: text})
