@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError
+from planner.export.hcl import quote
 from planner.export.registry import Options, export
 from planner.export.view import Launch
 from tests.planner.export.launches import LAUNCHES
@@ -227,6 +228,19 @@ def test_texts_of_users_stay_texts() -> None:
     kinds = [kind for kind, _, _ in resources(texts_of(launch)["main.tf"])]
     assert kinds == [kind for kind, _, _ in resources(texts_of(LAUNCHES["one"])["main.tf"])]
     assert list(wrong_arguments(texts_of(launch)["main.tf"])) == []
+
+
+def test_terraform_reads_every_quoted_text_as_it_was(tmp_path: Path) -> None:
+    terraform = shutil.which("terraform")
+    if terraform is None:
+        pytest.skip("terraform is not on PATH, and no package index has it")
+    texts = ["${x}", "$${x}", "$$${x}", "%{if}", "%%{if}", "$", "a$$", '"\\\n\t', "\u2028é\x85", "\x01"]
+    done = subprocess.run(
+        [terraform, "console"], input=f"jsonencode([{', '.join(map(quote, texts))}])\n", capture_output=True,
+        text=True, timeout=60, cwd=tmp_path,
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"], "CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1"},
+    )  # fmt: skip
+    assert json.loads(json.loads(done.stdout)) == texts, done.stderr
 
 
 def test_other_providers_are_refused_by_name() -> None:
