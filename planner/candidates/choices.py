@@ -22,6 +22,7 @@ from planner.candidates.decisions import (
     best_of,
 )
 from planner.candidates.model import MIXED
+from planner.candidates.wanted import value_of
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def _is_owned(made: Candidates) -> BoolArray:
 
 
 OWNED = Kind("owned", "machines or commitments that you own", _is_owned)
+_FIRST = {"cost": "cheapest", "time": "fastest", "carbon": "least_carbon"}
 # In the order in which they name a decision that is the best for several.
 WEIGHED = (
     ("reserved", FOR_A_TERM),
@@ -73,11 +75,11 @@ def weigh_choices(made: Candidates, winner: int) -> list[Weighed]:
         made: all candidates, at least one feasible.
         winner: position of the best one.
     """
-    by_cost = made.context.asked.workload.preferences.objective == "cost"
-    rows: list[tuple[int, list[str]]] = [(winner, ["cheapest" if by_cost else "fastest"])]
+    objective = made.context.asked.workload.preferences.objective
+    rows: list[tuple[int, list[str]]] = [(winner, [_FIRST[objective]])]
     other = _worth_its_price(made, winner)
     if other is not None:
-        rows.append((other, ["sooner" if by_cost else "cheaper"]))
+        rows.append((other, ["sooner" if objective == "cost" else "cheaper"]))
     kinds = [*WEIGHED[:4], ("provider", _another_provider(made, winner)), *WEIGHED[4:]]
     for name, kind in kinds:
         best = best_of(made, kind)
@@ -89,27 +91,28 @@ def weigh_choices(made: Candidates, winner: int) -> list[Weighed]:
             rows.append((best, [name]))
         elif name != "known_prices":  # it is worth a word only where it is not one of the others
             like[1].append(name)
-    order = rank(made, np.asarray([at for at, _ in rows]), "cost" if by_cost else "time").tolist()
+    order = rank(made, np.asarray([at for at, _ in rows]), objective).tolist()
     rows.sort(key=lambda row: (row[0] != winner, order.index(row[0])))
     return [Weighed(at, tuple(names)) for at, names in rows]
 
 
 def _worth_its_price(made: Candidates, winner: int) -> int | None:
-    """The knee of cost against hours: the candidate of the least product of both, if it is not (nearly) the best one.
+    """The knee of cost against hours (or emissions, where these are least): the least product, unless nearly the best.
 
     Along the frontier a percent of time is worth a percent of money there: up to the knee each percent of hours saved
     costs less than a percent, beyond it more. Unlike a chord between the ends of the frontier it does not move when a
     dear and fast candidate is added.
     """
-    by_cost = made.context.asked.workload.preferences.objective == "cost"
+    objective = made.context.asked.workload.preferences.objective
+    value = made.hours if objective == "cost" else value_of(made)
+    other = made.hours if objective == "cost" else made.cost_usd
     feasible = np.flatnonzero(made.bits == 0)
-    other = (made.hours if by_cost else made.cost_usd)[feasible]
-    feasible = feasible[other < (made.hours if by_cost else made.cost_usd)[winner] * (1 - HAIR_RATIO)]
-    product = made.cost_usd[feasible] * made.hours[feasible]
-    if not len(feasible) or product.min() >= made.cost_usd[winner] * made.hours[winner]:
+    feasible = feasible[other[feasible] < other[winner] * (1 - HAIR_RATIO)]
+    product = made.cost_usd[feasible] * value[feasible]
+    if not len(feasible) or product.min() >= made.cost_usd[winner] * value[winner]:
         return None
     best = feasible[product <= product.min() * (1 + 1e-12)]
-    return int(rank(made, best, "cost" if by_cost else "time")[0])
+    return int(rank(made, best, objective)[0])
 
 
 def _another_provider(made: Candidates, winner: int) -> Kind:

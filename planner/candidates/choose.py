@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.footprint import operational_kg
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -39,11 +40,15 @@ def rank(candidates: Candidates, feasible: IntArray, objective: str) -> IntArray
 
 
 def _criteria(candidates: Candidates, at: IntArray, objective: str) -> tuple[FloatArray, FloatArray]:
-    """What candidates are sorted by, in order: cost and hours, or hours and cost.
+    """What candidates are sorted by, in order: cost and hours, hours and cost, or emissions and cost.
 
     To 12 significant digits: float noise must not decide between offers that cost the same.
     """
-    cost, hours = _significant(candidates.cost_usd[at]), _significant(candidates.hours[at])
+    cost = _significant(candidates.cost_usd[at])
+    if objective == "carbon":
+        kg = operational_kg(candidates.take(at))
+        return _significant(np.where(np.isnan(kg), np.inf, kg)), cost
+    hours = _significant(candidates.hours[at])
     return (cost, hours) if objective == "cost" else (hours, cost)
 
 

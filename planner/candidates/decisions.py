@@ -15,6 +15,7 @@ import numpy as np
 from catalogs.table import distinct
 from planner.candidates.choose import best_where, rank
 from planner.candidates.model import IN_TURN, MIXED, SINGLE
+from planner.candidates.wanted import value_of
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -242,8 +243,7 @@ def best_decisions(made: Candidates, limit: int) -> IntArray:
 
 def count_near_ties(made: Candidates) -> int:
     """Feasible decisions whose cost (for the objective time: hours) is within a hair of the best one's; it aside."""
-    objective = made.context.asked.workload.preferences.objective
-    value = made.cost_usd if objective == "cost" else made.hours
+    value = value_of(made)
     feasible = np.flatnonzero(made.bits == 0)
     near = feasible[value[feasible] <= value[feasible].min() * (1 + HAIR_RATIO)]
     return len(_decisions(np.stack([facet.code(made, near) for facet in FACETS], axis=1))[1]) - 1

@@ -12,6 +12,7 @@ from planner.carbon.model import GRAMS_PER_KG, MID, draw_in, draw_of_shapes
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.candidates.context import Context
     from planner.candidates.model import Candidates
 
     FloatArray = npt.NDArray[np.float64]
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
 def operational_kg(made: Candidates) -> FloatArray:
     """Expected kgCO2e of the electricity of each candidate; NaN where grid or power is unknown."""
     return _summed(made, MID, emitted=True)
+
+
+def least_kg_per_hour(context: Context) -> FloatArray:
+    """Lower bound of what an hour of one instance at work emits, per offer; NaN where unknown."""
+    family = context.asked.job.model.family.value
+    least = min(draw_in(phase, family) for phase in ("compute", "memory_bound", "generation", "waiting"))
+    power = context.power
+    draw = np.full(len(power.grid), least)
+    return np.asarray(power.kwh_per_hour(draw) * power.grid / GRAMS_PER_KG, dtype=np.float64)
 
 
 def energy_kwh(made: Candidates, level: int = MID) -> FloatArray:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.factored import least_by_group
+from planner.candidates.footprint import least_kg_per_hour
+from planner.candidates.wanted import value_of
 from planner.market.offers import unit_of_offer
 from planner.performance.search import estimate_shapes
 
@@ -90,27 +92,38 @@ def hopeful_hardware(candidates: Candidates, offer_bits: IntArray, up_to: float 
     """Hardware rows that could beat the best candidate (or `up_to`, if more) at a size between the coarse ones.
 
     A lower bound per hardware: its cheapest admitted price x the fewest node-hours of steps seen at any coarse size,
-    less `MARGIN_RATIO` (for the objective time: the fewest hours). Hardware whose batch no coarse size divides has no
-    bound and is searched too; so is all hardware while nothing is feasible.
+    less `MARGIN_RATIO` (for the objective time: the fewest hours; carbon: the least kgCO2e of these node-hours).
+    Hardware whose batch no coarse size divides has no bound and is searched too; so is all while nothing is feasible.
     """
     context = candidates.context
     shapes, offer_set = candidates.shapes, context.market.offer_set
     fits = np.asarray(shapes["fits"], dtype=np.bool_)
     row, nodes = shapes["hardware_row"].astype(np.int64), shapes["nodes"].astype(np.float64)
     hours = shapes["step_time_s"] * context.asked.job.total_steps / 3600.0
-    by_cost = context.asked.workload.preferences.objective == "cost"
+    objective = context.asked.workload.preferences.objective
     n_hardware = offer_set.hardware.n_rows
-    least = least_by_group((hours * nodes if by_cost else hours)[fits], row[fits], n_hardware)
+    least = least_by_group((hours if objective == "time" else hours * nodes)[fits], row[fits], n_hardware)
     undivided = np.zeros(len(least), dtype=np.bool_)
     undivided[row[shapes.is_in("reason", ("batch_not_divisible", "layout_not_possible"))]] = True
     least[undivided & np.isinf(least)] = 0.0
     admitted = np.flatnonzero(offer_bits == 0)
-    owned = ~np.isnan(offer_set.owned_share[admitted])
-    hourly = np.where(owned, 0.0, offer_set.usd_per_hour[admitted]) if by_cost else np.ones(len(admitted))
-    price = least_by_group(hourly, hardware_of_offer(context.market)[admitted], n_hardware)
+    rate = _least_per_hour(context, admitted, objective)
+    price = least_by_group(rate, hardware_of_offer(context.market)[admitted], n_hardware)
     feasible = np.flatnonzero(candidates.bits == 0)
-    value = candidates.cost_usd if by_cost else candidates.hours
+    value = value_of(candidates)
     best = float(value[feasible].min()) if len(feasible) else np.inf
     known = np.isfinite(least) & np.isfinite(price)
     bound = np.where(known, least, 0.0) * np.where(known, price, 0.0) * (1.0 - MARGIN_RATIO)
     return np.flatnonzero(known & (bound <= max(best, up_to)))
+
+
+def _least_per_hour(context: Context, offers: IntArray, objective: str) -> npt.NDArray[np.float64]:
+    """Least that an hour of a node adds to what is compared, per offer: USD, 1 for hours, or kgCO2e; NaN: unknown."""
+    offer_set = context.market.offer_set
+    if objective == "time":
+        return np.ones(len(offers))
+    if objective == "carbon":
+        kg = least_kg_per_hour(context)[offers]
+        return np.where(np.isnan(kg), np.inf, kg)
+    owned = ~np.isnan(offer_set.owned_share[offers])
+    return np.asarray(np.where(owned, 0.0, offer_set.usd_per_hour[offers]), dtype=np.float64)

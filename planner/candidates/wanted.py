@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.footprint import operational_kg
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Wanted:
 
     Attributes:
         scope: needed in any case.
-        up_to: every candidate of at most this value (USD, hours for the objective time) is needed too.
+        up_to: every candidate of at most this value (USD; hours or kgCO2e for those objectives) is needed too.
         below: nothing dearer than this is needed: a candidate of this value is known.
         one_region: only ways to run whose offers are all in one region.
         one_offer: only ways that buy one offer, as a worker of a fleet does. Workers share capacity and quotas, so spot
@@ -60,11 +61,12 @@ class Wanted:
 
 
 def value_of(made: Candidates) -> FloatArray:
-    """What candidates are compared by: expected cost, for the objective time expected hours."""
-    context = made.context
-    value: FloatArray = (
-        made.cost_usd if context.asked.workload.preferences.objective == "cost" else made.hours
-    )
+    """What candidates are compared by: expected cost, hours or emissions, by the objective; infinity: unknown."""
+    objective = made.context.asked.workload.preferences.objective
+    if objective == "carbon":
+        kg = operational_kg(made)
+        return np.asarray(np.where(np.isnan(kg), np.inf, kg), dtype=np.float64)
+    value: FloatArray = made.cost_usd if objective == "cost" else made.hours
     return value
 
 

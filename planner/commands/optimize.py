@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @click.option("--max-results", type=click.IntRange(min=1), default=None, help="Alternatives to show.")
 @click.option(
     "--objective",
-    type=click.Choice(["cost", "time"]),
+    type=click.Choice(["cost", "time", "carbon"]),
     default=None,
     help="What is best (default: the file's).",
 )

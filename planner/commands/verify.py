@@ -40,7 +40,9 @@ _OF_WORKLOADS = ("plan", "frontier", "pools")  # answers whose question is a wor
 @click.option(
     "--prices/--no-prices", default=True, show_default=True, help="Compare prices with the catalog."
 )
-@click.option("--objective", type=click.Choice(["cost", "time"]), default=None, help="As given to optimize.")
+@click.option(
+    "--objective", type=click.Choice(["cost", "time", "carbon"]), default=None, help="As given to optimize."
+)
 @click.option("--allow-flagged", is_flag=True, help="As given to optimize.")
 @click.option("--allow-derived", is_flag=True, help="As given to optimize.")
 @click.option("--as-of", type=DayOption(), default=None, metavar="DATE", help="As given to schedule.")

@@ -42,9 +42,10 @@ def load_pipeline(path: Path) -> LoadedPipeline:
                 text = "needs a workload of kind: training with a model (a fleet has no single place)"
                 raise source.error([Fault(("tasks", at, "workload"), text)])
             if loaded.workload.preferences.objective != "cost":
+                wished = loaded.workload.preferences.objective
                 text = (
-                    f"task '{task.name}' has preferences.objective: time, but a pipeline is planned by cost within its "
-                    "deadline: remove it from the workload and set the pipeline's deadline"
+                    f"task '{task.name}' has preferences.objective {wished}, but a pipeline is planned by cost within "
+                    "its deadline: remove it from the workload and set the pipeline's deadline"
                 )
                 raise source.error([Fault(("tasks", at, "workload"), text)])
         workloads.append(loaded)

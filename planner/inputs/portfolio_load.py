@@ -120,8 +120,8 @@ def _job_faults(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterato
 
 
 _BY_COST = (
-    "has preferences.objective: time, but jobs that share limits are planned by cost and delay: remove it from the "
-    "workload and give the job a delay_usd_per_hour or a deadline"
+    "has preferences.objective other than cost, but jobs that share limits are planned by cost and delay: remove it "
+    "from the workload and give the job a delay_usd_per_hour or a deadline"
 )
 
 

@@ -153,7 +153,9 @@ class Constraints(Section):
 class Preferences(Section):
     """What is best among the plans that satisfy the constraints."""
 
-    objective: Literal["cost", "time"] = Field("cost", description="Cheapest, or fastest within the budget.")
+    objective: Literal["cost", "time", "carbon"] = Field(
+        "cost", description="Cheapest, fastest within the budget, or least kgCO2e of the electricity."
+    )
     max_results: SmallInt = Field(5, description="Ranked alternatives to show.")
     prefer_regions: Texts = Field((), description="Patterns; break ties in this order.")
     prices: Literal["expected", "quoted", "firm"] = Field(

@@ -12,6 +12,7 @@ from planner.candidates.engine import Found, build
 from planner.candidates.model import IN_TURN, MIXED
 from planner.candidates.plan_parts.infeasible import MOST_RELAXATIONS, find_relaxations, infeasible_plan
 from planner.candidates.plan_parts.summary import lines_of
+from planner.errors import InputError
 from planner.job.assemble import assemble_plan
 from planner.job.batch import other_batch
 from planner.market.pricing import total_usd
@@ -31,9 +32,11 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, Found]:
         options: solver, backend, replays.
 
     Raises:
-        InputError: the backend named cannot be used.
+        InputError: the backend named cannot be used, or not for the objective.
         PlannerError: enumeration and MILP disagree.
     """
+    if context.asked.workload.preferences.objective == "carbon" and options.solver != "enumerate":
+        raise InputError("--solver: the MILP compares cost or hours; `--solver enumerate` finds least carbon")
     begin = time.perf_counter()
     found = build(context)
     choice = choose(found.candidates, context.asked.workload.preferences.objective)

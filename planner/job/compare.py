@@ -317,10 +317,11 @@ def _known(name: str, known: Sequence[str], flag: str, what: str) -> str:
 
 def _against(question: _Question, rows: Sequence[Row], base: str | None) -> Comparison:
     """Sort the rows and compare each with the base."""
-    first = "cost_usd" if question.objective == "cost" else "hours"
+    first = {"cost": "cost_usd", "time": "hours", "carbon": "operational_kgco2e"}[question.objective]
 
     def order(row: Row) -> tuple[bool, bool, bool, float]:
-        value = np.inf if row.best is None else float(getattr(row.best, first))
+        figure = None if row.best is None else getattr(row.best, first)
+        value = np.inf if figure is None else float(figure)
         return row.name != base, row.best is None, bool(row.misses), value
 
     ranked = sorted(rows, key=order)

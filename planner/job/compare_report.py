@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from planner.plan.front_scale import cost_places
@@ -89,13 +90,12 @@ def _title(found: Comparison) -> str:
         able = [row for row in found.rows if row.best is not None]
         what = "keeps every limit" if able else "can run the job"
         return f"None of the {len(found.rows)} {_NOUNS[found.over]} compared {what}"
-    by_cost = found.objective == "cost"
-    best = min(kept, key=lambda row: _by(row, by_cost))
+    best = min(kept, key=lambda row: _by(row, found.objective))
     assert best.best is not None
-    title = f"{best.name} is {'cheapest' if by_cost else 'soonest'}: {_usd(found, best)}, done {_done(found, best)}"
+    title = f"{best.name} is {_FIRST[found.objective]}: {_usd(found, best)}, done {_done(found, best)}"
     others = [row for row in kept if row is not best]
     if others:
-        second = min(others, key=lambda row: _by(row, by_cost))
+        second = min(others, key=lambda row: _by(row, found.objective))
         assert second.best is not None
         more = float(second.best.cost_usd / best.best.cost_usd) - 1.0 if best.best.cost_usd else None
         title += f"; next {second.name} at {_usd(found, second)}"
@@ -119,9 +119,14 @@ def _done(found: Comparison, row: Row) -> str:
     return moment_known(row.finish, found.hours_ratio * row.best.hours, year)
 
 
-def _by(row: Row, by_cost: bool) -> float:
+_FIRST = {"cost": "cheapest", "time": "soonest", "carbon": "the least kgCO2e"}
+
+
+def _by(row: Row, objective: str) -> float:
     assert row.best is not None
-    return float(row.best.cost_usd) if by_cost else row.best.hours
+    if objective == "carbon":
+        return inf if row.best.operational_kgco2e is None else row.best.operational_kgco2e
+    return float(row.best.cost_usd) if objective == "cost" else row.best.hours
 
 
 _LIMITS = {
@@ -134,7 +139,7 @@ def _next(found: Comparison) -> Section:
     kept = [row for row in found.rows if row.best is not None and not row.misses]
     if not kept:
         return next_steps("next: planner explain FILE")
-    best = min(kept, key=lambda row: _by(row, found.objective == "cost"))
+    best = min(kept, key=lambda row: _by(row, found.objective))
     name = "spot, on_demand" if best.name == "spot, else on_demand" else best.name
     limit = _LIMITS[found.over].format(name)
     return next_steps(f'next: planner optimize FILE --set "{limit}"; planner explain FILE')

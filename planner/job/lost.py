@@ -16,6 +16,7 @@ import numpy as np
 from planner.candidates.constraints.registry import BIT, CONSTRAINTS, SHAPE_FILTERS
 from planner.candidates.model import IN_TURN, SINGLE
 from planner.candidates.wanted import value_of
+from planner.candidates.ways.build import kg_floor
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -78,10 +79,13 @@ def lost_offers(found: Found, winner: int) -> tuple[Lost, ...]:
     return tuple(sorted(out, key=lambda one: -one.offers))
 
 
+_WORSE = {"cost": "costs more in all", "time": "takes longer", "carbon": "emits more"}
+
+
 def _group(made: Candidates, reason: str, rows: IntArray, hourly: FloatArray, cost: FloatArray) -> Lost:
     item = next((one for one in CONSTRAINTS if one.id == reason), None)
-    by_cost = made.context.asked.workload.preferences.objective == "cost"
-    words = {DEARER: f"runs, but {'costs more in all' if by_cost else 'takes longer'}",
+    objective = made.context.asked.workload.preferences.objective
+    words = {DEARER: f"runs, but {_WORSE[objective]}",
              NO_SIZE: "does not run at any size looked at"}  # fmt: skip
     first = int(rows[np.argmin(hourly[rows])])
     best = int(rows[np.argmin(np.where(np.isfinite(cost[rows]), cost[rows], np.inf))])
@@ -156,7 +160,10 @@ def _runs(made: Candidates, winner: int) -> BoolArray:
     left = np.flatnonzero((made.kind == SINGLE) & spot & ((made.bits & ~_BY_FALLBACK) == 0))
     hourly = made.context.market.offer_set.usd_per_hour[made.offer[left]]
     bare = made.nodes[left] * hourly * (made.work_hours[left] + made.fixed_hours[left])
-    if made.context.asked.workload.preferences.objective == "time":
+    objective = made.context.asked.workload.preferences.objective
+    if objective == "carbon":
+        bare = kg_floor(made, left)
+    if objective == "time":
         bare = made.waiting_hours[left] + made.work_hours[left] + made.fixed_hours[left]
     least = np.full(len(out), np.inf)
     np.minimum.at(least, made.offer[left], bare)

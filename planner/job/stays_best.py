@@ -144,8 +144,8 @@ def _values(
         broken |= found.hours > hours
     if limits.budget_usd is not None:
         broken |= found.cash_usd + dearer > float(limits.budget_usd)
-    by_cost = context.asked.workload.preferences.objective == "cost"
-    value = found.cost_usd + dearer if by_cost else found.hours
+    by_hours = context.asked.workload.preferences.objective == "time"
+    value = found.hours if by_hours else found.cost_usd + dearer
     return np.where(broken, np.inf, value).reshape(shape)
 
 

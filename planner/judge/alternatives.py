@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from planner.judge.bench import Bench, Buy, Candidate
     from planner.judge.document import Node
 
-ON_DEMAND = {"cost": "cheapest feasible on-demand candidate", "time": "fastest feasible on-demand candidate"}
+ON_DEMAND = {"cost": "cheapest feasible on-demand candidate", "time": "fastest feasible on-demand candidate",
+             "carbon": "least carbon feasible on-demand candidate"}  # fmt: skip
+_FIGURES = {"cost": "cost_usd", "time": "hours", "carbon": "operational_kgco2e"}
 _SLIP = 1 - Fraction(1, 10**9)
 Reference = tuple[Fraction, float]
 
@@ -28,6 +30,19 @@ class Decision:
     region: tuple[str, str]
     size: float
     way: tuple[object, ...]
+
+
+def value_in(bench: Bench, node: Node) -> Fraction:
+    """What a candidate in brief is compared by: cost, hours or emissions."""
+    return node[_FIGURES[bench.workload.preferences.objective]].money()
+
+
+def value_of_plan(bench: Bench, plan: Node) -> Fraction:
+    """What the plan is compared by."""
+    objective = bench.workload.preferences.objective
+    if objective == "carbon":
+        return plan["carbon"]["operational_kgco2e"].money()
+    return plan["total_usd" if objective == "cost" else "hours"].money()
 
 
 def decision_of(buys: Sequence[Buy], *, in_turn: bool) -> Decision:
@@ -51,9 +66,8 @@ def alternatives(
 ) -> list[tuple[Node, Candidate]]:
     """Alternatives recomputed: in order, none better than the plan, no decision twice, each new in what it says."""
     found: list[tuple[Node, Candidate]] = []
-    by_cost = bench.workload.preferences.objective == "cost"
     above = [chosen]
-    values = [reference[0] if by_cost else Fraction(reference[1])]
+    values = [value_of_plan(bench, plan)]
     if not plan["alternatives"].value:
         findings.saw(plan["alternatives"])
     for node in plan["alternatives"]:
@@ -64,7 +78,7 @@ def alternatives(
         if made is not None:
             found.append((node, made))
         above.append(own)
-        values.append(node["cost_usd"].money() if by_cost else node["hours"].money())
+        values.append(value_in(bench, node))
     for at, value in enumerate(values[1:]):
         better = "better than the one before it"
         findings.require(value >= values[at] * _SLIP, f"alternatives[{at}]", better)
@@ -93,7 +107,6 @@ def _brings(above: Sequence[Decision], own: Decision) -> list[str]:
 
 def _folded(findings: Findings, bench: Bench, plan: Node, reference: Reference, chosen: Decision) -> None:
     """What the plan stands for: no better than it, and unlike it in the one thing that is named."""
-    by_cost = bench.workload.preferences.objective == "cost"
     if not plan["folded"].value:
         findings.saw(plan["folded"])
     for node in plan["folded"]:
@@ -104,16 +117,14 @@ def _folded(findings: Findings, bench: Bench, plan: Node, reference: Reference, 
         best = node["best"]
         parts, turns = frame.purchases(bench.goods, best)
         frame.brief(findings, bench, best, reference)
-        value = best["cost_usd"].money() if by_cost else best["hours"].money()
-        limit = reference[0] if by_cost else Fraction(reference[1])
-        findings.require(value >= limit * _SLIP, best.path, "better than the plan that stands for it")
+        worse = value_in(bench, best) >= value_of_plan(bench, plan) * _SLIP
+        findings.require(worse, best.path, "better than the plan that stands for it")
         named, unlike = node["differs_in"].text(), _unlike(chosen, decision_of(parts, in_turn=turns))
         findings.require(unlike == [named], node.path, f"differs in {' and '.join(unlike) or 'nothing'}")
 
 
 def hidden(findings: Findings, bench: Bench, plan: Node, reference: Reference) -> None:
     """What is better than the plan but needs a port or a quote: recomputed, and really better."""
-    by_cost = bench.workload.preferences.objective == "cost"
     if not plan["relaxations"].value:
         findings.saw(plan["relaxations"])
     for node in plan["relaxations"]:
@@ -121,9 +132,8 @@ def hidden(findings: Findings, bench: Bench, plan: Node, reference: Reference) -
         offered = "derived_price" if node["constraint"].text() == "derived_price" else "software"
         findings.expect(node, {"constraint": offered, **stated})
         frame.brief(findings, bench, node["best"], reference)
-        value = node["best"]["cost_usd"].money() if by_cost else node["best"]["hours"].money()
-        limit = reference[0] if by_cost else Fraction(reference[1])
-        findings.require(value < limit, node.path, "no better than the plan")
+        better = value_in(bench, node["best"]) < value_of_plan(bench, plan)
+        findings.require(better, node.path, "no better than the plan")
 
 
 def _unlike(one: Decision, other: Decision) -> list[str]:
@@ -166,7 +176,7 @@ def savings(findings: Findings, bench: Bench, plan: Node, reference: Reference) 
 
 def _best_on_demand(findings: Findings, bench: Bench, plan: Node) -> None:
     """No alternative that is bought on demand alone is better than the baseline."""
-    figure = "cost_usd" if bench.workload.preferences.objective == "cost" else "hours"
+    figure = _FIGURES[bench.workload.preferences.objective]
     base = plan["savings"]["baseline"][figure].money()
     for node in plan["alternatives"]:
         options = {part["purchase_option"].text() for part in node["parts"]}

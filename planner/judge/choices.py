@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.judge import frame
+from planner.judge.carbon import emitted
 from planner.judge.findings import Moment, Near
 
 if TYPE_CHECKING:
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
 _SLIP = 1 - Fraction(1, 10**9)
 _CHANCE = 1e-4
 _ORDER = (
-    "cheapest", "fastest", "sooner", "cheaper", "reserved", "firm", "on_demand", "owned", "provider", "known_prices"
+    "cheapest", "fastest", "least_carbon", "sooner", "cheaper", "reserved", "firm", "on_demand", "owned", "provider",
+    "known_prices",
 )  # fmt: skip
 _HAIR = 0.03  # what is sooner or cheaper by less is no other choice
 _MARGIN = 1e-6  # to which hours and costs are recomputed
-_FIRST = {"cost": "cheapest", "time": "fastest"}
-_WORTH = {"cost": "sooner", "time": "cheaper"}
+_FIRST = {"cost": "cheapest", "time": "fastest", "carbon": "least_carbon"}
+_WORTH = {"cost": "sooner", "time": "cheaper", "carbon": "cheaper"}
 
 
 def check(
@@ -58,10 +60,10 @@ def check(
         findings.expect(node["finish_expected"], end)
         findings.expect(node["p_meet_deadline"], chance)
         for name in _texts(node["kinds"]):
-            findings.require(_is(name, own, made, objective), node.path, f"is not {name}")
+            findings.require(_is(bench, name, own, made), node.path, f"is not {name}")
         rows.append((node, own))
-    _in_order(findings, rows, objective)
-    _all_named(findings, plan, [*rows, *others], made, objective)
+    _in_order(findings, bench, rows, objective)
+    _all_named(findings, bench, plan, [*rows, *others], made)
 
 
 def check_fleet(findings: Findings, bench: Bench, plan: Node, chance: Near | None) -> None:
@@ -98,22 +100,34 @@ def _names(findings: Findings, plan: Node, first: str) -> None:
 
 
 def _all_named(
-    findings: Findings, plan: Node, rows: Sequence[tuple[Node, Candidate]], made: Candidate, objective: str
+    findings: Findings, bench: Bench, plan: Node, rows: Sequence[tuple[Node, Candidate]], made: Candidate
 ) -> None:
     """Every row is the best of some kind, and a kind of which the plan shows a candidate has its best named."""
     for node in plan["choices"]:
         findings.require(len(node["kinds"]) > 0, node.path, "of no kind")
     named = {name for node in plan["choices"] for name in _texts(node["kinds"])}
-    for name in sorted({*_KINDS, "provider", _WORTH[objective]} - {"known_prices"} - named):
+    for name in sorted(
+        {*_KINDS, "provider", _WORTH[bench.workload.preferences.objective]} - {"known_prices"} - named
+    ):
         for node, own in rows:
-            unnamed = _is(name, own, made, objective, margin=-_MARGIN)
+            unnamed = _is(bench, name, own, made, margin=-_MARGIN)
             findings.require(not unnamed, node.path, f"is {name}, which no row is named")
 
 
-def _in_order(findings: Findings, rows: Sequence[tuple[Node, Candidate]], objective: str) -> None:
-    values = [Fraction(own.cost) if objective == "cost" else Fraction(own.hours) for _, own in rows]
+def _in_order(
+    findings: Findings, bench: Bench, rows: Sequence[tuple[Node, Candidate]], objective: str
+) -> None:
+    values = [Fraction(_value(bench, own, objective)) for _, own in rows]
     for (node, _), value, before in zip(rows[1:], values[1:], values, strict=False):
         findings.require(value >= before * _SLIP, node.path, "better than the one before it")
+
+
+def _value(bench: Bench, own: Candidate, objective: str) -> float | Fraction:
+    """What candidates are compared by."""
+    if objective == "carbon":
+        kg = emitted(bench, own)
+        return 1e30 if kg is None else kg
+    return own.cost if objective == "cost" else own.hours
 
 
 def _offers(own: Candidate) -> list[Offer]:
@@ -149,14 +163,17 @@ _KINDS: dict[str, Callable[[Candidate], bool]] = {
 }
 
 
-def _is(name: str, own: Candidate, plan: Candidate, objective: str, margin: float = _MARGIN) -> bool:
+def _is(bench: Bench, name: str, own: Candidate, plan: Candidate, margin: float = _MARGIN) -> bool:
     """Whether a candidate is of a kind; `margin`: ratio by which a comparison of figures may be missed."""
+    objective = bench.workload.preferences.objective
     if name == _FIRST[objective]:
         return own is plan
     if name == _WORTH[objective]:
-        value, limit = (own.hours, plan.hours) if objective == "cost" else (float(own.cost), float(plan.cost))
+        measure = "time" if objective == "cost" else objective  # what is weighed against cost
+        first, second = (float(_value(bench, one, measure)) for one in (own, plan))
+        value, limit = (first, second) if objective == "cost" else (float(own.cost), float(plan.cost))
         better = value < limit * (1 - _HAIR) * (1 + margin)
-        return better and float(own.cost) * own.hours < float(plan.cost) * plan.hours * (1 + margin)
+        return better and float(own.cost) * first < float(plan.cost) * second * (1 + margin)
     if name == "provider":
         return own.parts[0].offer.text("provider") != plan.parts[0].offer.text("provider")
     return name in _KINDS and _KINDS[name](own)

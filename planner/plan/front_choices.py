@@ -14,7 +14,8 @@ from planner.render.precision import known_places, moment_known, rounded
 from planner.render.words import cluster, option, place
 
 _KINDS = {
-    "cheapest": "cheapest", "fastest": "fastest", "sooner": "sooner", "cheaper": "cheaper", "reserved": "reserved",
+    "cheapest": "cheapest", "fastest": "fastest", "least_carbon": "least carbon",
+    "sooner": "sooner", "cheaper": "cheaper", "reserved": "reserved",
     "firm": "firm", "on_demand": "on-demand", "owned": "own", "provider": "other provider",
     "known_prices": "known prices",
 }  # fmt: skip

@@ -130,7 +130,6 @@ def _proven(plan: Plan) -> str:
         said += f" ({proof.method})"
     if proof.near_ties:
         others = "another costs" if proof.near_ties == 1 else f"{proof.near_ties:,} others cost"
-        if plan.objective == "time":
-            others = others.replace("cost", "take")
+        others = others.replace("cost", {"time": "take", "carbon": "emit"}.get(plan.objective, "cost"))
         said += f"; {others} nearly the same"
     return f"{said}."

@@ -154,7 +154,8 @@ def proof(plan: Plan, verbose: bool) -> list[Section]:
     ]
     notes = [", ".join(parts)]
     if grounds.near_ties:
-        what, one = ("take", "takes") if plan.objective == "time" else ("cost", "costs")
+        what = {"time": "take", "carbon": "emit"}.get(plan.objective, "cost")
+        one = f"{what}s"
         said = f"other decision {one}" if grounds.near_ties == 1 else f"other decisions {what}"
         notes.append(f"{grounds.near_ties:,} {said} nearly the same")
     if grounds.note:

@@ -9,7 +9,7 @@ from planner.plan.model import Layout
 from planner.render.numbers import usd
 from planner.render.words import cluster, devices, option, place
 
-OBJECTIVES = {"cost": "Cheapest", "time": "Fastest"}
+OBJECTIVES = {"cost": "Cheapest", "time": "Fastest", "carbon": "Least carbon"}
 COST_KINDS = {
     "compute": "compute",
     "upfront": "upfront payment",

@@ -57,6 +57,7 @@ def _fleet(plan: Plan, question: FleetInput, result: FleetResult) -> dict[str, A
 
 def _enumeration(answer: Answer) -> dict[str, Any]:
     from planner.candidates.choose import choose
+    from planner.candidates.wanted import value_of
 
     context, found = answer.context, answer.found
     assert found is not None
@@ -64,14 +65,14 @@ def _enumeration(answer: Answer) -> dict[str, Any]:
     choice = choose(made, objective)
     assert choice is not None
     feasible = np.flatnonzero(made.bits == 0)
-    value = made.cost_usd if objective == "cost" else made.hours
+    value = value_of(made)
     # rounded down: what the certificate proves is never above what a plan comes to
     scaled = np.floor(value[feasible] * MILLIONTH).astype(np.int64)
     best = int(np.floor(value[choice.winner] * MILLIONTH))
     return {
         "certificate_version": VERSION,
         "kind": "enumeration",
-        "unit": "micro_usd" if objective == "cost" else "micro_hours",
+        "unit": {"cost": "micro_usd", "time": "micro_hours", "carbon": "micro_kgco2e"}[objective],
         "objective": best,
         "bound": int(scaled.min()),
         "gap_ratio": max(0.0, (best - int(scaled.min())) / best) if best else 0.0,

@@ -102,7 +102,9 @@ def explain(
     chosen = choose(made, asked.workload.preferences.objective)
     assert chosen is not None
     at = chosen.winner
-    stays = stays_best(made, at, draws=draws, seed=seed, progress=progress) if draws else None
+    # worlds differ in prices, speed and interruptions; what a kWh emits is not drawn
+    drawn = draws if asked.workload.preferences.objective != "carbon" else 0
+    stays = stays_best(made, at, draws=drawn, seed=seed, progress=progress) if drawn else None
     return Explanation(
         plan, limits=worth_of_limits(found, at), stays=stays,
         compared=0 if stays is None else len(stays.rivals),

@@ -143,20 +143,31 @@ def _why(plan: Plan) -> str:
     by_time = plan.objective == "time"
     if by_time:
         more = second.delta_hours / plan.hours if plan.hours else 0.0
+    if plan.objective == "carbon" and plan.carbon is not None and plan.carbon.operational_kgco2e:
+        more = (second.operational_kgco2e or 0.0) / plan.carbon.operational_kgco2e - 1.0
     gap = f"{more * 100:+.0f} %" if abs(more) >= 0.005 else "nearly the same"
-    said = f"{'soonest' if by_time else 'cheapest'} of {plan.n_feasible:,} feasible candidates at expected prices"
+    first = {"time": "soonest", "carbon": "least kgCO2e"}.get(plan.objective, "cheapest")
+    said = f"{first} of {plan.n_feasible:,} feasible candidates at expected prices"
     return f"{said}; next {_named(second)}, {scale.usd(second.cost_usd)} ({gap})"
 
 
 def binding(found: Explanation) -> list[Worth]:
     """Limits that keep the plan from being better: without them, or with one unit more, it is."""
-    by_cost = found.plan.objective == "cost"
-    return [one for one in found.limits if one.relaxes and one.best is not None and _gain(one, by_cost)]
+    return [one for one in found.limits if one.relaxes and one.best is not None and _gain(found.plan, one)]
 
 
-def _gain(one: Worth, by_cost: bool) -> bool:
+def _gain(plan: Plan, one: Worth) -> bool:
     assert one.best is not None
-    return one.best.delta_cost_usd < -_CENT if by_cost else one.best.delta_hours < -1e-3
+    if plan.objective == "carbon":
+        return _kg_saved(plan, one) > 1e-6
+    return one.best.delta_cost_usd < -_CENT if plan.objective == "cost" else one.best.delta_hours < -1e-3
+
+
+def _kg_saved(plan: Plan, one: Worth) -> float:
+    """Emissions below those of the plan; 0 where unknown."""
+    if plan.carbon is None or one.best is None or one.best.operational_kgco2e is None:
+        return 0.0
+    return (plan.carbon.operational_kgco2e or 0.0) - one.best.operational_kgco2e
 
 
 def _binds(found: Explanation) -> str:
@@ -172,6 +183,8 @@ def _binds(found: Explanation) -> str:
 
 def _saves(plan: Plan, one: Worth) -> str:
     assert one.best is not None
+    if plan.objective == "carbon":
+        return f"emits {number(_kg_saved(plan, one))} kgCO2e less"
     if plan.objective == "time":
         return f"ends {number(-one.best.delta_hours)} h sooner"
     return f"saves {_change(plan, -one.best.delta_cost_usd)}"

@@ -39,8 +39,9 @@ class UnknownCarbon(Constraint):
         return np.isnan(machines.grid) | np.isnan(machines.accelerator_w)
 
     def mask(self, case: Case, made: Candidates) -> Bools | None:
-        """Candidates with such a part, under a limit."""
-        return None if case.limits.max_kgco2e is None else np.isnan(operational_kg(made))
+        """Candidates with such a part, under a limit or where least emissions are asked for."""
+        wanted = case.limits.max_kgco2e is not None or case.workload.preferences.objective == "carbon"
+        return np.isnan(operational_kg(made)) if wanted else None
 
 
 class Carbon(Constraint):

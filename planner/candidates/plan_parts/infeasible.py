@@ -16,6 +16,7 @@ from planner.candidates.model import IN_TURN
 from planner.candidates.plan_parts.frame import plan_frame
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.plan_parts.warnings import plan_warnings
+from planner.candidates.wanted import value_of
 from planner.plan.model import Plan, Proof, Relaxation
 
 if TYPE_CHECKING:
@@ -83,8 +84,7 @@ def find_better(found: Found, winner: int) -> tuple[Relaxation, ...]:
         winner: the plan's.
     """
     made, case = found.candidates, case_of(found.candidates.context)
-    objective = found.candidates.context.asked.workload.preferences.objective
-    value = made.cost_usd if objective == "cost" else made.hours
+    value = value_of(made)
     out = []
     for item in (item for item in CONSTRAINTS if item.is_offered):
         at = np.flatnonzero((made.bits == BIT[item.id]) & (value < value[winner]))

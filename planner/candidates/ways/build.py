@@ -19,6 +19,7 @@ import numpy as np
 
 from planner.candidates.constraints.deadline import needs_record
 from planner.candidates.constraints.registry import BIT
+from planner.candidates.footprint import least_kg_per_hour
 from planner.candidates.limits import mark_parts
 from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_pools, join_tables
 from planner.candidates.wanted import Wanted, ceilings
@@ -133,13 +134,28 @@ def spot_candidates(made: Candidates) -> IntArray:
 
 
 def _floor(made: Candidates, at: IntArray) -> FloatArray:
-    """Lower bound of what is compared: the work at the price of spot; for the objective time the hours of the work."""
+    """Lower bound of what is compared: the work at the price of spot, its hours, or its least emissions."""
     context = made.context
+    if context.asked.workload.preferences.objective == "carbon":
+        return kg_floor(made, at)
     work = made.work_hours[at] + made.fixed_hours[at]
     if context.asked.workload.preferences.objective == "time":
         return np.asarray(made.waiting_hours[at] + work, dtype=np.float64)
     hourly = context.market.offer_set.usd_per_hour[made.offer[at]]
     return np.asarray(made.nodes[at] * hourly * work * 0.999, dtype=np.float64)
+
+
+def kg_floor(made: Candidates, at: IntArray) -> FloatArray:
+    """Lower bound of the emissions of any way to run that begins with candidates: their work in the best region.
+
+    A way may be in any place where the type is sold, so each type counts at its cleanest.
+    """
+    offer_set, rate = made.context.market.offer_set, least_kg_per_hour(made.context)
+    least = np.full(offer_set.types.n_rows, np.inf)
+    known = np.flatnonzero(~np.isnan(rate))
+    np.minimum.at(least, offer_set.type_of_offer[known], rate[known])
+    of_type = least[offer_set.type_of_offer[made.offer[at]]]
+    return np.asarray(made.nodes[at] * of_type * made.work_hours[at] * 0.999, dtype=np.float64)
 
 
 def single_cells(at: IntArray, made: Candidates, partner: IntArray) -> Cells:

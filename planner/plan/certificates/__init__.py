@@ -18,7 +18,10 @@ from typing import Any
 from planner.render.claims import none_below
 
 VERSION = 1
-_UNITS = {"micro_usd": ("USD {:,.2f}", 1e-6), "usd": ("USD {:,.2f}", 1.0), "micro_hours": ("{:,.2f} h", 1e-6)}
+_UNITS = {
+    "micro_usd": ("USD {:,.2f}", 1e-6), "usd": ("USD {:,.2f}", 1.0), "micro_hours": ("{:,.2f} h", 1e-6),
+    "micro_kgco2e": ("{:,.3f} kgCO2e", 1e-6),
+}  # fmt: skip
 
 
 def kinds() -> tuple[str, ...]:
@@ -67,7 +70,7 @@ def write_certificate(path: Path, certificate: Mapping[str, Any]) -> None:
 def summary(certificate: Mapping[str, Any]) -> str:
     """Return in one line what a certificate that holds has proven, and of which set."""
     form, scale = _UNITS.get(str(certificate.get("unit", "")), ("{:,.6f}", 1.0))
-    figure = "takes" if certificate.get("unit") == "micro_hours" else "costs"
+    figure = {"micro_hours": "takes", "micro_kgco2e": "emits"}.get(str(certificate.get("unit")), "costs")
 
     def shown(value: float) -> str:
         text = form.format(value * scale)
