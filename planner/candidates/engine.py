@@ -21,12 +21,13 @@ from planner.candidates.sizes import (
     estimate_all,
     estimate_for,
     estimate_hardware,
+    hardware_beside_front,
     hardware_of_offer,
     hopeful_hardware,
     unit_node_counts,
     with_checkpoint,
 )
-from planner.candidates.wanted import Wanted
+from planner.candidates.wanted import Scope, Wanted
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -173,6 +174,8 @@ class Engine:
         coarse = self._coarse
         coarse = replace(coarse, context=context, bits=coarse.bits.copy(), p_meet=coarse.p_meet.copy())
         mark_deadline(coarse)
+        if wanted.scope is Scope.CARBON_FRONT:
+            return hardware_beside_front(coarse, self.offer_bits)
         return hopeful_hardware(coarse, self.offer_bits, wanted.up_to)
 
     def _sized(self, leaders: IntArray) -> Candidates:

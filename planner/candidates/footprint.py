@@ -8,6 +8,7 @@ import numpy as np
 
 from planner.candidates.model import IN_TURN, MIXED, Mixes
 from planner.carbon.model import GRAMS_PER_KG, MID, draw_in, draw_of_shapes
+from solvers.search.pareto import pareto_front
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,6 +32,14 @@ def least_kg_per_hour(context: Context) -> FloatArray:
     power = context.power
     draw = np.full(len(power.grid), least)
     return np.asarray(power.kwh_per_hour(draw) * power.grid / GRAMS_PER_KG, dtype=np.float64)
+
+
+def carbon_front(made: Candidates) -> tuple[FloatArray, FloatArray]:
+    """Cost and kgCO2e of the feasible candidates that none beats in both, by rising cost."""
+    kg = operational_kg(made)
+    at = np.flatnonzero((made.bits == 0) & ~np.isnan(kg))
+    front = at[pareto_front(made.cost_usd[at], kg[at])]
+    return made.cost_usd[front], kg[front]
 
 
 def energy_kwh(made: Candidates, level: int = MID) -> FloatArray:

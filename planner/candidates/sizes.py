@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.factored import least_by_group
-from planner.candidates.footprint import least_kg_per_hour
+from planner.candidates.footprint import carbon_front, least_kg_per_hour
 from planner.candidates.wanted import value_of
 from planner.market.offers import unit_of_offer
 from planner.performance.search import estimate_shapes
+from solvers.search.pareto import dominated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,12 +97,29 @@ def hopeful_hardware(candidates: Candidates, offer_bits: IntArray, up_to: float 
     Hardware whose batch no coarse size divides has no bound and is searched too; so is all while nothing is feasible.
     """
     context = candidates.context
-    shapes, offer_set = candidates.shapes, context.market.offer_set
+    objective = context.asked.workload.preferences.objective
+    bound = _least_by_hardware(candidates, offer_bits, objective)
+    feasible = np.flatnonzero(candidates.bits == 0)
+    value = value_of(candidates)
+    best = float(value[feasible].min()) if len(feasible) else np.inf
+    return np.flatnonzero(np.isfinite(bound) & (bound <= max(best, up_to)))
+
+
+def hardware_beside_front(candidates: Candidates, offer_bits: IntArray) -> IntArray:
+    """Hardware rows that could be on the front of cost and emissions at a size between the coarse ones."""
+    usd, kg = (_least_by_hardware(candidates, offer_bits, measure) for measure in ("cost", "carbon"))
+    return np.flatnonzero(np.isfinite(usd) & np.isfinite(kg) & ~dominated(*carbon_front(candidates), usd, kg))
+
+
+def _least_by_hardware(
+    candidates: Candidates, offer_bits: IntArray, objective: str
+) -> npt.NDArray[np.float64]:
+    """Lower bound of cost, hours or emissions per hardware row; infinity where it cannot run or nobody knows."""
+    context, shapes = candidates.context, candidates.shapes
     fits = np.asarray(shapes["fits"], dtype=np.bool_)
     row, nodes = shapes["hardware_row"].astype(np.int64), shapes["nodes"].astype(np.float64)
     hours = shapes["step_time_s"] * context.asked.job.total_steps / 3600.0
-    objective = context.asked.workload.preferences.objective
-    n_hardware = offer_set.hardware.n_rows
+    n_hardware = context.market.offer_set.hardware.n_rows
     least = least_by_group((hours if objective == "time" else hours * nodes)[fits], row[fits], n_hardware)
     undivided = np.zeros(len(least), dtype=np.bool_)
     undivided[row[shapes.is_in("reason", ("batch_not_divisible", "layout_not_possible"))]] = True
@@ -109,12 +127,9 @@ def hopeful_hardware(candidates: Candidates, offer_bits: IntArray, up_to: float 
     admitted = np.flatnonzero(offer_bits == 0)
     rate = _least_per_hour(context, admitted, objective)
     price = least_by_group(rate, hardware_of_offer(context.market)[admitted], n_hardware)
-    feasible = np.flatnonzero(candidates.bits == 0)
-    value = value_of(candidates)
-    best = float(value[feasible].min()) if len(feasible) else np.inf
     known = np.isfinite(least) & np.isfinite(price)
     bound = np.where(known, least, 0.0) * np.where(known, price, 0.0) * (1.0 - MARGIN_RATIO)
-    return np.flatnonzero(known & (bound <= max(best, up_to)))
+    return np.where(known, bound, np.inf)
 
 
 def _least_per_hour(context: Context, offers: IntArray, objective: str) -> npt.NDArray[np.float64]:

@@ -38,6 +38,7 @@ class Scope(Enum):
     LISTED = "listed"  # also the decisions listed beside it, and the best of every provider
     SHOWN = "shown"  # the same, but spot in several zones only where it could be the best
     PLACES = "places"  # the best of every region
+    CARBON_FRONT = "carbon_front"  # all that no other beats in cost and emissions
 
 
 @record(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,16 +18,23 @@ from planner.commands.options import (
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
+if TYPE_CHECKING:
+    from planner.asked.options import Options
+    from planner.inputs.load import LoadedWorkload
+
 
 @click.command(
     epilog=examples(
         "planner frontier workload.yaml",
         "planner frontier examples/bert-large.yaml --deadline 12h --deadline 2d -o csv",
+        "planner frontier examples/bert-large.yaml --against carbon",
     )
 )
 @click.argument("workload", type=click.Path(path_type=Path))
 @set_option
 @output_options(ANSWER_FORMATS)
+@click.option("--against", type=click.Choice(["time", "carbon"]), default="time", show_default=True,
+              help="What cost is weighed against: the deadline, or kgCO2e of the electricity.")  # fmt: skip
 @click.option("--points", type=click.IntRange(min=2), default=10, show_default=True,
               help="Most points a table shows; data formats hold all.")  # fmt: skip
 @click.option("--deadline", "deadlines", multiple=True, metavar="LENGTH",
@@ -37,12 +45,12 @@ from planner.render.formats import ANSWER_FORMATS
 @click.option("--allow-derived", is_flag=True, help="Add commitment prices derived from median ratios.")
 def frontier(
     workload: Path, values: tuple[str, ...],
-    output: str, points: int, deadlines: tuple[str, ...], as_of: datetime | None, allow_flagged: bool,
+    output: str, against: str, points: int, deadlines: tuple[str, ...], as_of: datetime | None, allow_flagged: bool,
     allow_derived: bool, out: Path | None, details: tuple[str, ...],
 ) -> None:  # fmt: skip
-    """Show what WORKLOAD costs by deadline: at each deadline listed the plan of `planner optimize`.
+    """Show what WORKLOAD costs by deadline, or by limit on emissions: at each one listed the plan of `optimize`.
 
-    The file's own deadline and budget are set aside and marked in the table; all other limits hold.
+    The file's own deadline and budget (against carbon: max_kgco2e) are set aside and marked; all other limits hold.
     Exit code 0: at least one point; 3: no candidate passes the other limits; 2: bad input.
     """
     from planner.asked.options import Options, utc_now
@@ -60,9 +68,33 @@ def frontier(
     )
     asked = [_hours(text) for text in deadlines]
     options = Options(as_of or utc_now(), as_of=as_of and as_of.date())
+    if against == "carbon":
+        if asked:
+            raise click.UsageError(
+                "--deadline: asked of the frontier against time; set constraints.deadline instead"
+            )
+        _against_carbon(loaded, options, points, output, out, details)
+        return
     found = find(loaded, options, deadlines_hours=asked)
     report = frontier_report(found, thin(found.points, points), details=details)
     show_answer(report, output, out)
+    if not found.points:
+        click.get_current_context().exit(3)
+
+
+def _against_carbon(
+    loaded: LoadedWorkload,
+    options: Options,
+    points: int,
+    output: str,
+    out: Path | None,
+    details: tuple[str, ...],
+) -> None:
+    from planner.job.frontier_carbon import carbon_frontier
+    from planner.job.frontier_carbon_report import carbon_report
+
+    found = carbon_frontier(loaded, options)
+    show_answer(carbon_report(found, points, details=details), output, out)
     if not found.points:
         click.get_current_context().exit(3)
 

@@ -244,13 +244,19 @@ def thin(points: Sequence[Point], limit: int) -> list[Point]:
         points: all points, by time; distances are on log-log scales of time and cost.
         limit: how many to keep, at least 2; more are kept only where more were wished for.
     """
-    if len(points) <= limit:
-        return list(points)
-    place = np.log([[point.deadline_hours, max(float(point.best.cost_usd), 1e-9)] for point in points])
-    place /= np.maximum(np.ptp(place, axis=0), 1e-12)
+    places = [(point.deadline_hours, float(point.best.cost_usd)) for point in points]
     wished = [at for at, point in enumerate(points) if point.wished]
-    kept = list(dict.fromkeys([0, len(points) - 1, *wished]))
+    return [points[at] for at in spread_out(places, limit, wished)]
+
+
+def spread_out(places: Sequence[tuple[float, float]], limit: int, wished: Sequence[int] = ()) -> list[int]:
+    """Which points of a front tell the most, on scales of logarithms: both ends and those wished for first."""
+    if len(places) <= limit:
+        return list(range(len(places)))
+    place = np.log(np.maximum(places, 1e-9))
+    place /= np.maximum(np.ptp(place, axis=0), 1e-12)
+    kept = list(dict.fromkeys([0, len(places) - 1, *wished]))
     while len(kept) < limit:
         away = np.min([np.hypot(*(place - place[k]).T) for k in kept], axis=0)
         kept.append(int(np.argmax(away)))
-    return [points[k] for k in sorted(kept)]
+    return sorted(kept)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DEARER, NO_SIZE = "dearer", "no_size"
 # Filters of spot alone that a fall-back on on-demand changes.
-_BY_FALLBACK = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["budget"]
+_BY_FALLBACK = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["budget"] | BIT["carbon"]
 
 
 @record(frozen=True)

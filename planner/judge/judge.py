@@ -12,6 +12,7 @@ from planner.judge import (
     fleet,
     frame,
     frontier,
+    frontier_carbon,
     pipeline,
     pools,
     portfolio,
@@ -316,7 +317,8 @@ def _saved_answer(
     memory = memory or Memory(catalog_of(node), loaded.path.parent)
     findings = Findings(node, FRONTIER if kind == "frontier" else POOLS)
     with _faults_of(findings):
-        check = frontier.check if kind == "frontier" else pools.check
+        of_points = frontier_carbon.check if "against" in node.keys() else frontier.check  # noqa: SIM118
+        check = of_points if kind == "frontier" else pools.check
         check(findings, loaded.workload, loaded.sha256, memory)
     faults += findings.finish()
     checked = (kind if kind == "pools" else "points", "prices", "speed", "hours", "chances", "costs")

@@ -11,6 +11,7 @@ FRONTIER = {
     "planner_version": _WHEN,
     "candidates": _SEARCH,
     "deadlines_asked": _SEARCH,
+    "unknown_candidates": _SEARCH,
     "searched": _WORDS,
     "points[*].wished": "whether the command line asked for this deadline",
 }

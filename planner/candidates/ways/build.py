@@ -19,10 +19,10 @@ import numpy as np
 
 from planner.candidates.constraints.deadline import needs_record
 from planner.candidates.constraints.registry import BIT
-from planner.candidates.footprint import least_kg_per_hour
+from planner.candidates.footprint import carbon_front, least_kg_per_hour
 from planner.candidates.limits import mark_parts
 from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_pools, join_tables
-from planner.candidates.wanted import Wanted, ceilings
+from planner.candidates.wanted import Scope, Wanted, ceilings
 from planner.candidates.ways.chances import keep_confidence
 from planner.candidates.ways.course import (
     CONFIDENCE_SLIP,
@@ -35,6 +35,7 @@ from planner.candidates.ways.course import (
 from planner.market.quota import draws_on
 from planner.spot.distribution import SpotPool
 from planner.spot.zones import subsets, unite
+from solvers.search.pareto import dominated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +74,7 @@ def add_turns(made: Candidates, offer_bits: IntArray, wanted: Wanted) -> Candida
     at = spot_candidates(made)
     if not len(at):
         return made
-    likely = at[_floor(made, at) <= ceilings(made, wanted)[made.offer[at]]]
+    likely = at[_useful(made, at, wanted)]
     cells = [single_cells(likely, made, partner)]
     if wish.fallback != "none" and not wanted.one_region:
         elsewhere = on_demand_partners(context.market, offer_bits, anywhere=True)
@@ -82,7 +83,8 @@ def add_turns(made: Candidates, offer_bits: IntArray, wanted: Wanted) -> Candida
     if wish.zones == "any":
         known = _appended(made, found)
         limit = ceilings(known, wanted, of_sets=True)
-        sets = set_cells(made, at, partner, limit, one_region=wanted.one_region)
+        useful = beside_front(known, at) if wanted.scope is Scope.CARBON_FRONT else None
+        sets = set_cells(made, at, partner, limit, one_region=wanted.one_region, useful=useful)
         found.append(judged_turns(made, sets))
     return _appended(made, found)
 
@@ -128,7 +130,7 @@ def on_demand_partners(market: Market, offer_bits: IntArray, *, anywhere: bool =
 def spot_candidates(made: Candidates) -> IntArray:
     """Spot candidates that no limit removes but those that a fall-back changes."""
     context = made.context
-    changed = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["budget"]
+    changed = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["budget"] | BIT["carbon"]
     single = made.kind == SINGLE
     return np.flatnonzero(single & context.market.is_spot[made.offer] & ((made.bits & ~changed) == 0))
 
@@ -143,6 +145,19 @@ def _floor(made: Candidates, at: IntArray) -> FloatArray:
         return np.asarray(made.waiting_hours[at] + work, dtype=np.float64)
     hourly = context.market.offer_set.usd_per_hour[made.offer[at]]
     return np.asarray(made.nodes[at] * hourly * work * 0.999, dtype=np.float64)
+
+
+def _useful(made: Candidates, at: IntArray, wanted: Wanted) -> BoolArray:
+    """Whether a way that begins with spot candidates could be of use to the question."""
+    if wanted.scope is Scope.CARBON_FRONT:
+        return beside_front(made, at)
+    return np.asarray(_floor(made, at) <= ceilings(made, wanted)[made.offer[at]], dtype=np.bool_)
+
+
+def beside_front(made: Candidates, at: IntArray) -> BoolArray:
+    """Whether a way that begins with spot candidates could be on the front of cost and emissions."""
+    cost, kg = carbon_front(made)
+    return ~dominated(cost, kg, _floor(made, at), kg_floor(made, at))
 
 
 def kg_floor(made: Candidates, at: IntArray) -> FloatArray:
@@ -177,6 +192,7 @@ def set_cells(
     limit: FloatArray,
     *,
     one_region: bool,
+    useful: BoolArray | None = None,
 ) -> Cells | None:
     """Sets of zones of one type and size that could be of use.
 
@@ -189,6 +205,7 @@ def set_cells(
         partner: on-demand offer to fall back on per spot offer, -1 without one.
         limit: value above which a set that begins with an offer is of no use, shape `(n_offers,)`.
         one_region: only sets within one region.
+        useful: which of `at` a set may begin with, in place of `limit`.
     """
     context = made.context
     # a type's size is one group (types that perform the same share a shape); within it cheapest first, so that zones
@@ -198,7 +215,7 @@ def set_cells(
     order = np.lexsort((context.market.id_rank[rows], context.market.offer_set.usd_per_hour[rows], group_of))
     at, group_of = at[order], group_of[order]
     # a set costs no less than its cheapest zone for all of the work; a dearer one may still be worth its share
-    cheap = _floor(made, at) <= limit[made.offer[at]]
+    cheap = _floor(made, at) <= limit[made.offer[at]] if useful is None else useful[order]
     if not cheap.any():
         return None
     zones: list[IntArray] = []

@@ -1,0 +1,200 @@
+"""The cost/carbon frontier as a report: a row per point, with what a kilogram less costs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from planner.job.frontier import spread_out
+from planner.plan.front_choices import in_brief
+from planner.render import numbers, words
+from planner.render.model import Answer, Chart, Column, Section, Value, facts, table_section, versioned
+from planner.render.precision import dollars, known_places, rounded
+from planner.render.screen import Row, Screen, on_screen, prices_note
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from planner.job.frontier_carbon import CarbonFrontier, CarbonPoint
+
+_COLUMNS = (
+    "operational_kgco2e", "energy_kwh", "cost_usd", "expected_hours", "provider", "region", "zone", "instance_type",
+    "accelerator", "accelerators", "nodes", "purchase_option", "option_variant", "p_meet_deadline", "within_limit",
+    "price_as_of", "flags",
+)  # fmt: skip
+_SHOWN = (
+    Column("operational_kgco2e", "kgCO2e", "number"), Column("cost_usd", "cost", "usd_known"),
+    Column("expected_hours", "done in", "hours"), Column("usd_per_kg", "USD per kg less", "usd_known"),
+    Column("plan", "plan", "text"), Column("limit", "your limit", "text"),
+)  # fmt: skip
+MOST_SHOWN = 10
+_HALF_WIDTH = 0.3  # of a cost whose interval is not worked out: that of a usual plan
+
+
+def carbon_report(found: CarbonFrontier, shown: int = MOST_SHOWN, *, details: Collection[str] = ()) -> Answer:
+    """Build the answer.
+
+    Args:
+        found: all points, which the data formats and the chart hold.
+        shown: most points that the table lists.
+        details: keys of sections to show in place of the screen, or `all`.
+    """
+    rows = [_values(point) for point in found.points]
+    values = {
+        "against": "carbon", "workload": found.workload, "workload_sha256": found.workload_sha256,
+        "created_at": found.created_at, "start": found.start, "candidates": found.candidates,
+        "unknown_candidates": found.unknown, "limit_kgco2e": found.limit_kgco2e, "searched": found.note,
+        "catalog": [vars(source) for source in found.sources], "points": rows,
+    }  # fmt: skip
+    flat = [{**row, "flags": ";".join(row["flags"])} for row in rows]
+    title = f"{found.workload}: no plan of known emissions keeps every limit"
+    if found.points:
+        first, last = found.points[0].best, found.points[-1].best
+        title = (
+            f"{found.workload}: from {_kg(last)} at {numbers.usd(last.cost_usd)} "
+            f"to {_kg(first)} at {numbers.usd(first.cost_usd)}"
+        )
+    places = [(point.best.operational_kgco2e or 0.0, float(point.best.cost_usd)) for point in found.points]
+    table = _table(found, spread_out(places, shown))
+    whole = Answer(
+        f"Cost by emissions of {found.workload}", title, (_METHOD,), (table, _proof(found)), versioned(values),
+        _COLUMNS, flat, success=bool(found.points),
+    )  # fmt: skip
+    return on_screen(whole, _screen(found, table), details)
+
+
+_METHOD = (
+    "Each row is the cheapest plan that `optimize` finds with its kgCO2e as constraints.max_kgco2e: expected emissions "
+    "of the electricity, yearly means by location. Grids differ in basis and year (docs/carbon.md)."
+)
+
+
+def _values(point: CarbonPoint) -> dict[str, Any]:
+    best = point.best
+    own = {
+        "expected_hours": best.hours,
+        "within_limit": point.within_limit,
+        "p_meet_deadline": point.p_meet_deadline,
+    }
+    own |= {"parts": [vars(part) for part in best.parts]}
+    return own | {name: getattr(best, name) for name in _COLUMNS if name not in own}
+
+
+def _kg(best: Any) -> str:
+    return f"{numbers.number(best.operational_kgco2e)} kgCO2e"
+
+
+def _table(found: CarbonFrontier, at: Sequence[int]) -> Section:
+    """The points shown, each with what a kilogram less costs from the next cheaper one shown."""
+    rows: list[tuple[Value, ...]] = []
+    for place, number in enumerate(at):
+        point = found.points[number]
+        price: Value = ""
+        if place + 1 < len(at):
+            other = found.points[at[place + 1]].best
+            less = (other.operational_kgco2e or 0.0) - (point.best.operational_kgco2e or 0.0)
+            price = _in_digits((point.best.cost_usd - other.cost_usd) / Decimal(repr(less)))
+        kept = {None: "", True: "kept", False: "above"}[point.within_limit]
+        rows.append(
+            (
+                point.best.operational_kgco2e, _in_digits(point.best.cost_usd), point.best.hours, price,
+                in_brief(point.best), kept,
+            )
+        )  # fmt: skip
+    left = len(found.points) - len(at)
+    notes = (f"{left} points between not shown; -o csv lists all",) if left else ()
+    return table_section("by_emissions", "Cost by emissions", _SHOWN, rows, notes, charts=_chart(found))
+
+
+def _in_digits(usd: Decimal) -> Decimal:
+    """A cost in the digits of a usual plan's interval."""
+    return rounded(usd, min(known_places(float(usd), abs(float(usd)) * _HALF_WIDTH), 2)) if usd else usd
+
+
+def _usd(usd: Decimal) -> str:
+    return dollars(usd, min(known_places(float(usd), float(usd) * _HALF_WIDTH), 2))
+
+
+def _chart(found: CarbonFrontier) -> tuple[Chart, ...]:
+    if len(found.points) < 2:
+        return ()
+    best = [point.best for point in found.points]
+    labels = tuple(words.cluster(one.nodes, one.instance_type) for one in best)
+    series = (
+        ("x", tuple(one.operational_kgco2e or 0.0 for one in best)),
+        ("cost", tuple(float(one.cost_usd) for one in best)),
+    )
+    alt = f"Cost falls from {numbers.usd(best[0].cost_usd)} to {numbers.usd(best[-1].cost_usd)} as more may be emitted."
+    return (
+        Chart(
+            "cost_by_emissions",
+            "",
+            "steps",
+            labels,
+            series,
+            "usd",
+            alt,
+            drawn_only=True,
+            axis="limit, kgCO2e",
+        ),
+    )
+
+
+def _proof(found: CarbonFrontier) -> Section:
+    method = (
+        "exact: no candidate of known emissions is better in both; what was not worked out is worse by bounds"
+    )
+    return facts(
+        "proof", "Proof",
+        [
+            ("method", "method", "exact", "text", method),
+            ("candidates", "candidates", found.candidates, "count", f"{found.candidates:,} feasible, emissions known"),
+            ("unknown", "unknown", found.unknown, "count", f"{found.unknown:,} feasible, emissions unknown: left out"),
+            ("searched", "searched", found.note, "text", found.note),
+        ],
+        detail=True,
+    )  # fmt: skip
+
+
+def _screen(found: CarbonFrontier, table: Section) -> Screen:
+    asked = f"{found.workload}: the cheapest plan for every limit on emissions, within all other limits"
+    if not found.points:
+        helps = "`planner optimize` says which limits remove the candidates"
+        rows: list[Row] = [
+            ("plan", "plan", "none", "text", "none"),
+            ("change", "instead", helps, "text", helps),
+        ]
+        return Screen(asked, rows, None, (), "No candidate of known emissions is left.", ("optimize FILE",))
+    fair = min(found.points, key=lambda one: float(one.best.cost_usd) * (one.best.operational_kgco2e or 0.0))
+    named = (("cheapest", found.points[-1]), ("best trade", fair), ("least carbon", found.points[0]))
+    rows = [
+        (name.replace(" ", "_"), name, point.best.cost_usd, "usd",
+         f"{_usd(point.best.cost_usd)}, {_kg(point.best)}: {in_brief(point.best)}")
+        for name, point in named
+    ]  # fmt: skip
+    proof = (
+        f"Exact: none of {found.candidates:,} feasible candidates of known emissions is better than a point in both. "
+        "Without taxes and support plans."
+    )
+    limit = fair.best.operational_kgco2e or 0.0
+    steps = (f"optimize FILE --set constraints.max_kgco2e={limit * 1.001:.4g}", "compare FILE --over region")
+    return Screen(asked, rows, table, _notes(found), proof, steps)
+
+
+def _notes(found: CarbonFrontier) -> tuple[str, ...]:
+    today = datetime.fromisoformat(found.created_at).date() if found.created_at else None
+    dates = [point.best.price_as_of for point in found.points]
+    out = [
+        "kgCO2e: expected, of the electricity; yearly means by location, of several bases (docs/carbon.md)"
+    ]
+    if found.cheaper_unknown is not None:
+        other = found.cheaper_unknown
+        out.append(f"cheaper, with unknown emissions: {numbers.usd(other.cost_usd)}, {in_brief(other)}")
+    elif found.unknown:
+        out.append(f"{found.unknown:,} feasible candidates of unknown emissions are left out")
+    if found.limit_kgco2e is not None:
+        out.append(
+            f"your own limit of {found.limit_kgco2e:g} kgCO2e is set aside here, all other limits hold"
+        )
+    return (*out, *(prices_note(dates, today) if today is not None else ()))
