@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _FLAT = (
     "row", "base", "provider", "region", "instance_type", "accelerator", "accelerators", "nodes", "purchase_option",
     "throughput_per_s", "unit", "speed_ratio", "cost_usd", "cost_ratio", "hours", "hours_ratio", "finish",
+    "operational_kgco2e", "energy_kwh",
     "p_meet_deadline", "memory_needed_gib", "memory_available_gib", "misses", "price_as_of", "list_gap_ratio",
     "list_gap_types", "reason",
 )  # fmt: skip
@@ -153,8 +154,9 @@ def _table(found: Comparison) -> Section:
         Column("cost", "cost", "usd_known"), Column("cost_change", "change", "percent_change", 0),
         Column("done", "done", "date"), Column("speed_change", "speed", "percent_change", 0),
         Column("in_time", "in time", "chance"), Column("memory", "GiB", "text"), Column("prices", "prices of", "date"),
+        *_kg_column(found),
     )  # fmt: skip
-    rows = [_row(row, found) for row in found.rows]
+    rows = [(*_row(row, found), *_kg(row, found)) for row in found.rows]
     return table_section("rows", "Comparison", columns, rows, _notes(found), shown=_SHOWN)
 
 
@@ -186,15 +188,31 @@ def _brief_table(found: Comparison) -> Section:
         Column("row", "", "text"), Column("plan", "plan", "text"), Column("cost", "cost", "usd_known"),
         Column("cost_change", "change", "percent_change", 0), Column("done", "done", "date"),
         Column("speed_change", "speed", "percent_change", 0), Column("in_time", "in time", "chance"),
+        *_kg_column(found),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
     for row in found.rows:
         if row.best is None:
-            rows.append((row.name, row.reason, "", "", "", "", ""))
+            rows.append((row.name, row.reason, "", "", "", "", "", *_kg(row, found)))
             continue
         name, *_, cost, change, done, speed, in_time, _, _ = _row(row, found)
-        rows.append((name, _bought(row, found.over), cost, change, done, speed, in_time))
+        rows.append((name, _bought(row, found.over), cost, change, done, speed, in_time, *_kg(row, found)))
     return table_section("rows", "Comparison", columns, rows, _notes(found, brief=True), shown=_SHOWN_BRIEF)
+
+
+def _kg_column(found: Comparison) -> list[Column]:
+    """Emissions where they are what differs: between regions, or where least is asked for."""
+    return (
+        [Column("kgco2e", "kgCO2e", "number")]
+        if found.over == "region" or found.objective == "carbon"
+        else []
+    )
+
+
+def _kg(row: Row, found: Comparison) -> tuple[Value, ...]:
+    if not _kg_column(found):
+        return ()
+    return ("" if row.best is None else "unknown" if (kg := row.best.operational_kgco2e) is None else kg,)
 
 
 def _bought(row: Row, over: str) -> str:
@@ -221,6 +239,8 @@ def _notes(found: Comparison, *, brief: bool = False) -> list[str]:
         )
     if found.base:
         notes.append(f"changes are to {found.base}; each row is the plan of the file limited to that row")
+    if _kg_column(found):
+        notes.append("kgCO2e: expected, of the electricity; grids differ in basis and year (docs/carbon.md)")
     able = [row for row in shown if row.performance and row.best]
     if brief and len(able) <= _FEW:
         return notes + [_speed_note(row) for row in able]

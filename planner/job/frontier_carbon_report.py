@@ -41,7 +41,7 @@ def carbon_report(found: CarbonFrontier, shown: int = MOST_SHOWN, *, details: Co
         details: keys of sections to show in place of the screen, or `all`.
     """
     rows = [_values(point) for point in found.points]
-    values = {
+    values: dict[str, Any] = {
         "against": "carbon", "workload": found.workload, "workload_sha256": found.workload_sha256,
         "created_at": found.created_at, "start": found.start, "candidates": found.candidates,
         "unknown_candidates": found.unknown, "limit_kgco2e": found.limit_kgco2e, "searched": found.note,
@@ -72,7 +72,7 @@ _METHOD = (
 
 def _values(point: CarbonPoint) -> dict[str, Any]:
     best = point.best
-    own = {
+    own: dict[str, Any] = {
         "expected_hours": best.hours,
         "within_limit": point.within_limit,
         "p_meet_deadline": point.p_meet_deadline,

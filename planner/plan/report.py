@@ -12,6 +12,7 @@ from planner.plan import report_rows as rows
 from planner.plan.details import ALL_DETAILS, DETAILS
 from planner.plan.front import brief, front, headline
 from planner.plan.model import Plan
+from planner.plan.report_carbon import carbon
 from planner.render.model import Answer, Section
 
 
@@ -64,6 +65,7 @@ def _found(plan: Plan, verbose: bool) -> tuple[str, tuple[str, ...], list[Sectio
             *others.alternatives(plan, verbose=verbose),
             *choice.quotas(plan),
             *choice.cash(plan),
+            *carbon(plan),
             *grounds.assumptions(plan, verbose),
             *grounds.filters(plan, verbose),
             *grounds.unknown(plan, verbose),

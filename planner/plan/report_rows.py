@@ -55,6 +55,8 @@ COLUMNS = (
     "checkpoint_gib",
     "notice_s",
     "evidence",
+    "energy_kwh",
+    "operational_kgco2e",
     "confidence",
 )
 
@@ -65,6 +67,8 @@ def flat_rows(plan: Plan) -> list[dict[str, Cell]]:
         _line(line, rank) | {"starts_in_hours": plan.starts_in_hours}
         for rank, line in enumerate(plan.lines, start=1)
     ]
+    for row, used in zip(rows, () if plan.carbon is None else plan.carbon.lines, strict=False):
+        row |= {"energy_kwh": used.energy_kwh, "operational_kgco2e": used.operational_kgco2e}
     if plan.savings is not None and plan.savings.baseline is not None:
         rows.append(_summary("baseline", None, plan.savings.baseline))
     rows += [_summary("alternative", rank, item) for rank, item in enumerate(plan.alternatives, start=2)]
@@ -154,6 +158,8 @@ def _summary(kind: str, rank: int | None, item: Summary) -> dict[str, Cell]:
         "cost_usd": item.cost_usd,
         "delta_cost_usd": item.delta_cost_usd,
         "delta_hours": item.delta_hours,
+        "energy_kwh": item.energy_kwh,
+        "operational_kgco2e": item.operational_kgco2e,
         "price_as_of": item.price_as_of,
         "flags": ";".join(item.flags),
     }

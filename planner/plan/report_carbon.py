@@ -1,0 +1,67 @@
+"""Energy and emissions of a plan as a section: sums with intervals, and each line with its grid."""
+
+from __future__ import annotations
+
+from planner.plan.carbon import Carbon
+from planner.plan.model import Plan
+from planner.render.model import Column, Section, Unit, Value, facts, table_section
+from planner.render.numbers import number
+
+_LEFT_OUT = (
+    "yearly means by location, of the electricity alone; not marginal, not market-based (docs/carbon.md)"
+)
+
+
+def carbon(plan: Plan) -> list[Section]:
+    """Return what the run draws and emits, and where its figures come from."""
+    found = plan.carbon
+    if found is None:
+        return []
+    rows: list[tuple[str, str, Value, Unit, str]] = [
+        ("energy", "energy", found.energy_kwh, "number", _interval(_energy(found), "kWh")),
+        ("emissions", "emissions", found.operational_kgco2e, "number", _emissions(found)),
+    ]
+    if found.embodied_kgco2e is not None:
+        text = f"{number(found.embodied_kgco2e)} kgCO2e of making the machines, beside the emissions"
+        rows.append(("embodied", "embodied", found.embodied_kgco2e, "number", text))
+    sums = facts("carbon", "Energy and carbon", rows, detail=True)
+    columns = (
+        Column("offer", "line", "text"), Column("hours", "h in use", "hours"), Column("node_w", "W per node", "count"),
+        Column("pue", "PUE", "text"), Column("grid", "gCO2e/kWh", "text"), Column("energy", "kWh", "count"),
+        Column("kg", "kgCO2e", "number"),
+    )  # fmt: skip
+    lines: list[tuple[Value, ...]] = [
+        (
+            _place(line.offer_id), line.hours_in_use, None if line.node_w is None else round(line.node_w),
+            f"{line.pue_ratio:g} {line.pue_basis}",
+            "unknown" if line.grid_gco2e_per_kwh is None
+            else f"{line.grid_gco2e_per_kwh:g} ({line.grid_basis}, {line.grid_year})",
+            None if line.energy_kwh is None else round(line.energy_kwh), line.operational_kgco2e,
+        )
+        for line in found.lines
+    ]  # fmt: skip
+    notes = (_LEFT_OUT, *found.unknown)
+    table = table_section("carbon_lines", "Energy and carbon by line", columns, lines, notes, detail=True)
+    return [sums, table]
+
+
+def _place(offer_id: str) -> str:
+    provider, region, _, machine, option, *_ = offer_id.split("/")
+    return f"{machine} {option}, {provider}/{region}"
+
+
+def _energy(found: Carbon) -> tuple[float | None, float | None, float | None]:
+    return found.energy_kwh, found.energy_low_kwh, found.energy_high_kwh
+
+
+def _emissions(found: Carbon) -> str:
+    values = (found.operational_kgco2e, found.operational_low_kgco2e, found.operational_high_kgco2e)
+    limit = "" if found.limit_kgco2e is None else f"; limit {number(found.limit_kgco2e)}"
+    return _interval(values, "kgCO2e") + limit
+
+
+def _interval(values: tuple[float | None, float | None, float | None], unit: str) -> str:
+    middle, low, high = values
+    if middle is None or low is None or high is None:
+        return "unknown"
+    return f"{number(middle)} {unit} (80 %: {number(low)} to {number(high)})"
