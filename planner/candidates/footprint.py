@@ -13,7 +13,6 @@ from solvers.search.pareto import pareto_front
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
     from planner.candidates.model import Candidates
 
     FloatArray = npt.NDArray[np.float64]
@@ -25,8 +24,9 @@ def operational_kg(made: Candidates) -> FloatArray:
     return _summed(made, MID, emitted=True)
 
 
-def least_kg_per_hour(context: Context) -> FloatArray:
-    """Lower bound of what an hour of one instance at work emits, per offer; NaN where unknown."""
+def least_kg_per_hour(made: Candidates) -> FloatArray:
+    """Lower bound of what an hour of one instance at work emits, per offer of the run; NaN where unknown."""
+    context = made.context
     family = context.asked.job.model.family.value
     least = min(draw_in(phase, family) for phase in ("compute", "memory_bound", "generation", "waiting"))
     power = context.power

@@ -125,20 +125,20 @@ def _least_by_hardware(
     undivided[row[shapes.is_in("reason", ("batch_not_divisible", "layout_not_possible"))]] = True
     least[undivided & np.isinf(least)] = 0.0
     admitted = np.flatnonzero(offer_bits == 0)
-    rate = _least_per_hour(context, admitted, objective)
+    rate = _least_per_hour(candidates, admitted, objective)
     price = least_by_group(rate, hardware_of_offer(context.market)[admitted], n_hardware)
     known = np.isfinite(least) & np.isfinite(price)
     bound = np.where(known, least, 0.0) * np.where(known, price, 0.0) * (1.0 - MARGIN_RATIO)
     return np.where(known, bound, np.inf)
 
 
-def _least_per_hour(context: Context, offers: IntArray, objective: str) -> npt.NDArray[np.float64]:
+def _least_per_hour(made: Candidates, offers: IntArray, objective: str) -> npt.NDArray[np.float64]:
     """Least that an hour of a node adds to what is compared, per offer: USD, 1 for hours, or kgCO2e; NaN: unknown."""
-    offer_set = context.market.offer_set
+    offer_set = made.context.market.offer_set
     if objective == "time":
         return np.ones(len(offers))
     if objective == "carbon":
-        kg = least_kg_per_hour(context)[offers]
+        kg = least_kg_per_hour(made)[offers]
         return np.where(np.isnan(kg), np.inf, kg)
     owned = ~np.isnan(offer_set.owned_share[offers])
     return np.asarray(np.where(owned, 0.0, offer_set.usd_per_hour[offers]), dtype=np.float64)

@@ -13,18 +13,19 @@ from planner.carbon.model import HIGH, LOW, MID, Machines, draw_in
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
+    from planner.candidates.model import Candidates
     from planner.fleet.mix import Mix
     from planner.plan.carbon import Carbon
 
     FloatArray = npt.NDArray[np.float64]
 
 
-def carbon_of(context: Context, mix: Mix) -> Carbon:
+def carbon_of(made: Candidates, mix: Mix) -> Carbon:
     """Energy and emissions of the workers chosen, in the order of the plan's lines.
 
     The interval is that of power and grids; the hours are those that the fleet is sized for.
     """
+    context = made.context
     market, workers = context.market, mix.workers
     family = context.asked.job.model.family.value
     machines, nodes = context.power.take(workers.rows), workers.nodes * mix.count

@@ -82,7 +82,7 @@ def fleet_plan(found: Found, mix: Mix) -> Plan:
         n_feasible=report.passed,
         launch=launch,
         choices=_choices(context.dates, risk, finish, savings.baseline),
-        carbon=carbon_of(context, mix),
+        carbon=carbon_of(found.candidates, mix),
     )
 
 

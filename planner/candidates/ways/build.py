@@ -165,7 +165,7 @@ def kg_floor(made: Candidates, at: IntArray) -> FloatArray:
 
     A way may be in any place where the type is sold, so each type counts at its cleanest.
     """
-    offer_set, rate = made.context.market.offer_set, least_kg_per_hour(made.context)
+    offer_set, rate = made.context.market.offer_set, least_kg_per_hour(made)
     least = np.full(offer_set.types.n_rows, np.inf)
     known = np.flatnonzero(~np.isnan(rate))
     np.minimum.at(least, offer_set.type_of_offer[known], rate[known])
