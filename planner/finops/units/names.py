@@ -109,9 +109,14 @@ def _chips() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
+def provider_id(name: str) -> str:
+    """The catalogue's id of a provider as a bill names it; empty where it has none."""
+    return next((key for word, key in _providers().items() if word in name.lower()), "")
+
+
 def accelerator(provider: str, instance_type: str, *texts: str) -> str:
     """The accelerator of a machine type by the catalogue's patterns, else the chip that words name; empty: unknown."""
-    key = next((key for word, key in _providers().items() if word in provider.lower()), "")
+    key = provider_id(provider)
     if key and instance_type:
         for alias in load_aliases(key):
             if alias.instance_type_pattern and fnmatchcase(instance_type, alias.instance_type_pattern):

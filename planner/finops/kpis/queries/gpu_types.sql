@@ -3,15 +3,16 @@
 -- meaning: Accelerator hours and cost of every type of machine with accelerators, with the words that name the
 --   accelerator: what an hour of each kind costs.
 -- unit: GPU-hours; cost is money in the billing currency
--- formula: as gpu_hours, by SkuPriceDetails InstanceType and GpuModel, SkuMeter and pricing category
+-- formula: as gpu_hours, by region, SkuPriceDetails InstanceType and GpuModel, SkuMeter and pricing category
 -- source: FOCUS SkuPriceDetails properties GpuCount and InstanceType; FinOps for AI overview
--- columns: ChargePeriodStart, ServiceProviderName, SkuId, SkuMeter, ChargeDescription, PricingCategory, PricingUnit,
---   PricingQuantity, SkuPriceDetails, EffectiveCost, ChargeCategory
+-- columns: ChargePeriodStart, ServiceProviderName, SkuId, SkuMeter, ChargeDescription, RegionId, PricingCategory,
+--   PricingUnit, PricingQuantity, SkuPriceDetails, EffectiveCost, ChargeCategory
 -- gate: effective_zero, effective_zero_rows, quantity_priced, gpu_unit_known
 -- since: 1.1
 WITH texts AS (
   SELECT
     ServiceProviderName AS provider,
+    RegionId AS region_id,
     SkuId AS sku_id,
     SkuMeter AS sku_meter,
     ChargeDescription AS description,
@@ -24,10 +25,10 @@ WITH texts AS (
   WHERE (SkuPriceDetails LIKE '%GpuCount%' OR x_hours_of = 'gpu')
     AND ChargeCategory = 'Usage'
     AND ChargePeriodStart >= :start AND ChargePeriodStart < :end
-  GROUP BY ServiceProviderName, SkuId, SkuMeter, ChargeDescription, PricingCategory, SkuPriceDetails, x_hours_of
+  GROUP BY ServiceProviderName, RegionId, SkuId, SkuMeter, ChargeDescription, PricingCategory, SkuPriceDetails, x_hours_of
 ), parsed AS (
   SELECT
-    provider, sku_id, sku_meter, description, pricing_category, hours_of, hours, effective_cost,
+    provider, region_id, sku_id, sku_meter, description, pricing_category, hours_of, hours, effective_cost,
     TRY_CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE) AS gpus,
     TRY_CAST(JSON_EXTRACT_STRING(details, '$."CoreCount"') AS DOUBLE) AS cores,
     JSON_EXTRACT_STRING(details, '$."InstanceType"') AS instance_type,
@@ -36,6 +37,7 @@ WITH texts AS (
 )
 SELECT
   provider,
+  region_id,
   sku_id,
   sku_meter,
   description,
@@ -50,4 +52,4 @@ SELECT
   SUM(effective_cost) AS effective_cost
 FROM parsed
 WHERE gpus > 0 OR hours_of = 'gpu'
-GROUP BY provider, sku_id, sku_meter, description, pricing_category, instance_type, gpu_model
+GROUP BY provider, region_id, sku_id, sku_meter, description, pricing_category, instance_type, gpu_model

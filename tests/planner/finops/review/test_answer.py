@@ -35,7 +35,12 @@ def section(reviews: Reviews, month: date, key: str, *, full: bool = False) -> S
     return next(s for s in review.sections if s.key == key)
 
 
-ASKED = {"ledger", "units", "usage"}  # there only for bills with AI units, and for those who give the files
+ASKED = {
+    "carbon",
+    "ledger",
+    "units",
+    "usage",
+}  # there only for bills with AI units, and for those who give the files
 
 
 def named(section: Section, key: str) -> Table:
