@@ -59,6 +59,14 @@ def steady_share(inputs: Inputs, provider: str, service: str) -> float | None:
 
     Days of the month without a charge cost nothing; of a month that is not over the days so far count.
     """
+    key = f"steady {provider!r} {service!r}"  # many actions are of the same service
+    if key not in inputs.answers:
+        inputs.answers[key] = _steady_share(inputs, provider, service)
+    found: float | None = inputs.answers[key]
+    return found
+
+
+def _steady_share(inputs: Inputs, provider: str, service: str) -> float | None:
     import numpy as np
 
     frame = inputs.daily

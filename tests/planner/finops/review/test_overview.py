@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from planner.finops.review.model import Review, Section
+from planner.finops.review.report import render_review
+from planner.finops.review.sections.forecast import Outlook, range_words
 from planner.finops.review.sections.overview import MONTHS, NAMED
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
 
@@ -80,3 +83,23 @@ def test_the_flat_sheet_adds_up_by_month_and_team(made: Review) -> None:
     october = [row for row in rows if row["month"] == "2026-10"]
     assert math.fsum(row["cost"] for row in october) == pytest.approx(31 * 280 - 500)
     assert {row["team"]: row["cost"] for row in october}["t6"] == pytest.approx(31 * 70)
+
+
+@pytest.mark.parametrize("fmt", ["brief", "slack", "teams"])
+def test_messages_say_which_month_is_compared_with(tmp_path: Path, fmt: str) -> None:
+    rows = each_day(date(2026, 8, 1), date(2026, 8, 31), 50) + each_day(date(2026, 9, 1), LAST, 100)
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), month=OCTOBER, compare_month=date(2026, 8, 1))
+    text = str(render_review(made, fmt))
+    assert "Against August 2026" in text and "100.0 % more than August 2026" in text
+    assert "Moved most" in text and "gpu (EC2, east, Standard) +1,550" in text
+
+
+def test_a_range_below_nothing_is_not_told() -> None:
+    """It was "roughly between -837,076 and 970,843"."""
+    backtest = SimpleNamespace(windows=9, is_rough=True)
+    wide, narrow = (
+        SimpleNamespace(days_left=3, backtest=backtest, landing=66_883.0, low=low, high=970_843.0)
+        for low in (-837_076.0, 60_000.0)
+    )
+    assert range_words(Outlook(wide, None, "November")) == "its range is too wide to be of use"
+    assert range_words(Outlook(narrow, None, "November")) == "roughly between 60,000 and 970,843"
