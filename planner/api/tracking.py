@@ -6,19 +6,27 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.errors import InputError
 from planner.plan.model import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from planner.tracking.answer import Tracked
+    from planner.tracking.bill import Spent
     from planner.tracking.diagnose import Diagnosis
+    from planner.tracking.model import Progress
+    from planner.tracking.planned import Planned
 
 
 def track(
     plan: str | Path | Plan,
-    log: str | Path,
+    log: str | Path | None = None,
     *,
+    prometheus: str | None = None,
+    selector: str | None = None,
+    metrics: Mapping[str, str] | None = None,
+    token_env: str | None = None,
     kind: str = "auto",
     started: datetime | None = None,
     now: datetime | None = None,
@@ -26,12 +34,17 @@ def track(
     run_tag: str | None = None,
     fail_late: float | None = None,
     fail_over: float | None = None,
+    workload: str | Path | None = None,
 ) -> Tracked:
     """Compare a running job with its plan: on time or late, what it will cost, where the time went, why it is slow.
 
     Args:
         plan: a plan, or a file saved with `Plan.save`.
         log: progress as CSV or JSON lines, or a log that `planner calibrate` reads.
+        prometheus: instead of a log: address of a Prometheus server.
+        selector: labels of the run's metrics; default `planner_run_id` of the plan.
+        metrics: queries by quantity, such as `{"step": "max(my_step)"}`, in place of the usual ones.
+        token_env: environment variable that holds a bearer token, default PLANNER_PROMETHEUS_TOKEN.
         kind: format of the log, `auto` to tell by its look.
         started: when the run began, for logs without moments.
         now: the present moment, by default that of the log's last row.
@@ -39,20 +52,51 @@ def track(
         run_tag: tag key that names a run in the bill; default `planner_run_id`, else `run_id`.
         fail_late: probability of being late above which the gate breaks (`Tracked.broken`); default: the plan's.
         fail_over: the same of going over the budget.
+        workload: the file that the plan was made of: with it `Tracked.replan` says what to do now.
 
     Raises:
         InputError: a file is wrong, or plan and log do not fit together.
     """
     from planner.tracking.answer import Ask
     from planner.tracking.answer import track as compare
-    from planner.tracking.bill import read_spent
     from planner.tracking.planned import load_planned, planned_of
-    from planner.tracking.progress import read_progress
 
     planned = planned_of(plan, "plan") if isinstance(plan, Plan) else load_planned(Path(plan))
+    server = (prometheus, selector, metrics, token_env)
+    progress = _progress(planned, log, kind, server, started, now)
+    ask = Ask(started, now, fail_late, fail_over)
+    found = compare(planned, progress, ask, _spent(planned, bill, run_tag))
+    if workload is None:
+        return found
+    from planner.tracking.replan import replan, workload_of
+
+    return replan(found, workload_of(found, None, Path(workload)))
+
+
+def _spent(planned: Planned, bill: str | Path | Sequence[str | Path], run_tag: str | None) -> Spent | None:
+    from planner.tracking.bill import read_spent
+
     paths = [bill] if isinstance(bill, str | Path) else list(bill)
-    spent = read_spent(paths, planned.plan.run_id, run_tag) if paths else None
-    return compare(planned, read_progress(Path(log), kind), Ask(started, now, fail_late, fail_over), spent)
+    return read_spent(paths, planned.plan.run_id, run_tag) if paths else None
+
+
+def _progress(
+    planned: Planned, log: str | Path | None, kind: str,
+    server: tuple[str | None, str | None, Mapping[str, str] | None, str | None],
+    started: datetime | None, now: datetime | None,
+) -> Progress:  # fmt: skip
+    url, selector, metrics, token_env = server
+    if log is not None and url is None:
+        from planner.tracking.progress import read_progress
+
+        return read_progress(Path(log), kind)
+    if log is not None or url is None:
+        raise InputError("track: give a log or the address of a Prometheus server, one of the two")
+    from planner.tracking.metrics import read_run
+
+    return read_run(
+        url, planned, started=started, now=now, selector=selector, own=metrics, token_env=token_env
+    )
 
 
 def diagnose(log: str | Path, *, kind: str = "auto") -> Diagnosis:

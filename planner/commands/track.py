@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planner.commands.diagnose import log_format_option
-from planner.commands.options import currency_option, details_option, examples, output_options
+from planner.commands.options import Seconds, currency_option, details_option, examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -56,16 +56,47 @@ class ChanceOption(click.ParamType[float]):
         return found
 
 
+class MetricOption(click.ParamType[tuple[str, str]]):
+    """A query of a quantity such as `step=max(my_step)`."""
+
+    name = "metric"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Return name and query."""
+        if isinstance(value, tuple):
+            return value
+        name, separator, query = str(value).partition("=")
+        if not (separator and name.strip() and query.strip()):
+            self.fail(f"{value!r} is not NAME=QUERY; write it as step='max(my_step)'", param, ctx)
+        return name.strip(), query.strip()
+
+
 @click.command(
     epilog=examples(
         "planner track plan.json --log progress.csv --fail-late 20%",
-        "planner track plan.json --log train.jsonl --bill bill-2026-10.csv --now now -o html --out run.html",
+        "planner track plan.json --prometheus http://127.0.0.1:9090 --bill bill.csv --replan",
     )
 )
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option("--log", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="Progress as CSV or JSON lines (step, time, ...), or a log that calibrate reads.")  # fmt: skip
 @log_format_option
+@click.option(
+    "--prometheus", default=None, metavar="URL", help="Instead of a log: metrics of a Prometheus server."
+)
+@click.option("--selector", default=None, metavar="LABELS",
+              help="Labels of the run's metrics, job=\"train\" (default: planner_run_id of the plan).")  # fmt: skip
+@click.option("--metric", "metrics", multiple=True, type=MetricOption(), metavar="NAME=QUERY",
+              help="Query of a quantity such as step, in place of the usual one; may be repeated.")  # fmt: skip
+@click.option("--token-env", default="PLANNER_PROMETHEUS_TOKEN", show_default=True, metavar="NAME",
+              help="Environment variable that holds a bearer token.")  # fmt: skip
+@click.option("--timeout", type=Seconds(), default="30s", show_default=True, help="Longest for all queries.")
+@click.option("--replan", is_flag=True,
+              help="Also what to do now: stay, add nodes, change type, go on-demand; with costs.")  # fmt: skip
+@click.option("--workload", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
+              help="The workload of the plan, for --replan (default: found beside the plan by its hash).")  # fmt: skip
 @click.option(
     "--started", type=MomentOption(), default=None, help="When the run began, for logs without moments."
 )
@@ -97,20 +128,35 @@ def track(plan: Path, output: str, out: Path | None, details: tuple[str, ...], *
     progress = _progress(planned, given)
     ask = Ask(given["started"], given["now"], given["fail_late"], given["fail_over"])
     found = answer(planned, progress, ask, _spent(planned, given))
+    if given["replan"]:
+        from planner.tracking.replan import replan, workload_of
+
+        found = replan(found, workload_of(found, plan, given["workload"]))
     show_answer(track_report(found, details), output, out)
     if found.broken:
         click.get_current_context().exit(5)
 
 
 def _progress(planned: Planned, given: dict[str, Any]) -> Progress:
-    """What the log says."""
-    del planned
-    from planner.errors import InputError
-    from planner.tracking.progress import read_progress
+    """What the log or the server says.
 
-    if given["log"] is None:
-        raise InputError("nothing to read: give --log FILE")
-    return read_progress(given["log"], given["kind"])
+    Raises:
+        InputError: neither is named, or both.
+    """
+    from planner.errors import InputError
+
+    if (given["log"] is None) == (given["prometheus"] is None):
+        raise InputError("give --log FILE or --prometheus URL, one of the two")
+    if given["log"] is not None:
+        from planner.tracking.progress import read_progress
+
+        return read_progress(given["log"], given["kind"])
+    from planner.tracking.metrics import read_run
+
+    return read_run(
+        given["prometheus"], planned, started=given["started"], now=given["now"], selector=given["selector"],
+        own=dict(given["metrics"]), token_env=given["token_env"], timeout_s=given["timeout"],
+    )  # fmt: skip
 
 
 def _spent(planned: Planned, given: dict[str, Any]) -> Spent | None:

@@ -20,9 +20,8 @@ from planner.tracking.thresholds import thresholds
 
 if TYPE_CHECKING:
     from planner.tracking.bill import Spent
-    from planner.tracking.model import Cause, FloatArray, Intervals, Progress, Speed, Split
+    from planner.tracking.model import Cause, FloatArray, Intervals, Progress, Replan, Speed, Split
     from planner.tracking.planned import Planned
-    from planner.tracking.replan import Replan
 
 Status = Literal["on time", "at risk", "late", "over budget", "finished"]
 _LIKELY = 0.5

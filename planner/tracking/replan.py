@@ -1,36 +1,226 @@
-"""What to do now: the rest of the work asked of the candidate engine, against staying."""
+"""What to do now: the rest of the work asked of the candidate engine, against staying.
+
+The workload is asked again with the work that is left, the time and money that are left, and the measured speed as a
+measurement; each way to go on is the best candidate of the one engine within that way. Staying is the forecast itself.
+"""
 
 from __future__ import annotations
 
-from planner.records import record
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from catalogs.store.load import load_catalog
+from planner.asked.options import Options, utc_now
+from planner.candidates.choose import best_where
+from planner.candidates.engine import Engine
+from planner.candidates.plan_parts.summary import summarize
+from planner.candidates.prepare import prepare
+from planner.candidates.wanted import Scope, Wanted
+from planner.candidates.ways.chances import stated_chance
+from planner.errors import InputError
+from planner.inputs.load import load_workload
+from planner.inputs.settings import with_settings
+from planner.render.words import cluster, option, place
+from planner.tracking.model import Replan, Way
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from planner.candidates.model import Candidates
+    from planner.inputs.load import LoadedWorkload
+    from planner.plan.model import PlanLine
+    from planner.tracking.answer import Tracked
+
+STAY = "stay"
+_USUAL_CONFIDENCE = 0.9
+_MOST_FILES = 200
+_GB_PER_GIB = 1.073741824
+_QUANTITIES = ("tokens", "samples", "epochs", "steps")
+_LARGER = 4  # sizes up to so many times the present one are tried
+_LEAST_GAIN = 0.02  # of the cost from now on: less is not worth a change
 
 
-@record(frozen=True)
-class Way:
-    """One way to go on.
+def workload_of(tracked: Tracked, plan_path: Path | None, named: Path | None) -> LoadedWorkload:
+    """The workload of the plan: the file named, else the one beside the plan or here whose hash is the plan's.
 
-    Attributes:
-        action: stay | add nodes | change type | go on-demand.
-        choice: machines and way to buy.
-        usd: from now to the end, the change included; change_usd: of it, what the change costs.
-        finish: ISO moment; p_meet: probability to be in time, None without a deadline.
-        reason: why there is no such way; empty where there is.
+    Raises:
+        InputError: there is none, or the one named is another one.
     """
+    wanted = tracked.planned.plan.workload_sha256
+    if named is not None:
+        loaded = load_workload(named)
+        if loaded.sha256 != wanted:
+            raise InputError(f"--workload {named}: is not the file that this plan was made of")
+        return loaded
+    import hashlib
 
-    action: str
-    choice: str
-    usd: float | None
-    change_usd: float
-    finish: str | None
-    p_meet: float | None
-    reason: str = ""
+    folders = [Path.cwd()] if plan_path is None else [plan_path.resolve().parent, Path.cwd()]
+    found = (
+        path for folder in dict.fromkeys(folders) for path in sorted(folder.glob("*.y*ml"))[:_MOST_FILES]
+    )
+    for path in found:
+        if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == wanted:
+            return load_workload(path)
+    raise InputError("--replan: needs the workload of this plan: name its file with --workload")
 
 
-@record(frozen=True)
-class Replan:
-    """Ways to go on, and the one to take."""
+def replan(tracked: Tracked, loaded: LoadedWorkload, *, catalog_dir: Path | None = None) -> Tracked:
+    """The run with ways to go on, and the one to take.
 
-    decision: str
-    why: str
-    ways: tuple[Way, ...]
-    notes: tuple[str, ...] = ()
+    Args:
+        tracked: the run.
+        loaded: the plan's workload.
+        catalog_dir: snapshot directory, default the bundled one.
+
+    Raises:
+        InputError: the workload is no training job.
+        CatalogError: the catalog cannot be used.
+    """
+    if tracked.left_steps <= 0:
+        return replace(tracked, replan=Replan(STAY, "the work is done: stop the instances", ()))
+    rest, notes = _rest(tracked, loaded)
+    asked = _Ways(tracked, rest, catalog_dir)
+    ways = (_stay(tracked), *(asked.best(action) for action in ("add nodes", "change type", "go on-demand")))
+    decision, why = _decide(tracked, ways)
+    return replace(tracked, replan=Replan(decision, why, ways, notes))
+
+
+def _rest(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload, tuple[str, ...]]:
+    """The workload with what is left of work, time and money, and with the measured speed."""
+    planned, training = tracked.planned, getattr(loaded.workload, "training", None)
+    key = next((name for name in _QUANTITIES if getattr(training, name, None) is not None), None)
+    if training is None or key is None:
+        raise InputError(
+            f"{loaded.path}: --replan is for training jobs with training.tokens, samples, epochs or steps"
+        )
+    share = tracked.left_steps / planned.steps
+    left = float(getattr(training, key)) * share
+    settings = [f"training.{key}={left:.6f}" if key == "epochs" else f"training.{key}={max(round(left), 1)}"]
+    notes: list[str] = []
+    if planned.deadline is not None:
+        minutes = (planned.deadline - tracked.now) / timedelta(minutes=1)
+        if minutes > 0:
+            settings.append(f"constraints.deadline={int(minutes)}m")
+        else:
+            settings.append("constraints.deadline=null")
+            notes.append("the deadline is over: ways are compared by cost alone")
+    if planned.budget_usd is not None:
+        settings.append(f"constraints.budget_usd={max(planned.budget_usd - tracked.spent_usd, 1.0):.2f}")
+    line = _line(tracked)
+    if tracked.speed.measured_s is not None and planned.unit in ("tokens", "samples"):
+        rate = planned.units / planned.steps / tracked.speed.measured_s * (1.0 + planned.overhead_ratio)
+        settings.append(f"measured={rate:.3f} {planned.unit}/s on {line.nodes} x {line.instance_type}")
+        notes.append("the measured speed corrects what is predicted for this accelerator generation")
+        if tracked.causes and tracked.causes[0].key in ("loader", "straggler"):
+            notes.append(f"mend {tracked.causes[0].title} first: other machines may be as slow by it")
+    return with_settings(loaded, settings), tuple(notes)
+
+
+def _line(tracked: Tracked) -> PlanLine:
+    """The line that the run is on."""
+    return tracked.planned.plan.lines[0]
+
+
+def _stay(tracked: Tracked) -> Way:
+    line, nodes = _line(tracked), tracked.planned.nodes
+    choice = f"{cluster(nodes, line.instance_type)}, {option(line.purchase_option, line.option_variant)}"
+    p_meet = None if tracked.p_late is None else 1.0 - tracked.p_late
+    finish = tracked.finish[0].isoformat(timespec="minutes")
+    return Way(STAY, choice, tracked.usd_left.value, 0.0, finish, p_meet)
+
+
+class _Ways:
+    """The rest of the work, asked again within one way after the other."""
+
+    def __init__(self, tracked: Tracked, rest: LoadedWorkload, catalog_dir: Path | None) -> None:
+        catalog = load_catalog(catalog_dir)
+        self._tracked, self._run = tracked, prepare(rest, rest.workload, catalog, Options(utc_now()))
+
+    def best(self, action: str) -> Way:
+        """The best candidate within one way."""
+        run, tracked = self._run, self._tracked
+        line, nodes = _line(tracked), tracked.planned.nodes
+        limits = run.asked.workload.constraints
+        types = limits.instance_types
+        changes: dict[str, Any] = {
+            "instance_types": types.model_copy(update={"allow": (line.instance_type,)})
+        }
+        sizes: tuple[int, ...] | None = (nodes,)
+        if action == "add nodes":
+            sizes = tuple(range(nodes + 1, min(_LARGER * nodes, limits.max_nodes) + 1))
+            if not sizes:
+                return Way(action, "", None, 0.0, None, None, f"constraints.max_nodes is {limits.max_nodes}")
+        elif action == "change type":
+            changes = {"instance_types": types.model_copy(update={"deny": (*types.deny, line.instance_type)})}
+            sizes = None
+        elif all(one.purchase_option == "on_demand" for one in tracked.planned.plan.lines):
+            return Way(action, "", None, 0.0, None, None, "it runs on-demand already")
+        else:
+            changes["purchase_options"] = ("on_demand",)
+        workload = run.asked.workload.model_copy(update={"constraints": limits.model_copy(update=changes)})
+        engine = Engine(run.with_asked(replace(run.asked, workload=workload)), sizes=sizes)
+        made = engine.at(run.dates.deadline, Wanted(Scope.BEST)).candidates
+        objective = run.asked.workload.preferences.objective
+        at = best_where(made, made.bits == 0, objective)
+        if at is None:
+            return Way(
+                action, "", None, 0.0, None, None, "none keeps the deadline, the budget and the other limits"
+            )
+        return _described(tracked, action, made, at)
+
+
+def _described(tracked: Tracked, action: str, made: Candidates, at: int) -> Way:
+    brief = summarize(made, at, None)
+    change = _change_usd(tracked) + _move_usd(tracked, made, brief.provider, brief.region)
+    finish = tracked.now + timedelta(hours=brief.hours)
+    choice = (
+        f"{cluster(brief.nodes, brief.instance_type)}, {option(brief.purchase_option, brief.option_variant)}, "
+        f"{place(brief.provider, brief.region, '')}"
+    )
+    chance = stated_chance(made, at)
+    return Way(
+        action, choice, float(brief.cost_usd) + change, change, finish.isoformat(timespec="minutes"), chance
+    )
+
+
+def _change_usd(tracked: Tracked) -> float:
+    """What leaving costs: a last checkpoint is written, and the cluster stands by while the new one loads it."""
+    launch = tracked.planned.plan.launch
+    seconds = 720.0 if launch is None else launch.checkpoints.write_s + launch.checkpoints.restart_s
+    return seconds / 3600.0 * tracked.planned.usd_per_hour
+
+
+def _move_usd(tracked: Tracked, made: Candidates, provider: str, region: str) -> float:
+    """What carrying the last checkpoint to another region costs; an unknown price counts as the dearest known one."""
+    line, launch = _line(tracked), tracked.planned.plan.launch
+    if launch is None or (line.provider, line.region) == (provider, region):
+        return 0.0
+    tariffs = made.context.market.tariffs
+    curve = (
+        tariffs.transfer_curve(line.provider, line.region, provider, region)
+        or tariffs.dearest_internet_curve()
+    )
+    size = launch.checkpoints.size_gib * (1.0 if curve.unit == "GiB" else _GB_PER_GIB)
+    return float(sum(quantity * price for quantity, price in curve.lines(Decimal(repr(round(size, 6))))))
+
+
+def _decide(tracked: Tracked, ways: tuple[Way, ...]) -> tuple[str, str]:
+    """The cheapest way that is sure enough; staying, where a change gains little; else the surest."""
+    planned = tracked.planned
+    sure = _USUAL_CONFIDENCE if planned.confidence_ratio is None else planned.confidence_ratio
+    possible = [way for way in ways if way.usd is not None]
+    within = [way for way in possible if way.p_meet is None or way.p_meet >= sure]
+    stay = ways[0]
+    assert stay.usd is not None
+    if not within:
+        best = max(possible, key=lambda way: (round(way.p_meet or 0.0, 2), -(way.usd or 0.0)))
+        return best.action, f"No way is in time with {100.0 * sure:.0f} %; {best.action} is the surest."
+    best = min(within, key=lambda way: way.usd or 0.0)
+    if stay in within and stay.usd <= (best.usd or 0.0) * (1.0 + _LEAST_GAIN):
+        return STAY, "Stay: no change is in time and saves more than it costs."
+    saves = stay.usd - (best.usd or 0.0)
+    words = f"saves ${saves:,.0f}" if saves > 0 else f"costs ${-saves:,.0f} more and is in time"
+    return best.action, f"{best.action[0].upper()}{best.action[1:]}: it {words}."

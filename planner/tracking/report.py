@@ -42,7 +42,7 @@ def track_report(tracked: Tracked, details: Collection[str] = ()) -> Answer:
         success=not tracked.broken,
     )  # fmt: skip
     screen = Screen(
-        headline(tracked), _verdict(tracked), _ways(tracked), _before(tracked), _proof(tracked), _following(),
+        headline(tracked), _verdict(tracked), _ways(tracked), _before(tracked), _proof(tracked), _following(tracked),
         notes_title="Before you act",
     )  # fmt: skip
     return on_screen(answer, screen, details)
@@ -193,8 +193,9 @@ def _proof(tracked: Tracked) -> str:
     return tracked.replan.why
 
 
-def _following() -> list[str]:
-    return ["calibrate FILE LOG", "advise PLAN.json --state STATE"]
+def _following(tracked: Tracked) -> list[str]:
+    again = [] if tracked.replan is not None else ["track PLAN.json --log LOG --replan"]
+    return [*again, "calibrate FILE LOG", "advise PLAN.json --state STATE"][:2]
 
 
 def _ways(tracked: Tracked) -> Section | None:

@@ -1,0 +1,89 @@
+"""What to do now: ways to go on from the present state, by the one engine."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import planner
+from planner.errors import InputError
+from planner.inputs.load import load_workload
+from planner.tracking.answer import Tracked, track
+from planner.tracking.model import Progress, Replan, Way
+from planner.tracking.planned import planned_of
+from planner.tracking.replan import STAY, _decide, replan, workload_of
+from tests.conftest import ROOT
+
+WORKLOAD = ROOT / "examples" / "bert-large.yaml"
+
+
+@pytest.fixture(scope="module")
+def plan() -> planner.Plan:
+    return planner.optimize(WORKLOAD)
+
+
+def tracked(plan: planner.Plan, pace: float, share: float = 0.3) -> Tracked:
+    """The run of a plan, this much slower than planned, at a share of its steps."""
+    planned = planned_of(plan, "plan")
+    step = np.linspace(0.01, share, 200) * planned.steps
+    begin = planned.start.timestamp() + 3600.0 * planned.lead_hours
+    none = np.full(len(step), np.nan)
+    seconds = begin + step * planned.step_s * (1.0 + planned.overhead_ratio) * pace
+    return track(planned, Progress("x", "csv", seconds, True, step, none, none, {}, {}))
+
+
+def ways_of(found: Tracked) -> dict[str, Way]:
+    assert found.replan is not None
+    return {way.action: way for way in found.replan.ways}
+
+
+def test_a_run_as_planned_stays(plan: planner.Plan) -> None:
+    found = replan(tracked(plan, 1.0), load_workload(WORKLOAD))
+    ways = ways_of(found)
+    assert list(ways) == [STAY, "add nodes", "change type", "go on-demand"]
+    assert found.replan is not None and found.replan.decision == STAY
+    for way in ways.values():
+        assert way.reason or (way.usd and way.finish and datetime.fromisoformat(way.finish) > found.now)
+    assert ways[STAY].change_usd == 0 and ways["change type"].change_usd > 0
+    # the rest of the work, not the whole of it
+    assert (ways["change type"].usd or 0.0) < 1.2 * float(plan.total_usd)
+
+
+def test_a_run_too_slow_for_its_deadline_changes(plan: planner.Plan) -> None:
+    found = tracked(plan, 9.0, 0.1)
+    assert found.p_late and found.p_late > 0.5
+    made = replan(found, load_workload(WORKLOAD))
+    assert made.replan is not None and made.replan.decision != STAY
+    chosen = ways_of(made)[made.replan.decision]
+    assert chosen.p_meet is None or chosen.p_meet >= 1.0 - found.p_late
+    assert "What now" in made.render("md") and made.to_dict()["replan"]["decision"] == made.replan.decision  # type: ignore[operator]
+
+
+def test_the_cheapest_way_that_is_sure_enough_is_taken(plan: planner.Plan) -> None:
+    found = tracked(plan, 1.0)
+
+    def decided(*ways: tuple[str, float, float]) -> str:
+        return _decide(found, tuple(Way(name, "", usd, 0.0, "", chance) for name, usd, chance in ways))[0]
+
+    assert decided((STAY, 100, 0.99), ("add nodes", 99, 0.99)) == STAY  # too little to change for
+    assert decided((STAY, 100, 0.99), ("add nodes", 80, 0.99)) == "add nodes"
+    assert decided((STAY, 100, 0.2), ("add nodes", 150, 0.95), ("change type", 90, 0.5)) == "add nodes"
+    assert decided((STAY, 100, 0.2), ("add nodes", 150, 0.6), ("change type", 90, 0.5)) == "add nodes"
+
+
+def test_the_workload_is_found_by_its_content(plan: planner.Plan, tmp_path: Path) -> None:
+    found = tracked(plan, 1.0)
+    (tmp_path / "mine.yaml").write_bytes(WORKLOAD.read_bytes())
+    assert workload_of(found, tmp_path / "plan.json", None).path == tmp_path / "mine.yaml"
+    with pytest.raises(InputError, match="is not the file that this plan was made of"):
+        workload_of(found, None, ROOT / "examples" / "llama-3-8b.yaml")
+    with pytest.raises(InputError, match="name its file with --workload"):
+        workload_of(found, tmp_path / "none" / "plan.json", None)
+
+
+def test_a_finished_run_needs_no_way(plan: planner.Plan) -> None:
+    done = replan(tracked(plan, 1.0, 1.0), load_workload(WORKLOAD))
+    assert done.replan == Replan(STAY, "the work is done: stop the instances", ())
