@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from planner.errors import InputError
@@ -37,6 +38,7 @@ from planner.export.software import image_for
 from planner.export.view import Launch, Pool
 
 CLOUDS = {"aws": "aws", "gcp": "gcp", "azure": "azure", "lambda": "lambda", "oci": "oci", "vastai": "vast"}
+Mounts = dict[str, tuple[str, dict[str, Any]]]
 COST_CAP = 1.25
 """A place is left where its price has risen by a quarter: a chosen factor; raise it in the file."""
 _RESTARTS_ON_ERRORS = 3
@@ -52,19 +54,20 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
         InputError: SkyPilot cannot start this plan; names the pool and what can.
     """
     _check(launch)
+    mounts = _mounts(launch)
+    launch = _mounted(launch, mounts)
     part = part_of(options.framework, launch)
     zones = zone_names(options.values.get("zones", ""))
     config = _server_config(launch, options.values.get("aws-capacity-reservation", ""))
     text = "\n".join(heading(launch, *part.notes, *_how(launch, bool(config), zones))) + "\n"
-    files = [ExportFile("task.yaml", text + yaml_text(task(launch, part, zones)))]
+    files = [ExportFile("task.yaml", text + yaml_text(task(launch, part, zones, mounts)))]
     if config:
         files.append(ExportFile("sky-config.yaml", _CONFIG_NOTE + yaml_text(config)))
     return (*files, *part.files)
 
 
-def task(launch: Launch, part: Part, zones: dict[str, str]) -> dict[str, Any]:
+def task(launch: Launch, part: Part, zones: dict[str, str], mounts: Mounts) -> dict[str, Any]:
     """The task as SkyPilot's YAML."""
-    mounts = _mounts(launch)
     resources: dict[str, Any] = {
         "image_id": f"docker:{image_for(launch.pools, launch.run.image)}",
         "disk_size": max(256, round(4 * (launch.checkpoints.size_gib or 0))),
@@ -77,7 +80,7 @@ def task(launch: Launch, part: Part, zones: dict[str, str]) -> dict[str, Any]:
         },
         "ordered": places(launch, zones),
     }
-    values = variables(launch, part) | {key: path for key, (path, _) in mounts.items()}
+    values = variables(launch, part)
     whole: dict[str, Any] = {
         "name": clean(launch.name, KUBERNETES_NAME, most=_NAME_MOST),
         "workdir": ".",
@@ -178,19 +181,28 @@ def _how(launch: Launch, config: bool, zones: dict[str, str]) -> Iterator[str]:
         yield f"{', '.join(discounts)}: a discount on the bill; nothing of it is launched"
 
 
-def _mounts(launch: Launch) -> dict[str, tuple[str, dict[str, Any]]]:
-    """By variable: the path that the program sees, and what is mounted there; what is a path already is left alone."""
+def _mounts(launch: Launch) -> Mounts:
+    """By key of `run`: the path that the program sees, and what is mounted there; a path is left as it is."""
     run = launch.run
     wanted = (
-        ("PLANNER_DATA", "/data", run.data),
-        ("PLANNER_CHECKPOINTS", "/checkpoints", run.checkpoints),
-        ("PLANNER_OUTPUTS", "/outputs", run.outputs),
+        ("data", "/data", run.data),
+        ("checkpoints", "/checkpoints", run.checkpoints),
+        ("outputs", "/outputs", run.outputs),
     )
     return {
         key: (path, {"source": source, "mode": "MOUNT"})
         for key, path, source in wanted
         if source.startswith(_MOUNTED)
     }
+
+
+def _mounted(launch: Launch, mounts: Mounts) -> Launch:
+    """The launch as its program sees it: variables and flags of frameworks name the mounted paths."""
+    run = launch.run
+    inside = {"data": run.data, "checkpoints": run.checkpoints, "outputs": run.outputs}
+    inside |= {key: path for key, (path, _) in mounts.items()}
+    run = replace(run, data=inside["data"], checkpoints=inside["checkpoints"], outputs=inside["outputs"])
+    return replace(launch, run=run)
 
 
 def _gcp_flex(launch: Launch) -> dict[str, Any]:

@@ -122,6 +122,17 @@ def test_an_address_is_mounted_and_a_path_is_left_alone() -> None:
     assert task["envs"]["PLANNER_CHECKPOINTS"] == "/mnt/checkpoints"
 
 
+def test_flags_of_a_framework_name_the_mounted_path() -> None:
+    launch = LAUNCHES["one"]
+    run = replace(launch.run, checkpoints="s3://example/runs")
+    for framework in ("none", "torchtitan", "axolotl"):
+        files = export(replace(launch, run=run), "skypilot", Options(framework))
+        task = yaml.safe_load(files[0].text)
+        assert task["file_mounts"]["/checkpoints"]["source"] == "s3://example/runs"
+        assert task["envs"]["PLANNER_CHECKPOINTS"] == "/checkpoints", framework
+        assert not any("s3://example/runs" in text for text in (task["run"], *(f.text for f in files[1:])))
+
+
 def test_the_run_section_is_a_clean_script() -> None:
     for files in allowed("skypilot").values():
         script = yaml.safe_load(files[0].text)["run"]
