@@ -44,7 +44,7 @@ def load_pipeline(path: Path) -> LoadedPipeline:
             if loaded.workload.preferences.objective != "cost":
                 wished = loaded.workload.preferences.objective
                 text = (
-                    f"task '{task.name}' has preferences.objective {wished}, but a pipeline is planned by cost within "
+                    f"task '{task.name}' has preferences.objective: {wished}, but a pipeline is planned by cost within "
                     "its deadline: remove it from the workload and set the pipeline's deadline"
                 )
                 raise source.error([Fault(("tasks", at, "workload"), text)])

@@ -120,7 +120,7 @@ def _job_faults(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterato
 
 
 _BY_COST = (
-    "has preferences.objective other than cost, but jobs that share limits are planned by cost and delay: remove it "
+    "has preferences.objective: {wished}, but jobs that share limits are planned by cost and delay: remove it "
     "from the workload and give the job a delay_usd_per_hour or a deadline"
 )
 
@@ -157,7 +157,8 @@ def _workloads(
             faults.append(Fault(("jobs", at), f"job '{jobs[at].name}' {text}"))
         if loaded is not None and loaded.workload.preferences.objective != "cost":
             inside = ("workload",) if jobs[at].inline is None else ("inline", "preferences", "objective")
-            faults.append(Fault(("jobs", at, *inside), f"job '{jobs[at].name}' {_BY_COST}"))
+            said = _BY_COST.format(wished=loaded.workload.preferences.objective)
+            faults.append(Fault(("jobs", at, *inside), f"job '{jobs[at].name}' {said}"))
     return tuple(out), faults
 
 
