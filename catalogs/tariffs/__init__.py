@@ -14,16 +14,19 @@ from pathlib import Path
 from catalogs.tariffs.fx import FxRate, FxTable
 from catalogs.tariffs.priors import InterruptionPrior, PriorTable
 from catalogs.tariffs.rules import OptionRule, OptionTable, QuotaRule, QuotaTable
+from catalogs.tariffs.services import Figure, ServiceTable, StorageService
 from catalogs.tariffs.storage import StorageFee, StoragePrice, StorageTable
 from catalogs.tariffs.transfer import TierCurve, TransferTable
 
 __all__ = [
+    "Figure",
     "FxRate",
     "InterruptionPrior",
     "OptionRule",
     "QuotaRule",
     "StorageFee",
     "StoragePrice",
+    "StorageService",
     "Tariffs",
     "TierCurve",
     "load_tariffs",
@@ -39,6 +42,7 @@ class Tariffs:
         """Remember `directory`; nothing is read yet."""
         self.directory = directory
         self._curves: dict[tuple[str, ...], TierCurve | None] = {}
+        self._places: dict[tuple[str, str], tuple[StorageService, ...]] = {}
 
     @cached_property
     def _transfer(self) -> TransferTable:
@@ -51,6 +55,10 @@ class Tariffs:
     @cached_property
     def _storage(self) -> StorageTable:
         return StorageTable.read(self.directory)
+
+    @cached_property
+    def _services(self) -> ServiceTable:
+        return ServiceTable.read(self.directory)
 
     @cached_property
     def _options(self) -> OptionTable:
@@ -105,6 +113,28 @@ class Tariffs:
             for.
         """
         return self._storage.price(provider, region, kind)
+
+    def storage_services(self, provider: str, region: str) -> tuple[StorageService, ...]:
+        """Services that machines of the region can read data from, with prices and limits.
+
+        Returns:
+            Object, block and file systems of the provider; a figure is the region's own, else the reference region's
+            (`derived`); what is not known is left out. Empty for a provider without any.
+        """
+        key = (provider, region)
+        if key not in self._places:
+            self._places[key] = self._services.services(provider, region)
+        return self._places[key]
+
+    @cached_property
+    def storage_figures(self) -> dict[str, Figure]:
+        """Figures of storage that hold everywhere: the rate of local NVMe per TB, the usable share of a file system."""
+        return self._services.anywhere()
+
+    @cached_property
+    def dearest_reads(self) -> Figure | None:
+        """USD per 1,000 read requests, the dearest known: stands in where a provider's own is unknown."""
+        return self._services.dearest_reads()
 
     def system_disk_fee(self, provider: str, region: str) -> StorageFee | None:
         """The hourly fee of the default system disk where the provider bills it beside the instance price."""

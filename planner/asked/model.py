@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from catalogs.table import Table
     from planner.asked.assumptions import Assumptions
     from planner.asked.job import Job
+    from planner.inputs.fio import DiskRates
     from planner.inputs.schema import Workload
 
     FloatArray = npt.NDArray[np.float64]
@@ -38,13 +39,17 @@ class Correction(Protocol):
 
 @record(frozen=True, eq=False)
 class Asked:
-    """What must be done: the workload, the job made of it, and the assumptions where it says nothing."""
+    """What must be done: the workload, the job made of it, and the assumptions where it says nothing.
+
+    `disk`: the user's own measurement of a local disk.
+    """
 
     workload: Workload
     sha256: str
     job: Job
     assumptions: Assumptions
     calibration: Correction | None = None
+    disk: DiskRates | None = None
 
     def read_hours(self, write_hours: FloatArray) -> FloatArray:
         """Hours to read a checkpoint back, from those to write it: all nodes at once, up to what the store gives.

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from planner.asked.model import Asked
     from planner.market.costs import Money
     from planner.market.model import Market
+    from planner.market.storage.stores import Stored
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -268,7 +269,10 @@ def _mix(made: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixed:
     nodes = np.column_stack([gang, counts])
     paid = np.repeat(steady_paid[:, None], nodes.shape[1], axis=1)
     paid[:, 0] = made.fixed_hours[base] + cells.spot_paid
-    money, priced = price_parts(context.market, offer, nodes, paid, hours)
+    step_s = made.shapes["step_time_s"][made.shape[base]]
+    lead_row = np.where(gang > 0, cells.spot, pool.steady[0])
+    stored = context.market.stores.choose(lead_row, made.nodes[base], step_s, hours)
+    money, priced = price_parts(context.market, offer, nodes, paid, hours, stored)
     # the leading part: spot, else the dearest steady one, which is the one that tops up
     dearest = 1 + np.argmax(np.where(counts > 0, unit_usd, -1.0), axis=1)
     lead = (np.arange(len(base)), np.where(gang > 0, 0, dearest))
@@ -277,7 +281,8 @@ def _mix(made: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixed:
         "offer": offer[lead], "bits": np.zeros(len(base), dtype=np.int64), "hours": hours, "paid_hours": paid[lead],
         "billed_hours": priced["billed_hours"][lead], "p_meet": np.full(len(base), np.nan),
         "interruptions": cells.interruptions, "lost_hours": cells.lost, "interval_hours": cells.interval,
-        "instance_hours": priced["instance_hours"].sum(axis=1), **money,
+        "instance_hours": priced["instance_hours"].sum(axis=1), **money, "store": stored.code,
+        "store_usd": stored.usd, "store_usd_per_hour": stored.usd_per_hour,
     }  # fmt: skip
     whole = np.where(gang > 0, gang, nodes.sum(axis=1))
     mixes = {
@@ -301,7 +306,7 @@ def _waiting(made: Candidates, base: IntArray, offer: IntArray) -> FloatArray:
 
 
 def price_parts(
-    market: Market, offer: IntArray, nodes: IntArray, paid: FloatArray, hours: FloatArray
+    market: Market, offer: IntArray, nodes: IntArray, paid: FloatArray, hours: FloatArray, stored: Stored
 ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
     """Price every part and charge what the place costs once.
 
@@ -311,6 +316,7 @@ def price_parts(
         nodes: instances of each part, of the same shape.
         paid: hours in use of each part, of the same shape.
         hours: elapsed hours, shape `(n,)`.
+        stored: where the nodes read the data from, of the same shape.
 
     Returns:
         Money by the names of `Candidates`, each of shape `(n,)`; billed and instance-hours, each like `offer`.
@@ -320,17 +326,18 @@ def price_parts(
     each: Money = market.costs.evaluate(offer[bought], nodes[bought], paid[bought], hours[row])
     kept, cost, cash = np.zeros(len(hours)), np.zeros(len(hours)), np.zeros(len(hours))
     kept[row] = each.kept_usd  # the same for every part of one place
+    kept += stored.cost(hours)
     np.add.at(cost, row, each.worker_usd)
     np.add.at(cash, row, each.cash_usd - each.kept_usd)
-    stored: dict[str, FloatArray] = {}
+    months: dict[str, FloatArray] = {}
     for name in ("dataset_gib_months", "checkpoint_gib_months"):
-        stored[name] = np.zeros(len(hours))
-        stored[name][row] = getattr(each, name)
+        months[name] = np.zeros(len(hours))
+        months[name][row] = getattr(each, name)
     priced: dict[str, FloatArray] = {}
     for name in ("billed_hours", "instance_hours"):
         priced[name] = np.zeros(offer.shape)
         priced[name][row, part] = getattr(each, name)
-    return {"cost_usd": cost + kept, "cash_usd": cash + kept, **stored}, priced
+    return {"cost_usd": cost + kept, "cash_usd": cash + kept, **months}, priced
 
 
 def _append(made: Candidates, parts: list[_Mixed], pools: tuple[IntArray, ...]) -> Candidates:

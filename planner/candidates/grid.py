@@ -86,7 +86,10 @@ def _evaluate(
     run = run_candidates(context, rows, nodes, work, write)
     hours, paid = waiting + fixed + run.elapsed_hours, fixed + run.paid_hours
     sigma = times.sigma[at]
-    money = context.market.costs.evaluate(rows, nodes, paid, hours, fixed_hours=fixed, work_log_sd=sigma)
+    stored = context.market.stores.choose(rows, nodes, shapes["step_time_s"][at], hours)
+    money = context.market.costs.evaluate(
+        rows, nodes, paid, hours, fixed_hours=fixed, work_log_sd=sigma, stored=stored
+    )
     made = Candidates(
         context=context, offer=rows, shape=at, nodes=nodes,
         bits=bits, work_hours=work, sigma=sigma, waiting_hours=waiting,
@@ -95,6 +98,7 @@ def _evaluate(
         lost_hours=run.lost_hours, interval_hours=run.interval_hours, write_hours=write,
         instance_hours=money.instance_hours, dataset_gib_months=money.dataset_gib_months,
         checkpoint_gib_months=money.checkpoint_gib_months, kind=np.full(len(at), SINGLE), detail=np.full(len(at), -1),
+        store=stored.code, store_usd=stored.usd, store_usd_per_hour=stored.usd_per_hour,
         shapes=shapes, grid_bits=grid_bits,
     )  # fmt: skip
     mark_limits(made)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from catalogs.table import Table
+from planner.market.storage.stores import Stored
 from planner.records import record
 from planner.spot.distribution import SpotPool
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 # Kinds of candidate: one offer; several offers side by side; one offer after another.
 SINGLE, MIXED, IN_TURN = 0, 1, 2
+_ALL = slice(None)
 
 
 @record(frozen=True)
@@ -109,6 +111,8 @@ class Candidates:
             anyway, or it runs in turn (`planner.candidates.ways.chances` states it).
         interruptions, lost_hours: expected, whole job. interval_hours: checkpoint interval.
         instance_hours, dataset_gib_months, checkpoint_gib_months: rounded quantities behind the cost.
+        store: where the nodes read the data from (`planner.market.storage.stores`); store_usd, store_usd_per_hour: what
+            that costs once and per hour.
         kind: `SINGLE`, `MIXED` or `IN_TURN`; detail: row of the kind's table (`mixes`, `turns`), -1 for one offer.
         shapes: output of the performance model; grid_bits: filters of the cells that no layout fits.
         context: the run they are of.
@@ -140,8 +144,15 @@ class Candidates:
     detail: IntArray
     shapes: Table
     grid_bits: IntArray
+    store: IntArray
+    store_usd: FloatArray
+    store_usd_per_hour: FloatArray
     mixes: Mixes | None = None
     turns: Turns | None = None
+
+    def stored(self, at: IntArray | slice = _ALL) -> Stored:
+        """Where the nodes of some candidates read the data from; all of them by default."""
+        return Stored(self.store[at], self.store_usd[at], self.store_usd_per_hour[at])
 
     def all_bits(self) -> IntArray:
         """Filter bits of every cell of the grid, those that fit and those that do not."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from catalogs.model import Catalog
     from planner.asked.options import Options
+    from planner.inputs.fio import DiskRates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
     from planner.market.machines import MachineSet
@@ -99,7 +100,24 @@ def resolve_asked(
     return Asked(
         workload=workload, sha256=loaded.sha256, job=job,
         assumptions=load_assumptions(workload.assumptions, workload.kind), calibration=calibration,
+        disk=_own_disk(workload, loaded.path.parent),
     )  # fmt: skip
+
+
+def _own_disk(workload: Workload, folder: Path) -> DiskRates | None:
+    """The user's own measurement of a local disk.
+
+    Raises:
+        FaultError: the file is no result of fio.
+    """
+    if workload.storage.fio is None:
+        return None
+    from planner.inputs.fio import read_fio
+
+    try:
+        return read_fio(folder / workload.storage.fio)
+    except InputError as error:
+        raise FaultError(Fault(("storage", "fio"), str(error))) from None
 
 
 def _own_hazards(workload: Workload, folder: Path) -> HazardModel | None:

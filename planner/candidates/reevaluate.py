@@ -113,7 +113,7 @@ def _single(some: Candidates, errors: Errors) -> Reevaluated:
     hours = some.waiting_hours + some.fixed_hours + elapsed
     left = np.zeros_like(some.sigma) if errors.known else some.sigma
     money = context.market.costs.evaluate(
-        rows, some.nodes, paid, hours, fixed_hours=some.fixed_hours, work_log_sd=left
+        rows, some.nodes, paid, hours, fixed_hours=some.fixed_hours, work_log_sd=left, stored=some.stored()
     )
     hourly = context.market.offer_set.usd_per_hour[rows]
     return Reevaluated(
@@ -158,7 +158,7 @@ def _mixed(some: Candidates, errors: Errors) -> Reevaluated:
         steady = some.fixed_hours[at] + elapsed[at]
         paid[at] = np.where(is_spot[at], (some.fixed_hours[at] + on_spot)[:, None], steady[:, None])
     hours = some.waiting_hours + some.fixed_hours + elapsed
-    money, priced = price_parts(context.market, mixes.offer, mixes.nodes, paid, hours)
+    money, priced = price_parts(context.market, mixes.offer, mixes.nodes, paid, hours, some.stored())
     hourly = context.market.offer_set.usd_per_hour[mixes.offer]
     return Reevaluated(
         hours, money["cost_usd"], money["cash_usd"], mixes.offer, hourly * priced["instance_hours"]

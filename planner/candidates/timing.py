@@ -34,7 +34,8 @@ class ShapeTimes:
     Attributes:
         work: steps and evaluation, at the middle of the prediction.
         sigma: standard deviation of the logarithm of the step time.
-        node_staging: copying the data set from the region's object store to the nodes.
+        node_staging: copying the data set from the region's object store to the workers of a fleet; the nodes of one
+            job have theirs when their image is there (`planner.market.storage`).
         warmup: compilation and warm-up.
         checkpoint_write: one checkpoint.
         export: reading the final model out of the cluster.
@@ -70,7 +71,7 @@ def time_shapes(
     read = np.minimum(
         assume.object_store_read_gb_per_s_per_node * nodes, assume.object_store_read_gb_per_s_total
     )
-    staged_gb = (job.data_gb or 0.0) if job.stage_to_nodes else 0.0
+    staged_gb = (job.data_gb or 0.0) if job.staged_to_workers else 0.0
     checkpoint_gb = job.checkpoint_gib * GIB / GB
     write = checkpoint_gb / (assume.checkpoint_write_gb_per_s_per_node * nodes * 3600.0)
     return ShapeTimes(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from planner.errors import InputError
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.faults import Fault, FaultError, near
+from planner.inputs.loading import decode_rate
 from planner.inputs.models import count_params, merge_model, missing_fields, networks
 from planner.inputs.phases import evaluated_share, mean_share, resolve_phases, with_initial
 from planner.inputs.post_training import (
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 OPEN_CHOICES = ("stack", "attention")
 # Token ids are stored in 2 bytes while they fit, else in 4 (the usual packed formats).
 _TWO_BYTE_VOCAB = 65_536
-
-
 # Of a network of unknown layers of which the output layer or adapters learn (as LoRA of rank 16): assumed.
 SMALL_SHARE = 0.01
 
@@ -193,7 +192,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         channels_last=training.channels_last,
         layout=None if training.layout == "auto" else training.layout,
         memory=training.memory,
-        decode_samples_per_s_per_core=data.decode_samples_per_s_per_core,
+        decode_samples_per_s_per_core=decode_rate(data, noted),
         runs=runs,
         assumptions=tuple(noted),
         post=post,
@@ -262,7 +261,7 @@ def _resolve_requests(workload: Workload, model: ResolvedModel) -> ResolvedTrain
         channels_last=None,
         layout=None,
         memory=None,
-        decode_samples_per_s_per_core=workload.data.decode_samples_per_s_per_core,
+        decode_samples_per_s_per_core=decode_rate(workload.data, noted),
         runs=1,
         assumptions=tuple(noted),
         post=post,

@@ -30,6 +30,7 @@ from planner.inputs.fields import (
     QuotaUnit,
     Ratio,
     Share,
+    Size,
     SmallInt,
     Software,
     Text,
@@ -256,6 +257,25 @@ class Spot(Section):
     )
 
 
+class Storage(Section):
+    """Where nodes read the training data from; left out, the cheapest way that keeps up with the steps."""
+
+    data: Literal["auto", "object", "local_nvme", "block", "file_system"] = Field(
+        "auto",
+        description="Consider only this kind of storage for the data: streamed from object storage, copied to local"
+        " NVMe, on a volume of each node, or on a parallel file system.",
+    )
+    object_size: Size | None = Field(
+        None,
+        description="Size of one object in the store; default: one sample of images, audio or video, else shards of"
+        " 128 MB.",
+    )
+    fio: Text | None = Field(
+        None,
+        description="Result of fio (JSON), beside this file: the speed of a machine's local disk, measured.",
+    )
+
+
 class Workload(Section):
     """One training job (`kind: training`), divisible work (`kind: fleet`), or answers in bulk (`kind: inference`)."""
 
@@ -294,6 +314,7 @@ class Workload(Section):
         None, description="Who pays: a tag on every machine that `planner export` names."
     )
     tags: dict[str, Value] = Field({}, description="Further tags for cost allocation.")
+    storage: Storage = Field(Storage.model_construct(), description="Where nodes read the data from.")
     measured: MeasuredLine | None = Field(
         None, description="Your own throughput with this training, on instances or accelerators."
     )

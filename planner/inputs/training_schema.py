@@ -319,10 +319,19 @@ class Data(Section):
         description="provider/region, onprem, or absent (with the user: no provider's egress).",
     )
     access: Literal["stage", "stream"] = Field(
-        "stage", description="Copy to local disks first, or read while training."
+        "stage",
+        description="Copy into the region first (see storage for where nodes read it), or read from where it lies"
+        " while training.",
+    )
+    encoded: Literal["image", "audio", "video"] | None = Field(
+        None,
+        description="Samples are compressed images, audio or video that CPU cores decode: decoding then enters the"
+        " speed (images: at the rate measured, unless decode_samples_per_s_per_core is given).",
     )
     decode_samples_per_s_per_core: PositiveFloat | None = Field(
-        None, description="Samples one CPU core decodes per second; absent: decoding never limits."
+        None,
+        description="Samples one CPU core decodes per second; absent: decoding never limits, unless `encoded` says"
+        " that samples are images.",
     )
     egress_used_gb: NonNegativeFloat = Field(
         0.0, description="GB already sent out this month (transfer price tiers)."

@@ -18,6 +18,8 @@ from planner.candidates.plan_parts.frame import (
     unknown_options,
 )
 from planner.candidates.plan_parts.infeasible import find_better
+from planner.candidates.plan_parts.loading import loading_of
+from planner.candidates.plan_parts.storage import storage_of
 from planner.candidates.plan_parts.summary import best_on_known_prices, find_savings, lines_by_part
 from planner.candidates.plan_parts.timeline import performance_of, risk_of, timeline_of
 from planner.candidates.plan_parts.warnings import memory_warnings, plan_warnings
@@ -84,6 +86,8 @@ def assemble_plan(found: Found, choice: Choice, proof: Proof) -> Plan:
         choices=choices_of(candidates, at),
         checkpoint_interval_hours=float(candidates.interval_hours[at]),
         carbon=carbon_of(candidates, at),
+        storage=storage_of(candidates, at, lines),
+        loading=loading_of(candidates, at, total),
     )
 
 

@@ -20,7 +20,9 @@ from planner.judge.chance import (
     steady_chance,
 )
 from planner.judge.money import GB_PER_GIB, Charge, Prices, outlives, overrun, rounded, total
+from planner.judge.purchases import fault_of
 from planner.judge.starts import waits
+from planner.judge.storage import Option, Storage
 from planner.judge.turns import InTurn, Situation, run, unite
 from planner.judge.work import GB, GIB, Work
 from planner.performance.search import estimate_shapes
@@ -95,6 +97,7 @@ class Candidate:
     course: InTurn | None
     need: float
     moved_gb: Fraction
+    store: Option | None = None  # what the nodes read the data from
 
     @property
     def cost(self) -> Fraction:
@@ -125,6 +128,11 @@ class Bench:
         share = self.workload.prices.commitment_share
         return Prices(self.goods, self.work, None if share is None else float(share))
 
+    @cached_property
+    def storage(self) -> Storage:
+        """Storage of this job."""
+        return Storage(self.goods, self.work, self.workload)
+
     @property
     def deadline_hours(self) -> float:
         """Hours from the start to the deadline, infinity without one."""
@@ -143,6 +151,7 @@ class Bench:
             # sized by the model, the same on every machine
             self.work = replace(self.work, checkpoint_gib=float(self._shapes[key]["checkpoint_gib"]))
             self.__dict__.pop("prices", None)
+            self.__dict__.pop("storage", None)
         return self._shapes[key]
 
     def steps(self, shape: dict[str, Any], nodes: int) -> Steps:
@@ -152,7 +161,8 @@ class Bench:
         write = saved_gb / (figures["checkpoint_write_gb_per_s_per_node"] * nodes * 3600.0)
         rate = "object_store_read_gb_per_s"
         read = min(figures[f"{rate}_per_node"] * nodes, figures[f"{rate}_total"])
-        staged = ((work.data_gb or 0.0) if work.stage else 0.0) / read / 3600.0
+        workers = self.workload.kind == "fleet" and work.stage
+        staged = ((work.data_gb or 0.0) if workers else 0.0) / read / 3600.0
         fixed = (
             work.hours("image_pull") + work.hours("compile_warmup") + staged + write + work.hours("export")
         )
@@ -236,7 +246,9 @@ class Bench:
 
     def candidate(self, buys: Sequence[Buy], *, in_turn: bool) -> Candidate:
         """Recompute a way to do the job: purchases that run together, or one after another."""
-        _check_purchases(buys, in_turn=in_turn)
+        fault = fault_of([(buy.offer, buy.nodes) for buy in buys], in_turn=in_turn)
+        if fault:
+            raise ImpossibleError(fault)
         wishes = self.workload.preferences.prefer_regions
         ranks = [buy.offer.rank(wishes) for buy in buys if buy.offer.is_spot]
         if in_turn and ranks != sorted(ranks):
@@ -285,14 +297,18 @@ class Bench:
                 course, pool, steps.fixed, need, steps.sigma, room, 0.0, 1.0, 0.0, fallback=False
             )
         hours = waiting + steps.fixed + elapsed
+        store = self.storage.choice(buys[0].offer, nodes, shape["step_time_s"], hours)
         parts = []
         for at, buy in enumerate(buys):
             used = steps.fixed + (paid if buy.offer.is_spot else elapsed)
-            parts.append(self._bought(buy, used, expected=False, place=None if at else hours, steps=steps))
+            part = self._bought(buy, used, expected=False, place=None if at else hours, steps=steps)
+            more = [] if at else self.storage.charges(buy.offer, store, hours)
+            parts.append(replace(part, charges=(*part.charges, *more)))
         return Candidate(
             nodes=nodes, shape=shape, steps=steps, waiting=waiting, hours=hours, interval=interval,
             interruptions=count, lost=lost, had=had, p_meet=None if self.deadline is None else p_meet * had,
             parts=tuple(parts), in_turn=False, situation=situation, course=None, need=need, moved_gb=Fraction(0),
+            store=store,
         )  # fmt: skip
 
     def _bought(
@@ -341,10 +357,13 @@ class Bench:
         parts = []
         paid = [share * course.spot for share in shares] + ([course.on_demand] if fallback else [])
         seen: set[str] = set()
+        store = self.storage.choice(buys[0].offer, nodes, shape["step_time_s"], hours)
         for number, (buy, used) in enumerate(zip(buys, paid, strict=True)):
             place = "/".join(buy.offer.place)
             part = self._bought(buy, used, expected=True, place=hours if number == 0 else None)
             more = self.prices.copy(buy.offer, hours) if number and place not in seen else []
+            if place not in seen:  # priced where the run is cheapest
+                more += self.storage.charges(buys[0].offer, store, hours)
             seen.add(place)
             if not number:
                 more += self.prices.carried([b.offer for b in buys], moved_gb)
@@ -353,7 +372,7 @@ class Bench:
         return Candidate(
             nodes=nodes, shape=shape, steps=steps, waiting=waiting, hours=hours, interval=interval,
             interruptions=course.interruptions, lost=course.lost, had=1.0, p_meet=course.p_meet, parts=tuple(parts),
-            in_turn=True, situation=situation, course=course, need=situation.steady, moved_gb=moved_gb,
+            in_turn=True, situation=situation, course=course, need=situation.steady, moved_gb=moved_gb, store=store,
         )  # fmt: skip
 
     def cost_if(self, made: Candidate, factor: float, hours: float) -> Fraction:
@@ -363,36 +382,12 @@ class Bench:
             used = made.steps.fixed + (part.paid_hours - made.steps.fixed) * factor
             buy, longer = Buy(part.offer, part.nodes), outlives(part.offer.rule, used)
             usd += total(self._bought(buy, used, expected=longer, place=None if number else hours).charges)
-        return usd
+        return usd + self.stored_usd(made, hours)
 
-
-def _check_purchases(buys: Sequence[Buy], *, in_turn: bool) -> None:
-    """Refuse purchases that are no one cluster: of several types or, at once, several regions or spot offers."""
-    if not buys:
-        raise ImpossibleError("a plan without lines")
-    names = ", ".join(buy.offer.offer_id for buy in buys)
-    if any(sum(one.offer.offer_id == buy.offer.offer_id for one in buys) > buy.offer.copies for buy in buys):
-        raise ImpossibleError(f"one offer is bought twice: {names}")
-    for buy in buys:
-        if buy.nodes % buy.offer.unit:
-            raise ImpossibleError(f"{buy.nodes} of {buy.offer.offer_id}: sold in units of {buy.offer.unit}")
-    if len({(buy.offer.text("provider"), buy.offer.text("instance_type")) for buy in buys}) > 1:
-        raise ImpossibleError(f"one job on several instance types: {names}")
-    spot = [buy.offer.is_spot for buy in buys]
-    if in_turn:
-        last = buys[-1].offer
-        others = spot if spot[-1] else spot[:-1]
-        if (
-            len(buys) < 2
-            or not others
-            or not all(others)
-            or (not spot[-1] and last.text("purchase_option") != "on_demand")
-        ):
-            raise ImpossibleError(f"in turn: spot first, then on-demand, not {names}")
-        if len({buy.nodes for buy in buys}) > 1:
-            raise ImpossibleError(f"in turn with different numbers of instances: {names}")
-    elif sum(spot) > 1 or len({buy.offer.place for buy in buys}) > 1:
-        raise ImpossibleError(f"at once: one place, and one spot offer at most, not {names}")
+    def stored_usd(self, made: Candidate, hours: float) -> Fraction:
+        """What the data cost, in every region of a run, if they are read for `hours`."""
+        regions = len({part.offer.place for part in made.parts})
+        return regions * total(self.storage.charges(made.parts[0].offer, made.store, hours))
 
 
 def worst_factor(sigma: float) -> float:

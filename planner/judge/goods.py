@@ -143,6 +143,7 @@ class Goods:
         """
         self.start = on if start is None else start
         self.catalog, self.workload, self.tariffs, self.on = catalog, workload, tariffs, on
+        self.folder = folder
         self.notes: tuple[str, ...] = ()
         self.offers, self.types = catalog.offers, catalog.instance_types
         self._found: dict[str, Offer | None] = {}

@@ -148,7 +148,7 @@ def _spread_of(bench: Bench, made: Candidate) -> tuple[tuple[float, float], tupl
     hours, usd = [], []
     for outcome in outcomes(made.situation):
         elapsed = before + outcome.elapsed
-        cost = total(bench.prices.place(made.parts[0].offer, elapsed))
+        cost = total(bench.prices.place(made.parts[0].offer, elapsed)) + bench.stored_usd(made, elapsed)
         for part in made.parts:
             if part.offer.is_spot:
                 used = (fixed + outcome.spot) * (part.paid_hours / whole_spot)

@@ -10,7 +10,7 @@ from math import exp, isnan
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from planner.judge import carbon, choices, frame
+from planner.judge import carbon, choices, frame, stored
 from planner.judge.alternatives import alternatives, decision_of, hidden, on_known_prices, savings
 from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError, worst_factor
 from planner.judge.document import Node
@@ -69,6 +69,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "sensitivity": STATED, "on_known_prices": STATED, "alternatives": STATED, "savings": STATED, "folded": STATED,
         "proof": proof(bench, plan, made), "starts_in_hours": starts_in(plan), "choices": STATED,
         "carbon": carbon.carbon(bench, made, ratio, [frame.part_closeness(made, part) for part in made.parts]),
+        **stored.stated(bench, made, given_total),
     }  # fmt: skip
     findings.expect(plan, wanted)
     others = alternatives(

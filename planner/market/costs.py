@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from catalogs.tariffs import StoragePrice, Tariffs, TierCurve
     from planner.asked.job import Job
     from planner.market.offers import OfferSet
+    from planner.market.storage.stores import Stored
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -143,6 +144,7 @@ class CostModel:
         expected: bool = False,
         fixed_hours: FloatArray | None = None,
         work_log_sd: FloatArray | None = None,
+        stored: Stored | None = None,
     ) -> Money:
         """Price candidates.
 
@@ -155,6 +157,7 @@ class CostModel:
                 nothing of any run.
             fixed_hours: of `paid_hours`, those that do not vary with the speed.
             work_log_sd: standard deviation of the log of the others; with it, blocks pay their expected overrun.
+            stored: where nodes read the data from; None: their place costs nothing more.
         """
         billed = _rounded(paid_hours) if expected else self._billed(rows, paid_hours)
         if work_log_sd is not None and fixed_hours is not None:
@@ -172,6 +175,8 @@ class CostModel:
         has_disk = self._separate[rows] & np.isfinite(instance_hours)
         disk = np.where(has_disk, self._disk[place], 0.0) * np.where(has_disk, instance_hours, 0.0)
         kept = (dataset + checkpoint) * self._storage[place] + self._transfer[place]
+        if stored is not None:
+            kept = kept + stored.cost(hours)
         owed = self._cash_share[rows]
         cash = (
             np.where(owed > 0, self._due_per_hour[rows] * nodes * billed + upfront, 0.0) * owed + disk + kept

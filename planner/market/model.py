@@ -10,6 +10,7 @@ import numpy as np
 from catalogs.table import Coded
 from planner.market.costs import CostModel
 from planner.market.offers import places_of, preference_rank
+from planner.market.storage.stores import Stores
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ class Market:
         """Prices candidates of this job."""
         share = self.asked.workload.prices.commitment_share
         return CostModel(self.offer_set, self.asked.job, self.tariffs, share)
+
+    @cached_property
+    def stores(self) -> Stores:
+        """Chooses where nodes read the data of this job from."""
+        return Stores(self.offer_set, self.asked, self.tariffs)
 
     @cached_property
     def curves_between(self) -> dict[frozenset[int], tuple[TierCurve, bool]]:

@@ -126,6 +126,8 @@ class PriceTag:
 KIND_OF = {
     CostId.COMPUTE: "compute", CostId.UPFRONT: "upfront", CostId.SYSTEM_DISK: "system_disk",
     CostId.DATASET_STORAGE: "data_storage", CostId.CHECKPOINT_STORAGE: "checkpoint_storage",
+    CostId.DATASET_READS: "data_storage", CostId.DATASET_VOLUMES: "data_storage",
+    CostId.DATASET_FILE_SYSTEM: "data_storage", CostId.DATASET_PACKING: "data_storage",
     CostId.DATASET_TRANSFER: "data_transfer", CostId.DATASET_STREAM: "data_transfer",
     CostId.CHECKPOINT_TRANSFER: "data_transfer", CostId.MODEL_EXPORT: "data_transfer",
 }  # fmt: skip

@@ -139,7 +139,13 @@ class _Side:
         fixed, paid = made.fixed_hours[at], made.paid_hours[at]
         # far from the least charge and the rounding of short use
         some, more = (
-            costs.evaluate(rows, nodes, fixed + at_hours, made.waiting_hours[at] + fixed + at_hours).cost_usd
+            costs.evaluate(
+                rows,
+                nodes,
+                fixed + at_hours,
+                made.waiting_hours[at] + fixed + at_hours,
+                stored=made.stored(at),
+            ).cost_usd
             for at_hours in _USED_HOURS
         )
         hourly = (more - some) / (_USED_HOURS[1] - _USED_HOURS[0])

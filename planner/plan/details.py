@@ -6,8 +6,8 @@ from __future__ import annotations
 DETAILS: dict[str, tuple[str, ...]] = {
     "warnings": ("warnings",), "plan": ("lines",), "cost": ("cost",), "time": ("time",), "speed": ("performance",),
     "risk": ("risk",), "baseline": ("baseline",), "alternatives": ("alternatives",), "quotas": ("quotas",),
-    "cash": ("cash",), "carbon": ("carbon", "carbon_lines"), "relaxations": ("relaxations",),
-    "assumptions": ("assumptions",),
+    "cash": ("cash",), "carbon": ("carbon", "carbon_lines"), "storage": ("storage", "loading"),
+    "relaxations": ("relaxations",), "assumptions": ("assumptions",),
     "filters": ("filters", "filter_pairs"), "unknown": ("unknown",), "excluded": ("excluded",), "prices": ("prices",),
     "proof": ("proof",),
 }  # fmt: skip

@@ -64,6 +64,22 @@ class CostId(PartId):
     UPFRONT = "upfront", "The part of a commitment that is paid at its start."
     SYSTEM_DISK = "system_disk", "The default system disk, where the provider bills it beside the instance."
     DATASET_STORAGE = "dataset_storage", "The copy of the data set in object storage of the region."
+    DATASET_READS = (
+        "dataset_reads",
+        "Requests by which the nodes read the data set from object storage: once into copies, or while training.",
+    )
+    DATASET_PACKING = (
+        "dataset_packing",
+        "Small files of the data set packed into shards once, on one CPU machine.",
+    )
+    DATASET_VOLUMES = (
+        "dataset_volumes",
+        "A volume with the data set on every node, and its provisioned throughput.",
+    )
+    DATASET_FILE_SYSTEM = (
+        "dataset_file_system",
+        "The parallel file system from which the nodes read the data set.",
+    )
     CHECKPOINT_STORAGE = "checkpoint_storage", "The checkpoints kept in object storage."
     DATASET_TRANSFER = "dataset_transfer", "The data set copied into the region once."
     DATASET_STREAM = (
@@ -89,5 +105,6 @@ ONCE_PER_PLACE = frozenset(
     (
         *(CostId.DATASET_STORAGE, CostId.CHECKPOINT_STORAGE, CostId.DATASET_TRANSFER, CostId.DATASET_STREAM),
         *(CostId.CHECKPOINT_TRANSFER, CostId.MODEL_EXPORT),
+        *(CostId.DATASET_READS, CostId.DATASET_PACKING, CostId.DATASET_VOLUMES, CostId.DATASET_FILE_SYSTEM),
     )
 )

@@ -12,10 +12,12 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 from planner.plan.brief import Choice, Folded, Summary
 from planner.plan.carbon import Carbon
+from planner.plan.goal import Goal
 from planner.plan.ids import BEFORE_USE, CostId, TimePartId
 from planner.plan.launch import Launch
 from planner.plan.plain import plain
 from planner.plan.run import Run
+from planner.plan.storage import Loading, StorageChoice
 from planner.plan.upgrade import SCHEMA_VERSION
 from planner.records import record
 from planner.render.presentable import Presentable
@@ -270,16 +272,6 @@ class Proof:
 
 
 @record(frozen=True)
-class Goal:
-    """What was asked for: `units` of work (tokens or samples) in all, how surely in time, and for how much at most."""
-
-    units: float
-    unit: str
-    deadline_confidence_ratio: float | None
-    budget_usd: Decimal | None
-
-
-@record(frozen=True)
 class Sensitivity:
     """The best plan under another named assumption (None where nothing fits)."""
 
@@ -351,6 +343,8 @@ class Plan(Presentable):
     run: Run | None = None
     checkpoint_interval_hours: float | None = None
     carbon: Carbon | None = None
+    storage: tuple[StorageChoice, ...] = ()
+    loading: Loading | None = None
     stated_run_id: str = ""
 
     derived: ClassVar[tuple[str, ...]] = ("run_id", "starts_in_hours")

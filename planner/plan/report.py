@@ -9,6 +9,7 @@ from planner.plan import report_choice as choice
 from planner.plan import report_grounds as grounds
 from planner.plan import report_others as others
 from planner.plan import report_rows as rows
+from planner.plan import report_storage as stored
 from planner.plan.details import ALL_DETAILS, DETAILS
 from planner.plan.front import brief, front, headline
 from planner.plan.model import Plan
@@ -60,6 +61,8 @@ def _found(plan: Plan, verbose: bool) -> tuple[str, tuple[str, ...], list[Sectio
             *choice.costs(plan, verbose),
             *choice.timeline(plan, verbose),
             *choice.performance(plan, verbose),
+            *stored.storage(plan, verbose),
+            *stored.loading(plan),
             *choice.risk(plan),
             *others.savings(plan),
             *others.alternatives(plan, verbose=verbose),

@@ -35,6 +35,13 @@ _COST_KINDS = {
     "data_storage": CostId.DATASET_STORAGE,
     "checkpoint_storage": CostId.CHECKPOINT_STORAGE,
 }
+# the beginnings of labels that share a kind with the copy of the data set
+_STORED = {
+    "data read from object storage": CostId.DATASET_READS,
+    "data packed into shards": CostId.DATASET_PACKING,
+    "data on volumes of ": CostId.DATASET_VOLUMES,
+    "data on the file system ": CostId.DATASET_FILE_SYSTEM,
+}
 _TRANSFERS = {
     "data set into the region": CostId.DATASET_TRANSFER,
     "data set streamed into the region": CostId.DATASET_STREAM,
@@ -69,7 +76,8 @@ def _time_part(part: Mapping[str, Any], at: int, faults: list[Fault]) -> dict[st
 def _line(line: Mapping[str, Any], number: int, faults: list[Fault]) -> dict[str, Any]:
     def cost(item: Mapping[str, Any], at: int) -> dict[str, Any]:
         kind, label = item.get("kind"), item.get("label")
-        found = _COST_KINDS.get(str(kind)) or _TRANSFERS.get(str(label))
+        stored = next((one for start, one in _STORED.items() if str(label).startswith(start)), None)
+        found = stored or _COST_KINDS.get(str(kind)) or _TRANSFERS.get(str(label))
         if found is None:
             path = ("lines", number, "costs", at, "label")
             faults.append(Fault(path, f"version 1 of the plan has no cost {kind!r} called {label!r}"))

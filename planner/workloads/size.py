@@ -14,6 +14,7 @@ from planner.inputs.tasks import load_tasks
 from planner.plan.ids import TimePartId
 from planner.plan.outcome import Outcome, outcome_of
 from planner.records import record
+from planner.render.numbers import usd
 from planner.render.presentable import Presentable
 from planner.workloads.answer import optimize
 from planner.workloads.size_beside import Beside, beside, with_memory
@@ -22,7 +23,6 @@ from planner.workloads.size_needs import (
     cores_for,
     disk_for,
     read_rate,
-    storage_for,
     tier_of,
     workers_for,
 )
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from planner.asked.options import Options
     from planner.inputs.load import LoadedWorkload
     from planner.market.model import Market
+    from planner.plan.model import Plan
     from planner.workloads.answer import Answer
 
 _GB_PER_GIB = 2.0**30 / 1e9
@@ -179,9 +180,19 @@ def _needs(answer: Answer, goal: str, data_gb: float) -> tuple[Needs, dict[str, 
         workers_per_accelerator=workers, vcpus=cores_for(accelerators, nodes, workers),
         ram_gb=accelerators * (line.accelerator_memory_gib or 0.0) * _GB_PER_GIB, disk_gb=kept, read_gb_per_s=read,
         network_gbps=has["network_gbps"] if nodes > 1 else 0.0,
-        storage=storage_for(data_gb, nodes, read, has["disk_gb"] / nodes),
+        storage=_storage(plan),
     )  # fmt: skip
     return needs, has
+
+
+def _storage(plan: Plan) -> str:
+    """Where the plan has the data, and why; empty where it has none."""
+    data = next((choice for choice in plan.storage if choice.content == "data"), None)
+    if data is None:
+        return ""
+    other = data.runner_up
+    beside = "" if other is None else f"; next {other.service}, {usd(other.cost_usd)}"
+    return f"{data.chosen.service}, {usd(data.chosen.cost_usd)}: {data.chosen.reason}{beside}"
 
 
 def _hardware(market: Market, provider: str, instance_type: str, nodes: int) -> dict[str, float]:

@@ -35,7 +35,7 @@ class Needs:
         workers_per_accelerator: loader workers.
         read_gb_per_s: from storage, to keep the accelerators fed.
         network_gbps: between nodes, of each; 0 for one node.
-        storage: where the data should lie.
+        storage: where the plan has the data.
     """
 
     tier: str
@@ -74,24 +74,3 @@ def cores_for(accelerators: float, nodes: int, workers: int) -> float:
 def disk_for(data_gb: float, checkpoint_gb: float, kept: int) -> float:
     """GB of disk for the data, with room to spare, and the checkpoints that are kept."""
     return data_gb * DISK_FACTOR + checkpoint_gb * kept
-
-
-def storage_for(data_gb: float, nodes: int, read_gb_per_s: float, local_gb: float) -> str:
-    """Where the data should lie.
-
-    Args:
-        data_gb: volume of the data.
-        nodes: instances.
-        read_gb_per_s: what all of them read together.
-        local_gb: local NVMe of one instance, GB.
-    """
-    if data_gb * DISK_FACTOR <= local_gb:
-        return "object storage, copied to local NVMe of each node before the run"
-    if read_gb_per_s <= CLIENT_GB_PER_S * nodes and not (nodes > 1 and data_gb >= SHARED_STORE_FROM_GB):
-        return "object storage, streamed in shards of at least 10 MB"
-    if nodes > 1:
-        return (
-            "a parallel file system (managed Lustre), or shards streamed from object storage: "
-            f"{nodes} nodes read {read_gb_per_s:.2g} GB/s of more than their disks hold"
-        )
-    return "a parallel file system (managed Lustre): more than one client of an object store reads"

@@ -16,7 +16,7 @@ from unittest import mock
 from catalogs.accelerators import load_accelerators
 from catalogs.model import Catalog, ProviderManifest
 from catalogs.table import Table
-from catalogs.tariffs import DATA_DIRECTORY, StorageFee, StoragePrice, Tariffs, TierCurve
+from catalogs.tariffs import DATA_DIRECTORY, StorageFee, StoragePrice, StorageService, Tariffs, TierCurve
 from planner.asked.options import Options
 from planner.inputs.faults import Source
 from planner.inputs.load import LoadedWorkload
@@ -173,6 +173,37 @@ class ScaledTariffs(Tariffs):
     def storage_price(self, provider: str, region: str, kind: str = "object") -> StoragePrice | None:
         price = super().storage_price(provider, region, kind)
         return price and replace(price, usd_per_gib_month=price.usd_per_gib_month * self.factor)
+
+    def storage_services(self, provider: str, region: str) -> tuple[StorageService, ...]:
+        return tuple(
+            StorageService(one.provider, one.name, one.kind, region, self._priced(one))
+            for one in super().storage_services(provider, region)
+        )
+
+    def _priced(self, service: StorageService) -> dict[str, list[dict[str, str]]]:
+        """The service's rows with the figures of the region, prices times the factor."""
+        measures = (
+            "client_mb_s",
+            "small_client_mb_s",
+            "total_mb_s",
+            "volume_mb_s",
+            "included_mb_s",
+            "mb_s_per_tib",
+        )
+        prices = ("usd_per_gib_month", "usd_per_1000_reads", "usd_per_mb_s_month")
+        out: dict[str, list[dict[str, str]]] = {}
+        for measure in (*measures, *prices, "min_gib", "step_gib"):
+            known = service.figure(measure)
+            if known is not None:
+                value = known.value * (self.factor if measure in prices else 1)
+                texts = {
+                    "confidence": known.confidence,
+                    "note": known.note,
+                    "source": known.source,
+                    "as_of": known.as_of,
+                }
+                out[measure] = [{"region": service.region, "value": str(value), "reference": "yes", **texts}]
+        return out
 
     def system_disk_fee(self, provider: str, region: str) -> StorageFee | None:
         fee = super().system_disk_fee(provider, region)

@@ -12,7 +12,7 @@ import pytest
 from catalogs.accelerators import load_accelerators
 from planner.inputs.load import load_workload
 from planner.workloads.size_beside import beside, with_memory
-from planner.workloads.size_needs import cores_for, disk_for, read_rate, storage_for, tier_of, workers_for
+from planner.workloads.size_needs import cores_for, disk_for, read_rate, tier_of, workers_for
 from planner.workloads.size_rules import VERDICTS, load_facts, load_rules
 from tests.conftest import CliResult
 
@@ -76,22 +76,6 @@ def test_cores_follow_the_workers(accelerators: float, nodes: int, workers: int,
 )
 def test_disk_holds_data_and_checkpoints(gb: float, checkpoint: float, kept: int, disk: float) -> None:
     assert disk_for(gb, checkpoint, kept) == pytest.approx(disk)
-
-
-@pytest.mark.parametrize(
-    ("gb", "nodes", "read", "local", "starts"),
-    [
-        (100, 1, 0.1, 1000, "object storage, copied to local NVMe"),
-        (100, 1, 0.1, 0, "object storage, streamed"),
-        (5000, 1, 0.1, 30_000, "object storage, copied to local NVMe"),  # a few TB need no second node
-        (50_000, 4, 2.0, 30_000, "a parallel file system (managed Lustre), or shards"),
-        (900, 1, 25.0, 0, "a parallel file system (managed Lustre): more than one client"),
-    ],
-)
-def test_storage_follows_volume_and_rate(
-    gb: float, nodes: int, read: float, local: float, starts: str
-) -> None:
-    assert storage_for(gb, nodes, read, local).startswith(starts)
 
 
 @pytest.mark.parametrize("number", range(1, 57))

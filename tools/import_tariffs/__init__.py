@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tools.import_tariffs import options, priors, storage, transfer, world
+from tools.import_tariffs import options, priors, services, storage, transfer, world
 from tools.import_tariffs.rows import Row, write_rows
 
 __all__ = ["import_tariffs"]
@@ -20,8 +20,8 @@ def import_tariffs(source_dir: Path, out_dir: Path) -> dict[str, int]:
     """Convert the collected tables in `source_dir` into our tariff tables in `out_dir`.
 
     Args:
-        source_dir: holds transfer_prices.csv, storage_prices.csv, purchase_options.csv, quota_rules.csv,
-            interruption_priors.csv, fx.csv and power_and_hosting.csv.
+        source_dir: holds transfer_prices.csv, storage_prices.csv, storage_services.csv, purchase_options.csv,
+            quota_rules.csv, interruption_priors.csv, fx.csv and power_and_hosting.csv.
         out_dir: existing or new directory for our tables.
 
     Returns:
@@ -34,6 +34,7 @@ def import_tariffs(source_dir: Path, out_dir: Path) -> dict[str, int]:
     tables: dict[str, list[Row]] = {
         "transfer": transfer.convert(source_dir),
         "storage": storage.convert(source_dir),
+        "storage_services": services.convert(source_dir),
         "purchase_options": options.convert_options(source_dir),
         "quota_rules": options.convert_quotas(source_dir),
         "interruption_priors": priors.convert(source_dir),

@@ -13,7 +13,8 @@ from planner.market.pricing import exact
 from planner.market.quota import needed_quota
 from planner.market.spot_prices import KINDS
 from planner.plan.cash import spread_months
-from planner.plan.model import Assumption, CashMonth, CatalogSource, CostLine, Goal, Layout, PlanLine
+from planner.plan.goal import Goal
+from planner.plan.model import Assumption, CashMonth, CatalogSource, CostLine, Layout, PlanLine
 from planner.plan.run import Run
 from planner.version import __version__
 

@@ -171,7 +171,11 @@ def _usd(made: Candidates, at: int, outcomes: Outcomes, spot: list[Part], steady
         else:
             used = outcomes.on_demand
         money = context.market.costs.evaluate(
-            np.full(count, part.row), np.full(count, part.nodes), used, hours
+            np.full(count, part.row),
+            np.full(count, part.nodes),
+            used,
+            hours,
+            stored=made.stored(np.full(count, at)),
         )
         paid = np.where(used > 0, money.worker_usd, 0.0)
         out += paid + (money.kept_usd if number == 0 else 0.0)

@@ -12,6 +12,7 @@ from planner.candidates.decisions import KNOWN_PRICES, ON_DEMAND, best_of
 from planner.candidates.engine import candidates_of
 from planner.candidates.footprint import energy_kwh, operational_kg
 from planner.candidates.model import IN_TURN
+from planner.candidates.stored import store_lines
 from planner.market.pricing import total_usd
 from planner.plan.brief import Summary, SummaryPart
 from planner.plan.model import CostLine, Savings
@@ -41,10 +42,12 @@ def lines_by_part(candidates: Candidates, at: int) -> list[list[CostLine]]:
 
         return turn_lines(candidates, at)
     stored = float(candidates.dataset_gib_months[at]), float(candidates.checkpoint_gib_months[at])
-    return [
+    lines = [
         context.market.costs.lines(part.row, part.instance_hours, *stored, part.nodes, with_place=number == 0)
         for number, part in enumerate(candidates.parts(at))
     ]
+    lines[0] += store_lines(candidates, at)
+    return lines
 
 
 def summarize(candidates: Candidates, at: int, reference: int | None, label: str = "") -> Summary:

@@ -159,6 +159,7 @@ def _cost_of(candidates: Candidates, at: int, times: float, hours: FloatArray) -
         row, nodes = np.asarray([part.row]), np.asarray([part.nodes])
         blocks = offers.rules[int(offers.rule_of_offer[part.row])].block_hours
         outlived = len(blocks) > 0 and float(paid[0]) > max(blocks)
-        money = costs.evaluate(row, nodes, paid, hours, expected=outlived)
+        stored = candidates.stored(np.asarray([at]))
+        money = costs.evaluate(row, nodes, paid, hours, expected=outlived, stored=stored)
         cost += float((money.cost_usd if number == 0 else money.worker_usd)[0])
     return cost

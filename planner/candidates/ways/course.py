@@ -11,9 +11,11 @@ import numpy as np
 from planner.candidates.model import Turns
 from planner.candidates.running import model_arguments, steady_hours
 from planner.candidates.starts import fallback_hours
+from planner.candidates.stored import store_lines
 from planner.candidates.ways.fallback import fallback
 from planner.candidates.ways.transfers import between_regions_usd_per_gb, moved_curve
 from planner.market.pricing import PriceTag, exact, price_line
+from planner.market.storage.stores import Stored
 from planner.plan.ids import CostId
 from planner.plan.labels import cost_label
 from planner.plan.model import CostLine
@@ -248,7 +250,8 @@ def price_in_turn(made: Candidates, cells: Cells, course: Course) -> tuple[dict[
     for name, column in priced.items():
         column[bought] = getattr(each, name)
     first = np.flatnonzero(np.append(True, row[1:] != row[:-1])) if len(row) else row
-    kept = each.kept_usd[first] + _more_places(context.market, offer, hours)
+    stored = _stored(made, cells, offer, hours)
+    kept = each.kept_usd[first] + _more_places(context.market, offer, hours) + stored.cost(hours)
     moved = course.interruptions * cells.moves + _change_of_region(context.market, cells) * course.p_change
     moved_gb = np.round(moved * context.asked.job.checkpoint_gib * GB_PER_GIB, 9)
     moved_usd = moved_gb * between_regions_usd_per_gb(context.market, offer)
@@ -258,7 +261,8 @@ def price_in_turn(made: Candidates, cells: Cells, course: Course) -> tuple[dict[
         "cost_usd": cost + kept + moved_usd, "cash_usd": cash + kept + moved_usd, "p_meet": np.full(n, np.nan),
         "interruptions": course.interruptions, "lost_hours": course.lost,
         "instance_hours": priced["instance_hours"].sum(axis=1), "dataset_gib_months": each.dataset_gib_months[first],
-        "checkpoint_gib_months": each.checkpoint_gib_months[first],
+        "checkpoint_gib_months": each.checkpoint_gib_months[first], "store": stored.code, "store_usd": stored.usd,
+        "store_usd_per_hour": stored.usd_per_hour,
     }  # fmt: skip
     turns = Turns(
         offer=offer, paid_hours=paid, **priced, has_fallback=cells.on_demand >= 0, p_change=course.p_change,
@@ -277,6 +281,19 @@ def _change_of_region(market: Market, cells: Cells) -> FloatArray:
     other = place[cells.zones] != place[cells.on_demand][:, None]
     away = (cells.shares * (other & (cells.zones >= 0))).sum(axis=1)
     return np.where(cells.on_demand >= 0, away, 0.0)
+
+
+def _stored(made: Candidates, cells: Cells, offer: IntArray, hours: FloatArray) -> Stored:
+    """Where the nodes read the data from: as is best in the cheapest zone, once in each region of the run."""
+    market, base = made.context.market, cells.base
+    step_s = made.shapes["step_time_s"][made.shape[base]]
+    one = market.stores.choose(offer[:, 0], made.nodes[base], step_s, hours)
+    place = np.where(offer >= 0, market.region_of_offer[offer], -1)
+    ordered = np.sort(place, axis=1)
+    regions = (ordered[:, :1] >= 0).sum(axis=1) + (
+        (np.diff(ordered, axis=1) > 0) & (ordered[:, 1:] >= 0)
+    ).sum(axis=1)
+    return Stored(one.code, one.usd * regions, one.usd_per_hour * regions)
 
 
 def _more_places(market: Market, offer: IntArray, hours: FloatArray) -> FloatArray:
@@ -309,6 +326,8 @@ def turn_lines(made: Candidates, at: int) -> list[list[CostLine]]:
         )
         if number and place not in seen:
             lines += context.market.costs.copy_lines(part.row, float(made.hours[at]))
+        if place not in seen:
+            lines += store_lines(made, at)
         seen.add(place)
         out.append(lines)
     if turns.moved_gb[own] > 0:

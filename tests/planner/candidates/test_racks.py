@@ -13,8 +13,8 @@ import pytest
 from catalogs.offers.racks import load_racks, with_racks
 from catalogs.schema.columns import column_names, with_later_columns
 from catalogs.store.load import load_catalog
-from planner.judge.bench import Buy, ImpossibleError, _check_purchases
 from planner.judge.goods import Goods
+from planner.judge.purchases import fault_of
 from planner.performance.layouts import explicit
 from planner.performance.search import estimate_layouts
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
@@ -52,12 +52,11 @@ def test_machines_that_the_user_has_are_there_one_by_one() -> None:
 def test_the_judge_refuses_a_part_of_a_unit(nodes: int, sold: bool) -> None:
     catalog = make_catalog([Offer(TRAY, "us-east-1", "42.328", "capacity_block")])
     goods = Goods(catalog, None, bundled_tariffs(), Path(), date(2026, 11, 20))
-    buy = Buy(goods.offer("$", "aws/us-east-1/-/p6e-gb200.36xlarge/capacity_block/-"), nodes)
+    buy = goods.offer("$", "aws/us-east-1/-/p6e-gb200.36xlarge/capacity_block/-"), nodes
     if sold:
-        _check_purchases([buy], in_turn=False)
+        assert not fault_of([buy], in_turn=False)
     else:
-        with pytest.raises(ImpossibleError, match="units of 9"):
-            _check_purchases([buy], in_turn=False)
+        assert "units of 9" in fault_of([buy], in_turn=False)
 
 
 def test_the_fast_link_reaches_across_the_machines_of_a_rack() -> None:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from planner.job.frontier import Frontier, Point
 from planner.job.other_limits import OtherLimits, Within
 from planner.plan.brief import Choice, Summary
+from planner.plan.goal import Goal
 from planner.plan.ids import CostId, TimePartId
 from planner.plan.launch import Checkpoints, Launch, SpotPlace
 from planner.plan.model import (
@@ -17,7 +18,6 @@ from planner.plan.model import (
     CostLine,
     FilterCount,
     FilterPair,
-    Goal,
     Layout,
     Performance,
     Plan,

@@ -1,0 +1,161 @@
+"""What a plan says of its storage and its loader: every figure recomputed, the words stated."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from planner.inputs.loading import loading_rates
+from planner.judge.findings import STATED, IfStated, Near
+from planner.judge.money import total
+from planner.judge.storage import GB_PER_GIB, Option
+from planner.performance.constants import load_constants
+
+if TYPE_CHECKING:
+    from planner.judge.bench import Bench, Candidate
+    from planner.judge.goods import Offer
+
+_RATIO, _SLACK = 3e-5, 1e-8
+_VISION = ("cnn", "vit", "diffusion")
+
+
+def storage(bench: Bench, made: Candidate) -> list[dict[str, Any]]:
+    """What the plan must say of where things lie."""
+    if bench.workload.kind == "fleet":
+        return []
+    out = [] if made.store is None else [_data(bench, made, made.store)]
+    offer, work = made.parts[0].offer, bench.work
+    size = work.checkpoint_gib * work.kept
+    if size:
+        out.append(_checkpoints(bench, made, offer, size))
+    if work.export_gb:
+        chosen = _way("object", bench.storage.store_name(offer), Fraction(0), basis="list")
+        out.append(_choice("outputs", work.export_gb / GB_PER_GIB, 0.0, chosen))
+    return out
+
+
+def _choice(
+    content: str, size: float, read: float, chosen: dict[str, Any], *others: dict[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    """A choice with its runner-up, the first of `others` that keeps the rule."""
+    runner = next((one for one in others if one["keeps_rule"]), None)
+    return {
+        "content": content, "size_gib": Near(size), "read_mb_per_s": Near(read), "chosen": chosen,
+        "runner_up": runner, "refused": [one for one in others if one is not runner],
+    }  # fmt: skip
+
+
+def _way(
+    kind: str, service: str, usd: Fraction | float, *, keeps: bool = True, gib: float = 0.0, mb_s: float = 0.0,
+    basis: str,
+) -> dict[str, Any]:  # fmt: skip
+    return {
+        "kind": kind, "service": service, "cost_usd": Near(usd, _RATIO, _SLACK), "keeps_rule": keeps,
+        "capacity_gib": Near(gib), "throughput_mb_per_s": Near(mb_s), "basis": basis, "reason": STATED,
+    }  # fmt: skip
+
+
+def _data(bench: Bench, made: Candidate, store: Option) -> dict[str, Any]:
+    judge, offer = bench.storage, made.parts[0].offer
+    step_s, hours = float(made.shape["step_time_s"]), made.hours
+    figure = judge.per_read(offer)
+    price = 0.0 if figure is None else float(figure.value) / 1000.0
+    regions = len({part.offer.place for part in made.parts})
+    every = [(one, one.usd(price, hours) * regions) for one in judge.options(offer, made.nodes, step_s)]
+    rest = [pair for pair in every if pair[0] != store]
+    rest.sort(key=lambda pair: round(pair[1], 9))
+    ways = [
+        _way(
+            one.kind, one.service, usd, keeps=one.keeps, gib=one.gib, mb_s=one.mb_s, basis=judge.basis(offer, one),
+        )
+        for one, usd in ((store, store.usd(price, hours) * regions), *rest)
+    ]  # fmt: skip
+    need = judge.need(made.nodes, step_s)
+    return _choice("data", (bench.work.data_gb or 0.0) / GB_PER_GIB, need.mb_s, *ways)
+
+
+def _checkpoints(bench: Bench, made: Candidate, offer: Offer, size: float) -> dict[str, Any]:
+    own = [c for part in made.parts for c in part.charges if c.id == "checkpoint_storage"]
+    systems = sorted(
+        bench.storage.file_systems(offer, size, made.hours), key=lambda one: (round(one[1], 9), one[0].name)
+    )
+    ways = [
+        _way("file_system", service.name, usd, gib=gib, basis=basis) for service, usd, gib, basis in systems
+    ]
+    lost = _way("local_nvme", "local NVMe", Fraction(0), keeps=False, basis="list")
+    basis = own[0].basis if own else "list"
+    chosen = _way("object", bench.storage.store_name(offer), total(own), gib=size, basis=basis)
+    return _choice("checkpoints", size, 0.0, chosen, *ways[:1], lost, *ways[1:])
+
+
+def loading(bench: Bench, made: Candidate, total_usd: Fraction) -> dict[str, Any] | None:
+    """What the plan must say of decoding on the CPU cores."""
+    work, data = bench.work, bench.workload.data
+    rate = work.training.decode_samples_per_s_per_core
+    likely = work.model.family.value in _VISION and bool(work.training.bytes_per_sample)
+    if bench.workload.kind == "fleet" or not (data.encoded or likely or rate is not None):
+        return None
+    known = loading_rates()[f"{data.encoded or 'image'}_cpu"]
+    per_core = known.value if rate is None else rate
+    kind, count = made.parts[0].offer.kind, made.parts[0].offer.accelerators
+    step, exposed = float(made.shape["step_time_s"]), float(made.shape.get("data_loading_s", 0.0))
+    taken = work.training.global_batch / step / (count * made.nodes)
+    free = taken * step / max(step - exposed, 1e-12)
+    vcpus = float(kind["vcpus"])
+    cores = None if isnan(vcpus) or vcpus <= 0 else vcpus * load_constants()["data.cores_per_vcpu"] / count
+    needed = None if per_core is None else free / per_core
+    bound = needed is not None and cores is not None and needed > cores * (1.0 + 1e-9)
+    cures = _remedies(bench, made, total_usd, (free, taken, cores or 0.0)) if bound else []
+    return {
+        "encoded": data.encoded or "image", "samples_per_s_per_accelerator": Near(free),
+        "decode_samples_per_s_per_core": None if per_core is None else Near(per_core),
+        "cores_per_accelerator": None if cores is None else Near(cores),
+        "cores_needed_per_accelerator": None if needed is None else Near(needed), "exposed_ratio": Near(exposed / step),
+        "in_speed": rate is not None, "is_bound": bound,
+        "source": "the workload" if data.decode_samples_per_s_per_core else known.source, "remedies": cures,
+    }  # fmt: skip
+
+
+def _remedies(
+    bench: Bench, made: Candidate, total_usd: Fraction, loads: tuple[float, float, float]
+) -> list[dict[str, Any]]:
+    free, taken, cores = loads
+    rates, names = loading_rates(), [("more loader workers on more cores", free)]
+    if bench.workload.data.encoded in (None, "image"):
+        names.append(("pre-decoded shards", (rates["image_decoded"].value or 0.0) * cores))
+        names.append(("decode on the accelerator", rates["image_gpu"].value or 0.0))
+    else:
+        names.append(("pre-decoded shards", free))
+    units = bench.work.units_per_step / float(made.shape["step_time_s"])
+    out = []
+    for name, fed in names:
+        if fed <= 0:
+            continue
+        faster = min(fed, free) / taken
+        usd = max(float(total_usd) - _work_usd(made) * (1.0 - 1.0 / faster), 0.0)
+        out.append(
+            {
+                "name": name,
+                "throughput_per_s": Near(units * faster),
+                "cost_usd": Near(usd, _RATIO, 1e-6),
+                "note": STATED,
+            }
+        )
+    return out
+
+
+def _work_usd(made: Candidate) -> float:
+    """What the instance-hours of the work itself cost."""
+    usd = 0.0
+    for part in made.parts:
+        paid = sum(float(c.usd) for c in part.charges if c.kind == "compute")
+        usd += paid * min(made.steps.work, part.paid_hours) / part.paid_hours if part.paid_hours > 0 else 0.0
+    return usd
+
+
+def stated(bench: Bench, made: Candidate, total_usd: Fraction) -> dict[str, Any]:
+    """The two fields of a plan; plans saved before there were such fields say nothing of them."""
+    return {
+        "storage": IfStated(storage(bench, made)), "loading": IfStated(loading(bench, made, total_usd)),
+    }  # fmt: skip

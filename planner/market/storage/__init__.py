@@ -1,0 +1,1 @@
+"""Where a run's nodes read their data from: object storage, local NVMe, volumes or a parallel file system, by cost."""
