@@ -31,7 +31,8 @@ PLAIN = {
     "limit", "removed", "removed_only_by_this", "candidates", "offers", "shapes", "seconds", "near_ties", "n_offers",
     "n_results", "n_feasible", "expected_interruptions", "tensor_parallel", "pipeline_parallel", "context_parallel",
     "data_parallel", "zero_stage", "micro_batch", "grad_accumulation", "quantity", "unit_price", "expert_parallel",
-    "interleave", "rank", "count", "units",
+    "interleave", "rank", "count", "units", "samples_per_s_per_accelerator", "decode_samples_per_s_per_core",
+    "cores_per_accelerator", "cores_needed_per_accelerator",
 }  # fmt: skip
 
 
