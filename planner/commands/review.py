@@ -81,6 +81,11 @@ class MonthOption(click.ParamType[date]):
 @click.option("--ledger", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
               help="Accepted actions, and what they saved since.")  # fmt: skip
 @click.option("--accept", multiple=True, metavar="ID", help="Accept an action into the --ledger; repeatable.")
+@click.option("--showback", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="RULES",
+              help="Rules of whose cost it is (YAML, `planner schema showback`).")  # fmt: skip
+@click.option(
+    "--statement", default=None, metavar="TEAM", help="Answer one team's statement instead of the review."
+)
 @click.option("--usage", "usages", multiple=True, metavar="FILE[@PLACE]",
               help="What GPUs did: Slurm sacct, DCGM, OpenCost, Kubernetes; repeatable.")  # fmt: skip
 @click.option(
@@ -123,6 +128,8 @@ def review(
         show_answer(_use_case(bill, use_case, given), output, out)
     elif not bill and not given["cubes"]:
         raise InputError("--focus: name the bill's files or folder")
+    elif given["statement"] is not None:
+        show_answer(_statement(bill, given), output, out)
     else:
         show_answer(review_answer(_review(bill, given, lines=output == "xlsx")), output, out)
 
@@ -152,6 +159,7 @@ def _review(focus: tuple[str, ...], given: dict[str, Any], *, lines: bool) -> Re
     from planner.finops.review.inputs import Beside
     from planner.finops.usage import load_usage
     from planner.finops.utilisation import load_utilisation
+    from planner.inputs.showback_load import load_showback
     from planner.render.progress import step_progress
 
     plans = load_plans(find_named("--plans", given["plans"]))
@@ -160,6 +168,7 @@ def _review(focus: tuple[str, ...], given: dict[str, Any], *, lines: bool) -> Re
     beside = Beside(
         usage=load_usage(given["usages"]) if given["usages"] else None,
         ledger=_ledger(given["ledger"], given["accept"]),
+        showback=load_showback(given["showback"]) if given["showback"] else None,
     )
     budgets = _budgets(given["budgets"])
     late = learn_completion(load_vintages(given["vintages"])) if given["vintages"] else None
@@ -182,7 +191,7 @@ def _as_asked(given: dict[str, Any]) -> str:
     said = [("--compare", f"{given['compare']:%Y-%m}")] if given["compare"] else []
     said += [
         (f"--{name}", str(given[name]))
-        for name in ("budgets", "utilisation", "vintages", "ledger")
+        for name in ("budgets", "utilisation", "vintages", "ledger", "showback")
         if given[name]
     ]
     said += [(f"--{name}", pattern) for name in ("plans", "forecasts") for pattern in given[name]]
@@ -194,6 +203,17 @@ def _as_asked(given: dict[str, Any]) -> str:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT
     ]
     return "".join(f" {option} {shlex.quote(value)}" for option, value in said)
+
+
+def _statement(focus: tuple[str, ...], given: dict[str, Any]) -> Answer:
+    """What one team is shown."""
+    from planner.finops.showback.statement import load_rules, team_statement
+    from planner.finops.usage import load_usage
+
+    rules = load_rules(given["showback"], (*_words(given["tags"]), "team")[0])
+    usage = load_usage(given["usages"]) if given["usages"] else None
+    with _open(focus, given, lambda _step, _share: None) as bill:
+        return team_statement(bill, given["month"], rules, given["statement"], usage)
 
 
 def _use_case(focus: tuple[str, ...], name: str, given: dict[str, Any]) -> Answer:

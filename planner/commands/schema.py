@@ -23,6 +23,7 @@ from planner.commands.options import examples
             "serving",
             "schedule",
             "budget",
+            "showback",
             "state",
             "sweep",
             "calibration",

@@ -21,6 +21,7 @@ KINDS = {
     "state": "planner.inputs.state_schema:RunState",
     "sweep": "planner.inputs.sweep_schema:Sweep",
     "budget": "planner.inputs.budget_schema:BudgetFile",
+    "showback": "planner.inputs.showback_schema:ShowbackFile",
 }
 
 

@@ -31,7 +31,18 @@ if TYPE_CHECKING:
 MAX_BYTES = 1024 * 1024
 STDIN = Path("-")
 # Files of other questions, by their key `kind`.
-_OTHERS = ("portfolio", "pipeline", "schedule", "serving", "commit", "tco", "budget", "sweep", "state")
+_OTHERS = (
+    "portfolio",
+    "pipeline",
+    "schedule",
+    "serving",
+    "commit",
+    "tco",
+    "budget",
+    "showback",
+    "sweep",
+    "state",
+)
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 

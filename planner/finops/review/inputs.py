@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from planner.finops.plan_vs_actual import PlannedRun
     from planner.finops.usage.model import Usage
     from planner.finops.utilisation import Utilisation
+    from planner.inputs.showback_schema import ShowbackFile
 
 EXPIRY_DAYS = 90
 MAX_TAGS = 6
@@ -46,10 +47,12 @@ class Beside:
     Attributes:
         usage: what `planner.finops.usage.load_usage` read: accelerators allocated and busy.
         ledger: what `planner.finops.ledger.open_book` read: accepted actions, and those to accept.
+        showback: rules of whose cost it is, of `planner.inputs.showback_load.load_showback`.
     """
 
     usage: Usage | None = None
     ledger: Book | None = None
+    showback: ShowbackFile | None = None
 
 
 @record(frozen=True, eq=False)

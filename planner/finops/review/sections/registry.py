@@ -19,6 +19,7 @@ from planner.finops.review.sections import (
     overview,
     plan_vs_actual,
     quality,
+    showback,
     units,
     usage,
 )
@@ -38,6 +39,7 @@ SECTIONS: tuple[tuple[str, Callable[[Inputs], Section | None]], ...] = (
     ("carbon", carbon.build),
     ("usage", usage.build),
     ("allocation", allocation.build),
+    ("showback", showback.build),
     ("anomalies", anomalies.build),
     ("forecast", forecast.build),
     ("plan_vs_actual", plan_vs_actual.build),

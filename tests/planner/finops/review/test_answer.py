@@ -38,6 +38,7 @@ def section(reviews: Reviews, month: date, key: str, *, full: bool = False) -> S
 ASKED = {
     "carbon",
     "ledger",
+    "showback",
     "units",
     "usage",
 }  # there only for bills with AI units, and for those who give the files

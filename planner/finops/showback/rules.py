@@ -1,0 +1,67 @@
+"""Rules applied to charges: the first that fits names the team."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from fnmatch import translate
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from planner.inputs.showback_schema import Rule, ShowbackFile
+
+Charge = Mapping[str, str]
+"""Fields of a charge: those of `planner.inputs.showback_load.FIELDS` and `tags` (JSON)."""
+
+
+def plain_key(key: str) -> str:
+    """A tag key without what spellings differ in: `Cost-Center`, `cost_center` and `costcenter` are one."""
+    return re.sub(r"[-_ .]", "", key.casefold())
+
+
+@lru_cache(maxsize=16384)
+def read_tags(text: str) -> Mapping[str, str]:
+    """Tags by plain key; of two spellings in one charge the first with a value counts."""
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    out: dict[str, str] = {}
+    for key, value in found.items() if isinstance(found, dict) else ():
+        words = "" if value is None else str(value).strip()
+        if words:
+            out.setdefault(plain_key(str(key)), words)
+    return out
+
+
+@lru_cache(maxsize=4096)
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(translate(text.casefold()))
+
+
+def fits(values: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    """Whether one of a charge's words is one of the values, with * and ?."""
+    return any(_pattern(value).match(word.casefold()) for value in values for word in words if word)
+
+
+def team_of(charge: Charge, file: ShowbackFile) -> str:
+    """The team of a charge; the file's `unassigned` where no rule fits."""
+    tags = read_tags(charge["tags"])
+    for rule in file.rules:
+        team = rule.team if rule.from_tag is None else _from_tag(rule, tags)
+        if team and all(fits(values, _words(charge, tags, field)) for field, values in rule.when.items()):
+            return team
+    return file.unassigned
+
+
+def _from_tag(rule: Rule, tags: Mapping[str, str]) -> str:
+    value = tags.get(plain_key(rule.from_tag or ""), "")
+    return rule.rename.get(value, value)
+
+
+def _words(charge: Charge, tags: Mapping[str, str], field: str) -> tuple[str, ...]:
+    if field.startswith("tag:"):
+        return (tags.get(plain_key(field.removeprefix("tag:")), ""),)
+    return (charge["account"], charge["account_name"]) if field == "account" else (charge[field],)

@@ -1,0 +1,184 @@
+"""What one team is shown: its cost of a month, where it comes from, and what of it was shared."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections import defaultdict
+from datetime import date, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.errors import InputError
+from planner.finops.kpis import query_kpi
+from planner.finops.showback.divide import Divided, divide
+from planner.inputs.faults import near
+from planner.render.model import Answer, Column, Section, table_section, versioned
+
+if TYPE_CHECKING:
+    from planner.finops.read import Bill
+    from planner.finops.usage import Usage
+    from planner.inputs.showback_schema import ShowbackFile
+
+_NO_MONTH = date(1900, 1, 1)
+_COLUMNS = ("month", "team", "currency", "kind", "provider", "service", "cost", "before")
+
+
+def rules_by_tag(key: str) -> ShowbackFile:
+    """Rules of those who have none: the team is the value of a tag."""
+    from planner.inputs.showback_schema import Rule, ShowbackFile
+
+    return ShowbackFile(
+        version=1, kind="showback", name=f"tag {key}", rules=(Rule(from_tag=key),), unused_commitments="keep"
+    )
+
+
+def load_rules(path: Path | None, tag: str) -> ShowbackFile:
+    """The file's rules, or those of a tag.
+
+    Raises:
+        InputError: the file is no valid file of rules.
+    """
+    from planner.inputs.showback_load import load_showback
+
+    return rules_by_tag(tag) if path is None else load_showback(path)
+
+
+def gpu_hours_by_team(usage: Usage | None, start: date, end: date) -> dict[str, float] | None:
+    """Accelerator hours that schedulers gave to teams; None without usage files."""
+    if usage is None:
+        return None
+    out: dict[str, float] = defaultdict(float)
+    for file in usage.files:
+        for one in file.allocated:
+            if start <= one.day < end and one.team:
+                out[one.team] += one.hours
+    return dict(out)
+
+
+def check_usage(file: ShowbackFile, usage: Usage | None) -> None:
+    """Refuse splits by usage without usage.
+
+    Raises:
+        InputError: names the team.
+    """
+    for split in file.split:
+        if split.by == "usage" and usage is None:
+            raise InputError(
+                f"--showback: {split.team} is split by usage; give the GPU-hours of teams with --usage FILE"
+            )
+
+
+def month_rows(bill: Bill, month: date) -> list[dict[str, Any]]:
+    """Rows of the KPI `showback_lines` of one month."""
+    end = month + timedelta(days=monthrange(month.year, month.month)[1])
+    values = {"start": month, "end": end, "before_start": _NO_MONTH, "before_end": _NO_MONTH}
+    frame: Any = query_kpi(bill.engine, "showback_lines", values)
+    rows: list[dict[str, Any]] = frame.to_dict("records")
+    return rows
+
+
+def team_statement(
+    bill: Bill, month: date | None, file: ShowbackFile, team: str, usage: Usage | None = None
+) -> Answer:
+    """The statement of a team.
+
+    Args:
+        bill: the open bill.
+        month: any day of the month; by default the newest.
+        file: the rules.
+        team: as the rules name it.
+        usage: measured use, for splits by usage.
+
+    Raises:
+        InputError: the bill lacks the month, or no charge is of the team.
+    """
+    check_usage(file, usage)
+    if not bill.months:
+        raise InputError("--statement: the bill has no charge with a ChargePeriodStart")
+    wanted = (month or bill.months[-1]).replace(day=1)
+    if wanted not in bill.months:
+        raise InputError(f"--month {wanted:%Y-%m}: the bill has no charges in it")
+    now = _divided(bill, wanted, file, usage)
+    earlier = (wanted - timedelta(days=1)).replace(day=1)
+    before = _divided(bill, earlier, file, usage) if earlier in bill.months else None
+    if team not in now.teams:
+        close = near(team, list(now.teams))
+        hint = f"did you mean {close}?" if close else f"teams are {', '.join(now.teams[:12])}"
+        raise InputError(f"--statement {team}: no charge of {wanted:%Y-%m} is of this team; {hint}")
+    return _answer(bill, wanted, file, team, now, before)
+
+
+def _divided(bill: Bill, month: date, file: ShowbackFile, usage: Usage | None) -> Divided:
+    end = month + timedelta(days=monthrange(month.year, month.month)[1])
+    return divide(month_rows(bill, month), file, gpu_hours_by_team(usage, month, end))
+
+
+def _answer(
+    bill: Bill, month: date, file: ShowbackFile, team: str, now: Divided, before: Divided | None
+) -> Answer:
+    total, whole = now.of(team) / 100, now.of() / 100
+    was = None if before is None else before.of(team) / 100
+    lines = _lines(team, now, before)
+    head = {"month": f"{month:%Y-%m}", "team": team, "currency": bill.currency}
+    flat = [{**head, **dict(zip(_COLUMNS[3:], line, strict=True))} for line in lines]
+    change = "" if not was else f", {100 * (total / was - 1):+.1f} % against the month before"
+    share = f", {100 * total / whole:.1f} % of the bill's {whole:,.2f}" if whole else ""
+    title = f"{team}: {total:,.2f} {bill.currency} in {month:%B %Y}{change}{share}"
+    kinds = [(kind, now.of(team, kind) / 100) for kind in dict.fromkeys(line[0] for line in lines)]
+    sections = (
+        table_section("parts", "Where it comes from",
+                      (Column("kind", "Cost", "text"), Column("cost", "Amount", "money")),
+                      [*kinds, ("in all", total)], total=True),
+        table_section("lines", "By service", (Column("kind", "Cost", "text"), Column("provider", "Provider", "text"),
+                      Column("service", "Service", "text"), Column("cost", "Amount", "money"),
+                      Column("before", "Month before", "money")), lines),
+        Section("basis", "How it was divided", _basis(file, now)),
+    )  # fmt: skip
+    values = versioned({
+        **head, "rules": file.name, "cost_kind": file.cost, "total": total, "before": was, "bill_total": whole,
+        "lines": [dict(zip(_COLUMNS[3:], line, strict=True)) for line in lines], "remarks": list(now.remarks),
+    })  # fmt: skip
+    sources = tuple(source.path for source in bill.sources)
+    return Answer(
+        f"Statement {month:%Y-%m}",
+        title,
+        (),
+        sections,
+        values,
+        _COLUMNS,
+        flat,
+        currency=bill.currency,
+        sources=sources,
+    )
+
+
+_Row = tuple[str, str, str, float, float | None]
+
+
+def _lines(team: str, now: Divided, before: Divided | None) -> list[_Row]:
+    was = (
+        {(one.kind, one.provider, one.service): one.cents for one in before.lines if one.team == team}
+        if before
+        else {}
+    )
+    here = {(one.kind, one.provider, one.service): one.cents for one in now.lines if one.team == team}
+    keys = sorted({*here, *was}, key=lambda key: (-here.get(key, 0), key))
+    return [(*key, here.get(key, 0) / 100, None if before is None else was.get(key, 0) / 100) for key in keys]
+
+
+def _basis(file: ShowbackFile, now: Divided) -> tuple[str, ...]:
+    said = [
+        f"{file.cost.capitalize()} cost of all charges, tax and credits too, by the rules of {file.name}."
+    ]
+    said += [f"Cost of {one.team} is shared {_BY[one.by]}." for one in file.split]
+    said.append(f"Unused commitments: {_UNUSED[file.unused_commitments]}.")
+    return (*said, *now.remarks)
+
+
+_BY = {
+    "cost": "by the teams' own cost",
+    "usage": "by their GPU-hours",
+    "equal": "in equal parts",
+    "weights": "by fixed weights",
+}
+_UNUSED = {"use": "by use of the same commitment", "cost": "by all cost", "keep": "left to the rules"}

@@ -1,0 +1,208 @@
+"""Showback: rules name teams, shared cost is split, and the sums of teams are the bill to the cent."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.errors import InputError
+from planner.finops.read import open_bill
+from planner.finops.review.inputs import Beside
+from planner.finops.showback.divide import divide
+from planner.finops.showback.rules import plain_key, team_of
+from planner.finops.showback.statement import team_statement
+from planner.inputs.showback_load import load_showback
+from planner.inputs.showback_schema import ShowbackFile
+from tests.conftest import CliResult
+from tests.planner.finops.review.conftest import figures
+from tests.planner.finops.small_bill import charge, review_of, rows_of, write_bill
+
+DAY = date(2026, 10, 1)
+RULES = """
+version: 1
+kind: showback
+name: teams
+rules:
+  - {team: shared, when: {service: [EKS, "*support*"]}}
+  - {team: web, when: {account: [Prod-Web], "tag:env": [prod]}}
+  - {from_tag: Cost-Team, rename: {ML-Platform: ml}}
+split:
+  - {team: shared, by: cost}
+"""
+
+
+def rules(folder: Path, text: str = RULES) -> ShowbackFile:
+    path = folder / "rules.yaml"
+    path.write_text(text)
+    return load_showback(path)
+
+
+def of(**fields: str) -> dict[str, str]:
+    empty = dict.fromkeys(
+        (
+            "provider",
+            "service",
+            "category",
+            "account",
+            "account_name",
+            "billing_account",
+            "region",
+            "charge",
+            "tags",
+        ),
+        "",
+    )
+    return empty | fields
+
+
+def test_the_first_rule_that_fits_counts(tmp_path: Path) -> None:
+    file = rules(tmp_path)
+    tags = '{"cost_team":"ML-Platform","Env":"prod"}'
+    assert team_of(of(service="eks", tags=tags), file) == "shared"
+    assert team_of(of(service="Premium Support", tags=tags), file) == "shared"
+    assert team_of(of(service="EC2", account_name="prod-web", tags=tags), file) == "web"
+    assert team_of(of(service="EC2", account="prod-web", tags='{"env":"dev"}'), file) == "(unassigned)"
+    assert team_of(of(service="EC2", tags=tags), file) == "ml"  # cost_team is Cost-Team
+    assert team_of(of(service="EC2", tags='{"COSTTEAM":" data "}'), file) == "data"
+    assert team_of(of(service="EC2", tags="{broken"), file) == "(unassigned)"
+
+
+@pytest.mark.parametrize("key", ["Cost-Center", "cost_center", "COST CENTER", "cost.center", "costcenter"])
+def test_spellings_of_a_key_are_one(key: str) -> None:
+    assert plain_key(key) == "costcenter"
+
+
+TEAMS = st.sampled_from(["a", "b", "c", "shared", ""])
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "team": TEAMS,
+            "service": st.sampled_from(["s1", "s2"]),
+            "commitment_id": st.sampled_from(["k1", "k2"]),
+            "commitment_status": st.sampled_from([None, None, "Used", "Unused"]),
+            "is_allocated": st.sampled_from([0, 0, 1]),
+            "effective_cost": st.floats(-1e5, 1e6, allow_nan=False),
+        }
+    ),
+    max_size=12,
+)
+
+
+def row_of(one: dict[str, Any]) -> dict[str, Any]:
+    names = (
+        "provider",
+        "category",
+        "sub_account_id",
+        "sub_account_name",
+        "billing_account_id",
+        "region",
+        "charge",
+    )
+    return dict.fromkeys(names) | one | {"tag_text": json.dumps({"team": one["team"]}), "billed_cost": None}
+
+
+@given(ROWS, st.sampled_from(["cost", "usage", "equal", "weights"]), st.sampled_from(["use", "cost", "keep"]))
+@settings(max_examples=150, deadline=None)
+def test_teams_add_up_to_the_bill_to_the_cent(rows: list[dict[str, Any]], by: str, unused: str) -> None:
+    weights = {"a": 2.0, "z": 1.0} if by == "weights" else {}
+    body = {"version": 1, "kind": "showback", "rules": [{"from_tag": "team"}], "unused_commitments": unused,
+            "split": [{"team": "shared", "by": by, "weights": weights}]}  # fmt: skip
+    found = divide([row_of(one) for one in rows], ShowbackFile.model_validate(body), {"a": 3.0, "b": 1.0})
+    assert found.of() == round(100 * math.fsum(one["effective_cost"] for one in rows))
+    assert sum(found.of(team) for team in found.teams) == found.of()
+    if by in ("weights", "usage"):
+        assert found.of("shared", "own") == 0
+
+
+def bill(folder: Path) -> Path:
+    rows = [
+        charge(DAY, 300, Tags='{"cost_team":"ML-Platform"}'), charge(DAY, 100, Tags='{"cost-team":"data"}'),
+        charge(DAY, 40, ServiceName="EKS", Tags=""), charge(DAY, 7.77, Tags=""),
+        charge(DAY, 90, Tags='{"cost_team":"ML-Platform"}', CommitmentDiscountId="c1", CommitmentDiscountStatus="Used"),
+        charge(DAY, 30, Tags='{"cost-team":"data"}', CommitmentDiscountId="c1", CommitmentDiscountStatus="Used"),
+        charge(DAY, 20, Tags="", CommitmentDiscountId="c1", CommitmentDiscountStatus="Unused"),
+        charge(DAY, 12, Tags='{"cost_team":"data"}', AllocatedMethodId="m", AllocatedTags='{"cost_team":"ml"}',
+               AllocatedResourceId="r"),
+        charge(DAY, 5, ChargeCategory="Tax", ServiceName="Tax", Tags=""),
+        charge(date(2026, 9, 1), 50, Tags='{"cost_team":"data"}'),
+    ]  # fmt: skip
+    return write_bill(folder / "bill.csv", rows)
+
+
+def test_a_review_by_rules(tmp_path: Path) -> None:
+    made = review_of(bill(tmp_path), month=DAY, beside=Beside(showback=rules(tmp_path)))
+    rows = {row["team"]: row for row in rows_of(made, "showback", "showback")}
+    assert set(rows) == {"ml", "data", "(unassigned)"}
+    assert (rows["ml"]["own"], rows["ml"]["unused"], rows["ml"]["allocated"]) == (390, 15, 12)
+    assert (rows["data"]["own"], rows["data"]["unused"]) == (130, 5)
+    assert sum(row["shared"] for row in rows.values()) == pytest.approx(40)
+    assert sum(row["cost"] for row in rows.values()) == pytest.approx(604.77)
+    assert figures(made)["showback_difference_money"].value == 0
+
+
+def test_a_statement(tmp_path: Path) -> None:
+    file = rules(tmp_path)
+    with open_bill([bill(tmp_path)]) as opened:
+        made = {team: team_statement(opened, DAY, file, team) for team in ("ml", "data", "(unassigned)")}
+        with pytest.raises(InputError, match=r"did you mean.*data"):
+            team_statement(opened, DAY, file, "dat")
+    assert sum(round(100 * one.values["total"]) for one in made.values()) == 60477  # type: ignore[call-overload]
+    data = made["data"]
+    assert data.title.startswith("data: ") and "against the month before" in data.title
+    assert sum(row["cost"] for row in data.rows) == pytest.approx(data.values["total"])  # type: ignore[misc,call-overload]
+
+
+def test_statements_from_the_command_line(tmp_path: Path, run_cli: Callable[..., CliResult]) -> None:
+    rules(tmp_path)
+    asked = [
+        "review",
+        "--focus",
+        str(bill(tmp_path)),
+        "--month",
+        "2026-10",
+        "--showback",
+        str(tmp_path / "rules.yaml"),
+    ]
+    done = run_cli(*asked, "--statement", "data", "-o", "md")
+    assert done.code == 0 and "data: " in done.stdout and "shared: shared" in done.stdout
+    page = run_cli(*asked, "--statement", "data", "-o", "html")
+    assert page.code == 0 and page.stdout.startswith("<!DOCTYPE html>")
+    done = run_cli(*asked[:5], "--tags", "cost_team", "--statement", "ML-Platform")
+    assert done.code == 0 and "390.00" in done.stdout  # without rules the first tag names the team
+    done = run_cli(*asked, "--statement", "nobody")
+    assert (done.code, done.stdout) == (2, "") and "no charge of 2026-10" in done.stderr
+
+
+FAULTS = {
+    "  - {team: a, from_tag: b}": "name either 'team' or 'from_tag'",
+    "  - {when: {service: [x]}}": "name either 'team' or 'from_tag'",
+    "  - {team: a, when: {servise: [x]}}": "did you mean",
+    "  - {team: a, when: {'tag:': [x]}}": "is none of",
+    "  - {team: a, when: {service: []}}": "name at least one value",
+    "  - {team: a, rename: {x: y}}": "is for rules with 'from_tag'",
+    "  - {team: a}\nsplit: [{team: b, by: cost}]": "no rule names the team 'b'",
+    "  - {team: a}\nsplit: [{team: a, by: weights}]": "needs 'weights'",
+    "  - {team: a}\nsplit: [{team: a, by: cost, weights: {b: 1}}]": "are for 'by: weights'",
+    "  - {team: a}\nsplit: [{team: a, by: weights, weights: {b: -1}}]": "split[0].weights.b: must be at least 0",
+}
+
+
+@pytest.mark.parametrize(("text", "said"), FAULTS.items(), ids=range(len(FAULTS)))
+def test_faults_of_a_file(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        rules(tmp_path, f"version: 1\nkind: showback\nrules:\n{text}\n")
+    assert said in str(error.value) and "rules.yaml:" in str(error.value)
+
+
+def test_a_split_by_usage_needs_usage(tmp_path: Path) -> None:
+    file = rules(tmp_path, RULES.replace("by: cost", "by: usage"))
+    with pytest.raises(InputError, match="give the GPU-hours of teams with --usage"):
+        review_of(bill(tmp_path), month=DAY, beside=Beside(showback=file))
