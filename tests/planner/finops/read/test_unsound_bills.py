@@ -85,7 +85,10 @@ def test_the_missing_column_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "said"),
     [
-        ("lineItem/referenceNo,lineItem/intervalUsageStart,cost/myCost", "an OCI cost report.*export FOCUS"),
+        (
+            "lineItem/intervalUsageStart,usage/billedQuantity",
+            "an OCI usage report.*export cost reports or FOCUS",
+        ),
         (
             "record_id,sku_name,usage_start_time,usage_quantity",
             "Databricks system.billing.usage.*list_prices",
