@@ -41,12 +41,19 @@ from planner.render.formats import ANSWER_FORMATS
 )
 @planned_option
 @drop_days_option
-@details_option("budgets", "notes", "missing", "not_in_force")
+@click.option(
+    "--fiscal-year-start",
+    type=click.IntRange(1, 12),
+    default=None,
+    metavar="MONTH",
+    help="Show the fiscal year that begins in this month (1 to 12): budget against actual by month.",
+)
+@details_option("fiscal_year", "budgets", "notes", "missing", "not_in_force")
 @output_options(ANSWER_FORMATS, private=True)
 def budget(
     paths: tuple[str, ...], focus: tuple[str, ...], daily: Path | None, currency: str | None, day: datetime | None,
     plans: tuple[str, ...], drop_days: int | None, pairs: tuple[str, ...], map_file: Path | None,
-    details: tuple[str, ...], output: str, out: Path | None,
+    details: tuple[str, ...], fiscal_year_start: int | None, output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Check BUDGETS (a YAML file, `planner schema budget`) against a bill (--focus) or daily costs (--daily).
 
@@ -56,6 +63,7 @@ def budget(
     """
     from planner.errors import InputError
     from planner.finops.budget.answer import check_budgets, dimensions, refuse_csv_scopes
+    from planner.finops.budget.fiscal import fiscal_year
     from planner.finops.budget.report import budget_report
     from planner.finops.forecast.plans import load_plans
     from planner.finops.forecast.source import check_currency, read_costs
@@ -86,7 +94,10 @@ def budget(
         loaded, costs.scopes, currency=costs.currency, day=day.date() if day is not None else None, planned=planned,
         drop_days=drop_days,
     )  # fmt: skip
-    show_answer(budget_report(answer, details=details, daily=daily is not None), output, out)
+    year = (
+        fiscal_year(loaded, costs.scopes, fiscal_year_start, answer.last_day) if fiscal_year_start else None
+    )
+    show_answer(budget_report(answer, details=details, daily=daily is not None, year=year), output, out)
     if answer.exceeded:
         click.get_current_context().exit(5)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.finops.budget.fiscal_report import fiscal_section, fiscal_values
 from planner.finops.budget.screen import budget_screen
 from planner.render import numbers
 from planner.render.model import Answer, Chart, Column, Section, Value, table_section, versioned
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from planner.finops.budget.answer import BudgetAnswer, BudgetLine
+    from planner.finops.budget.fiscal import FiscalYear
 
 _COLUMNS = (
     "budget", "scope", "period", "start", "end", "currency", "amount", "actual_to_date", "landing", "p10", "p90",
@@ -22,13 +24,20 @@ _COLUMNS = (
 _SAID = {"over": "OVER", "alert": "ALERT", "watch": "watch", "ok": "ok"}
 
 
-def budget_report(answer: BudgetAnswer, *, details: Collection[str] = (), daily: bool = False) -> Answer:
+def budget_report(
+    answer: BudgetAnswer,
+    *,
+    details: Collection[str] = (),
+    daily: bool = False,
+    year: FiscalYear | None = None,
+) -> Answer:
     """Build the answer in the shape that every format is made of.
 
     Args:
         answer: the answer.
         details: keys of sections to show in place of the screen, or `all`.
         daily: whether costs came from a file of daily costs.
+        year: budgets by month of a fiscal year, shown in place of the screen where no details are asked for.
     """
     rows = [_values(answer, line) for line in answer.lines]
     values: dict[str, Any] = {
@@ -41,6 +50,10 @@ def budget_report(answer: BudgetAnswer, *, details: Collection[str] = (), daily:
         {name: round(v, 6) if isinstance(v := row[name], float) else v for name in _COLUMNS} for row in rows
     ]
     title, summary, sections = _said(answer)
+    if year is not None:
+        values["fiscal_year"] = fiscal_values(year)
+        sections = (fiscal_section(year, answer.currency), *sections)
+        details = details or ("fiscal_year",)
     whole = Answer(
         f"Budgets {answer.name}", title, summary, sections, versioned(values), _COLUMNS, flat,
         success=not any(line.exceeded for line in answer.lines), currency=answer.currency,

@@ -1,0 +1,209 @@
+"""A fiscal year by month: budget against actual, the year to date, and where the year lands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.finops.forecast.calendars import FiscalCalendar, Period
+from planner.finops.forecast.clean import until
+from planner.finops.forecast.daily import DailyCost, total_of
+from planner.finops.forecast.model import MAX_HORIZON_DAYS, forecast_periods
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.finops.budget.answer import Scopes
+    from planner.inputs.budget_load import LoadedBudgets
+    from planner.inputs.budget_schema import Budget
+
+LEVEL = 0.8
+
+
+@record(frozen=True)
+class FiscalMonth:
+    """One month of a budget.
+
+    Attributes:
+        state: `actual` (over), `running`, `ahead`, or `no data` (before the first known day).
+        budget: the month's part; None where the budget does not hold in it.
+        actual: cost reported; None where no day is known.
+        expected: actual, and for days to come the forecast; None where nothing is known.
+    """
+
+    period: Period
+    state: str
+    budget: float | None
+    actual: float | None
+    expected: float | None
+
+
+@record(frozen=True)
+class FiscalBudget:
+    """A budget over a fiscal year.
+
+    Attributes:
+        spread: whether the months are equal parts by days of a quarter's or a year's amount (assumed).
+        to_date_budget, to_date_actual: of the months that are over and known.
+        year_budget: sum of the months in which it holds.
+        reforecast, low, high: cost of the year: known months and the forecast of the rest, with its 80 % interval; None
+            where months before the first known day are missing, or the year ends too far ahead.
+        run_rate_left: what each month to come may cost on average to end within the budget; None where none is left.
+    """
+
+    name: str
+    scope: str
+    months: tuple[FiscalMonth, ...]
+    spread: bool
+    to_date_budget: float
+    to_date_actual: float
+    year_budget: float
+    reforecast: float | None
+    low: float | None
+    high: float | None
+    run_rate_left: float | None
+
+
+@record(frozen=True)
+class FiscalYear:
+    """All budgets over the fiscal year in which the last known day lies.
+
+    Attributes:
+        explained: of the budget of everything, the variance to date by the budgets of one dimension, and the rest;
+            empty where there is no such pair.
+    """
+
+    label: str
+    start: date
+    end: date
+    budgets: tuple[FiscalBudget, ...]
+    explained: tuple[tuple[str, float], ...]
+
+
+def fiscal_year(loaded: LoadedBudgets, scopes: Scopes, first_month: int, last: date) -> FiscalYear:
+    """Every budget by month of the fiscal year.
+
+    Args:
+        loaded: the budgets.
+        scopes: dimension -> scope -> daily cost, as for `check_budgets`.
+        first_month: month in which the year begins, 1 to 12.
+        last: last day whose cost is known.
+    """
+    calendar = FiscalCalendar(first_month=first_month)
+    year = calendar.periods("year", last, 1)[0]
+    total = total_of(next(iter(scopes.values())))
+    made = []
+    for budget in loaded.file.budgets:
+        own = scopes[budget.by][budget.scope] if budget.scope is not None else total
+        made.append(_budget(budget, own, calendar, year, last, first_known=_day(total.days[0])))
+    return FiscalYear(year.label, year.start, year.end, tuple(made), _explained(loaded.file.budgets, made))
+
+
+def _budget(
+    budget: Budget, own: DailyCost, calendar: FiscalCalendar, year: Period, last: date, first_known: date
+) -> FiscalBudget:
+    periods = calendar.periods("month", year.start, 12)
+    days, cost = until(own.days, own.cost, np.datetime64(last))
+    ahead = [one for one in periods if one.end.toordinal() - 1 > last.toordinal()]
+    is_near = (year.end - last).days <= MAX_HORIZON_DAYS
+    bounds = [(np.datetime64(one.start), np.datetime64(one.end)) for one in ahead]
+    rest = (np.datetime64(ahead[0].start), np.datetime64(year.end)) if ahead else None
+    ends = (
+        forecast_periods(days, cost, periods=[*bounds, *([rest] if rest else [])], level=LEVEL)
+        if is_near and rest
+        else []
+    )
+    landings = {one.start: end.landing for one, end in zip(ahead, ends, strict=False)}
+    months = tuple(
+        _month(budget, calendar, one, _sum(days, cost, one.start, min(one.end, date.fromordinal(last.toordinal() + 1))),
+               landings.get(one.start), last, first_known)
+        for one in periods
+    )  # fmt: skip
+    over = [one for one in months if one.state == "actual" and one.budget is not None]
+    spent = math.fsum(one.actual or 0.0 for one in months if one.state in ("actual", "running"))
+    whole = math.fsum(one.budget or 0.0 for one in months)
+    before = math.fsum(one.actual or 0.0 for one in months if one.state == "actual")
+    complete = not any(one.state == "no data" for one in months)
+    tail = ends[-1] if ends else None
+    known = tail is not None and complete
+    left = len([one for one in months if one.state == "ahead"])
+    return FiscalBudget(
+        budget.name, budget.by if budget.scope is None else f"{budget.by} {budget.scope}", months,
+        budget.period != "month",
+        math.fsum(one.budget or 0.0 for one in over), math.fsum(one.actual or 0.0 for one in over), whole,
+        before + tail.landing if known and tail else (spent if complete and not ahead else None),
+        before + tail.low if known and tail else None, before + tail.high if known and tail else None,
+        (whole - before - (_running(months) or 0.0)) / left if left and complete else None,
+    )  # fmt: skip
+
+
+def _running(months: Sequence[FiscalMonth]) -> float | None:
+    return next((one.expected for one in months if one.state == "running"), None)
+
+
+def _month(
+    budget: Budget,
+    calendar: FiscalCalendar,
+    period: Period,
+    actual: float,
+    landing: float | None,
+    last: date,
+    first_known: date,
+) -> FiscalMonth:
+    amount = _amount(budget, calendar, period)
+    if period.end <= first_known or (period.start < first_known):
+        return FiscalMonth(period, "no data", amount, None, None)
+    if period.start > last:
+        return FiscalMonth(period, "ahead", amount, None, landing)
+    state = "actual" if period.end.toordinal() - 1 <= last.toordinal() else "running"
+    return FiscalMonth(period, state, amount, actual, actual if state == "actual" else landing)
+
+
+def _amount(budget: Budget, calendar: FiscalCalendar, period: Period) -> float | None:
+    """The budget's part of a month; a quarter's or a year's amount is spread evenly by days."""
+    holds = (budget.starts is None or budget.starts < period.end) and (
+        budget.ends is None or budget.ends >= period.start
+    )
+    if not holds:
+        return None
+    whole = calendar.periods(budget.period, period.start, 1)[0]
+    plain = replace(calendar, first_month=1).periods(budget.period, period.start, 1)[
+        0
+    ]  # the file's own labels
+    amount = budget.amounts.get(whole.label, budget.amounts.get(plain.label, budget.amount))
+    return float(amount) * (period.end - period.start).days / (whole.end - whole.start).days
+
+
+def _sum(days: np.ndarray, cost: np.ndarray, start: date, end: date) -> float:
+    inside = (days >= np.datetime64(start)) & (days < np.datetime64(end))
+    return float(cost[inside].sum())
+
+
+def _explained(budgets: Sequence[Budget], made: Sequence[FiscalBudget]) -> tuple[tuple[str, float], ...]:
+    """The total's variance to date by the monthly budgets of the dimension that has most of them."""
+    total = next(
+        (m for b, m in zip(budgets, made, strict=True) if b.by == "total" and b.period == "month"), None
+    )
+    parts: dict[str, list[FiscalBudget]] = {}
+    for budget, one in zip(budgets, made, strict=True):
+        if (
+            budget.by != "total"
+            and budget.period == "month"
+            and budget.starts is None
+            and budget.ends is None
+        ):
+            parts.setdefault(budget.by, []).append(one)
+    if total is None or not parts:
+        return ()
+    chosen = max(parts.values(), key=len)
+    gaps = [(one.name, one.to_date_actual - one.to_date_budget) for one in chosen]
+    rest = total.to_date_actual - total.to_date_budget - math.fsum(gap for _, gap in gaps)
+    return (*sorted(gaps, key=lambda pair: (-abs(pair[1]), pair[0])), ("not in these budgets", rest))
+
+
+def _day(day: np.datetime64) -> date:
+    return date.fromordinal(date(1970, 1, 1).toordinal() + int(day.astype("datetime64[D]").astype(int)))

@@ -1,0 +1,102 @@
+"""A fiscal year as a section of the budgets' answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.finops.budget.fiscal import FiscalBudget, FiscalYear
+from planner.render.model import Column, Section, Table, Value
+
+
+def fiscal_section(year: FiscalYear, currency: str) -> Section:
+    """Each budget's year, its months, and what explains the variance to date."""
+    said = [_said(one, currency) for one in year.budgets]
+    if any(one.spread for one in year.budgets):
+        names = ", ".join(one.name for one in year.budgets if one.spread)
+        said.append(
+            f"Months of {names} are assumed to be equal parts, by days, of the quarter's or the year's amount."
+        )
+    if any(one.reforecast is None for one in year.budgets):
+        said.append(
+            "The year has no landing: its months before the first known day are missing, or it ends too far ahead."
+        )
+    tables = [_years(year), _months(year)]
+    if year.explained:
+        tables.append(Table("explained", "Variance to date, explained", (Column("part", "budget", "text"),
+                            Column("variance", "over budget", "money_short")), tuple(year.explained)))  # fmt: skip
+    return Section(
+        "fiscal_year",
+        f"Fiscal year {year.label} ({year.start} to {year.end})",
+        tuple(said),
+        tables=tuple(tables),
+    )
+
+
+def _said(one: FiscalBudget, currency: str) -> str:
+    gap = one.to_date_actual - one.to_date_budget
+    side = "over" if gap > 0 else "under"
+    spent = f"{one.to_date_actual:,.0f} {currency}"
+    said = f"{one.name}: {spent} in the months that are over, {abs(gap):,.0f} {side} budget"
+    if one.reforecast is not None and one.low is not None and one.high is not None:
+        whole = one.reforecast - one.year_budget
+        said += (
+            f"; the year lands at {one.reforecast:,.0f} ({one.low:,.0f} to {one.high:,.0f}), {abs(whole):,.0f} "
+            f"{'over' if whole > 0 else 'under'}"
+        )
+    return f"{said}."
+
+
+def _years(year: FiscalYear) -> Table:
+    rows: list[tuple[Value, ...]] = [
+        (one.name, one.to_date_budget, one.to_date_actual, one.to_date_actual - one.to_date_budget, one.year_budget,
+         one.reforecast, None if one.reforecast is None else one.reforecast - one.year_budget, one.run_rate_left)
+        for one in year.budgets
+    ]  # fmt: skip
+    columns = (
+        Column("budget", "budget", "text"), Column("to_date_budget", "to date, budget", "money_short"),
+        Column("to_date_actual", "actual", "money_short"), Column("to_date_variance", "variance", "money_short"),
+        Column("year_budget", "year, budget", "money_short"), Column("reforecast", "re-forecast", "money_short"),
+        Column("year_variance", "variance", "money_short"), Column("run_rate_left", "left a month", "money_short"),
+    )  # fmt: skip
+    return Table("years", "The year", columns, tuple(rows))
+
+
+def _months(year: FiscalYear) -> Table:
+    rows: list[tuple[Value, ...]] = []
+    for one in year.budgets:
+        spent = planned = 0.0
+        for month in one.months:
+            spent += month.expected or 0.0
+            planned += (month.budget or 0.0) if month.expected is not None else 0.0
+            gap = None if month.expected is None or month.budget is None else month.expected - month.budget
+            rows.append((one.name, month.period.start.strftime("%Y-%m"), month.state, month.budget, month.actual,
+                         month.expected, gap, spent - planned if month.expected is not None else None))  # fmt: skip
+    columns = (
+        Column("budget", "budget", "text"), Column("month", "month", "text"), Column("state", "state", "text"),
+        Column("amount", "amount", "money_short"), Column("actual", "actual", "money_short"),
+        Column("expected", "expected", "money_short"), Column("variance", "variance", "money_short"),
+        Column("cumulative", "cumulative", "money_short"),
+    )  # fmt: skip
+    return Table("months", "By month", columns, tuple(rows), shown=60)
+
+
+def fiscal_values(year: FiscalYear) -> dict[str, Any]:
+    """The year for programs."""
+    return {
+        "label": year.label, "start": year.start.isoformat(), "end": year.end.isoformat(),
+        "explained": [{"budget": name, "variance": gap} for name, gap in year.explained],
+        "budgets": [
+            {
+                "budget": one.name, "scope": one.scope, "months_assumed_equal": one.spread,
+                "to_date_budget": one.to_date_budget, "to_date_actual": one.to_date_actual,
+                "year_budget": one.year_budget,
+                "reforecast": one.reforecast, "p10": one.low, "p90": one.high, "run_rate_left": one.run_rate_left,
+                "months": [
+                    {"month": f"{m.period.start:%Y-%m}", "state": m.state, "budget": m.budget, "actual": m.actual,
+                     "expected": m.expected}
+                    for m in one.months
+                ],
+            }
+            for one in year.budgets
+        ],
+    }  # fmt: skip

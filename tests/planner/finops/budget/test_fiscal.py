@@ -1,0 +1,110 @@
+"""A fiscal year by month: actuals are the bill's, parts add up, and the year is re-forecast."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from planner.finops.budget.fiscal import FiscalYear, fiscal_year
+from planner.finops.forecast.daily import load_daily
+from planner.inputs.budget_load import load_budgets
+from tests.conftest import CliResult
+
+BUDGETS = """
+version: 1
+kind: budget
+name: company
+currency: USD
+budgets:
+  - {name: all, amount: 3000}
+  - {name: a, by: scope, scope: a, amount: 2000}
+  - {name: year, by: scope, scope: b, period: year, amount: 12000}
+  - {name: b, by: scope, scope: b, amount: 900}
+"""
+
+
+def daily(path: Path, first: date, last: date) -> Path:
+    """60 a day of a and 40 of b, and from April 70 of a."""
+    lines = ["date,scope,cost"]
+    for number in range((last - first).days + 1):
+        day = first + timedelta(number)
+        lines += [f"{day},a,{70 if day >= date(2026, 4, 1) else 60}", f"{day},b,40"]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def year_of(folder: Path, first: date, last: date, month: int = 2) -> FiscalYear:
+    path = folder / "budgets.yaml"
+    path.write_text(BUDGETS)
+    costs = load_daily(daily(folder / "d.csv", first, last))
+    return fiscal_year(load_budgets(path), {"total": costs, "scope": costs}, month, last)
+
+
+def test_months_to_date_and_the_year(tmp_path: Path) -> None:
+    made = year_of(tmp_path, date(2025, 11, 1), date(2026, 5, 15))
+    assert (made.label, made.start, made.end) == ("FY2027", date(2026, 2, 1), date(2027, 2, 1))
+    total = made.budgets[0]
+    assert [one.state for one in total.months] == ["actual"] * 3 + ["running"] + ["ahead"] * 8
+    assert [one.actual for one in total.months[:4]] == pytest.approx([2800, 3100, 3300, 1650])
+    assert (total.to_date_budget, total.to_date_actual, total.year_budget) == (
+        9000,
+        pytest.approx(9200),
+        36000,
+    )
+    known = 9200 + 110 * (date(2027, 2, 1) - date(2026, 5, 1)).days
+    assert total.reforecast == pytest.approx(known, rel=0.02)
+    assert total.low is not None and total.high is not None and total.low <= total.reforecast <= total.high
+    months = sum(one.expected or 0.0 for one in total.months)
+    assert months == pytest.approx(total.reforecast, rel=0.02)
+    assert total.run_rate_left == pytest.approx((36000 - 9200 - 31 * 110) / 8, rel=0.02)
+
+
+def test_the_variance_is_explained_by_the_scopes(tmp_path: Path) -> None:
+    made = year_of(tmp_path, date(2025, 11, 1), date(2026, 5, 15))
+    total = made.budgets[0]
+    assert sum(gap for _, gap in made.explained) == pytest.approx(total.to_date_actual - total.to_date_budget)
+    parts = dict(made.explained)
+    assert parts["a"] == pytest.approx(59 * 60 + 30 * 70 - 6000) and parts["b"] == pytest.approx(
+        89 * 40 - 2700
+    )
+
+
+def test_a_years_amount_is_spread_by_days(tmp_path: Path) -> None:
+    made = year_of(tmp_path, date(2025, 11, 1), date(2026, 5, 15))
+    spread = next(one for one in made.budgets if one.name == "year")
+    assert spread.spread and spread.year_budget == pytest.approx(12000)
+    assert spread.months[0].budget == pytest.approx(12000 * 28 / 365)
+
+
+def test_months_before_the_first_day_are_not_nothing_spent(tmp_path: Path) -> None:
+    made = year_of(tmp_path, date(2026, 3, 10), date(2026, 6, 30))
+    total = made.budgets[0]
+    assert [one.state for one in total.months[:5]] == ["no data", "no data", "actual", "actual", "actual"]
+    assert total.reforecast is None and total.to_date_budget == 9000
+
+
+def test_the_last_day_of_a_year(tmp_path: Path) -> None:
+    made = year_of(tmp_path, date(2025, 11, 1), date(2026, 12, 31), month=1)
+    total = made.budgets[0]
+    assert {one.state for one in total.months} == {"actual"} and total.run_rate_left is None
+    assert total.reforecast == pytest.approx(90 * 100 + 275 * 110)
+
+
+def test_from_the_command_line(tmp_path: Path, run_cli: Callable[..., CliResult]) -> None:
+    (tmp_path / "budgets.yaml").write_text(BUDGETS)
+    costs = daily(tmp_path / "d.csv", date(2025, 11, 1), date(2026, 5, 15))
+    asked = ["budget", str(tmp_path / "budgets.yaml"), "--daily", str(costs), "--fiscal-year-start", "2"]
+    done = run_cli(*asked)
+    assert done.code in (0, 5) and "Fiscal year FY2027 (2026-02-01 to 2027-02-01)" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100 and "The year has no landing" not in done.stdout
+    values = json.loads(run_cli(*asked, "-o", "json").stdout)
+    assert (
+        values["fiscal_year"]["label"] == "FY2027"
+        and len(values["fiscal_year"]["budgets"][0]["months"]) == 12
+    )
+    done = run_cli(*asked[:-1], "13")
+    assert done.code == 2 and "13" in done.stderr
