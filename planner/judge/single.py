@@ -18,6 +18,7 @@ from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated,
 from planner.judge.launch_figures import launch_of
 from planner.judge.money import by_month, total
 from planner.judge.prices import scaled
+from planner.judge.profile import profile_fields
 from planner.judge.starts import booked_from, waits
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "n_results": len(plan["alternatives"]) + 1, "run_id": run_id(plan), "assumptions": STATED, "confidence": STATED,
         "sensitivity": STATED, "on_known_prices": STATED, "alternatives": STATED, "savings": STATED, "folded": STATED,
         "proof": proof(bench, plan, made), "starts_in_hours": starts_in(plan), "choices": STATED,
+        **profile_fields(plan),
         "carbon": carbon.carbon(bench, made, ratio, [frame.part_closeness(made, part) for part in made.parts]),
         **stored.stated(bench, made, given_total),
     }  # fmt: skip

@@ -26,9 +26,25 @@ def before_you_buy(plan: Plan) -> list[Section]:
     rest = [text for text in reversed(plan.warnings) if text not in said]
     shown = [*rest[: max(_MOST - len(own), 1)], *own][:_MOST]
     more = len(rest) + len(own) - len(shown)
+    if len(shown) < _MOST:
+        shown += _profile(plan)
     if more:
         shown[-1] += f" (+ {more} more: --details warnings)"
     return [Section("before_you_buy", "Before you buy", tuple(shown), warning=True)] if shown else []
+
+
+def _profile(plan: Plan) -> list[str]:
+    """The measurement that is worth making before anything is bought."""
+    cost, narrows = plan.profile_cost_usd, plan.profile_narrows_usd
+    if cost is None or narrows is None:
+        return []
+    spent, gained = (f"${value:,.0f}" for value in (_rounded(cost), _rounded(narrows)))
+    return [f"first profile 100 steps (about {spent}) and planner calibrate: {gained} less spread of cost"]
+
+
+def _rounded(value: float) -> float:
+    """To two digits."""
+    return float(f"{value:.2g}")
 
 
 def _said(plan: Plan) -> list[str]:

@@ -16,11 +16,11 @@ from planner.plan.goal import Goal
 from planner.plan.ids import BEFORE_USE, CostId, TimePartId
 from planner.plan.launch import Launch
 from planner.plan.plain import plain
+from planner.plan.profile import PROFILE_FIELDS, Profiled
 from planner.plan.run import Run
 from planner.plan.storage import Loading, StorageChoice
 from planner.plan.upgrade import SCHEMA_VERSION
 from planner.records import record
-from planner.render.presentable import Presentable
 
 Origin = Literal["workload", "default", "catalog", "tariff", "derived", "model", "unknown"]
 
@@ -292,14 +292,14 @@ class CatalogSource:
 
 
 @record(frozen=True)
-class Plan(Presentable):
+class Plan(Profiled):
     """The whole answer for one workload. `status` is `planned` or `infeasible`.
 
     `on_known_prices`: the best plan on observed or firm prices only, where the plan rests on others.
     """
 
     REPORT = "planner.plan.report:plan_answer"
-    __repr__ = Presentable.__repr__
+    __repr__ = Profiled.__repr__
 
     status: Literal["planned", "infeasible"]
     workload: str
@@ -347,7 +347,7 @@ class Plan(Presentable):
     loading: Loading | None = None
     stated_run_id: str = ""
 
-    derived: ClassVar[tuple[str, ...]] = ("run_id", "starts_in_hours")
+    derived: ClassVar[tuple[str, ...]] = ("run_id", "starts_in_hours", *PROFILE_FIELDS)
     unsaved: ClassVar[tuple[str, ...]] = ("stated_run_id",)
 
     @property

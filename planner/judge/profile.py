@@ -1,0 +1,43 @@
+"""Recomputes what a measurement before the purchase is worth, from the figures that the plan states."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from planner.judge.findings import IfStated, Near
+
+if TYPE_CHECKING:
+    from planner.judge.document import Node
+
+_KEPT = 9.9 / 17.8  # docs/calibration.md: mean errors after and before one measurement
+
+
+def profiling(plan: Node) -> tuple[float, float] | None:
+    """Cost of 100 steps and by how much they narrow the interval of the cost; None where no line says it."""
+    speed = plan["performance"]
+    if plan["kind"].text() != "training" or speed.is_null or speed["step_time_s"].is_null:
+        return None
+    line = next(iter(plan["lines"]))
+    if line["layout"].is_null:
+        return None
+    mid, low, high = (speed[f"throughput{name}_per_s"].number() for name in ("", "_low", "_high"))
+    if not low > 0 or (high - low) / (2.0 * mid) < 0.1:
+        return None
+    degrees = (line["layout"][f"{name}_parallel"].number() for name in ("tensor", "pipeline", "context"))
+    nodes = max(1, math.ceil(math.prod(degrees) / max(line["accelerators_per_node"].number(), 1.0)))
+    start = sum(p["hours"].number() for p in plan["timeline"] if p["id"].text() in ("image_pull", "warm_up"))
+    price = float(line["price_per_hour"].money() * line["usd_per_currency"].money())
+    cost = nodes * (start + 100.0 * speed["step_time_s"].number() / 3600.0) * price
+    costs = (cost for one in plan["lines"] for cost in one["costs"] if cost["kind"].text() == "compute")
+    compute = sum(float(cost["amount_usd"].money()) for cost in costs)
+    narrows = compute * (mid / low - mid / high) * (1.0 - _KEPT)
+    return (cost, narrows) if narrows >= 5.0 * cost else None
+
+
+def profile_fields(plan: Node) -> dict[str, IfStated]:
+    """What the two fields must say where they are stated."""
+    found = profiling(plan)
+    cost, narrows = (None, None) if found is None else found
+    wanted = (("profile_cost_usd", cost), ("profile_narrows_usd", narrows))
+    return {name: IfStated(None if value is None else Near(value, 1e-6)) for name, value in wanted}
