@@ -122,6 +122,7 @@ class Session:
 
     verbosity: int = 0
     log_handler: logging.Handler | None = None
+    reproducible: bool = False  # leave out what differs between equal runs: the time that they took
     is_program: bool = False  # this process runs nothing else, so that its limits may be set
     max_memory_bytes: int = 0  # 0: unlimited
 
@@ -161,7 +162,14 @@ def _set_max_memory(ctx: click.Context, param: click.Parameter, value: str | Non
         raise click.BadParameter(str(error), ctx, param) from None
 
 
-def _message_options() -> list[click.Parameter]:
+def _set_reproducible(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    session = ctx.find_object(Session)
+    if session is not None and value:
+        session.reproducible = True
+
+
+def _message_options(*, is_shown: bool) -> list[click.Parameter]:
+    """Options of every command; those that few need are shown by `planner --help` alone."""
     return [
         click.Option(
             ["-q", "--quiet"],
@@ -178,10 +186,18 @@ def _message_options() -> list[click.Parameter]:
             help="More detail; -vv adds debug logs.",
         ),
         click.Option(
+            ["--reproducible"],
+            is_flag=True,
+            expose_value=False,
+            callback=_set_reproducible,
+            hidden=not is_shown,
+            help="No seconds spent in json, yaml and csv: equal questions give equal bytes.",
+        ),
+        click.Option(
             ["--max-memory"],
             expose_value=False,
             callback=_set_max_memory,
-            hidden=True,
+            hidden=not is_shown,
             metavar="SIZE",
             help="Most memory, such as 4GiB; 0: no limit.",
         ),
@@ -189,9 +205,9 @@ def _message_options() -> list[click.Parameter]:
 
 
 def _accept_message_options(command: click.Command) -> click.Command:
-    """Let `-q`, `-v` and `--max-memory` stand after the command as well as before it."""
+    """Let the options of every command stand after it as well as before it."""
     taken = {name for param in command.params for name in param.opts}
-    command.params.extend(p for p in _message_options() if taken.isdisjoint(p.opts))
+    command.params.extend(p for p in _message_options(is_shown=False) if taken.isdisjoint(p.opts))
     if isinstance(command, click.Group):
         for child in command.commands.values():
             _accept_message_options(child)
@@ -250,7 +266,7 @@ def _did_you_mean(name: str) -> str:
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    params=_message_options(),
+    params=_message_options(is_shown=True),
     epilog="Exit codes: 0 plan found, 1 internal error, 2 invalid input, 3 infeasible, 4 catalog, "
     "5 gate exceeded, 6 limit of time or memory without a plan, 7 cannot be written.",
 )

@@ -45,6 +45,11 @@ def show_answer(answer: Answer, output: str, out: Path | None) -> None:
         from planner.errors import InputError
 
         raise InputError("-o xlsx: is no text for a terminal; name a file with --out")
+    context = click.get_current_context(silent=True)
+    if context is not None and getattr(context.obj, "reproducible", False):
+        from planner.render.timings import without_timings
+
+        answer = without_timings(answer)
     width, color = layout(out, output)
     show_text(render_answer(answer, output, width=width, color=color), out)
 
