@@ -109,8 +109,8 @@ def open_text(path: Path) -> IO[str]:
         return limited.open_text(path, limited.MAX_RECORD_BYTES)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (OSError, EOFError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: is not UTF-8 text: save it as UTF-8") from None
 

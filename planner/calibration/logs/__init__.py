@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import gzip
 import importlib
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, cast
@@ -139,7 +140,7 @@ def _head(path: Path) -> bytes:
                 return packed.read(_HEAD_BYTES)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if size > MAX_BYTES:
         raise InputError(f"{path}: larger than {MAX_BYTES >> 20:,} MiB; cut it to some tens of steps")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -133,7 +134,7 @@ def _text(path: Path) -> str:
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
                 data = file.read(MAX_BYTES + 1)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{path}: is not a whole gzip file: {error}") from error
         if len(data) > MAX_BYTES:
             raise InputError(f"{path}: is larger than {MAX_BYTES // 2**20} MiB unpacked")

@@ -8,6 +8,7 @@ import glob
 import gzip
 import hashlib
 import re
+import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Literal, cast
@@ -154,7 +155,7 @@ def _inspect(path: Path, sha256: str) -> BillFile:
     try:
         with open_bytes(path) as file:
             start = file.read(_CHUNK)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         text = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: cannot be read: {text}; fetch the export again") from None
     if start[:4] == b"PAR1":
@@ -201,7 +202,7 @@ def _scan(path: Path, start: bytes) -> tuple[str, bool, bool]:
                         decoder.decode(chunk)
                     except UnicodeDecodeError:
                         encoding = "cp1252"
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read to its end: {error}; fetch the export again") from None
     return encoding, sum(count > 0 for count in (both, feeds - both, returns - both)) > 1, bool(day_first)
 

@@ -1,0 +1,258 @@
+"""`python -m benchmarks.fuzz --n 300`: files of every kind, broken at random, through the commands that read them.
+
+Each must end in an answer or in a named error with its exit code: no traceback, nothing above 10 s or 1 GiB. What gives
+way is printed with its seed and kept under `--keep DIR`, so that it can become a test. `--minutes N` goes on so long;
+`--only KIND` takes one reader.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import copy
+import gzip
+import io
+import json
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import yaml
+
+from benchmarks.malformed import MISSING, ODD, broken, places
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+DAY = ("--as-of", "2026-11-20")
+LATEST_S = 10
+MOST_KIB = 1 << 20
+TOKENS = (
+    b"\0",
+    b"\xff\xfe",
+    b"{",
+    b"]",
+    b": ",
+    b"- ",
+    b"&a *a",
+    b"!!python/object:os.system",
+    b"1e999",
+    b"-1",
+    b"NaN",
+    b",,,",
+    b"\r",
+    b'"',
+    b"\xf0\x9f\x92\xa9",
+)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A kind of file and the commands that read it.
+
+    Attributes:
+        name: of the kind.
+        seeds: good files.
+        commands: arguments; `FILE` is the broken file, the first is used four times of five.
+        structured: whether a value of the document may be exchanged.
+    """
+
+    name: str
+    seeds: tuple[Path, ...]
+    commands: tuple[tuple[str, ...], ...]
+    structured: bool = True
+
+
+def readers(plans: Path) -> Iterator[Reader]:
+    """Every kind of file that can be made of the examples."""
+    kinds: dict[str, list[Path]] = {}
+    for path in sorted(EXAMPLES.glob("*.yaml")):
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        kinds.setdefault(_kind(document), []).append(path)
+    for kind, more in _QUESTIONS.items():
+        if kind in kinds:
+            check = () if kind == "machines" else (("validate", "FILE"),)
+            yield Reader(kind, tuple(kinds[kind]), (*check, *more))
+    spot = str(plans / "spot.json")
+    advise = ("advise", spot, "--state", "FILE", "--futures", "0")
+    yield Reader("state", (EXAMPLES / "spot-state.json",), (advise,))
+    yield Reader("plan", tuple(sorted(plans.glob("*.json"))), (("verify", "FILE"), ("diff", "FILE", spot)))
+    bills = (plans / "bill.csv", *sorted((EXAMPLES / "focus").glob("*.csv.gz"))[-1:])
+    yield Reader("bill", bills, (("review", "--focus", "FILE", "-o", "json"),), structured=False)
+    daily = ("forecast", "--daily", "FILE", "-o", "json")
+    yield Reader("daily", (EXAMPLES / "daily-costs.csv",), (daily,), structured=False)
+    example = EXAMPLES / "llama-3-8b.yaml"
+    yield Reader("training configuration", (example,), (("init", "--from", "FILE"),))
+    yield Reader(
+        "log", (EXAMPLES / "daily-costs.csv",), (("calibrate", str(example), "FILE"),), structured=False
+    )
+
+
+_QUESTIONS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "workload": (("optimize", "FILE", *DAY), ("estimate", "FILE", "--instance-type", "p4d.24xlarge")),
+    "portfolio": (("portfolio", "FILE", "--time-limit", "2s", "--gap", "10%", *DAY),),
+    "pipeline": (("pipeline", "FILE", "--time-limit", "2s", *DAY),),
+    "schedule": (("schedule", "FILE", "--time-limit", "2s"),),
+    "serving": (("serving", "FILE", "--time-limit", "2s", *DAY),),
+    "budget": (),
+    "commit": (),
+    "tco": (("tco", "FILE", *DAY),),
+}
+
+
+def _kind(document: Any) -> str:
+    if "machines" in document and "kind" not in document:
+        return "machines"
+    kind = str(document.get("kind", "budget" if "budgets" in document else "workload"))
+    return "workload" if kind in ("training", "fleet", "inference") else kind
+
+
+def exchanged(text: str, draw: random.Random, *, is_json: bool) -> str:
+    """The document with one to three values exchanged, gone or named otherwise."""
+    document = json.loads(text) if is_json else yaml.safe_load(text)
+    for _ in range(draw.choice((1, 1, 2, 3))):
+        where = list(places(document))
+        if not where or not isinstance(document, dict):
+            break
+        with contextlib.suppress(KeyError, IndexError, TypeError):
+            document = broken(
+                document, draw.choice(where), draw.choice((*ODD, MISSING, copy.deepcopy(document)))
+            )
+    dump: Callable[[Any], str] = json.dumps if is_json else yaml.safe_dump
+    return dump(document)
+
+
+def scrambled(data: bytes, draw: random.Random) -> bytes:
+    """The bytes with parts flipped, cut, doubled or put in."""
+    made = bytearray(data)
+    for _ in range(draw.choice((1, 2, 4, 8))):
+        at = draw.randrange(len(made) + 1)
+        upto = min(len(made), at + draw.choice((1, 1, 2, 8, 64, 4096)))
+        how = draw.randrange(5)
+        if how == 0 and upto > at:
+            made[at] ^= 1 << draw.randrange(8)
+        elif how == 1:
+            del made[at:upto]
+        elif how == 2:
+            made[at:at] = made[at:upto] * draw.choice((1, 2, 50))
+        elif how == 3:
+            made[at:at] = draw.choice(TOKENS)
+        else:
+            del made[at:]
+    return bytes(made[: 1 << 21])
+
+
+class _SlowError(BaseException):
+    pass
+
+
+def _too_slow(_number: int, _frame: FrameType | None) -> None:
+    raise _SlowError
+
+
+def outcome(arguments: Sequence[str], *, latest_s: int = LATEST_S) -> tuple[str, float]:
+    """What gave way, empty where nothing did, and the seconds it took."""
+    from planner.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    begun = time.perf_counter()
+    signal.signal(signal.SIGALRM, _too_slow)
+    signal.alarm(latest_s)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(list(arguments))
+    except _SlowError:
+        return f"above {latest_s} s", latest_s
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is what is looked for
+        return f"{type(error).__name__}: {error}", time.perf_counter() - begun
+    finally:
+        signal.alarm(0)
+    seconds = time.perf_counter() - begun
+    if code == 1 or "internal error" in err.getvalue() or "Traceback" in err.getvalue():
+        return f"exit code {code}: {err.getvalue().strip().splitlines()[-1][:200]}", seconds
+    if "Warning" in err.getvalue():
+        return f"warning: {next(x for x in err.getvalue().splitlines() if 'Warning' in x)[:200]}", seconds
+    return "", seconds
+
+
+def broken_file(reader: Reader, draw: random.Random, folder: Path) -> Path:
+    """One broken file, beside nothing that it could name."""
+    seed = draw.choice(reader.seeds)
+    data = seed.read_bytes()
+    if reader.structured and draw.random() < 0.7:
+        data = exchanged(data.decode("utf-8"), draw, is_json=seed.suffix == ".json").encode(
+            "utf-8", "surrogatepass"
+        )
+    else:
+        data = scrambled(data, draw)
+    suffix = "".join(seed.suffixes)
+    path = folder / f"broken{suffix}"
+    path.write_bytes(data)
+    return path
+
+
+def saved_plans(folder: Path) -> None:
+    """Plans to be broken, one on spot that a state can be asked about, and a bill that is not packed."""
+    bill = gzip.decompress((EXAMPLES / "focus" / "bill-2026-10.csv.gz").read_bytes())
+    (folder / "bill.csv").write_bytes(b"".join(bill.splitlines(keepends=True)[:400]))
+    for name, example in (
+        ("spot", "bert-large"),
+        ("fleet", "embed-images-fleet"),
+        ("inference", "batch-inference-70b"),
+    ):
+        gave, _ = outcome(
+            ["optimize", str(EXAMPLES / f"{example}.yaml"), *DAY, "--out", str(folder / f"{name}.json")]
+        )
+        if gave:
+            raise RuntimeError(f"{example}: {gave}")
+
+
+def main() -> int:
+    """Run; exit code 1 where something gave way."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--n", type=int, default=300, help="files of each kind")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--minutes", type=float, default=None)
+    parser.add_argument("--keep", type=Path, default=None)
+    asked = parser.parse_args()
+    until = None if asked.minutes is None else time.monotonic() + 60 * asked.minutes
+    faults: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as name:
+        folder, plans = Path(name), Path(name) / "plans"
+        plans.mkdir()
+        saved_plans(plans)
+        for reader in readers(plans):
+            if asked.only and reader.name not in asked.only:
+                continue
+            slowest, seconds, ran = 0.0, 0.0, 0
+            for number in range(asked.n):
+                if until is not None and time.monotonic() > until:
+                    break
+                draw = random.Random(f"{reader.name}/{asked.seed}/{number}")
+                file = broken_file(reader, draw, folder)
+                command = reader.commands[0] if draw.random() < 0.8 else draw.choice(reader.commands)
+                gave, took = outcome([str(file) if word == "FILE" else word for word in command])
+                slowest, seconds, ran = max(slowest, took), seconds + took, ran + 1
+                if gave:
+                    faults[f"{reader.name}: {command[0]}: {gave}"] += 1
+                    print(f"  {reader.name} {asked.seed}/{number} {command[0]}: {gave}", flush=True)
+                    if asked.keep is not None:
+                        asked.keep.mkdir(parents=True, exist_ok=True)
+                        (asked.keep / f"{reader.name}-{number}{file.suffix}").write_bytes(file.read_bytes())
+            print(f"{reader.name}: {ran} files, {seconds:.0f} s, slowest {slowest:.1f} s", flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"{sum(faults.values())} gave way, {len(faults)} of them different; peak {peak >> 10} MiB")
+    return 1 if faults or peak > MOST_KIB else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""Files of every kind, broken at random, end in an answer or a named error; `python -m benchmarks.fuzz` tries more."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from benchmarks.fuzz import Reader, broken_file, outcome, readers, saved_plans
+
+SEED = int(os.environ.get("PLANNER_FUZZ_SEED", "1"))
+FILES = {"workload": 150, "bill": 2, "daily": 6}
+KINDS = (
+    "workload", "portfolio", "pipeline", "schedule", "serving", "budget", "tco", "state", "plan", "bill", "daily", "log",
+    "training configuration",
+)  # fmt: skip
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the time limit is an alarm of POSIX")
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Reader]:
+    folder = tmp_path_factory.mktemp("saved")
+    saved_plans(folder)
+    return {reader.name: reader for reader in readers(folder)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_broken_file_ends_in_an_answer_or_a_named_error(
+    known: Mapping[str, Reader], kind: str, tmp_path: Path
+) -> None:
+    for number in range(FILES.get(kind, 40)):
+        file = broken_file(known[kind], random.Random(f"{kind}/{SEED}/{number}"), tmp_path)
+        command = [str(file) if word == "FILE" else word for word in known[kind].commands[0]]
+        gave, _ = outcome(command, latest_s=60)
+        assert not gave, (f"PLANNER_FUZZ_SEED={SEED}, file {number}", command, gave)
