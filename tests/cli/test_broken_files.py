@@ -14,7 +14,8 @@ from benchmarks.fuzz import Reader, broken_file, outcome, readers, saved_plans
 SEED = int(os.environ.get("PLANNER_FUZZ_SEED", "1"))
 FILES = {"workload": 150, "bill": 2, "daily": 6}
 KINDS = (
-    "workload", "portfolio", "pipeline", "schedule", "serving", "budget", "tco", "state", "plan", "bill", "daily", "log",
+    "workload", "portfolio", "pipeline", "schedule", "serving", "budget", "tco", "state", "plan", "bill",
+    "daily", "log",
     "training configuration",
 )  # fmt: skip
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the time limit is an alarm of POSIX")
