@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from solvers.backends.base import Feature, Raw, Relaxation, ScalingBackend, require_plain
+from solvers.backends.quiet import quiet_stdout
 from solvers.problem.milp import Floats, Milp
 from solvers.problem.solution import Termination
 
@@ -124,7 +125,8 @@ def _load(problem: Milp, integrality: Any, time_limit_s: float) -> Any:
     if integrality.any():
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         model.integrality_ = [kinds[int(flag)] for flag in integrality]
-    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    with quiet_stdout():  # HiGHS 1.16 names itself before any option can be set
+        solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)
     if math.isfinite(time_limit_s):
         solver.setOptionValue("time_limit", max(time_limit_s, 1e-3))

@@ -19,7 +19,7 @@ DAY = ("--as-of", "2026-11-20")
 def asked(run_cli: Run, command: str, file: Path, *more: str) -> dict[str, Any]:
     found = run_cli(command, file, "-o", "json", *more)
     assert found.code == 0, found.stderr
-    values: dict[str, Any] = json.loads(found.stdout[found.stdout.index("{") :])
+    values: dict[str, Any] = json.loads(found.stdout)
     return values
 
 
