@@ -178,13 +178,15 @@ def network_of(launch: Launch) -> Mapping[str, Any]:
 
 
 def pod_annotations(launch: Launch) -> dict[str, str]:
-    """Annotations of the pod: its further networks and the devices of the sidecar."""
+    """Annotations of the pod: Karpenter, where it runs, leaves its node alone; networks and devices of the sidecar."""
     network = network_of(launch)
+    out = {"karpenter.sh/do-not-disrupt": "true"}
     if not network:
-        return {}
+        return out
     links = [{"interfaceName": "eth0", "network": "default"}]
     links += [{"interfaceName": key, "network": value} for key, value in network["networks"].items()]
-    out = {"networking.gke.io/default-interface": "eth0", "networking.gke.io/interfaces": json.dumps(links)}
+    out["networking.gke.io/default-interface"] = "eth0"
+    out["networking.gke.io/interfaces"] = json.dumps(links)
     if network["devices"]:
         paths = "".join(f"- path: /dev/{path}\n" for path in network["devices"]["paths"])
         out[f"devices.gke.io/container.{network['devices']['container']}"] = paths
