@@ -148,11 +148,7 @@ def candidate(sections: dict[str, Any], parts: list[tuple[Offer, int]]) -> Best 
     data_gb = float(sections["data"]["size"].removesuffix("GB"))
     waiting += data_gb * 8 / assume.user_upload_gbps / 3600
     read = min(assume.object_store_read_gb_per_s_per_node * nodes, assume.object_store_read_gb_per_s_total)
-    fixed = (
-        (assume.image_pull_s + assume.compile_warmup_s + assume.export_s) / 3600
-        + write
-        + data_gb / read / 3600
-    )
+    fixed = (assume.image_pull_s + assume.compile_warmup_s + assume.export_s) / 3600 + write
     sigma = math.log(high / low) / (2 * Z80)
     interval = 0.5
     restart = assume.restart_time_s / 3600 + 1.0 / read / 3600
@@ -176,6 +172,7 @@ def candidate(sections: dict[str, Any], parts: list[tuple[Offer, int]]) -> Best 
     storage = bundled_tariffs().storage_price(machine.provider, parts[0][0].region)
     assert storage is not None
     owed += (data_gb + 2) * GIB_PER_GB * hours / 730 * float(storage.usd_per_gib_month)
+    owed += _read_usd(machine, data_gb, training, nodes)
     if "budget_usd" in limits and owed > limits["budget_usd"]:
         return None
     if "deadline" in limits:
@@ -186,6 +183,19 @@ def candidate(sections: dict[str, Any], parts: list[tuple[Offer, int]]) -> Best 
     if len(parts) == 1:
         return Best(parts[0][0].offer_id, nodes, owed, hours)
     return Best(name_of([(offer.offer_id, count) for offer, count in parts]), nodes, owed, hours)
+
+
+def _read_usd(machine: Any, data_gb: float, training: dict[str, Any], nodes: int) -> float:
+    """Requests for objects of 128 MB: for copies that are there with the image, else for what the steps read."""
+    disk_gb, once = (
+        machine.local_nvme_gib / GIB_PER_GB,
+        training["samples"] * training["sequence_length"] * 2 / 1e9,
+    )
+    share = data_gb if once > data_gb else data_gb / nodes  # who reads the set again needs all of it
+    copied_s = share / min(1.25, 12.5 / nodes, 0.29 * disk_gb / 1000)
+    read_gb = share * nodes if copied_s <= 180 and disk_gb >= 1.25 * share else once
+    usd = {"aws": 0.0004, "gcp": 0.0004}.get(machine.provider, 0.00044)
+    return math.ceil(round(read_gb / 0.128, 6)) / 1000 * usd
 
 
 def _draws(offer: Offer, quota: dict[str, Any]) -> bool:
