@@ -43,6 +43,10 @@ _OTHERS = (
     "sweep",
     "state",
 )
+# What reads them, where it is not a command of that name.
+_COMMANDS = {
+    "sweep": "simulate --sweep", "state": "advise PLAN.json --state", "showback": "review --focus BILL --showback",
+}  # fmt: skip
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
@@ -239,7 +243,7 @@ def refuse_other_kind(data: dict[str, Any], name: str) -> None:
     """
     kind = data.get("kind")
     if kind in _OTHERS and not data.keys() & {"model", "training", "task"}:
-        command = {"sweep": "simulate --sweep", "state": "advise PLAN.json --state"}.get(kind, kind)
+        command = _COMMANDS.get(kind, kind)
         raise InputError(f"{name}: is a {kind} file, not a workload: use `planner {command} {name}`")
 
 

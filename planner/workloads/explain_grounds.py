@@ -9,7 +9,7 @@ from planner.render.model import Section, facts
 from planner.render.precision import figure, known_places
 
 if TYPE_CHECKING:
-    from planner.plan.model import Plan
+    from planner.plan.model import Performance, Plan
     from planner.render.model import Value
 
 _KINDS = {
@@ -32,8 +32,7 @@ def rests_on(plan: Plan) -> Section:
     if speed is not None:
         low, high = speed.throughput_low_per_s, speed.throughput_high_per_s
         places = known_places(speed.throughput_per_s, (high - low) / 2.0)
-        text = f"{figure(speed.throughput_per_s, places)} {speed.unit}/s predicted, 80 %: "
-        text += f"{(low / speed.throughput_per_s - 1) * 100:+.0f} to {(high / speed.throughput_per_s - 1) * 100:+.0f} %"
+        text = f"{figure(speed.throughput_per_s, places)} {speed.unit}/s predicted, {_interval(speed)}"
         rows.append(("speed", "speed", speed.throughput_per_s, "number", text))
     if plan.launch is not None:
         rows.append(("capacity", "spot", plan.launch.expected_interruptions, "number", _capacity(plan)))
@@ -41,6 +40,30 @@ def rests_on(plan: Plan) -> Section:
         rows.append(("capacity", "capacity", None, "text", plan.risk.basis))
     rows.append(("assumptions", "assumed", len(plan.assumptions), "count", _assumed(plan)))
     return facts("grounds", "What it rests on", rows)
+
+
+def rests_on_brief(plan: Plan) -> Section:
+    """The evidence in one row: the oldest price, the interval of the speed, and what nobody gave."""
+    said = []
+    ages = [line.price_age_days for line in plan.lines if line.price_age_days is not None]
+    since = min((line.price_as_of for line in plan.lines if line.price_as_of), default="")
+    if since:
+        said.append(f"prices of {since}" + (f" ({max(ages):.0f} days old)" if ages else ""))
+    if plan.performance is not None:
+        said.append(f"speed {_interval(plan.performance)}")
+    given = sum(one.origin == "workload" for one in plan.assumptions)
+    said.append(
+        f"{len(plan.assumptions) - given} assumed values, {given or 'none'} from your file: --details grounds"
+    )
+    return facts("grounds", "What it rests on", [("rests_on", "rests on", None, "text", "; ".join(said))])
+
+
+def _interval(speed: Performance) -> str:
+    """An 80 % interval around the prediction, in percent of it."""
+    low, high = (
+        end / speed.throughput_per_s - 1 for end in (speed.throughput_low_per_s, speed.throughput_high_per_s)
+    )
+    return f"{low * 100:+.0f} to {high * 100:+.0f} % (80 %)"
 
 
 def _prices(plan: Plan) -> str:

@@ -19,7 +19,7 @@ from planner.render.model import Answer, Cell, Column, Section, facts, next_step
 from planner.render.numbers import number
 from planner.render.precision import dollars, figure, known_places, moment_known
 from planner.render.words import cluster, option, place
-from planner.workloads.explain_grounds import rests_on
+from planner.workloads.explain_grounds import rests_on, rests_on_brief
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -42,7 +42,8 @@ DETAILS: dict[str, tuple[str, ...]] = {
     "filters": ("filters", "filter_pairs"), "layouts": ("layouts",), "assumptions": ("assumptions",),
 }  # fmt: skip
 _CENT = Decimal("0.005")
-_FEW = 5
+_FEW = 4
+_WHY_NOT = "why_not_"
 _NAMES = {"budget_usd": "budget", "deadline_confidence": "confidence"}
 
 
@@ -62,7 +63,7 @@ def explanation_report(found: Explanation, details: Collection[str] = ()) -> Ans
         sections = [replace(section, detail=True) for section in sections]
     elif "all" not in details:
         wanted = {key for name in details for key in DETAILS[name]}
-        sections = [section for section in sections if section.key in wanted]
+        sections = [one for one in sections if one.key in wanted or one.key.startswith(_WHY_NOT)]
     return Answer(
         f"Why this plan for {plan.workload}", _title(found), summary, tuple(sections), versioned(_values(found)),
         COLUMNS, _flat(found), success=plan.status != "infeasible", currency=plan.currency, front=front,
@@ -80,7 +81,7 @@ def _sections(found: Explanation) -> list[Section]:
     plan = found.plan
     return [
         *_limits(found, all_of=True),
-        *_rivals(found, all_of=True),
+        *_rivals(found),
         *_lost(found, all_of=True),
         *([rests_on(plan)] if plan.lines else []),
         *([choice.plan_lines(plan, True)] if plan.lines else []),
@@ -95,7 +96,7 @@ def _sections(found: Explanation) -> list[Section]:
 
 
 def _why_not(found: Explanation) -> list[Section]:
-    return [Section(f"why_not_{name}", f"Why not {name}", lines) for name, lines in found.why_not]
+    return [Section(f"{_WHY_NOT}{name}", f"Why not {name}", lines) for name, lines in found.why_not]
 
 
 def _front(found: Explanation) -> tuple[Section, ...]:
@@ -111,13 +112,9 @@ def _front(found: Explanation) -> tuple[Section, ...]:
         rows.append(("binds", "binds", len(binding(found)), "count", _binds(found)))
     if found.stays is not None:
         rows.append(("best_ratio", "sure", found.stays.best_ratio, "chance", _sure(found)))
-    whole = [] if plan.kind != "fleet" else [
-        Section("fleet", "A fleet", ("a fleet is chosen as a whole: planner whatif FILE --set ... plans it under "
-                                     "another limit",))
-    ]  # fmt: skip
     return (
-        facts("verdict", "Why", rows), *whole, *_limits(found), *_rivals(found), *_lost(found), rests_on(plan),
-        *_why_not(found), _next(found),
+        facts("verdict", "Why", rows), *_limits(found), *_lost(found), *_why_not(found), rests_on_brief(plan),
+        _next(found),
     )  # fmt: skip
 
 
@@ -128,14 +125,15 @@ def _next(found: Explanation) -> Section:
         )
     first = next((one for one in binding(found) if one.limit == "deadline"), None)
     steps = ["planner frontier FILE"] if first and found.plan.kind != "fleet" else []
-    steps += [
-        "planner whatif FILE --set KEY=VALUE",
-        "planner explain FILE --details lost, layouts, ... or all",
-    ]
+    there = {section.key for section in _sections(found)}
+    named = [name for name in ("rivals", "layouts", "assumptions") if name in there]
+    steps += ["planner whatif FILE --set KEY=VALUE", f"--details {', '.join(named)}, ... or all"]
     return next_steps(f"next: {'; '.join(steps)}")
 
 
 def _why(plan: Plan) -> str:
+    if plan.kind == "fleet":
+        return f"{choice.claim(plan)}; a fleet is chosen as a whole, so no single offer lost"
     if plan.n_feasible is None or not plan.alternatives:
         return choice.claim(plan)
     scale, second = Scale.of(plan), plan.alternatives[0]
@@ -174,9 +172,7 @@ def _binds(found: Explanation) -> str:
     """What a step of each binding limit is worth, in a sentence."""
     binds = binding(found)
     if not binds:
-        return (
-            "no limit of the file binds: none of them, moved by one unit or taken away, gives a better plan"
-        )
+        return "no limit: none of them, moved by one unit or taken away, gives a better plan"
     said = [f"{_name(one)}: {one.change} {_saves(found.plan, one)}" for one in binds[:_FEW]]
     return "; ".join(said)
 
@@ -191,9 +187,11 @@ def _saves(plan: Plan, one: Worth) -> str:
 
 
 def _change(plan: Plan, usd: Decimal) -> str:
-    """A difference of costs in the digits that its own relative interval supports."""
-    ratio = Scale.of(plan).usd_ratio
-    return dollars(usd, min(known_places(float(usd), abs(float(usd)) * ratio), 2)) if usd else "$0"
+    """A difference of costs in the digits that its own relative interval supports: whole dollars, or cents."""
+    if not usd:
+        return "$0"
+    places = known_places(float(usd), abs(float(usd)) * Scale.of(plan).usd_ratio)
+    return dollars(usd, min(places, 0) if abs(usd) >= 1 else min(places, 2))
 
 
 def _name(one: Worth) -> str:
@@ -214,22 +212,31 @@ def _setting(one: Worth) -> str:
 
 
 def _sure(found: Explanation) -> str:
+    """How often the choice stays the best, and what beats it most often."""
     stays = found.stays
     assert stays is not None
-    low, high = (figure(100 * end, 1 if end < 0.1 else 0) for end in (stays.low_ratio, stays.high_ratio))
     said = (
-        f"stays the best of {found.compared} decisions in {chance_words(stays.best_ratio)} of {stays.draws:,} draws of "
-        f"prices, speed and interruptions ({low} to {high} % at 95 % confidence, seed {stays.seed}), within "
-        f"{HAIR_RATIO * 100:.0f} % of the best in {chance_words(stays.near_ratio)}; which is best is known afterwards "
-        "only, expected cost decides before"
+        f"best of {found.compared} decisions in {chance_words(stays.best_ratio)} of {stays.draws:,} draws (seed "
+        f"{stays.seed}), within {HAIR_RATIO * 100:.0f} % of the best in {chance_words(stays.near_ratio)}"
     )
     ahead = max(found.rivals[1:], key=lambda one: one.beats_ratio, default=None)
-    if ahead is not None:
+    if ahead is not None and ahead.beats_ratio >= 0.005:
         word = "cheaper" if found.plan.objective == "cost" else "sooner"
         said += f"; most often {word}: {_named(ahead.best)}, in {chance_words(ahead.beats_ratio)}"
     if stays.late_ratio >= 0.005:
-        said += f"; it breaks the deadline or the budget in {chance_words(stays.late_ratio)}"
+        said += f"; late or over budget in {chance_words(stays.late_ratio)}"
     return said
+
+
+def _drawn(found: Explanation) -> str:
+    """What is drawn, how well the share is known, and why the choice does not follow the draws."""
+    stays = found.stays
+    assert stays is not None
+    low, high = (figure(100 * end, 1 if end < 0.1 else 0) for end in (stays.low_ratio, stays.high_ratio))
+    return (
+        f"{stays.draws:,} draws of prices, speed and interruptions (seed {stays.seed}): the plan is best in {low} to "
+        f"{high} % of them at 95 % confidence; which is best is known afterwards only, expected cost decides before"
+    )
 
 
 def _limits(found: Explanation, *, all_of: bool = False) -> list[Section]:
@@ -251,7 +258,7 @@ def _limits(found: Explanation, *, all_of: bool = False) -> list[Section]:
         change = "" if best is None else _signed(plan, best.delta_cost_usd)
         rows.append((
             _name(one), _setting(one), one.change, None if best is None else scale.known(best.cost_usd), change,
-            "no plan keeps every limit" if best is None else _named(best),
+            "no plan keeps every limit" if best is None else _instead(found, best, all_of=all_of),
         ))  # fmt: skip
     notes = [f"nothing changes with: {'; '.join(same)}"] if same else []
     if not rows:
@@ -259,6 +266,12 @@ def _limits(found: Explanation, *, all_of: bool = False) -> list[Section]:
     return [
         table_section("limits", "What a limit is worth, each question solved again", columns, rows, notes)
     ]
+
+
+def _instead(found: Explanation, best: Summary, *, all_of: bool) -> str:
+    """The best plan under a changed limit; on the screen only where it is another decision."""
+    name = _named(best)
+    return "the same" if not all_of and found.rivals and name == _named(found.rivals[0].best) else name
 
 
 def _differs(one: Worth) -> bool:
@@ -271,30 +284,28 @@ def _signed(plan: Plan, usd: Decimal) -> str:
     return text if text.startswith("-") or text == "$0" else f"+{text}"
 
 
-def _rivals(found: Explanation, *, all_of: bool = False) -> list[Section]:
+def _rivals(found: Explanation) -> list[Section]:
     if found.stays is None or not found.rivals:
         return []
     scale = Scale.of(found.plan)
     columns = (
         Column("decision", "rivals, in hindsight", "text"), Column("cost_usd", "cost", "usd_known"),
         Column("finish", "done", "date"), Column("in_time", "in time", "chance"),
-        Column("best_ratio", "best in", "chance"), Column("beats_ratio", "beat the plan in", "chance"),
+        Column("best_ratio", "best in", "chance"), Column("beats_ratio", "beats the plan in", "chance"),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
-    for number_of, one in enumerate(found.rivals if all_of else found.rivals[:_FEW]):
+    for number_of, one in enumerate(found.rivals):
         hours = one.best.hours
         rows.append((
             ("" if number_of else "the plan: ") + _named(one.best), scale.known(one.best.cost_usd),
             scale.moment(one.finish, hours), "" if one.p_meet_deadline is None else one.p_meet_deadline,
             one.best_ratio, "" if not number_of else one.beats_ratio,
         ))  # fmt: skip
-    named = sum(one.best_ratio for one in found.rivals[: len(rows)])
-    left = chance_words(max(1 - named - found.stays.none_ratio, 0.0))
-    notes = (
-        [f"others of the {found.compared} compared: {left} of the draws"]
-        if found.compared > len(rows)
-        else []
-    )
+    notes = [_drawn(found)]
+    if found.compared > len(rows):
+        named = sum(one.best_ratio for one in found.rivals)
+        left = chance_words(max(1 - named - found.stays.none_ratio, 0.0))
+        notes.append(f"others of the {found.compared} compared: best in {left} of the draws")
     return [table_section("rivals", "Rivals, by how often they turn out best", columns, rows, notes)]
 
 
@@ -318,10 +329,13 @@ def _lost(found: Explanation, *, all_of: bool = False) -> list[Section]:
         for one in shown
     ]  # fmt: skip
     count = sum(one.offers for one in found.lost)
-    notes = [f"{count:,} offers cost less per accelerator-hour than the plan's, or less in all if a limit is ignored; "
-             "the first reason in the order of reports counts"]  # fmt: skip
-    if len(shown) < len(found.lost):
-        notes.insert(0, f"{len(found.lost) - len(shown)} more reasons: --details lost")
+    more = len(found.lost) - len(shown)
+    if more:
+        reasons = "1 more reason" if more == 1 else f"{more} more reasons"
+        notes = [f"{count:,} offers in all; {reasons}: --details lost"]
+    else:
+        notes = [f"{count:,} offers cost less per accelerator-hour than the plan's, or less in all if a limit is "
+                 "ignored; the first reason in the order of reports counts"]  # fmt: skip
     title = "Cheaper-looking offers that lost" if plan.objective == "cost" else "Cheaper offers that lost"
     return [table_section("lost", title, columns, rows, notes)]
 

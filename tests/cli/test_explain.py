@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ from planner.candidates.choose import best_where
 from planner.inputs.load import load_workload
 from planner.inputs.settings import with_settings
 from planner.job.stays_best import stays_best
+from planner.render import render_answer
+from planner.render.text import display_width
 from planner.workloads.answer import optimize
 from planner.workloads.explain import Explanation
+from planner.workloads.explain_report import explanation_report
 from tests.cli.test_optimize import BERT, DAY, example, write
 from tests.conftest import CliResult
 
@@ -44,10 +48,33 @@ def test_the_screen_begins_with_the_verdict_and_ends_with_the_next_step(run_cli:
     assert "next: planner " in done.stdout.splitlines()[-2] + done.stdout.splitlines()[-1]
 
 
+@pytest.mark.parametrize(("width", "most"), [(100, 34), (80, 45)])
+def test_it_fits_a_screen(
+    why: Explanation, width: int, most: int, check_golden: Callable[[str, str], None]
+) -> None:
+    text = str(render_answer(explanation_report(why), "table", width=width))
+    check_golden(f"screen/explain.{width}.txt", text)
+    assert len(text.splitlines()) <= most and max(map(display_width, text.splitlines())) <= width
+
+
+def test_details_keep_the_answer_to_why_not(why: Explanation) -> None:
+    asked = replace(why, why_not=(("p4d.24xlarge", ("dearer",)),))
+    assert [one.key for one in explanation_report(asked, ["lost"]).sections] == [
+        "lost",
+        "why_not_p4d.24xlarge",
+    ]
+
+
 def test_details_show_layouts_and_filters(run_cli: Run) -> None:
     done = run_cli("explain", str(BERT), "--details", "layouts", "--details", "filters", "--draws", "0", *DAY)
     assert "ways to split" in done.stdout and "layout best: " in done.stdout
     assert "price_refused" in done.stdout and "LIMIT " not in done.stdout
+
+
+def test_what_the_draws_say_is_behind_the_screen(why: Explanation) -> None:
+    text = str(render_answer(explanation_report(why, ["rivals"]), "table", width=100))
+    assert "200 draws of prices, speed and interruptions" in text and "% confidence" in " ".join(text.split())
+    assert text.count("\n") > len(why.rivals)
 
 
 def test_each_limit_is_what_optimize_says_under_it(found: dict[str, Any]) -> None:
