@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from planner.finops.kpis.registry import gate_of
+from planner.finops.provider_days import ProviderDays, missing_words, provider_days, share_there
 from planner.finops.read.model import Bill, Finding
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY
@@ -62,12 +63,14 @@ class Gate:
         checks: in the order of the data file.
         findings: of the bill's reading.
         before: the gate of the month it is compared with; None without one.
+        providers: days of each provider that has use every day; empty of a bill of one provider.
     """
 
     month: date
     checks: tuple[Check, ...]
     findings: tuple[Finding, ...] = ()
     before: Gate | None = None
+    providers: tuple[ProviderDays, ...] = ()
 
     @property
     def days(self) -> float:
@@ -131,9 +134,12 @@ def _gate(bill: Bill, month: date, completion: CompletionFactors | None, withhol
         0.0 if any(finding.code == "billed_as_effective" for finding in bill.findings) else 1.0
     )
     values["complete"] = min(1.0, _days_there(measured) / days)
+    providers = provider_days(bill, month)
+    values["complete_providers"] = share_there(providers)
     values["reported"] = _reported(bill, month, completion)
-    checks = tuple(_judge(check, values.get(check["check"]), withhold) for check in _checks())
-    return Gate(month, checks, bill.findings)
+    words = missing_words(providers)
+    checks = tuple(_judge(check, values.get(check["check"]), withhold, words) for check in _checks())
+    return Gate(month, checks, bill.findings, providers=providers)
 
 
 def _days_there(measured: Mapping[str, float]) -> float:
@@ -230,8 +236,15 @@ def _reported(bill: Bill, month: date, completion: CompletionFactors | None) -> 
     return _share(reported, final)
 
 
-def _judge(check: Mapping[str, str], value: float | None, withhold: str) -> Check:
-    """Compare a value with its thresholds (`withhold`: column of the stricter one); at a threshold it passes."""
+def _judge(check: Mapping[str, str], value: float | None, withhold: str, providers: str) -> Check:
+    """Compare a value with its thresholds; at a threshold it passes.
+
+    Args:
+        check: row of `quality_checks.csv`.
+        value: what was measured.
+        withhold: column of the stricter threshold.
+        providers: the providers that lack days, for texts that name them.
+    """
     key, label = check["check"], check["label"]
     if value is None:
         return Check(key, label, None, "ok")
@@ -241,7 +254,7 @@ def _judge(check: Mapping[str, str], value: float | None, withhold: str) -> Chec
         status = "withheld"
     elif sign * value < sign * float(check["flag_at"]):
         status = "flagged"
-    reason = "" if status == "ok" else check["text"].format(value=_percent(value))
+    reason = "" if status == "ok" else check["text"].format(value=_percent(value), providers=providers)
     return Check(key, label, value, status, reason)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from calendar import monthrange
 from datetime import date
 
+from planner.finops.provider_days import missing_words, share_there
 from planner.finops.quality import EVERY_FIGURE
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.parts import money, percent
@@ -12,6 +13,7 @@ from planner.finops.review.sections import budgets, earlier
 from planner.finops.review.sections.forecast import EFFECTIVE, Outlook, outlook, range_words
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
 
+LEAST_PROVIDER_DAYS = 0.9  # as `compared_withhold_at` of the check complete_providers asks of the other month
 _READABLE = EVERY_FIGURE | {"effective_zero", "effective_zero_rows", "negative_effective"}
 
 
@@ -58,6 +60,10 @@ def against(inputs: Inputs, spent: float) -> str:
     name, gate = month_name(inputs.before), inputs.gate
     status, reason = gate.status("spend_change_ratio")
     assert gate.before is not None
+    if (share := share_there(gate.providers)) is not None and share < LEAST_PROVIDER_DAYS:
+        return f"not comparable with {name} ({missing_words(gate.providers)})"
+    if any(check.status == "withheld" for check in gate.before.failed(frozenset(("complete_providers",)))):
+        return f"not comparable with {name} ({missing_words(gate.before.providers)})"
     if gate.days != inputs.days_of(inputs.month) or gate.before.days != inputs.days_of(inputs.before):
         return _per_day(inputs, spent / gate.days, before / gate.before.days if gate.before.days else 0.0)
     if status == "withheld":

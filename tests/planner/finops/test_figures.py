@@ -58,7 +58,7 @@ def test_the_gate_of_a_figure_is_its_kpis_header() -> None:
     (header,) = (kpi.gate for kpi in load_kpis() if kpi.name == "gpu_hours")
     assert checks_of_figures()["gpu_hour_money"] == EVERY_FIGURE | set(header)
     assert "quantity_priced" in header
-    assert set(gate_of("bridge")) == {*gate_of("price_volume"), "complete", "reported"}
+    assert set(gate_of("bridge")) == {*gate_of("price_volume"), "complete", "complete_providers", "reported"}
     with pytest.raises(InputError, match="no KPI"):
         gate_of("nothing")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.finops.provider_days import spans
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Figure, Section
 from planner.finops.review.parts import table
@@ -44,7 +45,13 @@ def build(inputs: Inputs) -> Section:
         [(f.severity, f.where, f.message, f.rows or None, f.cost) for f in shown],
         f"and {more} more" if more > 0 else "",
     )  # fmt: skip
-    tables = (files, findings) if shown else (files,)
+    days = table(
+        "provider_days", "Days with use by provider", [("month", "Month", "text"), ("provider", "Provider", "text"),
+        ("days", "Days", "count"), ("of", "Of", "count"), ("missing", "Without use", "text")],
+        [(month_name(one.month), p.provider, p.days, p.of, spans(p.missing))
+         for one in (gate, before) if one is not None for p in one.providers if p.missing],
+    )  # fmt: skip
+    tables = tuple(one for one in (days, files, findings) if one.rows)
     return Section("quality", TITLE, (_sentence(inputs),), tuple(figures), tables, detail=_passes(inputs))
 
 

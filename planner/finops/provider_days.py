@@ -1,0 +1,139 @@
+"""Days with use of each provider: one provider's missing days must not hide behind the days of the others.
+
+A provider counts where its use is steady and material: use on nine of ten of the bill's days of the month before or
+after (or a gap inside the month, or no such month to go by), and a hundredth of what a day costs. What runs for a few
+days only, and what is charged by the month or the week, says nothing of missing days.
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.finops.read.model import Bill
+
+STEADY_RATIO = 0.9  # days with use of the month next to it
+MATERIAL_RATIO = 0.01  # of the cost of a day with use, all providers together
+UNNAMED = "(unnamed)"
+_SHOWN = 3
+# Charges of more than a day say nothing of single days.
+_SQL = """
+SELECT ServiceProviderName AS provider, CAST(x_day AS VARCHAR) AS day, SUM(EffectiveCost) AS cost
+FROM focus
+WHERE ChargePeriodStart >= CAST(:first AS TIMESTAMP) AND ChargePeriodStart < CAST(:last AS TIMESTAMP)
+  AND ChargeCategory = 'Usage' AND COALESCE(DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) <= 1, TRUE)
+GROUP BY ServiceProviderName, CAST(x_day AS VARCHAR)
+"""
+_Days = Mapping[date, float]  # day -> effective cost
+
+
+@record(frozen=True)
+class ProviderDays:
+    """A provider's days of one month.
+
+    Attributes:
+        days: days with use.
+        of: days of the month on which any provider has use.
+        missing: those of them without use of this provider, in order.
+    """
+
+    provider: str
+    days: int
+    of: int
+    missing: tuple[date, ...]
+
+    @property
+    def words(self) -> str:
+        """`Azure has use on 10 of 31 days (none on 11 to 31 October)`."""
+        return f"{self.provider} has use on {self.days} of {self.of} days (none on {spans(self.missing)})"
+
+
+def provider_days(bill: Bill, month: date) -> tuple[ProviderDays, ...]:
+    """Days of the steady and material providers of a month, the fewest first; empty of a bill of one provider.
+
+    Args:
+        bill: the bill.
+        month: first day of the month.
+    """
+    end = month + timedelta(monthrange(month.year, month.month)[1])
+    before = (month - timedelta(1)).replace(day=1)
+    after = end + timedelta(monthrange(end.year, end.month)[1])
+    frame = bill.engine.query(_SQL, {"first": before, "last": after})
+    by_provider: dict[str, dict[date, float]] = {}
+    for provider, day, cost in frame.itertuples(index=False):
+        own = by_provider.setdefault(provider if isinstance(provider, str) else UNNAMED, {})
+        own[date.fromisoformat(str(day)[:10])] = float(cost) if cost == cost else 0.0
+    if len(by_provider) < 2:
+        return ()
+    whole = _between(by_provider.values(), month, end)
+    if not whole:
+        return ()
+    rates = {name: _rate(own, month, end) for name, own in by_provider.items()}
+    least = MATERIAL_RATIO * sum(rates.values())
+    made = []
+    for name, own in sorted(by_provider.items()):
+        neighbours = [
+            (own.keys() & days, days)
+            for first, last in ((before, month), (end, after))
+            if (days := _between(by_provider.values(), first, last))
+        ]
+        if rates[name] <= 0 or rates[name] < least or not _steady(own.keys() & whole, whole, neighbours):
+            continue
+        missing = tuple(sorted(whole - own.keys()))
+        made.append(ProviderDays(name, len(whole) - len(missing), len(whole), missing))
+    return tuple(sorted(made, key=lambda one: (one.days, one.provider)))
+
+
+def share_there(found: Sequence[ProviderDays]) -> float | None:
+    """The least share of its days that a provider has; None where none counts."""
+    return min((one.days / one.of for one in found), default=None)
+
+
+def missing_words(found: Sequence[ProviderDays]) -> str:
+    """The providers that lack days, with the days."""
+    lacking = [one.words for one in found if one.missing]
+    more = f"; and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
+    return "; ".join(lacking[:_SHOWN]) + more
+
+
+def spans(days: Sequence[date]) -> str:
+    """Days of one month in words: `3, 7 to 9 October`; of more than three spans the rest is counted."""
+    if not days:
+        return "no day"
+    runs: list[list[date]] = []
+    for day in sorted(days):
+        if runs and day - runs[-1][-1] == timedelta(1):
+            runs[-1].append(day)
+        else:
+            runs.append([day])
+    shown = [f"{run[0].day}" if len(run) == 1 else f"{run[0].day} to {run[-1].day}" for run in runs[:_SHOWN]]
+    more = sum(len(run) for run in runs[_SHOWN:])
+    return f"{', '.join(shown)} {days[0]:%B}{f' and {more} more days' if more else ''}"
+
+
+def _between(providers: Collection[_Days], first: date, last: date) -> set[date]:
+    return {day for own in providers for day in own if first <= day < last}
+
+
+def _rate(own: _Days, month: date, end: date) -> float:
+    """Cost of a day with use: of the month, else of those around it."""
+    inside = [cost for day, cost in own.items() if month <= day < end]
+    costs = inside or list(own.values())
+    return sum(costs) / len(costs)
+
+
+def _steady(there: set[date], whole: set[date], neighbours: Sequence[tuple[set[date], set[date]]]) -> bool:
+    """Whether a provider's use is to be expected on every day of the month."""
+    if not neighbours:
+        return bool(there)
+    if any(len(own) >= STEADY_RATIO * len(days) for own, days in neighbours):
+        return True
+    if not there:
+        return False
+    inside = {day for day in whole if min(there) <= day <= max(there)}
+    return there != inside and len(there) >= len(inside) / 2

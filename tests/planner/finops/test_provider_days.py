@@ -1,0 +1,92 @@
+"""One provider's missing days are named, and gate what the month's days gate."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from planner.finops.provider_days import spans
+from planner.finops.review.model import Review
+from tests.planner.finops.review.conftest import figures
+from tests.planner.finops.small_bill import each_day, review_of, rows_of, section, write_bill
+
+SEPTEMBER, OCTOBER = date(2026, 9, 1), date(2026, 10, 1)
+ENDS = {SEPTEMBER: date(2026, 9, 30), OCTOBER: date(2026, 10, 31)}
+
+
+def use(
+    month: date, provider: str, cost: float = 100, last: int = 31, first: int = 1
+) -> list[dict[str, str]]:
+    end = min(ENDS[month], month.replace(day=min(last, ENDS[month].day)))
+    return each_day(month.replace(day=first), end, cost, ProviderName=provider)
+
+
+def made(path: Path, *parts: list[dict[str, str]]) -> Review:
+    return review_of(write_bill(path / "bill.csv", [row for part in parts for row in part]), month=OCTOBER)
+
+
+def test_a_provider_whose_export_ends_is_named(tmp_path: Path) -> None:
+    """It said 31.7 % less than September, and all days complete."""
+    september = [use(SEPTEMBER, name) for name in ("AWS", "Azure")]
+    review = made(tmp_path, *september, use(OCTOBER, "AWS"), use(OCTOBER, "Azure", last=10))
+    named = "Azure has use on 10 of 31 days (none on 11 to 31 October)"
+    assert f"not comparable with September 2026 ({named})" in review.verdict
+    found = figures(review)
+    assert found["complete_ratio"].value == 1.0
+    assert found["complete_providers_ratio"].value == pytest.approx(10 / 31)
+    assert named in section(review, "quality").sentences[0] and not section(review, "quality").detail
+    (row,) = rows_of(review, "quality", "provider_days")
+    assert (row["provider"], row["days"], row["of"], row["missing"]) == ("Azure", 10, 31, "11 to 31 October")
+    bridge = section(review, "bridge")
+    assert bridge.status == "flagged" and named in bridge.reason
+
+
+def test_a_provider_that_lacks_days_of_the_compared_month_withholds_the_comparison(tmp_path: Path) -> None:
+    """It said 34.8 % more than September, nothing flagged."""
+    review = made(tmp_path, use(SEPTEMBER, "AWS"), use(SEPTEMBER, "Azure", first=15), use(OCTOBER, "AWS"),
+                  use(OCTOBER, "Azure"))  # fmt: skip
+    assert "not comparable with September 2026 (Azure has use on 16 of 30 days" in review.verdict
+    for key in ("bridge", "movers"):
+        assert section(review, key).status == "withheld"
+        assert "none on 1 to 14 September" in section(review, key).reason
+
+
+def test_a_provider_that_is_gone_altogether_is_named(tmp_path: Path) -> None:
+    review = made(tmp_path, use(SEPTEMBER, "AWS"), use(SEPTEMBER, "Azure"), use(OCTOBER, "AWS"))
+    assert "Azure has use on 0 of 31 days (none on 1 to 31 October)" in review.verdict
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        [],
+        use(OCTOBER, "Burst", first=5, last=9),  # a run of a few days, never before
+        use(SEPTEMBER, "Tiny", cost=0.1) + use(OCTOBER, "Tiny", cost=0.1, last=4),
+        each_day(SEPTEMBER, SEPTEMBER, 50, ProviderName="Support") + each_day(OCTOBER, OCTOBER, 50),
+    ],
+    ids=["whole", "burst", "immaterial", "monthly"],
+)
+def test_what_lacks_no_days_passes(more: list[dict[str, str]], tmp_path: Path) -> None:
+    both = [use(month, name) for month in (SEPTEMBER, OCTOBER) for name in ("AWS", "Azure")]
+    review = made(tmp_path, *both, more)
+    assert figures(review)["complete_providers_ratio"].value == 1.0
+    assert "than September 2026" in review.verdict
+
+
+def test_a_gap_inside_the_only_month_is_named(tmp_path: Path) -> None:
+    gap = use(OCTOBER, "Azure", last=11) + use(OCTOBER, "Azure", first=14)
+    review = made(tmp_path, use(OCTOBER, "AWS"), gap)
+    assert rows_of(review, "quality", "provider_days")[0]["missing"] == "12 to 13 October"
+
+
+def test_one_provider_is_judged_by_the_month_alone(tmp_path: Path) -> None:
+    review = made(tmp_path, use(OCTOBER, "AWS", last=9))
+    assert "complete_providers_ratio" not in figures(review)
+
+
+def test_spans_of_days() -> None:
+    days = [date(2026, 10, day) for day in (1, 3, 4, 5, 9, 12, 13)]
+    assert spans(days) == "1, 3 to 5, 9 October and 2 more days"
+    assert spans([]) == "no day"
