@@ -70,6 +70,9 @@ class MonthOption(click.ParamType[date]):
 @click.option("--tags", default="team,env", show_default=True, metavar="KEYS",
               help="Mandatory tag keys, the first names who pays.")  # fmt: skip
 @click.option(
+    "--exact-tags", is_flag=True, help="Keep ML-Platform and ml_platform apart; default: one owner."
+)
+@click.option(
     "--run-tag", default="run_id", show_default=True, metavar="KEY", help="Tag key that names a run."
 )
 @click.option(
@@ -178,6 +181,7 @@ def _review(focus: tuple[str, ...], given: dict[str, Any], *, lines: bool) -> Re
             bill, month=given["month"], compare_month=given["compare"], budgets=budgets, plans=plans, utilisation=busy,
             tags=_words(given["tags"]), run_tag=given["run_tag"], forecasts=forecasts, forecast=given["ahead"],
             completion=late, progress=tell, beside=beside, lines=lines,
+            exact_tags=given["exact_tags"],
         )  # fmt: skip
     if given["accept"] and beside.ledger is not None:
         beside.ledger.save()
@@ -202,7 +206,8 @@ def _as_asked(given: dict[str, Any]) -> str:
         for name in ("tags", "run_tag")
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT
     ]
-    return "".join(f" {option} {shlex.quote(value)}" for option, value in said)
+    flags = " --exact-tags" if given["exact_tags"] else ""
+    return "".join(f" {option} {shlex.quote(value)}" for option, value in said) + flags
 
 
 def _statement(focus: tuple[str, ...], given: dict[str, Any]) -> Answer:

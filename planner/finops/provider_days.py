@@ -10,6 +10,7 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.records import record
@@ -21,14 +22,7 @@ STEADY_RATIO = 0.9  # days with use of the month next to it
 MATERIAL_RATIO = 0.01  # of the cost of a day with use, all providers together
 UNNAMED = "(unnamed)"
 _SHOWN = 3
-# Charges of more than a day say nothing of single days.
-_SQL = """
-SELECT ServiceProviderName AS provider, CAST(x_day AS VARCHAR) AS day, SUM(EffectiveCost) AS cost
-FROM focus
-WHERE ChargePeriodStart >= CAST(:first AS TIMESTAMP) AND ChargePeriodStart < CAST(:last AS TIMESTAMP)
-  AND ChargeCategory = 'Usage' AND COALESCE(DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) <= 1, TRUE)
-GROUP BY ServiceProviderName, CAST(x_day AS VARCHAR)
-"""
+_SQL = Path(__file__).resolve().parent / "data" / "provider_days.sql"
 _Days = Mapping[date, float]  # day -> effective cost
 
 
@@ -63,7 +57,7 @@ def provider_days(bill: Bill, month: date) -> tuple[ProviderDays, ...]:
     end = month + timedelta(monthrange(month.year, month.month)[1])
     before = (month - timedelta(1)).replace(day=1)
     after = end + timedelta(monthrange(end.year, end.month)[1])
-    frame = bill.engine.query(_SQL, {"first": before, "last": after})
+    frame = bill.engine.query(_SQL.read_text(encoding="utf-8"), {"first": before, "next": after})
     by_provider: dict[str, dict[date, float]] = {}
     for provider, day, cost in frame.itertuples(index=False):
         own = by_provider.setdefault(provider if isinstance(provider, str) else UNNAMED, {})

@@ -12,7 +12,8 @@ engines lack; `planner review --emit-sql bigquery --month 2026-10` prints them f
 
 Sums are accrual (EffectiveCost), by the month of the charge period, without Tax unless a KPI says otherwise. The
 parameters are `:start`, `:end` (the month), `:before_start`, `:before_end` (the month it is compared with), `:horizon`
-(90 days on), `:tag_1` .. `:tag_6`, `:run_tag` (JSON paths of tag keys) and `:like_tag` (rows that have the run tag).
+(90 days on), `:tag_1` .. `:tag_6`, `:run_tag` (JSON paths of tag keys), `:like_tag` (rows that have the run tag)
+and `:tags_apart` (`yes` where spellings of a tag's value stay apart).
 
 A KPI is flagged or withheld where the checks named under *gate* fail; `planner/finops/data/quality_checks.csv` has
 their thresholds and reasons, `figures.csv` the KPI of each figure and the inputs that the figure does not use.

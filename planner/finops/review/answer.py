@@ -44,6 +44,7 @@ def review_bill(
     created: datetime | None = None,
     beside: Beside | None = None,
     lines: bool = False,
+    exact_tags: bool = False,
 ) -> Review:
     """Review one month.
 
@@ -63,6 +64,7 @@ def review_bill(
         created: moment to note, by default now.
         beside: what sections of their own are made of, such as usage files.
         lines: whether the flat sheet of a workbook is made, which asks the bill once more.
+        exact_tags: keep tag values apart that differ by case, dashes, underscores or blanks only.
 
     Raises:
         InputError: the bill has no charge in one of the months, or the tags are too many.
@@ -80,6 +82,7 @@ def review_bill(
     inputs = Inputs(
         bill, wanted, before, gate, tuple(tags), run_tag, daily, budgets, tuple(plans), utilisation, tuple(forecasts),
         forecast, {}, completion, keys.remark(tags), beside or Beside(),
+        exact_tags,
     )  # fmt: skip
     made = _sections(inputs, tell)
     sources = tuple(f"{s.path}: {s.rows:,} rows, {s.dataset}, FOCUS {s.focus_version}" for s in bill.sources)

@@ -38,6 +38,7 @@ def emit_kpis(
         "first": year_before(month), "start": month, "end": end,
         "before_start": before, "before_end": month_end(before),
         "horizon": end + timedelta(days=EXPIRY_DAYS), "run_tag": tag_path(run_tag), "like_tag": f'%"{run_tag}"%',
+        "tags_apart": "no",
         # the cause of one anomaly: change the day and the service
         "day": end - timedelta(days=1), "day_end": end, "window_start": end - timedelta(days=29),
         "provider": "PROVIDER", "service": "SERVICE", "scope": "sku", "thing": "SKU",

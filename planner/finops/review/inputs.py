@@ -72,6 +72,7 @@ class Inputs:
         completion: share of a day's cost reported by its age, learned from re-statements; None: unknown.
         tags_remark: of mandatory tag keys that the bill lacks or spells in several ways.
         beside: what sections of their own are made of.
+        exact_tags: whether tag values that differ in spelling only are kept apart.
     """
 
     bill: Bill
@@ -90,6 +91,7 @@ class Inputs:
     completion: Completion | None = None
     tags_remark: str = ""
     beside: Beside = Beside()
+    exact_tags: bool = False
 
     @property
     def end(self) -> date:
@@ -153,6 +155,7 @@ class Inputs:
         return {
             "first": year_before(self.month), "start": self.month, "end": self.end, "before_start": before,
             "before_end": month_end(before), "horizon": self.end + timedelta(days=EXPIRY_DAYS),
+            "tags_apart": "yes" if self.exact_tags else "no",
             "run_tag": tag_path(self.run_tag), "like_tag": f'%"{self.run_tag}"%',
             **{f"tag_{i}": tag_path(key) for i, key in enumerate(keys, 1)},
         }  # fmt: skip

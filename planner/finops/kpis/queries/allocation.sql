@@ -1,7 +1,10 @@
 -- name: allocation
 -- title: Allocation coverage by mandatory tags
 -- meaning: How much of the cost that can carry tags carries all mandatory ones, each one alone, and whose it is by the
---   first two of them. A tag with an empty value is missing. Raw tag texts are summed first and read once each.
+--   first two of them. A tag with an empty value is missing. Raw tag texts are summed first and read once each. Values
+--   that differ by case, dashes, underscores or blanks only (ML-Platform, ml_platform) are one, under the spelling that
+--   costs most, unless :tags_apart is 'yes'; spelling_1 and spelling_2 say how they were written. Of values with a digit
+--   dashes count (team-1-2 is not team-12).
 -- unit: ratio; costs are money in the billing currency
 -- formula: effective cost with all mandatory tags / effective cost that can be tagged: all but tax, credits, purchases
 --   of commitments and unused commitments. Up to six tags; parameters that are not needed repeat the first.
@@ -32,20 +35,46 @@ WITH texts AS (
     NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :tag_5)), '') AS value_5,
     NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :tag_6)), '') AS value_6
   FROM texts
+), tag_values AS (
+  SELECT 1 AS tag, value_1 AS spelling, effective_cost FROM parsed WHERE value_1 IS NOT NULL
+  UNION ALL
+  SELECT 2 AS tag, value_2 AS spelling, effective_cost FROM parsed WHERE value_2 IS NOT NULL
+), spellings AS (
+  SELECT tag, spelling, COALESCE(SUM(effective_cost), 0) AS cost,
+    REPLACE(REPLACE(REPLACE(REPLACE(LOWER(spelling), '_', '-'), ' ', '-'), '--', '-'), '--', '-') AS dashed
+  FROM tag_values
+  GROUP BY tag, spelling
+), lettered AS (
+  SELECT tag, spelling, cost,
+    CASE
+      WHEN :tags_apart = 'yes' THEN spelling
+      WHEN dashed LIKE '%0%' OR dashed LIKE '%1%' OR dashed LIKE '%2%' OR dashed LIKE '%3%' OR dashed LIKE '%4%'
+      OR dashed LIKE '%5%' OR dashed LIKE '%6%' OR dashed LIKE '%7%' OR dashed LIKE '%8%' OR dashed LIKE '%9%' THEN dashed
+      ELSE COALESCE(NULLIF(REPLACE(dashed, '-', ''), ''), spelling)
+    END AS letters
+  FROM spellings
+), named AS (
+  SELECT tag, spelling,
+    FIRST_VALUE(spelling) OVER (PARTITION BY tag, letters ORDER BY cost DESC, spelling) AS name
+  FROM lettered
 )
 SELECT
-  x_month,
-  provider,
-  value_1,
-  value_2,
-  SUM(effective_cost) AS taggable_cost,
-  SUM(CASE WHEN value_1 IS NOT NULL AND value_2 IS NOT NULL AND value_3 IS NOT NULL AND value_4 IS NOT NULL
-    AND value_5 IS NOT NULL AND value_6 IS NOT NULL THEN effective_cost ELSE 0 END) AS tagged_cost,
-  SUM(CASE WHEN value_1 IS NOT NULL THEN effective_cost ELSE 0 END) AS tagged_1_cost,
-  SUM(CASE WHEN value_2 IS NOT NULL THEN effective_cost ELSE 0 END) AS tagged_2_cost,
-  SUM(CASE WHEN value_3 IS NOT NULL THEN effective_cost ELSE 0 END) AS tagged_3_cost,
-  SUM(CASE WHEN value_4 IS NOT NULL THEN effective_cost ELSE 0 END) AS tagged_4_cost,
-  SUM(CASE WHEN value_5 IS NOT NULL THEN effective_cost ELSE 0 END) AS tagged_5_cost,
-  SUM(CASE WHEN value_6 IS NOT NULL THEN effective_cost ELSE 0 END) AS tagged_6_cost
+  parsed.x_month,
+  parsed.provider,
+  first_named.name AS value_1,
+  second_named.name AS value_2,
+  parsed.value_1 AS spelling_1,
+  parsed.value_2 AS spelling_2,
+  SUM(parsed.effective_cost) AS taggable_cost,
+  SUM(CASE WHEN parsed.value_1 IS NOT NULL AND parsed.value_2 IS NOT NULL AND parsed.value_3 IS NOT NULL AND parsed.value_4 IS NOT NULL
+    AND parsed.value_5 IS NOT NULL AND parsed.value_6 IS NOT NULL THEN parsed.effective_cost ELSE 0 END) AS tagged_cost,
+  SUM(CASE WHEN parsed.value_1 IS NOT NULL THEN parsed.effective_cost ELSE 0 END) AS tagged_1_cost,
+  SUM(CASE WHEN parsed.value_2 IS NOT NULL THEN parsed.effective_cost ELSE 0 END) AS tagged_2_cost,
+  SUM(CASE WHEN parsed.value_3 IS NOT NULL THEN parsed.effective_cost ELSE 0 END) AS tagged_3_cost,
+  SUM(CASE WHEN parsed.value_4 IS NOT NULL THEN parsed.effective_cost ELSE 0 END) AS tagged_4_cost,
+  SUM(CASE WHEN parsed.value_5 IS NOT NULL THEN parsed.effective_cost ELSE 0 END) AS tagged_5_cost,
+  SUM(CASE WHEN parsed.value_6 IS NOT NULL THEN parsed.effective_cost ELSE 0 END) AS tagged_6_cost
 FROM parsed
-GROUP BY x_month, provider, value_1, value_2
+LEFT JOIN named AS first_named ON first_named.tag = 1 AND first_named.spelling = parsed.value_1
+LEFT JOIN named AS second_named ON second_named.tag = 2 AND second_named.spelling = parsed.value_2
+GROUP BY parsed.x_month, parsed.provider, first_named.name, second_named.name, parsed.value_1, parsed.value_2

@@ -20,6 +20,7 @@ from planner.finops.review.parts import (
 )
 from planner.finops.review.products import product_names
 from planner.finops.review.sections.action import Action, joint
+from planner.finops.review.sections.allocation import owner_names
 from planner.finops.review.sections.anomalies import unusual_days
 from planner.finops.review.sections.bridge import split
 from planner.finops.review.sections.cheaper import SKU, cheaper_uses
@@ -146,9 +147,11 @@ def _command(inputs: Inputs, use_case: str) -> str:
 def _owner(inputs: Inputs, provider: str, service: str = "", commitment: str = "") -> str:
     """The team (first mandatory tag) that uses most of a service or a commitment; the account without such a tag."""
     if "owner_of" not in inputs.answers:
-        frame = inputs.ask("owners")
+        frame, shown = inputs.ask("owners"), owner_names(inputs)
         names = zip(*(frame[n] for n in ("provider", "service", "commitment_id", "owner")), strict=True)
-        inputs.answers["owner_of"] = {(text(p), text(s), text(c)): text(owner) for p, s, c, owner in names}
+        inputs.answers["owner_of"] = {
+            (text(p), text(s), text(c)): shown.get(text(owner), text(owner)) for p, s, c, owner in names
+        }
     found: dict[tuple[str, str, str], str] = inputs.answers["owner_of"]
     return found.get((provider, service, commitment), "")
 

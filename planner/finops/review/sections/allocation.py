@@ -11,6 +11,7 @@ from planner.finops.review.parts import figure, money, percent, ratio, table, te
 TITLE = "Whose cost is it?"
 TOP = 15
 NOBODY = "(no tag)"
+_MERGED = 3  # values with several spellings named
 # FinOps maturity model: allocated about 50 % crawl, 80 % walk, more than 90 % run (FINOPS.md, section 2)
 _LEVELS = ((0.9, "run"), (0.8, "walk"), (0.5, "crawl"))
 
@@ -50,13 +51,42 @@ def build(inputs: Inputs) -> Section:
         (("cost", tuple(row[1] for row in shown)),), "money",
         f"{shown[0][0]} has the largest share." if shown else "No cost can carry tags.", drawn_only=True,
     )  # fmt: skip
-    said = f"{_sentence(inputs, tagged, taggable)} {inputs.tags_remark}".strip()
+    said = " ".join(
+        filter(None, (_sentence(inputs, tagged, taggable), inputs.tags_remark, *_merged(frame, tags)))
+    )
     charts = (chart,) if shown else ()
     return Section("allocation", TITLE, (said,), tuple(figures), (made,), charts, status, reason)
 
 
 def _and(tags: tuple[str, ...]) -> str:
     return tags[0] if len(tags) == 1 else f"{', '.join(tags[:-1])} and {tags[-1]}"
+
+
+def owner_names(inputs: Inputs) -> dict[str, str]:
+    """Each spelling of an owner in the bill, and the name under which the review shows its cost."""
+    frame = inputs.ask("allocation")
+    return dict(zip(map(text, frame["spelling_1"]), map(text, frame["value_1"]), strict=True))
+
+
+def _merged(frame: Any, tags: tuple[str, ...]) -> list[str]:
+    """Which spellings of the first two tags' values are counted as one."""
+    out = []
+    for number, tag in enumerate(tags[:2], 1):
+        by_name: dict[str, set[str]] = {}
+        for name, spelling in zip(frame[f"value_{number}"], frame[f"spelling_{number}"], strict=True):
+            if text(name) and name != spelling:
+                by_name.setdefault(text(name), set()).add(text(spelling))
+        if not by_name:
+            continue
+        named = [
+            f"{name} is also spelled {', '.join(sorted(others))}" for name, others in sorted(by_name.items())
+        ]
+        more = f"; and {len(named) - _MERGED} more" if len(named) > _MERGED else ""
+        out.append(
+            f"Values of {tag} that differ in spelling only count as one: {'; '.join(named[:_MERGED])}{more} "
+            "(--exact-tags keeps them apart)."
+        )
+    return out
 
 
 def _owners(own: Any, before: Any | None) -> list[tuple[Any, ...]]:

@@ -16,7 +16,7 @@ from tests.focus_company import MonthTruth, Truth
 from tests.focus_company.shared import small_company
 
 AUGUST, SEPTEMBER, OCTOBER, NOVEMBER = (date(2026, m, 1) for m in (8, 9, 10, 11))
-TAGS = {f"tag_{i}": '$."env"' if i == 2 else '$."team"' for i in range(1, 7)}
+TAGS = {"tags_apart": "no"} | {f"tag_{i}": '$."env"' if i == 2 else '$."team"' for i in range(1, 7)}
 VALUES: dict[str, Any] = {
     "first": AUGUST, "start": OCTOBER, "end": NOVEMBER, "before_start": SEPTEMBER, "before_end": OCTOBER,
     "horizon": NOVEMBER + timedelta(days=90), "like_tag": "%run_id%", "run_tag": '$."run_id"', "provider": "AWS",
