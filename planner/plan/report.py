@@ -14,6 +14,7 @@ from planner.plan.details import ALL_DETAILS, DETAILS
 from planner.plan.front import brief, front, headline
 from planner.plan.model import Plan
 from planner.plan.report_carbon import carbon
+from planner.plan.report_quotas import quotas
 from planner.render.model import Answer, Section
 
 
@@ -66,7 +67,7 @@ def _found(plan: Plan, verbose: bool) -> tuple[str, tuple[str, ...], list[Sectio
             *choice.risk(plan),
             *others.savings(plan),
             *others.alternatives(plan, verbose=verbose),
-            *choice.quotas(plan),
+            *quotas(plan),
             *choice.cash(plan),
             *carbon(plan),
             *grounds.assumptions(plan, verbose),

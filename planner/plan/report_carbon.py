@@ -6,6 +6,8 @@ from planner.plan.carbon import Carbon
 from planner.plan.model import Plan
 from planner.render.model import Column, Section, Unit, Value, facts, table_section
 from planner.render.numbers import number
+from planner.render.precision import figure, known_places
+from planner.render.words import place
 
 _LEFT_OUT = (
     "yearly means by location, of the electricity alone; not marginal, not market-based (docs/carbon.md)"
@@ -35,7 +37,7 @@ def carbon(plan: Plan) -> list[Section]:
             _place(line.offer_id), line.hours_in_use, None if line.node_w is None else round(line.node_w),
             f"{line.pue_ratio:g} {line.pue_basis}",
             "unknown" if line.grid_gco2e_per_kwh is None
-            else f"{line.grid_gco2e_per_kwh:g} ({line.grid_basis}, {line.grid_year})",
+            else f"{number(line.grid_gco2e_per_kwh, 3)} ({line.grid_basis.replace('_', ' ')}, {line.grid_year})",
             None if line.energy_kwh is None else round(line.energy_kwh), line.operational_kgco2e,
         )
         for line in found.lines
@@ -46,8 +48,8 @@ def carbon(plan: Plan) -> list[Section]:
 
 
 def _place(offer_id: str) -> str:
-    provider, region, _, machine, option, *_ = offer_id.split("/")
-    return f"{machine} {option}, {provider}/{region}"
+    provider, region, zone, machine, bought, *_ = offer_id.split("/")
+    return f"{machine} {bought}, {place(provider, region, zone.strip('-'))}"
 
 
 def _energy(found: Carbon) -> tuple[float | None, float | None, float | None]:
@@ -64,4 +66,5 @@ def _interval(values: tuple[float | None, float | None, float | None], unit: str
     middle, low, high = values
     if middle is None or low is None or high is None:
         return "unknown"
-    return f"{number(middle)} {unit} (80 %: {number(low)} to {number(high)})"
+    places = known_places(middle, (high - low) / 2.0)
+    return f"{figure(middle, places)} {unit} (80 %: {figure(low, places)} to {figure(high, places)})"

@@ -1,4 +1,4 @@
-"""The sections of a found plan: verdict, lines, cost, time, speed, risk, quotas, cash."""
+"""The sections of a found plan: verdict, lines, cost, time, speed, risk, cash."""
 
 from __future__ import annotations
 
@@ -322,20 +322,6 @@ def risk(plan: Plan) -> list[Section]:
     if danger.basis:
         rows.append(("basis", "basis", danger.basis, "text", ""))
     return [facts("risk", "Risk", rows)]
-
-
-def quotas(plan: Plan) -> list[Section]:
-    """Return what each account must allow before the plan can start."""
-    notes = []
-    for line in plan.lines:
-        need = line.quota
-        code = f" ({need.code})" if need.code else ""
-        limit = "" if need.limit is None else f", limit {number(need.limit, 6)}"
-        scope = f" per {need.scope}" if need.scope else ""
-        where = f"{line.provider}/{line.region}" if line.region else line.provider
-        what = f"{number(need.needed, 6)} {need.unit}".strip()
-        notes.append(f"{where}: {need.name or 'quota'}{code}{scope}: {what} needed{limit}: {need.status}")
-    return [Section("quotas", "Quota needed", tuple(dict.fromkeys(notes)))] if notes else []
 
 
 def cash(plan: Plan) -> list[Section]:

@@ -44,7 +44,7 @@ def _rows(choice: StorageChoice, *, inference: bool, verbose: bool) -> list[tupl
     if choice.runner_up is not None:
         rows.append(_row("", "runner-up", choice.runner_up))
     others = choice.refused if verbose else ()
-    return rows + [_row("", "dearer" if way.keeps_rule else "no", way) for way in others]
+    return rows + [_row("", "dearer" if way.keeps_rule else "unfit", way) for way in others]
 
 
 def _row(head: str, role: str, way: StorageWay) -> tuple[Value, ...]:

@@ -145,7 +145,7 @@ def test_derived_prices_are_marked_with_legend_and_date() -> None:
 
 def test_listing_price_is_not_called_availability_and_quota_says_not_checked() -> None:
     text = " ".join(render_plan(TRAINING, "table").split())
-    assert "(L-417A185B) per region: 384 vCPU needed: not checked" in text
+    assert "Running On-Demand P instances L-417A185B aws/us-east-1 384 vCPU not checked" in text
     assert "a listed price is not availability" in text
 
 

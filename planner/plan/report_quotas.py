@@ -1,0 +1,79 @@
+"""What each account must allow before a plan can start: a row per quota and region, ready to be asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.render.model import Column, Section, Value, table_section
+
+if TYPE_CHECKING:
+    from planner.plan.model import Plan, PlanLine
+
+
+_COLUMNS = (
+    Column("name", "quota", "text"), Column("code", "code", "text"), Column("region", "in", "text"),
+    Column("needed", "needed", "measure"), Column("limit", "limit", "number"), Column("status", "checked", "text"),
+)  # fmt: skip
+_IN_TURN = "used one after another: of each quota the most that one of them needs"
+
+
+def quotas(plan: Plan) -> list[Section]:
+    """Return the quotas to ask for: name, code, region, how much is needed in its unit, and whether it was checked.
+
+    Lines that run together draw on a quota together; of lines used in turn the largest counts. Own machines need none.
+    """
+    groups: dict[tuple[str, ...], list[PlanLine]] = {}
+    for line in plan.lines:
+        need = line.quota
+        if line.purchase_option != "owned":
+            key = (line.provider, line.region, need.name, need.code, need.unit)
+            groups.setdefault(key, []).append(line)
+    if not groups:
+        return []
+    in_turn = plan.launch is not None and plan.launch.in_turn
+    rows = [_row(group, together=not in_turn) for group in groups.values()]
+    kept = [at for at, column in enumerate(_COLUMNS) if column.key not in ("code", "limit") or _any(rows, at)]
+    said = (note for group in groups.values() for line in group for note in _asides(line))
+    notes = list(dict.fromkeys(said))
+    if in_turn and len(plan.lines) > len(rows):
+        notes.append(_IN_TURN)
+    columns, cells = [_COLUMNS[at] for at in kept], [[row[at] for at in kept] for row in rows]
+    return [table_section("quotas", "Quotas to ask for", columns, cells, notes)]
+
+
+def _any(rows: list[tuple[Value, ...]], at: int) -> bool:
+    return any(row[at] not in ("", None) for row in rows)
+
+
+def _asides(line: PlanLine) -> list[str]:
+    """Of what the provider counts it, where its rule says so, and what else is known of its name."""
+    need = line.quota
+    known = need.scope and need.scope != line.provider
+    counted = [f"{line.provider} counts it per {need.scope.replace(' x ', ' and ')}"] if known else []
+    name, aside = _name(need.name)
+    return [*counted, *([f"{name}: {aside}"] if aside else [])]
+
+
+def _name(text: str) -> tuple[str, str]:
+    """A quota's name, and what its source adds in brackets."""
+    name, bracket, aside = text.partition(" (")
+    return (name, aside.removesuffix(")")) if bracket and text.endswith(")") else (text, "")
+
+
+def _row(lines: list[PlanLine], *, together: bool) -> tuple[Value, ...]:
+    first, needs = lines[0].quota, [line.quota.needed for line in lines]
+    needed = sum(needs) if together else max(needs)
+    limit, status = first.limit, first.status
+    if limit is not None and needed > limit:
+        status = "above the limit"
+    where = f"{lines[0].provider}/{lines[0].region}" if lines[0].region else lines[0].provider
+    unit = first.unit.removesuffix("s") if needed == 1 else first.unit
+    code = "" if first.code == first.name else first.code
+    return (
+        _name(first.name)[0] or "not known",
+        code,
+        where,
+        (needed, unit),
+        "" if limit is None else limit,
+        status,
+    )
