@@ -13,7 +13,6 @@ from planner.inputs.kinds import load_any, loaded_as
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from catalogs.model import Catalog
     from planner.estimation.answer import Estimates
     from planner.estimation.calibrate import Result
     from planner.inputs.kinds import Loaded
@@ -229,15 +228,10 @@ def portfolio(
     from planner.portfolios.answer import plan_portfolio
     from planner.portfolios.solve import PortfolioOptions
 
-    planning = options_on(as_of)
-
-    def catalog() -> Catalog:
-        from catalogs.store.load import load_catalog
-
-        return load_catalog(path_of(catalog_dir), as_of=planning.as_of)
-
     options = PortfolioOptions(gap=gap, time_limit_s=time_limit_s, backend=backend, mode=mode)
-    return plan_portfolio(loaded_as(jobs, "portfolio"), planning, options, catalog=catalog)
+    return plan_portfolio(
+        loaded_as(jobs, "portfolio"), options_on(as_of), options, catalog_dir=path_of(catalog_dir)
+    )
 
 
 def pipeline(

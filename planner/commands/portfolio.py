@@ -19,9 +19,6 @@ from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from catalogs.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.portfolios.answer import PortfolioAnswer
@@ -83,18 +80,13 @@ def portfolio(
     planning = Options(as_of or utc_now(), as_of=as_of and as_of.date())
     options = PortfolioOptions(gap=gap, time_limit_s=time_limit, backend=backend, mode=mode)
 
-    def catalog() -> Catalog:
-        from catalogs.store.load import load_catalog
-
-        return load_catalog(None, as_of=planning.as_of)
-
     try:
         if frontier is None:
-            answer = plan_portfolio(loaded, planning, options, catalog=catalog)
+            answer = plan_portfolio(loaded, planning, options)
             wanted = details or (("all",) if verbose else ())
             report, code = portfolio_report(answer, verbose=verbose, details=wanted), _exit_code(answer)
         else:
-            report, code = _frontier(loaded, planning, options, frontier, catalog)
+            report, code = _frontier(loaded, planning, options, frontier)
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
     except ModelError as error:
@@ -116,11 +108,10 @@ def _frontier(
     planning: Options,
     options: PortfolioOptions,
     points: int,
-    catalog: Callable[[], Catalog],
 ) -> tuple[Answer, int]:
     from planner.portfolios.frontier_report import frontier_report, plan_frontier
 
-    made = plan_frontier(loaded, planning, options, points, catalog=catalog)
+    made = plan_frontier(loaded, planning, options, points)
     return frontier_report(made), 0 if made.points else 3
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from planner.inputs.checks import start_moment
 from planner.portfolios.elastic import ElasticWeights
 from planner.portfolios.follow import later_starts
-from planner.portfolios.gather import Gathered, Gatherer
+from planner.portfolios.gather import Gathered, Gatherer, opened
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.relax import Relaxed, relax_portfolio
 from planner.portfolios.shared_limits import MICRO, Ints
@@ -30,6 +30,8 @@ NOT_FOLLOWING = (
 MOST_ROUNDS = 4  # times candidates are gathered anew; the second nearly always suffices
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from catalogs.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.portfolio_load import LoadedPortfolio
@@ -93,7 +95,8 @@ def plan_portfolio(
     planning: Options,
     options: PortfolioOptions,
     *,
-    catalog: Callable[[], Catalog],
+    catalog: Callable[[], Catalog] | None = None,
+    catalog_dir: Path | None = None,
     sized: Callable[[int, int], None] = lambda _done, _all: None,
     progress: Progress | None = None,
 ) -> PortfolioAnswer:
@@ -103,7 +106,8 @@ def plan_portfolio(
         loaded: the portfolio.
         planning: moment and flags of `optimize`, for jobs that are workloads.
         options: how to solve; the time limit is the solver's, candidates come before.
-        catalog: gives the prices; asked only when a job is a workload.
+        catalog: gives the prices; asked only when a job is a workload. By default the snapshot of `catalog_dir`.
+        catalog_dir: snapshot directory, by default the newest refreshed or the bundled one.
         sized: told (jobs done, jobs in all) while candidates are made.
         progress: told after each stage of the solve.
 
@@ -113,11 +117,7 @@ def plan_portfolio(
     began = time.perf_counter()
     used: list[Catalog] = []
 
-    def open_catalog() -> Catalog:
-        used.append(catalog())
-        return used[0]
-
-    gatherer = Gatherer(loaded, open_catalog, planning, progress=sized)
+    gatherer = Gatherer(loaded, opened(used, catalog, planning, catalog_dir), planning, progress=sized)
     gathered, question, result = _with_later_starts(gatherer, loaded, options, progress, began)
     relaxed = None
     every = np.unique(gathered.question.table.job)

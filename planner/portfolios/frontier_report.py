@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.portfolios.frontier import FrontierPoint, delay_of, find_frontier
-from planner.portfolios.gather import Gatherer
+from planner.portfolios.gather import Gatherer, opened
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.report_values import catalog_values, job_values, limit_values, window_values
 from planner.portfolios.shared_limits import MICRO, Ints
@@ -61,7 +61,7 @@ def plan_frontier(
     options: PortfolioOptions,
     points: int,
     *,
-    catalog: Callable[[], Catalog],
+    catalog: Callable[[], Catalog] | None = None,
 ) -> PortfolioFrontier:
     """Find the frontier of a portfolio; all its jobs run.
 
@@ -70,11 +70,7 @@ def plan_frontier(
     """
     used: list[Catalog] = []
 
-    def open_catalog() -> Catalog:
-        used.append(catalog())
-        return used[0]
-
-    gathered = Gatherer(loaded, open_catalog, planning).gather()
+    gathered = Gatherer(loaded, opened(used, catalog, planning), planning).gather()
     question = in_time(gathered.question)
     table = question.table
     ends = table.start_hours + table.hours

@@ -26,6 +26,8 @@ from planner.portfolios.sized import SizedCandidates, SizedTable, sized_from_csv
 from planner.portfolios.table import CandidateTable, Way, Ways, concat_tables, left_out
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from catalogs.model import Catalog
     from planner.asked.options import Options
     from planner.candidates.filters import FilterReport
@@ -101,6 +103,33 @@ class Gathered:
     whole_usd: tuple[float, ...] = ()
     follows: bool = False
     declared: int = 0
+
+
+def opened(
+    used: list[Catalog],
+    catalog: Callable[[], Catalog] | None,
+    planning: Options,
+    catalog_dir: Path | None = None,
+) -> Callable[[], Catalog]:
+    """What opens the prices of a portfolio when a first job needs them, and notes in `used` that one did.
+
+    Args:
+        used: is given the catalog.
+        catalog: gives the prices; by default the snapshot of `catalog_dir`, or the newest, on the day asked for.
+        planning: the day.
+        catalog_dir: snapshot directory.
+    """
+
+    def load() -> Catalog:
+        from catalogs.store.load import load_catalog
+
+        return load_catalog(catalog_dir, as_of=planning.as_of)
+
+    def open_catalog() -> Catalog:
+        used.append(load() if catalog is None else catalog())
+        return used[0]
+
+    return open_catalog
 
 
 class Gatherer:
