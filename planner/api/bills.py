@@ -20,7 +20,7 @@ def review(
     month: Day | None = None,
     compare: Day | None = None,
     tags: Sequence[str] = ("team", "env"),
-    run_tag: str = "run_id",
+    run_tag: str | None = None,
     budgets: str | Path | None = None,
     plans: Sequence[str | Path] = (),
     currency: str | None = None,
@@ -33,7 +33,7 @@ def review(
         month: the month to review, such as `2026-10`; by default the newest with use.
         compare: the month to compare with; by default the one before.
         tags: mandatory tag keys, the first names who pays.
-        run_tag: tag key that names a run.
+        run_tag: tag key that names a run; default `planner_run_id`, else `run_id`, whichever charges carry.
         budgets: a budgets file.
         plans: saved plans of the runs, files or globs.
         currency: rows to take, ISO 4217; by default those of the bill's own.

@@ -72,9 +72,8 @@ class MonthOption(click.ParamType[date]):
 @click.option(
     "--exact-tags", is_flag=True, help="Keep ML-Platform and ml_platform apart; default: one owner."
 )
-@click.option(
-    "--run-tag", default="run_id", show_default=True, metavar="KEY", help="Tag key that names a run."
-)
+@click.option("--run-tag", default=None, metavar="KEY",
+              help="Tag key that names a run (default: planner_run_id, else run_id).")  # fmt: skip
 @click.option(
     "--budgets", type=click.Path(path_type=Path), default=None, help="Budgets file, `planner schema budget`."
 )
@@ -126,7 +125,9 @@ def review(
         from planner.finops.review.emit import emit_kpis
 
         tags = _words(given["tags"])
-        show_text(emit_kpis(emit_sql, given["month"], given["compare"], tags, given["run_tag"]), out)
+        show_text(
+            emit_kpis(emit_sql, given["month"], given["compare"], tags, given["run_tag"] or "run_id"), out
+        )
     elif use_case is not None and (bill or given["cubes"] or use_case == "list"):
         show_answer(_use_case(bill, use_case, given), output, out)
     elif not bill and not given["cubes"]:
@@ -254,11 +255,13 @@ def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any) -> Bill:
     if not cubes:
         return bill
     from planner.finops.cube import build_cube
+    from planner.finops.read.tag_keys import tag_keys
 
     try:
         if len(cubes) > 1:
             raise InputError("--cube: one folder is written; without --focus several are reviewed together")
-        build_cube(bill, cubes[0], tags=(*_words(given["tags"]), given["run_tag"]), progress=tell)
+        kept = dict.fromkeys((*_words(given["tags"]), given["run_tag"] or tag_keys(bill).run_key()))
+        build_cube(bill, cubes[0], tags=tuple(kept), progress=tell)
     except BaseException:
         bill.close()
         raise

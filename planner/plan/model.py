@@ -352,7 +352,7 @@ class Plan(Profiled):
 
     @property
     def run_id(self) -> str:
-        """Name of the run, to be put on its machines as the tag `run_id`: same workload, choice and prices, same id.
+        """Name of the run, put on its machines as the tag `planner_run_id`: same workload, choice and prices, same id.
 
         A file may state another one, `stated_run_id`: whoever saved it tagged the machines with that.
         """

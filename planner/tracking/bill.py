@@ -10,8 +10,6 @@ from typing import Any
 from planner.errors import InputError
 from planner.records import record
 
-RUN_TAGS = ("planner_run_id", "run_id")
-
 
 @record(frozen=True)
 class Spent:
@@ -38,6 +36,7 @@ def read_spent(
         InputError: the bill cannot be read, is not in USD, or no charge carries the run id.
     """
     from planner.finops.read import open_bill
+    from planner.finops.read.tag_keys import RUN_TAGS
     from planner.render.currency import UNKNOWN_CURRENCY
 
     with open_bill(paths, currency=currency) as bill:

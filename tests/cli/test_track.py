@@ -16,6 +16,7 @@ from planner.commands.track import SECTIONS
 from planner.render import ANSWER_FORMATS
 from planner.tracking.report import DETAILS
 from tests.conftest import CliResult
+from tests.planner.finops.small_bill import each_day, write_bill
 from tests.planner.tracking.runs import START, draw_runs, spot_plan
 
 Cli = Callable[..., CliResult]
@@ -62,6 +63,32 @@ def test_gates_decide_the_exit_code(run_cli: Cli, files: Path) -> None:
     assert ask(run_cli, files, "--fail-over", "99%").code == 0
     refused = ask(run_cli, files, "--fail-late", "130%")
     assert refused.code == 2 and "is not a probability; write it as 20% or 0.2" in refused.stderr
+
+
+@pytest.mark.parametrize("tag", ["planner_run_id", "run_id", "Job"])
+def test_spend_is_that_of_the_bill_and_an_estimate_after_its_last_charge(
+    run_cli: Cli, files: Path, tmp_path: Path, tag: str
+) -> None:
+    run_id = json.loads((files / "plan.json").read_text(encoding="utf-8"))["run_id"]
+    first = datetime.fromisoformat(START).date()
+    day = {"PricingQuantity": "48", "SkuPriceDetails": '{"InstanceType":"p3.2xlarge","GpuCount":1}'}
+    tags = [json.dumps({tag: name}) for name in (run_id, "run-of-another")]
+    rows = [row for text in tags for row in each_day(first, first + timedelta(1), 70, Tags=text, **day)]
+    bill = str(write_bill(tmp_path / "bill.csv", rows))
+    asked = () if tag != "Job" else ("--run-tag", tag)
+    by_bill = json.loads(ask(run_cli, files, "--bill", bill, *asked, "-o", "json").stdout)
+    alone = json.loads(ask(run_cli, files, "-o", "json").stdout)
+    hours_after = (
+        datetime.fromisoformat(by_bill["now"]) - datetime.fromisoformat(START)
+    ).total_seconds() / 3600 - 40
+    assert (by_bill["spent_from"], alone["spent_from"]) == ("bill and estimate", "estimate")
+    assert 140 < by_bill["spent_usd"] <= 140 + 2 * hours_after  # two nodes at $1
+    assert by_bill["expected_cost_usd"] - by_bill["spent_usd"] == pytest.approx(
+        alone["expected_cost_usd"] - alone["spent_usd"], rel=0.02
+    )
+    if tag == "Job":
+        refused = ask(run_cli, files, "--bill", bill)
+        assert refused.code == 2 and f"no charge carries the run id {run_id}" in refused.stderr
 
 
 @pytest.mark.parametrize("output", [name for name in ANSWER_FORMATS if name != "table"])

@@ -12,7 +12,7 @@ from tests.focus_company.commitments import company_commitments
 from tests.focus_company.datasets import write_commitments, write_invoices, write_periods
 from tests.focus_company.extras import add_extras, add_tax
 from tests.focus_company.ledger import Ledger
-from tests.focus_company.runs import add_runs, company_runs
+from tests.focus_company.runs import Run, add_runs, company_runs
 from tests.focus_company.truth import MonthTruth, Truth, month_truths
 from tests.focus_company.usage import add_usage
 from tests.focus_company.versions import VERSIONS
@@ -29,7 +29,7 @@ def month_list(count: int, last: date = date(2026, 10, 1)) -> tuple[date, ...]:
 
 def make_company(
     months: int | Sequence[date] = 3, seed: int = 7, rows_per_month: int = 4000, version: str = "1.4",
-    out: Path | None = None, *, fmt: str = "parquet", as_of: date | None = None,
+    out: Path | None = None, *, fmt: str = "parquet", as_of: date | None = None, more_runs: Sequence[Run] = (),
 ) -> Truth:  # fmt: skip
     """Make a company and, where `out` is given, its files.
 
@@ -41,11 +41,12 @@ def make_company(
         out: folder for the files, one per billing month, and the other datasets of the version.
         fmt: `parquet`, `csv` or `csv.gz`.
         as_of: leave out what was not yet reported on that day (the truth stays that of the final bill).
+        more_runs: training runs besides its own four.
     """
     chosen = month_list(months) if isinstance(months, int) else tuple(months)
     rng = np.random.default_rng(seed)
     ledger = Ledger()
-    commitments, runs = company_commitments(chosen), company_runs(chosen)
+    commitments, runs = company_commitments(chosen), (*company_runs(chosen), *more_runs)
     spike = None
     for index, month in enumerate(chosen):
         made = add_usage(ledger, month, index, len(chosen), rows_per_month, commitments, rng)

@@ -36,6 +36,7 @@ class Run:
     planned_hours: float
     planned_price: float
     planned_lost_hours: float = 0.0
+    tag_key: str = "run_id"
 
     @property
     def billed_usd(self) -> float:
@@ -96,7 +97,7 @@ def _add(ledger: Ledger, month: date, run: Run) -> None:
     hours = np.array(day_hours(run))
     day = np.repeat(np.arange(len(hours)) + run.start.day - 1, run.nodes)
     q = np.repeat(hours, run.nodes)
-    tag = ledger.tag(team="research", env="dev", application="lab", run_id=run.run_id)
+    tag = ledger.tag(team="research", env="dev", application="lab", **{run.tag_key: run.run_id})
     ledger.add(
         named, month, day=day, resource=np.tile(np.arange(run.nodes), len(hours)), tag=tag, quantity=q,
         listed=q * sku.list_price, contracted=q * contracted, effective=q * run.price, billed=q * run.price,

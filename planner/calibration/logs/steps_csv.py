@@ -12,7 +12,8 @@ from planner.errors import InputError
 
 # Column -> unit and factor to it.
 _COLUMNS: dict[str, tuple[Literal["seconds", "tokens", "samples", "steps"], float]] = {
-    "seconds": ("seconds", 1.0), "step_time_s": ("seconds", 1.0), "time_s": ("seconds", 1.0),
+    "seconds": ("seconds", 1.0), "step_seconds": ("seconds", 1.0), "step_time_s": ("seconds", 1.0),
+    "time_s": ("seconds", 1.0),
     "milliseconds": ("seconds", 1e-3), "step_time_ms": ("seconds", 1e-3), "time_ms": ("seconds", 1e-3),
     "tokens_per_s": ("tokens", 1.0), "tokens_per_second": ("tokens", 1.0), "tokens/s": ("tokens", 1.0),
     "samples_per_s": ("samples", 1.0), "samples_per_second": ("samples", 1.0), "samples/s": ("samples", 1.0),

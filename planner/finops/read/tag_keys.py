@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 _TEXTS = 20_000  # different tag texts looked at
 _SHOWN = 8
-PLAN_TAG = "planner_run_id"  # planner.export.names.RUN_TAG, of which the reader of bills knows nothing
+RUN_TAGS = ("planner_run_id", "run_id")
+"""Keys that name runs, the first that a bill has counts: that of exported plans (`planner.export.names.RUN_TAG`, which
+the reader of bills does not import), then the usual one."""
 
 
 @record(frozen=True)
@@ -33,11 +35,21 @@ class TagKeys:
             return asked
         return next((key for key in keys if key.casefold() == asked.casefold()), asked)
 
-    def run_key(self, asked: str) -> str:
-        """The key that names runs: the one asked for, or, where no charge carries it, that of exported plans."""
-        spelled = self.spelled(asked)
-        ours = self.spelled(PLAN_TAG)
-        return ours if self.present and spelled not in self.present and ours in self.present else spelled
+    def run_key(self, asked: str | None = None) -> str:
+        """The key that names runs: the one asked for, else the first of `RUN_TAGS` that a charge carries."""
+        if asked is not None:
+            return self.spelled(asked)
+        spelled = [self.spelled(key) for key in RUN_TAGS]
+        return next((key for key in spelled if key in (self.present or ())), RUN_TAGS[-1])
+
+    def runs_remark(self, taken: str) -> str:
+        """What to say where charges name runs by the other usual key too: these are runs that are not shown."""
+        others = [key for key in map(self.spelled, RUN_TAGS) if key != taken and key in (self.present or ())]
+        return (
+            f"Runs are told by the tag {taken}; --run-tag {others[0]} shows those of {others[0]}."
+            if others
+            else ""
+        )
 
     def remark(self, keys: Sequence[str]) -> str:
         """What to say of mandatory keys that no charge carries, and of keys that are spelled in several ways."""

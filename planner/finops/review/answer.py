@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from planner.finops.utilisation import Utilisation
 
 DEFAULT_TAGS = ("team", "env")
-RUN_TAG = "run_id"
 
 
 def review_bill(
@@ -36,7 +35,7 @@ def review_bill(
     plans: Sequence[PlannedRun] = (),
     utilisation: Utilisation | None = None,
     tags: Sequence[str] = DEFAULT_TAGS,
-    run_tag: str = RUN_TAG,
+    run_tag: str | None = None,
     forecasts: Sequence[Mapping[str, Any]] = (),
     forecast: bool = True,
     completion: Completion | None = None,
@@ -56,7 +55,7 @@ def review_bill(
         plans: what `planner.finops.plan_vs_actual.load_plans` read.
         utilisation: what `planner.finops.utilisation.load_utilisation` read.
         tags: mandatory tag keys, at most six; the first one names who pays.
-        run_tag: tag key that names a run.
+        run_tag: tag key that names a run; default `planner_run_id`, else `run_id`, whichever charges carry.
         forecasts: earlier answers of `planner forecast -o json`, read.
         forecast: whether to look ahead.
         completion: share of cost reported by age, learned from re-statements.
@@ -76,13 +75,13 @@ def review_bill(
     before = _before(bill, wanted, compare_month)
     _check(bill, wanted, tags)
     keys = tag_keys(bill)
-    tags, run_tag = tuple(dict.fromkeys(map(keys.spelled, tags))), keys.run_key(run_tag)
+    tags, run_key = tuple(dict.fromkeys(map(keys.spelled, tags))), keys.run_key(run_tag)
     tell("checking the data", 0.1)
     gate = assess_quality(bill, wanted, completion=completion, before=before)
     inputs = Inputs(
-        bill, wanted, before, gate, tuple(tags), run_tag, daily, budgets, tuple(plans), utilisation, tuple(forecasts),
+        bill, wanted, before, gate, tuple(tags), run_key, daily, budgets, tuple(plans), utilisation, tuple(forecasts),
         forecast, {}, completion, keys.remark(tags), beside or Beside(),
-        exact_tags,
+        exact_tags, keys.runs_remark(run_key) if run_tag is None else "",
     )  # fmt: skip
     made = _sections(inputs, tell)
     sources = tuple(f"{s.path}: {s.rows:,} rows, {s.dataset}, FOCUS {s.focus_version}" for s in bill.sources)

@@ -73,6 +73,7 @@ class Inputs:
         tags_remark: of mandatory tag keys that the bill lacks or spells in several ways.
         beside: what sections of their own are made of.
         exact_tags: whether tag values that differ in spelling only are kept apart.
+        runs_remark: that charges name runs by another usual tag too.
     """
 
     bill: Bill
@@ -92,6 +93,7 @@ class Inputs:
     tags_remark: str = ""
     beside: Beside = Beside()
     exact_tags: bool = False
+    runs_remark: str = ""
 
     @property
     def end(self) -> date:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,24 +14,16 @@ from planner.errors import InputError
 from planner.export.registry import Options, export
 from planner.export.targets.slurm import time_limit, warning_s
 from planner.export.view import Checkpoints, Launch, split
+from tests.conftest import ROOT
 from tests.planner.export.launches import LAUNCHES
-from tests.planner.export.slurm import Slurm, slurm
+from tests.planner.export.slurm import Slurm, slurm, until
 from tests.planner.export.validators import shellcheck
 
 DIRECTIVES = {
     "job-name", "comment", "partition", "account", "qos", "constraint", "reservation", "nodes", "ntasks-per-node",
     "gpus-per-node", "mem", "time", "signal", "open-mode", "output", "array", "exclusive", "requeue",
 }  # fmt: skip
-# a stand-in for torchrun: no options of its own, the command is its one worker, SIGTERM is passed on
-TORCHRUN = r"""#!/bin/bash
-while [[ $1 == --* ]]; do [ "$1" != --help ] || exit 0; shift; done
-trap 'kill -TERM "$child" 2>/dev/null' TERM
-"$@" &
-child=$!
-wait "$child"; status=$?
-while kill -0 "$child" 2>/dev/null; do wait "$child"; status=$?; done
-exit "$status"
-"""
+TORCHRUN = (ROOT / "examples" / "running" / "torchrun").read_text(encoding="utf-8")  # a stand-in
 # saves and exits with 0 when it is told to stop; only its second start reaches the end
 WORK = r"""#!/bin/bash
 echo "$1" >>starts
@@ -94,15 +85,6 @@ def test_the_controller_refuses_what_does_not_fit(
     path.write_text(script("one"))
     tested = cloud.run("sbatch", "--test-only", wrong, str(path))
     assert tested.returncode != 0 and said in tested.stderr
-
-
-def until(seconds: float, holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.2)
-    return True
 
 
 def test_a_preempted_job_comes_back_and_ends_when_the_work_is_done(tmp_path: Path) -> None:

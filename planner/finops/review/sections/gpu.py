@@ -143,7 +143,8 @@ def _run_table(inputs: Inputs, runs: Any) -> Table:
         ("option", "Priced", "text"), ("nodes", "Nodes", "count"), ("hours", "Hours", "hours"),
         ("gpu_hours", "GPU-hours", "hours"), ("cost", "Cost", "money"), ("per_hour", "Per GPU-hour", "money_per_hour"),
         ("per_mtok", "Per 1M tokens", "unit_price"), ("per_useful", "Per useful GPU-hour", "money_per_hour")], rows,
-        f"{len(runs) - TOP} runs with less cost are left out." if len(runs) > TOP else "",
+        " ".join(filter(None, (f"{len(runs) - TOP} runs with less cost are left out." if len(runs) > TOP else "",
+                               inputs.runs_remark))),
     )  # fmt: skip
 
 

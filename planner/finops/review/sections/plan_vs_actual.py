@@ -120,8 +120,9 @@ def build(inputs: Inputs) -> Section:
         f"Runs cost {money(abs(billed - planned), inputs.bill.currency)} {word} than planned.",
     )  # fmt: skip
     top = max(steps, key=lambda step: abs(step[1]))
+    runs_word = f"{len(runs)} planned run{'s' * (len(runs) > 1)}, joined by the tag {inputs.run_tag},"
     said = [
-        f"{len(runs)} planned run{'s' * (len(runs) > 1)} cost {money(abs(billed - planned), inputs.bill.currency)} "
+        f"{runs_word} cost {money(abs(billed - planned), inputs.bill.currency)} "
         f"({percent(abs(ratio(billed - planned, planned)))}) {word} than planned, mostly by {_EFFECTS[top[0]].lower()} "
         f"({top[1]:+,.0f})."
     ]  # fmt: skip

@@ -187,9 +187,17 @@ def test_a_bill_without_ai_has_no_section(tmp_path: Path) -> None:
 
 
 def test_runs_of_the_planners_own_tag(tmp_path: Path) -> None:
-    """Plans are exported with the tag planner_run_id: it names runs where the bill has no run_id."""
-    tags = '{"team":"ml","planner_run_id":"run-7"}'
-    made = review_of(
-        write_bill(tmp_path / "b.csv", [charge(DAY, 50, Tags=tags, SkuPriceDetails='{"GpuCount":1}')])
-    )
-    assert [row["run_id"] for row in rows_of(made, "gpu", "gpu_runs")] == ["run-7"]
+    """Plans are exported with the tag planner_run_id: it names runs, else run_id does; one asked for is taken alone."""
+    tags = ('{"team":"ml","planner_run_id":"run-7"}', '{"team":"ml","run_id":"run-8"}')
+    rows = [charge(DAY, 50, Tags=tag, SkuPriceDetails='{"GpuCount":1}') for tag in tags]
+    both, usual = write_bill(tmp_path / "b.csv", rows), write_bill(tmp_path / "c.csv", rows[1:])
+
+    def runs(made: Review) -> list[str]:
+        return [row["run_id"] for row in rows_of(made, "gpu", "gpu_runs")]
+
+    made = review_of(both)
+    assert (runs(made), runs(review_of(usual))) == (["run-7"], ["run-8"])
+    (table,) = (one for one in section(made, "gpu").tables if one.key == "gpu_runs")
+    assert table.note == "Runs are told by the tag planner_run_id; --run-tag run_id shows those of run_id."
+    assert runs(review_of(both, run_tag="run_id")) == ["run-8"]
+    assert runs(review_of(usual, run_tag="planner_run_id")) == []
