@@ -96,6 +96,9 @@ class MonthOption(click.ParamType[date]):
 @vintages_option
 @click.option("--forecast/--no-forecast", "ahead", default=True, show_default=True, help="Look ahead.")
 @currency_option
+@click.option("--rates", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="CSV",
+              help="Exchange rates (date, from, to, rate) that put all currencies --in one.")  # fmt: skip
+@click.option("--in", "target", default=None, metavar="CODE", help="ISO 4217: the currency of --rates.")
 @click.option(
     "--engine", type=click.Choice(ENGINE_NAMES), default="duckdb", show_default=True, help="Who sums."
 )
@@ -242,15 +245,18 @@ def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any) -> Bill:
     from planner.finops.read.mapping import read_mapping
 
     cubes: tuple[Path, ...] = given["cubes"]
+    rates = _rates(given["rates"], given["target"])
     if not focus:
         from planner.finops.cube import open_cube
 
         if given["engine"] != "duckdb":
             raise InputError(f"--cube: is read by the embedded engine, not by {given['engine']}")
+        if rates is not None:
+            raise InputError("--rates: a cube is in one currency; give the rates when it is written")
         return open_cube(cubes, currency=given["currency"])
     bill = open_bill(
         focus, engine=given["engine"], month=given["month"], currency=given["currency"], progress=tell,
-        mapping=read_mapping(given["pairs"], given["map_file"]),
+        mapping=read_mapping(given["pairs"], given["map_file"]), rates=rates,
     )  # fmt: skip
     if not cubes:
         return bill
@@ -266,6 +272,20 @@ def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any) -> Bill:
         bill.close()
         raise
     return bill
+
+
+def _rates(path: Path | None, target: str | None) -> Any:
+    """Rates into one currency, or None; a file and a currency go together."""
+    from planner.errors import InputError
+    from planner.finops.read.rates import load_rates
+
+    if (path is None) != (target is None):
+        raise InputError(
+            "--in: name the file of rates with --rates CSV"
+            if path is None
+            else "--rates: name the currency with --in CODE"
+        )
+    return None if path is None or target is None else load_rates(path, target)
 
 
 def _budgets(path: Path | None) -> Any:

@@ -64,6 +64,21 @@ class Source:
     sha256: str
 
 
+@record(frozen=True)
+class Consolidated:
+    """How a bill of several currencies was put into one.
+
+    Attributes:
+        path: file of the rates.
+        target: ISO 4217 code of the currency it is in now.
+        months: first day of the month, currency, billed cost in it, and in the target currency.
+    """
+
+    path: str
+    target: str
+    months: tuple[tuple[date, str, float, float], ...]
+
+
 @record(frozen=True, eq=False)
 class Bill:
     """An open bill; use as a context manager, or call `close`.
@@ -77,6 +92,7 @@ class Bill:
         temporary: folder that `close` removes.
         mapping: FOCUS column and column of the files, where the user named columns.
         named: paths as the user named them; empty for tables of a warehouse.
+        consolidated: the currencies that it was in, where rates put them into one.
     """
 
     engine: Engine
@@ -87,6 +103,7 @@ class Bill:
     temporary: Path | None = None
     mapping: tuple[tuple[str, str], ...] = ()
     named: tuple[str, ...] = ()
+    consolidated: Consolidated | None = None
 
     def close(self) -> None:
         """Close the engine and remove temporary files."""

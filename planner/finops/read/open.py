@@ -26,8 +26,9 @@ from planner.finops.read.columns import (
 from planner.finops.read.files import BillFile, find_files, inspect_files
 from planner.finops.read.likely import likely_product
 from planner.finops.read.mapping import with_mapping
-from planner.finops.read.model import Bill, Finding, Progress, Source
+from planner.finops.read.model import Bill, Consolidated, Finding, Progress, Source
 from planner.finops.read.overlaps import Total, find_repeats, find_twins, superseded, superseded_sql
+from planner.finops.read.rates import Conversion, Rates, consolidate
 from planner.finops.read.select import (
     HELPERS,
     Group,
@@ -63,6 +64,7 @@ def open_bill(
     extra_columns: Sequence[str] = (),
     costs: bool = True,
     mapping: Mapping[str, str] | None = None,
+    rates: Rates | None = None,
 ) -> Bill:
     """Open files as one bill with the view `focus`.
 
@@ -76,10 +78,17 @@ def open_bill(
         extra_columns: columns outside FOCUS to keep as text, besides those that start with `x_`.
         costs: charges must have costs; a reader of quantities alone can do without.
         mapping: FOCUS column -> column of the files, or a constant in single quotes (`read.mapping.read_mapping`).
+        rates: put all currencies into one (`read.rates.load_rates`).
 
     Raises:
         InputError: a file is missing, damaged or no bill; several currencies; the month has no charges.
     """
+    if engine in WAREHOUSES and rates is not None:
+        raise InputError("--rates: is for files; convert a table of a warehouse in a view")
+    if rates is not None and currency is not None:
+        raise InputError(
+            "--currency: cannot go with --rates, which keeps all currencies; leave one of them out"
+        )
     if engine in WAREHOUSES and mapping:
         raise InputError("--map: is for files; give a table of a warehouse FOCUS names in a view")
     if engine in WAREHOUSES:
@@ -97,6 +106,7 @@ def open_bill(
             tuple(extra_columns),
             costs,
             mapping or {},
+            rates,
         )
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -118,6 +128,7 @@ def _open(
     extra_columns: tuple[str, ...],
     costs: bool,
     mapping: Mapping[str, str],
+    rates: Rates | None,
 ) -> Bill:
     files, findings = inspect_files(find_files(paths))
     reader = DuckDbEngine(temporary)
@@ -135,12 +146,20 @@ def _open(
     if not totals:
         raise InputError(_no_charges(files[0], stager.findings))
     totals, conditions, later = _without_doubles(reader, groups, files, read, totals)
-    chosen, more = choose_currency(totals, currency)
-    totals, kept = only_currency(totals, chosen)
-    conditions += [kept] if kept else []
+    conversion: Conversion | None = None
+    together: Consolidated | None = None
+    dateless: list[Finding] = []
+    if rates is not None:
+        totals, conversion, together, more = consolidate(totals, rates)
+        chosen = rates.target
+    else:
+        chosen, more = choose_currency(totals, currency)
+        totals, kept = only_currency(totals, chosen)
+        dateless = charges_of_no_month(totals)
+        conditions += [kept] if kept else []
     where = " AND ".join(conditions)
-    if where:
-        _register(reader, groups, where)
+    if where or conversion:
+        _register(reader, groups, where, conversion)
     months = tuple(sorted({total.month for total in totals if total.month is not None}))
     check_month(months, month)
     findings += [
@@ -149,18 +168,20 @@ def _open(
         *more,
         *find_repeats(reader, totals),
         *find_twins(reader, totals),
-        *charges_of_no_month(totals),
+        *dateless,
     ]
     findings.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
     beside = _rows_beside(reader, read)
     engine: FileEngine = reader
     if engine_name != reader.name:
         engine = open_engine(engine_name, temporary=temporary, connection=connection)
-        _register(engine, groups, where)
+        _register(engine, groups, where, conversion)
         reader.close()
     sources = _sources(files, read, totals, beside)
     named = tuple(str(path) for path in paths)
-    return Bill(engine, sources, tuple(findings), chosen, months, temporary, tuple(mapping.items()), named)
+    return Bill(
+        engine, sources, tuple(findings), chosen, months, temporary, tuple(mapping.items()), named, together
+    )
 
 
 def _no_charges(file: BillFile, findings: Sequence[Finding]) -> str:
@@ -315,12 +336,14 @@ def _merge(groups: Sequence[Group]) -> list[Group]:
     return out
 
 
-def _register(engine: FileEngine, groups: Sequence[Group], where: str) -> None:
+def _register(
+    engine: FileEngine, groups: Sequence[Group], where: str, conversion: Conversion | None = None
+) -> None:
     for group in groups:
         engine.register_files(group.table, group.files)
     for dataset in focus_columns():
         name = "focus" if dataset == COST else dataset
-        engine.register_view(name, dataset_sql(groups, dataset, where))
+        engine.register_view(name, dataset_sql(groups, dataset, where, conversion))
 
 
 def _rows_beside(engine: DuckDbEngine, read: Sequence[Group]) -> dict[str, int]:

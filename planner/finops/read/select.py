@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal
+from datetime import date
+from typing import TYPE_CHECKING, Literal
 
 from planner.finops.read.columns import COST, Kind, focus_columns, focus_values, hour_units
 from planner.finops.read.model import Finding
 from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.finops.read.rates import Conversion
 
 SQL_TYPES: Mapping[Kind, str] = {
     "text": "VARCHAR",
@@ -101,20 +105,60 @@ def of_unit_sql(what: Literal["of", "hours"]) -> str:
     return f"CASE {whens} END"
 
 
-def dataset_sql(groups: Sequence[Group], dataset: str, where: str = "") -> str:
+# Amounts and prices in the billing currency.
+_MONEY = ("BilledCost", "EffectiveCost", "ListCost", "ContractedCost", "ListUnitPrice", "ContractedUnitPrice")
+
+
+def _converted(union: str, extras: Sequence[str], conversion: Conversion) -> str:
+    """Return the rows that name a currency, with amounts in the target currency."""
+    names = [*focus_columns()[COST], *extras, "x_source", "x_focus_version"]
+    target = text(conversion.target)
+    is_target = f"original.BillingCurrency = {target}"
+    items = [
+        f"CASE WHEN {is_target} THEN original.{name} ELSE original.{name} * rates.x_rate END AS {name}"
+        if name in _MONEY
+        else f"{target} AS {name}"
+        if name == "BillingCurrency"
+        else f"original.{_bare(name)} AS {_bare(name)}"
+        for name in names
+    ]
+    pairs = [(c, d, r) for c, d, r in conversion.rates if c != conversion.target] or [("", date.min, 1.0)]
+    rows = ", ".join(
+        f"({text(code)}, CAST({text(day.isoformat())} AS DATE), CAST({rate!r} AS DOUBLE))"
+        for code, day, rate in sorted(pairs)
+    )
+    return (
+        f"SELECT {', '.join(items)}\nFROM (\n{union}\n) AS original\n"
+        f"LEFT JOIN (VALUES {rows}) AS rates(x_currency, x_on, x_rate)\n"
+        "  ON original.BillingCurrency = rates.x_currency AND CAST(original.ChargePeriodStart AS DATE) = rates.x_on\n"
+        "WHERE COALESCE(original.BillingCurrency, '') <> ''"
+    )
+
+
+def dataset_sql(
+    groups: Sequence[Group], dataset: str, where: str = "", conversion: Conversion | None = None
+) -> str:
     """Return the SELECT behind the view of a dataset; without groups it has all columns and no rows.
 
     Args:
         groups: tables; those of other datasets are left out.
         dataset: the dataset.
         where: a condition on FOCUS columns and `x_source`, for all rows.
+        conversion: rates into one currency; contracts in another are left out, for their amounts cannot be compared.
     """
     own = [group for group in groups if group.dataset == dataset]
     extras = sorted({name for group in own for name in group.columns} - focus_columns()[dataset].keys())
     parts = [_group_sql(group, dataset, extras) for group in own] or [_empty_sql(dataset)]
     union = "\nUNION ALL\n".join(parts)
+    if dataset == "ContractCommitment" and conversion is not None:
+        target = text(conversion.target)
+        return (
+            f"SELECT * FROM (\n{union}\n) AS contracts\nWHERE COALESCE(BillingCurrency, {target}) = {target}"
+        )
     if dataset != COST:
         return union
+    if conversion is not None:
+        union = _converted(union, extras, conversion)
     condition = f"\nWHERE {where}" if where else ""
     free = f" OR COALESCE({UNPRICED}, '') = 'yes'" if UNPRICED in extras else ""
     return (

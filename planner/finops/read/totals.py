@@ -74,9 +74,10 @@ def choose_currency(totals: Sequence[Total], asked: str | None) -> tuple[str, li
                 out.append(Finding("warning", "other_currency", message, "", int(rows), None))
         return asked, out
     if len(named) > 1:
+        most = max(sorted(named), key=lambda code: named[code])
         raise InputError(
-            f"the bill mixes currencies: {shown}; amounts are never added across currencies: "
-            f"choose one with --currency {min(named)}"
+            f"the bill mixes currencies: {shown}; amounts are never added across currencies: choose one with "
+            f"--currency {most}, which most rows are in; planner review also converts, with --rates FILE --in {most}"
         )
     if not named:
         message = "no row names its BillingCurrency; "

@@ -62,6 +62,8 @@ def review_command(inputs: Inputs, options: str) -> str:
     shown = " ".join(shlex.quote(path) for path in paths)
     if any(finding.code == "other_currency" for finding in inputs.bill.findings):
         options = f"--currency {inputs.bill.currency} {options}"
+    if (together := inputs.bill.consolidated) is not None:
+        options = f"--rates {shlex.quote(together.path)} --in {together.target} {options}"
     pairs = (f"--map {shlex.quote(f'{column}={focus}')} " for focus, column in inputs.bill.mapping)
     options = f"{''.join(pairs)}{options}"
     return f"planner review --focus {shown} --month {inputs.month:%Y-%m} {options}"

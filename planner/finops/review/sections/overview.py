@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, timedelta
+from typing import Any
 
 from planner.finops.review.inputs import Inputs, month_name
-from planner.finops.review.model import Chart, Figure, Section
-from planner.finops.review.parts import figure, money, percent, ratio, text, withheld
+from planner.finops.review.model import Chart, Figure, Section, Table
+from planner.finops.review.parts import figure, money, percent, ratio, table, text, withheld
 from planner.finops.review.sections import budgets
 from planner.finops.review.sections.allocation import NOBODY
 from planner.finops.review.sections.forecast import Outlook, outlook, range_words
@@ -38,7 +39,21 @@ def build(inputs: Inputs) -> Section:
     )
     if inputs.budgets is None:
         said.append("No budget was given to compare with (--budgets).")
-    return Section("overview", TITLE, tuple(said), tuple(figures), (), tuple(charts))
+    return Section("overview", TITLE, tuple(said), tuple(figures), _currencies(inputs), tuple(charts))
+
+
+def _currencies(inputs: Inputs) -> tuple[Table, ...]:
+    """What the month was billed in each currency, where rates put them into one."""
+    together = inputs.bill.consolidated
+    if together is None:
+        return ()
+    own = [row for row in together.months if row[0] == inputs.month]
+    rows = [(code, billed, ratio(inside, billed), inside)
+            for _, code, billed, inside in sorted(own, key=lambda row: (-row[3], row[1]))]  # fmt: skip
+    columns: list[Any] = [("currency", "Currency", "text"), ("billed", "Billed in it", "quantity"),
+                          ("rate", "Mean rate", "quantity"), ("converted", "Billed", "money")]  # fmt: skip
+    note = f"Rates of {together.path}; billed cost with tax."
+    return (table("currencies", "Currencies of the bill", columns, rows, note),)
 
 
 def monthly_spend(inputs: Inputs) -> dict[date, float | None]:

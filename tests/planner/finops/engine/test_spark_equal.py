@@ -23,7 +23,9 @@ import planner.finops
 from planner.finops.engine.base import Parameter
 from planner.finops.engine.dialects import bind, emit_sql, parameter_names
 from planner.finops.read import Bill, open_bill
+from planner.finops.read.rates import load_rates
 from tests.focus_company import make_company
+from tests.planner.finops.small_bill import each_day, write_bill
 
 ROOM = Path(planner.finops.__file__).parent
 QUERIES = sorted([*ROOM.glob("kpis/**/*.sql"), *ROOM.glob("use_cases/**/*.sql"), *ROOM.glob("data/*.sql")])
@@ -172,3 +174,17 @@ def test_no_parameter_is_left_in_a_text() -> None:
     for path in QUERIES:
         sql = path.read_text(encoding="utf-8")
         assert not list(bind(sql, _parameters(sql)).find_all(exp.Placeholder)), path.name
+
+
+def test_spark_converts_currencies_as_duckdb(session: Any, tmp_path: Path) -> None:
+    euros = each_day(date(2026, 10, 1), date(2026, 10, 20), 10, BillingCurrency="EUR")
+    rows = [*euros, *each_day(date(2026, 10, 1), date(2026, 10, 20), 7)]
+    path, rates = write_bill(tmp_path / "bill.csv", rows), tmp_path / "rates.csv"
+    rates.write_text("date,from,to,rate\n2026-10,EUR,USD,1.1\n2026-10-07,EUR,USD,1.25\n", encoding="utf-8")
+    sql = "SELECT x_day, SUM(EffectiveCost) AS cost, SUM(ListCost) AS list FROM focus GROUP BY x_day"
+    found = []
+    for engine, connection in (("duckdb", None), ("spark", session)):
+        with open_bill([path], engine=engine, connection=connection, rates=load_rates(rates, "USD")) as bill:
+            found.append(_rows(bill.engine.query(sql)))
+    pd.testing.assert_frame_equal(*found)
+    assert found[0]["cost"].sum() == pytest.approx(20 * 7 + 6 * 11 + 14 * 12.5)
