@@ -103,7 +103,9 @@ def _table(found: CarbonFrontier, at: Sequence[int]) -> Section:
             )
         )  # fmt: skip
     left = len(found.points) - len(at)
-    notes = (f"{left} points between not shown; -o csv lists all",) if left else ()
+    notes = (
+        (f"{left} {'point' if left == 1 else 'points'} between not shown; -o csv lists all",) if left else ()
+    )
     return table_section("by_emissions", "Cost by emissions", _SHOWN, rows, notes, charts=_chart(found))
 
 

@@ -86,7 +86,9 @@ def _said(found: Frontier, shown: Sequence[Point]) -> tuple[str, tuple[str, ...]
         "Cost and time are both weighed here, so preferences.objective is not used.",
     )
     left = len(found.points) - len(shown)
-    notes = (f"{left} points between not shown; -o csv lists all",) if left else ()
+    notes = (
+        (f"{left} {'point' if left == 1 else 'points'} between not shown; -o csv lists all",) if left else ()
+    )
     points = table_section(
         "points", "Cost by deadline", _SHOWN, [_row(point) for point in shown], notes, charts=_chart(found)
     )

@@ -109,7 +109,9 @@ def _table(found: Frontier, shown: Sequence[Point]) -> Section:
         for point in shown
     ]  # fmt: skip
     left = len(found.points) - len(shown)
-    notes = (f"{left} points between not shown; -o csv lists all",) if left else ()
+    notes = (
+        (f"{left} {'point' if left == 1 else 'points'} between not shown; -o csv lists all",) if left else ()
+    )
     return table_section("by_deadline", "Cost by deadline", _COLUMNS, rows, notes)
 
 

@@ -13,6 +13,7 @@ from planner.plan.front_choices import changes, choices, rungs
 from planner.plan.front_notes import before_you_buy, verdict_lines
 from planner.plan.front_scale import Scale, chance
 from planner.plan.model import Plan, PlanLine
+from planner.plan.report_carbon import emissions
 from planner.plan.report_launch import strategy_words
 from planner.plan.words import short_layout
 from planner.render.model import Section, Unit, Value, facts
@@ -49,6 +50,8 @@ def headline(plan: Plan) -> str:
         parts.append(f"by {moment_known(plan.deadline, 24.0 if midnight else 0.0, year)}{sure}")
     if goal is not None and goal.budget_usd is not None:
         parts.append(f"budget {dollars(goal.budget_usd, 0)}")
+    if plan.carbon is not None and plan.carbon.limit_kgco2e is not None:
+        parts.append(f"at most {number(plan.carbon.limit_kgco2e)} kgCO2e")
     low = ["low confidence: sizes are assumed"] if plan.confidence == "low" else []
     return f"{plan.workload}: {', '.join([*parts, *low])}"
 
@@ -73,7 +76,7 @@ def front(plan: Plan) -> tuple[Section, ...]:
         scale = Scale.of(plan)
         rows = [
             ("plan", "plan", bought(plan), "text", bought(plan)), _cost(plan, scale), _done(plan, scale),
-            *_speed(plan),
+            *_speed(plan), *_carbon(plan),
         ]  # fmt: skip
     return (
         facts("front", "Plan", rows),
@@ -203,6 +206,14 @@ def _done(plan: Plan, scale: Scale) -> _Row:
     sure = plan.risk.p_meet_deadline if plan.risk is not None else None
     parts.append("no deadline" if plan.deadline is None else f"in time with {chance(sure)}")
     return ("finish_expected", "done", plan.finish_expected or "", "text", "; ".join(parts))
+
+
+def _carbon(plan: Plan) -> list[_Row]:
+    """What the run emits, where the file limits it or asks for the least."""
+    found = plan.carbon
+    if found is None or (found.limit_kgco2e is None and plan.objective != "carbon"):
+        return []
+    return [("kgco2e", "carbon", found.operational_kgco2e, "number", emissions(found))]
 
 
 def _speed(plan: Plan) -> list[_Row]:

@@ -21,7 +21,7 @@ def carbon(plan: Plan) -> list[Section]:
         return []
     rows: list[tuple[str, str, Value, Unit, str]] = [
         ("energy", "energy", found.energy_kwh, "number", _interval(_energy(found), "kWh")),
-        ("emissions", "emissions", found.operational_kgco2e, "number", _emissions(found)),
+        ("emissions", "emissions", found.operational_kgco2e, "number", emissions(found)),
     ]
     if found.embodied_kgco2e is not None:
         text = f"{number(found.embodied_kgco2e)} kgCO2e of making the machines, beside the emissions"
@@ -56,7 +56,8 @@ def _energy(found: Carbon) -> tuple[float | None, float | None, float | None]:
     return found.energy_kwh, found.energy_low_kwh, found.energy_high_kwh
 
 
-def _emissions(found: Carbon) -> str:
+def emissions(found: Carbon) -> str:
+    """Return expected emissions of the electricity with their interval, and the limit where there is one."""
     values = (found.operational_kgco2e, found.operational_low_kgco2e, found.operational_high_kgco2e)
     limit = "" if found.limit_kgco2e is None else f"; limit {number(found.limit_kgco2e)}"
     return _interval(values, "kgCO2e") + limit

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT, CliResult
-from tests.readme_blocks import read_blocks, without_install
+from tests.readme_blocks import mismatch, read_blocks, without_install
 
 Run = Callable[..., CliResult]
-PAGES = ("budget-and-proof", "compare", "diff", "explain", "export", "index", "size", "validate", "whatif")
+PAGES = (
+    "budget-and-proof", "carbon", "compare", "diff", "explain", "export", "index", "size", "validate", "whatif",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -21,6 +23,7 @@ def test_the_commands_of_a_page_run(
 ) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples", target_is_directory=True)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
     commands = [
         item for block in read_blocks((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"))
         if not block.skip for item in block.commands
@@ -31,3 +34,6 @@ def test_the_commands_of_a_page_run(
         assert program == "planner"
         result = run_cli(*words)
         assert result.code == item.exit_code, f"{page}.md:{item.line}: {item.text}\n{result.stderr}"
+        assert item.output is None or not (found := mismatch(item.output, result.stdout)), (
+            f"{page}.md: {found}"
+        )
