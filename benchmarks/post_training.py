@@ -2,7 +2,9 @@
 
 The prediction is that of `planner estimate`: the row's YAML is read, resolved and estimated on the row's accelerators.
 
-    python -m benchmarks.post_training --data measured.csv [--rows]
+    python -m benchmarks.post_training --data measured.csv [--rows] [--left-out]
+
+`--left-out` fits every constant of post-training anew without the rows of a group, and predicts them with these.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,11 +23,9 @@ from benchmarks.error_figures import errors
 from benchmarks.post_training_rows import Row, read_row
 from benchmarks.rows import Skip, read_csv
 from catalogs.table import Table
-from planner.asked.assumptions import Assumptions
 from planner.asked.job import resolve_job
-from planner.asked.model import Asked
-from planner.estimation.answer import predict_on
-from planner.performance.constants import load_constants
+from planner.estimation.predict import predict_shapes
+from planner.performance.constants import Constants, load_constants
 from planner.performance.layouts import explicit
 from planner.performance.memory import needed_parts
 from planner.performance.search_job import build_job
@@ -62,22 +63,30 @@ def hardware_of(row: Row) -> Table:
     return Table({name: [value] for name, value in values.items()})
 
 
-def predict(row: Row) -> Prediction:
-    """Estimate one row."""
-    job = resolve_job(row.loaded.workload, ON.date())
-    asked = Asked(row.loaded.workload, row.loaded.sha256, job, Assumptions.__new__(Assumptions))
-    hardware = hardware_of(row)
-    nodes = row.count // row.per_node
-    shape = predict_on(asked, hardware, job.training, [nodes])[0]
+def predict(row: Row, constants: Constants | None = None) -> Prediction:
+    """Estimate one row as `planner estimate` does.
+
+    Args:
+        row: the measured row.
+        constants: the model's constants, the bundled ones by default.
+    """
+    job, hardware, shape = shape_of(row, constants)
     if not shape["fits"]:
         return Prediction(row, shape["reason"], NAN, NAN, NAN, float(shape["memory_needed_gib"]))
     return Prediction(
         row, "", shape["step_time_s"], shape["step_time_low_s"], shape["step_time_high_s"],
-        _counted(row, job, hardware, shape),
+        _counted(row, job, hardware, shape, constants or load_constants()),
     )  # fmt: skip
 
 
-def _counted(row: Row, job: Any, hardware: Table, shape: dict[str, Any]) -> float:
+def shape_of(row: Row, constants: Constants | None = None) -> tuple[Any, Table, dict[str, Any]]:
+    """The row's job, its machine, and the columns of `planner.performance.search.estimate_shapes`."""
+    job, hardware = resolve_job(row.loaded.workload, ON.date()), hardware_of(row)
+    nodes = [row.count // row.per_node]
+    return job, hardware, predict_shapes(job.model, job.training, hardware, nodes, constants=constants).row(0)
+
+
+def _counted(row: Row, job: Any, hardware: Table, shape: dict[str, Any], constants: Constants) -> float:
     """Predicted peak as the row's source counts it, without what lies outside the framework or its cache.
 
     Unknown where the source states no peak.
@@ -89,7 +98,7 @@ def _counted(row: Row, job: Any, hardware: Table, shape: dict[str, Any]) -> floa
         "micro_batch": shape["micro_batch"], "recompute": _LEVELS[shape["recompute"]], "ep": shape["ep"],
         "interleave": shape["interleave"], "sequence_parallel": int(shape["sequence_parallel"]),
     }  # fmt: skip
-    made = build_job(job.model, job.training, hardware)
+    made = build_job(job.model, job.training, hardware, constants)
     layout = explicit(
         float(row.per_node), job.training, int(job.model.layers or 1), int(job.model.experts or 1), [chosen]
     )
@@ -97,15 +106,15 @@ def _counted(row: Row, job: Any, hardware: Table, shape: dict[str, Any]) -> floa
         name: float(value[0]) for name, value in needed_parts(made.footprint, layout, made.constants).items()
     }
     total = sum(parts.values())
-    waste = 1.0 + load_constants()[f"memory.fragmentation_ratio.{job.training.stack}"]
+    waste = 1.0 + constants[f"memory.fragmentation_ratio.{job.training.stack}"]
     counted = {"reserved": total - parts["runtime_gib"], "allocated": (total - parts["runtime_gib"]) / waste}
     return counted.get(row.convention, total)
 
 
 def load(path: Path) -> tuple[list[Row], Counter[str]]:
-    """Rows that a workload can state, and why others are left out."""
+    """Rows of a file (or of `measured.csv` in a folder) that a workload can state, and why others are not."""
     rows, left_out = [], Counter[str]()
-    for raw in read_csv(path):
+    for raw in read_csv(path / "measured.csv" if path.is_dir() else path):
         try:
             rows.append(read_row(raw))
         except Skip as reason:
@@ -143,24 +152,43 @@ def _words(score: dict[str, float]) -> str:
 def main() -> int:
     """Print the figures of one file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="CSV with the columns of measured.csv")
+    parser.add_argument("--data", type=Path, required=True, help="measured.csv, or its folder")
     parser.add_argument("--rows", action="store_true", help="print each row")
+    parser.add_argument("--left-out", action="store_true", help="predict groups of rows without them")
     chosen = parser.parse_args()
-    rows, left_out = load(chosen.data)
-    found = [predict(row) for row in rows]
-    reinforced = [item for item in found if item.row.training.rollouts is not None]
-    tuned = [item for item in found if item.row.training.rollouts is None]
+    rows, unused = load(chosen.data)
+    reinforced = [row for row in rows if row.training.rollouts is not None]
+    tuned = [row for row in rows if row.training.rollouts is None]
     for kind, part in (("fine-tuning", tuned), ("reinforcement learning", reinforced)):
-        print("\n".join(report(part, kind)))
-    for reason, count in left_out.items():
-        print(f"left out: {count} x {reason}")
-    if chosen.rows:
-        for item in found:
-            step, room = item.row.step_s or NAN, item.row.memory_gib or NAN
-            time = f"step {item.step_s:8.3f} / {step:8.3f} = {item.step_s / step:5.2f}"
-            memory = f"memory {item.memory_gib:6.1f} / {room:6.1f} = {item.memory_gib / room:5.2f}"
-            print(f"{item.row.key[:60]:60} {time}  {memory} {item.reason}")
+        for title, found in _scored(part, left_out=chosen.left_out):
+            print("\n".join(report(found, f"{kind}{title}")), flush=True)
+            if chosen.rows:
+                print("\n".join(map(_told, found)))
+    for reason, count in unused.items():
+        print(f"not used: {count} x {reason}")
     return 0
+
+
+def _scored(rows: list[Row], *, left_out: bool) -> Iterator[tuple[str, list[Prediction]]]:
+    """Predictions with the bundled constants, or of each way to leave groups out."""
+    if not left_out:
+        yield "", [predict(row) for row in rows]
+        return
+    from benchmarks import post_training_left_out as folds
+
+    done: list[list[str]] = []
+    for title, group in folds.SPLITS.items():
+        labels = [group(row) for row in rows]
+        if labels not in done:
+            yield f", each {title} left out ({len(set(labels))} groups)", folds.left_out(rows, group)
+        done.append(labels)
+
+
+def _told(item: Prediction) -> str:
+    step, room = item.row.step_s or NAN, item.row.memory_gib or NAN
+    time = f"step {item.step_s:8.3f} / {step:8.3f} = {item.step_s / step:5.2f}"
+    memory = f"memory {item.memory_gib:6.1f} / {room:6.1f} = {item.memory_gib / room:5.2f}"
+    return f"{item.row.key[:60]:60} {time}  {memory} {item.reason}"
 
 
 if __name__ == "__main__":

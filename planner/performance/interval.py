@@ -49,6 +49,10 @@ def log_spread(
     beyond = sum(distances(kind, stack, work, accelerators, c).values(), np.zeros(accelerators.shape))
     squares = squares + (c["interval.per_doubling"] * beyond) ** 2
     squares = squares + work.unsure**2
+    tuning = np.where(
+        work.reinforced > 0, c.get("interval.rollouts", 0.0), c.get(f"interval.tuning.{stack}", 0.0)
+    )
+    squares = squares + work.tuned * tuning**2
     squares = squares + sum(c.get(f"interval.open.{choice}", 0.0) ** 2 for choice in open_choices)
     result: Floats = np.sqrt(squares)
     return result
@@ -98,6 +102,8 @@ def doubts(
         words.append(f"the FLOPs given are right within a factor of {np.exp(work.unsure[0]):.2g}")
     if work.routed[0] > 0 and c.get(f"interval.{kind}.experts", 0.0) > 0:
         words.append("mixtures of experts vary with the software release")
+    if work.reinforced[0] > 0:
+        words.append("steps with generation vary with lengths, engines and loops")
     for axis, doublings in distances(kind, stack, work, count, c).items():
         if doublings[0] >= 1.0:
             words.append(

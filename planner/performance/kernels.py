@@ -36,12 +36,13 @@ def before_flash(stack: StackClass) -> AttentionKernel:
 def default_attention(stack: StackClass, model: ModelSpec, start: date | None) -> AttentionKernel:
     """The kernel of a run that starts on `start` (None: now): by accelerator once flash attention was there.
 
-    Eager code of encoders and of decoders without a gated feed-forward network is mostly older than flash attention
-    (the scripts behind the measured rows never got it); code of gated decoders calls it. So with eager vision models.
+    Eager code of models without a gated feed-forward network, and of encoder-decoders, is mostly older than flash
+    attention (the scripts behind the measured rows never got it); code of gated decoders and encoders (diffusion
+    transformers, ModernBERT) calls it. So with eager vision models.
     """
     if model.family is not ModelFamily.TRANSFORMER:
         return "materialised" if stack in ("eager", "tinygrad") else "flash"
-    older_code = model.architecture != "decoder" or not model.gated_mlp
+    older_code = model.architecture == "encoder_decoder" or not model.gated_mlp
     if (start is not None and start < FLASH_SINCE) or (stack in ("eager", "tinygrad") and older_code):
         return before_flash(stack)
     return "auto"

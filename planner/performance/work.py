@@ -131,6 +131,7 @@ class Work:
     other_params: Floats
     learners: Floats
     tuned: Floats
+    reinforced: Floats
     updates: Floats
     epochs: Floats
     pair_width: Floats

@@ -13,6 +13,7 @@ other_params        parameters of other resident models over the learner's
 learners            models that learn (2 with a critic)
 updates, epochs     optimizer updates of a step, and passes over its samples
 tuned               1 for anything but pre-training
+reinforced          1 where answers are generated in the step
 pair_width          width of embeddings that are compared over the global batch, 0 where none are
 pair_logits         position in `PAIR_LOGITS` of what each accelerator holds of their products
 """
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 COUNTS = (
     "sequences", "length_width", "longest", "adapter_bytes", "adapter_saved_bytes", "adapter_ratio", "frozen_bytes",
-    "dequantised", "forward_passes", "other_params", "learners", "tuned", "updates", "epochs",
+    "dequantised", "forward_passes", "other_params", "learners", "tuned", "reinforced", "updates", "epochs",
     "pair_width", "pair_logits",
 )  # fmt: skip
 PAIR_LOGITS = ("rows", "full", "chunks")
@@ -56,6 +57,7 @@ def post_training_counts(model: ModelSpec, training: TrainingSpec) -> dict[str, 
         "other_params": other,
         "learners": 2.0 if tuning.critic else 1.0,
         "tuned": float(tuning.is_tuning),
+        "reinforced": float(tuning.rollouts is not None),
         **_updates(training),
         **_pairs(training),
     }

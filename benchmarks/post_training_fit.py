@@ -1,0 +1,309 @@
+"""The constants of post-training, fitted on the rows that are given and on no others.
+
+What no given row says is not taken from the bundled files, which were fitted on all rows, but from `PRIORS`. `using`
+makes a fit count for the predictions inside it.
+
+    python -m benchmarks.post_training_fit --data measured.csv [--write]
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from scipy.optimize import minimize
+
+from benchmarks.post_training import load, predict, shape_of
+from benchmarks.post_training_rows import Row
+from planner.performance.constants import DIRECTORY, Constants, load_constants
+from planner.performance.post_training.adapters import AdapterCost, load_adapters
+from planner.records import record
+
+# Without a measured row: the model's own speed; frozen weights in 4 bit are written out for the forward pass, the
+# repeated one and the backward pass; adapters read and write their inputs and outputs once, and again with gradients.
+# A refit has the middle, in log, of the bounds in data/performance/inference.csv.
+PRIORS = {
+    **dict.fromkeys(("interval.tuning.eager", "interval.tuning.compiled", "interval.rollouts"), 0.0),
+    "tuning.ratio.eager": 1.0, "tuning.ratio.compiled": 1.0, "adapter.passes.eager": 2.0,
+    "adapter.passes.compiled": 1.0, "adapter.dequantise_passes": 3.0, "rollouts.generation_ratio": 1.0,
+    "rollouts.training_ratio": 1.0, "rollouts.refit_ratio": 0.07,
+}  # fmt: skip
+_SETS = {
+    "eager": ("tuning.ratio.eager", "adapter.passes.eager"),
+    "compiled": ("tuning.ratio.compiled", "adapter.passes.compiled", "adapter.dequantise_passes"),
+    "reinforced": ("rollouts.generation_ratio", "rollouts.training_ratio", "rollouts.refit_ratio"),
+}
+_WIDTHS = {
+    "interval.tuning.eager": "eager", "interval.tuning.compiled": "compiled", "interval.rollouts": "reinforced",
+}  # fmt: skip
+# Soft pull towards the prior: a quarter in log costs as much as a thirtieth of a row's log error of 1.
+PULL = 0.5
+SOURCE = "huggingface/peft@5d602fd method_comparison; python -m benchmarks.post_training_fit"
+# 80 % of a normal spread; a kind that was measured keeps the scatter between its own models.
+Z80, OWN_SPREAD, WIDEST = 1.28, 0.12, 0.9
+# Kinds that say how fast a loop with adapters is: they differ from LoRA in scale or start, not in work.
+_PLAIN = ("lora", "rslora", "mica")
+# The layout of a row hardly moves with the ratios of reinforcement learning: generation is read where training is free.
+_FREE = 1e-6
+
+
+# Fits and predictions that several folds share: most leave the rows of a set of constants alone.
+_FITTED: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, float]] = {}
+_PARTS: dict[str, tuple[float, float, float, float]] = {}
+_SEEN: dict[tuple[str, str, float, tuple[float, ...]], tuple[float, float]] = {}
+
+
+@record(frozen=True)
+class Fit:
+    """Constants of post-training, and the costs of every kind of adapter."""
+
+    constants: Mapping[str, float]
+    adapters: Mapping[str, AdapterCost]
+
+    def applied(self) -> Constants:
+        """All constants of the model with those of the fit."""
+        return load_constants().replace(self.constants)
+
+
+def fit(rows: Sequence[Row]) -> Fit:
+    """Fit every constant of post-training on `rows`."""
+    made = dict(PRIORS)
+    untouched = {kind: _as_lora(cost) for kind, cost in families().items()}
+    plain = [row for row in rows if kind_of(row) in (None, *_PLAIN)]
+    with using(Fit(made, untouched)):
+        for name, names in _SETS.items():
+            own = [row for row in plain if _set_of(row) == name and row.step_s]
+            made |= _least(own, names)
+    fitted = Fit(made, adapters(rows, Fit(made, untouched)))
+    return Fit({**made, **widths(rows, fitted)}, fitted.adapters)
+
+
+def widths(rows: Sequence[Row], fitted: Fit) -> dict[str, float]:
+    """What intervals must add so that 80 % of the rows of a kind lie within them.
+
+    Of n rows the one counts below which 80 % of n + 1 lie, as the next row is one of n + 1.
+    """
+    out = {}
+    with using(fitted) as constants:
+        for name, stack in _WIDTHS.items():
+            missing = []
+            for row in rows:
+                found = predict(row, constants) if _set_of(row) == stack and row.step_s else None
+                if found is not None and not math.isnan(found.step_s):
+                    gap = math.log(found.step_s / (row.step_s or math.nan))
+                    missing.append(gap**2 - math.log(found.high_s / found.step_s) ** 2)
+            if missing:
+                share = min(0.8 * (1.0 + 1.0 / len(missing)), 1.0)
+                out[name] = math.sqrt(max(float(np.quantile(missing, share)), 0.0))
+    return out
+
+
+def families() -> dict[str, AdapterCost]:
+    """Kinds and their classes, which no measured row decides."""
+    return dict(load_adapters())
+
+
+@contextmanager
+def using(fitted: Fit) -> Iterator[Constants]:
+    """Let the costs of adapters of a fit count inside; the constants are the value."""
+    table = load_adapters()
+    before = dict(table)
+    table.update(fitted.adapters)
+    try:
+        yield fitted.applied()
+    finally:
+        table.update(before)
+
+
+def kind_of(row: Row) -> str | None:
+    """The kind of the row's adapters, None where all weights learn."""
+    adapter = row.training.adapter
+    return None if adapter is None else adapter.kind
+
+
+def _set_of(row: Row) -> str:
+    return "reinforced" if row.training.rollouts is not None else str(row.training.stack)
+
+
+def _as_lora(cost: AdapterCost) -> AdapterCost:
+    return AdapterCost(cost.kind, cost.family, 1.0, 2.0, WIDEST, 0)
+
+
+def _least(rows: Sequence[Row], names: Sequence[str]) -> dict[str, float]:
+    """Values of constants with the least mean absolute log error, pulled to their priors; once per set of rows."""
+    if not rows:
+        return {}
+    key = (tuple(names), tuple(row.key for row in rows))
+    if key not in _FITTED:
+        _FITTED[key] = _search(rows, names)
+    return _FITTED[key]
+
+
+def _search(rows: Sequence[Row], names: Sequence[str]) -> dict[str, float]:
+    start = np.log([PRIORS[name] for name in names])
+    measured = np.log([row.step_s or math.nan for row in rows])
+    steps = _reinforced(rows) if names == _SETS["reinforced"] else None
+
+    def loss(values: np.ndarray) -> float:
+        now = dict(zip(names, np.exp(values).tolist(), strict=True))
+        if steps is None:
+            constants = load_constants().replace(now)
+            predicted = np.asarray([predict(row, constants).step_s for row in rows])
+        else:
+            predicted = steps(np.exp(values))
+        gap = np.abs(np.log(predicted) - measured)
+        kept = gap[~np.isnan(gap)]
+        return float((kept.sum() + PULL * np.sum((values - start) ** 2)) / max(len(kept), 1))
+
+    options = {"maxfev": 45 if steps is None else 400, "xatol": 0.01, "fatol": 1e-4}
+    simplex = np.vstack([start, start + 0.3 * np.eye(len(names))])
+    best = minimize(loss, start, method="Nelder-Mead", options={**options, "initial_simplex": simplex}).x
+    return dict(zip(names, np.exp(best).tolist(), strict=True))
+
+
+def _reinforced(rows: Sequence[Row]) -> Callable[[np.ndarray], np.ndarray]:
+    """Step times of reinforcement learning as a function of its three ratios, from the parts of each step."""
+    bare = dict(zip(_SETS["reinforced"], (1.0, 1.0, 1.0), strict=True))
+    fixed = load_constants()["rollouts.refit_s"]
+    parts = [_parts(row, bare) for row in rows]
+    generation, training, refit, ahead = np.asarray(parts).T
+
+    def steps(ratios: np.ndarray) -> np.ndarray:
+        made, trained = generation * ratios[0], training * ratios[1]
+        paced = np.where(ahead > 0, np.maximum(made, trained), made + trained)
+        return np.asarray(paced + (refit - fixed) / ratios[2] + fixed)
+
+    return steps
+
+
+def _parts(row: Row, bare: Mapping[str, float]) -> tuple[float, float, float, float]:
+    """Generation, training and refit of a step, s, without ratios, and whether generation runs ahead."""
+    if row.key not in _PARTS:
+        whole = shape_of(row, load_constants().replace(bare))[2]
+        free = shape_of(row, load_constants().replace({**bare, "rollouts.training_ratio": _FREE}))[2]
+        rollouts = row.training.rollouts
+        ahead = float(rollouts is not None and (rollouts.steps_off_policy or 0) > 0)
+        trained = whole["step_time_s"] - whole["generation_s"] - whole["refit_s"]
+        _PARTS[row.key] = float(free["generation_s"]), float(trained), float(whole["refit_s"]), ahead
+    return _PARTS[row.key]
+
+
+def adapters(rows: Sequence[Row], start: Fit) -> dict[str, AdapterCost]:
+    """Costs of every kind: its own rows' where it has any, else the median of its class."""
+    steps, saved = ratios(rows, start)
+    own = {kind: math.exp(float(np.mean(np.log(values)))) for kind, values in steps.items()}
+    holds = {kind: float(np.mean(values)) for kind, values in saved.items()}
+    out = {}
+    for kind, cost in start.adapters.items():
+        typical, wide = of_class(kind, cost.family, own, start.adapters)
+        peers = [holds[name] for name in holds if start.adapters[name].family == cost.family]
+        unseen = median(peers or list(holds.values()) or [2.0])
+        out[kind] = AdapterCost(
+            kind, cost.family, own.get(kind, typical), holds.get(kind, unseen),
+            OWN_SPREAD if kind in own else wide, len(steps.get(kind, [])),
+        )  # fmt: skip
+    return out
+
+
+def of_class(
+    kind: str, family: str, own: Mapping[str, float], table: Mapping[str, AdapterCost]
+) -> tuple[float, float]:
+    """Step ratio of the median of other kinds of a class, and how far these lie apart."""
+    peers = [own[name] for name in own if name != kind and table[name].family == family]
+    peers = peers or [own[name] for name in own if name != kind]
+    if not peers:
+        return 1.0, WIDEST
+    typical = median(peers)
+    apart = Z80 * float(np.sqrt(np.mean(np.square(np.log(np.asarray(peers) / typical)))))
+    return typical, min(max(apart, 0.2), WIDEST)
+
+
+def ratios(rows: Sequence[Row], start: Fit) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Measured over predicted step time, and saved bytes per input element, of each kind's rows of PEFT.
+
+    Args:
+        rows: measured rows.
+        start: constants, with every kind as LoRA.
+    """
+    steps: dict[str, list[float]] = defaultdict(list)
+    saved: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        kind = kind_of(row)
+        if kind is None or not row.source.startswith("huggingface") or not row.step_s:
+            continue
+        least, most = (_with_saved(row, kind, guess, start) for guess in (0.0, 8.0))
+        steps[kind].append(row.step_s / least[0])
+        # where everything is recomputed hardly anything is saved, and nothing can be learned of it
+        if row.memory_gib and most[1] > 1.1 * least[1]:
+            saved[kind].append(8.0 * max(row.memory_gib - least[1], 0.0) / (most[1] - least[1]))
+    return steps, saved
+
+
+def _with_saved(row: Row, kind: str, saved_bytes: float, start: Fit) -> tuple[float, float]:
+    """Step time, s, and memory, GiB, as LoRA that saves so many bytes; once per row and constants of its stack."""
+    own = tuple(start.constants[name] for name in _SETS[_set_of(row)])
+    key = (row.key, kind, saved_bytes, own)
+    if key not in _SEEN:
+        cost = AdapterCost(kind, start.adapters[kind].family, 1.0, saved_bytes, WIDEST, 0)
+        with using(Fit(start.constants, {kind: cost})) as constants:
+            made = predict(row, constants)
+        _SEEN[key] = made.step_s, made.memory_gib
+    return _SEEN[key]
+
+
+def write(fitted: Fit) -> None:
+    """Write data/adapters.csv, and the values of fine-tuning and of all widths of post-training.
+
+    The three ratios of reinforcement learning are printed alone: they are set by hand where folds agree.
+    """
+    names = {*_SETS["eager"], *_SETS["compiled"], *_WIDTHS}
+    for file in (DIRECTORY / "transformer.csv", DIRECTORY / "inference.csv"):
+        with file.open(encoding="utf-8", newline="") as source:
+            head, *rows = csv.reader(source)
+        rows = [
+            [row[0], f"{fitted.constants[row[0]]:.4g}", *row[2:]] if row[0] in names else row for row in rows
+        ]
+        _write_table(file, [head, *rows])
+    measured = {cost.family for cost in fitted.adapters.values() if cost.rows}
+    made = [["adapter", "class", "step_ratio", "saved_bytes", "spread", "rows", "source"]]
+    for cost in fitted.adapters.values():
+        guess = f"median of class {cost.family}" if cost.family in measured else "median of all"
+        made.append([
+            cost.kind, cost.family, f"{cost.step_ratio:.3g}", f"{cost.saved_bytes:.3g}", f"{cost.spread:.3g}",
+            str(cost.rows), SOURCE if cost.rows else guess,
+        ])  # fmt: skip
+    _write_table(DIRECTORY.parent / "adapters.csv", made)
+
+
+def _write_table(path: Path, rows: Sequence[Sequence[str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+def main() -> int:
+    """Print the constants fitted on all rows; write them on request."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="measured.csv, or its folder")
+    parser.add_argument("--write", action="store_true")
+    chosen = parser.parse_args()
+    fitted = fit(load(chosen.data)[0])
+    for name, value in fitted.constants.items():
+        print(f"{name:32} {value:8.4g}  bundled {load_constants().get(name, math.nan):8.4g}")
+    for cost in fitted.adapters.values():
+        print(
+            f"{cost.kind:18} {cost.step_ratio:7.3f} {cost.saved_bytes:6.2f} {cost.spread:5.2f} {cost.rows:3}"
+        )
+    if chosen.write:
+        write(fitted)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
