@@ -77,6 +77,8 @@ class MonthOption(click.ParamType[date]):
 @click.option(
     "--budgets", type=click.Path(path_type=Path), default=None, help="Budgets file, `planner schema budget`."
 )
+@click.option("--fiscal-year-start", type=click.IntRange(1, 12), default=None, metavar="MONTH",
+              help="With --budgets: the fiscal year that begins in this month.")  # fmt: skip
 @click.option("--plans", multiple=True, metavar="GLOB", help="Saved plans (-o json) of the runs; repeatable.")
 @click.option("--utilisation", type=click.Path(path_type=Path), default=None, metavar="CSV",
               help="How busy accelerators were, by day and run.")  # fmt: skip
@@ -158,6 +160,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _review(focus: tuple[str, ...], given: dict[str, Any], *, lines: bool) -> Review:
+    from planner.errors import InputError
     from planner.finops.forecast.completion import learn_completion
     from planner.finops.forecast.daily import load_vintages
     from planner.finops.plan_vs_actual import load_plans
@@ -169,6 +172,8 @@ def _review(focus: tuple[str, ...], given: dict[str, Any], *, lines: bool) -> Re
     from planner.inputs.showback_load import load_showback
     from planner.render.progress import step_progress
 
+    if given["fiscal_year_start"] is not None and given["budgets"] is None:
+        raise InputError("--fiscal-year-start: name the budgets with --budgets FILE")
     plans = load_plans(find_named("--plans", given["plans"]))
     forecasts = load_forecasts(find_named("--forecasts", given["forecasts"]))
     busy = load_utilisation(given["utilisation"]) if given["utilisation"] else None
@@ -176,6 +181,7 @@ def _review(focus: tuple[str, ...], given: dict[str, Any], *, lines: bool) -> Re
         usage=load_usage(given["usages"]) if given["usages"] else None,
         ledger=_ledger(given["ledger"], given["accept"]),
         showback=load_showback(given["showback"]) if given["showback"] else None,
+        fiscal_start=given["fiscal_year_start"],
     )
     budgets = _budgets(given["budgets"])
     late = learn_completion(load_vintages(given["vintages"])) if given["vintages"] else None
@@ -210,6 +216,8 @@ def _as_asked(given: dict[str, Any]) -> str:
         for name in ("tags", "run_tag")
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT
     ]
+    if given["fiscal_year_start"]:
+        said.append(("--fiscal-year-start", str(given["fiscal_year_start"])))
     flags = " --exact-tags" if given["exact_tags"] else ""
     return "".join(f" {option} {shlex.quote(value)}" for option, value in said) + flags
 

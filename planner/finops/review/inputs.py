@@ -48,11 +48,13 @@ class Beside:
         usage: what `planner.finops.usage.load_usage` read: accelerators allocated and busy.
         ledger: what `planner.finops.ledger.open_book` read: accepted actions, and those to accept.
         showback: rules of whose cost it is, of `planner.inputs.showback_load.load_showback`.
+        fiscal_start: month in which the fiscal year begins, 1 to 12, where it is asked for.
     """
 
     usage: Usage | None = None
     ledger: Book | None = None
     showback: ShowbackFile | None = None
+    fiscal_start: int | None = None
 
 
 @record(frozen=True, eq=False)

@@ -19,7 +19,7 @@ MOVERS_TITLE = "What moved most?"
 TOP = 10
 MOVED_RATIO = 0.5  # of a change of quantity that must appear elsewhere to be called a move
 LEAST_MOVE_RATIO = 0.1  # of the thing's own quantity
-_LABELS = {"price": "Price", "volume": "Volume", "mix": "Mix", "new": "New", "retired": "Retired",
+LABELS = {"price": "Price", "volume": "Volume", "mix": "Mix", "new": "New", "retired": "Retired",
            "other": "Credits, fees and rest"}  # fmt: skip
 _SAID = {"price": ("higher prices", "lower prices"), "volume": ("more use", "less use"),
          "mix": ("dearer kinds of it", "cheaper kinds of it"), "new": ("new things", "new things"),
@@ -72,17 +72,14 @@ def build(inputs: Inputs) -> Section:
         figure(inputs, "bridge_before_money", month_name(inputs.before), made.before, "money"),
         figure(inputs, "bridge_after_money", month_name(inputs.month), made.after, "money"),
         figure(inputs, "bridge_change_money", "Change", made.change, "money"),
-        *(
-            figure(inputs, f"bridge_{name}_money", _LABELS[name], value, "money")
-            for name, value in made.steps
-        ),
+        *(figure(inputs, f"bridge_{name}_money", LABELS[name], value, "money") for name, value in made.steps),
     ]
     if any(f.status == "withheld" for f in figures):
         return withheld("bridge", TITLE, figures[0].reason)
     status, reason = inputs.gate.status("bridge_change_money")
     chart = Chart(
         "bridge", f"From {month_name(inputs.before)} to {month_name(inputs.month)}", "bridge",
-        (month_name(inputs.before), *(_LABELS[name] for name, _ in made.steps), month_name(inputs.month)),
+        (month_name(inputs.before), *(LABELS[name] for name, _ in made.steps), month_name(inputs.month)),
         (("cost", (made.before, *(value for _, value in made.steps), made.after)),), "money",
         _sentence(made, inputs.bill.currency), drawn_only=True,
     )  # fmt: skip

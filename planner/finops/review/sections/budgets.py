@@ -16,7 +16,19 @@ def checked_budgets(inputs: Inputs) -> Any:
     if inputs.budgets is None:
         return None
     if "budgets" not in inputs.answers:
-        from planner.finops.budget.answer import check_budgets, dimensions
+        from planner.finops.budget.answer import check_budgets
+
+        inputs.answers["budgets"] = check_budgets(
+            inputs.budgets, scopes_of(inputs), currency=inputs.bill.currency, day=inputs.last_day,
+            drop_days=0 if inputs.is_complete else None,
+        )  # fmt: skip
+    return inputs.answers["budgets"]
+
+
+def scopes_of(inputs: Inputs) -> Any:
+    """Daily cost up to the month's end by dimension and scope of the budgets; asked for once."""
+    if "budget_scopes" not in inputs.answers:
+        from planner.finops.budget.answer import dimensions
         from planner.finops.forecast.bill import daily_of_bill
         from planner.finops.forecast.daily import DailyCost
 
@@ -25,11 +37,8 @@ def checked_budgets(inputs: Inputs) -> Any:
         for by in dimensions(inputs.budgets):
             found = daily_of_bill(inputs.bill, by, inputs.budgets.file.cost)
             scopes[by] = {k: DailyCost(d.days[d.days < end], d.cost[d.days < end]) for k, d in found.items()}
-        inputs.answers["budgets"] = check_budgets(
-            inputs.budgets, scopes, currency=inputs.bill.currency, day=inputs.last_day,
-            drop_days=0 if inputs.is_complete else None,
-        )  # fmt: skip
-    return inputs.answers["budgets"]
+        inputs.answers["budget_scopes"] = scopes
+    return inputs.answers["budget_scopes"]
 
 
 def budget_table(inputs: Inputs) -> Table | None:

@@ -14,6 +14,7 @@ from planner.finops.review.sections import (
     carbon,
     commitments,
     contracts,
+    fiscal,
     forecast,
     gpu,
     ledger,
@@ -44,6 +45,7 @@ SECTIONS: tuple[tuple[str, Callable[[Inputs], Section | None]], ...] = (
     ("showback", showback.build),
     ("anomalies", anomalies.build),
     ("forecast", forecast.build),
+    ("fiscal_year", fiscal.build),
     ("plan_vs_actual", plan_vs_actual.build),
     ("quality", quality.build),
 )
