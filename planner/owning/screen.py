@@ -53,7 +53,7 @@ def value_of(answer: TcoAnswer, key: str) -> Factor:
 
 
 def _verdict(answer: TcoAnswer) -> Row:
-    sure = "" if _apart(answer) else ", by less than is known: the intervals overlap"
+    sure = "" if _apart(answer) else ", but the intervals overlap: it is not certain"
     text = f"{words.way(answer.best)} costs least{sure}"
     return ("best", "verdict", answer.best, "text", text)
 
@@ -83,8 +83,8 @@ def _start(answer: TcoAnswer) -> float:
 def _saving(answer: TcoAnswer) -> Row:
     pair, rate = answer.pair, value_of(answer, "capital_ratio").value
     amount = words.money(abs(pair.saving_usd))
-    said = f"saves {amount}" if pair.saving_usd >= 0 else f"costs {amount} more"
-    text = f"owning {said} against {words.way(pair.rent)} over {words.lasting(answer)}, at {percent(rate, 1)} a year"
+    said = f"costs {amount} {'less' if pair.saving_usd >= 0 else 'more'}"
+    text = f"owning {said} than {words.way(pair.rent)} over {words.lasting(answer)}, at {percent(rate, 1)} a year"
     return ("saving_usd", "NPV", pair.saving_usd, "usd_rounded", text)
 
 
@@ -115,7 +115,8 @@ def _shown(answer: TcoAnswer) -> Section:
     ways = sorted((*answer.figures.own, *rents[:_RENTS]), key=lambda way: way.usd_per_useful_hour)
     columns = (
         Column("way", "way", "text"), Column("offer", "offer", "text"),
-        Column("usd_per_useful_hour", "USD per useful h", "text"), Column("break_even_month", "own pays in", "text"),
+        Column("usd_per_useful_hour", "USD per useful h", "text"),
+        Column("break_even_month", "pays in, months", "text"),
         Column("break_even_utilisation", "own costs less", "text"),
     )  # fmt: skip
     left = len(rents) - _RENTS
@@ -130,7 +131,7 @@ def ways_table(answer: TcoAnswer) -> Section:
     columns = (
         Column("way", "way", "text"), Column("offer", "offer", "text"),
         Column("usd_per_useful_hour", "USD per useful h", "text"), Column("npv_usd", "NPV", "text"),
-        Column("break_even_month", "own pays in", "text"),
+        Column("break_even_month", "pays in, months", "text"),
         Column("break_even_utilisation", "own costs less", "text"),
     )  # fmt: skip
     return table_section("ways", "Ways", columns, [_way(answer, way) for way in ways])

@@ -78,8 +78,8 @@ def _loader(seen: _Seen) -> Iterator[Cause]:
     share = min(waits / seen.step_s, 1.0)
     yield Cause(
         "loader", "the data loader",
-        f"steps wait {seconds_words(waits)} of {seconds_words(seen.step_s)} for data: {percent(share)} of the step "
-        f"(limit {percent(limit)})",
+        f"steps wait {seconds_words(waits)} of {seconds_words(seen.step_s)} for data: {percent(share, 0)} of the step "
+        f"(limit {percent(limit, 0)})",
         "more loader workers and prefetch, data staged on local NVMe, or samples decoded beforehand",
         share, share, limit,
     )  # fmt: skip

@@ -148,7 +148,7 @@ def split_words(split: Split) -> str:
         return ""
     parts = [("compute", split.compute), ("checkpoint", split.checkpoint), ("lost", split.lost),
              ("waiting", split.waiting), ("loader", split.loader)]  # fmt: skip
-    shares = ", ".join(f"{name} {percent(hours / split.hours)}" for name, hours in parts)
+    shares = ", ".join(f"{name} {percent(hours / split.hours, 0)}" for name, hours in parts if hours > 0)
     unseen = "" if "loader" in split.known else " (loader not logged)"
     return f"{number(split.hours)} h: {shares}{unseen}"
 
