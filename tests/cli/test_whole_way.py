@@ -18,6 +18,7 @@ from planner.export.names import RUN_TAG
 from tests.conftest import ROOT, CliResult
 from tests.focus_company import make_company
 from tests.focus_company.runs import Run
+from tests.planner.export import slurm as helper
 from tests.planner.export.slurm import Slurm, slurm, until
 from tests.planner.export.validators import shellcheck
 
@@ -67,6 +68,14 @@ def test_the_stand_ins_are_clean_for_shellcheck() -> None:
     assert [
         shellcheck((EXAMPLE / name).read_text(encoding="utf-8")) for name in ("train.sh", "torchrun")
     ] == ["", ""]
+
+
+def test_where_slurm_is_required_its_absence_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for required, end in ((True, pytest.fail.Exception), (False, pytest.skip.Exception)):
+        monkeypatch.setattr(helper, "REQUIRED", required)
+        with pytest.raises(end, match="slurmctld is not installed"), slurm(tmp_path / "none", real=True):
+            pass
 
 
 def test_from_the_plan_to_the_bill(

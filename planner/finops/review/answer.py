@@ -83,10 +83,15 @@ def review_bill(
         forecast, {}, completion, keys.remark(tags), beside or Beside(),
         exact_tags, keys.runs_remark(run_key) if run_tag is None else "",
     )  # fmt: skip
-    made = _sections(inputs, tell)
-    sources = tuple(f"{s.path}: {s.rows:,} rows, {s.dataset}, FOCUS {s.focus_version}" for s in bill.sources)
+    return _answer(inputs, _sections(inputs, tell), created, lines=lines)
+
+
+def _answer(inputs: Inputs, made: tuple[Section, ...], created: datetime | None, *, lines: bool) -> Review:
+    sources = tuple(
+        f"{s.path}: {s.rows:,} rows, {s.dataset}, FOCUS {s.focus_version}" for s in inputs.bill.sources
+    )
     return Review(
-        f"{wanted:%Y-%m}", bill.currency, verdict(inputs), made, sources, created or datetime.now(UTC),
+        f"{inputs.month:%Y-%m}", inputs.bill.currency, verdict(inputs), made, sources, created or datetime.now(UTC),
         __version__, review_command(inputs, "").rstrip(), spend_lines(inputs) if lines else None,
     )  # fmt: skip
 
