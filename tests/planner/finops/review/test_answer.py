@@ -37,6 +37,7 @@ def section(reviews: Reviews, month: date, key: str, *, full: bool = False) -> S
 
 ASKED = {
     "carbon",
+    "fiscal_year",
     "contracts",
     "ledger",
     "showback",
