@@ -426,7 +426,7 @@ class TestModel:
             "must rise in this order",
         ),
         (
-            HEAD + "demand: {file: h.csv}\nscenarios: {growth: {high: 1e300}}\n",
+            HEAD + "demand: {file: h.csv}\nscenarios: {growth: {high: 1e15}}\n",
             "is no forecast",
         ),
     ],
