@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog=examples(
-        "planner frontier workload.yaml",
         "planner frontier examples/bert-large.yaml --deadline 12h --deadline 2d -o csv",
         "planner frontier examples/bert-large.yaml --against carbon",
     )

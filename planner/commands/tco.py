@@ -15,7 +15,6 @@ from planner.render.formats import ANSWER_FORMATS
 @click.command(
     epilog=examples(
         "planner tco examples/tco-8xh100.yaml",
-        "planner tco examples/tco-8xh100.yaml -o html --out tco.html",
         "planner tco examples/tco-8xh100.yaml --owned own.yaml",
     )
 )
