@@ -121,7 +121,7 @@ def _proof(node: Node, objective: Fraction) -> dict[str, Any]:
         amount = min(bound.money(), objective + slack)
         ratio = max(0.0, float((objective - amount) / objective)) if objective else 0.0
         least = min(least, ratio)
-        gaps |= {f"bound_{which}_usd": Exactly(amount), f"gap_{which}_ratio": Near(ratio, 1e-6, 1e-12)}
+        gaps |= {f"bound_{which}_usd": Exactly(amount), f"gap_{which}_ratio": Near(ratio, 1e-6, 1e-15)}
     asked = node["gap_asked_ratio"].number()
     return dict.fromkeys(_STATED_PROOF, STATED) | gaps | {
         "objective_usd": Near(objective, 0.0, MICRO_USD / 2),
