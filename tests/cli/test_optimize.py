@@ -24,7 +24,20 @@ Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 BERT = ROOT / "examples" / "bert-large.yaml"
 # Units that a number's key must name; shares of one and counts need none.
-UNITS = ("_usd", "_hours", "_ratio", "_gib", "_per_s", "_s", "_per_hour", "_per_currency", "_days")
+UNITS = (
+    "_usd",
+    "_hours",
+    "_ratio",
+    "_gib",
+    "_per_s",
+    "_s",
+    "_per_hour",
+    "_per_currency",
+    "_days",
+    "_kwh",
+    "_kgco2e",
+    "_w",
+)
 PLAIN = {
     "schema_version", "hours", "nodes", "accelerators", "accelerators_per_node", "vcpus_per_node", "mfu",
     "p_meet_deadline", "needed",
@@ -32,7 +45,7 @@ PLAIN = {
     "n_results", "n_feasible", "expected_interruptions", "tensor_parallel", "pipeline_parallel", "context_parallel",
     "data_parallel", "zero_stage", "micro_batch", "grad_accumulation", "quantity", "unit_price", "expert_parallel",
     "interleave", "rank", "count", "units", "samples_per_s_per_accelerator", "decode_samples_per_s_per_core",
-    "cores_per_accelerator", "cores_needed_per_accelerator",
+    "cores_per_accelerator", "cores_needed_per_accelerator", "grid_year", "hours_in_use", "runs", "nodes_per_run",
 }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from catalogs.accelerators import load_accelerators
 from catalogs.model import Catalog, ProviderManifest
 from catalogs.table import Table
 from catalogs.tariffs import DATA_DIRECTORY, StorageFee, StoragePrice, StorageService, Tariffs, TierCurve
+from catalogs.tariffs.services import Figure
 from planner.asked.options import Options
 from planner.inputs.faults import Source
 from planner.inputs.load import LoadedWorkload
@@ -179,6 +180,11 @@ class ScaledTariffs(Tariffs):
             StorageService(one.provider, one.name, one.kind, region, self._priced(one))
             for one in super().storage_services(provider, region)
         )
+
+    @property
+    def dearest_reads(self) -> Figure | None:  # type: ignore[override]
+        known = super().dearest_reads
+        return known and replace(known, value=known.value * self.factor)
 
     def _priced(self, service: StorageService) -> dict[str, list[dict[str, str]]]:
         """The service's rows with the figures of the region, prices times the factor."""

@@ -129,7 +129,8 @@ def test_scaling_every_price_scales_the_cost(offers: list[Offer], job: dict[str,
     times = Decimal(factor)
     scaled = [replace(offer, price_per_hour=str(Decimal(offer.price_per_hour) * times)) for offer in offers]
     overlay = {"provider": "gcp", "change": "0.5", "note": "agreed"}
-    job = {**job, "prices": {"overlays": [overlay]}}
+    # not scaled: what a machine-hour of packing is assumed to cost, and the cent up to which local disks are preferred
+    job = {**job, "prices": {"overlays": [overlay]}, "storage": {"data": "object"}}
     limits = dict(job["constraints"])
     if "budget_usd" in limits:
         limits["budget_usd"] = f"{limits['budget_usd'] * times}"
