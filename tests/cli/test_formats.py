@@ -42,7 +42,7 @@ SEARCHES = {
     "schedule": "planner.schedules.answer.plan_schedule",
     "serving": "planner.serving.answer.plan_serving",
 }
-WITHOUT_FORMATS = {"schema", "config", "doctor", "refresh", "import", "accept", "init"}
+WITHOUT_FORMATS = {"schema", "config", "doctor", "refresh", "import", "accept", "init", "export"}
 
 
 def _commands(group: click.Group) -> dict[str, click.Command]:
