@@ -20,10 +20,12 @@ from tests.planner.simulation.traces import write_recording
 pytestmark = [pytest.mark.signals, pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")]
 DAY = ("--as-of", "2026-11-20")
 LATEST_S = GRACE_S + 8.0  # a busy machine; every question below would go on for a minute
-# The child may inherit an ignored SIGINT (nohup, a shell's background job): Python's own handler is put back first.
+# The child may inherit ignored signals (nohup, a shell's background job): Python's own handlers are put back first.
 PROGRAM = """
 import importlib, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
 
 def hang(*_: object) -> None:
     print("ready", file=sys.stderr, flush=True)
