@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.tariffs import load_tariffs
-from planner.candidates.constraints.registry import CONSTRAINTS
 from planner.errors import InputError
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.faults import near
@@ -18,6 +17,7 @@ from planner.inputs.load import decode, read_limited
 from planner.inputs.portfolio_load import MAX_CSV_BYTES, LoadedPortfolio
 from planner.portfolios.candidates import Built, WorkloadCandidates
 from planner.portfolios.declared_quotas import check_quotas, type_amounts, unused_quotas
+from planner.portfolios.job_report import SHARED_LIMIT, JobReport
 from planner.portfolios.own_machines import own_machines
 from planner.portfolios.question import Question, Windows, build_question
 from planner.portfolios.reduce import fits_limits
@@ -35,40 +35,6 @@ if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.portfolio_schema import PortfolioJob, SharedCommitment
     from planner.portfolios.follow import Later
-
-
-SHARED_LIMIT = "shared_limit"  # no constraint of one job
-
-
-def reason(name: str) -> str:
-    """A filter as a sentence about a job says it, else its name."""
-    if name == SHARED_LIMIT:
-        return "alone above a shared limit"
-    return next((item.short for item in CONSTRAINTS if item.id == name and item.short), name)
-
-
-@dataclass(frozen=True)
-class JobReport:
-    """What the filters left of one job's candidates, before any solver.
-
-    Attributes:
-        name: the job.
-        copies: equal jobs of this kind.
-        total: candidates looked at.
-        passed: candidates that meet the job's own limits.
-        removed: (why, how many), most first; a candidate may be counted under several reasons.
-    """
-
-    name: str
-    copies: int
-    total: int
-    passed: int
-    removed: tuple[tuple[str, int], ...]
-
-    def sentence(self) -> str:
-        """One line for people."""
-        why = ", ".join(f"{count:,} {reason(name)}" for name, count in self.removed[:4])
-        return f"{self.name}: {self.passed:,} of {self.total:,} candidates" + (f": {why}" if why else "")
 
 
 @dataclass(frozen=True, eq=False)

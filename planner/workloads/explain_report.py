@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from planner.candidates.decisions import HAIR_RATIO
@@ -16,10 +15,10 @@ from planner.plan.front_scale import Scale
 from planner.plan.front_scale import chance as chance_words
 from planner.plan.plain import plain
 from planner.render.model import Answer, Cell, Column, Section, facts, next_steps, table_section, versioned
-from planner.render.numbers import number
-from planner.render.precision import dollars, figure, known_places, moment_known
+from planner.render.precision import figure, moment_known
 from planner.render.words import cluster, option, place
 from planner.workloads.explain_grounds import rests_on, rests_on_brief
+from planner.workloads.explain_worth import differs, is_better, saves, signed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -41,7 +40,6 @@ DETAILS: dict[str, tuple[str, ...]] = {
     "alternatives": ("alternatives",), "kinds": ("kinds",), "relaxations": ("relaxations",),
     "filters": ("filters", "filter_pairs"), "layouts": ("layouts",), "assumptions": ("assumptions",),
 }  # fmt: skip
-_CENT = Decimal("0.005")
 _FEW = 4
 _WHY_NOT = "why_not_"
 _NAMES = {"budget_usd": "budget", "deadline_confidence": "confidence"}
@@ -151,21 +149,9 @@ def _why(plan: Plan) -> str:
 
 def binding(found: Explanation) -> list[Worth]:
     """Limits that keep the plan from being better: without them, or with one unit more, it is."""
-    return [one for one in found.limits if one.relaxes and one.best is not None and _gain(found.plan, one)]
-
-
-def _gain(plan: Plan, one: Worth) -> bool:
-    assert one.best is not None
-    if plan.objective == "carbon":
-        return _kg_saved(plan, one) > 1e-6
-    return one.best.delta_cost_usd < -_CENT if plan.objective == "cost" else one.best.delta_hours < -1e-3
-
-
-def _kg_saved(plan: Plan, one: Worth) -> float:
-    """Emissions below those of the plan; 0 where unknown."""
-    if plan.carbon is None or one.best is None or one.best.operational_kgco2e is None:
-        return 0.0
-    return (plan.carbon.operational_kgco2e or 0.0) - one.best.operational_kgco2e
+    return [
+        one for one in found.limits if one.relaxes and one.best is not None and is_better(found.plan, one)
+    ]
 
 
 def _binds(found: Explanation) -> str:
@@ -173,25 +159,8 @@ def _binds(found: Explanation) -> str:
     binds = binding(found)
     if not binds:
         return "no limit: none of them, moved by one unit or taken away, gives a better plan"
-    said = [f"{_name(one)}: {one.change} {_saves(found.plan, one)}" for one in binds[:_FEW]]
+    said = [f"{_name(one)}: {one.change} {saves(found.plan, one)}" for one in binds[:_FEW]]
     return "; ".join(said)
-
-
-def _saves(plan: Plan, one: Worth) -> str:
-    assert one.best is not None
-    if plan.objective == "carbon":
-        return f"emits {number(_kg_saved(plan, one))} kgCO2e less"
-    if plan.objective == "time":
-        return f"ends {number(-one.best.delta_hours)} h sooner"
-    return f"saves {_change(plan, -one.best.delta_cost_usd)}"
-
-
-def _change(plan: Plan, usd: Decimal) -> str:
-    """A difference of costs in the digits that its own relative interval supports: whole dollars, or cents."""
-    if not usd:
-        return "$0"
-    places = known_places(float(usd), abs(float(usd)) * Scale.of(plan).usd_ratio)
-    return dollars(usd, min(places, 0) if abs(usd) >= 1 else min(places, 2))
 
 
 def _name(one: Worth) -> str:
@@ -251,11 +220,11 @@ def _limits(found: Explanation, *, all_of: bool = False) -> list[Section]:
     rows: list[tuple[Value, ...]] = []
     same = []
     for one in found.limits:
-        if one.best is not None and not all_of and not _differs(one):
+        if one.best is not None and not all_of and not differs(one):
             same.append(f"{_name(one)} {one.change}")
             continue
         best = one.best
-        change = "" if best is None else _signed(plan, best.delta_cost_usd)
+        change = "" if best is None else signed(plan, best.delta_cost_usd)
         rows.append((
             _name(one), _setting(one), one.change, None if best is None else scale.known(best.cost_usd), change,
             "no plan keeps every limit" if best is None else _instead(found, best, all_of=all_of),
@@ -272,16 +241,6 @@ def _instead(found: Explanation, best: Summary, *, all_of: bool) -> str:
     """The best plan under a changed limit; on the screen only where it is another decision."""
     name = _named(best)
     return "the same" if not all_of and found.rivals and name == _named(found.rivals[0].best) else name
-
-
-def _differs(one: Worth) -> bool:
-    assert one.best is not None
-    return abs(one.best.delta_cost_usd) >= _CENT or abs(one.best.delta_hours) >= 0.1
-
-
-def _signed(plan: Plan, usd: Decimal) -> str:
-    text = _change(plan, usd)
-    return text if text.startswith("-") or text == "$0" else f"+{text}"
 
 
 def _rivals(found: Explanation) -> list[Section]:

@@ -118,3 +118,11 @@ class Bill:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+@record(frozen=True)
+class Conversion:
+    """What every currency and day of a bill is multiplied with; see `Rates.at`."""
+
+    target: str
+    rates: tuple[tuple[str, date, float], ...]

@@ -26,9 +26,9 @@ from planner.finops.read.columns import (
 from planner.finops.read.files import BillFile, find_files, inspect_files
 from planner.finops.read.likely import likely_product
 from planner.finops.read.mapping import with_mapping
-from planner.finops.read.model import Bill, Consolidated, Finding, Progress, Source
+from planner.finops.read.model import Bill, Consolidated, Conversion, Finding, Progress, Source
 from planner.finops.read.overlaps import Total, find_repeats, find_twins, superseded, superseded_sql
-from planner.finops.read.rates import Conversion, Rates, consolidate
+from planner.finops.read.rates import Rates, consolidate
 from planner.finops.read.select import (
     HELPERS,
     Group,
@@ -83,14 +83,7 @@ def open_bill(
     Raises:
         InputError: a file is missing, damaged or no bill; several currencies; the month has no charges.
     """
-    if engine in WAREHOUSES and rates is not None:
-        raise InputError("--rates: is for files; convert a table of a warehouse in a view")
-    if rates is not None and currency is not None:
-        raise InputError(
-            "--currency: cannot go with --rates, which keeps all currencies; leave one of them out"
-        )
-    if engine in WAREHOUSES and mapping:
-        raise InputError("--map: is for files; give a table of a warehouse FOCUS names in a view")
+    _check_options(engine in WAREHOUSES, currency, mapping, rates)
     if engine in WAREHOUSES:
         return open_tables([str(path) for path in paths], engine, month, currency, connection)
     temporary = temporary_folder(Path(tempfile.gettempdir()), "planner-bill-")
@@ -111,6 +104,19 @@ def open_bill(
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def _check_options(
+    is_warehouse: bool, currency: str | None, mapping: Mapping[str, str] | None, rates: Rates | None
+) -> None:
+    if is_warehouse and rates is not None:
+        raise InputError("--rates: is for files; convert a table of a warehouse in a view")
+    if is_warehouse and mapping:
+        raise InputError("--map: is for files; give a table of a warehouse FOCUS names in a view")
+    if rates is not None and currency is not None:
+        raise InputError(
+            "--currency: cannot go with --rates, which keeps all currencies; leave one of them out"
+        )
 
 
 def _silent(_step: str, _share: float) -> None:
@@ -148,28 +154,20 @@ def _open(
     totals, conditions, later = _without_doubles(reader, groups, files, read, totals)
     conversion: Conversion | None = None
     together: Consolidated | None = None
-    dateless: list[Finding] = []
     if rates is not None:
         totals, conversion, together, more = consolidate(totals, rates)
         chosen = rates.target
     else:
         chosen, more = choose_currency(totals, currency)
         totals, kept = only_currency(totals, chosen)
-        dateless = charges_of_no_month(totals)
+        more = [*more, *charges_of_no_month(totals)]
         conditions += [kept] if kept else []
     where = " AND ".join(conditions)
     if where or conversion:
         _register(reader, groups, where, conversion)
     months = tuple(sorted({total.month for total in totals if total.month is not None}))
     check_month(months, month)
-    findings += [
-        *stager.findings,
-        *later,
-        *more,
-        *find_repeats(reader, totals),
-        *find_twins(reader, totals),
-        *dateless,
-    ]
+    findings += [*stager.findings, *later, *more, *find_repeats(reader, totals), *find_twins(reader, totals)]
     findings.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
     beside = _rows_beside(reader, read)
     engine: FileEngine = reader

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from planner.errors import InputError
 from planner.files.limited import read_limited
-from planner.finops.read.model import Consolidated, Finding
+from planner.finops.read.model import Consolidated, Conversion, Finding
 from planner.finops.read.overlaps import Total
 from planner.inputs.faults import near
 from planner.records import record
@@ -56,14 +56,6 @@ class Rates:
         known = self.by_currency.get(currency, ())
         place = bisect_right([first for first, _ in known], day)
         return known[place - 1] if place else None
-
-
-@record(frozen=True)
-class Conversion:
-    """What every currency and day of a bill is multiplied with; see `Rates.at`."""
-
-    target: str
-    rates: tuple[tuple[str, date, float], ...]
 
 
 def load_rates(path: Path, target: str) -> Rates:

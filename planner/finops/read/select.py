@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from planner.finops.read.columns import COST, Kind, focus_columns, focus_values, hour_units
-from planner.finops.read.model import Finding
+from planner.finops.read.model import Conversion, Finding
 from planner.records import record
-
-if TYPE_CHECKING:
-    from planner.finops.read.rates import Conversion
 
 SQL_TYPES: Mapping[Kind, str] = {
     "text": "VARCHAR",
