@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 SlurmctldPort={port}
 SlurmdPort={slurmd}
 StateSaveLocation={dir}/state
-SlurmdSpoolDir={dir}/spool-%n
+SlurmdSpoolDir={spool}/%n
 SlurmctldPidFile={dir}/slurmctld.pid
 SlurmdPidFile={dir}/slurmd-%n.pid
 SlurmctldLogFile={dir}/slurmctld.log
@@ -114,7 +115,12 @@ def slurm(folder: Path, *, real: bool) -> Iterator[Slurm]:
     if os.getuid() != 0:
         _absent("slurmctld without munge runs jobs of root alone: run as root, in a container")
     (folder / "state").mkdir(parents=True)
-    text = _COMMON.format(user="root", dir=folder, port=free_port(), slurmd=(slurmd := free_port()))
+    spool = tempfile.mkdtemp(
+        prefix="slurm-", dir="/tmp"
+    )  # sockets lie there: their names end at 108 characters
+    text = _COMMON.format(
+        user="root", dir=folder, spool=spool, port=free_port(), slurmd=(slurmd := free_port())
+    )
     text += (
         _REAL.format(slurmd=slurmd)
         if real
@@ -140,6 +146,7 @@ def slurm(folder: Path, *, real: bool) -> Iterator[Slurm]:
                 process.wait(10)
             except subprocess.TimeoutExpired:
                 process.kill()
+        shutil.rmtree(spool, ignore_errors=True)
 
 
 def _cloud(kind: str, gpus: int, cpus: int) -> str:
