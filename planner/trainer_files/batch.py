@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from math import prod
 
+from planner.inputs.presets import find_preset
 from planner.trainer_files.formats.common import ACCELERATORS, ACCUMULATION, MICRO_BATCH
 from planner.trainer_files.model import Fact
 
 _ASSUMED_BATCH = 128
+_DIVIDED = {"tensor_parallel": "heads", "pipeline_parallel": "layers", "expert_parallel": "experts"}
 _SPLITTING = ("tensor_parallel", "pipeline_parallel", "context_parallel")
 
 
@@ -63,3 +65,20 @@ def _check(facts: dict[str, Fact], stated: Fact, warnings: list[str]) -> None:
             f"the global batch of {stated.value} is no multiple of the {one_pass} samples that {accelerators} "
             f"accelerators take at {micro} each"
         )
+
+
+def leave_out_what_divides_nothing(facts: dict[str, Fact], warnings: list[str]) -> None:
+    """Take degrees of parallelism out of the facts that the model's sizes do not allow; a warning names each."""
+    named = facts.get("model.preset")
+    preset = None if named is None else find_preset(str(named.value))
+    for name, size in _DIVIDED.items():
+        key = f"training.layout.{name}"
+        pinned, stated = facts.get(key), facts.get(f"model.{size}")
+        of = stated.value if stated is not None else preset.values.get(size) if preset is not None else None
+        if pinned is None or not of:
+            continue
+        if pinned.value > of or (size != "layers" and of % pinned.value):
+            del facts[key]
+            warnings.append(
+                f"{pinned.where}: {pinned.value} does not divide the model's {of} {size}: left out"
+            )

@@ -12,7 +12,7 @@ from planner.errors import InputError
 from planner.inputs.model_config import ConfigModel
 from planner.inputs.presets import find_preset, load_presets
 from planner.records import record
-from planner.trainer_files.batch import global_batch
+from planner.trainer_files.batch import global_batch, leave_out_what_divides_nothing
 from planner.trainer_files.files import read_document
 from planner.trainer_files.formats.torchtitan import document_of_name
 from planner.trainer_files.hub import preset_of_hub_name
@@ -74,6 +74,7 @@ def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
     _settle_model(draft, readings, wishes, paths)
     _settle_training(draft, facts, readings)
     settle_method(draft.facts, facts, draft.warnings, draft.blanks)
+    leave_out_what_divides_nothing(draft.facts, draft.warnings)
     _settle_stated(draft, wishes.values)
     _settle_length(draft)
     _settle_constraints(draft)

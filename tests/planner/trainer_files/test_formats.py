@@ -540,6 +540,16 @@ def test_any_changed_file_gives_a_valid_workload_or_an_error_that_names_it(
     assert parse_workload(filled(initial.text), tmp_path / "workload.yaml").workload.training is not None
 
 
+@pytest.mark.parametrize("model", ["", "llama-3.1-8b"])
+def test_a_degree_that_divides_nothing_is_left_out_with_a_warning(tmp_path: Path, model: str) -> None:
+    path = write(tmp_path, "train.sh", MEGATRON.replace("TP=4", "TP=40"))
+    initial = workload_from([path], Wishes(model=model))
+    assert "40 does not divide the model's 32 heads: left out" in " ".join(
+        initial.text.replace("#", "").split()
+    )
+    assert parse_workload(filled(initial.text), tmp_path / "w.yaml").workload.training is not None
+
+
 SAMPLES = ROOT.parent / "shared" / "training_configs"
 
 

@@ -203,7 +203,7 @@ def test_a_bill_in_two_currencies_can_be_checked_in_one(run_cli: Run, tmp_path: 
     bill.write_text(head + "".join(rows))
     path.write_text(HEAD + "budgets:\n  - {name: all, amount: 900}\n")
     refused = run_cli("budget", str(path), "--focus", str(bill))
-    assert refused.code == 2 and "--currency EUR" in refused.stderr
+    assert refused.code == 2 and "--currency USD" in refused.stderr
     found = run_cli("budget", str(path), "--focus", str(bill), "--currency", "USD", "-o", "json")
     assert json.loads(found.stdout)["lines"][0]["actual_to_date"] == pytest.approx(280)
     other = run_cli("budget", str(path), "--focus", str(bill), "--currency", "EUR")
