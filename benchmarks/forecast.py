@@ -1,9 +1,10 @@
 """Forecasts against what came: rolling origins over a folder of daily series.
 
-python -m benchmarks.forecast --data DIR [--step 10] [--min-history 90] [--horizon 30] [--json OUT]
+python -m benchmarks.forecast --data DIR [--step 10] [--min-history 90] [--horizon 30] [--late] [--json OUT]
 
 Each origin sees only the days before it. Judged are the total of the next `horizon` days, and where calendar months
-land as told on their 5th, 10th and 20th day; seasonal naive and run rate stand beside. CSV files (also .gz) with
+land as told on their 5th, 10th and 20th day, both on what was reported (an absent day counts 0, for run rates too);
+seasonal naive and run rate stand beside. CSV files (also .gz) with
 columns date, scope, cost; files that name them otherwise (cost_usd; category, project, service, description) are read
 too, and what is skipped is said.
 """
@@ -23,12 +24,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.forecast_regimes import reported as partly_reported
 from planner.errors import InputError
 from planner.finops.forecast.clean import MIN_DAYS, Series, regular_series
+from planner.finops.forecast.completion import Completion, learn_completion
 from planner.finops.forecast.daily import load_daily
 from planner.finops.forecast.model import forecast_daily, forecast_month_end
 
 Floats = NDArray[np.float64]
+Days = NDArray[np.datetime64]
 LANDING_DAYS = (5, 10, 20)
 LEVELS = (0.8, 0.95)
 _SCOPES = ("scope", "description", "category", "project", "service")  # the finest a file has
@@ -49,19 +53,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--min-cost-per-day", type=float, default=0.1, help="series below it on average are left out"
     )
+    parser.add_argument(
+        "--late", action="store_true", help="landings: young days are reported in part, as on Azure"
+    )
     parser.add_argument("--json", type=Path, default=None, help="write every figure there")
     parser.add_argument("--by-series", action="store_true", help="print each series too")
     args = parser.parse_args(arguments)
     if not args.data.is_dir():
         parser.error(f"--data {args.data}: no such folder")
     skipped: list[str] = []
-    series = dict(_series(args.data, args.min_cost_per_day, args.min_history + args.horizon, skipped))
+    series = dict(load_series(args.data, args.min_cost_per_day, args.min_history + args.horizon, skipped))
     started, windows, landings = time.perf_counter(), [], []
     for name, one in series.items():
         windows += [
             {"series": name, **row} for row in _windows(one, args.horizon, args.step, args.min_history)
         ]
-        landings += [{"series": name, **row} for row in _landings(one, args.min_history)]
+        landings += [{"series": name, **row} for row in _landings(one, args.min_history, late=args.late)]
     seconds = time.perf_counter() - started
     if not windows:
         print("no window to judge", *skipped, sep="\n  ", file=sys.stderr)
@@ -75,7 +82,10 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _series(folder: Path, least: float, min_days: int, skipped: list[str]) -> Iterator[tuple[str, Series]]:
+def load_series(
+    folder: Path, least: float, min_days: int, skipped: list[str]
+) -> Iterator[tuple[str, Series]]:
+    """Series of a folder of at least `min_days` days and `least` a day; what is left out is added to `skipped`."""
     for path in sorted(p for p in folder.rglob("*") if p.name.endswith((".csv", ".csv.gz"))):
         columns = _columns(path)
         if columns is None:
@@ -108,17 +118,21 @@ def _columns(path: Path) -> tuple[str, str, str] | None:
 
 
 def _windows(series: Series, horizon: int, step: int, min_history: int) -> Iterator[dict[str, Any]]:
-    days, cost = series.days, series.cost
+    cost = series.reported
     usual = float(np.median(np.abs(cost))) * horizon
     for origin in range(min_history, len(cost) - horizon + 1, step):
         actual = float(cost[origin : origin + horizon].sum())
         if abs(actual) <= _IMMATERIAL * usual or actual == 0:
             continue
+        if (
+            series.cost[origin - 1] != cost[origin - 1]
+        ):  # the last day is absent: windows would begin on another day
+            continue
         past = cost[:origin]
-        forecast = forecast_daily(days[:origin], past, horizon_days=horizon)
+        forecast = forecast_daily(*_known(series, origin), horizon_days=horizon)
         bounds = {level: forecast.spread.bounds(level) for level in LEVELS}
         yield {
-            "origin": str(days[origin]),
+            "origin": str(series.days[origin]),
             "actual": actual,
             "forecast": forecast.total,
             "seasonal_naive": float(past[-7:][np.arange(horizon) % 7].sum()),
@@ -128,8 +142,16 @@ def _windows(series: Series, horizon: int, step: int, min_history: int) -> Itera
         }
 
 
-def _landings(series: Series, min_history: int) -> Iterator[dict[str, Any]]:
-    days, cost = series.days, series.cost
+def _known(series: Series, origin: int) -> tuple[Days, Floats]:
+    """Days that were reported before an origin, and their costs."""
+    there = (series.cost == series.reported)[:origin]
+    return series.days[:origin][there], series.reported[:origin][there]
+
+
+def _landings(series: Series, min_history: int, *, late: bool) -> Iterator[dict[str, Any]]:
+    days, cost = series.days, series.reported
+    rng = np.random.default_rng(0)
+    shares = _completion(series, min_history, rng) if late else None
     usual = float(np.median(np.abs(cost))) * 30
     for month in np.unique(days.astype("datetime64[M]")):
         first, last = month.astype("datetime64[D]"), (month + 1).astype("datetime64[D]") - 1
@@ -141,8 +163,10 @@ def _landings(series: Series, min_history: int) -> Iterator[dict[str, Any]]:
             known = days < first + day
             if known.sum() < min_history:
                 continue
-            landing = forecast_month_end(days[known], cost[known], month=month)
-            to_date = float(cost[inside & known].sum())
+            told, amount = _known(series, int(known.sum()))
+            amount = partly_reported(amount, rng) if late else amount
+            landing = forecast_month_end(told, amount, month=month, completion=shares)
+            to_date = float(amount[told >= first].sum())
             yield {
                 "month": str(month),
                 "day": day,
@@ -151,6 +175,13 @@ def _landings(series: Series, min_history: int) -> Iterator[dict[str, Any]]:
                 "run_rate": to_date / day * length,
                 "covered_0.80": landing.low <= actual <= landing.high,
             }
+
+
+def _completion(series: Series, min_history: int, rng: np.random.Generator) -> Completion:
+    """Completion factors from a report on each of the first days."""
+    reports = range(MIN_DAYS, min_history)
+    days, cost = series.days, series.reported
+    return learn_completion((days[n - 1], days[:n], partly_reported(cost[:n], rng)) for n in reports)
 
 
 def _errors(rows: list[dict[str, Any]], method: str) -> dict[str, float]:

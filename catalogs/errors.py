@@ -14,16 +14,44 @@ class CatalogInputError(CatalogError):
     """A user's own file or flag (static offers, overlays, filters) is wrong; lists every fault."""
 
 
+class CatalogTrustError(CatalogInputError):
+    """A catalog that must be signed by a pinned key is refused; the classes below say why."""
+
+
+class UnsignedCatalogError(CatalogTrustError):
+    """There is no statement of a signer beside the catalog."""
+
+
+class ForeignCatalogError(CatalogTrustError):
+    """The statement is signed by another key than the pinned one."""
+
+
+class TamperedCatalogError(CatalogTrustError):
+    """The signature is no signature of the statement, or the catalog is not the one that was signed."""
+
+
+class ExpiredCatalogError(CatalogTrustError):
+    """The statement no longer holds, or does not hold yet."""
+
+
+class ReplayedCatalogError(CatalogTrustError):
+    """The statement is older than one that this machine has seen."""
+
+
 PACKAGE = "ml-training-planner"
 EXTRA_OF = {
     "boto3": "aws",
     "botocore": "aws",
+    "cryptography": "sign",
     "google": "gcp",
     "azure": "azure",
     "duckdb": "review",
     "sqlglot": "review",
     "xlsxwriter": "workbook",
     "distributed": "dask",
+    "ray": "ray",
+    "mcp": "mcp",
+    "mcp_types": "mcp",
     "gpuhunt": "gpuhunt",
     "pyspark": "spark",
     "statsforecast": "forecast",

@@ -40,9 +40,10 @@ class Coded:
     @classmethod
     def encode(cls, texts: Iterable[str]) -> Coded:
         """Code `texts` (one per row) in order of first appearance."""
-        index: dict[str, int] = {}
-        codes = [index.setdefault(text, len(index)) for text in texts]
-        return cls(np.asarray(codes, dtype=np.int32), tuple(index))
+        rows = tuple(texts)
+        index = {text: code for code, text in enumerate(dict.fromkeys(rows))}
+        codes = np.fromiter(map(index.__getitem__, rows), dtype=np.int32, count=len(rows))
+        return cls(codes, tuple(index))
 
     def decode(self) -> Array:
         """Return the texts as an object array, shape `(n_rows,)`."""

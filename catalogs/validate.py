@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from functools import cache
 
 from catalogs.errors import CatalogError
 from catalogs.model import INSTANCE_TYPE_KEY, OFFER_KEY, offer_id
 from catalogs.offers.flags import load_flags, split_flags
 from catalogs.regions import residency_groups
-from catalogs.schema.columns import DATA_DIRECTORY, Column, load_columns
+from catalogs.schema.columns import Column, is_date, load_columns
+from catalogs.store.plausible import band_of
 
 Row = Mapping[str, str]
 KEYS: Mapping[str, tuple[str, ...]] = {
@@ -26,7 +23,6 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "flags": ("flag",),
     "commitment_ratios": ("provider", "instance_type", "purchase_option", "option_variant"),
 }
-_DATE = re.compile(r"(\d{4})-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?")
 
 
 @dataclass(frozen=True)
@@ -79,25 +75,6 @@ class References:
         }
         ids = frozenset(row["accelerator"] for row in accelerators)
         return cls(ids, counts, frozenset(residency_groups()), {"USD": 1.0, **usd_per})
-
-
-@dataclass(frozen=True)
-class Band:
-    """Plausible prices of one accelerator-hour, USD."""
-
-    pattern: str
-    low: float
-    high: float
-
-
-@cache
-def load_bands() -> tuple[Band, ...]:
-    """Read plausibility.csv; the first pattern that fits an accelerator decides."""
-    with (DATA_DIRECTORY / "plausibility.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(
-            Band(row["accelerator"], float(row["min_usd_per_hour"]), float(row["max_usd_per_hour"]))
-            for row in csv.DictReader(file)
-        )
 
 
 def validate_rows(
@@ -168,7 +145,7 @@ def _cell_fault(column: Column, text: str, row: Row, references: References) -> 
         return "" if column.nullable else "is missing"
     if column.dtype in ("number", "decimal"):
         return _number_fault(column, text)
-    if column.dtype == "date" and not _DATE.fullmatch(text):
+    if column.dtype == "date" and not is_date(text):
         return f"{text!r} is not an ISO date or month"
     if column.dtype == "bool" and text not in ("true", "false"):
         return f"{text!r} is neither true nor false"
@@ -212,7 +189,7 @@ def _offer_faults(row: Row, references: References) -> list[tuple[str, str]]:
         return out
     accelerator, count = references.counts[row["provider"], row["instance_type"]]
     price = _number(row["price_per_hour"]) * references.usd_per[row["currency"]] / count
-    band = next((band for band in load_bands() if fnmatchcase(accelerator, band.pattern)), None)
+    band = band_of(accelerator)
     if band and not band.low <= price <= band.high:
         place = f"{price:.4g} USD per {accelerator} and hour is outside {band.low:g} to {band.high:g}"
         out.append(("price_per_hour", f"implausible: {place}"))

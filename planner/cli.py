@@ -72,14 +72,11 @@ COMMANDS: dict[str, CommandSpec] = {
     "whatif": CommandSpec(
         "planner.commands.whatif", "whatif", "Ask what another deadline, budget or model would cost."
     ),
+    "sweep": CommandSpec("planner.commands.sweep", "sweep", "Plan many workloads, days and scenarios."),
     "diff": CommandSpec(
         "planner.commands.diff", "diff", "Say what changed between two plans, or prices of two days."
     ),
-    "commit": CommandSpec(
-        "planner.commands.commit",
-        "commit",
-        "Find which reservations and savings plans to buy.",
-    ),
+    "commit": CommandSpec("planner.commands.commit", "commit", "Find which commitments to buy."),
     "tco": CommandSpec("planner.commands.tco", "tco", "Compare buying a machine with renting its work."),
     "pipeline": CommandSpec(
         "planner.commands.pipeline", "pipeline", "Place and time tasks that feed each other data."
@@ -105,6 +102,7 @@ COMMANDS: dict[str, CommandSpec] = {
     "catalog": CommandSpec(
         "planner.commands.catalog", "catalog", "List, show and check prices and machines."
     ),
+    "mcp": CommandSpec("planner.commands.mcp", "mcp", "Answer assistants (Model Context Protocol)."),
     "schema": CommandSpec("planner.commands.schema", "schema", "Print the JSON Schema of a workload file."),
     "config": CommandSpec(
         "planner.commands.config", "config", "Show each setting, its value and its origin."

@@ -1,5 +1,7 @@
 """Settings and where each came from: flag > `PLANNER_*` > ./planner.toml > the user's planner.toml > default.
 
+The pinned key of catalogs alone is taken from the user's planner.toml first: a checkout may pin one, not replace one.
+
 The group hands the values found here to click as defaults, so a command's own flag wins without further code.
 """
 
@@ -25,12 +27,16 @@ _RATIO = re.compile(r"\d+(\.\d+)?([eE][-+]?\d+)?\s*%?")
 
 @dataclass(frozen=True)
 class Setting:
-    """One thing a user may set; `check` returns what is wrong with a value, or an empty text."""
+    """One thing a user may set; `check` returns what is wrong with a value, or an empty text.
+
+    `personal`: the user's file comes before that of the current folder, so that a checkout cannot replace it.
+    """
 
     name: str
     default: str
     help: str
     check: Callable[[str], str]
+    personal: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,9 @@ def _ratio(value: str) -> str:
 SETTINGS: tuple[Setting, ...] = (
     Setting("cache_dir", "", "folder of derived files that may be deleted any time", _any_path),
     Setting("catalog_dir", "", "catalog snapshot to use instead of the bundled one", _any_path),
+    Setting(
+        "catalog_key", "", "public keys, one of which must have signed the catalog", _any_path, personal=True
+    ),
     Setting("output", "table", "output format of plans", _output),
     Setting("max_results", "10", "alternatives shown", _count),
     Setting("time_limit", "30s", "longest search of a mixed-integer program", _duration),
@@ -141,7 +150,7 @@ def _resolve(
     if environ.get(variable):  # an empty variable means unset, as everywhere else
         found = Resolved(setting.name, environ[variable], variable)
     else:
-        for path, table in tables:
+        for path, table in reversed(tables) if setting.personal else tables:
             if setting.name in table:
                 found = Resolved(setting.name, _from_file(setting, table[setting.name], path), str(path))
                 break
@@ -155,7 +164,7 @@ def _from_file(setting: Setting, value: str, path: Path) -> str:
     """Read a folder's name as the file means it: from its own place, with `~` for the user's home."""
     if setting.check is not _any_path or not value:
         return value
-    return str(path.parent / Path(value).expanduser())
+    return str(path.parent / os.path.expanduser(value))  # noqa: PTH111 - `~nobody` is no error but a name
 
 
 def _load_file(path: Path, faults: list[str]) -> dict[str, str]:

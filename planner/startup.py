@@ -214,6 +214,10 @@ def report(error: Exception, verbosity: int, max_memory_bytes: int) -> int:
             abandon_stdout()
         place = error.filename if error.filename is not None else "standard output"
         return fail(f"{place}: {error.strerror}", EXIT_OUTPUT)
+    csv = sys.modules.get("csv")
+    if csv is not None and isinstance(error, csv.Error):  # a reader that names no file: better than a defect
+        what = str(error).partition(" - ")[0]
+        return fail(f"a CSV file cannot be read: {what}; quote the cell or save the file again", 2)
     code = _exit_code_of(error)
     if verbosity > 0:
         import traceback

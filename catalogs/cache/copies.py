@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
+
+_LEFT_S = 3600.0  # no writer takes as long for a copy
 
 
 def cache_directory() -> Path:
@@ -16,11 +20,27 @@ def cache_directory() -> Path:
     if chosen:
         return Path(chosen)
     if sys.platform == "linux":  # what platformdirs answers there, without the 3 ms of importing it
-        base = os.environ.get("XDG_CACHE_HOME", "").strip()
-        return Path(base or "~/.cache").expanduser() / "ml-training-planner"
+        base = os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
+        return Path(os.path.expanduser(base)) / "ml-training-planner"  # noqa: PTH111 - no error without a home
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("ml-training-planner", appauthor=False))
+
+
+def open_copy(path: Path) -> BinaryIO:
+    """Open a copy for reading, unless another user of the machine can have written it.
+
+    Copies carry no signature, and `PLANNER_CACHE_DIR` may be a folder that many can write to.
+
+    Raises:
+        OSError: it cannot be opened, belongs to another user than this one or root, or others may write to it.
+    """
+    file = path.open("rb")
+    about = os.fstat(file.fileno())
+    if hasattr(os, "getuid") and (about.st_uid not in (os.getuid(), 0) or about.st_mode & stat.S_IWOTH):
+        file.close()
+        raise PermissionError(f"{path} may have been written by another user")
+    return file
 
 
 def write_copy(path: Path, write: Callable[[BinaryIO], object], *, pattern: str, most: int) -> None:
@@ -39,9 +59,12 @@ def write_copy(path: Path, write: Callable[[BinaryIO], object], *, pattern: str,
             write(file)
         partial.replace(path)
         _drop_oldest(path, pattern, most)
-    except OSError:
+        _drop_left(path.parent, pattern)
+    except BaseException as error:  # a signal too: nothing is left behind
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
 
 
 def _drop_oldest(newest: Path, pattern: str, most: int) -> None:
@@ -49,3 +72,11 @@ def _drop_oldest(newest: Path, pattern: str, most: int) -> None:
     if len(others) >= most:
         for path in sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)[most - 1 :]:
             path.unlink(missing_ok=True)
+
+
+def _drop_left(folder: Path, pattern: str) -> None:
+    """Remove parts of copies of this kind whose writers were killed."""
+    for partial in folder.glob(f"{pattern}.*.tmp"):
+        with contextlib.suppress(FileNotFoundError):  # another process removed it
+            if time.time() - partial.stat().st_mtime > _LEFT_S:
+                partial.unlink()

@@ -19,6 +19,7 @@ from catalogs.schema.columns import column_names, make_table
 from catalogs.store.read import (
     Source,
     catalog_directory,
+    check_count,
     history_directory,
     is_named,
     parse_file,
@@ -109,6 +110,9 @@ def examine(directory: Path | None, today: date) -> Examination:
                 continue  # a history without a whole snapshot: `history` says why
             manifest, files = source
             rows = {path.name.partition(".")[0]: _rows(path, data) for path, data in files.items()}
+            for path in files:
+                name = path.name.partition(".")[0]
+                check_count(manifest, name, len(rows[name]), path)
             healths.append(_health(manifest, rows, accelerators, today))
             places |= {(row["provider"], row["region"]) for row in rows["offers"]}
         except CatalogError as error:

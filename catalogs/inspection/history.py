@@ -12,7 +12,7 @@ from catalogs.inspection.diff import PriceMove, diff_catalogs
 from catalogs.model import Catalog, PurchaseOption
 from catalogs.store.files import POINTER, read_pointer, snapshot_directories
 from catalogs.store.load import assemble
-from catalogs.store.read import bundled_directory, read_provider
+from catalogs.store.read import bundled_directory, parse_source, read_provider
 from catalogs.store.snapshots import Snapshot, day_of, histories, stored_snapshots
 
 DISAGREE_ABOVE_RATIO = 0.2
@@ -83,7 +83,7 @@ def _damaged_snapshots(directory: Path) -> dict[Path, str]:
     out = {}
     for path in snapshot_directories(directory):
         try:
-            read_provider(path)
+            parse_source(read_provider(path))
         except CatalogError as error:
             out[path] = f"{error}; or remove the directory {path}"
     return out

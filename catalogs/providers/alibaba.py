@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from catalogs.errors import install_command
 from catalogs.model import PurchaseOption
 from catalogs.providers.alibaba_rows import (
     PROVIDER,
@@ -24,6 +23,7 @@ from catalogs.providers.alibaba_rows import (
     parse_spot,
     parse_zones,
 )
+from catalogs.providers.alibaba_sdk import EcsClient, sdk_client
 from catalogs.providers.base import (
     ApiCall,
     CredentialsMissing,
@@ -48,7 +48,6 @@ LOGIN_HINT = (
     "set ALIBABA_CLOUD_ACCESS_KEY_ID and ALIBABA_CLOUD_ACCESS_KEY_SECRET, or run `aliyun configure` (a RAM user "
     "with docs/policies/alibaba.json is enough)"
 )
-INSTALL_HINT = f"install the SDK: {install_command('alibaba')}"
 API_CALLS = (
     ApiCall("ecs:DescribeRegions", "ecs:DescribeRegions", "everything"),
     ApiCall("ecs:DescribeInstanceTypes", "ecs:DescribeInstanceTypes", "machines"),
@@ -59,6 +58,7 @@ API_CALLS = (
 )
 _QUOTAS = ("max-postpaid-instance-vcpu-count", "max-spot-instance-vcpu-count")
 _PAGE = 100
+_MAX_PAGES = 1000
 _SPOT_HISTORY = timedelta(hours=3)
 _RETRIED_STATUS = (429, 500, 502, 503, 504)
 _NO_LOGIN_CODES = (
@@ -90,14 +90,6 @@ _DISK_CODES = ("InvalidSystemDiskCategory", "InvalidInstanceType.NotSupportDiskC
 _CLOSED_REGION_CODES = ("InvalidRegionId", "RegionUnauthorized", "RegionNotSupported")
 _BLOCKED_CODES = ("Forbidden.RiskControl", "Account.Arrearage", "InvalidAccountStatus")
 _USUAL_DISK = "cloud_essd"
-
-
-class EcsClient(Protocol):
-    """What is needed of the SDK: one call by its name, parameters and answer as JSON values."""
-
-    def call(self, action: str, parameters: Mapping[str, Any]) -> Any:
-        """Return the body of the answer."""
-        ...
 
 
 def create(options: FetchOptions) -> AlibabaProvider:
@@ -263,13 +255,23 @@ class AlibabaProvider:
         """All pages; the answer's `key` is sent back as the next request's token or offset."""
         sent_as = {"NextToken": "NextToken", "NextOffset": "Offset"}[key]
         token: Any = None
-        while True:
+        seen: set[str] = set()
+        for _ in range(_MAX_PAGES):
             page = self._call(region, action, {**asked, **({sent_as: token} if token else {})})
             yield page
-            following = page.get(key) if isinstance(page, Mapping) else None
-            if not following or following == token:
+            token = page.get(key) if isinstance(page, Mapping) else None
+            if not token:
                 return
-            token = following
+            if str(token) in seen:
+                break
+            seen.add(str(token))
+        raise SchemaChanged(
+            "the pages go round in a circle or do not end; update the planner",
+            where=key,
+            provider=PROVIDER,
+            region=region,
+            api=f"ecs:{action}",
+        )
 
     def _call(self, region: str, action: str, parameters: Mapping[str, Any]) -> Any:
         """Call with retries after throttling, server faults and network faults.
@@ -332,7 +334,7 @@ def explain(error: Exception, place: Mapping[str, str], tries: int) -> ProviderE
         )
     if status in _RETRIED_STATUS:
         return Unreachable(f"HTTP {status} after {tries} tries; try again later", **place)
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError | RecursionError):
         return SchemaChanged("the answer is not JSON", where="body", **place)
     if code or status:
         return SchemaChanged(
@@ -349,50 +351,6 @@ def _status(error: Exception) -> int:
         if isinstance(value, int):
             return value
     return 0
-
-
-def sdk_client(region: str, options: FetchOptions) -> EcsClient:
-    """Make the official SDK's client of one region, with the SDK's own chain of credentials.
-
-    Raises:
-        CredentialsMissing: when the SDK is not installed or finds no credentials; says what to do.
-    """
-    try:
-        from alibabacloud_credentials.client import Client as Credentials
-        from alibabacloud_ecs20140526 import models
-        from alibabacloud_ecs20140526.client import Client
-        from alibabacloud_tea_openapi.utils_models import Config
-        from darabonba.runtime import RuntimeOptions
-    except ImportError:
-        raise CredentialsMissing(
-            f"the SDK of Alibaba Cloud is not installed; {INSTALL_HINT}", provider=PROVIDER
-        ) from None
-    endpoint = options.endpoint("alibaba_ecs")
-    scheme, _, host = endpoint.rpartition("://")
-    config = Config(credential=Credentials(), region_id=region, endpoint=host or None)
-    if scheme:
-        config.protocol = scheme.upper()
-    timeout_ms = int(options.timeout_s * 1000)
-    runtime = RuntimeOptions(
-        autoretry=False, read_timeout=timeout_ms, connect_timeout=min(timeout_ms, 10_000)
-    )
-    return _SdkClient(Client(config), models, runtime)
-
-
-class _SdkClient:
-    """The SDK's client behind one method."""
-
-    def __init__(self, client: Any, models: Any, runtime: Any) -> None:
-        self._client = client
-        self._models = models
-        self._runtime = runtime
-
-    def call(self, action: str, parameters: Mapping[str, Any]) -> Any:
-        """Call `action`; names of parameters and of the answer are the API's own."""
-        request = getattr(self._models, f"{action}Request")().from_map(dict(parameters))
-        method = "".join(f"_{c.lower()}" if c.isupper() else c for c in action).lstrip("_")
-        answer = getattr(self._client, f"{method}_with_options")(request, self._runtime)
-        return answer.body.to_map()
 
 
 def _today() -> str:

@@ -244,7 +244,7 @@ def check_body(response_dict: Mapping[str, Any], **_: Any) -> None:
     if "json" in headers.get("content-type", ""):
         try:
             json.loads(body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _sdk("botocore.parsers").ResponseParserError("the body is no JSON") from error
 
 

@@ -118,6 +118,7 @@ def management_client(
         connection_timeout=min(10.0, options.timeout_s),
         read_timeout=options.timeout_s,
         logging_enable=False,
+        permit_redirects=False,  # the management interface has none; a proxy's may lead anywhere
         per_retry_policies=[DropUnreadableWait()],
         **settings,
     )
@@ -160,6 +161,8 @@ class AzureClient:
         params = {"api-version": SKUS_VERSION, **({"$filter": f"location eq '{region}'"} if region else {})}
         number, host, seen = 0, "", set[str]()
         while url:
+            if len(seen) >= _MAX_PAGES:
+                raise _changed("the pages do not end", "nextLink", SKUS_API, region)
             body, asked = self._get(management, url, params, region)
             items = body.get("value") or []
             number += len(items)
@@ -304,7 +307,7 @@ def provider_error(error: Exception, api: str, region: str, retries: int) -> Pro
         return RateLimited(f"still throttled after {retries + 1} tries; try again later", **place)
     if isinstance(status, int) and status >= 500:
         return Unreachable(f"Azure answers HTTP {status}; try again later", **place)
-    if isinstance(error, exceptions.AzureError | ValueError | TypeError | AttributeError):
+    if isinstance(error, exceptions.AzureError | ValueError | TypeError | AttributeError | RecursionError):
         return _changed(f"the answer cannot be read ({type(error).__name__})", "body", api, region)
     return None
 

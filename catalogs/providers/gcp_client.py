@@ -61,6 +61,7 @@ _SCOPES = (
     "https://www.googleapis.com/auth/cloud-billing.readonly",
 )
 _PAGE = 500
+_MAX_PAGES = 1000
 _BILLING_PAGE = "5000"
 _THROTTLED = frozenset(
     {
@@ -222,7 +223,7 @@ class GcpClient:
         """
         url = f"{self.options.endpoint('gcp_billing', BILLING_URL)}/v1/{COMPUTE_ENGINE}/skus"
         token, seen, reader = "", set[str](), sku_reader(self.options.log)
-        while True:
+        for _ in range(_MAX_PAGES):
             params = {"currencyCode": "USD", "pageSize": _BILLING_PAGE}
             if token:
                 params["pageToken"] = token
@@ -235,6 +236,7 @@ class GcpClient:
             if token in seen:
                 raise _changed("the pages go round in a circle", "nextPageToken", BILLING_API)
             seen.add(token)
+        raise _changed("the pages do not end", "nextPageToken", BILLING_API)
 
     def _billing_page(self, url: str, params: Mapping[str, str]) -> Any:
         headers = self._billing_headers(url)
@@ -265,13 +267,17 @@ class GcpClient:
             raise _credentials_missing("an API key alone reads prices only", "")
         endpoint = self.options.endpoint("gcp_compute")
         settings = {"api_endpoint": endpoint} if endpoint else None
-        return kind(credentials=self.login().credentials, client_options=settings)
+        client = kind(credentials=self.login().credentials, client_options=settings)
+        session = getattr(client.transport, "_session", None)
+        if session is not None:  # the interface has no redirects; a proxy's may lead anywhere
+            session.max_redirects = 0
+        return client
 
     def _pages(self, client: Any, request: Any, api: str) -> Iterator[Any]:
         """Pages of a list, each with retries of its own."""
         list_ = getattr(client, "aggregated_list", None) or client.list
         token, seen = "", set[str]()
-        while True:
+        for _ in range(_MAX_PAGES):
             asked = request(project=self.login().project, max_results=_PAGE, page_token=token)
             fetch = partial(list_, asked, retry=self._retry(), timeout=self.options.timeout_s)
             page = self._call(fetch, api)
@@ -283,6 +289,7 @@ class GcpClient:
             if token in seen:
                 raise _changed("the pages go round in a circle", "nextPageToken", api)
             seen.add(token)
+        raise _changed("the pages do not end", "nextPageToken", api)
 
     def _warn(self, scope: str, listed: Any) -> None:
         """Tell when a zone could not be asked: its machines are missing, not gone."""
@@ -345,6 +352,8 @@ def provider_error(error: Exception, api: str, region: str = "") -> ProviderErro
     place: dict[str, str] = {"provider": PROVIDER, "region": region, "api": api}
     if isinstance(error, exceptions.RetryError) and isinstance(error.cause, Exception):
         error = error.cause
+    if isinstance(error, requests.exceptions.TooManyRedirects):
+        return _changed("the answer is a redirect, which is not followed", "Location", api, region)
     if isinstance(error, TransportError | requests.exceptions.RequestException):
         return Unreachable(
             f"no whole answer ({type(error).__name__}); check the network and try again", **place
@@ -363,7 +372,7 @@ def provider_error(error: Exception, api: str, region: str = "") -> ProviderErro
             permission=_PERMISSIONS.get(api, api),
             **place,
         )
-    if isinstance(error, ParseError | exceptions.GoogleAPIError | ValueError):
+    if isinstance(error, ParseError | exceptions.GoogleAPIError | ValueError | RecursionError):
         return _changed(f"the answer cannot be read ({type(error).__name__})", "body", api, region)
     return None
 

@@ -7,11 +7,8 @@ Billing). Nothing here logs or stores a header, and a URL is shown without its q
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
-import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +27,9 @@ from catalogs.providers.base import (
     SchemaChanged,
     Unreachable,
 )
+from catalogs.providers.etags import EtagStore
 from catalogs.providers.limits import STREAM_FACTOR, CallTimedOut, TooLarge, chunks_of, retry_after_s, within
+from catalogs.providers.redirects import LeftTheHost, get_on_host
 
 if TYPE_CHECKING:
     import requests
@@ -133,7 +132,7 @@ class HttpClient:
             body = self._body(url, params, headers, api, region, permission, cached)
             try:
                 return json.loads(body)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 # A proxy's or a cut page: worth another try before it is called a change of format.
                 fault = SchemaChanged(
                     f"the answer of {_shown(url)} is not JSON ({type(error).__name__})",
@@ -175,9 +174,18 @@ class HttpClient:
         import requests
 
         chunks = chunks_of(response, self.options.max_bytes * STREAM_FACTOR)
+        limit_s = self.options.timeout_s * STREAM_FACTOR
+        left_s = limit_s
         try:
-            while batch := within(self.options.timeout_s, lambda: list(islice(chunks, _BATCH_CHUNKS))):
+            while left_s > 0:
+                began = time.monotonic()
+                longest_s = min(self.options.timeout_s, left_s)
+                batch = within(longest_s, lambda: list(islice(chunks, _BATCH_CHUNKS)))
+                left_s -= time.monotonic() - began  # the reader's own time between two batches is not counted
+                if not batch:
+                    return
                 yield from batch
+            raise CallTimedOut(f"no whole file in time ({limit_s:g} s)")
         except (requests.RequestException, CallTimedOut, TooLarge) as error:
             raise self._fault(error, call) from None
 
@@ -191,7 +199,7 @@ class HttpClient:
         permission: str,
         cached: bool,
     ) -> bytes:
-        store = _EtagStore(self.cache_dir, url, params) if cached and self.cache_dir else None
+        store = EtagStore(self.cache_dir, url, params) if cached and self.cache_dir else None
         known = store.load() if store else None
         asked = dict(headers or {})
         if known:
@@ -218,7 +226,7 @@ class HttpClient:
             error: Exception | None = None
             try:
                 answer = within(left_s, partial(self._get, call, whole), lambda late: late.response.close())
-            except (CallTimedOut, TooLarge) as limit:
+            except (CallTimedOut, TooLarge, LeftTheHost) as limit:
                 raise self._fault(limit, call) from None
             except requests.RequestException as broken:
                 error = broken
@@ -238,14 +246,8 @@ class HttpClient:
 
     def _get(self, call: _Get, whole: bool) -> _Answer:
         """One try; the body too where it is wanted `whole`."""
-        response = self._open().get(
-            call.url,
-            params=call.params,
-            headers=call.headers,
-            timeout=(min(10.0, self.options.timeout_s), self.options.timeout_s),
-            stream=True,
-            allow_redirects=True,
-        )
+        timeout_s = (min(10.0, self.options.timeout_s), self.options.timeout_s)
+        response = get_on_host(self._open(), call.url, call.params, call.headers, timeout_s)
         body = b"".join(chunks_of(response, self.options.max_bytes)) if whole else b""
         return _Answer(response.status_code, response.headers, body, response)
 
@@ -265,6 +267,8 @@ class HttpClient:
             return SchemaChanged(
                 f"the answer of {_shown(call.url)} is refused: {error}", where="body", **place
             )
+        if isinstance(error, LeftTheHost):
+            return SchemaChanged(f"{_shown(call.url)} {error}", where="Location", **place)
         reason = str(error) if isinstance(error, CallTimedOut) else _reason(error)
         return Unreachable(
             f"no whole answer from {_shown(call.url)}: {reason}; check the network and try again", **place
@@ -294,36 +298,6 @@ class HttpClient:
             where="request",
             **place,
         )
-
-
-class _EtagStore:
-    """One kept answer: `<hash of the URL>.json` with its tag, `.body` with its bytes."""
-
-    def __init__(self, directory: Path | None, url: str, params: Mapping[str, str] | None) -> None:
-        assert directory is not None
-        name = hashlib.sha256(json.dumps([url, sorted((params or {}).items())]).encode()).hexdigest()[:32]
-        self.path = directory / f"{name}.etag"
-
-    def load(self) -> tuple[str, bytes] | None:
-        """Return tag and body; None where there is none or it was damaged."""
-        try:
-            head, _, body = self.path.read_bytes().partition(b"\n")
-            meta = json.loads(head)
-            if hashlib.sha256(body).hexdigest() == meta["sha256"]:
-                return str(meta["etag"]), body
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return None
-
-    def save(self, etag: str, body: bytes) -> None:
-        """Keep an answer; a cache that cannot be written changes nothing."""
-        head = json.dumps({"etag": etag, "sha256": hashlib.sha256(body).hexdigest()}).encode()
-        with contextlib.suppress(OSError):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.path.parent)
-            with os.fdopen(handle, "wb") as file:
-                file.write(head + b"\n" + body)
-            Path(name).replace(self.path)
 
 
 def http_cache_directory() -> Path:

@@ -91,7 +91,7 @@ def chunks_of(response: requests.Response, max_bytes: int) -> Iterator[bytes]:
         TooLarge: when a limit is passed.
     """
     done = 0
-    for chunk in response.iter_content(CHUNK_BYTES):
+    for chunk in _content(response):
         done += len(chunk)
         if done > max_bytes:
             raise TooLarge(f"more than {max_bytes:,} bytes (--max-bytes)")
@@ -99,6 +99,15 @@ def chunks_of(response: requests.Response, max_bytes: int) -> Iterator[bytes]:
         if done > _GROWTH_FROM_BYTES and done > MAX_GROWTH * max(received, 1):
             raise TooLarge(f"{received:,} bytes that unpack to more than {MAX_GROWTH} times as much")
         yield chunk
+
+
+def _content(response: requests.Response) -> Iterator[bytes]:
+    import requests
+
+    try:
+        yield from response.iter_content(CHUNK_BYTES)
+    except ValueError as error:  # a chunk of a negative size: urllib3 takes it for a size to read
+        raise requests.exceptions.ChunkedEncodingError(str(error)) from None
 
 
 def retry_after_s(text: str | None, now: Callable[[], float] = time.time) -> float | None:

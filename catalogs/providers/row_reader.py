@@ -12,7 +12,9 @@ from catalogs.providers.base import FetchLog, ProviderError, SchemaChanged
 
 Result = TypeVar("Result")
 # What reading one damaged row may raise; anything else is a defect and ends the fetch.
-_ROW_FAULTS = (CatalogError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
+_ROW_FAULTS = (
+    CatalogError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError,
+)  # fmt: skip
 
 
 @dataclass

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import math
+import re
 from collections.abc import Iterable, Sequence
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +18,8 @@ from catalogs.table import Array, Coded, Table
 
 COLUMNS_FILE = Path(__file__).parents[1] / "columns.csv"
 DATA_DIRECTORY = Path(__file__).parents[1] / "data"
+_DATE = re.compile(r"([0-9]{4})-([0-9]{2})(?:-([0-9]{2}))?")
+_AGAIN = "refresh or import the catalog again"
 _LATER = {"instance_types": ("link_domain_accelerators", "allocation_unit")}
 
 
@@ -94,6 +99,74 @@ def make_table(name: str, rows: Sequence[Sequence[str]], place: str) -> Table:
     cells: Iterable[Sequence[str]] = zip(*rows, strict=True) if rows else [()] * len(columns)
     made = {column.name: _typed(column, texts, place) for column, texts in zip(columns, cells, strict=True)}
     return Table(made, length=len(rows))
+
+
+def check_cells(name: str, rows: Sequence[Sequence[str]], place: str) -> None:
+    """Refuse rows that no fetcher stores: texts where the dictionary has numbers, dates or choices.
+
+    Prices may be any number here: one that is none to pay (zero, negative, not finite) refuses its own offer later.
+
+    Args:
+        name: table name in the data dictionary.
+        rows: the cells of each row.
+        place: file name for messages.
+
+    Raises:
+        CatalogError: naming the row and the column.
+    """
+    columns = load_columns()[name]
+    for at, row in enumerate(rows):
+        if len(row) != len(columns):
+            raise CatalogError(
+                f"{place}: row {at + 2} has {len(row)} cells, expected {len(columns)}; {_AGAIN}"
+            )
+    for column, cells in zip(columns, zip(*rows, strict=True), strict=False):
+        for text in dict.fromkeys(cells):
+            fault = _cell_fault(column, text)
+            if fault:
+                row_number = cells.index(text) + 2
+                raise CatalogError(
+                    f"{place}: row {row_number}, column {column.name}: {text[:40]!r} {fault}; {_AGAIN}"
+                )
+
+
+def _cell_fault(column: Column, text: str) -> str:
+    if not text:
+        return "" if column.nullable or column.dtype in ("decimal", "text") else "is no value"
+    if column.dtype in ("number", "decimal"):
+        value = _float(text)
+        if value is None or (column.dtype == "number" and not math.isfinite(value)):
+            return "is not a number"
+        is_below = column.dtype == "number" and column.low is not None and value < column.low
+        return f"is below {column.low:g}" if is_below else ""
+    if column.dtype == "date" and not is_date(text):
+        return "is not an ISO date or month"
+    if column.dtype == "one_of" and text not in column.choices:
+        return f"is not one of {', '.join(column.choices)}"
+    return ""
+
+
+def _float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a day or a month of the calendar: `2026-11-20`, `2026-11`.
+
+    >>> is_date("2026-11"), is_date("2026-02-29"), is_date("2026-11-20T10:00")
+    (True, False, False)
+    """
+    found = _DATE.fullmatch(text)
+    if found is None:
+        return False
+    try:
+        date(int(found[1]), int(found[2]), int(found[3] or 1))
+    except ValueError:
+        return False
+    return True
 
 
 def read_csv_table(name: str, path: Path) -> Table:

@@ -12,11 +12,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from catalogs.cache.copies import cache_directory, write_copy
+from catalogs.cache.copies import cache_directory, open_copy, write_copy
 from catalogs.schema.columns import load_columns
 from catalogs.table import Array, Coded, Table
 
-_VERSION = "2"
+_VERSION = "3"
 _KEPT = 16
 
 
@@ -32,7 +32,7 @@ def load_compiled(key: str, names: Sequence[str]) -> dict[str, Table] | None:
         names: tables to load.
     """
     try:
-        with _path(key).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        with open_copy(_path(key)) as file, np.load(file, allow_pickle=False) as arrays:
             layout = json.loads(arrays["layout"].tobytes())
             if layout["key"] != key:
                 return None

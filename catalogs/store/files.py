@@ -72,6 +72,24 @@ def write_pointer(provider_directory: Path, pointer: Pointer) -> None:
     _sync_directory(provider_directory)
 
 
+def write_new(path: Path, data: bytes, mode: int) -> None:
+    """Write a file that must not exist yet, never readable beyond `mode`, and force it to disk.
+
+    Raises:
+        FileExistsError: it exists.
+        OSError: it cannot be written; nothing is left of it.
+    """
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:  # a signal too
+        path.unlink(missing_ok=True)
+        raise
+
+
 def write_directory(parent: Path, name: str, files: Mapping[str, bytes]) -> None:
     """Make the directory `name` with `files`, in one step; a damaged one of that name is set aside first."""
     import shutil
@@ -86,7 +104,7 @@ def write_directory(parent: Path, name: str, files: Mapping[str, bytes]) -> None
             remove_directory(final)
         made.rename(final)
         _sync_directory(parent)
-    except OSError:
+    except BaseException:  # a signal too
         shutil.rmtree(made, ignore_errors=True)
         raise
 

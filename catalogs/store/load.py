@@ -9,7 +9,8 @@ nothing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +18,14 @@ from catalogs.accelerators import load_accelerators
 from catalogs.model import Catalog, ProviderManifest
 from catalogs.schema.columns import COLUMNS_FILE, make_table
 from catalogs.store.cache import load_compiled, save_compiled
+from catalogs.store.plausible import flag_implausible
 from catalogs.store.read import (
     SNAPSHOT_TABLES,
     Source,
     catalog_directory,
     history_directory,
     is_named,
-    parse_file,
+    parse_source,
     provider_directories,
     read_provider,
 )
@@ -68,14 +70,24 @@ def read_sources(directory: Path | None = None, as_of: date | None = None) -> li
 def assemble(sources: Sequence[Source], *, cache: bool = True) -> Catalog:
     """Make one catalog of what was read of each provider.
 
+    While a key is pinned (`PLANNER_CATALOG_KEY`), only what it signed is taken, and no compiled copy is used: nobody
+    signs those.
+
     Raises:
         CatalogError: when the rows cannot be read.
+        CatalogTrustError: when a key is pinned and the catalog is unsigned, foreign, tampered, expired or replayed.
     """
+    if os.environ.get("PLANNER_CATALOG_KEY"):
+        from catalogs.store.trust import pinned_key, require_trusted
+
+        if (key_file := pinned_key()) is not None:
+            require_trusted(sources, key_file)
+            cache = False
     manifests = [manifest for manifest, _ in sources]
     key = _cache_key(manifests)
     tables = load_compiled(key, SNAPSHOT_TABLES) if cache else None
     if tables is None:
-        tables = _parse({path: data for _, files in sources for path, data in files.items()})
+        tables = parse_sources(sources)
         if cache:
             save_compiled(key, tables)
     return Catalog(tables["instance_types"], tables["offers"], load_accelerators(), tuple(manifests))
@@ -96,12 +108,15 @@ def _cache_key(manifests: Sequence[ProviderManifest]) -> str:
     return digest.hexdigest()
 
 
-def _parse(contents: Mapping[Path, bytes]) -> dict[str, Table]:
-    tables: dict[str, Table] = {}
-    for name in SNAPSHOT_TABLES:
-        rows: list[list[str]] = []
-        for path, data in contents.items():
-            if path.name == f"{name}.csv.gz":
-                rows.extend(parse_file(name, path, data))
-        tables[name] = make_table(name, rows, f"{name}.csv.gz")
-    return tables
+def parse_sources(sources: Sequence[Source]) -> dict[str, Table]:
+    """The tables of what was read of each provider.
+
+    Raises:
+        CatalogError: when the rows cannot be read.
+    """
+    rows: dict[str, list[list[str]]] = {name: [] for name in SNAPSHOT_TABLES}
+    for source in sources:
+        for name, more in parse_source(source).items():
+            rows[name].extend(more)
+    types, offers = (make_table(name, rows[name], f"{name}.csv.gz") for name in SNAPSHOT_TABLES)
+    return {"instance_types": types, "offers": flag_implausible(types, offers)}

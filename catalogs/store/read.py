@@ -9,16 +9,20 @@ import io
 import json
 import os
 import sys
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from catalogs.errors import CatalogError
 from catalogs.model import SCHEMA_VERSION, ProviderManifest
-from catalogs.schema.columns import DATA_DIRECTORY, check_header, with_later_columns
+from catalogs.schema.columns import DATA_DIRECTORY, check_cells, check_header, is_date, with_later_columns
 
 MANIFEST = "manifest.json"
 SNAPSHOT_TABLES = ("instance_types", "offers")
+# 250,000 offers are 60 MB as text and 4 MB packed.
+_MAX_FILE_BYTES = 256 << 20
+_MAX_UNPACKED_BYTES = 512 << 20
 Source = tuple[ProviderManifest, dict[Path, bytes]]
 _REMEDY = "reinstall the package, or build the snapshot again with `python -m tools.import_catalog`"
 
@@ -89,6 +93,10 @@ def read_provider(directory: Path) -> Source:
                 f"{file} was changed or cut short: sha256 {found[:12]}... is not the {str(wanted)[:12]}... "
                 f"of its manifest; {_REMEDY}"
             )
+    digests = "".join(hashlib.sha256(files[file]).hexdigest() for file in sorted(files))
+    # This hash names the compiled copy: rows of another snapshot must not enter under it.
+    if manifest["sha256"] != hashlib.sha256(digests.encode()).hexdigest():
+        raise CatalogError(f"{path}: its sha256 is not that of its files; {_REMEDY}")
     return provider_manifest(manifest), files
 
 
@@ -106,7 +114,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """
     try:
         manifest = json.loads(_read(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CatalogError(f"{path} is not valid JSON ({error}); {_REMEDY}") from error
     wanted = {*ProviderManifest.__annotations__, "files"}
     if (
@@ -122,11 +130,31 @@ def read_manifest(path: Path) -> dict[str, Any]:
             f"{path} has schema version {version}, this planner reads version {SCHEMA_VERSION}; update the "
             f"planner or build the snapshot again with `python -m tools.import_catalog`"
         )
+    wrong = _manifest_fault(manifest)
+    if wrong:
+        raise CatalogError(f"{path}: {wrong}; {_REMEDY}")
     return manifest
+
+
+def _manifest_fault(manifest: Mapping[str, Any]) -> str:
+    """What no writer of snapshots wrote, in words; "" where there is nothing."""
+    for name in ("oldest_as_of", "newest_as_of"):
+        if not isinstance(manifest[name], str) or not is_date(manifest[name]):
+            return f"{name} is not an ISO date or month: {manifest[name]!r:.60}"
+    for name in ("n_offers", "n_instance_types"):
+        if type(manifest[name]) is not int or manifest[name] < 0:
+            return f"{name} is not a number of rows: {manifest[name]!r:.60}"
+    texts = [manifest["provider"], manifest["sha256"], *manifest["files"].values()]
+    sources = manifest["sources"]
+    if not isinstance(sources, list) or not all(isinstance(text, str) for text in [*texts, *sources]):
+        return "provider, sha256, files and sources are not all texts"
+    return ""
 
 
 def _read(path: Path) -> bytes:
     try:
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            raise CatalogError(f"{path} is larger than {_MAX_FILE_BYTES >> 20} MiB; {_REMEDY}")
         return path.read_bytes()
     except OSError as error:
         raise CatalogError(f"cannot read {path}: {error.strerror}; {_REMEDY}") from error
@@ -139,10 +167,41 @@ def parse_file(name: str, path: Path, data: bytes) -> list[list[str]]:
         CatalogError: when the bytes are no gzip of UTF-8 CSV with that table's columns.
     """
     try:
-        text = gzip.decompress(data).decode("utf-8")
-        rows = list(csv.reader(io.StringIO(text)))
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            plain = file.read(_MAX_UNPACKED_BYTES + 1)
+        if len(plain) > _MAX_UNPACKED_BYTES:
+            raise CatalogError(f"{path} unpacks to more than {_MAX_UNPACKED_BYTES >> 20} MiB; {_REMEDY}")
+        rows = list(csv.reader(io.StringIO(plain.decode("utf-8"))))
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise CatalogError(f"cannot read {path}: {error}; {_REMEDY}") from error
     rows = with_later_columns(name, rows)
     check_header(name, rows[0] if rows else [], str(path))
     return rows[1:]
+
+
+def parse_source(source: Source) -> dict[str, list[list[str]]]:
+    """Text rows of each table of one provider, checked against the data dictionary and the manifest.
+
+    Raises:
+        CatalogError: naming the file, and the row and column where it is one cell.
+    """
+    manifest, files = source
+    tables: dict[str, list[list[str]]] = {}
+    for path, data in files.items():
+        name = path.name.partition(".")[0]
+        rows = parse_file(name, path, data)
+        check_cells(name, rows, str(path))
+        check_count(manifest, name, len(rows), path)
+        tables[name] = rows
+    return tables
+
+
+def check_count(manifest: ProviderManifest, name: str, n_rows: int, path: Path) -> None:
+    """Refuse a file of another number of rows than its manifest says.
+
+    Raises:
+        CatalogError: naming the file.
+    """
+    said = manifest.n_offers if name == "offers" else manifest.n_instance_types
+    if n_rows != said:
+        raise CatalogError(f"{path} has {n_rows:,} rows, its manifest says {said:,}; {_REMEDY}")

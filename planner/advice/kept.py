@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.cache.copies import cache_directory, write_copy
+from catalogs.cache.copies import cache_directory, open_copy, write_copy
 from planner.version import __version__
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def kept_arrays(key: object, solve: Callable[[], Arrays]) -> Arrays:
     """
     path = _path("policy", key, "npz")
     # A copy may be damaged in any way; every failure to read it means only that it is not used.
-    with contextlib.suppress(Exception), path.open("rb") as file, np.load(file, allow_pickle=False) as found:
+    with contextlib.suppress(Exception), open_copy(path) as file, np.load(file, allow_pickle=False) as found:
         return {name: found[name] for name in found.files}
     arrays = solve()
 
@@ -78,7 +78,7 @@ def kept_values(key: object, solve: Callable[[], Any]) -> Any:
     """The same for plain values of JSON; both ways they have passed through JSON once."""
     path = _path("hazards", key, "json")
     # as above: a copy that cannot be read is not used
-    with contextlib.suppress(Exception), path.open("rb") as file:
+    with contextlib.suppress(Exception), open_copy(path) as file:
         return _checked(json.loads(file.read()))
     text = json.dumps(solve())
     stored = json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest(), "text": text})

@@ -154,7 +154,7 @@ def spot_plan(plan: Plan, place: str) -> SpotPlan:
             plan,
             (
                 assumed.seconds("restart_time_s", _RESTART_S)
-                if launch is None
+                if launch is None or launch.checkpoints.restart_s is None
                 else launch.checkpoints.restart_s
             )
             / 3600.0,

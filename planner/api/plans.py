@@ -48,6 +48,7 @@ def optimize(
     allow_derived: bool = False,
     calibrated: bool = True,
     replays: int = 0,
+    quote: float | None = None,
     best_within: float | None = None,
     gap: float = 1e-3,
     time_limit_s: float = 30.0,
@@ -64,6 +65,7 @@ def optimize(
         allow_derived: add commitment prices derived from median ratios.
         calibrated: correct predictions with your own measurements.
         replays: drawn futures on which a plan with spot is replayed.
+        quote: level at which `plan.quote` bounds the cost and the end, 0.5 to 0.999; a fleet has no quote.
         best_within: instead, the most that so many US dollars buy: all of the work soonest, else most of it; which part
             of it is the first of the plan's assumptions.
         gap: relative gap at which the MILP of a fleet may stop, 0..1.
@@ -82,7 +84,12 @@ def optimize(
         allow_derived=allow_derived,
     )  # fmt: skip
     options = replace(
-        options_on(as_of), gap=gap, time_limit_s=time_limit_s, calibrated=calibrated, replays=replays
+        options_on(as_of),
+        gap=gap,
+        time_limit_s=time_limit_s,
+        calibrated=calibrated,
+        replays=replays,
+        quote=quote,
     )
     if best_within is not None:
         from planner.workloads.best_within import best_within as find_best

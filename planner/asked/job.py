@@ -34,7 +34,6 @@ class Job:
         checkpoint_gib: size of one checkpoint; 0 until the performance model has sized it.
         interval_hours, restart_hours: from the workload, None = chosen by the planner / assumed.
         stream: data is read from where it lies instead of being copied into the region.
-        staged_to_workers: the workers of a fleet copy their data from the region's store before they work.
         on: date of exchange rates.
     """
 
@@ -47,7 +46,6 @@ class Job:
     read_gb: float | None
     stream: bool
     stage_to_nodes: bool
-    staged_to_workers: bool
     location: str | None
     egress_used_gb: float
     checkpoint_gib: float
@@ -110,7 +108,6 @@ def resolve_job(workload: Workload, on: date) -> Job:
         read_gb=None if read is None else read / GB,
         stream=data.access == "stream",
         stage_to_nodes=data.access == "stage",
-        staged_to_workers=data.access == "stage" and workload.kind == "fleet",
         location=data.location if data.location != "onprem" else None,
         egress_used_gb=float(data.egress_used_gb),
         checkpoint_gib=0.0 if checkpoint.size is None else checkpoint.size / GIB,

@@ -22,6 +22,7 @@ class Options:
         max_age_days: refuse an answer that rests on an older price; None = never.
         calibrated: correct predictions with the user's own measurements.
         replays: futures on which a plan with spot is replayed; 0 none.
+        quote: level at which the plan's cost and end are bounded, 0.5 to 0.999; None: no bound is asked for.
     """
 
     now: datetime
@@ -34,6 +35,7 @@ class Options:
     max_age_days: int | None = None
     calibrated: bool = True
     replays: int = 0
+    quote: float | None = None
 
 
 def utc_now() -> datetime:

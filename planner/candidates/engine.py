@@ -146,8 +146,9 @@ class Engine:
         made = replace(made, context=context, bits=made.bits.copy(), p_meet=made.p_meet.copy())
         mark_deadline(made)
         if not wanted.one_offer and (context.market.is_spot & (self.offer_bits == 0)).any():
-            from planner.candidates.ways.build import add_turns, on_demand_partners
+            from planner.candidates.ways.build import add_turns
             from planner.candidates.ways.discount import mark_no_discount
+            from planner.candidates.ways.partners import on_demand_partners
 
             if self._partners is None:
                 self._partners = on_demand_partners(context.market, self.offer_bits)

@@ -34,8 +34,6 @@ class ShapeTimes:
     Attributes:
         work: steps and evaluation, at the middle of the prediction.
         sigma: standard deviation of the logarithm of the step time.
-        node_staging: copying the data set from the region's object store to the workers of a fleet; the nodes of one
-            job have theirs when their image is there (`planner.market.storage`).
         warmup: compilation and warm-up.
         checkpoint_write: one checkpoint.
         export: reading the final model out of the cluster.
@@ -43,7 +41,6 @@ class ShapeTimes:
 
     work: FloatArray
     sigma: FloatArray
-    node_staging: FloatArray
     warmup: FloatArray
     checkpoint_write: FloatArray
     export: FloatArray
@@ -68,16 +65,11 @@ def time_shapes(
         assume: assumptions in force.
     """
     steps_hours = job.total_steps * step_s / 3600.0
-    read = np.minimum(
-        assume.object_store_read_gb_per_s_per_node * nodes, assume.object_store_read_gb_per_s_total
-    )
-    staged_gb = (job.data_gb or 0.0) if job.staged_to_workers else 0.0
     checkpoint_gb = job.checkpoint_gib * GIB / GB
     write = checkpoint_gb / (assume.checkpoint_write_gb_per_s_per_node * nodes * 3600.0)
     return ShapeTimes(
         work=steps_hours * (1.0 + assume.evaluation_share_ratio),
         sigma=np.log(high_s / low_s) / (2.0 * Z80),
-        node_staging=staged_gb / read / 3600.0,
         warmup=np.full(len(nodes), assume.compile_warmup_s / 3600.0),
         checkpoint_write=write,
         export=write + assume.export_s / 3600.0,
@@ -99,5 +91,8 @@ def staging_hours(offer_set: OfferSet, job: Job, assume: Assumptions) -> FloatAr
 
 
 def fixed_hours(assume: Assumptions, times: ShapeTimes) -> FloatArray:
-    """Hours in use that are not work, per shape: image pull, warm-up, staging to the nodes, final export."""
-    return assume.image_pull_s / 3600.0 + times.warmup + times.node_staging + times.export
+    """Hours in use that are not work, per shape: image pull, warm-up, final export.
+
+    Nodes have their data when their image is there (`planner.market.storage`).
+    """
+    return assume.image_pull_s / 3600.0 + times.warmup + times.export

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from catalogs.model import offer_id
@@ -50,12 +50,21 @@ def change_text(ratio: float) -> str:
     return "currency" if math.isnan(ratio) else bare(ratio, "percent_change", "USD")
 
 
+def price_cell(text: str, *rest: str | bool) -> Value:
+    """A price of a snapshot with its currency; "unknown" where the text is no number to pay."""
+    try:
+        price = Decimal(text)
+    except InvalidOperation:
+        return "unknown"
+    return (price, *rest) if price.is_finite() else "unknown"
+
+
 def _row(move: PriceMove) -> tuple[Value, ...]:
     provider, region, zone, instance_type, option, variant = move.key
     change = "currency" if math.isnan(move.change_ratio) else move.change_ratio
     return (
-        (provider, region, zone), instance_type, (option, variant), (Decimal(move.old), move.old_currency),
-        (Decimal(move.new), move.new_currency), change, move.new_as_of,
+        (provider, region, zone), instance_type, (option, variant), price_cell(move.old, move.old_currency),
+        price_cell(move.new, move.new_currency), change, move.new_as_of,
     )  # fmt: skip
 
 

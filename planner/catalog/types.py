@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
+from planner.catalog.diff import price_cell
 from planner.render.model import ALL_ROWS, Answer, Column, Section, Unit, Value, facts, table_section
 from planner.render.numbers import UNKNOWN, number
 
@@ -133,7 +133,7 @@ def _prices(key: str, summary: Mapping[str, Any], max_results: int) -> list[Sect
     rows: list[tuple[Value, ...]] = [
         (
             offer["region"], (offer["purchase_option"], offer["option_variant"]), offer["n_offers"],
-            (Decimal(offer["price_per_hour"]), offer["currency"], offer["basis"] == "derived"), offer["basis"],
+            price_cell(offer["price_per_hour"], offer["currency"], offer["basis"] == "derived"), offer["basis"],
             offer["interruption_band"] or "", offer["as_of"], "" if offer["admitted"] else "no",
         )
         for offer in offers

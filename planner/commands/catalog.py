@@ -12,6 +12,7 @@ import click
 from planner.commands.catalog_diff import diff
 from planner.commands.catalog_history import history
 from planner.commands.catalog_quarantine import accept_command, quarantine_command
+from planner.commands.catalog_sign import keygen_command, sign_command, verify_command
 from planner.commands.completing import instance_types, providers, regions
 from planner.commands.options import DayOption, Days, examples, output_options
 from planner.commands.output import show_answer
@@ -48,6 +49,9 @@ catalog.add_command(diff)
 catalog.add_command(history)
 catalog.add_command(quarantine_command)
 catalog.add_command(accept_command)
+catalog.add_command(keygen_command)
+catalog.add_command(sign_command)
+catalog.add_command(verify_command)
 
 
 @catalog.command(

@@ -21,10 +21,20 @@ if TYPE_CHECKING:
 @click.command(
     epilog=examples(
         "planner commit examples/commit.yaml",
-        "planner commit examples/commit.yaml --time-limit 20s -o html --out commit.html",
+        "planner commit --from-focus bills/ -o html --out commit.html",
     )
 )
-@click.argument("question", type=click.Path(path_type=Path))
+@click.argument("question", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--from-focus", "bills", multiple=True, metavar="PATH",
+    help="Instead of QUESTION: demand and owned commitments from a bill (FOCUS or a cloud's export).",
+)  # fmt: skip
+@click.option(
+    "--currency", default=None, metavar="CODE", help="Of a bill with several: rows of this one only."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=None, help="Of the scenarios drawn from a bill (default: 1)."
+)
 @output_options(ANSWER_FORMATS)
 @click.option(
     "--as-of",
@@ -46,26 +56,40 @@ if TYPE_CHECKING:
 @click.option("-v", "--verbose", is_flag=True, help="All sections, every round and every break-even.")
 @click.pass_context
 def commit(
-    ctx: click.Context, question: Path, output: str, as_of: datetime | None, gap: float, time_limit: float,
+    ctx: click.Context, question: Path | None, bills: tuple[str, ...], currency: str | None, seed: int | None,
+    output: str, as_of: datetime | None, gap: float, time_limit: float,
     regret: bool, certificate: Path | None, out: Path | None, details: tuple[str, ...], verbose: bool,
 ) -> None:  # fmt: skip
     """Find which reservations and savings plans to buy for QUESTION (a YAML file, see examples/commit.yaml).
 
     Demand is drawn from a usage history (CSV or FOCUS) and from plans; the answer weighs expected cost and the worst
-    outcomes, and carries a bound. Ctrl-C ends the search with the best answer so far. Exit code 0: an answer; 2: bad
-    input; 130: interrupted.
+    outcomes, and carries a bound. With --from-focus, the last thirteen months of a bill (or as many as it has) give
+    demand and owned commitments, and one-year terms are considered from the day after its last. Ctrl-C ends the search
+    with the best answer so far. Exit code 0: an answer; 2: bad input; 130: interrupted.
     """
     from planner.commitments.advise import advise, needs_catalog
     from planner.commitments.report import commit_report
+    from planner.errors import InputError
     from planner.inputs.commit_load import load_commit
     from planner.render.progress import text_progress
 
-    loaded = load_commit(question)
-    catalog = None
-    if needs_catalog(loaded):
-        from catalogs.store.load import load_catalog
+    if (question is None) == (not bills):
+        raise InputError("give either a QUESTION (examples/commit.yaml) or --from-focus with a bill")
+    if question is not None and (currency is not None or seed is not None):
+        raise InputError("--currency and --seed belong to --from-focus: a question states its seed itself")
+    from catalogs.store.load import load_catalog
 
-        catalog = load_catalog(as_of=as_of and as_of.date())
+    day = as_of and as_of.date()
+    made = None
+    if question is not None:
+        loaded = load_commit(question)
+        catalog = load_catalog(as_of=day) if needs_catalog(loaded) else None
+    else:
+        from planner.commitments.from_bill import question_from_bill
+
+        catalog = load_catalog(as_of=day)
+        made = question_from_bill(bills, catalog, seed=1 if seed is None else seed, currency=currency)
+        loaded = made.loaded
     quiet = verbose or (ctx.obj is not None and ctx.obj.quiet)  # --verbose writes its own lines
     with text_progress("commit", quiet=quiet) as tell:
         work = advise(
@@ -76,6 +100,7 @@ def commit(
             with_regret=regret,
             progress=_show if verbose else _rounds(tell),
             stage=tell,
+            made=made,
         )
     if certificate is not None:
         from planner.commitments.certificate import write_certificate

@@ -77,6 +77,10 @@ if TYPE_CHECKING:
     help="Also replay a plan with spot on N drawn futures.",
 )  # fmt: skip
 @click.option(
+    "--quote", type=RatioOption(), default=None, metavar="LEVEL",
+    help="Also bound cost and end at a level of 50% to 99.9%, as a sentence.",
+)  # fmt: skip
+@click.option(
     "--why-not", multiple=True, metavar="TYPE", help="Also say why this instance type is not the plan."
 )
 @click.option(
@@ -104,7 +108,7 @@ def optimize(
     workload: Path, values: tuple[str, ...], best_within: float | None,
     output: str, as_of: datetime | None, max_results: int | None, objective: str | None, solver: str,
     backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, quota: str,
-    calibrated: bool, spot_evidence: tuple[Path, ...], replays: int,
+    calibrated: bool, spot_evidence: tuple[Path, ...], replays: int, quote: float | None,
     why_not: tuple[str, ...], max_age: int | None, out: Path | None, certificate: Path | None,
     details: tuple[str, ...], verbose: bool,
 ) -> None:  # fmt: skip
@@ -135,6 +139,7 @@ def optimize(
         max_age_days=max_age,
         calibrated=calibrated,
         replays=replays,
+        quote=quote,
     )
     said = ""
     if best_within is None:

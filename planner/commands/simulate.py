@@ -114,13 +114,16 @@ class Hours(click.ParamType[float]):
 @click.option("--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Processes.")
 @click.option(
     "--engine",
-    type=click.Choice(["processes", "dask"]),
+    type=click.Choice(["processes", "dask", "ray"]),
     default="processes",
     show_default=True,
     help="Who computes.",
 )
 @click.option(
-    "--dask-address", default="", help="A running scheduler, e.g. tcp://host:8786; default: this process."
+    "--address",
+    "--dask-address",
+    default="",
+    help="A running Dask or Ray cluster; default: one of this machine.",
 )
 @click.option(
     "--plots", type=click.Path(path_type=Path, file_okay=False), default=None, help="Write SVG plots there."
@@ -136,17 +139,17 @@ def simulate(ctx: click.Context, /, **given: Any) -> None:
 
     Exit code 0: done; 2: bad input; 130: interrupted.
     """
+    from planner.engines.executors import make_executor
     from planner.render.progress import counted_progress
     from planner.simulation.answer import Setting
     from planner.simulation.answer import simulate as run
-    from planner.simulation.executors import make_executor
 
     name, jobs = _jobs(given)
     model = load_model(given["spot_evidence"])
     groups, notes = _groups(given, jobs, model)
     names = POLICY_NAMES if "all" in given["policies"] else tuple(dict.fromkeys(given["policies"]))
     setting = Setting(names, given["starts"], given["seed"], not given["no_optimum"])
-    executor = make_executor(given["engine"], given["workers"], given["dask_address"])
+    executor = make_executor(given["engine"], given["workers"], given["address"])
     quiet = ctx.obj is not None and ctx.obj.quiet
     with counted_progress("simulate", quiet=quiet) as on_done:
         found = run(name, jobs, groups, model, setting, executor, on_done=on_done, notes=notes)

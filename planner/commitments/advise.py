@@ -24,7 +24,7 @@ from planner.commitments.figures import (
 from planner.commitments.history import read_history
 from planner.commitments.prices import WANTED, pool_prices
 from planner.commitments.scenarios import draw_futures, read_futures
-from planner.commitments.solve import Solved, solve_commit
+from planner.commitments.solve import Solved, solve_commit, without_idle
 from planner.commitments.use import use_of
 from planner.records import record
 from solvers.problem.solution import Termination
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from catalogs.model import Catalog
     from planner.commitments.answer import Level, Regret
+    from planner.commitments.from_bill import FromBill
     from planner.commitments.model import CommitModel
     from planner.inputs.commit_load import LoadedCommit
     from planner.inputs.commit_schema import CommitQuestion, Pool
@@ -71,6 +72,7 @@ def advise(
     with_regret: bool = True,
     progress: Callable[[Round], None] | None = None,
     stage: Callable[[str], None] = lambda _stage: None,
+    made: FromBill | None = None,
 ) -> Work:
     """Answer a commitment question.
 
@@ -82,6 +84,7 @@ def advise(
         with_regret: whether to solve each scenario alone too.
         progress: called after each round of the search.
         stage: called with the name of each stage as it begins.
+        made: the bill that the question was made of, with its scenarios; None for a question of a file.
 
     Raises:
         InputError: a file, a price or an option is wrong or missing.
@@ -92,7 +95,9 @@ def advise(
     prices = pool_prices(catalog, question.pools, loaded.document.path.name)
     years = horizon_years(question, prices)
     notes: list[str] = []
-    if question.scenarios.file is not None:
+    if made is not None:
+        futures, notes = made.futures, [*made.notes]
+    elif question.scenarios.file is not None:
         futures = read_futures(loaded.file(question.scenarios.file), question.pools, question.start, years)
     else:
         demand = question.demand
@@ -105,6 +110,7 @@ def advise(
     stage("search")
     clock = _Clock(begun + time_limit_s)
     solved = solve_commit(built.model, gap=gap, time_limit_s=SEARCH_SHARE * clock.left_s(), progress=progress)
+    solved = without_idle(built.model, solved) if made is not None else solved
     interrupted = solved.reason == Termination.INTERRUPTED.value
     clock = _Clock(0.0) if interrupted else clock  # whoever interrupts waits for no further figure
     figures = _figures(built, solved, question, clock, with_regret, stage)
@@ -112,7 +118,9 @@ def advise(
         why = "interrupted before" if interrupted else "the time limit left no room for"
         notes.append(f"{why}: {', '.join(figures.skipped.values())}")
     notes += _binding(built.model, solved.x)
-    answer = _assemble(loaded, built, solved, figures, (*notes, *futures.notes, *built.notes), catalog, gap)
+    said = (*notes, *futures.notes, *built.notes)
+    files = _files(loaded) if made is None else made.files
+    answer = _assemble(loaded, files, built, solved, figures, said, catalog, gap)
     return Work(answer, built, solved)
 
 
@@ -196,6 +204,7 @@ def _figures(
 
 def _assemble(
     loaded: LoadedCommit,
+    files: tuple[File, ...],
     built: Built,
     solved: Solved,
     figures: _Figures,
@@ -207,7 +216,7 @@ def _assemble(
     return CommitAnswer(
         name=question.name,
         sha256=sha256(loaded.document.data).hexdigest(),
-        files=_files(loaded),
+        files=files,
         status=solved.status,
         reason=solved.reason,
         start=question.start,

@@ -326,13 +326,14 @@ def _pool_of(row: Mapping[str, str], pools: Sequence[Pool]) -> int | None:
         elif (
             pool.instance_type
             and row.get("RegionId", "") == pool.region
-            and _type_of(row) == pool.instance_type
+            and type_of(row) == pool.instance_type
         ):
             return number
     return None
 
 
-def _type_of(row: Mapping[str, str]) -> str:
+def type_of(row: Mapping[str, str]) -> str:
+    """Return the machine type that a row of a bill names; empty where it names none."""
     details = row.get("SkuPriceDetails", "")
     if details.startswith("{"):
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -97,3 +98,22 @@ def solve_commit(
         status, found.termination.value, x, costs, objective, max(found.bound, 0.0), "benders", found.rounds,
         time.perf_counter() - begun, found,
     )  # fmt: skip
+
+
+def without_idle(model: CommitModel, solved: Solved) -> Solved:
+    """Return the solution without plans whose dollars do not lower the objective: what is left within the gap.
+
+    Args:
+        model: the question.
+        solved: its solution; units of reservations stay.
+    """
+    stage, recourse = first_stage(model), Recourse(model)
+    best = solved
+    for number in np.flatnonzero((solved.x > 0) & ~stage.integer):
+        x = best.x.copy()
+        x[number] = 0.0
+        costs = recourse.evaluate(x).value
+        objective = stage.objective(x, costs)
+        if objective <= best.objective_usd:
+            best = replace(best, x=x, recourse=costs, objective_usd=objective)
+    return best

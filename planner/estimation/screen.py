@@ -82,7 +82,8 @@ def _run(item: Estimate) -> list[Row]:
     if item.run is None:
         return []
     spent = item.run.accelerator_hours
-    text = f"{_known(item.run.wall_hours, 'h')}, {three(spent.value)} accelerator-hours at a typical site"
+    text = f"{_known(item.run.wall_hours, 'h')}, {three(spent.value)} accelerator-hours at a typical site;"
+    text += f" {item.run.flops:.3g} FLOPs"
     return [("wall_hours", "whole run", item.run.wall_hours.value, "hours", text)]
 
 

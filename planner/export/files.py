@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from planner.errors import InputError
-from planner.files import write_atomically
+from planner.files import sweep, write_atomically
 from planner.records import record
 
 
@@ -46,6 +46,8 @@ def write_files(files: Sequence[ExportFile], folder: Path, *, force: bool = Fals
             raise InputError(f"{path.parent}: cannot be made: {error.strerror}") from error
         if not path.exists() or _differs(path, file.text):
             write_atomically(path, file.text.encode("utf-8"))
+        else:  # nothing to write, yet another process may have been killed while it wrote the same
+            sweep(path.resolve())
         if file.executable:
             path.chmod(0o755)
     return paths

@@ -44,7 +44,7 @@ def write_atomically(path: Path, text: str | bytes, *, mode: int | None = None) 
             with path.open("wb") as file:
                 file.write(_bytes(text))
             return
-        _sweep(path)
+        sweep(path)
         _replace(path, _bytes(text), _kept_mode(path) if mode is None else mode)
     except OSError as error:
         raise _error(path, error) from error
@@ -52,8 +52,8 @@ def write_atomically(path: Path, text: str | bytes, *, mode: int | None = None) 
 
 def _replace(path: Path, data: bytes, mode: int | None) -> None:
     new = path.parent / f"{_prefix(path)}{os.getpid()}-{os.urandom(4).hex()}"
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SHARED if mode is None else mode)
     try:
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SHARED if mode is None else mode)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
@@ -61,8 +61,11 @@ def _replace(path: Path, data: bytes, mode: int | None) -> None:
         if mode is not None:
             new.chmod(mode)
         new.replace(path)
-    except BaseException:  # a signal too: nothing is left behind
-        new.unlink(missing_ok=True)
+    except (
+        BaseException
+    ):  # a signal too, even one that comes while the file is opened: nothing is left behind
+        with contextlib.suppress(OSError):  # the first error is the one to report
+            new.unlink(missing_ok=True)
         raise
 
 
@@ -78,8 +81,12 @@ def _prefix(path: Path) -> str:
     return f".{path.name[:_LONGEST_STEM]}.{host:08x}-"
 
 
-def _sweep(path: Path) -> None:
-    """Remove what killed writers of this file left: of this machine by process, of others by a day of age."""
+def sweep(path: Path) -> None:
+    """Remove what killed writers of this file left: of this machine by process, of others by a day of age.
+
+    Args:
+        path: the file itself, not a link to it.
+    """
     mine = _prefix(path)
     of_any_machine = re.compile(rf"{re.escape(mine[:-9])}[0-9a-f]{{8}}-([0-9]+)-[0-9a-f]{{8}}")
     with contextlib.suppress(OSError), os.scandir(path.parent) as entries:

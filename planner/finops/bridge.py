@@ -6,11 +6,13 @@ Mid-point (symmetric) decomposition of e = q p for every thing i that was bought
 
 Both add up to e1 - e0 without a remainder. Inside a group whose quantities share a unit the volume effect splits into
 pure volume, (Q1 - Q0) times the mean of the group's two average prices, and mix, what is left of the sum of volume_i.
+The engine works out the effects of each thing (`planner/finops/things/queries/things.sql`): there may be millions.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,7 @@ from planner.records import record
 Floats = NDArray[np.float64]
 # Effects that are this many times the cost itself say nothing of it (a unit was changed, or what was paid became
 # free), and two numbers so large cannot add up to a small one exactly.
-_ABSURD = 1e5
+ABSURD = 1e5
 EFFECTS = ("price", "volume", "mix", "new", "retired", "other")
 
 
@@ -53,108 +55,35 @@ class Bridge:
         return tuple((name, getattr(self, name)) for name in EFFECTS)
 
 
-@record(frozen=True, eq=False)
-class Effects:
-    """Effects of each thing; all arrays are (n,).
-
-    Attributes:
-        price, volume: of things bought in both months (volume with its share of the mix).
-        new, retired, other: whole change of the thing.
-        both: whether it is split into price and volume.
-    """
-
-    price: Floats
-    volume: Floats
-    new: Floats
-    retired: Floats
-    other: Floats
-    both: NDArray[np.bool_]
-
-    @property
-    def change(self) -> Floats:
-        """Sum of the effects."""
-        total: Floats = self.price + self.volume + self.new + self.retired + self.other
-        return total
-
-
-def split_effects(
-    quantity0: Floats, cost0: Floats, quantity1: Floats, cost1: Floats, has_unit: NDArray[np.bool_]
-) -> Effects:
-    """Split each thing's change.
+def sum_bridge(groups: Mapping[str, Floats]) -> Bridge:
+    """Add up the effects of groups and split volume from mix.
 
     Args:
-        quantity0: (n,) pricing units of the month before.
-        cost0: (n,) effective cost of the month before.
-        quantity1: (n,) pricing units of the month.
-        cost1: (n,) effective cost of the month.
-        has_unit: (n,) whether it is bought by quantity; what is not becomes `other`.
+        groups: columns of `planner/finops/things/queries/changes.sql`, each (n,): sums of money and quantities over the
+            things of a group, whose quantities share a unit.
     """
-    change = cost1 - cost0
-    both = has_unit & (quantity0 > 0) & (quantity1 > 0)
-    new = has_unit & (quantity0 == 0) & (cost0 == 0) & (quantity1 > 0)
-    retired = has_unit & (quantity1 == 0) & (cost1 == 0) & (quantity0 > 0)
-    price0 = np.divide(cost0, quantity0, out=np.zeros_like(cost0), where=both)
-    price1 = np.divide(cost1, quantity1, out=np.zeros_like(cost1), where=both)
-    volume = np.where(both, (quantity1 - quantity0) * (price0 + price1) / 2, 0.0)
-    both &= np.abs(volume) <= _ABSURD * np.maximum(np.abs(cost0), np.abs(cost1))
-    volume = np.where(both, volume, 0.0)
-    return Effects(
-        # equal to (p1 - p0)(q0 + q1) / 2, without its rounding
-        price=np.where(both, change - volume, 0.0),
-        volume=volume,
-        new=np.where(new, change, 0.0),
-        retired=np.where(retired, change, 0.0),
-        other=np.where(both | new | retired, 0.0, change),
-        both=both,
-    )
-
-
-def sum_bridge(
-    quantity0: Floats,
-    cost0: Floats,
-    quantity1: Floats,
-    cost1: Floats,
-    effects: Effects,
-    groups: NDArray[np.int64],
-) -> Bridge:
-    """Sum the effects and split volume from mix.
-
-    Args:
-        quantity0: (n,) as of `split_effects`, like the next three.
-        cost0: (n,)
-        quantity1: (n,)
-        cost1: (n,)
-        effects: what `split_effects` made of them.
-        groups: (n,) number of the group of each thing; quantities of a group share a unit.
-    """
-    # members of a group side by side, in their order
-    members = np.flatnonzero(effects.both)
-    members = members[np.argsort(groups[members], kind="stable")]
-    ends = np.flatnonzero(np.diff(groups[members])) + 1
-    pure = [
-        _pure_volume(effects.volume[rows], *(a[rows] for a in (quantity0, cost0, quantity1, cost1)))
-        for rows in np.split(members, ends)
-        if len(rows)
-    ]
-    volume, mixed = math.fsum(pure), math.fsum(effects.volume)
+    total = {name: math.fsum(values) for name, values in groups.items()}
+    volume = math.fsum(_pure_volume(groups))
     return Bridge(
-        before=math.fsum(cost0),
-        after=math.fsum(cost1),
-        price=math.fsum(effects.price),
+        before=total["cost_before"],
+        after=total["cost_after"],
+        price=total["price"],
         volume=volume,
-        mix=mixed - volume,
-        new=math.fsum(effects.new),
-        retired=math.fsum(effects.retired),
-        other=math.fsum(effects.other),
+        mix=total["volume"] - volume,
+        new=total["new_cost"],
+        retired=total["retired_cost"],
+        other=total["other_cost"],
     )
 
 
-def _pure_volume(
-    effects: Floats, quantity0: Floats, cost0: Floats, quantity1: Floats, cost1: Floats
-) -> float:
-    """Return a group's pure volume; where it would be absurd, all of its volume effects: then there is no mix."""
-    before, after = math.fsum(quantity0), math.fsum(quantity1)
-    price = (math.fsum(cost0) / before + math.fsum(cost1) / after) / 2
-    pure = (after - before) * price
-    known = math.fsum(np.abs(cost0)) + math.fsum(np.abs(cost1))
-    return pure if abs(pure) <= _ABSURD * known else math.fsum(effects)
+def _pure_volume(groups: Mapping[str, Floats]) -> Floats:
+    """Return each group's pure volume; where it would be absurd, all of its volume effects: then there is no mix."""
+    before, after = groups["both_quantity_before"], groups["both_quantity"]
+    both = (before > 0) & (after > 0)
+    price0, price1 = (
+        np.divide(cost, quantity, out=np.zeros_like(cost), where=both)
+        for cost, quantity in ((groups["both_cost_before"], before), (groups["both_cost"], after))
+    )
+    pure = (after - before) * (price0 + price1) / 2
+    made: Floats = np.where(np.abs(pure) <= ABSURD * groups["both_known"], pure, groups["volume"])
+    return made

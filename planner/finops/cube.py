@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from planner.errors import InputError
 from planner.files import temporary_folder
-from planner.finops.engine.duckdb import DuckDbEngine, first_line, memory_text
+from planner.finops.engine.duckdb import DuckDbEngine, first_line, memory_text, memory_to_write
 from planner.finops.read import Bill, open_bill
 from planner.finops.read.columns import COST, focus_columns
 from planner.finops.read.model import Progress
@@ -267,7 +267,8 @@ def _copy(engine: DuckDbEngine, sql: str, target: Path) -> None:
     import duckdb
 
     try:
-        engine.connection.execute(f"COPY ({sql}) TO {text(str(target))} (FORMAT parquet)")
+        with memory_to_write(engine.connection):
+            engine.connection.execute(f"COPY ({sql}) TO {text(str(target))} (FORMAT parquet)")
     except duckdb.Error as error:
         if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in str(error):
             raise InputError(memory_text(error)) from None

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from planner.errors import InputError
 from planner.plan.file import load_plan
-from planner.plan.ids import TimePartId
-from planner.plan.model import Plan
+from planner.plan.ids import STORAGE, TimePartId
+from planner.plan.model import CostLine, Plan
 from planner.records import record
 
 
@@ -37,6 +37,7 @@ class PlannedRun:
         lost_hours: of these, hours that interruptions are expected to cost.
         price_usd: per machine and hour.
         total_usd: everything the plan counts, machines, storage and transfer.
+        storage_usd: of these, what keeps data, checkpoints and the disks of machines, and reads them.
         unit, throughput_per_s: predicted speed; step_hours: hours of training steps.
     """
 
@@ -56,6 +57,7 @@ class PlannedRun:
     throughput_per_s: float | None
     step_hours: float | None
     elapsed_hours: float
+    storage_usd: float = 0.0
 
     @property
     def machine_usd(self) -> float:
@@ -70,18 +72,23 @@ class PlannedRun:
             hours=self.hours * share,
             lost_hours=self.lost_hours * share,
             total_usd=self.total_usd * share,
+            storage_usd=self.storage_usd * share,
         )
 
 
 @record(frozen=True)
 class ActualRun:
-    """A run as billed; `lost_hours` None where nobody measured them; money in the bill's currency."""
+    """A run as billed; `lost_hours` None where nobody measured them; money in the bill's currency.
+
+    `storage_cost`: charges of the FOCUS service category Storage.
+    """
 
     nodes: float
     hours: float
     lost_hours: float | None
     machine_cost: float
     total_cost: float
+    storage_cost: float = 0.0
 
     @property
     def price(self) -> float:
@@ -98,7 +105,8 @@ class Difference:
         duration: more or less hours of work (of all hours, where lost hours are not known).
         nodes: more or fewer machines at a time.
         interruption: more or less work lost; None where not known.
-        other: storage, transfer and all else that is no machine.
+        storage: dearer or cheaper storage: what was billed for it less what the plan counts.
+        other: transfer and all else that is neither machine nor storage.
     """
 
     total: float
@@ -106,6 +114,7 @@ class Difference:
     duration: float
     nodes: float
     interruption: float | None
+    storage: float
     other: float
 
 
@@ -158,7 +167,13 @@ def planned_run(plan: Plan, path: str) -> PlannedRun | None:
         nodes, hours, min(lost, hours), machine / node_hours, float(plan.total_usd),
         "" if speed is None else speed.unit, None if speed is None else speed.throughput_per_s,
         math.fsum(steps) if steps else None, max(hours, plan.hours - (plan.starts_in_hours or 0.0)),
+        storage_usd(cost for line in lines for cost in line.costs),
     )  # fmt: skip
+
+
+def storage_usd(costs: Iterable[CostLine]) -> float:
+    """What cost lines of storage sum to, USD."""
+    return math.fsum(float(cost.amount_usd) for cost in costs if cost.id in STORAGE)
 
 
 def split_difference(plan: PlannedRun, actual: ActualRun) -> Difference:
@@ -177,7 +192,9 @@ def split_difference(plan: PlannedRun, actual: ActualRun) -> Difference:
     interruption = (lost1 - lost0) * share
     machines = actual.machine_cost - plan.machine_usd
     total = actual.total_cost - plan.total_usd
-    return Difference(total, p, h - interruption, n, interruption if known else None, total - machines)
+    storage = actual.storage_cost - plan.storage_usd
+    lost = interruption if known else None
+    return Difference(total, p, h - interruption, n, lost, storage, total - machines - storage)
 
 
 def _slope(plan: PlannedRun, actual: ActualRun) -> float:

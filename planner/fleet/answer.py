@@ -22,6 +22,7 @@ from planner.candidates.wanted import Wanted
 from planner.candidates.ways.course import CONFIDENCE_SLIP
 from planner.errors import InputError, PlannerError, TimeLimitError
 from planner.fleet.chance import progress_of, with_reserve
+from planner.fleet.kept import work_units
 from planner.fleet.limits import relaxations_of, unsure
 from planner.fleet.mix import Mix
 from planner.fleet.plan import fleet_plan, infeasible_fleet
@@ -123,7 +124,8 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
         return infeasible_fleet(found, unsure(found, sure.mix), time.perf_counter() - begin)
     if first.result.status is Status.NO_SOLUTION:
         raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
-    reasons = relaxations_of(_reasons(first.question, first.result), context.asked)
+    asked = _with_copies(first.question, _question(context, workers, work, kept_hours=limit))
+    reasons = relaxations_of(_reasons(asked, first.result), context.asked)
     return infeasible_fleet(found, reasons, time.perf_counter() - begin)
 
 
@@ -238,7 +240,7 @@ def _cheapest(asked: _Round) -> _Outcome:
             charged = True
         if mixes and asked.left_s <= 0:
             break
-        question = _question(context, workers, work, spared)
+        question = _question(context, workers, work, spared, mix.period)
         result = _solve(question, options, max(asked.left_s, 1.0))
     cost, best = min(mixes, key=lambda one: one[0]) if mixes else (Decimal(0), None)
     return _Outcome(best, asked.chance(best), cost, question, result, first)
@@ -255,12 +257,6 @@ def _nearby(
     rank = np.argsort(density, kind="stable")
     numbers = np.arange(len(rank)) if everything else np.union1d(rank[:_NEARBY], mix.numbers)
     return workers.take(numbers), np.searchsorted(numbers, mix.numbers), mix.hours
-
-
-def work_units(asked: Asked) -> float:
-    """Tokens or samples of all runs together."""
-    fleet = asked.workload.fleet
-    return asked.job.total_units * (1 if fleet is None else fleet.runs)
 
 
 def _limit_hours(asked: Asked, dates: Dates) -> float:
@@ -290,9 +286,16 @@ def _mix(workers: Workers, result: FleetResult, limit: float, work: float) -> Mi
     return Mix(used, chosen, count, hours, limit, work, result)
 
 
-def _question(context: Context, workers: Workers, work: float, spared_usd: float = 0.0) -> FleetInput:
+def _question(
+    context: Context, workers: Workers, work: float, spared_usd: float = 0.0, kept_hours: float = 0.0
+) -> FleetInput:
+    """The question; a place that is used pays `kept_hours` of the copy of the data set and of a file system."""
     rows, nodes = workers.rows, workers.nodes
+    shared = workers.copy_usd_per_hour + workers.system_usd_per_hour
+    opened = workers.place_usd + workers.opened_usd + kept_hours * shared
     region, names, first = _codes(_places(context.market, rows))
+    least = opened[first]
+    np.minimum.at(least, region, opened)
     limits, fleet = context.asked.workload.constraints, context.asked.workload.fleet
     wishes: dict[str, Any] = {} if fleet is None else {
         "max_spot_share": fleet.max_spot_share, "max_share_per_region": fleet.max_share_per_region,
@@ -307,12 +310,19 @@ def _question(context: Context, workers: Workers, work: float, spared_usd: float
         required_throughput=work, max_units=np.floor(held[rows] / nodes),
         region=region, provider=context.market.provider_of_offer[rows], is_spot=context.market.is_spot[rows],
         memory_gib=memory.astype(np.float64),
-        region_cost_usd=workers.place_usd[first], region_names=names,
+        region_cost_usd=least, region_names=names,
         min_total_memory_gib=limits.min_total_memory_gib,
         max_total_units=limits.max_nodes // int(nodes.max(initial=1)),
         budget_usd=None if limits.budget_usd is None else float(limits.budget_usd) - spared_usd,
         uses=_uses(context, workers), **wishes, **_shared_capacity(context.market, rows, nodes, held),
     )  # fmt: skip
+
+
+def _with_copies(question: FleetInput, whole: FleetInput) -> FleetInput:
+    """The question with places as dear as in `whole`, which keeps their data to the end: its budget is enough."""
+    dear = dict(zip(whole.region_names, whole.region_cost_usd.tolist(), strict=True))
+    costs = np.asarray([dear[name] for name in question.region_names], dtype=np.float64)
+    return replace(question, region_cost_usd=np.maximum(question.region_cost_usd, costs))
 
 
 def _uses(context: Context, workers: Workers) -> tuple[Use, ...]:

@@ -14,6 +14,8 @@ from planner.candidates.plan_parts.frame import cash_of, moment_text, offer_line
 from planner.candidates.plan_parts.warnings import plan_warnings
 from planner.fleet.carbon import carbon_of
 from planner.fleet.chance import progress_of
+from planner.fleet.stored import Lines as StoreLines
+from planner.fleet.stored_plan import storage_of
 from planner.market.obtainable import instances_at_once
 from planner.market.pricing import total_usd
 from planner.plan.brief import Choice, Summary, SummaryPart
@@ -33,11 +35,11 @@ from planner.plan.model import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.asked.model import Asked, Dates
+    from planner.asked.model import Dates
     from planner.candidates.engine import Found
+    from planner.candidates.model import Candidates
     from planner.fleet.mix import Mix
     from planner.fleet.search import FleetResult
-    from planner.market.model import Market
     from planner.plan.model import Relaxation
 
     FloatArray = npt.NDArray[np.float64]
@@ -52,7 +54,7 @@ _Z80 = 1.2815515655446004  # standard normal quantile of 0.9: both tails of an 8
 def fleet_plan(found: Found, mix: Mix) -> Plan:
     """Build the plan of a mix: one line per offer, what a place costs once on its first line."""
     context = found.candidates.context
-    lines = _lines(context.asked, context.market, mix)
+    lines = _lines(found.candidates, mix)
     costs = [cost for line in lines for cost in line.costs]
     total = total_usd(costs)
     finish = context.dates.start + timedelta(hours=mix.period)
@@ -83,6 +85,7 @@ def fleet_plan(found: Found, mix: Mix) -> Plan:
         launch=launch,
         choices=_choices(context.dates, risk, finish, savings.baseline),
         carbon=carbon_of(found.candidates, mix),
+        storage=storage_of(found.candidates, mix, lines),
     )
 
 
@@ -101,21 +104,25 @@ def _launch_of(found: Found, mix: Mix, total: Decimal) -> Launch | None:
     return fleet_launch(found, mix, total)
 
 
-def _lines(asked: Asked, market: Market, mix: Mix) -> list[PlanLine]:
-    """One line per offer; its throughput is its work over the whole plan's hours, so that lines add up to the work."""
+def _lines(made: Candidates, mix: Mix) -> list[PlanLine]:
+    """One line per offer; its throughput is its work over the whole plan's hours, so that lines add up to the work.
+
+    What workers of a place share is on its first line: transfers and the copy of the data set.
+    """
+    asked, market = made.context.asked, made.context.market
     workers, out, opened = mix.workers, [], set()
     money = workers.price(market, mix.hours)
+    stored, region = StoreLines(made, mix), market.region_of_offer[workers.rows]
     for at in np.argsort(market.id_rank[workers.rows], kind="stable").tolist():
         row, count = int(workers.rows[at]), int(mix.count[at])
         nodes = int(workers.nodes[at]) * count
         hours = round(float(money.instance_hours[at]) * count, 9)
         costs: list[CostLine] = market.costs.lines(row, hours, 0.0, 0.0, nodes, with_place=False)
-        kept = (
-            float(months[at]) * count for months in (money.dataset_gib_months, money.checkpoint_gib_months)
-        )
-        of_place = market.costs.place_lines(row, *kept)
-        place = (market.offer_set.offers["provider"][row], market.offer_set.offers["region"][row])
+        place = int(region[at])
+        copy = 0.0 if place in opened else float(money.dataset_gib_months[region == place].max())
+        of_place = market.costs.place_lines(row, copy, float(money.checkpoint_gib_months[at]) * count)
         costs += [line for line in of_place if line.kind != "data_transfer" or place not in opened]
+        costs += stored.of(at)
         opened.add(place)
         units = float(mix.units[at]) / mix.period / 3600.0
         out.append(
@@ -186,11 +193,12 @@ def _risk(found: Found, mix: Mix, total: Decimal) -> Risk:
 def _savings(found: Found, mix: Mix, total: Decimal) -> Savings:
     """Compare with the cheapest fleet of one on-demand offer in the same time."""
     context = found.candidates.context
-    from planner.fleet.workers import build_workers
+    from planner.fleet.workers import build_with_storage
 
-    workers = build_workers(found.candidates, mix.limit_hours)
+    workers, kept = build_with_storage(found.candidates, mix.limit_hours)
     on_demand = context.market.offer_set.offers.equals("purchase_option", "on_demand")
-    workers = workers.take(np.flatnonzero(on_demand[workers.rows]))
+    alone = np.flatnonzero(on_demand[workers.rows])
+    workers, kept = workers.take(alone), kept.take(alone)
     count = np.ceil(mix.work / (workers.units_per_hour * workers.hours_limit) - 1e-9)
     limits = context.asked.workload.constraints
     held = instances_at_once(context.market.offer_set, limits.obtainable)
@@ -198,10 +206,11 @@ def _savings(found: Found, mix: Mix, total: Decimal) -> Savings:
     allowed = np.flatnonzero(count * workers.nodes <= most)
     if not len(allowed):
         return Savings(None, None, None, "no single on-demand offer can do the work in time within max_nodes")
-    workers, count = workers.take(allowed), count[allowed]
+    workers, kept, count = workers.take(allowed), kept.take(allowed), count[allowed]
     hours = mix.work / (workers.units_per_hour * count)
-    money = workers.price(context.market, hours)
-    whole = money.cost_usd * count - workers.place_usd * (count - 1)
+    money, stay = workers.price(context.market, hours), workers.lead_hours + hours
+    shared = workers.place_usd + workers.copy_usd_per_hour * stay  # once, by all workers
+    whole = (money.cost_usd - shared) * count + shared + kept.alone_usd + kept.alone_usd_per_hour * stay
     best = int(np.lexsort((context.market.id_rank[workers.rows], whole))[0])
     row, cost = int(workers.rows[best]), Decimal(repr(round(float(whole[best]), 6)))
     offers, types = context.market.offer_set.offers, context.market.offer_set.types

@@ -1,8 +1,9 @@
 """Workers of a fleet: what each delivers per hour, what it costs, and how long it may work.
 
-A worker waits (provisioning, staging), is in use for its fixed hours (image, warm-up, export), then works h hours. Its
-cost is linear in h: the hours paid, the system disk, and storage for the time it is there. Options that are not sold
-by the hour are linear too: a whole term, or a block of one length, is a fixed cost that buys at most so many hours.
+A worker waits (provisioning, data into the region), is in use for its fixed hours (image, warm-up, export), then works
+h hours. Its cost is linear in h: the hours paid, the system disk, and storage for the time it is there. Options that
+are not sold by the hour are linear too: a whole term, or a block of one length, is a fixed cost that buys at most so
+many hours.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.fleet.kept import Kept, copy_rate, kept_by
 from planner.market.pricing import HOURS_PER_MONTH
+from planner.market.storage.stores import FILE_SYSTEM
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,6 +50,10 @@ class Workers:
         fixed_usd: cost of a worker that does nothing; usd_per_hour: of an hour of its work; NaN unknown.
         place_usd: what its place costs once (transfers).
         granule_hours: billing granularity; granule_usd: most that rounding its hours up to it adds.
+        store, gang_workers, gang_part: where it reads the data from, chosen as if the fleet were of its offer alone
+            (`planner.fleet.kept.Kept`: code, workers, part).
+        copy_usd_per_hour: of the copy of the data set that workers of its place share; opened_usd: least that the use
+            of its place costs beside transfers; system_usd_per_hour: of a file system for a fleet of its offer alone.
     """
 
     at: IntArray
@@ -63,6 +70,12 @@ class Workers:
     place_usd: FloatArray
     granule_hours: FloatArray
     granule_usd: FloatArray
+    store: IntArray
+    gang_workers: FloatArray
+    gang_part: FloatArray
+    copy_usd_per_hour: FloatArray
+    opened_usd: FloatArray
+    system_usd_per_hour: FloatArray
 
     def take(self, numbers: IntArray) -> Workers:
         """Return the workers `numbers`."""
@@ -81,6 +94,11 @@ def build_workers(made: Candidates, limit_hours: float) -> Workers:
         made: candidates of one run each.
         limit_hours: hours from the start to the end of all work.
     """
+    return build_with_storage(made, limit_hours)[0]
+
+
+def build_with_storage(made: Candidates, limit_hours: float) -> tuple[Workers, Kept]:
+    """The same, with what a fleet of each offer alone pays for its data; arguments of `build_workers`."""
     context = made.context
     lead = made.waiting_hours + made.fixed_hours
     feasible = np.flatnonzero((made.bits == 0) & (lead < limit_hours))
@@ -94,15 +112,38 @@ def build_workers(made: Candidates, limit_hours: float) -> Workers:
     caution = _caution(made)[at]
     fixed_usd, usd_per_hour = _prices(context.market, rows, nodes, np.where(whole, most_paid, np.nan))
     stored, place = _place_prices(context.market, rows, nodes)
+    units_per_hour = context.asked.job.total_units / (course * caution)
+    most = _most_workers(made, nodes)
+    kept = kept_by(made, at, units_per_hour, limit_hours - lead[at], most)
+    copy = copy_rate(context.market, rows)
+    stored = stored + kept.usd_per_hour + copy / most
+    opened = _least_by(context.market.region_of_offer[rows], kept.shared_usd)
     workers = Workers(
         at=at, rows=rows, nodes=nodes, lead_hours=lead[at], fixed_hours=fixed, hours_limit=hours,
-        units_per_hour=context.asked.job.total_units / (course * caution), caution=caution, paid_ratio=ratio,
-        fixed_usd=fixed_usd + usd_per_hour * fixed + stored * lead[at],
-        usd_per_hour=usd_per_hour * ratio + stored, place_usd=place,
+        units_per_hour=units_per_hour, caution=caution, paid_ratio=ratio,
+        fixed_usd=fixed_usd + usd_per_hour * fixed + stored * lead[at] + kept.once_usd
+        + (kept.shared_usd - opened) / most,
+        usd_per_hour=usd_per_hour * ratio + stored + kept.usd_per_unit * units_per_hour, place_usd=place,
         granule_hours=granule, granule_usd=usd_per_hour * granule,
+        store=kept.code, gang_workers=kept.workers, gang_part=kept.part, copy_usd_per_hour=copy,
+        opened_usd=opened, system_usd_per_hour=np.where(kept.code >= FILE_SYSTEM, kept.alone_usd_per_hour, 0.0),
     )  # fmt: skip
     known = np.isfinite(workers.fixed_usd) & np.isfinite(workers.usd_per_hour)
-    return workers.take(np.flatnonzero(known & (workers.hours_limit > 0)))
+    usable = np.flatnonzero(known & (workers.hours_limit > 0))
+    return workers.take(usable), kept.take(usable)
+
+
+def _least_by(region: IntArray, usd: FloatArray) -> FloatArray:
+    """Least of each worker's region, shape `(n_workers,)`."""
+    least = np.full(int(region.max(initial=-1)) + 1, np.inf)
+    np.minimum.at(least, region, usd)
+    return np.asarray(least[region])
+
+
+def _most_workers(made: Candidates, nodes: IntArray) -> float:
+    """Workers that may be used together, at least one."""
+    limit = made.context.asked.workload.constraints.max_nodes
+    return float(max(limit // max(int(nodes.max(initial=1)), 1), 1))
 
 
 def _granule_hours(market: Market, rows: IntArray) -> FloatArray:
@@ -166,18 +207,19 @@ def _prices(
 
 
 def _place_prices(market: Market, rows: IntArray, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Storage per hour that one worker is there, and what the place costs once (transfers), in USD.
-
-    Storage is charged per worker: each keeps its checkpoints and, as a cautious stand-in for the one copy that workers
-    of a place share, the data set. That is linear and does not depend on the deadline, the shared copy is neither.
-    """
+    """Checkpoints per hour that one worker is there, and what the place costs once (transfers), in USD."""
     none = np.zeros(len(rows))
     month = market.costs.evaluate(rows, nodes, none, np.full(len(rows), HOURS_PER_MONTH))
     empty = market.costs.evaluate(rows, nodes, none, none)
     with np.errstate(invalid="ignore"):
         place = empty.cost_usd - empty.worker_usd
         kept = (month.cost_usd - month.worker_usd) - place
-    return np.maximum(kept, 0.0) / HOURS_PER_MONTH, np.asarray(place, dtype=np.float64)
+        saved = (
+            kept
+            * month.checkpoint_gib_months
+            / np.maximum(month.checkpoint_gib_months + month.dataset_gib_months, 1e-12)
+        )
+    return np.maximum(saved, 0.0) / HOURS_PER_MONTH, np.asarray(place, dtype=np.float64)
 
 
 def in_granules(workers: Workers, used: IntArray, hours: FloatArray, work: float) -> Workers:
@@ -215,4 +257,4 @@ def _block(workers: Workers, granules: FloatArray, *, at_most: bool = False) -> 
     return block.take(np.flatnonzero(fits))
 
 
-__all__ = ["Workers", "build_workers", "in_granules"]
+__all__ = ["Workers", "build_with_storage", "build_workers", "in_granules"]

@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from catalogs.cache.copies import cache_directory, write_copy
+from catalogs.cache.copies import cache_directory, open_copy, write_copy
 from planner.inputs.view import decode_section, encode_section
 from planner.version import __version__
 
@@ -64,7 +64,7 @@ def load_copy(key: str) -> Workload | None:
         key: see `copy_key`.
     """
     try:
-        with _path(key).open("rb") as file:
+        with open_copy(_path(key)) as file:
             stored = json.loads(file.read(MAX_BYTES))
         coded = stored["workload"]
         if stored["key"] != key or stored["sha256"] != _hash(coded) or coded["section"] != "Workload":

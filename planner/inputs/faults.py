@@ -73,9 +73,10 @@ class Source:
         placed = [(fault.place or self.locate(fault.path, at_key=fault.at_key), fault) for fault in faults]
         placed.sort(key=lambda item: (item[0].line, item[0].column) if item[0] else (0, 0))
         lines = self.text.splitlines()
-        shown = [self._render(place, fault, lines) for place, fault in _unique(placed)]
-        if len(shown) > MAX_SHOWN:
-            shown = [*shown[:MAX_SHOWN], f"... and {len(shown) - MAX_SHOWN} more faults"]
+        unique = _unique(placed)
+        shown = [self._render(place, fault, lines) for place, fault in unique[:MAX_SHOWN]]
+        if len(unique) > MAX_SHOWN:
+            shown.append(f"... and {len(unique) - MAX_SHOWN} more faults")
         return InputError("\n".join(shown))
 
     def _render(self, place: Place | None, fault: Fault, lines: Sequence[str]) -> str:

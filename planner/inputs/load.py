@@ -72,6 +72,11 @@ class LoadedWorkload:
         """Return the files named in `prices.offers`, relative paths taken from the workload's own folder."""
         return tuple(self.path.parent / name for name in self.workload.prices.offers)
 
+    def file_paths(self) -> tuple[Path, ...]:
+        """Return every file that the workload names: own offers, evidence of spot, a measured disk."""
+        named = (*self.workload.spot.evidence, self.workload.storage.fio)
+        return (*self.offer_paths(), *(self.path.parent / name for name in named if name is not None))
+
 
 @record(frozen=True)
 class UnreadSource(Source):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
-from planner.inputs.faults import Fault, Path, near
+from planner.inputs.faults import MAX_SHOWN, Fault, Path, near
 from planner.inputs.schema import Workload
 
 if TYPE_CHECKING:
@@ -96,10 +96,18 @@ def _text(kind: str, ctx: Mapping[str, Any], value: object, fallback: str) -> st
 def pydantic_faults(details: Sequence[ErrorDetails], root: type[BaseModel] = Workload) -> list[Fault]:
     """Translate pydantic's errors on a file of kind `root`; a key missing because it is misspelt is reported once."""
     details = [detail for detail in details if not _only_its_items_are_wrong(detail)]
-    faults = [_fault(detail, root) for detail in details]
+    faults = [
+        _fault(detail, root) if number < 2 * MAX_SHOWN else _bare_fault(detail)
+        for number, detail in enumerate(details)
+    ]
     misspelt = {(*fault.path[:-1], fault.did_you_mean) for fault in faults if fault.did_you_mean}
     absent = [(*detail["loc"],) if detail["type"] == "missing" else None for detail in details]
     return [fault for fault, path in zip(faults, absent, strict=True) if path not in misspelt]
+
+
+def _bare_fault(detail: ErrorDetails) -> Fault:
+    """A fault beyond those that are shown: 40,000 of them must not cost a search for a near word each."""
+    return Fault((*detail["loc"],), detail["type"])
 
 
 def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from planner.errors import InputError
+from planner.files.tables import csv_rows
 from planner.inputs.checks import find_faults, start_moment
 from planner.inputs.documents import load_document
 from planner.inputs.faults import Fault, Source, near
@@ -176,7 +175,7 @@ def _named_file(path: Path, source: Source, key: str, name: str) -> bytes:
 
 def _jobs_of_csv(file: Path, content: bytes) -> Iterator[PortfolioJob]:
     """Jobs of a CSV file; errors name the file and the line."""
-    reader = csv.DictReader(io.StringIO(decode(content, str(file))))
+    reader = csv_rows(decode(content, str(file)), file)
     unknown = [name for name in reader.fieldnames or () if name not in _CSV_KEYS]
     if unknown or "name" not in (reader.fieldnames or ()):
         hint = near(unknown[0], _CSV_KEYS) if unknown else "name"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from planner.errors import InputError
+from planner.files.tables import csv_rows
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.documents import Document, load_document
 from planner.inputs.faults import Fault, near
@@ -151,7 +150,7 @@ def _table(file: Path, schedule: Schedule) -> dict[tuple[int, int], tuple[float,
 
 def _rows(file: Path, schedule: Schedule) -> Iterator[tuple[int, int, int, float, int]]:
     """Line, hour, number of the pool, price and nodes of each row."""
-    reader = csv.DictReader(io.StringIO(decode(read_limited(file, MAX_CSV_BYTES), str(file))))
+    reader = csv_rows(decode(read_limited(file, MAX_CSV_BYTES), str(file)), file)
     missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
     if missing:
         raise InputError(f"{file}:1: there is no column '{missing[0]}'; needed: {', '.join(COLUMNS)}")

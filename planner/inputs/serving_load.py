@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
 
 from planner.errors import InputError
+from planner.files.tables import csv_rows
 from planner.inputs.documents import Document, load_document
 from planner.inputs.faults import Fault, near
 from planner.inputs.load import decode, read_limited
@@ -88,7 +87,7 @@ def _faults(serving: Serving) -> Iterator[Fault]:
 def _speeds(file: Path, serving: Serving) -> Iterator[tuple[int, tuple[tuple[str, str], float]]]:
     """Line number, (machine, bucket) and speed of each row; errors name the file and the line."""
     known = {"machine": [m.name for m in serving.machines], "bucket": [b.name for b in serving.buckets]}
-    reader = csv.DictReader(io.StringIO(decode(read_limited(file, MAX_CSV_BYTES), str(file))))
+    reader = csv_rows(decode(read_limited(file, MAX_CSV_BYTES), str(file)), file)
     missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
     if missing:
         raise InputError(f"{file}:1: there is no column '{missing[0]}'; needed: {', '.join(COLUMNS)}")

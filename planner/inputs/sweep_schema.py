@@ -1,4 +1,8 @@
-"""A sweep, version 1: many jobs at once for `planner simulate --sweep`, every combination of the lists."""
+"""A sweep, version 1: many questions at once, every combination of its lists.
+
+`planner sweep` plans the workloads on the days and under the scenarios; `planner simulate --sweep` replays spot
+policies for the workloads and for jobs named by their hours.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from planner.inputs.fields import MAX_FLOAT, NonNegativeFloat, PositiveFloat, PositiveInt, Text
+from planner.inputs.fields import MAX_FLOAT, Day, NonNegativeFloat, PositiveFloat, PositiveInt, Text, Texts
 from planner.inputs.section import Section
 
 DeadlineRatio = Annotated[float, Field(strict=True, ge=1, le=MAX_FLOAT, allow_inf_nan=False)]
 
 
 class Sweep(Section):
-    """Jobs to be replayed: the product of the lists, and the workloads named beside them."""
+    """Workloads with days and scenarios, or jobs to be replayed: the product of the lists."""
 
     version: Literal[1] = Field(description="Version of this format.")
     kind: Literal["sweep"] = Field(description="Kind of file.")
@@ -35,5 +39,14 @@ class Sweep(Section):
     instance_types: tuple[Text, ...] = Field((), description="Only traces of these; default: all.")
     gangs: tuple[PositiveInt, ...] = Field((), description="Only traces of these gang sizes; default: all.")
     workloads: tuple[Text, ...] = Field(
-        (), description="Workload files beside the lists; each is planned and its best spot plan replayed."
+        (),
+        description="Workload files (for `planner sweep` also folders of them), relative to this file; "
+        "`planner simulate` plans each and replays its best spot plan.",
+    )
+    days: tuple[Day, ...] = Field(
+        (), description="For `planner sweep`: plan as on each of these days, with the prices known then."
+    )
+    scenarios: dict[Text, Texts] = Field(
+        {},
+        description="For `planner sweep`: by name, the KEY=VALUE texts put over each workload, as `--set` takes them.",
     )

@@ -29,7 +29,7 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, Found]:
 
     Args:
         context: the planning run.
-        options: solver, backend, replays.
+        options: solver, backend, replays, level of the quote.
 
     Raises:
         InputError: the backend named cannot be used, or not for the objective.
@@ -58,6 +58,10 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, Found]:
 
         replay = replay_of(found.candidates, choice.winner, plan, options.replays)
         plan = replace(plan, launch=replace(plan.launch, replay=replay))
+    if options.quote is not None:
+        from planner.candidates.plan_parts.quote import quote_of
+
+        plan = replace(plan, quote=quote_of(found.candidates, choice.winner, plan.total_usd, options.quote))
     return plan, found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from planner.candidates.filters import count_filters
 from planner.candidates.model import IN_TURN
 from planner.candidates.plan_parts.frame import catalog_sources, moment_text
 from planner.candidates.plan_parts.launch import launch_of
+from planner.candidates.plan_parts.storage import data_kind
 from planner.candidates.plan_parts.summary import lines_of, summarize
 from planner.candidates.plan_parts.timeline import performance_of, risk_of
 from planner.candidates.prepare import check_ages, prepare
@@ -35,6 +37,7 @@ from planner.market.offers import places_of
 from planner.market.pricing import total_usd
 from planner.plan.brief import Summary
 from planner.plan.front_scale import half_ratios
+from planner.plan.ids import STORAGE
 from planner.plan.model import CatalogSource, Performance
 from planner.records import record
 from planner.render.presentable import Presentable
@@ -75,6 +78,7 @@ class Row:
         misses: limits of the workload that it does not keep.
         reason: why there is nothing to compare.
         cost_ratio, hours_ratio, speed_ratio: to the base; None without one.
+        storage_usd: part of the cost that is storage; data_in: kind of storage that the nodes read the data from.
         list_gap: on-demand list prices of the region against the base's, over the types sold in both.
         spot: what spot saves here.
     """
@@ -89,6 +93,8 @@ class Row:
     cost_ratio: float | None = None
     hours_ratio: float | None = None
     speed_ratio: float | None = None
+    storage_usd: Decimal | None = None
+    data_in: str | None = None
     list_gap: PriceGap | None = None
     spot: SpotSaving | None = None
 
@@ -224,6 +230,8 @@ class _Question:
             name, summarize(made, at, None), performance_of(made, at), moment_text(end),
             stated_chance(made, at),
             self._misses(made, at), "",
+            storage_usd=sum((cost.amount_usd for cost in lines_of(made, at) if cost.id in STORAGE), Decimal(0)),
+            data_in=data_kind(made, at),
             spot=self._saving(name) if self.over == "provider" else None,
         )  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.plan.front_scale import cost_places
 from planner.plan.plain import plain
+from planner.plan.report_storage import KINDS as STORAGE_KINDS
 from planner.render.model import (
     Answer,
     Column,
@@ -20,6 +21,7 @@ from planner.render.model import (
     table_section,
     versioned,
 )
+from planner.render.numbers import usd
 from planner.render.precision import dollars, moment_known, rounded
 from planner.render.units import three
 from planner.render.words import cluster, place
@@ -32,11 +34,12 @@ if TYPE_CHECKING:
 
 _FLAT = (
     "row", "base", "provider", "region", "instance_type", "accelerator", "accelerators", "nodes", "purchase_option",
-    "throughput_per_s", "unit", "speed_ratio", "cost_usd", "cost_ratio", "hours", "hours_ratio", "finish",
-    "operational_kgco2e", "energy_kwh",
+    "throughput_per_s", "unit", "speed_ratio", "cost_usd", "cost_ratio", "storage_usd", "data_in",
+    "hours", "hours_ratio", "finish", "operational_kgco2e", "energy_kwh",
     "p_meet_deadline", "memory_needed_gib", "memory_available_gib", "misses", "price_as_of", "list_gap_ratio",
     "list_gap_types", "reason",
 )  # fmt: skip
+_OF_ROW = ("speed_ratio", "cost_ratio", "hours_ratio", "storage_usd", "data_in")
 _NOUNS = {"type": "instance types", "region": "regions", "option": "ways to buy", "provider": "providers"}
 _MISSES = {
     "deadline": "too late", "unrecorded": "spot alone without a record, which no deadline may rest on",
@@ -76,7 +79,7 @@ def _flat(row: Row, is_base: bool) -> dict[str, Any]:
     out: dict[str, Any] = dict.fromkeys(_FLAT)
     out |= {"row": row.name, "base": is_base, "misses": ";".join(row.misses), "reason": row.reason}
     out |= {"finish": row.finish, "p_meet_deadline": row.p_meet_deadline}
-    out |= {name: getattr(row, name) for name in ("speed_ratio", "cost_ratio", "hours_ratio")}
+    out |= {name: getattr(row, name) for name in _OF_ROW}
     if best is not None and speed is not None:
         out |= {name: getattr(best, name) for name in _FLAT if hasattr(best, name)}
         out |= {name: getattr(speed, name) for name in _FLAT if hasattr(speed, name)}
@@ -152,6 +155,7 @@ def _table(found: Comparison) -> Section:
         *([] if found.over == "type" else [Column("instance_type", "type", "text")]),
         *([] if found.over == "option" else [Column("option", "bought", "text")]),
         Column("cost", "cost", "usd_known"), Column("cost_change", "change", "percent_change", 0),
+        Column("storage", "storage", "usd"), Column("data_in", "data in", "text"),
         Column("done", "done", "date"), Column("speed_change", "speed", "percent_change", 0),
         Column("in_time", "in time", "chance"), Column("memory", "GiB", "text"), Column("prices", "prices of", "date"),
         *_kg_column(found),
@@ -166,7 +170,7 @@ def _row(row: Row, found: Comparison) -> tuple[Value, ...]:
     named = [key for key in ("type", "option") if key != found.over]
     if best is None or speed is None:
         said = [row.reason, *[""] * (len(named) - 1)]
-        return (name, "", *said, "", "", "", "", "", "", "")
+        return (name, "", *said, *[""] * 9)
     memory = ""
     if speed.memory_needed_gib is not None and speed.memory_available_gib is not None:
         memory = f"{speed.memory_needed_gib:.0f}/{speed.memory_available_gib:.0f}"
@@ -177,7 +181,8 @@ def _row(row: Row, found: Comparison) -> tuple[Value, ...]:
     ]
     return (
         name, best.nodes, *(words[key] for key in named),
-        rounded(best.cost_usd, cost_places(best.cost_usd, found.usd_ratio)), changes[0], _done(found, row), changes[1],
+        rounded(best.cost_usd, cost_places(best.cost_usd, found.usd_ratio)), changes[0], row.storage_usd,
+        STORAGE_KINDS[row.data_in] if row.data_in else "", _done(found, row), changes[1],
         row.p_meet_deadline, memory, best.price_as_of,
     )  # fmt: skip
 
@@ -195,7 +200,7 @@ def _brief_table(found: Comparison) -> Section:
         if row.best is None:
             rows.append((row.name, row.reason, "", "", "", "", "", *_kg(row, found)))
             continue
-        name, *_, cost, change, done, speed, in_time, _, _ = _row(row, found)
+        name, *_, cost, change, _, _, done, speed, in_time, _, _ = _row(row, found)
         rows.append((name, _bought(row, found.over), cost, change, done, speed, in_time, *_kg(row, found)))
     return table_section("rows", "Comparison", columns, rows, _notes(found, brief=True), shown=_SHOWN_BRIEF)
 
@@ -252,6 +257,13 @@ def _notes(found: Comparison, *, brief: bool = False) -> list[str]:
     return notes if brief else [*notes, "cost at expected prices; GiB: needed and usable in each accelerator"]
 
 
+def _data_note(row: Row) -> str:
+    """Where the data are and what storage costs; empty where there are none."""
+    if row.data_in is None or row.storage_usd is None:
+        return ""
+    return f", data in {STORAGE_KINDS[row.data_in]} (storage {usd(row.storage_usd)})"
+
+
 def _speed_note(row: Row) -> str:
     speed, best = row.performance, row.best
     assert speed is not None and best is not None
@@ -261,7 +273,7 @@ def _speed_note(row: Row) -> str:
         memory = f", {speed.memory_needed_gib:.0f} of {speed.memory_available_gib:.0f} GiB"
     return (
         f"{row.name}: {three(speed.throughput_per_s)} {speed.unit}/s (80 %: {low} to {high}){memory}, prices of "
-        f"{best.price_as_of}"
+        f"{best.price_as_of}{_data_note(row)}"
     )
 
 

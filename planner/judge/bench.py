@@ -72,7 +72,6 @@ class Steps:
     sigma: float
     write: float
     fixed: float
-    staging_to_nodes: float
     read: float
     restart: float
 
@@ -161,17 +160,12 @@ class Bench:
         write = saved_gb / (figures["checkpoint_write_gb_per_s_per_node"] * nodes * 3600.0)
         rate = "object_store_read_gb_per_s"
         read = min(figures[f"{rate}_per_node"] * nodes, figures[f"{rate}_total"])
-        workers = self.workload.kind == "fleet" and work.stage
-        staged = ((work.data_gb or 0.0) if workers else 0.0) / read / 3600.0
-        fixed = (
-            work.hours("image_pull") + work.hours("compile_warmup") + staged + write + work.hours("export")
-        )
+        fixed = work.hours("image_pull") + work.hours("compile_warmup") + write + work.hours("export")
         return Steps(
             work=work.steps * shape["step_time_s"] / 3600.0 * (1.0 + figures["evaluation_share_ratio"]),
             sigma=log(shape["step_time_high_s"] / shape["step_time_low_s"]) / (2.0 * Z80),
             write=write,
             fixed=fixed,
-            staging_to_nodes=staged,
             read=saved_gb / read / 3600.0,
             restart=work.restart_hours + (0.0 if work.restart_given else saved_gb / read / 3600.0),
         )

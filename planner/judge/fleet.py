@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import exp
 from typing import Any
 
-from planner.judge import carbon, choices, frame, single
+from planner.judge import carbon, choices, fleet_stored, frame, single
 from planner.judge.bench import Z80, Bench, Buy, ImpossibleError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near
@@ -48,7 +48,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     _shape(findings, bench, workers, period)
     runs = 1 if fleet is None else fleet.runs
     work = bench.work.steps * bench.work.units_per_step * runs
-    lines = _lines(bench, workers)
+    lines = _lines(bench, workers, work)
     last = max(workers, key=lambda worker: worker.lead + worker.hours)
     chance = chance_of(bench, course_of(bench, workers, lines), work)
     wanted: dict[str, Any] = {
@@ -68,7 +68,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "savings": STATED, "proof": _proof(bench, plan), "choices": STATED,
         "checkpoint_interval_hours": IfStated(None),
         "carbon": carbon.of_fleet(bench, workers),
-        "storage": IfStated([]), "loading": IfStated(None),
+        "storage": IfStated(fleet_stored.storage(bench, workers, lines, work)), "loading": IfStated(None),
     }  # fmt: skip
     findings.expect(plan, wanted)
     done = sum(worker.units for worker in workers)
@@ -120,22 +120,22 @@ def _rank(bench: Bench, offer: Any) -> tuple[Any, ...]:
     return (wish, *(offer.text(name) for name in names))
 
 
-def _lines(bench: Bench, workers: Sequence[Worker]) -> list[tuple[list[Charge], Fraction]]:
-    """Charges and billed hours of each line; a place's transfers are on its first line."""
+def _lines(bench: Bench, workers: Sequence[Worker], work: float) -> list[tuple[list[Charge], Fraction]]:
+    """Charges and billed hours of each line; what a place shares is on its first line."""
     out: list[tuple[list[Charge], Fraction]] = []
     opened: set[tuple[str, str]] = set()
-    for worker in workers:
+    for worker, data in zip(workers, fleet_stored.charges(bench, workers, work), strict=True):
         offer, each = worker.buy.offer, worker.buy.nodes
         hours = bench.prices.billed_hours(offer, worker.paid, expected=False) or Fraction(0)
         charges = [_times(charge, worker.count) for charge in bench.prices.worker(offer, each, hours)]
-        stay = worker.lead + worker.hours
-        for charge in bench.prices.place(offer, stay):
-            if charge.kind != "data_transfer":
-                charges.append(_times(charge, worker.count))
-            elif offer.place not in opened:
-                charges.append(charge)
+        longest = max(w.lead + w.hours for w in workers if w.buy.offer.place == offer.place)
+        saved = bench.prices.place(offer, worker.lead + worker.hours)
+        shared = [] if offer.place in opened else bench.prices.place(offer, longest)
+        charges += [charge for charge in shared if charge.id == "dataset_storage"]
+        charges += [_times(charge, worker.count) for charge in saved if charge.id == "checkpoint_storage"]
+        charges += [charge for charge in shared if charge.kind == "data_transfer"]
         opened.add(offer.place)
-        out.append((charges, hours))
+        out.append((charges + data, hours))
     return out
 
 
@@ -284,7 +284,7 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> None:
     worker = worker_of(bench, Buy(offer, each), nodes // each)
     hours = work / (worker.units_per_hour * worker.count)
     worker = with_hours(worker, hours)
-    charges, _ = _lines(bench, [worker])[0]
+    charges, _ = _lines(bench, [worker], work)[0]
     most = limit_hours(bench, work) - worker.lead
     least = -(-(work / (worker.units_per_hour * most) - 1e-9) // 1)
     findings.require(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # P10 and P90 lie between two of 369 outcomes; each is a quantile of a table of the normal distribution on one side and
 # of its exact inverse on the other
-_SPREAD_RATIO = 5e-4
+SPREAD_RATIO = 5e-4
 _CHANCE_RATIO = 1e-4
 UNKNOWN = (
     "whether on-demand can be had when it is asked for is not published, for the newest accelerators (H100 and later) "
@@ -45,10 +45,10 @@ def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
         "p_meet_deadline": _chance(made.p_meet), "p_meet_spot_only_ratio": _chance(alone),
         "p_on_demand_needed_ratio": _chance(course.p_needed if course else 0.0),
         "expected_cost_usd": Exactly(whole),
-        "cost_p10_usd": Near(min(Fraction(usd[0]), whole), _SPREAD_RATIO, 0.011),
-        "cost_p90_usd": Near(max(Fraction(usd[1]), whole), _SPREAD_RATIO, 0.011),
-        "expected_hours": Exactly(plan["hours"].money()), "p10_hours": Near(low, _SPREAD_RATIO),
-        "p90_hours": Near(high, _SPREAD_RATIO),
+        "cost_p10_usd": Near(min(Fraction(usd[0]), whole), SPREAD_RATIO, 0.011),
+        "cost_p90_usd": Near(max(Fraction(usd[1]), whole), SPREAD_RATIO, 0.011),
+        "expected_hours": Exactly(plan["hours"].money()), "p10_hours": Near(low, SPREAD_RATIO),
+        "p90_hours": Near(high, SPREAD_RATIO),
         "finish_p10": frame.finish(bench, plan["launch"]["p10_hours"].number()),
         "finish_p90": frame.finish(bench, plan["launch"]["p90_hours"].number()),
         "expected_interruptions": Near(made.interruptions, ratio), "spot_hours": Near(spot_hours, ratio),
@@ -123,9 +123,15 @@ def records_of(plan: Node, at: int) -> dict[str, Any]:
 
 def _spread(bench: Bench, made: Candidate) -> tuple[tuple[float, float], tuple[float, float]]:
     """P10 and P90 of hours and of cost, every outcome billed."""
+    hours, usd = outcomes_of(bench, made)
+    return spread(hours), spread(usd)
+
+
+def outcomes_of(bench: Bench, made: Candidate) -> tuple[list[float], list[float]]:
+    """Hours from the start and cost in USD of equally likely outcomes, at the expected prices; kept on the bench."""
     if id(made) not in bench.spreads:
-        bench.spreads[id(made)] = _spread_of(bench, made)
-    found: tuple[tuple[float, float], tuple[float, float]] = bench.spreads[id(made)]
+        bench.spreads[id(made)] = _billed_outcomes(bench, made)
+    found: tuple[list[float], list[float]] = bench.spreads[id(made)]
     return found
 
 
@@ -140,7 +146,7 @@ def _with_prices(spot: list[Bought], whole: float, usd: tuple[float, float]) -> 
     return whole - hypot(max(whole - usd[0], 0.0), low), whole + hypot(max(usd[1] - whole, 0.0), high)
 
 
-def _spread_of(bench: Bench, made: Candidate) -> tuple[tuple[float, float], tuple[float, float]]:
+def _billed_outcomes(bench: Bench, made: Candidate) -> tuple[list[float], list[float]]:
     assert made.situation is not None
     before, fixed = made.waiting + made.steps.fixed, made.steps.fixed
     spot = [part for part in made.parts if part.offer.is_spot]
@@ -164,4 +170,4 @@ def _spread_of(bench: Bench, made: Candidate) -> tuple[tuple[float, float], tupl
         )
         hours.append(elapsed)
         usd.append(float(cost + carried))
-    return spread(hours), spread(usd)
+    return hours, usd

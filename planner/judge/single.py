@@ -19,6 +19,7 @@ from planner.judge.launch_figures import launch_of
 from planner.judge.money import by_month, total
 from planner.judge.prices import scaled
 from planner.judge.profile import profile_fields
+from planner.judge.quote import quote_of
 from planner.judge.starts import booked_from, waits
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "n_results": len(plan["alternatives"]) + 1, "run_id": run_id(plan), "assumptions": STATED, "confidence": STATED,
         "sensitivity": STATED, "on_known_prices": STATED, "alternatives": STATED, "savings": STATED, "folded": STATED,
         "proof": proof(bench, plan, made), "starts_in_hours": starts_in(plan), "choices": STATED,
-        **profile_fields(plan),
+        **profile_fields(plan), **quote_of(bench, plan, made, _GRID),
         "carbon": carbon.carbon(bench, made, ratio, [frame.part_closeness(made, part) for part in made.parts]),
         **stored.stated(bench, made, given_total),
     }  # fmt: skip
@@ -203,7 +204,7 @@ def timeline(bench: Bench, made: Candidate) -> list[dict[str, Any]]:
     rows = (
         ("data_staging", made.waiting - provision - wait, "default"), ("capacity", wait, "default"),
         ("provisioning", provision, "default"),
-        ("image_pull", work.hours("image_pull"), "default"), ("data_to_nodes", steps.staging_to_nodes, "default"),
+        ("image_pull", work.hours("image_pull"), "default"),
         ("warm_up", work.hours("compile_warmup"), "default"), ("training_steps", training, "model"),
         ("evaluation", steps.work - training, "default"), ("checkpoints", saving, "model"),
         ("interruptions", rest, "derived"), ("final_export", steps.write + work.hours("export"), "default"),

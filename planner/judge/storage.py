@@ -41,7 +41,7 @@ class Monthly:
 
 @record(frozen=True)
 class Option:
-    """One way to keep the data."""
+    """One way to keep the data; `why` is the id of how it keeps the rule, or of the limit it breaks, with figures."""
 
     kind: str
     service: str
@@ -50,6 +50,7 @@ class Option:
     monthly: tuple[Monthly, ...]
     gib: float
     mb_s: float
+    why: tuple[str, dict[str, float]]
     packing_hours: float = 0.0  # of a machine that packs small files into shards
 
     def usd(self, per_read: float, hours: float) -> float:
@@ -60,11 +61,15 @@ class Option:
 
 @record(frozen=True)
 class Need:
-    """What one node asks of storage: data it holds, what it reads, and how fast it can copy."""
+    """What one node asks of storage: data it holds, what it reads, and how fast it can copy.
+
+    `nodes`: of all runs beside each other; `copied_gb`: what all of them copy.
+    """
 
     nodes: int
     mb_s: float
     share_gb: float
+    copied_gb: float
     fill_s: float
     fill_mb_s: float
 
@@ -78,8 +83,14 @@ class Storage:
 
     @property
     def active(self) -> bool:
-        """Whether there are data to be read by one synchronous job."""
-        return bool(self.work.data_gb) and self.workload.kind != "fleet"
+        """Whether there are data to be read."""
+        return bool(self.work.data_gb)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the set is read more than once, so that every node needs all of it."""
+        work = self.work
+        return work.read_gb is None or work.read_gb > (work.data_gb or 0.0) * (1.0 + 1e-9)
 
     @cached_property
     def object_gb(self) -> float:
@@ -98,16 +109,16 @@ class Storage:
         name = self.workload.storage.fio
         return None if name is None else read_fio(self.goods.folder / name)
 
-    def need(self, nodes: int, step_s: float) -> Need:
-        """What one of `nodes` asks for."""
+    def need(self, nodes: int, step_s: float, gangs: tuple[int, float] = (1, 1.0)) -> Need:
+        """What one of `nodes` asks for; `gangs`: runs beside each other, and the most of all work that one does."""
         work, figures = self.work, self.work.figures
-        gb = work.data_gb or 0.0
-        repeats = work.read_gb is None or work.read_gb > gb * (1.0 + 1e-9)
+        gb, whole = work.data_gb or 0.0, nodes * gangs[0]
         step_mb = work.training.global_batch * (work.training.bytes_per_sample or 0.0) / 1e6
         rate = "object_store_read_gb_per_s"
-        fill = min(figures[f"{rate}_per_node"], figures[f"{rate}_total"] / nodes) * 1e3
-        share = gb if repeats else gb / nodes
-        return Need(nodes, step_mb / nodes / step_s / _FED, share, max(figures["image_pull_s"], 1.0), fill)
+        fill = min(figures[f"{rate}_per_node"], figures[f"{rate}_total"] / whole) * 1e3
+        share = gb if self.repeats else gb * gangs[1] / nodes
+        copied, seconds = whole * gb if self.repeats else gb, max(figures["image_pull_s"], 1.0)
+        return Need(whole, step_mb / nodes / step_s / _FED, share, copied, seconds, fill)
 
     def per_read(self, offer: Offer) -> Figure | None:
         """Price of 1,000 requests where the offer is."""
@@ -146,23 +157,26 @@ class Storage:
                 out.append((service, gib * float(price.value) * hours / HOURS_PER_MONTH, gib, price.basis))
         return out
 
-    def options(self, offer: Offer, nodes: int, step_s: float) -> list[Option]:
+    def options(self, offer: Offer, need: Need) -> list[Option]:
         """Every way with a known price, in the order in which equal ones are preferred."""
-        need = self.need(nodes, step_s)
         found = self.goods.tariffs.storage_services(*offer.place)
         first = next((one for one in found if one.kind == "block"), None)
         bought = [] if first is None else [self._volumes(need, first)]
-        bought += [self._file_system(need, one) for one in found if one.kind == "file_system"]
+        bought += [self.file_system(need, one) for one in found if one.kind == "file_system"]
         streams = [self._stream(offer, need, packed=False)]
         if self.object_gb < _SMALL_GB:
             streams.append(self._stream(offer, need, packed=True))
         return [self._local(offer, need), *streams, *(one for one in bought if one is not None)]
 
     def choice(self, offer: Offer, nodes: int, step_s: float, hours: float) -> Option | None:
-        """The cheapest way that keeps the rule; the object store where none does; None without data."""
-        if not self.active:
+        """What one job reads its data from; None without data, and for a run of a fleet."""
+        if not self.active or self.workload.kind == "fleet":
             return None
-        every = self.options(offer, nodes, step_s)
+        return self.best(offer, self.need(nodes, step_s), hours)
+
+    def best(self, offer: Offer, need: Need, hours: float) -> Option:
+        """The cheapest way that keeps the rule; the object store where none does."""
+        every = self.options(offer, need)
         wish = "object" if self.work.stream else self.workload.storage.data
         figure, best, least = self.per_read(offer), None, inf
         price = 0.0 if figure is None else float(figure.value) / 1000.0
@@ -186,27 +200,28 @@ class Storage:
         """What a way costs in one region, for `hours`."""
         if option is None:
             return []
-        out, figure = [], self.per_read(offer)
-        if option.reads and figure is not None:
-            thousand = rounded(option.reads / 1000.0)
-            out.append(
-                _charge("dataset_reads", "data read from object storage", thousand, "1,000 requests", figure)
-            )
+        out = self.read_charges(offer, option.reads)
         if option.packing_hours:
-            price = loading_rates()["pack_usd_per_hour"]
-            named = (price.source, price.as_of, ("assumed_price",))
-            machine_hours, usd = rounded(option.packing_hours), Fraction(str(price.value))
-            label = "data packed into shards"
-            out.append(
-                Charge(
-                    "dataset_packing", label, machine_hours, "machine-hour", usd, "USD", Fraction(1), "derived", *named
-                )
-            )  # fmt: skip
+            out.append(packing(option))
+        return out + self.monthly_charges(option, hours)
+
+    def read_charges(self, offer: Offer, reads: float) -> list[Charge]:
+        """What so many read requests cost."""
+        figure = self.per_read(offer)
+        if not reads or figure is None:
+            return []
+        thousand = rounded(reads / 1000.0)
+        named = ("dataset_reads", "data read from object storage")
+        return [_charge(*named, thousand, "1,000 requests", figure)]
+
+    def monthly_charges(self, option: Option, hours: float) -> list[Charge]:
+        """What a way costs by the month, for `hours`."""
         where = "volumes of" if option.kind == "block" else "the file system"
-        for part in option.monthly:
-            quantity = rounded(part.amount * (hours / HOURS_PER_MONTH))
-            out.append(_charge(part.id, f"data on {where} {option.service}", quantity, part.unit, part.price))
-        return out
+        label = f"data on {where} {option.service}"
+        return [
+            _charge(part.id, label, rounded(part.amount * (hours / HOURS_PER_MONTH)), part.unit, part.price)
+            for part in option.monthly
+        ]
 
     def _reads(self, gb: float) -> int:
         return ceil(round(gb / self.object_gb, 6))
@@ -218,11 +233,18 @@ class Storage:
         if self.disk is not None:
             read, write = self.disk.read_mb_s, self.disk.write_mb_s or write
         rate = need.fill_mb_s if isnan(write) else min(write, need.fill_mb_s)
-        in_time = need.share_gb * 1e3 <= rate * need.fill_s
-        keeps = not isnan(gb) and gb >= _SPARE * need.share_gb and read >= need.mb_s and in_time
-        return Option(
-            "local_nvme", "local NVMe", keeps, self._reads(need.nodes * need.share_gb), (), 0.0, 0.0
-        )
+        seconds, room = need.share_gb * 1e3 / max(rate, 1e-9), _SPARE * need.share_gb
+        copied = {"share_gb": need.share_gb, "copied_in_s": seconds, "image_pull_s": need.fill_s}
+        breaks: list[tuple[bool, str, dict[str, float]]] = [
+            (isnan(gb), "disk_unknown", {}),
+            (gb == 0.0, "no_disk", {}),
+            (gb < room, "disk_small", {"needed_gb": room, "given_gb": gb}),
+            (read < need.mb_s, "disk_slow", _rates(need.mb_s, read)),
+            (need.share_gb * 1e3 > rate * need.fill_s, "copied_late", copied),
+        ]
+        broken = next(((name, figures) for hit, name, figures in breaks if hit), None)
+        reads, why = self._reads(need.copied_gb), broken or ("copied", copied)
+        return Option("local_nvme", "local NVMe", broken is None, reads, (), 0.0, 0.0, why)
 
     def _stream(self, offer: Offer, need: Need, *, packed: bool) -> Option:
         store, figures = self._store(offer), self.work.figures
@@ -234,20 +256,17 @@ class Storage:
             total = figures["object_store_read_gb_per_s_total"] * 1e3
         gb = (self.work.data_gb or 0.0) if self.work.read_gb is None else self.work.read_gb
         keeps = need.mb_s <= min(client, total / need.nodes)
-        called = store.name if store else "object storage"
+        called, size = store.name if store else "object storage", _SHARD_GB if packed else self.object_gb
+        reads = ceil(round(gb / size, 6))
+        why = ("packed" if packed else "streamed", {"requests": float(reads), "object_mb": size * 1e3})
+        if need.mb_s > client:
+            why = ("client_slow", _rates(need.mb_s, client))
+        elif not keeps:
+            why = ("store_slow", _rates(need.mb_s * need.nodes, total))
         if not packed:
-            return Option("object", called, keeps, self._reads(gb), (), 0.0, 0.0)
+            return Option("object", called, keeps, reads, (), 0.0, 0.0, why)
         hours = (self.work.data_gb or 0.0) / _rate("pack_gb_per_hour")
-        return Option(
-            "object",
-            f"{called}, packed into shards",
-            keeps,
-            ceil(round(gb / _SHARD_GB, 6)),
-            (),
-            0.0,
-            0.0,
-            hours,
-        )
+        return Option("object", f"{called}, packed into shards", keeps, reads, (), 0.0, 0.0, why, hours)
 
     def _volumes(self, need: Need, service: StorageService) -> Option | None:
         price, rate = service.figure("usd_per_gib_month"), service.figure("usd_per_mb_s_month")
@@ -260,12 +279,16 @@ class Storage:
         more = need.nodes * max(ceil(round(wanted, 6)) - included, 0.0)
         parts = [Monthly("dataset_volumes", gib, "GiB-month", price)]
         parts += [Monthly("dataset_volumes", more, "MB/s-month", rate)] if more else []
-        reads = self._reads(need.nodes * need.share_gb)
-        return Option(
-            "block", service.name, wanted <= most and fill <= need.fill_mb_s, reads, tuple(parts), gib, more
-        )
+        reads, late = self._reads(need.copied_gb), {"image_pull_s": need.fill_s}
+        why = ("volumes", {"share_gb": need.share_gb} | late)
+        if wanted > most:
+            why = ("volume_slow", _rates(wanted, most) | late)
+        elif fill > need.fill_mb_s:
+            why = ("volume_late", {"given_mb_per_s": need.fill_mb_s} | late)
+        return Option("block", service.name, why[0] == "volumes", reads, tuple(parts), gib, more, why)
 
-    def _file_system(self, need: Need, service: StorageService) -> Option | None:
+    def file_system(self, need: Need, service: StorageService) -> Option | None:
+        """One file system for all nodes; None where a figure of it is unknown."""
         price, usable = (
             service.figure("usd_per_gib_month"),
             self.goods.tariffs.storage_figures["usable_ratio"],
@@ -280,9 +303,23 @@ class Storage:
         client = service.value("client_mb_s")
         parts = (Monthly("dataset_file_system", gib, "GiB-month", price),)
         keeps = client is None or need.mb_s <= client
-        return Option(
-            "file_system", service.name, keeps, self._reads(self.work.data_gb or 0.0), parts, gib, 0.0
-        )
+        why: tuple[str, dict[str, float]] = ("shared", {})
+        if not keeps:
+            why = ("client_slow", _rates(need.mb_s, client or 0.0))
+        reads = self._reads(self.work.data_gb or 0.0)
+        return Option("file_system", service.name, keeps, reads, parts, gib, 0.0, why)
+
+
+def packing(option: Option) -> Charge:
+    """What it costs to pack the data into shards once."""
+    price = loading_rates()["pack_usd_per_hour"]
+    hours, usd = rounded(option.packing_hours), Fraction(str(price.value))
+    label, named = "data packed into shards", ("derived", price.source, price.as_of, ("assumed_price",))
+    return Charge("dataset_packing", label, hours, "machine-hour", usd, "USD", Fraction(1), *named)
+
+
+def _rates(needed: float, given: float) -> dict[str, float]:
+    return {"needed_mb_per_s": needed, "given_mb_per_s": given}
 
 
 def _rate(key: str) -> float:

@@ -1,4 +1,4 @@
-"""What a plan says of its storage and its loader: every figure recomputed, the words stated."""
+"""What a plan says of its storage and its loader, recomputed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from planner.inputs.loading import loading_rates
-from planner.judge.findings import STATED, IfStated, Near
+from planner.judge.findings import IfStated, Near
 from planner.judge.money import total
 from planner.judge.storage import GB_PER_GIB, Option
 from planner.performance.constants import load_constants
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.inputs.loading import LoadingRate
     from planner.judge.bench import Bench, Candidate
     from planner.judge.goods import Offer
+    from planner.judge.money import Charge
+    from planner.judge.storage import Need
 
 _RATIO, _SLACK = 3e-5, 1e-8
 _VISION = ("cnn", "vit", "diffusion")
@@ -22,17 +27,25 @@ _VISION = ("cnn", "vit", "diffusion")
 
 def storage(bench: Bench, made: Candidate) -> list[dict[str, Any]]:
     """What the plan must say of where things lie."""
-    if bench.workload.kind == "fleet":
-        return []
     out = [] if made.store is None else [_data(bench, made, made.store)]
-    offer, work = made.parts[0].offer, bench.work
-    size = work.checkpoint_gib * work.kept
+    charges = [charge for part in made.parts for charge in part.charges]
+    return out + kept(bench, made.parts[0].offer, (1, made.hours), charges)
+
+
+def kept(
+    bench: Bench, offer: Offer, stay: tuple[int, float], charges: Sequence[Charge], line: int | None = None
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Where checkpoints and outputs lie; `stay`: runs side by side, and the hours over which theirs are kept."""
+    work, out = bench.work, []
+    size = work.checkpoint_gib * work.kept * stay[0]
     if size:
-        out.append(_checkpoints(bench, made, offer, size))
+        out.append(_checkpoints(bench, offer, stay, size, charges))
     if work.export_gb:
-        chosen = _way("object", bench.storage.store_name(offer), Fraction(0), basis="list")
+        chosen = _way(
+            "object", bench.storage.store_name(offer), Fraction(0), basis="list", why=("exported", {})
+        )
         out.append(_choice("outputs", work.export_gb / GB_PER_GIB, 0.0, chosen))
-    return out
+    return [choice | {"line": line} for choice in out]
 
 
 def _choice(
@@ -42,50 +55,65 @@ def _choice(
     runner = next((one for one in others if one["keeps_rule"]), None)
     return {
         "content": content, "size_gib": Near(size), "read_mb_per_s": Near(read), "chosen": chosen,
-        "runner_up": runner, "refused": [one for one in others if one is not runner],
+        "runner_up": runner, "refused": [one for one in others if one is not runner], "line": None,
     }  # fmt: skip
 
 
 def _way(
     kind: str, service: str, usd: Fraction | float, *, keeps: bool = True, gib: float = 0.0, mb_s: float = 0.0,
-    basis: str,
+    basis: str, why: tuple[str, dict[str, float]],
 ) -> dict[str, Any]:  # fmt: skip
     return {
         "kind": kind, "service": service, "cost_usd": Near(usd, _RATIO, _SLACK), "keeps_rule": keeps,
-        "capacity_gib": Near(gib), "throughput_mb_per_s": Near(mb_s), "basis": basis, "reason": STATED,
+        "capacity_gib": Near(gib), "throughput_mb_per_s": Near(mb_s), "basis": basis, "reason": why[0],
+        "figures": {name: Near(value) for name, value in why[1].items()},
     }  # fmt: skip
 
 
 def _data(bench: Bench, made: Candidate, store: Option) -> dict[str, Any]:
     judge, offer = bench.storage, made.parts[0].offer
-    step_s, hours = float(made.shape["step_time_s"]), made.hours
+    need, hours = judge.need(made.nodes, float(made.shape["step_time_s"])), made.hours
     figure = judge.per_read(offer)
     price = 0.0 if figure is None else float(figure.value) / 1000.0
     regions = len({part.offer.place for part in made.parts})
-    every = [(one, one.usd(price, hours) * regions) for one in judge.options(offer, made.nodes, step_s)]
-    rest = [pair for pair in every if pair[0] != store]
+    every = [(one, one.usd(price, hours) * regions) for one in judge.options(offer, need)]
+    return data(bench, offer, need, every, store)
+
+
+def data(
+    bench: Bench, offer: Offer, need: Need, every: Sequence[tuple[Option, float]], store: Option
+) -> dict[str, Any]:
+    """Where the training data lie, of every way with its cost in USD; `store`: the one taken."""
+    rest = [pair for pair in every if pair[0].service != store.service]
     rest.sort(key=lambda pair: round(pair[1], 9))
+    mine = next(pair for pair in every if pair[0].service == store.service)
     ways = [
         _way(
-            one.kind, one.service, usd, keeps=one.keeps, gib=one.gib, mb_s=one.mb_s, basis=judge.basis(offer, one),
+            one.kind, one.service, usd, keeps=one.keeps, gib=one.gib, mb_s=one.mb_s,
+            basis=bench.storage.basis(offer, one), why=one.why,
         )
-        for one, usd in ((store, store.usd(price, hours) * regions), *rest)
+        for one, usd in (mine, *rest)
     ]  # fmt: skip
-    need = judge.need(made.nodes, step_s)
     return _choice("data", (bench.work.data_gb or 0.0) / GB_PER_GIB, need.mb_s, *ways)
 
 
-def _checkpoints(bench: Bench, made: Candidate, offer: Offer, size: float) -> dict[str, Any]:
-    own = [c for part in made.parts for c in part.charges if c.id == "checkpoint_storage"]
+def _checkpoints(
+    bench: Bench, offer: Offer, stay: tuple[int, float], size: float, charges: Sequence[Charge]
+) -> dict[str, Any]:
+    own = [charge for charge in charges if charge.id == "checkpoint_storage"]
     systems = sorted(
-        bench.storage.file_systems(offer, size, made.hours), key=lambda one: (round(one[1], 9), one[0].name)
+        bench.storage.file_systems(offer, size, stay[1]), key=lambda one: (round(one[1], 9), one[0].name)
     )
     ways = [
-        _way("file_system", service.name, usd, gib=gib, basis=basis) for service, usd, gib, basis in systems
+        _way("file_system", service.name, usd, gib=gib, basis=basis, why=("holds", {}))
+        for service, usd, gib, basis in systems
     ]
-    lost = _way("local_nvme", "local NVMe", Fraction(0), keeps=False, basis="list")
+    lost = _way(
+        "local_nvme", "local NVMe", Fraction(0), keeps=False, basis="list", why=("ends_with_machine", {})
+    )
     basis = own[0].basis if own else "list"
-    chosen = _way("object", bench.storage.store_name(offer), total(own), gib=size, basis=basis)
+    why = ("outlives", {"kept": float(bench.work.kept * stay[0])})
+    chosen = _way("object", bench.storage.store_name(offer), total(own), gib=size, basis=basis, why=why)
     return _choice("checkpoints", size, 0.0, chosen, *ways[:1], lost, *ways[1:])
 
 
@@ -106,7 +134,7 @@ def loading(bench: Bench, made: Candidate, total_usd: Fraction) -> dict[str, Any
     cores = None if isnan(vcpus) or vcpus <= 0 else vcpus * load_constants()["data.cores_per_vcpu"] / count
     needed = None if per_core is None else free / per_core
     bound = needed is not None and cores is not None and needed > cores * (1.0 + 1e-9)
-    cures = _remedies(bench, made, total_usd, (free, taken, cores or 0.0)) if bound else []
+    cures = _remedies(bench, made, total_usd, (free, taken, cores or 0.0, needed or 0.0)) if bound else []
     return {
         "encoded": data.encoded or "image", "samples_per_s_per_accelerator": Near(free),
         "decode_samples_per_s_per_core": None if per_core is None else Near(per_core),
@@ -118,18 +146,21 @@ def loading(bench: Bench, made: Candidate, total_usd: Fraction) -> dict[str, Any
 
 
 def _remedies(
-    bench: Bench, made: Candidate, total_usd: Fraction, loads: tuple[float, float, float]
+    bench: Bench, made: Candidate, total_usd: Fraction, loads: tuple[float, float, float, float]
 ) -> list[dict[str, Any]]:
-    free, taken, cores = loads
-    rates, names = loading_rates(), [("more loader workers on more cores", free)]
+    free, taken, cores, needed = loads
+    beside = f"{needed:.3g} cores beside each accelerator; here are {cores:.3g}"
+    rates, names = loading_rates(), [("more loader workers on more cores", free, beside)]
     if bench.workload.data.encoded in (None, "image"):
-        names.append(("pre-decoded shards", (rates["image_decoded"].value or 0.0) * cores))
-        names.append(("decode on the accelerator", rates["image_gpu"].value or 0.0))
+        raw, gpu = rates["image_decoded"], rates["image_gpu"]
+        names.append(("pre-decoded shards", (raw.value or 0.0) * cores, _measured(raw)))
+        names.append(("decode on the accelerator", gpu.value or 0.0, _measured(gpu)))
     else:
-        names.append(("pre-decoded shards", free))
+        unknown = "rate not measured: as fast as the accelerator takes them at best"
+        names.append(("pre-decoded shards", free, unknown))
     units = bench.work.units_per_step / float(made.shape["step_time_s"])
     out = []
-    for name, fed in names:
+    for name, fed, note in names:
         if fed <= 0:
             continue
         faster = min(fed, free) / taken
@@ -139,10 +170,16 @@ def _remedies(
                 "name": name,
                 "throughput_per_s": Near(units * faster),
                 "cost_usd": Near(usd, _RATIO, 1e-6),
-                "note": STATED,
+                "note": note,
             }
         )
     return out
+
+
+def _measured(rate: LoadingRate) -> str:
+    """A rate of the table, with the last part of its note."""
+    caution = rate.note.split("; ")[-1]
+    return f"{rate.value:,.0f} {rate.unit} ({rate.confidence}, {rate.as_of}); {caution}"
 
 
 def _work_usd(made: Candidate) -> float:

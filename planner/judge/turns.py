@@ -246,11 +246,14 @@ def _done_before(level: float, kept: Sequence[float], shares: Sequence[float]) -
 
 
 def spread(values: Sequence[float]) -> tuple[float, float]:
-    """P10 and P90 of equally likely values, straight between their middles."""
-    ordered, out = sorted(values), []
-    for level in (0.1, 0.9):
-        place = level * len(ordered) - 0.5
-        low = int(place)
-        share = place - low
-        out.append(ordered[low] * (1.0 - share) + ordered[low + 1] * share)
-    return out[0], out[1]
+    """P10 and P90 of equally likely values."""
+    return quantile(values, 0.1), quantile(values, 0.9)
+
+
+def quantile(values: Sequence[float], level: float) -> float:
+    """A quantile of equally likely values, straight between their middles."""
+    ordered = sorted(values)
+    place = min(max(level * len(ordered) - 0.5, 0.0), len(ordered) - 1.0)
+    low = min(int(place), len(ordered) - 2)
+    share = place - low
+    return ordered[low] * (1.0 - share) + ordered[low + 1] * share

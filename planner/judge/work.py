@@ -41,7 +41,6 @@ class Work:
     data_gb: float | None
     read_gb: float | None
     stream: bool
-    stage: bool
     location: str | None
     egress_used_gb: float
     checkpoint_gib: float
@@ -93,7 +92,6 @@ def work_of(workload: Workload) -> Work:
         data_gb=None if training.data_bytes is None else training.data_bytes / GB,
         read_gb=None if per_sample is None else training.runs * training.total_samples * per_sample / GB,
         stream=data.access == "stream",
-        stage=data.access == "stage",
         location=None if data.location == "onprem" else data.location,
         egress_used_gb=float(data.egress_used_gb),
         checkpoint_gib=0.0 if saved.size is None else saved.size / GIB,

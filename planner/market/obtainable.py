@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,6 +58,18 @@ def load_obtainable() -> tuple[Obtainable, ...]:
         )  # fmt: skip
 
 
+@lru_cache(maxsize=64)
+def _usual_table(accelerators: tuple[str, ...], options: tuple[str, ...]) -> Floats:
+    """Most accelerators by obtainable.csv per accelerator and purchase option, with a last row and column for none."""
+    table = np.full((len(accelerators) + 1, len(options) + 1), np.inf)
+    for item in reversed(load_obtainable()):
+        hit = [fnmatchcase(name, item.accelerator) for name in accelerators] + [False]
+        option = [value == item.purchase_option for value in options] + [False]
+        table[np.ix_(hit, option)] = item.most_accelerators
+    table.setflags(write=False)
+    return table
+
+
 def most_obtainable(offer_set: OfferSet, told: Sequence[ObtainableLimit]) -> Floats:
     """Most accelerators of each offer that can be had at once, infinite where it is firm, shape `(n_offers,)`.
 
@@ -67,11 +79,7 @@ def most_obtainable(offer_set: OfferSet, told: Sequence[ObtainableLimit]) -> Flo
     """
     offers = offer_set.offers
     names, options = offer_set.types.coded("accelerator"), offers.coded("purchase_option")
-    table = np.full((len(names.values) + 1, len(options.values) + 1), np.inf)
-    for item in reversed(load_obtainable()):
-        hit = [fnmatchcase(name, item.accelerator) for name in names.values] + [False]
-        option = [value == item.purchase_option for value in options.values] + [False]
-        table[np.ix_(hit, option)] = item.most_accelerators
+    table = _usual_table(names.values, options.values)
     most: Floats = table[names.codes[offer_set.type_of_offer], options.codes]
     places = offers.coded("region")
     for own in told:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 from datetime import UTC, datetime, time, timedelta
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,6 +125,14 @@ def usually_had(provider: str, purchase_option: str, accelerator: str, accelerat
     return 1.0 - min(rule.never_ratio * accelerators / next(most, rule.accelerators), MOST_NEVER)
 
 
+@lru_cache(maxsize=1024)
+def _fitting(values: tuple[str, ...], pattern: str) -> BoolArray:
+    """Mask of the texts that fit a pattern, with a last entry for no text, shape `(n_values + 1,)`."""
+    mask = np.asarray([*(fnmatchcase(value, pattern) for value in values), False], dtype=np.bool_)
+    mask.setflags(write=False)
+    return mask
+
+
 def starts_of(offer_set: OfferSet, told: Sequence[StartWait], most: Floats, start: datetime) -> Starts:
     """Waits of every offer for a job that starts to ask at `start`.
 
@@ -143,10 +151,8 @@ def starts_of(offer_set: OfferSet, told: Sequence[StartWait], most: Floats, star
         for column, pattern in (("provider", provider), ("purchase_option", option), ("region", region)):
             if pattern != "*":
                 values = offers.coded(column)
-                same = [fnmatchcase(value, pattern) for value in values.values]
-                hit &= np.asarray([*same, False])[values.codes]
-        same = [fnmatchcase(name, accelerator) for name in names.values]
-        return np.asarray(hit & np.asarray([*same, False])[own], dtype=np.bool_)
+                hit &= _fitting(values.values, pattern)[values.codes]
+        return np.asarray(hit & _fitting(names.values, accelerator)[own], dtype=np.bool_)
 
     lead, each, never, flat = (np.zeros(count) for _ in range(4))
     calendar = np.zeros(count, dtype=np.bool_)

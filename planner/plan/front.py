@@ -15,6 +15,7 @@ from planner.plan.front_scale import Scale, chance
 from planner.plan.model import Plan, PlanLine
 from planner.plan.report_carbon import emissions
 from planner.plan.report_launch import strategy_words
+from planner.plan.report_quote import quote_sentence
 from planner.plan.words import short_layout
 from planner.render.model import Section, Unit, Value, facts
 from planner.render.numbers import number
@@ -76,6 +77,7 @@ def front(plan: Plan) -> tuple[Section, ...]:
         scale = Scale.of(plan)
         rows = [
             ("plan", "plan", bought(plan), "text", bought(plan)), _cost(plan, scale), _done(plan, scale),
+            *_quote(plan),
             *_speed(plan), *_carbon(plan),
         ]  # fmt: skip
     return (
@@ -206,6 +208,12 @@ def _done(plan: Plan, scale: Scale) -> _Row:
     sure = plan.risk.p_meet_deadline if plan.risk is not None else None
     parts.append("no deadline" if plan.deadline is None else f"in time with {chance(sure)}")
     return ("finish_expected", "done", plan.finish_expected or "", "text", "; ".join(parts))
+
+
+def _quote(plan: Plan) -> list[_Row]:
+    """The bound that was asked for."""
+    told = plan.quote
+    return [] if told is None else [("quote_usd", "quote", told.cost_usd, "usd", quote_sentence(plan))]
 
 
 def _carbon(plan: Plan) -> list[_Row]:

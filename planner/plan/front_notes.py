@@ -13,7 +13,8 @@ from planner.render.precision import about
 _MOST = 5
 _MOST_REGIONS = 4
 _NEXT = (
-    "explain FILE", "frontier FILE", "compare FILE --over region", "whatif FILE --set KEY=VALUE", "verify PLAN.json",
+    "explain FILE", "frontier FILE", "compare FILE --over region", "whatif FILE --set KEY=VALUE",
+    "export PLAN.json --to skypilot",
 )  # fmt: skip
 _OF_ONE_JOB = _NEXT[1:3]  # a fleet is chosen as a whole
 
@@ -125,7 +126,9 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
         following = "next: planner explain FILE; --details filters, relaxations or all"
     else:
         asked = [step for step in _NEXT if plan.kind != "fleet" or step not in _OF_ONE_JOB]
-        following = f"next: planner {', '.join(asked)}; --details cost, risk, ... or all"
+        if plan.objective == "carbon":
+            asked = [step.replace("frontier FILE", "frontier FILE --against carbon") for step in asked]
+        following = f"next: planner {', '.join(asked)}; --details SECTION|all"
     unsure = "Low confidence: name your model." if plan.confidence == "low" and plan.lines else ""
     return " ".join(text for text in (_proven(plan), left_out, unsure) if text), following
 

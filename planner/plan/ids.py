@@ -100,6 +100,13 @@ class CostId(PartId):
 RUN_WORK = frozenset(
     (TimePartId.TRAINING_STEPS, TimePartId.EVALUATION, TimePartId.CHECKPOINTS, TimePartId.FINAL_EXPORT)
 )
+# What keeps data, checkpoints and the disks of machines, and reads them.
+STORAGE = frozenset(
+    (
+        *(CostId.SYSTEM_DISK, CostId.DATASET_STORAGE, CostId.DATASET_READS, CostId.DATASET_PACKING),
+        *(CostId.DATASET_VOLUMES, CostId.DATASET_FILE_SYSTEM, CostId.CHECKPOINT_STORAGE),
+    )
+)
 # Charged once per region, whatever number of lines run there.
 ONCE_PER_PLACE = frozenset(
     (

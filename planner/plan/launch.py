@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from decimal import Decimal
 from typing import Literal
 
@@ -14,7 +15,8 @@ class Checkpoints:
 
     `write_s` is the time of one checkpoint, `stored_in` the place of the object store it is written to; `notice_s` is
     None where the provider warns of nothing that is known. `read_s` is the time to read one back; `restart_s`, from
-    capacity back to the first useful step, holds it unless the workload gives a restart of its own.
+    capacity back to the first useful step, holds it unless the workload gives a restart of its own. Both are None in
+    plans saved before they were stated.
     """
 
     size_gib: float
@@ -24,8 +26,8 @@ class Checkpoints:
     notice_s: float | None
     notice_source: str
     fits_in_notice: bool
-    read_s: float
-    restart_s: float
+    read_s: float | None = None
+    restart_s: float | None = None
 
 
 @record(frozen=True)
@@ -59,7 +61,9 @@ class SpotPlace:
     mean_up_hours: float
     mean_wait_hours: float
     availability_ratio: float
-    observed_ratio: float | None
+    observed_ratio: float | None = field(
+        default=None, kw_only=True
+    )  # older plans lack it; its place in files stays
     evidence: str
     records: SpotRecords | None = None
 

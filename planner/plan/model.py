@@ -17,6 +17,7 @@ from planner.plan.ids import BEFORE_USE, CostId, TimePartId
 from planner.plan.launch import Launch
 from planner.plan.plain import plain
 from planner.plan.profile import PROFILE_FIELDS, Profiled
+from planner.plan.quote import Quote
 from planner.plan.run import Run
 from planner.plan.storage import Loading, StorageChoice
 from planner.plan.upgrade import SCHEMA_VERSION
@@ -345,10 +346,12 @@ class Plan(Profiled):
     carbon: Carbon | None = None
     storage: tuple[StorageChoice, ...] = ()
     loading: Loading | None = None
+    quote: Quote | None = None
     stated_run_id: str = ""
 
     derived: ClassVar[tuple[str, ...]] = ("run_id", "starts_in_hours", *PROFILE_FIELDS)
     unsaved: ClassVar[tuple[str, ...]] = ("stated_run_id",)
+    left_out: ClassVar[tuple[str, ...]] = ("quote",)  # of files, where None
 
     @property
     def run_id(self) -> str:

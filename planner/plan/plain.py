@@ -12,12 +12,20 @@ _AS_IS = frozenset({str, int, float, bool, type(None)})
 
 
 def plain(value: Any) -> Any:
-    """Return a part of a plan as JSON values, with what its class derives."""
+    """Return a part of a plan as JSON values, with what its class derives.
+
+    Fields that the class names in `left_out` are missing where they are None.
+    """
     kind = type(value)
     if kind in _AS_IS:  # most values; an Enum of texts is of a type of its own
         return value
     if dataclasses.is_dataclass(kind):
-        return {name: plain(getattr(value, name)) for name in _saved(kind)}
+        some = getattr(kind, "left_out", ())
+        return {
+            name: plain(given)
+            for name in _saved(kind)
+            if (given := getattr(value, name)) is not None or name not in some
+        }
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, Enum):

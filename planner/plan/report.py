@@ -15,6 +15,7 @@ from planner.plan.front import brief, front, headline
 from planner.plan.model import Plan
 from planner.plan.report_carbon import carbon
 from planner.plan.report_quotas import quotas
+from planner.plan.report_quote import quote_sentence
 from planner.render.model import Answer, Section
 
 
@@ -55,7 +56,7 @@ def plan_answer(plan: Plan, *, verbose: bool = False, details: Collection[str] =
 def _found(plan: Plan, verbose: bool) -> tuple[str, tuple[str, ...], list[Section]]:
     return (
         choice.verdict(plan),
-        (),
+        tuple(filter(None, [quote_sentence(plan)])),
         [
             *grounds.warnings(plan),
             choice.plan_lines(plan, verbose),

@@ -91,9 +91,13 @@ def _checkpoint(told: Launch) -> str:
     saved = told.checkpoints
     text = (
         f"{number(saved.size_gib)} GiB every {number(saved.interval_hours * 60.0, 3)} min to {saved.stored_in}, "
-        f"{number(saved.write_s, 3)} s to write, {number(saved.read_s, 3)} s to read; back at work "
-        f"{number(saved.restart_s / 60.0, 3)} min after an interruption"
+        f"{number(saved.write_s, 3)} s to write"
     )
+    if saved.read_s is not None and saved.restart_s is not None:
+        text += (
+            f", {number(saved.read_s, 3)} s to read; back at work {number(saved.restart_s / 60.0, 3)} min "
+            "after an interruption"
+        )
     if saved.notice_s is None:
         return f"{text}; no warning before an interruption is known"
     fits = "one fits into" if saved.fits_in_notice else "none fits into"

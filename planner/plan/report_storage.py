@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from planner.plan.model import Plan
+from planner.plan.model import Plan, PlanLine
 from planner.plan.storage import Loading, StorageChoice, StorageWay
+from planner.plan.storage_words import reason_of
 from planner.render.model import Column, Section, Unit, Value, facts, table_section
 from planner.render.numbers import number, percent, usd
 from planner.render.words import is_derived
@@ -17,6 +18,9 @@ _RULE = (
     "Cheapest way that feeds the steps within the limits of a node and of the service (loading then hides behind the "
     "step, at most 20 % of it), with copies on the nodes when their image is there"
 )
+_OF_FLEETS = (
+    "Judged as if the fleet were of one offer alone; costs are of a line's workers, without other lines"
+)
 
 
 def storage(plan: Plan, verbose: bool) -> list[Section]:
@@ -25,32 +29,39 @@ def storage(plan: Plan, verbose: bool) -> list[Section]:
         return []
     rows: list[tuple[Value, ...]] = []
     for choice in plan.storage:
-        rows += _rows(choice, inference=plan.kind == "inference", verbose=verbose)
+        where = "" if choice.line is None else f", {_workers(plan.lines[choice.line])}"
+        rows += _rows(choice, where, inference=plan.kind == "inference", verbose=verbose)
     columns = (
         Column("content", "content", "text"), Column("storage", "storage", "text"),
         Column("role", "choice", "text"), Column("cost_usd", "cost", "usd_marked"), Column("reason", "why", "text"),
     )  # fmt: skip
     hidden = sum(len(choice.refused) for choice in plan.storage)
     notes = [_RULE]
+    if any(choice.line is not None for choice in plan.storage):
+        notes.append(_OF_FLEETS)
     if hidden and not verbose:
         notes.append(f"{hidden} more ways priced: add -v")
     return [table_section("storage", "Storage", columns, rows, notes, detail=True)]
 
 
-def _rows(choice: StorageChoice, *, inference: bool, verbose: bool) -> list[tuple[Value, ...]]:
+def _workers(line: PlanLine) -> str:
+    return f"{line.instance_type} {line.purchase_option} in {line.zone or line.region}"
+
+
+def _rows(choice: StorageChoice, where: str, *, inference: bool, verbose: bool) -> list[tuple[Value, ...]]:
     names = _CONTENTS_OF_INFERENCE if inference else _CONTENTS
-    head = f"{names[choice.content]}, {number(choice.size_gib, 4)} GiB"
-    rows = [_row(head, "chosen", choice.chosen)]
+    head = f"{names[choice.content]}, {number(choice.size_gib, 4)} GiB{where}"
+    rows = [_row(choice, head, "chosen", choice.chosen)]
     if choice.runner_up is not None:
-        rows.append(_row("", "runner-up", choice.runner_up))
+        rows.append(_row(choice, "", "runner-up", choice.runner_up))
     others = choice.refused if verbose else ()
-    return rows + [_row("", "dearer" if way.keeps_rule else "unfit", way) for way in others]
+    return rows + [_row(choice, "", "dearer" if way.keeps_rule else "unfit", way) for way in others]
 
 
-def _row(head: str, role: str, way: StorageWay) -> tuple[Value, ...]:
+def _row(choice: StorageChoice, head: str, role: str, way: StorageWay) -> tuple[Value, ...]:
     bought = f" of {number(way.capacity_gib, 6)} GiB" if way.capacity_gib and way.kind != "object" else ""
     name = KINDS[way.kind] if way.kind == "local_nvme" else f"{KINDS[way.kind]}: {way.service}{bought}"
-    return (head, name, role, (way.cost_usd, is_derived(way.basis)), way.reason)
+    return (head, name, role, (way.cost_usd, is_derived(way.basis)), reason_of(choice, way))
 
 
 def loading(plan: Plan) -> list[Section]:

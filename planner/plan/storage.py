@@ -7,6 +7,12 @@ from typing import Literal
 
 from planner.records import record
 
+# Why a way is taken or not, as an id; its figures are beside it and its words in `planner.plan.storage_words`.
+StorageReason = Literal[
+    "copied", "streamed", "packed", "volumes", "shared", "disk_unknown", "no_disk", "disk_small", "disk_slow",
+    "copied_late", "client_slow", "store_slow", "volume_slow", "volume_late", "outlives", "holds", "ends_with_machine",
+    "exported",
+]  # fmt: skip
 Content = Literal["data", "checkpoints", "outputs"]
 StorageKind = Literal["object", "local_nvme", "block", "file_system"]
 
@@ -16,7 +22,7 @@ class StorageWay:
     """One way to keep something; `cost_usd` is of this storage alone, for the plan's hours.
 
     `capacity_gib` and `throughput_mb_per_s` are paid for by the month, 0 where nothing is. `basis` is `list`, or
-    `derived` where a price is of another region or provider.
+    `derived` where a price is of another region or provider. `figures` are those of `reason`, units in their names.
     """
 
     kind: StorageKind
@@ -26,12 +32,16 @@ class StorageWay:
     capacity_gib: float
     throughput_mb_per_s: float
     basis: str
-    reason: str
+    reason: StorageReason
+    figures: dict[str, float]
 
 
 @record(frozen=True)
 class StorageChoice:
-    """Where one thing lies: the cheapest way that keeps the rule; `runner_up` is the next one that does."""
+    """Where one thing lies: the cheapest way that keeps the rule; `runner_up` is the next one that does.
+
+    `line`: position of the plan line whose workers it is of; None where all lines are of one job.
+    """
 
     content: Content
     size_gib: float
@@ -39,6 +49,7 @@ class StorageChoice:
     chosen: StorageWay
     runner_up: StorageWay | None
     refused: tuple[StorageWay, ...]
+    line: int | None = None
 
 
 @record(frozen=True)

@@ -34,6 +34,7 @@ from planner.render.units import compact, number_of, show, tidy
 WIDE_PX, PANEL_PX, NARROW_PX = 900, 520, 340  # alone, beside another one, on a phone
 _MAX_BARS = 30
 _ROW_PX, _BAR_PX, _GAP_PX = 30.0, 16.0, 10.0
+_EDGE_PX = 10  # beside a picture that is on its own
 _MAX_COLUMNS = 9  # more steps of a bridge are drawn as rows
 
 
@@ -50,13 +51,16 @@ def draw(
         headed: whether the title is drawn too, on white, for a picture that stands alone.
     """
     identity = identity or f"chart-{''.join(c for c in chart.key if c.isalnum())}-{width_px}"
-    height, parts = _DRAWERS[chart.kind](chart, currency, float(width_px))
+    height, parts = _DRAWERS[chart.kind](
+        chart, currency, float(width_px - 2 * _EDGE_PX if headed else width_px)
+    )
     if not parts:
         height, parts = 40.0, [words(0, 24, "No values to draw.", color=MUTED)]
     if headed:
-        head = words(10, 20, fit(tidy(chart.title), width_px - 20), bold=True)
+        head = words(_EDGE_PX, 20, fit(tidy(chart.title), width_px - 2 * _EDGE_PX), bold=True)
         paper = rect(0, 0, width_px, height + 30, "#ffffff")
-        height, parts = height + 30, [paper, head, tag("g", {"transform": "translate(0 28)"}, *parts)]
+        moved = tag("g", {"transform": f"translate({_EDGE_PX} 28)"}, *parts)
+        height, parts = height + 30, [paper, head, moved]
     return frame(width_px, height, tidy(chart.title), chart.alt, identity, parts)
 
 

@@ -15,7 +15,7 @@ from planner.simulation.statistics import Interval, clustered_gap, clustered_mea
 from planner.spot.policy.job import SpotZone
 
 if TYPE_CHECKING:
-    from planner.simulation.executors import Executor
+    from planner.engines.executors import Executor
     from planner.simulation.groups import ZoneGroup
     from planner.simulation.jobs import SimJob
     from planner.spot.hazards import HazardModel, HazardTable

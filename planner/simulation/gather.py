@@ -69,6 +69,8 @@ def sweep_and_workload_jobs(path: Path, *, any_trace: bool) -> tuple[str, list[S
     from planner.inputs.sweep_load import load_sweep
 
     loaded = load_sweep(path)
+    if loaded.sweep.days or loaded.sweep.scenarios:
+        raise InputError(f"{path}: has days or scenarios, which are planned by: planner sweep {path}")
     return loaded.sweep.name, [
         *sweep_jobs(loaded.sweep),
         *workload_jobs(loaded.workloads, any_trace=any_trace),

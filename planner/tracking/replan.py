@@ -189,7 +189,8 @@ def _described(tracked: Tracked, action: str, made: Candidates, at: int) -> Way:
 def _change_usd(tracked: Tracked) -> float:
     """What leaving costs: a last checkpoint is written, and the cluster stands by while the new one loads it."""
     launch = tracked.planned.plan.launch
-    seconds = 720.0 if launch is None else launch.checkpoints.write_s + launch.checkpoints.restart_s
+    saved = None if launch is None else launch.checkpoints
+    seconds = 720.0 if saved is None or saved.restart_s is None else saved.write_s + saved.restart_s
     return seconds / 3600.0 * tracked.planned.usd_per_hour
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +39,7 @@ def ask_for_wishes(ask: Ask) -> Wishes:
         "By when, and for how much? Such as 7d, $2000 (or 2026-12-24; leave out what does not matter)", "7d"
     )
     stated = parse_stated([*_stated_amount(amount), *_stated_limits(limits)])
-    path = Path(model).expanduser()
+    path = Path(os.path.expanduser(model))  # noqa: PTH111 - `~nobody` is no error but a name
     if model.endswith(".json") or path.is_file():
         return Wishes(model_config=path, values=stated)
     return Wishes(model=model, values=stated)

@@ -9,11 +9,13 @@ from catalogs.store.load import load_catalog
 from planner.candidates.choose import choose
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.prepare import check_ages, prepare
+from planner.errors import InputError
 from planner.inputs.tasks import expand_task
 from planner.job.answer import plan_job
 from planner.judge.lines import verify_plan
 from planner.plan.brief import Summary
 from planner.plan.model import Assumption, Plan, Sensitivity
+from planner.plan.quote import check_level
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -45,20 +47,32 @@ class Answer:
     proven: tuple[FleetInput, FleetResult] | None = None
 
 
-def optimize(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | None = None) -> Answer:
+def optimize(
+    loaded: LoadedWorkload,
+    options: Options,
+    *,
+    catalog_dir: Path | None = None,
+    catalog: Catalog | None = None,
+) -> Answer:
     """Find the plan of a workload.
 
     Args:
         loaded: the workload file.
         options: flags.
         catalog_dir: snapshot directory, default the bundled one.
+        catalog: what can be bought, where it is loaded already.
 
     Raises:
         InputError: the workload is wrong in a way only the catalog can tell.
         CatalogError: the catalog cannot be used.
     """
-    catalog = load_catalog(catalog_dir, as_of=options.as_of)
-    answer = _plan(loaded, catalog, options)
+    check_level(options.quote)
+    if options.quote is not None and loaded.workload.kind == "fleet":
+        raise InputError(
+            "--quote: the cost of a fleet has no interval for the error of speed: quote a single job"
+        )
+    known = load_catalog(catalog_dir, as_of=options.as_of) if catalog is None else catalog
+    answer = _plan(loaded, known, options)
     check_ages(((line.instance_type, line.price_as_of) for line in answer.plan.lines), options)
     return answer
 

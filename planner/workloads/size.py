@@ -13,6 +13,7 @@ from planner.inputs.load import parse_workload
 from planner.inputs.tasks import load_tasks
 from planner.plan.ids import TimePartId
 from planner.plan.outcome import Outcome, outcome_of
+from planner.plan.storage_words import reason_of
 from planner.records import record
 from planner.render.numbers import usd
 from planner.render.presentable import Presentable
@@ -192,7 +193,7 @@ def _storage(plan: Plan) -> str:
         return ""
     other = data.runner_up
     beside = "" if other is None else f"; next {other.service}, {usd(other.cost_usd)}"
-    return f"{data.chosen.service}, {usd(data.chosen.cost_usd)}: {data.chosen.reason}{beside}"
+    return f"{data.chosen.service}, {usd(data.chosen.cost_usd)}: {reason_of(data, data.chosen)}{beside}"
 
 
 def _hardware(market: Market, provider: str, instance_type: str, nodes: int) -> dict[str, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -38,32 +37,3 @@ def module_name(path: Path) -> str:
 def module_names() -> frozenset[str]:
     """Every importable module of the three packages."""
     return frozenset(module_name(path) for path in source_files())
-
-
-def _statements_at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements that run when the module is imported, those for type checkers left out."""
-    for node in body:
-        if isinstance(node, ast.If):
-            if "TYPE_CHECKING" not in ast.unparse(node.test):
-                yield from _statements_at_import([*node.body, *node.orelse])
-        elif isinstance(node, ast.Try):
-            yield from _statements_at_import([*node.body, *node.orelse, *node.finalbody])
-        elif isinstance(node, ast.ClassDef | ast.With):
-            yield from _statements_at_import(node.body)
-        else:
-            yield node
-
-
-def imports_at_import(path: Path) -> set[str]:
-    """Modules of the project that a file imports when it is itself imported."""
-    found: set[str] = set()
-    for node in _statements_at_import(syntax_tree(path).body):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            submodules = {f"{node.module}.{alias.name}" for alias in node.names}
-            inner = submodules & module_names()
-            found |= inner
-            if len(inner) < len(node.names):
-                found.add(node.module)
-    return (found & module_names()) - {module_name(path)}

@@ -26,6 +26,7 @@ from catalogs.store.history import list_snapshots, open_snapshot, save_snapshot
 from catalogs.store.load import load_catalog
 from catalogs.store.read import bundled_directory
 from tests.catalogs.history_rows import machine, offer, refresh
+from tests.catalogs.stored import stored
 from tests.conftest import CliResult
 
 BUNDLED = sum(one.is_dir() for one in bundled_directory().iterdir())  # providers
@@ -66,7 +67,7 @@ def test_an_unchanged_refresh_adds_nothing_but_renews_the_age(home: Path) -> Non
     assert again.status == "unchanged"
     assert again.path == first.path
     assert len(list_snapshots("acme")) == 1
-    manifest = {m.provider: m for m in load_catalog(cache=False).manifests}["acme"]
+    manifest = {m.provider: m for m in stored("acme").manifests}["acme"]
     assert manifest.newest_as_of == "2026-11-08"
     assert manifest.oldest_as_of == "2026-11-01"
 
@@ -76,7 +77,7 @@ def test_a_partial_or_failed_refresh_does_not_renew_the_age(home: Path) -> None:
     types, offers = refresh("2026-11-08", {"north": "16.00"})
     result = save_snapshot("acme", types, offers, merge_regions=["south"])
     assert result.status == "unchanged"
-    assert {m.provider: m for m in load_catalog(cache=False).manifests}["acme"].newest_as_of == "2026-11-01"
+    assert {m.provider: m for m in stored("acme").manifests}["acme"].newest_as_of == "2026-11-01"
 
 
 def test_a_changed_price_adds_a_snapshot_and_keeps_the_old_one(home: Path) -> None:
@@ -86,7 +87,7 @@ def test_a_changed_price_adds_a_snapshot_and_keeps_the_old_one(home: Path) -> No
     assert [one.as_of.isoformat() for one in found] == ["2026-11-01", "2026-11-08"]
     assert [one.is_current for one in found] == [False, True]
     assert [one.sequence for one in found] == [1, 2]
-    assert prices(load_catalog(cache=False))["north"] == "15.00"
+    assert prices(stored("acme"))["north"] == "15.00"
     assert prices(open_snapshot("acme@2026-11-07", cache=False))["north"] == "16.00"
 
 
@@ -96,7 +97,7 @@ def test_a_failed_region_keeps_its_last_rows_with_their_age(home: Path) -> None:
     saved = save_snapshot("acme", types, offers, merge_regions=["south"])
     assert saved.kept_regions == {"south": "2026-11-01"}
     assert saved.n_kept_offers == 2
-    catalog = load_catalog(cache=False)
+    catalog = stored("acme")
     own = catalog.offers.take(catalog.offers.equals("provider", "acme"))
     rows = {(row["region"], row["instance_type"]): row for row in own.rows()}
     assert rows["south", "gpu.8x"]["as_of"] == "2026-11-01"
@@ -110,7 +111,7 @@ def test_a_whole_refresh_without_a_region_drops_it(home: Path) -> None:
     save_snapshot("acme", *refresh("2026-11-01", PRICES))
     saved = save_snapshot("acme", *refresh("2026-11-08", {"north": "16.00"}))
     assert saved.status == "added"
-    assert prices(load_catalog(cache=False)) == {"north": "16.00"}
+    assert prices(stored("acme")) == {"north": "16.00"}
 
 
 def test_a_refresh_of_some_regions_or_options_leaves_the_others(home: Path) -> None:
@@ -119,7 +120,7 @@ def test_a_refresh_of_some_regions_or_options_leaves_the_others(home: Path) -> N
     save_snapshot("acme", types, [*offers, *spot])
     new = [offer("4.00", "north", purchase_option="spot", as_of="2026-11-08")]
     save_snapshot("acme", types, new, regions=["north"], purchase_options={"spot"})
-    catalog = load_catalog(cache=False)
+    catalog = stored("acme")
     own = catalog.offers.take(catalog.offers.equals("provider", "acme"))
     found = {(r["region"], r["purchase_option"]): r["price_per_hour"] for r in own.rows()}
     assert found == {
@@ -155,7 +156,7 @@ def test_frames_are_taken_too(home: Path) -> None:
 def test_bundled_prices_win_over_an_older_refresh(home: Path, bundled: Catalog) -> None:
     types = [machine("old", "lambda", "2020-01-01")]
     save_snapshot("lambda", types, [offer("1", "us-east-1", "old", "lambda", "2020-01-01")])
-    catalog = load_catalog(cache=False)
+    catalog = stored("lambda")
     assert catalog.sha256["lambda"] == bundled.sha256["lambda"]
 
 
@@ -176,7 +177,7 @@ def test_rows_that_must_not_replace_good_data(
     save_snapshot("acme", *refresh("2026-11-01", PRICES))
     with pytest.raises(CatalogError, match=message):
         save_snapshot("acme", types, offers)
-    assert prices(load_catalog(cache=False)) == PRICES
+    assert prices(stored("acme")) == PRICES
 
 
 def test_a_provider_id_cannot_leave_the_directory(home: Path) -> None:
@@ -200,11 +201,11 @@ def test_a_damaged_pointer_falls_back_to_the_newest(
         pointer.write_text(json.dumps({**json.loads(pointer.read_text()), "checked_as_of": "zzz"}))
     else:
         pointer.write_text(damage)
-    assert prices(load_catalog(cache=False)) == {"north": "15.00"}
+    assert prices(stored("acme")) == {"north": "15.00"}
     assert "is damaged" in caplog.text
     save_snapshot("acme", *refresh("2026-11-09", {"north": "14.00"}))
     caplog.clear()
-    assert prices(load_catalog(cache=False)) == {"north": "14.00"}
+    assert prices(stored("acme")) == {"north": "14.00"}
     assert not caplog.text
 
 
@@ -215,11 +216,11 @@ def test_a_damaged_snapshot_in_use_falls_back_to_the_one_before(
     save_snapshot("acme", *refresh("2026-11-01", PRICES))
     saved = save_snapshot("acme", *refresh("2026-11-08", {"north": "15.00"}))
     (saved.path / file).write_bytes(b"x")
-    assert prices(load_catalog(cache=False)) == PRICES
+    assert prices(stored("acme")) == PRICES
     assert "damaged" in caplog.text
     healed = save_snapshot("acme", *refresh("2026-11-08", {"north": "15.00"}))
     assert healed.status == "added"
-    assert prices(load_catalog(cache=False)) == {"north": "15.00"}
+    assert prices(stored("acme")) == {"north": "15.00"}
 
 
 @pytest.mark.parametrize(
@@ -239,7 +240,7 @@ def test_a_manifest_that_makes_no_sense_is_damage(
     saved = save_snapshot("acme", *refresh("2026-11-08", {"north": "15.00"}))
     values = json.loads((saved.path / "manifest.json").read_text())
     (saved.path / "manifest.json").write_text(json.dumps({**values, **change}))
-    assert prices(load_catalog(cache=False)) == PRICES
+    assert prices(stored("acme")) == PRICES
     assert "damaged" in caplog.text
     assert len(list_snapshots("acme")) == 1
 
@@ -259,9 +260,9 @@ def test_a_clock_that_went_back_loses_nothing(home: Path) -> None:
     save_snapshot("acme", *refresh("2026-11-08", PRICES))
     saved = save_snapshot("acme", *refresh("2026-11-01", {"north": "15.00"}))
     assert saved.status == "added"
-    assert prices(load_catalog(cache=False)) == {"north": "15.00"}  # what was written last is in use
+    assert prices(stored("acme")) == {"north": "15.00"}  # what was written last is in use
     (home / "acme" / "current.json").unlink()
-    assert prices(load_catalog(cache=False)) == {"north": "15.00"}  # the order of writing, not the clock
+    assert prices(stored("acme")) == {"north": "15.00"}  # the order of writing, not the clock
     assert [one.as_of.isoformat() for one in list_snapshots("acme")] == ["2026-11-01", "2026-11-08"]
 
 
@@ -270,7 +271,7 @@ def test_leftovers_of_killed_writers_are_not_seen_and_are_removed(home: Path) ->
     (home / "acme" / ".new-2026-11-09-0123456789ab-1").mkdir()
     (home / "acme" / ".gone-2026-11-09-0123456789ab-1").mkdir()
     (home / "acme" / ".new-current.json-1").write_text("{")
-    assert prices(load_catalog(cache=False)) == PRICES
+    assert prices(stored("acme")) == PRICES
     save_snapshot("acme", *refresh("2026-11-08", {"north": "15.00"}))
     assert not [path.name for path in (home / "acme").iterdir() if path.name.startswith(".")]
 
@@ -294,10 +295,10 @@ def test_a_failing_disk_is_reported_and_loses_nothing(
             patched.setattr(snapshot_files, fails_at, fail)
         with pytest.raises(CatalogError, match=rf"{os.strerror(code)}.*unchanged.*PLANNER_DATA_DIR"):
             save_snapshot("acme", *refresh("2026-11-08", {"north": "15.00"}))
-    assert prices(load_catalog(cache=False)) == PRICES
+    assert prices(stored("acme")) == PRICES
     assert not [path.name for path in (home / "acme").iterdir() if path.name.startswith(".new-2026")]
     assert save_snapshot("acme", *refresh("2026-11-08", {"north": "15.00"})).manifest.n_offers == 1
-    assert prices(load_catalog(cache=False)) == {"north": "15.00"}
+    assert prices(stored("acme")) == {"north": "15.00"}
 
 
 @pytest.fixture
@@ -325,10 +326,10 @@ def test_a_full_disk_is_reported_and_loses_nothing(small_disk: Path, monkeypatch
     (small_disk / "filler").write_bytes(os.urandom(room.f_bavail * room.f_frsize - 4096))
     with pytest.raises(CatalogError, match=r"No space left on device.*free space"):
         save_snapshot("acme", *refresh("2026-11-08", {"north": "15.00"}))
-    assert prices(load_catalog(cache=False)) == PRICES
+    assert prices(stored("acme")) == PRICES
     (small_disk / "filler").unlink()
     save_snapshot("acme", *refresh("2026-11-08", {"north": "15.00"}))
-    assert prices(load_catalog(cache=False)) == {"north": "15.00"}
+    assert prices(stored("acme")) == {"north": "15.00"}
 
 
 @contextlib.contextmanager

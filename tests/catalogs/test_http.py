@@ -161,6 +161,46 @@ def test_an_answer_that_unpacks_to_far_too_much_is_refused() -> None:
         assert len(fake.requests) == 1
 
 
+def _sent_on(target: str) -> Reply:
+    return Reply(b"", 302, {"Location": target})
+
+
+def test_a_redirect_is_followed_on_the_host_that_was_asked_and_nowhere_else() -> None:
+    with FakeServer(ROUTES) as other:
+        routes = {
+            "/here": lambda request: _sent_on("/list?page=3"),
+            "/there": lambda request: _sent_on(f"{other.url}/list"),
+            "/file": lambda request: _sent_on("file:///etc/passwd"),
+            "/round": lambda request: _sent_on("/round"),
+            **ROUTES,
+        }
+        with FakeServer(routes) as fake, _client() as client:
+            assert client.get_json(f"{fake.url}/here?page=1")["page"] == "3"
+            for path in ("there", "file"):
+                with pytest.raises(SchemaChanged, match="sends to another host"):
+                    client.get_json(f"{fake.url}/{path}", headers={"X-Goog-Api-Key": "SECRET"})
+            with pytest.raises(SchemaChanged, match="redirects more than 5 times"):
+                client.get_json(f"{fake.url}/round")
+        assert other.requests == []
+
+
+def test_deep_json_is_no_json_and_a_dripped_file_has_a_time_limit() -> None:
+    routes = {
+        "/list": lambda request: Reply(b"[" * 200_000),
+        "/file": lambda request: Reply(b"x" * (40 << 20)),
+    }
+    with FakeServer(routes) as fake, _client() as client, pytest.raises(SchemaChanged, match="not JSON"):
+        client.get_json(f"{fake.url}/list")
+    slow = replace(QUICK, timeout_s=0.001)  # 32 ms for 40 MiB
+    with (
+        FakeServer(routes) as fake,
+        HttpClient("someone", slow) as client,
+        pytest.raises(Unreachable, match="in time"),
+        client.stream(f"{fake.url}/file") as chunks,
+    ):
+        list(chunks)
+
+
 def test_nobody_listens() -> None:
     with FakeServer(ROUTES) as fake:
         url = fake.url

@@ -21,6 +21,7 @@ from catalogs.refresh.quarantine import set_aside
 from catalogs.refresh.report import Outcome
 from catalogs.refresh.run import refresh
 from catalogs.store.load import load_catalog
+from tests.catalogs.stored import stored
 from tests.fakes.provider import FakeProvider, offer_row
 
 OFFER = offer_row("aws", "us-east-1", "p4d.24xlarge")
@@ -85,7 +86,7 @@ def test_prices_at_the_end_of_their_source_and_far_from_neighbours_are_flagged()
 
 
 def test_the_bundled_snapshot_has_no_derived_price_at_the_end_of_its_scale_unflagged() -> None:
-    offers = load_catalog(cache=False).offers
+    offers = load_catalog().offers
     rows = [row for row in offers.rows() if row["provider"] == "aws"]
     listed = {
         (r["region"], r["instance_type"]): Decimal(r["price_per_hour"])
@@ -120,9 +121,7 @@ def test_a_person_confirms_a_quote_and_it_stays_confirmed() -> None:
         return refresh(["aws"], FetchOptions(), create=lambda name, options: one).outcomes[0]
 
     def in_use() -> set[str]:
-        return {
-            r["price_per_hour"] for r in load_catalog(cache=False).offers.rows() if r["provider"] == "aws"
-        }
+        return {r["price_per_hour"] for r in stored("aws").offers.rows() if r["provider"] == "aws"}
 
     run(20)
     _confirm_all("aws")
@@ -274,7 +273,7 @@ def _in_use(provider: str) -> dict[str, float]:
     """Admitted prices of a provider by offer."""
     from catalogs.model import OFFER_KEY, offer_id
 
-    offers = load_catalog(cache=False).offers
+    offers = stored(provider).offers
     kept = offers.take(admit_offers(offers, allow_flagged=False).mask & offers.equals("provider", provider))
     return {
         offer_id(tuple(row[name] for name in OFFER_KEY)): float(row["price_per_hour"]) for row in kept.rows()

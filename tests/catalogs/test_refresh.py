@@ -25,6 +25,7 @@ from catalogs.refresh.checking import check_fetched, flag_dear_spot
 from catalogs.refresh.report import RefreshReport
 from catalogs.refresh.run import refresh
 from catalogs.store.load import load_catalog
+from tests.catalogs.stored import stored
 from tests.fakes.provider import AS_OF, FakeProvider, offer_row, type_row
 
 OPTIONS = FetchOptions(max_workers=4)
@@ -51,7 +52,7 @@ def test_a_refresh_is_stored_and_the_same_again_adds_nothing() -> None:
     (outcome,) = first.outcomes
     assert (outcome.n_instance_types, outcome.n_offers, outcome.refused) == (2, 2, {})
     assert first.is_good and set(outcome.seconds) == {"regions", "instance_types", "offers", "check", "store"}
-    offers = load_catalog(cache=False).offers
+    offers = stored("aws").offers
     own = offers.take(offers.equals("provider", "aws"))
     assert own.n_rows == 2 and set(own["as_of"]) == {AS_OF}
 
@@ -81,7 +82,7 @@ def test_a_failing_region_keeps_its_last_good_rows_with_their_age() -> None:
     assert (outcome.status, outcome.n_offers, outcome.n_kept_offers) == ("added", 2, 1)
     assert outcome.kept_regions == {"us-west-2": "2026-11-01"}
     assert [(f.kind, f.region) for f in outcome.failures] == [("rate_limited", "us-west-2")]
-    offers = load_catalog(cache=False).offers
+    offers = stored("aws").offers
     dates = {row["region"]: row["as_of"] for row in offers.take(offers.equals("provider", "aws")).rows()}
     assert dates == {"us-east-1": AS_OF, "us-west-2": "2026-11-01"}
 
@@ -99,7 +100,7 @@ def test_a_failing_interface_keeps_only_its_own_purchase_option() -> None:
             return super().fetch_offers(regions, options)
 
     (outcome,) = _refresh(NoSpot(sells=both, offers=[first])).outcomes
-    offers = load_catalog(cache=False).offers
+    offers = stored("aws").offers
     own = offers.take(offers.equals("provider", "aws"))
     assert sorted(zip(own["region"], own["purchase_option"], strict=True)) == [
         ("us-east-1", "on_demand"),
@@ -135,7 +136,7 @@ def test_an_empty_answer_never_replaces_good_data(
     provider.types, provider.offers = provider.types if types is None else types, offers
     (outcome,) = _refresh(provider).outcomes
     assert outcome.status == "failed" and says in outcome.failures[0].message
-    assert load_catalog(cache=False).offers.equals("provider", "aws").sum() == 2
+    assert stored("aws").offers.equals("provider", "aws").sum() == 2
 
 
 def test_a_purchase_option_that_vanishes_everywhere_is_kept() -> None:
@@ -216,7 +217,7 @@ def test_regions_are_chosen_by_glob_and_the_others_kept() -> None:
     dearer = [offer_row("aws", r, "p4d.24xlarge", price_per_hour="33") for r in ("us-east-1", "us-west-2")]
     options = FetchOptions(regions=("aws/us-e*",))
     (outcome,) = _refresh(FakeProvider(offers=dearer), options=options).outcomes
-    offers = load_catalog(cache=False).offers
+    offers = stored("aws").offers
     own = offers.take(offers.equals("provider", "aws"))
     prices = dict(zip(own["region"], own["price_per_hour"], strict=True))
     assert prices == {"us-east-1": "33", "us-west-2": "32.7726"} and outcome.n_kept_offers == 1
@@ -338,5 +339,5 @@ def test_refreshes_at_once_and_readers_between_them_do_no_harm() -> None:
 
 
 def _own_prices() -> set[str]:
-    offers = load_catalog(cache=False).offers
+    offers = stored("aws").offers
     return set(offers.take(offers.equals("provider", "aws"))["price_per_hour"])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.cache.copies import cache_directory
+from catalogs.cache.copies import cache_directory, open_copy
 from catalogs.errors import CatalogError
 from catalogs.model import Catalog
 from catalogs.store.load import load_catalog
@@ -39,7 +39,9 @@ def rewrite_offers(root: Path, data: bytes) -> None:
     """Replace the offers and make the manifest agree, as somebody who edits by hand may."""
     (root / OFFERS).write_bytes(data)
     files = json.loads((root / MANIFEST).read_text())["files"]
-    edit_manifest(root, files={**files, "offers.csv.gz": hashlib.sha256(data).hexdigest()})
+    files = {**files, "offers.csv.gz": hashlib.sha256(data).hexdigest()}
+    whole = hashlib.sha256("".join(files[name] for name in sorted(files)).encode()).hexdigest()
+    edit_manifest(root, files=files, sha256=whole)
 
 
 def test_a_cached_load_gives_the_same_tables(
@@ -85,6 +87,29 @@ def test_a_read_only_cache_is_ignored(
             assert not list(cache.iterdir())
     finally:
         cache.chmod(stat.S_IRWXU)
+
+
+@pytest.mark.parametrize("how", ["owned by another", "open to all"])
+def test_a_copy_that_another_user_can_have_written_is_ignored(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bundled: Catalog
+) -> None:
+    monkeypatch.setenv("PLANNER_CACHE_DIR", str(tmp_path))
+    load_catalog(bundled_directory())
+    (copy,) = tmp_path.glob("catalog-*.npz")
+    open_copy(copy).close()
+    if how == "open to all":
+        copy.chmod(0o666)
+    else:
+        real = os.fstat
+        monkeypatch.setattr(
+            "catalogs.cache.copies.os.fstat",
+            lambda handle: os.stat_result(
+                [4242 if at == stat.ST_UID else value for at, value in enumerate(real(handle)[:10])]
+            ),
+        )
+    with pytest.raises(PermissionError, match="another user"):
+        open_copy(copy)
+    assert same(load_catalog(bundled_directory()).offers, bundled.offers)
 
 
 def test_the_cache_directory_has_a_default(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,8 @@ def test_a_large_budget_buys_the_soonest_end(run_cli: Run) -> None:
     assert "Best within $20,000.00: all of the work, and soonest" in table.unwrapped
 
 
-def test_a_small_budget_buys_as_much_as_can_be(run_cli: Run) -> None:
+def test_a_small_budget_buys_as_much_as_can_be(run_cli: Run, asked_once: Callable[[str], None]) -> None:
+    asked_once("planner.workloads.best_within.best_within")
     whole = planner.optimize(BERT, as_of=DAY[1])
     budget = float(whole.total_usd) / 3
     args = ("optimize", BERT, "--best-within", f"{budget:.2f}", *DAY)

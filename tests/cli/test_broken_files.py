@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.fuzz import Reader, broken_file, outcome, readers, saved_plans
+from planner.errors import InputError
+from planner.finops.forecast.daily import load_daily
 
 SEED = int(os.environ.get("PLANNER_FUZZ_SEED", "1"))
 FILES = {"workload": 150, "bill": 2, "daily": 6}
@@ -37,3 +39,18 @@ def test_a_broken_file_ends_in_an_answer_or_a_named_error(
         command = [str(file) if word == "FILE" else word for word in known[kind].commands[0]]
         gave, _ = outcome(command, latest_s=60)
         assert not gave, (f"PLANNER_FUZZ_SEED={SEED}, file {number}", command, gave)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("date,scope,cost\r2026-10-01,a\rb,5\r\n", "new-line character seen in unquoted field"),
+        (f"date,scope,cost\n2026-10-01,{'x' * 140_000},5\n", "field larger than field limit"),
+    ],
+)
+def test_csv_that_cannot_be_read_is_named_with_its_line(text: str, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "daily.csv"
+    file.write_text(text, encoding="utf-8", newline="")
+    with pytest.raises(InputError, match=says) as caught:
+        load_daily(file)
+    assert str(caught.value).startswith(f"{file}:")

@@ -13,7 +13,8 @@ from tests.readme_blocks import mismatch, read_blocks, without_install
 
 Run = Callable[..., CliResult]
 PAGES = (
-    "budget-and-proof", "carbon", "compare", "diff", "explain", "export", "index", "size", "validate", "whatif",
+    "budget-and-proof", "carbon", "compare", "diff", "explain", "export", "index", "size", "validate", "walks",
+    "whatif",
 )  # fmt: skip
 
 

@@ -42,7 +42,19 @@ SEARCHES = {
     "schedule": "planner.schedules.answer.plan_schedule",
     "serving": "planner.serving.answer.plan_serving",
 }
-WITHOUT_FORMATS = {"schema", "config", "doctor", "refresh", "import", "accept", "init", "export"}
+WITHOUT_FORMATS = {
+    "schema",
+    "config",
+    "doctor",
+    "refresh",
+    "import",
+    "accept",
+    "keygen",
+    "sign",
+    "init",
+    "mcp",
+    "export",
+}
 
 
 def _commands(group: click.Group) -> dict[str, click.Command]:

@@ -29,6 +29,8 @@ UNITS = (
     "_hours",
     "_ratio",
     "_gib",
+    "_gb",
+    "_mb",
     "_per_s",
     "_s",
     "_per_hour",
@@ -39,6 +41,9 @@ UNITS = (
     "_w",
 )
 PLAIN = {
+    "kept",
+    "line",
+    "requests",
     "schema_version", "hours", "nodes", "accelerators", "accelerators_per_node", "vcpus_per_node", "mfu",
     "p_meet_deadline", "needed",
     "limit", "removed", "removed_only_by_this", "candidates", "offers", "shapes", "seconds", "near_ties", "n_offers",

@@ -31,7 +31,7 @@ Run = Callable[..., CliResult]
 MOST_LINES = {100: 34, 80: 45}
 OF_OTHER_COMMANDS = {
     "budgets", "commit", "onprem-machines", "pipeline", "portfolio", "schedule", "serving",
-    "serving-llama-8b", "showback", "spot-sweep", "tco-2x4090", "tco-4xa100", "tco-8xh100",
+    "serving-llama-8b", "showback", "spot-sweep", "sweep", "tco-2x4090", "tco-4xa100", "tco-8xh100",
 }  # fmt: skip
 EXAMPLES = sorted({path.stem for path in (ROOT / "examples").glob("*.yaml")} - OF_OTHER_COMMANDS)
 DAY = datetime(2026, 11, 20, tzinfo=UTC)
@@ -175,4 +175,4 @@ def test_the_next_steps_are_commands_as_they_are_typed(name: str) -> None:
         assert found is not None
         found.make_context(command, words)
     of_one_job = ["frontier", "compare"] if name == "bert-large" else []
-    assert [step.split()[0] for step in steps] == ["explain", *of_one_job, "whatif", "verify"]
+    assert [step.split()[0] for step in steps] == ["explain", *of_one_job, "whatif", "export"]

@@ -79,7 +79,7 @@ def test_an_interruption_keeps_what_is_done_and_says_so(
             yield function(tasks[0])
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("planner.simulation.executors.make_executor", lambda *_: Interrupted())
+    monkeypatch.setattr("planner.engines.executors.make_executor", lambda *_: Interrupted())
     command = ("simulate", "--traces", recording, *JOB, "--policy", "greedy")
     result = run_cli(*command)
     assert result.code == 130 and result.stdout.startswith("PARTIAL (1 of 3 tasks)")
@@ -96,7 +96,7 @@ def test_an_interruption_before_anything_is_done_is_an_interruption(
             raise KeyboardInterrupt
             yield
 
-    monkeypatch.setattr("planner.simulation.executors.make_executor", lambda *_: Interrupted())
+    monkeypatch.setattr("planner.engines.executors.make_executor", lambda *_: Interrupted())
     result = run_cli("simulate", "--traces", recording, *JOB)
     assert result.code == 130 and result.stdout == ""
 

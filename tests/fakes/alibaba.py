@@ -197,8 +197,11 @@ class HttpClient:
             else:
                 query[name] = value
         with requests.Session() as session:
-            answer = session.get(self.url, params=query, timeout=self.options.timeout_s)
-        if answer.status_code >= 400:
+            answer = session.get(
+                self.url, params=query, timeout=self.options.timeout_s, allow_redirects=False
+            )
+        if answer.status_code >= 300:
             body = answer.json()
-            raise SdkLikeError(body["Code"], answer.status_code, body["Message"])
+            body = body if isinstance(body, dict) else {}
+            raise SdkLikeError(body.get("Code", ""), answer.status_code, body.get("Message", ""))
         return json.loads(answer.content)

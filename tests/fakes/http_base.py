@@ -172,6 +172,9 @@ class FakeServer:
         self.changes = {**DEFAULT_CHANGES, **(changes or {})}
         self.slow_s = slow_s
         self.latency_s = latency_s
+        self.wire: Callable[[FakeServer, BaseHTTPRequestHandler, Reply], None] | None = (
+            None  # sends it otherwise
+        )
         self.requests: list[Request] = []
         self.active = 0
         self.most_active = 0
@@ -234,6 +237,10 @@ class FakeServer:
     def wait(self, seconds: float) -> None:
         """Sleep, but not past the server's end."""
         self._stop.wait(seconds)
+
+    def stopped(self, within_s: float) -> bool:
+        """Whether the server ends within a time, which is waited for."""
+        return self._stop.wait(within_s)
 
 
 def _fits(pattern: str, request: Request) -> bool:
@@ -308,6 +315,9 @@ def _handler_class(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
             return Request(self.command, parts.path, query, headers, body, target, fake.url)
 
         def _send(self, kind: str, reply: Reply) -> None:
+            if fake.wire is not None:
+                fake.wire(fake, self, reply)
+                return
             if kind == "connection_reset":
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.close_connection = True

@@ -51,11 +51,9 @@ def launch_of(made: Candidates, at: int, total: Decimal) -> Launch | None:
         return None
     turn = int(made.kind[at]) == IN_TURN
     fallback = turn and len(spot) < len(parts)
-    steady = [] if turn else [part for part in parts if not context.market.is_spot[part.row]]
+    steady = not turn and len(spot) < len(parts)
     pool = _pool(made, at)
-    outcomes = possible_outcomes(_task(made, at, fallback), pool)
-    before = float(made.waiting_hours[at] + made.fixed_hours[at])
-    hours, usd = before + outcomes.elapsed, _usd(made, at, outcomes, spot, steady)
+    hours, usd = outcomes_of(made, at)
     usd_low, usd_high = (
         Decimal(repr(round(value, 2))) for value in _with_prices(made, spot, float(total), _range(usd))
     )
@@ -88,11 +86,33 @@ def launch_of(made: Candidates, at: int, total: Decimal) -> Launch | None:
     )  # fmt: skip
 
 
-def _range(values: FloatArray) -> tuple[float, float]:
-    """P10 and P90 of equally likely values; `numpy.quantile` would import a module that takes longer than all this."""
+def outcomes_of(made: Candidates, at: int) -> tuple[FloatArray, FloatArray]:
+    """Hours from the start and cost in USD of equally likely outcomes of candidate `at`, which has spot.
+
+    Each of shape `(n_outcomes,)`, over speed and interruptions at the expected prices.
+    """
+    parts, turn = made.parts(at), int(made.kind[at]) == IN_TURN
+    spot = [part for part in parts if made.context.market.is_spot[part.row]]
+    steady = [] if turn else [part for part in parts if part not in spot]
+    outcomes = possible_outcomes(_task(made, at, turn and len(spot) < len(parts)), _pool(made, at))
+    before = float(made.waiting_hours[at] + made.fixed_hours[at])
+    return before + outcomes.elapsed, _usd(made, at, outcomes, spot, steady)
+
+
+def quantile(values: FloatArray, level: float) -> float:
+    """Quantile of equally likely values; `numpy.quantile` would import a module that takes longer than all this.
+
+    Args:
+        values: shape `(n,)`.
+        level: 0 to 1; before the middle of the first and beyond that of the last value it is that value.
+    """
     place = (np.arange(len(values)) + 0.5) / len(values)
-    low, high = np.interp((LOW, HIGH), place, np.sort(values)).tolist()
-    return low, high
+    return float(np.interp(level, place, np.sort(values)))
+
+
+def _range(values: FloatArray) -> tuple[float, float]:
+    """P10 and P90 of equally likely values."""
+    return quantile(values, LOW), quantile(values, HIGH)
 
 
 def _with_prices(

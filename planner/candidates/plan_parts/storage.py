@@ -14,10 +14,13 @@ from planner.plan.storage import StorageChoice, StorageWay
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from planner.asked.job import Job
     from planner.candidates.model import Candidates
-    from planner.market.storage.stores import Place
-    from planner.plan.model import PlanLine
-    from planner.plan.storage import StorageKind
+    from planner.market.storage.stores import Place, Stores
+    from planner.plan.model import CostLine, PlanLine
+    from planner.plan.storage import StorageKind, StorageReason
+
+    _Reason = tuple[StorageReason, dict[str, float]]
 
 _DIGITS = 12  # decimals of a cost that is shown beside others
 
@@ -30,11 +33,20 @@ def storage_of(made: Candidates, at: int, lines: Sequence[PlanLine]) -> tuple[St
         at: the chosen one.
         lines: its lines, with their costs.
     """
-    if made.context.asked.workload.kind == "fleet":
-        return ()
-    parts = [_checkpoints(made, at, lines), _outputs(made, at)]
+    job, stores = made.context.asked.job, made.context.market.stores
+    row, hours = int(made.offer[at]), float(made.hours[at])
     data = [] if made.store[at] == NONE else [_data(made, at)]
+    parts = [
+        checkpoints_choice(job, stores, row, (1, hours), [cost for line in lines for cost in line.costs]),
+        outputs_choice(job, stores, row),
+    ]
     return (*data, *(part for part in parts if part is not None))
+
+
+def data_kind(made: Candidates, at: int) -> StorageKind | None:
+    """Kind of storage that the nodes of candidate `at` read the data from; None without data."""
+    code = int(made.store[at])
+    return None if code == NONE else cast("StorageKind", KINDS[min(code, FILE_SYSTEM)])
 
 
 def _data(made: Candidates, at: int) -> StorageChoice:
@@ -42,50 +54,51 @@ def _data(made: Candidates, at: int) -> StorageChoice:
     step_s = float(made.shapes["step_time_s"][made.shape[at]])
     cell, every = stores.ways(row, int(made.nodes[at]), step_s)
     regions = len({int(made.context.market.region_of_offer[part.row]) for part in made.parts(at)})
-    code, place = int(made.store[at]), stores.place(row)
-    priced = [(one, _usd(one.way, hours) * regions) for one in every]
-    mine = next(pair for pair in priced if pair[0].code == code)
+    priced = [(one, usd_of(one.way, hours) * regions) for one in every]
+    return data_choice(stores, row, cell, priced, int(made.store[at]))
+
+
+def data_choice(
+    stores: Stores, row: int, cell: Cell, priced: Sequence[tuple[Named, float]], code: int, line: int | None = None
+) -> StorageChoice:  # fmt: skip
+    """Describe where the training data lie.
+
+    Args:
+        stores: of the job.
+        row: its leading offer.
+        cell: what is asked of storage.
+        priced: every way with its cost, USD.
+        code: of the way taken.
+        line: position of the plan line, where each has its own choice.
+    """
     rest = sorted(
         (pair for pair in priced if pair[0].code != code), key=lambda pair: (round(pair[1], 9), pair[0].code)
     )
     keeping = [pair for pair in rest if bool(pair[0].way.keeps[0])]
-    ways = {pair[0].code: _way(pair, cell, stores.limits_at(row), place, mine) for pair in priced}
+    ways = {pair[0].code: _way(pair, cell, stores.limits_at(row), stores.place(row)) for pair in priced}
     runner = keeping[0][0].code if keeping else None
     others = tuple(ways[one.code] for one, _ in rest if one.code != runner)
-    need = float(cell.need_mb_s[0])
-    return StorageChoice(
-        "data", cell.data_gb / GB_PER_GIB, need, ways[code], None if runner is None else ways[runner], others
-    )
+    need, second = float(cell.need_mb_s[0]), None if runner is None else ways[runner]
+    return StorageChoice("data", cell.data_gb / GB_PER_GIB, need, ways[code], second, others, line)
 
 
-def _usd(way: Way, hours: float) -> float:
+def usd_of(way: Way, hours: float) -> float:
+    """USD of a way for `hours`."""
     monthly = float(way.usd_per_hour[0])
     return float(way.usd[0]) + (monthly * hours if monthly else 0.0)
 
 
 def _way(
-    pair: tuple[Named, float],
-    cell: Cell,
-    limits: tuple[float, float, float],
-    place: Place,
-    chosen: tuple[Named, float],
+    pair: tuple[Named, float], cell: Cell, limits: tuple[float, float, float], place: Place
 ) -> StorageWay:
     named, usd = pair
     keeps, kind = bool(named.way.keeps[0]), cast("StorageKind", KINDS[min(named.code, FILE_SYSTEM)])
-    why = _fits(named, cell) if keeps else _refusal(named, cell, limits, place)
-    if named.code != chosen[0].code and keeps:
-        why += f"; {_more(usd - chosen[1])}"
-    if named.code == chosen[0].code and not keeps:
-        why = f"no known way keeps up: {why}"
+    why, figures = _fits(named, cell) if keeps else _refusal(named, cell, limits, place)
     return StorageWay(
         kind=kind, service=named.service, cost_usd=Decimal(repr(round(usd, _DIGITS))), keeps_rule=keeps,
         capacity_gib=float(named.way.gib[0]), throughput_mb_per_s=float(named.way.mb_s[0]), basis=_basis(named, place),
-        reason=why,
+        reason=why, figures=figures,
     )  # fmt: skip
-
-
-def _more(usd: float) -> str:
-    return f"{usd:,.2f} USD more" if usd >= 0.005 else "not cheaper"
 
 
 def _basis(named: Named, place: Place) -> str:
@@ -105,97 +118,97 @@ def _basis(named: Named, place: Place) -> str:
     )
 
 
-def _fits(named: Named, cell: Cell) -> str:
+def _fits(named: Named, cell: Cell) -> _Reason:
     """What a way that keeps the rule does."""
-    need, share = float(cell.need_mb_s[0]), float(cell.share_gb[0])
-    part = "its part" if share < cell.data_gb else "a copy"
     if named.code == LOCAL:
-        return (
-            f"each node takes {part} ({share:,.4g} GB) once, in {float(cell.copied_in_s[0]):,.0f} s, "
-            f"while its image is pulled ({cell.fill_s:,.0f} s)"
-        )
+        return "copied", _copied(cell)
     if named.code in (OBJECT, PACKED):
         size = SHARD_GB if named.code == PACKED else cell.object_gb
-        first = "packed into shards once, then " if named.code == PACKED else ""
-        many = f"{float(named.way.reads[0]):,.0f} requests for objects of {size * 1e3:,.3g} MB"
-        return f"{first}streamed: a node reads {_rate(need)} MB/s; {many}"
+        figures = {"requests": float(named.way.reads[0]), "object_mb": size * 1e3}
+        return ("packed" if named.code == PACKED else "streamed"), figures
     if named.code == BLOCK:
-        return f"a volume of each node with {part}, filled while its image is pulled ({cell.fill_s:,.0f} s)"
-    return f"one file system of {float(named.way.gib[0]):,.0f} GiB for all nodes, which read {_rate(need)} MB/s each"
+        return "volumes", {"share_gb": float(cell.share_gb[0]), "image_pull_s": cell.fill_s}
+    return "shared", {}
 
 
-def _rate(mb_s: float) -> str:
-    return f"{mb_s:,.0f}" if mb_s >= 10.0 else f"{mb_s:.2g}"
+def _copied(cell: Cell) -> dict[str, float]:
+    return {
+        "share_gb": float(cell.share_gb[0]), "copied_in_s": float(cell.copied_in_s[0]), "image_pull_s": cell.fill_s,
+    }  # fmt: skip
 
 
-def _refusal(named: Named, cell: Cell, limits: tuple[float, float, float], place: Place) -> str:
+def _rates(needed: float, given: float) -> dict[str, float]:
+    return {"needed_mb_per_s": needed, "given_mb_per_s": given}
+
+
+def _refusal(named: Named, cell: Cell, limits: tuple[float, float, float], place: Place) -> _Reason:
     """The limit that a way breaks."""
-    need, share, nodes = float(cell.need_mb_s[0]), float(cell.share_gb[0]), float(cell.nodes[0])
+    need, nodes = float(cell.need_mb_s[0]), float(cell.nodes[0])
     if named.code == LOCAL:
-        return _local_refusal(cell, need, share)
+        return _local_refusal(cell, need)
     if named.code in (OBJECT, PACKED):
         client, total = limits[1 if named.code == PACKED else 0], limits[2]
         if need > client:
-            return f"a node reads {need:,.0f} MB/s, one client gets {client:,.0f}"
-        return f"{nodes:,.0f} nodes read {need * nodes:,.0f} MB/s, the store gives {total:,.0f}"
+            return "client_slow", _rates(need, client)
+        return "store_slow", _rates(need * nodes, total)
     if named.code == BLOCK and place.block is not None:
         wanted, most = float(cell.least_volume_mb_s[0]), place.block.value("volume_mb_s") or 0.0
+        late = {"image_pull_s": cell.fill_s}
         if wanted > most:
-            why = f"to be filled in {cell.fill_s:,.0f} s and to feed the steps"
-            return f"needs {wanted:,.0f} MB/s {why}, a volume gives {most:,.0f}"
-        return (
-            f"a node copies {float(cell.fill_mb_s[0]):,.0f} MB/s at most: not filled in {cell.fill_s:,.0f} s"
-        )
-    return f"a node reads {need:,.0f} MB/s, more than one client of it gets"
+            return "volume_slow", _rates(wanted, most) | late
+        return "volume_late", {"given_mb_per_s": float(cell.fill_mb_s[0])} | late
+    service = place.file_systems[named.code - FILE_SYSTEM]
+    return "client_slow", _rates(need, service.value("client_mb_s") or 0.0)
 
 
-def _local_refusal(cell: Cell, need: float, share: float) -> str:
-    disk, copied = float(cell.nvme_gb[0]), float(cell.copied_in_s[0])
+def _local_refusal(cell: Cell, need: float) -> _Reason:
+    disk, room = float(cell.nvme_gb[0]), SPARE * float(cell.share_gb[0])
     if not disk >= 0:
-        return "local disk of this type unknown"
+        return "disk_unknown", {}
     if not disk:
-        return "no local disk"
-    if disk < SPARE * share:
-        return f"needs {SPARE * share:,.0f} GB of local disk, a node has {disk:,.0f}"
+        return "no_disk", {}
+    if disk < room:
+        return "disk_small", {"needed_gb": room, "given_gb": disk}
     if float(cell.local_read_mb_s[0]) < need:
-        return f"a node reads {need:,.0f} MB/s, its disk gives {float(cell.local_read_mb_s[0]):,.0f}"
-    waits = f"its image is there after {cell.fill_s:,.0f}: nodes would wait"
-    return f"copying {share:,.0f} GB to a node takes {copied:,.0f} s, {waits}"
+        return "disk_slow", _rates(need, float(cell.local_read_mb_s[0]))
+    return "copied_late", _copied(cell)
 
 
-def _checkpoints(made: Candidates, at: int, lines: Sequence[PlanLine]) -> StorageChoice | None:
-    job, stores, row = made.context.asked.job, made.context.market.stores, int(made.offer[at])
-    size = job.checkpoint_gib * job.checkpoints_kept
+def checkpoints_choice(
+    job: Job, stores: Stores, row: int, stay: tuple[int, float], costs: Sequence[CostLine], line: int | None = None
+) -> StorageChoice | None:  # fmt: skip
+    """Describe where checkpoints lie, None where there are none.
+
+    Args:
+        job: their size and number.
+        stores: of the job.
+        row: its leading offer.
+        stay: runs side by side, and the hours over which their checkpoints are kept.
+        costs: cost lines of the plan, or of the line.
+        line: position of the plan line, where each has its own choice.
+    """
+    runs, hours = stay
+    size = job.checkpoint_gib * job.checkpoints_kept * runs
     if not size:
         return None
-    own = [cost for line in lines for cost in line.costs if cost.id == CostId.CHECKPOINT_STORAGE]
-    usd = sum((cost.amount_usd for cost in own), Decimal(0))
-    place = stores.place(row)
-    name = place.store.name if place.store else "object storage"
-    basis = own[0].basis if own else "list"
-    reason = f"outlives the machines; {job.checkpoints_kept} kept"
+    own = [cost for cost in costs if cost.id == CostId.CHECKPOINT_STORAGE]
+    usd, place = sum((cost.amount_usd for cost in own), Decimal(0)), stores.place(row)
     chosen = StorageWay(
-        "object",
-        name,
-        usd,
-        keeps_rule=True,
-        capacity_gib=size,
-        throughput_mb_per_s=0.0,
-        basis=basis,
-        reason=reason,
-    )
-    systems = _file_systems(place, size, float(made.hours[at]), usd)
+        "object", place.store.name if place.store else "object storage", usd, keeps_rule=True, capacity_gib=size,
+        throughput_mb_per_s=0.0, basis=own[0].basis if own else "list", reason="outlives",
+        figures={"kept": float(job.checkpoints_kept * runs)},
+    )  # fmt: skip
+    systems = _file_systems(place, size, hours)
     lost = StorageWay(
         "local_nvme", "local NVMe", Decimal(0), keeps_rule=False, capacity_gib=0.0, throughput_mb_per_s=0.0,
-        basis="list",
-        reason="gone with the machine: a restart would begin anew",
+        basis="list", reason="ends_with_machine", figures={},
     )  # fmt: skip
     return StorageChoice(
-        "checkpoints", size, 0.0, chosen, systems[0] if systems else None, (lost, *systems[1:])
+        "checkpoints", size, 0.0, chosen, systems[0] if systems else None, (lost, *systems[1:]), line
     )
 
 
-def _file_systems(place: Place, size: float, hours: float, beside: Decimal) -> list[StorageWay]:
+def _file_systems(place: Place, size: float, hours: float) -> list[StorageWay]:
     """File systems that could hold so many GiB, cheapest first."""
     found = []
     for service in place.file_systems:
@@ -208,20 +221,20 @@ def _file_systems(place: Place, size: float, hours: float, beside: Decimal) -> l
         found.append(
             StorageWay(
                 "file_system", service.name, usd, keeps_rule=True, capacity_gib=gib, throughput_mb_per_s=0.0,
-                basis=price.basis, reason=_more(float(usd - beside)),
+                basis=price.basis, reason="holds", figures={},
             )
         )  # fmt: skip
     return sorted(found, key=lambda way: (round(way.cost_usd, 9), way.service))
 
 
-def _outputs(made: Candidates, at: int) -> StorageChoice | None:
-    job = made.context.asked.job
+def outputs_choice(job: Job, stores: Stores, row: int, line: int | None = None) -> StorageChoice | None:
+    """Describe where outputs lie, None where nothing is exported; arguments of `checkpoints_choice`."""
     if not job.export_gb:
         return None
-    place = made.context.market.stores.place(int(made.offer[at]))
+    place = stores.place(row)
     name = place.store.name if place.store else "object storage"
     chosen = StorageWay(
         "object", name, Decimal(0), keeps_rule=True, capacity_gib=0.0, throughput_mb_per_s=0.0, basis="list",
-        reason="written at the end and copied out; the copy is in the cost of transfer, what is kept afterwards is not",
+        reason="exported", figures={},
     )  # fmt: skip
-    return StorageChoice("outputs", job.export_gb / GB_PER_GIB, 0.0, chosen, None, ())
+    return StorageChoice("outputs", job.export_gb / GB_PER_GIB, 0.0, chosen, None, (), line)

@@ -147,6 +147,20 @@ def cost_between(candidates: Candidates, at: int, expected_usd: Decimal) -> tupl
     return min(ends[0], expected_usd), max(ends[1], expected_usd)
 
 
+def cost_at(candidates: Candidates, at: int, level: float, z: float) -> tuple[float, float]:
+    """Quantiles of cost, USD, and hours of candidate `at`, which has no spot, given that capacity comes.
+
+    Args:
+        candidates: all of them.
+        at: the candidate.
+        level: of both, 0..1.
+        z: standard normal quantile of the level.
+    """
+    hours = np.maximum(finish_quantile(candidates, np.asarray([at]), level), candidates.hours[at])
+    slower = float(np.exp(z * candidates.sigma[at]))
+    return _cost_of(candidates, at, slower, hours), float(hours[0])
+
+
 def _cost_of(candidates: Candidates, at: int, times: float, hours: FloatArray) -> float:
     """Cost of candidate `at` if the hours in use beyond the fixed ones were `times` as many.
 

@@ -32,6 +32,7 @@ from planner.candidates.ways.course import (
     run_in_turn,
     take_columns,
 )
+from planner.candidates.ways.partners import cheapest_partner, on_demand_partners
 from planner.market.quota import draws_on
 from planner.spot.distribution import SpotPool
 from planner.spot.zones import subsets, unite
@@ -76,6 +77,7 @@ def add_turns(made: Candidates, offer_bits: IntArray, wanted: Wanted) -> Candida
         return made
     likely = at[_useful(made, at, wanted)]
     cells = [single_cells(likely, made, partner)]
+    elsewhere = np.full_like(partner, -1)
     if wish.fallback != "none" and not wanted.one_region:
         elsewhere = on_demand_partners(context.market, offer_bits, anywhere=True)
         cells.append(single_cells(likely, made, elsewhere))
@@ -84,7 +86,7 @@ def add_turns(made: Candidates, offer_bits: IntArray, wanted: Wanted) -> Candida
         known = _appended(made, found)
         limit = ceilings(known, wanted, of_sets=True)
         useful = beside_front(known, at) if wanted.scope is Scope.CARBON_FRONT else None
-        sets = set_cells(made, at, partner, limit, one_region=wanted.one_region, useful=useful)
+        sets = set_cells(made, at, (partner, elsewhere), limit, one_region=wanted.one_region, useful=useful)
         found.append(judged_turns(made, sets))
     return _appended(made, found)
 
@@ -96,35 +98,6 @@ def _appended(made: Candidates, found: Sequence[Judged | None]) -> Candidates:
         return made
     columns = {name: np.concatenate([part[0][name] for part in parts]) for name in parts[0][0]}
     return append(made, columns, IN_TURN, join_tables([part[1] for part in parts]))
-
-
-def on_demand_partners(market: Market, offer_bits: IntArray, *, anywhere: bool = False) -> IntArray:
-    """On-demand offer that each spot offer falls back on, -1 without one, shape `(n_offers,)`.
-
-    The cheapest admitted one of the same type in the same region; without one there, of any region of the provider.
-    `anywhere` sets the own region aside: -1 where that is no cheaper.
-    """
-    offer_set, out = market.offer_set, np.full(len(market.is_spot), -1)
-    rows = np.flatnonzero(offer_set.offers.equals("purchase_option", "on_demand") & (offer_bits == 0))
-    if not len(rows):
-        return out
-    # dearest first, so that the cheapest is written last; equal prices by id
-    rows = rows[np.lexsort((market.id_rank[rows], offer_set.usd_per_hour[rows]))][::-1]
-    spot = np.flatnonzero(market.is_spot)
-    kind, place = offer_set.type_of_offer, market.region_of_offer
-    cheapest = np.full(offer_set.types.n_rows, -1)
-    cheapest[kind[rows]] = rows
-    out[spot] = cheapest[kind[spot]]
-    size = int(place.max()) + 1
-    here = np.full(offer_set.types.n_rows * size, -1)
-    here[kind[rows] * size + place[rows]] = rows
-    own = here[kind[spot] * size + place[spot]]
-    if anywhere:
-        price = offer_set.usd_per_hour
-        out[spot] = np.where((own >= 0) & (price[out[spot]] < price[own]), out[spot], -1)
-    else:
-        out[spot] = np.where(own >= 0, own, out[spot])
-    return out
 
 
 def spot_candidates(made: Candidates) -> IntArray:
@@ -188,7 +161,7 @@ def single_cells(at: IntArray, made: Candidates, partner: IntArray) -> Cells:
 def set_cells(
     made: Candidates,
     at: IntArray,
-    partner: IntArray,
+    partners: tuple[IntArray, IntArray],
     limit: FloatArray,
     *,
     one_region: bool,
@@ -202,7 +175,8 @@ def set_cells(
     Args:
         made: candidates that the cells are based on.
         at: spot candidates that keep all limits but those of time.
-        partner: on-demand offer to fall back on per spot offer, -1 without one.
+        partners: on-demand offers to fall back on per spot offer, -1 without one: of its region where there is one, and
+            cheaper ones of other regions.
         limit: value above which a set that begins with an offer is of no use, shape `(n_offers,)`.
         one_region: only sets within one region.
         useful: which of `at` a set may begin with, in place of `limit`.
@@ -234,11 +208,15 @@ def set_cells(
     members = members[_soon_enough(made, members)]
     if not len(members):
         return None
-    cells = union_cells(made, members, partner)
+    cells = union_cells(made, members, partners[0])
+    away = replace(cells, on_demand=cheapest_partner(context.market, cells.zones, partners[1]))
+    price = np.append(context.market.offer_set.usd_per_hour, np.inf)
+    cheaper = (price[away.on_demand] < price[cells.on_demand]) & _is_discount(context.market, away)
     alone = cells.take(np.flatnonzero((cells.on_demand >= 0) & _may_run_alone(made, cells)))
     kept = ((cells.on_demand >= 0) | _may_run_alone(made, cells)) & _is_discount(context.market, cells)
     cells = cells.take(np.flatnonzero(kept))
-    return join_cells([cells, replace(alone, on_demand=np.full_like(alone.on_demand, -1))])
+    away = away.take(np.flatnonzero(cheaper))
+    return join_cells([cells, away, replace(alone, on_demand=np.full_like(alone.on_demand, -1))])
 
 
 def _is_discount(market: Market, cells: Cells) -> BoolArray:
@@ -315,9 +293,7 @@ def union_cells(made: Candidates, members: IntArray, partner: IntArray) -> Cells
         assume = context.asked.assumptions
         linked = (assume.spot_zone_correlation_ratio, assume.spot_region_correlation_ratio)
         union = unite(each, context.market.region_of_offer[rows], linked, risk.shared.reshape(own.shape))
-        fallbacks = partner[rows]
-        price = np.where(fallbacks >= 0, context.market.offer_set.usd_per_hour[fallbacks], np.inf)
-        on_demand = np.take_along_axis(fallbacks, price.argmin(axis=1)[:, None], axis=1)[:, 0]
+        on_demand = cheapest_partner(context.market, rows, partner)
         short = ((0, 0), (0, members.shape[1] - size))
         parts.append(
             Cells(

@@ -33,6 +33,18 @@ class Engine(Protocol):
         """
         ...
 
+    def keep(self, name: str, sql: str, parameters: Mapping[str, Parameter] | None = None) -> None:
+        """Make the rows of a query a table of this engine's later queries, until it is closed.
+
+        An engine without the right to write asks the query again with each of them.
+
+        Args:
+            name: of the table; an earlier one of that name is replaced.
+            sql: as of `query`.
+            parameters: as of `query`.
+        """
+        ...
+
     def close(self) -> None:
         """Give back connections, temporary files and memory."""
         ...

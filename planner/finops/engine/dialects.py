@@ -81,6 +81,21 @@ def bind(sql: str, parameters: Mapping[str, Parameter]) -> exp.Query:
     Raises:
         InputError: the query cannot be read or uses what other engines lack, or a parameter is missing or unknown.
     """
+    # a JSON path is understood, and written for other engines, only where it stood in the text
+    return _parse(bound_text(sql, parameters)) if parameters else _bound(sql, parameters)
+
+
+def bound_text(sql: str, parameters: Mapping[str, Parameter]) -> str:
+    """Return a query's text in DuckDB's dialect with its parameters put in as literals.
+
+    Raises:
+        InputError: as of `bind`.
+    """
+    text: str = _bound(sql, parameters).sql(DIALECT)
+    return text
+
+
+def _bound(sql: str, parameters: Mapping[str, Parameter]) -> exp.Query:
     from sqlglot import exp
 
     tree = _parse(sql).copy()
@@ -93,8 +108,7 @@ def bind(sql: str, parameters: Mapping[str, Parameter]) -> exp.Query:
         raise InputError(f"the query has no parameter :{', :'.join(unknown)}; it has {known}")
     for node in found:
         node.replace(_literal(parameters[str(node.this)]))
-    # a JSON path is understood, and written for other engines, only where it stood in the text
-    return _parse(tree.sql(DIALECT)) if found else tree
+    return tree
 
 
 @lru_cache(maxsize=512)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from planner.errors import InputError
 from planner.finops.engine.base import Parameter
-from planner.finops.engine.dialects import bind
+from planner.finops.engine.dialects import bound_text
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-MEMORY_LIMIT = "700MB"  # leaves the process under 1 GB; more rows than fit are sorted and grouped on disk
+MEMORY_LIMIT = "350MB"  # leaves the process under 0.6 GB; more rows than fit are sorted and grouped on disk
+WRITING_LIMIT = "700MB"  # for Parquet of many columns, whose row groups are held until they are whole
+_MORE = (WRITING_LIMIT, "1400MB", "2800MB")  # where a query holds more than it can put on disk
+_Answer = TypeVar("_Answer")
 
 
 class DuckDbEngine:
@@ -28,11 +32,12 @@ class DuckDbEngine:
     name = "duckdb"
     dialect = "duckdb"
 
-    def __init__(self, temporary: Path | None = None, *, memory_limit: str = MEMORY_LIMIT) -> None:
+    def __init__(self, temporary: Path | None = None) -> None:
         import duckdb
 
+        self._temporary = temporary
         config: dict[str, str | bool | int | float | list[str]] = {
-            "memory_limit": memory_limit,
+            "memory_limit": MEMORY_LIMIT,
             "preserve_insertion_order": False,
             "autoinstall_known_extensions": False,  # no answer depends on the network
         }
@@ -47,15 +52,39 @@ class DuckDbEngine:
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> pd.DataFrame:
         """Run one query; see `Engine.query`."""
+        text = bound_text(sql, parameters or {})
+        return self._asked(lambda: self.connection.execute(text).df())
+
+    def keep(self, name: str, sql: str, parameters: Mapping[str, Parameter] | None = None) -> None:
+        """Keep the rows of a query; see `Engine.keep`. They lie in a file: memory is for what is asked of them."""
+        text = bound_text(sql, parameters or {})
+        if self._temporary is None:
+            self._asked(lambda: self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {text}"))
+            return
+        file = str(self._temporary / f"{name}.parquet").replace("'", "''")
+        self._asked(lambda: self.connection.execute(f"COPY ({text}) TO '{file}' (FORMAT parquet)"))
+        self.register_view(name, f"SELECT * FROM READ_PARQUET('{file}')")
+
+    def _asked(self, ask: Callable[[], _Answer]) -> _Answer:
+        """Ask; where it cannot go on on disk, again with more memory, which this bill then keeps.
+
+        Raises:
+            InputError: no memory is enough, the temporary disk is full, or a file of the bill has gone.
+        """
         import duckdb
 
-        text = bind(sql, parameters or {}).sql(self.dialect)
-        try:
-            return self.connection.execute(text).df()
-        except duckdb.OutOfMemoryException as error:
-            raise InputError(memory_text(error)) from None
-        except (duckdb.IOException, duckdb.InvalidInputException) as error:
-            raise InputError(f"a file of the bill can no longer be read: {first_line(error)}") from None
+        for more in (*_MORE, None):
+            try:
+                return ask()
+            except duckdb.OutOfMemoryException as error:
+                if more is None:
+                    raise InputError(memory_text(error)) from None
+                set_memory(self.connection, more)
+            except duckdb.Error as error:
+                if not is_damage(error):
+                    raise
+                raise InputError(f"a file of the bill can no longer be read: {first_line(error)}") from None
+        raise AssertionError("the last round returns or raises")
 
     def register_files(self, table: str, files: tuple[str, ...]) -> None:
         """Make Parquet files a table, with their names as `x_file`."""
@@ -73,6 +102,32 @@ class DuckDbEngine:
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()
+
+
+def set_memory(connection: duckdb.DuckDBPyConnection, limit: str) -> None:
+    """Let a connection use as much memory before it goes on on disk, such as `350MB`."""
+    connection.execute(f"SET memory_limit = '{limit}'")
+
+
+@contextmanager
+def memory_to_write(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """More memory, for as long as Parquet of many columns is written."""
+    set_memory(connection, WRITING_LIMIT)
+    try:
+        yield
+    finally:
+        set_memory(connection, MEMORY_LIMIT)
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether an error of DuckDB is about what a file holds, not about the query.
+
+    What its readers of Parquet say of damaged pages and footers has no class besides the base one.
+    """
+    import duckdb
+
+    kinds = (duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException)
+    return type(error) is duckdb.Error or isinstance(error, kinds)
 
 
 def first_line(error: Exception) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -47,18 +48,25 @@ class SparkEngine:
         # moments of a bill are UTC; a session elsewhere would move charges into other days
         self.session.conf.set("spark.sql.session.timeZone", "UTC")
         self._views: list[str] = []
+        self._kept: list[Any] = []
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> pd.DataFrame:
         """Run one query; see `Engine.query`. Dates and moments come as DuckDB gives them."""
+        with _told_in_words():
+            return _frame(self._bound(sql, parameters))
+
+    def keep(self, name: str, sql: str, parameters: Mapping[str, Parameter] | None = None) -> None:
+        """Keep the rows of a query in Spark's memory and on its disks; see `Engine.keep`."""
+        with _told_in_words():
+            frame = self._bound(sql, parameters).persist()
+        self._kept.append(frame)
+        self._view(name, frame)
+
+    def _bound(self, sql: str, parameters: Mapping[str, Parameter] | None) -> Any:
         from sqlglot import ErrorLevel
 
-        text = bind(sql, parameters or {}).sql(self.dialect, unsupported_level=ErrorLevel.RAISE)
-        try:
-            return _frame(self.session.sql(text))
-        except Exception as error:
-            if type(error).__module__.startswith(("pyspark.", "py4j.")):
-                raise InputError(f"Spark cannot run the query: {str(error).splitlines()[0]}") from error
-            raise
+        tree = bind(sql, parameters or {})
+        return self.session.sql(tree.sql(self.dialect, unsupported_level=ErrorLevel.RAISE))
 
     def register_files(self, table: str, files: tuple[str, ...]) -> None:
         """Make Parquet files a table, with their names as `x_file`."""
@@ -89,8 +97,21 @@ class SparkEngine:
         if self._own:
             self.session.stop()
             return
+        for frame in self._kept:
+            frame.unpersist()
         for name in self._views:
             self.session.catalog.dropTempView(name)
+
+
+@contextmanager
+def _told_in_words() -> Iterator[None]:
+    """What Spark refuses, as an error of the input."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.startswith(("pyspark.", "py4j.")):
+            raise InputError(f"Spark cannot run the query: {str(error).splitlines()[0]}") from error
+        raise
 
 
 def _start(temporary: Path | None) -> Any:

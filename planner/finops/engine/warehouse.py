@@ -58,6 +58,10 @@ class WarehouseEngine:
                 frame[name] = frame[name].astype("float64")
         return frame
 
+    def keep(self, name: str, sql: str, parameters: Mapping[str, Parameter] | None = None) -> None:
+        """Put a query in front of those that use its rows; see `Engine.keep`. Nothing is created there."""
+        self.views[name] = with_views(bind(sql, parameters or {}), self.views).sql("duckdb")
+
     def _execute(self, text: str) -> tuple[list[Any], tuple[str, ...]]:
         cursor = self._connection.cursor()
         try:

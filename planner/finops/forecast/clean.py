@@ -35,12 +35,14 @@ class Series:
 
     Attributes:
         days: (n,) datetime64[D], one after the other.
-        cost: (n,).
+        cost: (n,), absent days filled in: for models only.
+        reported: (n,), absent days 0: what sums are judged by.
         filled: how many days were absent and are filled in.
     """
 
     days: Days
     cost: Floats
+    reported: Floats
     filled: int
 
 
@@ -89,7 +91,13 @@ def _filled(when: Days, amount: Floats) -> Series:
         near = near[np.isfinite(near)]
         filled[day] = np.median(near) if len(near) else whole
     days = when[0] + np.arange(len(cost))
-    return Series(days[-MOST_DAYS:], filled[-MOST_DAYS:], int((absent >= len(cost) - MOST_DAYS).sum()))
+    reported = np.nan_to_num(cost)
+    return Series(
+        days[-MOST_DAYS:],
+        filled[-MOST_DAYS:],
+        reported[-MOST_DAYS:],
+        int((absent >= len(cost) - MOST_DAYS).sum()),
+    )
 
 
 def until(days: Days, cost: Floats, last: np.datetime64) -> tuple[Days, Floats]:
@@ -110,12 +118,36 @@ def one_day_spikes(cost: Floats) -> NDArray[np.bool_]:
     found = np.zeros(len(cost), dtype=bool)
     if len(cost) < _SPIKE_DAYS + 3:
         return found
-    before = np.lib.stride_tricks.sliding_window_view(cost[:-3], _SPIKE_DAYS)  # of day _SPIKE_DAYS + row
-    middle = np.median(before, axis=1)
-    usual = _SPIKE_MADS * 1.4826 * np.median(np.abs(before - middle[:, None]), axis=1) + 0.5 * np.abs(middle)
+    middle, usual = _usual_range(cost[:-3])
     away = [np.abs(cost[_SPIKE_DAYS + k : len(cost) - 2 + k] - middle) > usual for k in (0, 1, 2)]
     found[_SPIKE_DAYS : len(cost) - 2] = away[0] & ~away[1] & ~away[2] & (usual > 0)
     return found
+
+
+def above_usual(cost: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """What days cost above the usual range of the two weeks before them.
+
+    Args:
+        cost: (n_days,).
+
+    Returns:
+        (n_days,) cost above the median of the two weeks before, 0 inside their range and in the first two weeks, told
+        by days before; and (n_days,) whether the day is a spike of one day, told by the two days after it.
+    """
+    excess = np.zeros(len(cost))
+    if len(cost) > _SPIKE_DAYS:
+        middle, usual = _usual_range(cost[:-1])
+        away = cost[_SPIKE_DAYS:] - middle
+        excess[_SPIKE_DAYS:] = np.where(away > usual, away, 0.0)
+    return excess, one_day_spikes(cost) & (excess > 0)
+
+
+def _usual_range(cost: Floats) -> tuple[Floats, Floats]:
+    """Median of the two weeks before day _SPIKE_DAYS + row, and how far from it a day is usual."""
+    before = np.lib.stride_tricks.sliding_window_view(cost, _SPIKE_DAYS)
+    middle = np.median(before, axis=1)
+    spread = np.median(np.abs(before - middle[:, None]), axis=1)
+    return middle, _SPIKE_MADS * 1.4826 * spread + 0.5 * np.abs(middle)
 
 
 def without_huge_days(cost: Floats) -> Floats:

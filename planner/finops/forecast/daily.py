@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import zlib
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import InputError
+from planner.files.tables import csv_rows
 from planner.inputs.load import decode, read_limited
 from planner.records import record
 
@@ -114,7 +114,7 @@ def _reports(path: Path) -> Iterator[tuple[datetime, date, str, float]]:
 
 
 def _rows(path: Path, columns: Sequence[str], *, moments: bool = False) -> Iterator[tuple[date, str, float]]:
-    reader = csv.DictReader(io.StringIO(_text(path)))
+    reader = csv_rows(_text(path), path)
     missing = [name for name in columns if name not in (reader.fieldnames or ())]
     if missing:
         raise InputError(f"{path}:1: there is no column '{missing[0]}'; needed: {', '.join(columns)}")

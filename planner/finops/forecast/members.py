@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.finops.forecast.clean import one_day_spikes, without_huge_days, without_spikes
+from planner.finops.forecast.level import steady_level
+from planner.finops.forecast.monthly import monthly_charges
 from planner.finops.forecast.smoothing import (
     WEEK,
     damped_grid,
@@ -51,6 +53,16 @@ def run_rate(window: int) -> Member:
         with np.errstate(invalid="ignore"):
             level = (total[at] - total[first]) / (at - first)
         return np.asarray(level[:, None] * _ahead(_week_shape(cost), horizon))
+
+    return paths
+
+
+def since_change(most_errors: float) -> Member:
+    """The mean since the level last changed, spread over the week as the last four weeks were."""
+
+    def paths(cost: Floats, days: Days, horizon: int) -> Floats:
+        del days
+        return np.asarray(steady_level(cost, most_errors)[:, None] * _ahead(_week_shape(cost), horizon))
 
     return paths
 
@@ -143,6 +155,9 @@ MEMBERS: dict[str, Member] = {
     "run_rate_28": run_rate(28),
     "run_rate_56": run_rate(56),
     "run_rate_112": run_rate(112),
+    "since_change_1.5": since_change(1.5),
+    "since_change_2.5": since_change(2.5),
+    "since_change_4": since_change(4.0),
     "median_7": median_rate(7),
     "weekday_median": weekday_median,
     "last_month": same_day_last_month,
@@ -166,20 +181,26 @@ def all_paths(cost: Floats, days: Days, horizon: int) -> Floats:
     """Forecasts of all members, (n_members, n_origins, horizon), in the order of `MEMBERS`.
 
     Huge days are taken out for all, spikes of one day for the members that they would mislead, at the origins that
-    know them as such. Where no day is below 0 no forecast is either.
+    know them as such; monthly charges are put onto their days for all, who then see no other spike either. Where no
+    day is below 0 no forecast is either.
     """
     cost = without_huge_days(cost)
-    paths = np.stack([member(cost, days, horizon) for member in MEMBERS.values()])
-    spikes = one_day_spikes(cost)
+    monthly = monthly_charges(cost, days, horizon)
+    seen = cost if monthly is None else monthly.without
+    paths = np.stack([member(seen, days, horizon) for member in MEMBERS.values()])
+    spikes = one_day_spikes(seen)
     if spikes.any():
-        calm = without_spikes(cost, spikes)
+        calm = without_spikes(seen, spikes)
         fresh = np.zeros(len(cost) + 1, dtype=bool)
         for day in np.flatnonzero(spikes):
             fresh[day + 1 : day + 1 + _TOLD_AFTER] = True
+        charged = np.zeros_like(fresh) if monthly is None else monthly.ahead.any(axis=1)
         for at, (name, member) in enumerate(MEMBERS.items()):
-            if name in _UNMOVED:
-                paths[at, ~fresh] = member(calm, days, horizon)[~fresh]
-    return np.maximum(paths, 0.0) if (cost >= 0).all() else paths
+            moved = ~fresh & (charged | (name in _UNMOVED))
+            if moved.any():
+                paths[at, moved] = member(calm, days, horizon)[moved]
+    paths = np.maximum(paths, 0.0) if (cost >= 0).all() else paths
+    return paths if monthly is None else paths + monthly.ahead
 
 
 def _last(cost: Floats, window: int) -> Floats:

@@ -175,8 +175,8 @@ def forecast_daily(
     series, dropped = _settled(given, completion, reported_on)
     ahead = horizon_days + dropped
     ensemble = combine(series.cost, series.days, ahead)
-    spread, held = calibrate(series.cost, ensemble.paths, ahead, level)
-    low, high = _fan(series.cost, ensemble.paths, level, spread)
+    spread, held = calibrate(series.reported, ensemble.paths, ahead, level)
+    low, high = _fan(series.reported, ensemble.paths, level, spread)
     return DailyForecast(
         days=series.days[-1] + 1 + np.arange(ahead),
         expected=ensemble.paths[-1],
@@ -187,7 +187,7 @@ def forecast_daily(
         total_high=spread.bounds(level)[1],
         level=level,
         weights=dict(zip(MEMBERS, ensemble.weights[:, -1].tolist(), strict=True)),
-        backtest=_backtest(series.cost, ensemble.paths, ahead, level, held),
+        backtest=_backtest(series.reported, ensemble.paths, ahead, level, held),
         spread=spread,
         dropped_days=dropped,
         filled_days=given.filled,
@@ -285,7 +285,7 @@ def _period(
         ensemble.paths[-1] = more[0][:stop]
         weights = {name: more[1]["ensemble"] * weight for name, weight in weights.items()}
         weights |= {name: weight for name, weight in more[1].items() if name != "ensemble"}
-    spread, held = calibrate(series.cost, ensemble.paths, stop - skip, level, skip)
+    spread, held = calibrate(series.reported, ensemble.paths, stop - skip, level, skip)
     if before is not None and before.spread is not None and before.days_left >= stop - skip:
         spread = spread.at_least(before.spread)  # the further ahead, the less is known
     low, high = spread.bounds(level)
@@ -297,7 +297,7 @@ def _period(
         level,
         stop - skip,
         spread,
-        _backtest(series.cost, ensemble.paths, stop - skip, level, held, skip),
+        _backtest(series.reported, ensemble.paths, stop - skip, level, held, skip),
         weights,
         ensemble.paths[-1, skip:],
         settled,
@@ -319,7 +319,8 @@ def _settled(
     days, cost, dropped = settle(series.days, series.cost, made, completion)
     if len(days) < FIRST_ORIGIN:
         raise ForecastError(f"only {len(days)} days have a complete bill, {FIRST_ORIGIN} are needed")
-    return Series(days, cost, series.filled), dropped
+    reported = np.where(series.reported[: len(cost)] == 0, 0.0, cost)
+    return Series(days, cost, reported, series.filled), dropped
 
 
 def _fan(cost: Floats, paths: Floats, level: float, spread: Spread) -> tuple[Floats, Floats]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from catalogs.errors import install_command
 from planner.errors import InputError
-from planner.finops.forecast.ensemble import EQUAL_SHARE, SHARPNESS
+from planner.finops.forecast.ensemble import TRUST
 from planner.finops.forecast.smoothing import WEEK
 
 Floats = NDArray[np.float64]
@@ -74,7 +74,7 @@ def with_more_members(
         errors += np.abs([path.sum() - actual for path in told])
     middle = float(np.median(errors))
     score = errors / middle if middle > 0 else np.zeros(len(names))
-    weights = (score + EQUAL_SHARE) ** -SHARPNESS
+    weights = (score + TRUST.equal_share) ** -TRUST.sharpness
     weights /= weights.sum()
     ahead = np.stack([paths[-1], *(fit(cost, horizon) for fit in members.values())])
     if (cost >= 0).all():

@@ -132,16 +132,21 @@ def _parameters(sql: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(re.findall(r"(?<![:\w]):([a-z_][a-z_0-9]*)", sql)))
 
 
-def query_kpi(engine: Engine, name: str, parameters: Mapping[str, Parameter]) -> pd.DataFrame:
+def query_kpi(
+    engine: Engine, name: str, parameters: Mapping[str, Parameter], *, where: str = ""
+) -> pd.DataFrame:
     """Run a KPI's query.
 
     Args:
         engine: has the bill as the view `focus`.
         name: of the KPI.
         parameters: values; those that the query does not name are left out.
+        where: a condition on the KPI's rows, in SQL; it may name parameters too.
 
     Raises:
         InputError: no such KPI, or a parameter is missing.
     """
     kpi = load_kpi(name)
-    return engine.query(kpi.sql, {key: parameters[key] for key in kpi.parameters if key in parameters})
+    sql = "\n".join(("WITH kpi AS (", kpi.sql, ")", "SELECT * FROM kpi WHERE", where)) if where else kpi.sql
+    names = dict.fromkeys((*kpi.parameters, *_parameters(where)))
+    return engine.query(sql, {key: parameters[key] for key in names if key in parameters})

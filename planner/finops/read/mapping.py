@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from planner.errors import InputError
+from planner.files import write_atomically
+from planner.files.tables import csv_rows
 from planner.finops.read.columns import COST, focus_columns
 from planner.finops.read.select import text
 from planner.finops.read.stage import Field
@@ -52,7 +55,7 @@ def _pair(pair: str, place: str) -> tuple[str, str]:
 
 
 def _load(path: Path) -> dict[str, str]:
-    rows = csv.DictReader(decode(read_limited(path, _MAX_BYTES), str(path)).splitlines())
+    rows = csv_rows(decode(read_limited(path, _MAX_BYTES), str(path)), path)
     if tuple(rows.fieldnames or ()) != _HEADER:
         raise InputError(f"{path}:1: a mapping file has the columns {', '.join(_HEADER)}")
     pairs = [_pair(f"{row['column']}={row['focus']}", f"{path}:{rows.line_num}") for row in rows]
@@ -60,13 +63,11 @@ def _load(path: Path) -> dict[str, str]:
 
 
 def _save(path: Path, mapping: Mapping[str, str]) -> None:
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(_HEADER)
-            writer.writerows((column, focus) for focus, column in mapping.items())
-    except OSError as error:
-        raise InputError(f"--map-file {path}: cannot be written: {error.strerror}") from None
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_HEADER)
+    writer.writerows((column, focus) for focus, column in mapping.items())
+    write_atomically(path, text.getvalue().encode("utf-8"))
 
 
 def with_mapping(fields: Sequence[Field], mapping: Mapping[str, str]) -> list[Field]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
 from planner.files import temporary_folder
-from planner.finops.engine.duckdb import DuckDbEngine
+from planner.finops.engine.duckdb import DuckDbEngine, is_damage
 from planner.finops.engine.registry import WAREHOUSES, FileEngine, open_engine
 from planner.finops.read.adapted import pair_cost_kinds, stage_adapted
 from planner.finops.read.adapters import detect_adapter, load_adapters
@@ -38,7 +39,7 @@ from planner.finops.read.select import (
     spelled,
     with_effective,
 )
-from planner.finops.read.stage import Field, Stager, names_of
+from planner.finops.read.stage import Field, Stager, damaged, names_of
 from planner.finops.read.tables import open_tables
 from planner.finops.read.totals import (
     charges_of_no_month,
@@ -142,7 +143,8 @@ def _open(
     read: list[Group] = []
     for number, file in enumerate(files):
         progress(f"reading {file.path.name}", number / len(files))
-        read.append(_read_file(stager, file, number, extra_columns, costs, mapping))
+        with _damage_named(file):
+            read.append(_read_file(stager, file, number, extra_columns, costs, mapping))
     progress("reading", 1.0)
     if not any(group.dataset == COST for group in read):
         raise InputError(f"{files[0].path}: no file holds costs (dataset CostAndUsage): add the cost export")
@@ -180,6 +182,21 @@ def _open(
     return Bill(
         engine, sources, tuple(findings), chosen, months, temporary, tuple(mapping.items()), named, together
     )
+
+
+@contextlib.contextmanager
+def _damage_named(file: BillFile) -> Iterator[None]:
+    """Turn what DuckDB says of a damaged page, whichever query meets it first, into the file's name.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not is_damage(error):
+            raise
+        raise InputError(damaged(file.path, file.kind, error)) from None
 
 
 def _no_charges(file: BillFile, findings: Sequence[Finding]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
-from planner.finops.engine.duckdb import first_line, memory_text
+from planner.finops.engine.duckdb import first_line, memory_text, memory_to_write
 from planner.finops.read.cells import is_number, is_plain, read_cell, read_typed
 from planner.finops.read.columns import Kind, focus_values
 from planner.finops.read.files import BillFile, open_bytes
@@ -119,7 +119,7 @@ class Stager:
         try:
             relation = self._connection.sql(f"SELECT * FROM {self.table(file)} LIMIT 0")
         except _duckdb_error() as error:
-            raise InputError(_damaged(file.path, file.kind, error)) from None
+            raise InputError(damaged(file.path, file.kind, error)) from None
         out: list[Field] = []
         for name, kind in zip(relation.columns, relation.types, strict=True):
             out += _fields(name, quote(name), kind)
@@ -237,13 +237,14 @@ class Stager:
         try:
             self._copy(query, target)
         except (_duckdb_error(), OSError) as error:
-            raise InputError(_damaged(file.path, file.kind, error)) from None
+            raise InputError(damaged(file.path, file.kind, error)) from None
         if file.kind == "csv":
             self._report_rejects(file)
         return target
 
     def _copy(self, query: str, target: Path) -> None:
-        self._connection.execute(f"COPY ({query}) TO {text(str(target))} (FORMAT parquet)")
+        with memory_to_write(self._connection):
+            self._connection.execute(f"COPY ({query}) TO {text(str(target))} (FORMAT parquet)")
 
     def one(self, file: BillFile, sql: str) -> tuple[object, ...]:
         """Return the first row of a query over a file.
@@ -254,7 +255,7 @@ class Stager:
         try:
             row = self._connection.execute(sql).fetchone()
         except _duckdb_error() as error:
-            raise InputError(_damaged(file.path, file.kind, error)) from None
+            raise InputError(damaged(file.path, file.kind, error)) from None
         if file.kind == "csv":
             self._connection.execute("DROP TABLE IF EXISTS reject_errors; DROP TABLE IF EXISTS reject_scans")
         return row or ()
@@ -375,7 +376,8 @@ def _fields(name: str, value: str, kind: Any) -> list[Field]:
     return out
 
 
-def _damaged(path: Path, kind: str, error: Exception) -> str:
+def damaged(path: Path, kind: str, error: Exception) -> str:
+    """Return the message for a file that DuckDB cannot read."""
     import duckdb
 
     if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in str(error):

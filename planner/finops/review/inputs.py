@@ -145,6 +145,16 @@ class Inputs:
             self.answers[key] = in_order(frame)
         return self.answers[key]
 
+    def runs(self) -> Any:
+        """Rows of the KPI `run_cost` of runs that go on in the month; a bill may name many others."""
+        if "runs" not in self.answers:
+            there = "first_month <= :start AND (last_month >= :start OR last_end > :start)"
+            frame: Any = query_kpi(self.bill.engine, "run_cost", self.parameters, where=there)
+            for name in ("first_month", "last_month"):
+                frame[name] = frame[name].astype(str).str[:7]
+            self.answers["runs"] = in_order(frame)
+        return self.answers["runs"]
+
     def of_month(self, frame: Any, month: date | None = None) -> Any:
         """Rows of one month, by default the reviewed one."""
         return frame[frame["x_month"] == f"{month or self.month:%Y-%m}"]

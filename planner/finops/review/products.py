@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from planner.finops.review.parts import text
@@ -22,23 +21,12 @@ def product_name(product: object, instance_type: object, otherwise: object) -> s
     return f"{name}, {machine}" if machine and machine.lower() not in name.lower() else name
 
 
-def product_names(frame: Any, rows: Sequence[int]) -> list[str]:
-    """Names of some rows; SKUs of one service that share a name are told apart by their ids behind it.
+def thing_name(row: Any) -> str:
+    """The name of a thing; SKUs of one service that share a name are told apart by their ids behind it.
 
     Args:
-        frame: rows of the KPI `price_volume`, numbered from 0.
-        rows: numbers of those to name.
+        row: has `product`, `instance_type`, `sku_id`, `charge_kind` and `skus_of_name`, how many SKUs go by the name.
     """
-    own = frame.iloc[list(rows)]
-    names = [
-        product_name(row.product, row.instance_type, text(row.sku_id, text(row.charge_kind)))
-        for row in own.itertuples()
-    ]
-    keys = ["provider", "service", "product", "instance_type"]
-    alike = frame.loc[frame["product"].isin(own["product"].dropna()), [*keys, "sku_id"]]
-    counts = alike.groupby(keys, dropna=False)["sku_id"].nunique()
-    shared = {tuple(map(text, key)) for key in counts.index[counts > 1]}
-    return [
-        f"{name} ({text(row.sku_id)})" if tuple(text(getattr(row, key)) for key in keys) in shared else name
-        for name, row in zip(names, own.itertuples(), strict=True)
-    ]
+    sku = text(row.sku_id)
+    name = product_name(row.product, row.instance_type, sku or text(row.charge_kind))
+    return f"{name} ({sku})" if row.skus_of_name > 1 else name

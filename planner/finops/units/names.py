@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
 
@@ -103,9 +103,22 @@ def _providers() -> Mapping[str, str]:
 
 
 @lru_cache(maxsize=1)
-def _chips() -> tuple[str, ...]:
+def _chips() -> tuple[re.Pattern[str], Mapping[str, int]]:
+    """Chips as words of a text, and their order: of several the one with the longest name counts."""
     names = {str(name).split("-", 1)[0] for name in load_accelerators()["accelerator"]}
-    return tuple(sorted(names, key=len, reverse=True))
+    ranked = sorted(names, key=len, reverse=True)
+    spelled = "|".join(map(re.escape, ranked))
+    return re.compile(rf"(?<![a-z0-9])(?:{spelled})(?![a-z0-9])"), {
+        name: at for at, name in enumerate(ranked)
+    }
+
+
+@lru_cache(maxsize=64)
+def _types(key: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """Machine types of a provider of the catalogue as one pattern, and the accelerator of each of its groups."""
+    aliases = [alias for alias in load_aliases(key) if alias.instance_type_pattern]
+    spelled = "|".join(f"({translate(alias.instance_type_pattern)})" for alias in aliases) or r"(?!)"
+    return re.compile(spelled), tuple(alias.accelerator for alias in aliases)
 
 
 @lru_cache(maxsize=4096)
@@ -118,8 +131,9 @@ def accelerator(provider: str, instance_type: str, *texts: str) -> str:
     """The accelerator of a machine type by the catalogue's patterns, else the chip that words name; empty: unknown."""
     key = provider_id(provider)
     if key and instance_type:
-        for alias in load_aliases(key):
-            if alias.instance_type_pattern and fnmatchcase(instance_type, alias.instance_type_pattern):
-                return alias.accelerator
-    words = re.sub(r"[^a-z0-9]+", " ", " ".join((instance_type, *texts)).lower()).split()
-    return next((chip for chip in _chips() if chip in words), "")
+        types, names = _types(key)
+        if found := types.match(instance_type):
+            return names[(found.lastindex or 1) - 1]
+    words, ranks = _chips()
+    named = words.findall(" ".join((instance_type, *texts)).lower())
+    return min(named, key=ranks.__getitem__, default="")

@@ -11,7 +11,7 @@ from planner.plan.ids import CostId
 
 if TYPE_CHECKING:
     from catalogs.tariffs import Figure
-    from planner.market.storage.stores import Place, Stores
+    from planner.market.storage.stores import Named, Stores
     from planner.plan.model import CostLine
 
 USD = Decimal(1)
@@ -33,30 +33,33 @@ def store_lines(
     """
     if code == NONE:
         return []
-    place, out = stores.place(row), []
-    reads = stores.requests(nodes, code)
-    if reads and place.reads is not None:
-        tag = _tag(place.reads)
-        out.append(price_line(CostId.DATASET_READS, _READS, reads / 1000.0, "1,000 requests", tag))
+    out = read_lines(stores, row, stores.requests(nodes, code))
     if code == PACKED:
-        out.append(_packing(stores))
+        out.append(packing_line(stores))
     if code >= BLOCK:
-        out += _monthly(stores, place, (row, nodes, step_s), hours / HOURS_PER_MONTH, code)
+        out += monthly_lines(stores, row, stores.monthly(row, nodes, step_s, code), hours)
     return out
 
 
-def _packing(stores: Stores) -> CostLine:
+def read_lines(stores: Stores, row: int, reads: float) -> list[CostLine]:
+    """The cost line of so many read requests, where there are any and their price is known."""
+    place = stores.place(row)
+    if not reads or place.reads is None:
+        return []
+    return [price_line(CostId.DATASET_READS, _READS, reads / 1000.0, "1,000 requests", _tag(place.reads))]
+
+
+def packing_line(stores: Stores) -> CostLine:
+    """The cost line of packing the data into shards once."""
     hours, price = stores.packing
     usd = Decimal(repr(price.value))
     tag = PriceTag(usd, "USD", USD, "derived", price.source, price.as_of, ("assumed_price",))
     return price_line(CostId.DATASET_PACKING, f"data {SHARDS}", hours, "machine-hour", tag)
 
 
-def _monthly(
-    stores: Stores, place: Place, at: tuple[int, int, float], months: float, code: int
-) -> list[CostLine]:
-    """What is paid by the month: capacity, and provisioned throughput of volumes."""
-    named = stores.monthly(*at, code)
+def monthly_lines(stores: Stores, row: int, named: Named, hours: float) -> list[CostLine]:
+    """What is paid by the month for `hours`: capacity, and provisioned throughput of volumes."""
+    place, code, months = stores.place(row), named.code, hours / HOURS_PER_MONTH
     where = "volumes of" if code == BLOCK else "the file system"
     label, out = f"data on {where} {named.service}", []
     service = place.block if code == BLOCK else place.file_systems[code - FILE_SYSTEM]

@@ -37,7 +37,8 @@ class Cell:
 
     Attributes:
         nodes: instances; need_mb_s: what one of them reads while it trains.
-        share_gb: data that one node holds where nodes hold copies; data_gb: the whole set; read_gb: read in all.
+        share_gb: data that one node holds where nodes hold copies; copied_gb: what all of them copy.
+        data_gb: the whole set; read_gb: read in all.
         object_gb: of one object in the store.
         nvme_gb: local disk of a node, NaN unknown; local_read_mb_s, local_write_mb_s: its rates.
         fill_mb_s: most that a node copies from the object store; fill_s: until when copies must be there.
@@ -46,6 +47,7 @@ class Cell:
     nodes: FloatArray
     need_mb_s: FloatArray
     share_gb: FloatArray
+    copied_gb: FloatArray
     data_gb: float
     read_gb: float
     object_gb: float
@@ -102,7 +104,7 @@ def local(cell: Cell, usd_per_read: FloatArray | float) -> Way:
     """Copies on the local disks of the nodes."""
     fits = SPARE * cell.share_gb <= cell.nvme_gb  # False where the disk is unknown
     fast = (cell.local_read_mb_s >= cell.need_mb_s) & (cell.copied_in_s <= cell.fill_s)
-    reads = _reads(cell.nodes * cell.share_gb, cell)
+    reads = _reads(cell.copied_gb, cell)
     return Way(fits & fast, reads, reads * usd_per_read, _none(cell), _none(cell), _none(cell))
 
 
@@ -134,7 +136,7 @@ def volumes(cell: Cell, usd_per_read: float, service: StorageService) -> Way | N
     keeps = (wanted <= most) & (cell.share_gb * 1e3 / cell.fill_s <= cell.fill_mb_s)
     gib = cell.nodes * np.ceil(np.round(SPARE * cell.share_gb / GB_PER_GIB, 6))
     paid = cell.nodes * np.maximum(np.ceil(np.round(wanted, 6)) - included, 0.0)
-    reads = _reads(cell.nodes * cell.share_gb, cell)
+    reads = _reads(cell.copied_gb, cell)
     return Way(keeps, reads, reads * usd_per_read, (gib * price + paid * rate) / HOURS_PER_MONTH, gib, paid)
 
 

@@ -73,6 +73,19 @@ class Place:
 
 
 @record(frozen=True, eq=False)
+class Gangs:
+    """Workers of a fleet that read the same data: how many there are, and the most of all work that one of them does.
+
+    Attributes:
+        workers: whole number, shape `(n,)`.
+        part: 0..1, shape `(n,)`.
+    """
+
+    workers: FloatArray
+    part: FloatArray
+
+
+@record(frozen=True, eq=False)
 class Named:
     """One way with its code and service."""
 
@@ -96,7 +109,7 @@ class Stores:
         self._place_of_offer, self._keys = offer_set.offers.distinct_keys("provider", "region")
         self._places: dict[int, Place] = {}
         job, wish = asked.job, asked.workload.storage
-        self.active = bool(job.data_gb) and asked.workload.kind != "fleet"
+        self.active = bool(job.data_gb)
         self.object_gb = object_gb(asked)
         wished = tuple(code for code, kind in KINDS.items() if wish.data in ("auto", kind))
         self._allowed = (OBJECT,) if job.stream else wished
@@ -131,7 +144,8 @@ class Stores:
         ]
 
     @property
-    def _packing_usd(self) -> float:
+    def packing_usd(self) -> float:
+        """USD to pack the data into shards."""
         hours, price = self.packing
         return hours * (price.value or 0.0)
 
@@ -157,12 +171,22 @@ class Stores:
         """Most MB/s of one machine, as the data are and in shards, and of the whole object store at offer `row`."""
         return self._store_limits(self.place(row))
 
-    def cell(self, rows: IntArray, nodes: npt.NDArray[np.generic], step_s: FloatArray) -> Cell:
-        """What candidates ask of storage; arguments of one shape."""
+    def cell(
+        self, rows: IntArray, nodes: npt.NDArray[np.generic], step_s: FloatArray, gangs: Gangs | None = None
+    ) -> Cell:
+        """What candidates ask of storage; arguments of one shape.
+
+        Args:
+            rows: offer.
+            nodes: instances of one run.
+            step_s: its step time.
+            gangs: workers of a fleet beside each other, None for one job.
+        """
         job, assume, disk = self._asked.job, self._asked.assumptions, self._asked.disk
-        count = nodes.astype(np.float64)
+        each = nodes.astype(np.float64)
+        count = each if gangs is None else each * gangs.workers
+        part = 1.0 if gangs is None else gangs.part
         gb = job.data_gb or 0.0
-        read_gb = gb if job.read_gb is None else job.read_gb
         nvme = self._nvme_gb[rows]
         known = self._tariffs.storage_figures
         read, write = (float(known[f"{what}_mb_s_per_tb"].value) * nvme / 1e3 for what in ("read", "write"))
@@ -172,8 +196,9 @@ class Stores:
         step_mb = job.training.global_batch * (job.training.bytes_per_sample or 0.0) / 1e6
         total = assume.object_store_read_gb_per_s_total * 1e3
         return Cell(
-            nodes=count, need_mb_s=step_mb / (count * step_s) / options.FED,
-            share_gb=np.full_like(count, gb) if self._repeats else gb / count, data_gb=gb, read_gb=read_gb,
+            nodes=count, need_mb_s=step_mb / (each * step_s) / options.FED,
+            share_gb=np.full_like(count, gb) if self.repeats else gb * part / each,
+            copied_gb=count * gb if self.repeats else np.full_like(count, gb), data_gb=gb, read_gb=self._read_gb,
             object_gb=self.object_gb, nvme_gb=nvme, local_read_mb_s=read, local_write_mb_s=write,
             fill_mb_s=np.minimum(assume.object_store_read_gb_per_s_per_node * 1e3, total / count),
             fill_s=max(assume.image_pull_s, 1.0),
@@ -186,26 +211,28 @@ class Stores:
         return np.asarray(gib, dtype=np.float64) * GB_PER_GIB
 
     def choose(
-        self, rows: IntArray, nodes: npt.NDArray[np.generic], step_s: FloatArray, hours: FloatArray
-    ) -> Stored:
+        self, rows: IntArray, nodes: npt.NDArray[np.generic], step_s: FloatArray, hours: FloatArray,
+        gangs: Gangs | None = None,
+    ) -> Stored:  # fmt: skip
         """Choose for each candidate the cheapest way that keeps the rule; the object store where none does.
 
         Args:
             rows: offer, shape `(n,)`.
-            nodes: instances.
+            nodes: instances of one run.
             step_s: step time.
             hours: elapsed hours, over which data are kept.
+            gangs: workers of a fleet beside each other; None for one job, and for one run of a fleet: nothing.
         """
         n = len(rows)
         none = Stored(np.full(n, NONE, dtype=np.int64), np.zeros(n), np.zeros(n))
-        if not self.active:
+        if not self.active or (gangs is None and self._asked.workload.kind == "fleet"):
             return none
-        cell, place = self.cell(rows, nodes, step_s), self._place_of_offer[rows]
+        cell, place = self.cell(rows, nodes, step_s, gangs), self._place_of_offer[rows]
         usd_per_read, client, shards, total = (column[place] for column in self._limits)
         far = options.streamed(cell, usd_per_read, client, total)
         fast = [(LOCAL, options.local(cell, usd_per_read)), (OBJECT, far)]
         if self.has_small_files:
-            fast.append((PACKED, options.packed(cell, usd_per_read, shards, total, self._packing_usd)))
+            fast.append((PACKED, options.packed(cell, usd_per_read, shards, total, self.packing_usd)))
         best = np.full(n, np.inf)
         out = Stored(np.full(n, OBJECT, dtype=np.int64), far.usd.copy(), np.zeros(n))
         for code, way in fast:
@@ -244,6 +271,10 @@ class Stores:
                         named.way.usd + named.way.usd_per_hour * hours[mine],
                     )
 
+    def bought(self, row: int, cell: Cell, code: int) -> Named:
+        """One way that is bought by the month, at offer `row`."""
+        return next(one for one in self._bought(self.place(row), cell) if one.code == code)
+
     def _bought(self, place: Place, cell: Cell) -> list[Named]:
         """Ways that are bought by the month, those with known prices."""
         found, usable = [], float(self._tariffs.storage_figures["usable_ratio"].value)
@@ -255,9 +286,11 @@ class Stores:
             found += [] if way is None else [Named(FILE_SYSTEM + number, service.name, way)]
         return found
 
-    def ways(self, row: int, nodes: int, step_s: float) -> tuple[Cell, list[Named]]:
+    def ways(
+        self, row: int, nodes: int, step_s: float, gangs: Gangs | None = None
+    ) -> tuple[Cell, list[Named]]:
         """Every way at one candidate, those that do not keep the rule too."""
-        cell = self.cell(np.asarray([row]), np.asarray([nodes]), np.asarray([step_s]))
+        cell = self.cell(np.asarray([row]), np.asarray([nodes]), np.asarray([step_s]), gangs)
         place = self.place(row)
         usd, name = place.usd_per_read, place.store.name if place.store else "object storage"
         own, shards, total = self._store_limits(place)
@@ -266,30 +299,32 @@ class Stores:
             Named(OBJECT, name, options.streamed(cell, usd, own, total)),
         ]
         if self.has_small_files:
-            way = options.packed(cell, usd, shards, total, self._packing_usd)
+            way = options.packed(cell, usd, shards, total, self.packing_usd)
             named.append(Named(PACKED, f"{name}, {SHARDS}", way))
         return cell, [*named, *self._bought(place, cell)]
 
     def requests(self, nodes: int, code: int) -> float:
-        """Read requests of the whole run."""
-        job = self._asked.job
-        gb = job.data_gb or 0.0
-        read_gb = gb if job.read_gb is None else job.read_gb
+        """Read requests of the whole run, on `nodes` instances in all."""
         if code in (OBJECT, PACKED):
-            return options.reads_of(read_gb, options.SHARD_GB if code == PACKED else self.object_gb)
-        copies = nodes if code in (LOCAL, BLOCK) and self._repeats else 1
-        return options.reads_of(copies * gb, self.object_gb)
+            return options.reads_of(self._read_gb, options.SHARD_GB if code == PACKED else self.object_gb)
+        copies = nodes if code in (LOCAL, BLOCK) and self.repeats else 1
+        return options.reads_of(copies * (self._asked.job.data_gb or 0.0), self.object_gb)
 
     @property
-    def _repeats(self) -> bool:
-        """Whether the run reads the set more than once, so that every node needs all of it."""
+    def _read_gb(self) -> float:
+        """Data read in all runs together."""
         job = self._asked.job
-        return job.read_gb is None or job.read_gb > (job.data_gb or 0.0) * (1.0 + 1e-9)
+        return (job.data_gb or 0.0) if job.read_gb is None else job.read_gb
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the set is read more than once, so that every node needs all of it."""
+        job = self._asked.job
+        return job.read_gb is None or self._read_gb > (job.data_gb or 0.0) * (1.0 + 1e-9)
 
     def monthly(self, row: int, nodes: int, step_s: float, code: int) -> Named:
         """A way that is bought by the month, at one candidate."""
-        cell = self.cell(np.asarray([row]), np.asarray([nodes]), np.asarray([step_s]))
-        return next(one for one in self._bought(self.place(row), cell) if one.code == code)
+        return self.bought(row, self.cell(np.asarray([row]), np.asarray([nodes]), np.asarray([step_s])), code)
 
 
 def _floor(cell: Cell, hours: FloatArray) -> FloatArray:
@@ -300,7 +335,7 @@ def _floor(cell: Cell, hours: FloatArray) -> FloatArray:
 
 def _close_floor(cell: Cell, hours: FloatArray, usd_per_read: FloatArray) -> FloatArray:
     """The same with requests, room to spare and provisioned throughput."""
-    reads = cell.nodes * cell.share_gb / cell.object_gb * usd_per_read
+    reads = cell.copied_gb / cell.object_gb * usd_per_read
     mb_s = np.maximum(cell.least_volume_mb_s - _MOST_INCLUDED, 0.0)
     volume = cell.nodes * (options.SPARE * cell.share_gb / GB_PER_GIB * _LEAST_VOLUME + mb_s * _LEAST_MB_S)
     months = hours / HOURS_PER_MONTH
@@ -327,5 +362,14 @@ def _take(out: Stored, best: FloatArray, at: IntArray, code: int, way: Way, usd:
 
 
 def _rows(cell: Cell, at: IntArray) -> Cell:
-    names = ("nodes", "need_mb_s", "share_gb", "nvme_gb", "local_read_mb_s", "local_write_mb_s", "fill_mb_s")
+    names = (
+        "nodes",
+        "need_mb_s",
+        "share_gb",
+        "copied_gb",
+        "nvme_gb",
+        "local_read_mb_s",
+        "local_write_mb_s",
+        "fill_mb_s",
+    )
     return replace(cell, **{name: getattr(cell, name)[at] for name in names})

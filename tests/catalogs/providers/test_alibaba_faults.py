@@ -9,8 +9,8 @@ import pytest
 from catalogs.providers.base import FetchOptions
 from catalogs.refresh.report import Outcome
 from catalogs.refresh.run import refresh
-from catalogs.store.load import load_catalog
 from tests.catalogs.providers.test_alibaba import QUICK, provider
+from tests.catalogs.stored import stored
 from tests.fakes import alibaba as fake
 from tests.fakes.http_base import LATE_S, LIMIT_S
 
@@ -66,7 +66,7 @@ ONE_PER_KIND = ("throttle_forever", "connection_reset", "changed_schema", "acces
     [(api, fault) for number, api in enumerate(APIS) for fault in (ONE_PER_KIND if number else KINDS)],
 )
 def test_a_fault_is_named_and_yesterday_stays(api: str, fault: str) -> None:
-    before = load_catalog(cache=False).sha256["alibaba"]
+    before = stored("alibaba").sha256["alibaba"]
     outcome = _run({api: fault})
     assert outcome.status == ("skipped" if fault == "expired_credentials" else "failed")
     failure = outcome.failures[0]
@@ -81,7 +81,7 @@ def test_a_fault_is_named_and_yesterday_stays(api: str, fault: str) -> None:
     if fault == "expired_credentials":
         assert "aliyun configure" in failure.message
     assert outcome.last_good_as_of
-    assert load_catalog(cache=False).sha256["alibaba"] == before
+    assert stored("alibaba").sha256["alibaba"] == before
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -119,5 +119,5 @@ def test_an_empty_answer_never_ends_what_was_sold(api: str, status: str, says: s
 
 
 def _n_spot() -> int:
-    offers = load_catalog(cache=False).offers
+    offers = stored("alibaba").offers
     return int((offers.equals("provider", "alibaba") & offers.equals("purchase_option", "spot")).sum())

@@ -17,7 +17,7 @@ from catalogs.providers.aws_client import API_CALLS, AwsClients
 from catalogs.providers.base import FetchLog, FetchOptions
 from catalogs.refresh.report import Outcome
 from catalogs.refresh.run import refresh
-from catalogs.store.load import load_catalog
+from tests.catalogs.stored import stored
 from tests.fakes.aws import NOW, SECRETS, environment, fake_aws
 from tests.fakes.http_base import LATE_S, LIMIT_S
 
@@ -96,12 +96,24 @@ def assert_no_secret(outcome: Outcome) -> None:
     assert not [secret for secret in SECRETS if secret in shown(outcome)]
 
 
-@pytest.mark.parametrize("api", FATAL)
-@pytest.mark.parametrize("fault", KINDS)
+# Every fault at one interface of each kind (fatal, asked per region, public), every interface with a fault of each kind
+# of error: what a fault is called depends on the fault alone, and what it costs on the interface alone.
+PASSING = [fault for fault in KINDS if fault != "expired_credentials"]
+ONE_PER_KIND = ("throttle_forever", "connection_reset", "changed_schema", "access_denied")
+
+
+@pytest.mark.parametrize(
+    ("api", "fault"),
+    [
+        (api, fault)
+        for api in FATAL
+        for fault in (KINDS if api == "types" else (*ONE_PER_KIND, "expired_credentials"))
+    ],
+)
 def test_without_regions_or_machines_yesterday_stays(
     api: str, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = load_catalog(cache=False).sha256["aws"]
+    before = stored("aws").sha256["aws"]
     outcome = run(monkeypatch, {api: fault})
     assert outcome.status == ("skipped" if fault == "expired_credentials" else "failed")
     failure = outcome.failures[0]
@@ -111,7 +123,7 @@ def test_without_regions_or_machines_yesterday_stays(
     if fault == "expired_credentials":
         assert "aws configure" in failure.message
     assert outcome.last_good_as_of
-    assert load_catalog(cache=False).sha256["aws"] == before
+    assert stored("aws").sha256["aws"] == before
     assert_no_secret(outcome)
 
 
@@ -125,15 +137,9 @@ def ask(monkeypatch: pytest.MonkeyPatch, faults: Any, regions: Sequence[str]) ->
         return len(provider.fetch_offers(regions, provider.info.purchase_options)), options.log
 
 
-# Every fault at an interface asked per region and at the one asked once; every interface with a fault of each kind of
-# error: what a fault is called depends on the fault alone, and what it costs on the interface alone.
-PASSING = [fault for fault in KINDS if fault != "expired_credentials"]
-ONE_PER_KIND = ("throttle_forever", "connection_reset", "changed_schema", "access_denied")
-
-
 @pytest.mark.parametrize(
     ("api", "fault"),
-    [(api, fault) for api in PARTS for fault in (PASSING if api in ("spot", "pricing") else ONE_PER_KIND)],
+    [(api, fault) for api in PARTS for fault in (PASSING if api == "spot" else ONE_PER_KIND)],
 )
 def test_one_interface_costs_its_own_part_only(api: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     n_offers, log = ask(monkeypatch, {api: fault}, REGIONS)
@@ -154,7 +160,7 @@ def test_what_one_interface_lost_stays_as_it_was(api: str, monkeypatch: pytest.M
     outcome = run(monkeypatch, {api: "throttle_forever"})
     assert (outcome.status, {one.kind for one in outcome.failures}) == ("added", {"rate_limited"})
     assert outcome.n_kept_offers
-    assert load_catalog(cache=False).sha256["aws"] == outcome.sha256
+    assert stored("aws").sha256["aws"] == outcome.sha256
     assert_no_secret(outcome)
 
 
@@ -166,17 +172,19 @@ def test_expired_credentials_end_the_refresh(api: str, monkeypatch: pytest.Monke
     assert_no_secret(outcome)
 
 
-@pytest.mark.parametrize("api", PUBLIC)
-@pytest.mark.parametrize("fault", PASSING)
+@pytest.mark.parametrize(
+    ("api", "fault"),
+    [(api, fault) for api in PUBLIC for fault in (PASSING if api == "bulk" else ONE_PER_KIND)],
+)
 def test_public_lists_fail_by_name(api: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = load_catalog(cache=False).sha256["aws"]
+    before = stored("aws").sha256["aws"]
     outcome = run(monkeypatch, {api: fault}, account=False)
     assert (outcome.status, outcome.failures[0].kind) == ("failed", KINDS[fault])
     assert outcome.failures[0].api == "bulk price list"
-    assert load_catalog(cache=False).sha256["aws"] == before
+    assert stored("aws").sha256["aws"] == before
 
 
-@pytest.mark.parametrize("fault", PASSING)
+@pytest.mark.parametrize("fault", ONE_PER_KIND)
 def test_without_the_advisor_bands_are_left_out(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     n_offers, log = ask(monkeypatch, {"advisor": fault}, ["eu-west-1"])
     assert (n_offers, log.failures) == (OFFERS_IN_IRELAND, [])

@@ -14,6 +14,7 @@ import pytest
 
 from planner import files
 from planner.errors import InputError, OutputError
+from planner.export.files import ExportFile, write_files
 from planner.files import PRIVATE, temporary_folder, write_atomically
 
 
@@ -80,6 +81,31 @@ def test_a_signal_while_writing_leaves_nothing(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(KeyboardInterrupt):
         write_atomically(tmp_path / "plan.json", "new")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_while_the_file_is_opened_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = os.open
+
+    def interrupted(*arguments: int) -> None:  # the interpreter raises once the call has returned
+        os.close(opened(*arguments))
+        assert len(list(tmp_path.iterdir())) == 1
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files.os, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "plan.json", "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_that_is_there_already_sweeps_what_a_killed_one_left(tmp_path: Path) -> None:
+    job = ExportFile("job.sbatch", "text\n")
+    (path,) = write_files([job], tmp_path)
+    dead = tmp_path / f"{files._prefix(path)}{killed_process()}-0123abcd"
+    dead.write_text("te", encoding="utf-8")
+    write_files([job], tmp_path)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])

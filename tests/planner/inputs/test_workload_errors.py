@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from planner.errors import InputError
 from planner.inputs import Workload, load_workload, parse_workload
+from planner.inputs import messages as inputs_messages
 from planner.inputs.budget_schema import BudgetFile
 from planner.inputs.messages import pydantic_faults
 from planner.inputs.pipeline_schema import Pipeline
@@ -139,6 +140,13 @@ def test_a_misspelt_required_key_is_reported_once() -> None:
 def test_many_faults_are_cut() -> None:
     text = message(GOOD + "".join(f"key{i}: 1\n" for i in range(80)))
     assert text.splitlines()[-1] == "... and 30 more faults"
+
+
+def test_near_words_are_sought_for_shown_faults_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    sought: list[str] = []
+    monkeypatch.setattr(inputs_messages, "near", lambda word, known: sought.append(word) or "")
+    text = message(GOOD + "".join(f"key{i}: 1\n" for i in range(2_000)))
+    assert text.splitlines()[-1] == "... and 1950 more faults" and 50 <= len(sought) <= 100
 
 
 def test_long_lines_are_cut_around_the_place() -> None:

@@ -116,11 +116,7 @@ ONE_WORKER = [("bert-large", (9, 20, 39)), ("resnet50-imagenet", (3, 6, 60)), ("
 
 @pytest.mark.parametrize(("example", "deadlines"), ONE_WORKER)
 def test_a_fleet_of_one_worker_is_a_job_on_one_node(example: str, deadlines: tuple[int, ...]) -> None:
-    """Bought on demand and judged by expected hours, both ask the same: in money, to the cent.
-
-    With hardly any data: nodes of a job read theirs where the storage plan says, workers of a fleet copy it first
-    (docs/storage.md).
-    """
+    """Bought on demand and judged by expected hours, both ask the same: in money, to the cent."""
     given = load_workload(ROOT / "examples" / f"{example}.yaml", cache=False)
     places = next(case.constraints["regions"] for case in CASES if case.example == example)
     options = Options(DAY, as_of=DAY.date(), gap=0.0)
@@ -131,9 +127,7 @@ def test_a_fleet_of_one_worker_is_a_job_on_one_node(example: str, deadlines: tup
                 "deadline_confidence": 0.5, "purchase_options": ("on_demand",),
             }
         )  # fmt: skip
-        job = given.workload.model_copy(
-            update={"constraints": limits, "data": given.workload.data.model_copy(update={"size": 1})}
-        )
+        job = given.workload.model_copy(update={"constraints": limits})
         fleet = job.model_copy(update={"kind": "fleet", "fleet": Fleet(runs=1)})
         alone, _ = plan_job(prepare(_with(given, job), job, bundled(), options), options)
         one = _with(given, fleet)

@@ -9,27 +9,17 @@
 --   SubAccountId, BillingAccountId, EffectiveCost, ChargeCategory
 -- gate: effective_zero
 -- since: 1.0
-WITH texts AS (
+WITH parsed AS (
   SELECT
     ServiceProviderName AS provider,
     CASE WHEN CommitmentDiscountId IS NULL THEN ServiceName END AS service,
     CommitmentDiscountId AS commitment_id,
     COALESCE(SubAccountName, SubAccountId, BillingAccountId) AS account,
-    Tags AS tag_text,
-    SUM(EffectiveCost) AS cost
+    NULLIF(TRIM(JSON_EXTRACT_STRING(Tags, :tag_1)), '') AS team,
+    EffectiveCost AS cost
   FROM focus
   WHERE ChargePeriodStart >= :start AND ChargePeriodStart < :end
     AND ChargeCategory IN ('Usage', 'Purchase')
-  GROUP BY
-    ServiceProviderName,
-    CASE WHEN CommitmentDiscountId IS NULL THEN ServiceName END,
-    CommitmentDiscountId,
-    COALESCE(SubAccountName, SubAccountId, BillingAccountId),
-    Tags
-), parsed AS (
-  SELECT provider, service, commitment_id, account, cost,
-    NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :tag_1)), '') AS team
-  FROM texts
 ), summed AS (
   SELECT provider, service, commitment_id, COALESCE(team, account) AS owner,
     CASE WHEN team IS NULL THEN 1 ELSE 0 END AS is_account, SUM(cost) AS cost

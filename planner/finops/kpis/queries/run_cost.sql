@@ -25,6 +25,7 @@ WITH texts AS (
     CASE WHEN x_hours_of = 'machine'
       AND COALESCE(ServiceCategory, 'Compute') IN ('Compute', 'AI and Machine Learning') THEN 1 ELSE 0 END AS is_hourly,
     CASE WHEN x_hours_of = 'gpu' THEN 1 ELSE 0 END AS is_gpu_hourly,
+    CASE WHEN ServiceCategory = 'Storage' THEN 1 ELSE 0 END AS is_storage,
     SUM(PricingQuantity * x_unit_hours) AS quantity,
     SUM(EffectiveCost) AS effective_cost,
     SUM(BilledCost) AS billed_cost,
@@ -37,11 +38,12 @@ WITH texts AS (
     x_month, Tags, ServiceProviderName, RegionId, PricingCategory, SkuPriceDetails, ResourceId,
     CASE WHEN x_hours_of = 'machine'
       AND COALESCE(ServiceCategory, 'Compute') IN ('Compute', 'AI and Machine Learning') THEN 1 ELSE 0 END,
-    CASE WHEN x_hours_of = 'gpu' THEN 1 ELSE 0 END
+    CASE WHEN x_hours_of = 'gpu' THEN 1 ELSE 0 END,
+    CASE WHEN ServiceCategory = 'Storage' THEN 1 ELSE 0 END
 ), parsed AS (
   SELECT
-    x_month, provider, region_id, pricing_category, resource_id, is_hourly, is_gpu_hourly, quantity, effective_cost, billed_cost,
-    first_start, last_end,
+    x_month, provider, region_id, pricing_category, resource_id, is_hourly, is_gpu_hourly, is_storage, quantity, effective_cost,
+    billed_cost, first_start, last_end,
     NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :run_tag)), '') AS run_id,
     COALESCE(TRY_CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE), 0) AS gpus
   FROM texts
@@ -97,6 +99,7 @@ SELECT
   SUM(CASE WHEN is_hourly = 1 THEN quantity ELSE 0 END) AS node_hours,
   SUM(CASE WHEN is_hourly = 1 THEN quantity * gpus WHEN is_gpu_hourly = 1 THEN quantity ELSE 0 END) AS gpu_hours,
   SUM(CASE WHEN is_hourly = 1 THEN effective_cost ELSE 0 END) AS machine_cost,
+  SUM(CASE WHEN is_storage = 1 THEN effective_cost ELSE 0 END) AS storage_cost,
   SUM(effective_cost) AS effective_cost,
   SUM(billed_cost) AS billed_cost,
   MIN(first_start) AS first_start,

@@ -18,12 +18,11 @@ from planner.finops.review.parts import (
     text,
     withheld,
 )
-from planner.finops.review.products import product_names
+from planner.finops.review.products import thing_name
 from planner.finops.review.sections.action import Action, joint
 from planner.finops.review.sections.allocation import owner_names
 from planner.finops.review.sections.anomalies import unusual_days
-from planner.finops.review.sections.bridge import split
-from planner.finops.review.sections.cheaper import SKU, cheaper_uses
+from planner.finops.review.sections.bridge import things
 from planner.finops.review.sections.commitments import expiries
 from planner.finops.review.sections.confidence import Confidence, confidence
 from planner.render.currency import with_currency
@@ -36,6 +35,8 @@ LOW_UTILISATION = 0.75
 MATERIAL_RATIO = 0.0005  # of the month's cost; smaller actions are not worth a line
 
 
+SKU = ["provider", "service", "sku_id", "pricing_unit"]
+CHEAPER_RATIO = 0.02  # a region that is cheaper by less is not worth a move
 _TOGETHER = {"delete_idle": "idle things",
              "move_region": "moves to a cheaper region", "switch_option": "moves to spot"}  # fmt: skip
 
@@ -250,28 +251,14 @@ def _move_or_switch(inputs: Inputs) -> list[Action]:
 
     SKUs that save too little for a line are summed by service without a line of their own: a bill may have many.
     """
-    keys = ["kind", *SKU]
-    found = cheaper_uses(split(inputs).frame)
-    saves = found.groupby(keys)["saves"].sum()
-    small = saves[(saves > 0) & (saves < _least(inputs))].groupby(level=["kind", "provider", "service"])
-    sums = {largest: (len(ones), math.fsum(ones)) for largest, ones in ((s.idxmax(), s) for _, s in small)}
-    shown = saves[saves.index.isin(sums) | (saves >= _least(inputs))]
+    found = things(inputs, "cheaper", least=_least(inputs), least_ratio=CHEAPER_RATIO)
     out = []
-    groups = list(found.merge(shown.index.to_frame(index=False), on=keys).groupby(keys))
-    frame = split(inputs).frame
-    named = _names(frame, {names[1:4] for names, _ in groups})
-    for names, rows in groups:
-        one = _elsewhere(inputs, names, named[names[1:4]], list(rows.itertuples()))
-        out.append(_summed(one, *sums[names], one.owner) if names in sums else one)
+    for names, rows in found.groupby(["kind", *SKU]):
+        ones = list(rows.itertuples())
+        first = ones[0]
+        one = _elsewhere(inputs, names, thing_name(first), ones)
+        out.append(_summed(one, first.alike, float(first.alike_saves), one.owner) if first.alike else one)
     return out
-
-
-def _names(frame: Any, skus: set[tuple[str, str, str]]) -> dict[tuple[str, str, str], str]:
-    """Names of SKUs by provider, service and id."""
-    own = frame[frame["sku_id"].isin({sku for _, _, sku in skus}) & (frame["charge_kind"] == "use")]
-    own = own.drop_duplicates(SKU[:3])
-    keys = zip(*(own[name].map(text) for name in SKU[:3]), strict=True)
-    return dict(zip(keys, product_names(frame, own.index), strict=True))
 
 
 _ALL_MOVED = ("all of it would have to move",)
@@ -285,7 +272,7 @@ def _elsewhere(inputs: Inputs, names: tuple[str, ...], product: str, rows: list[
     doubts: tuple[str, ...]
     if kind == "move_region":
         here = ", ".join(f"{r.price:,.5g} in {r.region}" for r in rows)
-        what, use_case, doubts = f"Move {product} to {rows[0].to}", "services_by_region", _ALL_MOVED
+        what, use_case, doubts = f"Move {product} to {rows[0].to_region}", "services_by_region", _ALL_MOVED
         why = f"{with_currency(f'{rows[0].there:,.5g}', currency)} {per_unit(unit)} there, {here}"
         why += "; its data must be able to move"
     else:

@@ -117,11 +117,15 @@ def _with_cause(inputs: Inputs, one: Unusual) -> Unusual:
 
 def _run(inputs: Inputs, one: Unusual, peak: date, region: str) -> str:
     """A tagged run of that day whose cost per day makes up at least half of the excess."""
-    for run in inputs.ask("run_cost").to_dict("records"):
-        start, end = (date.fromisoformat(str(run[name])[:10]) for name in ("first_start", "last_end"))
-        same = text(run["provider"]) == one.provider and (not region or region in run_regions(run))
-        per_day = float(run["effective_cost"]) / max(1, (end - start).days)
-        if same and start <= peak < end and per_day >= 0.5 * one.excess / one.days:
+    import numpy as np
+
+    runs, day = inputs.runs(), np.datetime64(peak)
+    start, end = (runs[name].to_numpy().astype("datetime64[D]") for name in ("first_start", "last_end"))
+    per_day = runs["effective_cost"].to_numpy(dtype=float) / np.maximum(1, (end - start).astype(int))
+    likely = (start <= day) & (day < end) & (per_day >= 0.5 * one.excess / one.days)
+    own = runs[likely & (runs["provider"].fillna("") == one.provider).to_numpy(dtype=bool)]
+    for run in own.to_dict("records"):
+        if not region or region in run_regions(run):
             return str(run["run_id"])
     return ""
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from planner.finops.bridge import Bridge, Effects, split_effects, sum_bridge
-from planner.finops.review.inputs import Inputs, month_name
+from planner.finops.bridge import Bridge, sum_bridge
+from planner.finops.review.inputs import Inputs, in_order, month_name
 from planner.finops.review.model import Chart, Section
 from planner.finops.review.parts import figure, money, nothing, percent, signed_percent, table, text, withheld
-from planner.finops.review.products import product_names
+from planner.finops.review.products import thing_name
+from planner.finops.things.ask import ask_things, keep_things
 from planner.records import record
 from planner.render.currency import with_currency
 
@@ -30,32 +31,28 @@ _UNKNOWN = "(none)"
 
 @record(frozen=True, eq=False)
 class Split:
-    """The change of everything bought; `frame` has one row per thing, arrays are in its order."""
+    """The change of everything bought; `changes` has one row per provider, service and unit."""
 
-    frame: Any
-    effects: Effects
+    changes: Any
     bridge: Bridge
 
 
+def things(inputs: Inputs, query: str, **values: Any) -> Any:
+    """Rows of a query over everything bought in both months, in order; the engine sums that up once."""
+    if "things" not in inputs.answers:
+        keep_things(inputs.bill.engine, inputs.parameters)
+        inputs.answers["things"] = True
+    return in_order(ask_things(inputs.bill.engine, query, values))
+
+
 def split(inputs: Inputs) -> Split:
-    """Ask for quantities and costs of both months and split the change; worked out once."""
+    """Ask for the change and its parts; worked out once."""
     if "split" not in inputs.answers:
-        frame = inputs.ask("price_volume")
-        numbers = [
-            "quantity_before",
-            "effective_cost_before",
-            "quantity",
-            "effective_cost",
-            "contracted_cost",
-        ]
-        frame = frame.fillna(dict.fromkeys(numbers, 0.0))
-        q0, e0, q1, e1 = (frame[name].to_numpy(dtype=float) for name in numbers[:4])
-        has_unit = (frame["pricing_unit"].notna() & (frame["charge_kind"] == "use")).to_numpy(dtype=bool)
-        effects = split_effects(q0, e0, q1, e1, has_unit)
-        groups = frame.groupby(["provider", "service", "pricing_unit"], dropna=False, sort=False).ngroup()
-        inputs.answers["split"] = Split(
-            frame, effects, sum_bridge(q0, e0, q1, e1, effects, groups.to_numpy())
-        )
+        changes = things(inputs, "changes")
+        groups = {
+            str(name): changes[name].to_numpy(dtype=float) for name in changes.select_dtypes("number").columns
+        }
+        inputs.answers["split"] = Split(changes, sum_bridge(groups))
     made: Split = inputs.answers["split"]
     return made
 
@@ -98,15 +95,10 @@ def _sentence(made: Bridge, currency: str) -> str:
 
 
 def _by_service(parts: Split) -> Any:
-    import pandas as pd
-
-    frame, effects = parts.frame, parts.effects
-    data = pd.DataFrame({
-        "provider": frame["provider"].to_numpy(), "service": frame["service"].to_numpy(),
-        "before": frame["effective_cost_before"].to_numpy(dtype=float),
-        "after": frame["effective_cost"].to_numpy(dtype=float), "price": effects.price, "volume": effects.volume,
-        "new": effects.new + effects.retired, "other": effects.other,
-    })  # fmt: skip
+    data = parts.changes.assign(new_less_retired=parts.changes["new_cost"] + parts.changes["retired_cost"])
+    names = {"cost_before": "before", "cost_after": "after", "price": "price", "volume": "volume",
+             "new_less_retired": "new", "other_cost": "other"}  # fmt: skip
+    data = data[["provider", "service", *names]].rename(columns=names)
     sums = data.groupby(["provider", "service"], dropna=False).sum().reset_index()
     labels = zip(sums.pop("service"), sums.pop("provider"), strict=True)
     sums["service"] = [f"{text(s, _UNKNOWN)} ({text(p, _UNKNOWN)})" for s, p in labels]
@@ -135,13 +127,10 @@ def build_movers(inputs: Inputs) -> Section:
     status, reason = inputs.gate.status("movers")
     if status == "withheld":
         return withheld("movers", MOVERS_TITLE, reason)
-    frame, effects = parts.frame.reset_index(drop=True), parts.effects
-    change = effects.change
-    order = np.lexsort((np.arange(len(change)), -np.abs(change)))[:TOP]
-    use = frame[(frame["charge_kind"] == "use") & frame["sku_id"].isin(frame["sku_id"].iloc[order])]
-    moved_most = [int(i) for i in order if abs(change[i]) >= 0.005]
-    names = product_names(frame, moved_most)
-    rows = [_mover(frame, effects, i, use, name) for i, name in zip(moved_most, names, strict=True)]
+    frame = things(inputs, "movers", top=TOP)
+    frame = frame.reindex(frame["change"].abs().sort_values(ascending=False, kind="stable").index)
+    use = things(inputs, "movers_use", top=TOP)
+    rows = [_mover(row, use) for row in frame.itertuples() if abs(row.change) >= 0.005]
     columns: list[Any] = [
         ("product", "Product", "text"), ("service", "Service", "text"), ("provider", "Provider", "text", "data"),
         ("region", "Region", "text"), ("option", "Priced", "text"), ("before", "Before", "money"),
@@ -155,7 +144,7 @@ def build_movers(inputs: Inputs) -> Section:
         (("change", tuple(row[7] for row in rows)),), "money",
         f"{rows[0][0]} of {rows[0][1]} moved most: {moved}." if rows else "Nothing moved.", drawn_only=True,
     )  # fmt: skip
-    share = float(np.abs(change[order]).sum() / max(np.abs(change).sum(), 1e-12))
+    share = float(frame["change"].abs().sum() / max(float(parts.changes["moved_cost"].sum()), 1e-12))
     said = (
         f"The {len(rows)} largest changes make up {percent(share, 0)} of all change."
         if rows
@@ -165,13 +154,11 @@ def build_movers(inputs: Inputs) -> Section:
     return Section("movers", MOVERS_TITLE, (said,), (), (made,), (chart,) if rows else (), status, reason)
 
 
-def _mover(frame: Any, effects: Effects, i: int, use: Any, name: str) -> tuple[Any, ...]:
-    row = frame.iloc[i]
+def _mover(row: Any, use: Any) -> tuple[Any, ...]:
     return (
-        name, text(row["service"], _UNKNOWN), text(row["provider"], _UNKNOWN),
-        text(row["region_id"]), text(row["pricing_category"]), float(row["effective_cost_before"]),
-        float(row["effective_cost"]), float(effects.change[i]), float(effects.price[i]), float(effects.volume[i]),
-        reason_of(row, effects, i) + _moved(row, use), text(row["sku_id"]),
+        thing_name(row), text(row.service, _UNKNOWN), text(row.provider, _UNKNOWN), text(row.region_id),
+        text(row.pricing_category), float(row.effective_cost_before), float(row.effective_cost), float(row.change),
+        float(row.price), float(row.volume), reason_of(row) + _moved(row, use), text(row.sku_id),
     )  # fmt: skip
 
 
@@ -182,48 +169,45 @@ def _moved(row: Any, use: Any) -> str:
         row: the thing.
         use: all use of its SKU, of others too.
     """
-    if row["charge_kind"] != "use" or not text(row["sku_id"]):
+    if row.charge_kind != "use" or not text(row.sku_id):
         return ""
-    own = use[(use["sku_id"] == row["sku_id"]) & (use["provider"] == row["provider"])
-              & (use["pricing_unit"] == row["pricing_unit"])]  # fmt: skip
+    own = use[(use["sku_id"] == row.sku_id) & (use["provider"] == row.provider)
+              & (use["pricing_unit"] == row.pricing_unit)]  # fmt: skip
     delta = own["quantity"] - own["quantity_before"]
-    mine = float(row["quantity"] - row["quantity_before"])
+    mine = float(row.quantity - row.quantity_before)
     against = -delta * np.sign(mine)
     # as much must have appeared as went, and enough of it to be no chance
     alike = against[(against >= MOVED_RATIO * abs(mine)) & (against <= abs(mine) / MOVED_RATIO)]
-    if (
-        abs(mine) < LEAST_MOVE_RATIO * max(float(row["quantity"]), float(row["quantity_before"]))
-        or alike.empty
-    ):
+    if abs(mine) < LEAST_MOVE_RATIO * max(float(row.quantity), float(row.quantity_before)) or alike.empty:
         return ""
     other = own.loc[alike.idxmax()]
-    place = text(other["region_id"]) if text(other["region_id"]) != text(row["region_id"]) else ""
+    place = text(other["region_id"]) if text(other["region_id"]) != text(row.region_id) else ""
     priced = (
         text(other["pricing_category"])
-        if text(other["pricing_category"]) != text(row["pricing_category"])
+        if text(other["pricing_category"]) != text(row.pricing_category)
         else ""
     )
     return f"; moved {'from' if mine > 0 else 'to'} {' '.join(part for part in (place, priced) if part)}"
 
 
-def reason_of(row: Any, effects: Effects, i: int) -> str:
+def reason_of(row: Any) -> str:
     """Why one thing's cost changed, in a few words."""
-    unit = text(row["pricing_unit"])
-    q0, q1 = float(row["quantity_before"]), float(row["quantity"])
-    if effects.new[i]:
+    unit = text(row.pricing_unit)
+    q0, q1 = float(row.quantity_before), float(row.quantity)
+    if row.effect == "new":
         return f"new: {q1:,.6g} {unit}"
-    if effects.retired[i]:
+    if row.effect == "retired":
         return f"gone: {q0:,.6g} {unit} before"
-    if effects.other[i]:
-        kind = text(row["charge_kind"])
+    if row.effect == "other":
+        kind = text(row.charge_kind)
         if kind == "use" and q0 and q1:
             return "quantity and price changed out of all proportion"
         return "charges without a quantity" if kind == "use" else f"{kind.lower()}s"
     volume = f"{'more' if q1 >= q0 else 'less'} volume ({signed_percent(q1 / q0 - 1)})"
-    p0, p1 = float(row["effective_cost_before"]) / q0, float(row["effective_cost"]) / q1
+    p0, p1 = float(row.effective_cost_before) / q0, float(row.effective_cost) / q1
     size = f" ({signed_percent(p1 / p0 - 1)})" if p0 else ""
     price = f"{'higher' if p1 >= p0 else 'lower'} price{size}"
-    parts = [(abs(effects.volume[i]), volume), (abs(effects.price[i]), price)]
+    parts = [(abs(row.volume), volume), (abs(row.price), price)]
     parts.sort(key=lambda part: -part[0])
     small = parts[1][0] < 0.05 * max(parts[0][0], 1e-12)
     return parts[0][1] if small else f"{parts[0][1]}, {parts[1][1]}"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Figure, Section, Table
-from planner.finops.review.parts import figure, flagged, percent, ratio, table, text
-from planner.finops.units.names import accelerator, provider_id
+from planner.finops.review.parts import figure, flagged, percent, ratio, table
+from planner.finops.review.sections.units import gpu_sums
+from planner.finops.units.names import provider_id
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -95,11 +96,8 @@ def _power(chip: str) -> MaximumPower | None:
 def _uses(inputs: Inputs) -> list[Emitted]:
     """GPU-hours of the month by accelerator and region, the most emitting first, then the unmapped."""
     sums: dict[tuple[str, str, str], float] = defaultdict(float)
-    for row in inputs.ask("gpu_types").to_dict("records"):
-        name = text(row["provider"])
-        words = (text(row["gpu_model"]), text(row["sku_meter"]), text(row["description"]))
-        chip = accelerator(name, text(row["instance_type"]), *words)
-        sums[provider_id(name), text(row["region_id"]), chip] += float(row["gpu_hours"])
+    for (provider, region, chip), hours in gpu_sums(inputs).places.items():
+        sums[provider_id(provider), region, chip] += hours
     found = [estimate(*key, hours) for key, hours in sums.items() if hours > 0]
     return sorted(
         found, key=lambda one: (-(one.kg or (0.0, 0.0, 0.0))[1], one.provider, one.region, one.accelerator)

@@ -59,26 +59,29 @@ def steady_share(inputs: Inputs, provider: str, service: str) -> float | None:
 
     Days of the month without a charge cost nothing; of a month that is not over the days so far count.
     """
-    key = f"steady {provider!r} {service!r}"  # many actions are of the same service
-    if key not in inputs.answers:
-        inputs.answers[key] = _steady_share(inputs, provider, service)
-    found: float | None = inputs.answers[key]
-    return found
+    if "steady" not in inputs.answers:
+        inputs.answers["steady"] = _steady_shares(inputs)
+    found: dict[tuple[str, str], float] = inputs.answers["steady"]
+    return found.get((provider, service))
 
 
-def _steady_share(inputs: Inputs, provider: str, service: str) -> float | None:
+def _steady_shares(inputs: Inputs) -> dict[tuple[str, str], float]:
+    """Shares of the services with use at a cost, by provider and service."""
     import numpy as np
 
     frame = inputs.daily
     days = frame["day"].to_numpy().astype("datetime64[D]")
     own = frame[
         (days >= np.datetime64(inputs.month)) & (days <= np.datetime64(inputs.last_day))
-        & (frame["charge_category"] == "Usage") & (frame["provider"] == provider) & (frame["service"] == service)
+        & (frame["charge_category"] == "Usage")
     ]  # fmt: skip
-    sums = own.groupby("day")["effective_cost"].sum().to_numpy(dtype=float)
-    total = float(sums.sum())
-    if total <= 0:
-        return None
-    cost = np.zeros((inputs.last_day - inputs.month).days + 1)
-    cost[: len(sums)] = sums
-    return max(0.0, min(1.0, float(np.quantile(cost, 0.1)) * len(cost) / total))
+    sums = own.groupby(["provider", "service", "day"])["effective_cost"].sum()
+    out = {}
+    for key, costs in sums.groupby(level=["provider", "service"]):
+        total = float(costs.sum())
+        if total <= 0:
+            continue
+        cost = np.zeros((inputs.last_day - inputs.month).days + 1)
+        cost[: len(costs)] = costs.to_numpy(dtype=float)
+        out[key] = max(0.0, min(1.0, float(np.quantile(cost, 0.1)) * len(cost) / total))
+    return out

@@ -47,7 +47,7 @@ def _uncounted(gpus: Any, currency: str) -> tuple[str, ...]:
 
 def _runs(inputs: Inputs) -> Any:
     """Runs with charges in the month, the dearest first."""
-    frame = inputs.ask("run_cost")
+    frame = inputs.runs()
     month = f"{inputs.month:%Y-%m}"
     own = frame[(frame["first_month"] <= month) & (frame["last_month"] >= month)]
     return own.sort_values(["effective_cost", "run_id"], ascending=[False, True])

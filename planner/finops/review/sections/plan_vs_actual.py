@@ -44,7 +44,9 @@ class Compared:
 def compared_runs(inputs: Inputs) -> list[Compared]:
     """Plans whose run has charges in the month, over all the run's months; worked out once."""
     if "compared" not in inputs.answers:
-        bills = {row["run_id"]: row for row in inputs.ask("run_cost").to_dict("records")}
+        runs = inputs.runs()
+        own = runs[runs["run_id"].isin([plan.run_id for plan in inputs.plans])]
+        bills = {row["run_id"]: row for row in own.to_dict("records")}
         month = f"{inputs.month:%Y-%m}"
         out = []
         for plan in inputs.plans:
@@ -67,6 +69,7 @@ def _compare(inputs: Inputs, plan: PlannedRun, row: dict[str, Any]) -> Compared:
         lost,
         float(row["machine_cost"]),
         float(row["effective_cost"]),
+        float(row["storage_cost"]),
     )
     units = busy.tokens if busy is not None and plan.unit == "tokens" else None
     due = _due(inputs, plan, row)
@@ -142,7 +145,7 @@ def build(inputs: Inputs) -> Section:
 
 _NAMED = 5  # runs named in a sentence
 _EFFECTS = {"price": "Price", "duration": "Duration", "nodes": "Nodes in use", "interruption": "Interruptions",
-            "other": "Storage, transfer, rest"}  # fmt: skip
+            "storage": "Storage", "other": "Transfer, rest"}  # fmt: skip
 
 
 def _tables(runs: list[Compared]) -> Any:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
+from planner.finops.kpis import query_kpi
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Figure, Section, Table
 from planner.finops.review.parts import figure, money, percent, ratio, table, text, withheld
@@ -15,6 +17,16 @@ from planner.records import record
 TITLE = "What does a unit of AI work cost?"
 TOP = 20
 _AI = "AI and Machine Learning"
+_WORDS = (
+    "provider",
+    "region_id",
+    "sku_id",
+    "sku_meter",
+    "description",
+    "pricing_category",
+    "instance_type",
+    "gpu_model",
+)
 _PER = {
     "tokens": (1e6, "1M tokens"),
     "requests": (1e3, "1,000 requests"),
@@ -79,16 +91,37 @@ def _work(rows: list[dict[str, Any]]) -> tuple[list[Work], float]:
     ), uncounted
 
 
+@record(frozen=True, eq=False)
+class GpuSums:
+    """GPU-hours and cost of the month by accelerator, type and pricing; hours by provider, region and accelerator."""
+
+    kinds: Mapping[tuple[str, str, str], list[float]]
+    places: Mapping[tuple[str, str, str], float]
+
+
+def gpu_sums(inputs: Inputs) -> GpuSums:
+    """Name the accelerator of every machine type and add up; worked out once, for a bill may have many types."""
+    if "gpu_sums" not in inputs.answers:
+        kinds: dict[tuple[str, str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+        places: dict[tuple[str, str, str], float] = defaultdict(float)
+        frame = query_kpi(inputs.bill.engine, "gpu_types", inputs.parameters)
+        columns = [frame.pop(name).fillna("").tolist() for name in _WORDS]
+        for (provider, region, sku, meter, description, option, machine, model), hours, cost in zip(
+            zip(*columns, strict=True), frame["gpu_hours"].tolist(), frame["effective_cost"].tolist(), strict=True
+        ):  # fmt: skip
+            chip = accelerator(provider, machine, model, meter, description)
+            entry = kinds[chip, machine or meter or sku, option]
+            entry[0] += hours
+            entry[1] += cost
+            places[provider, region, chip] += hours
+        inputs.answers["gpu_sums"] = GpuSums(kinds, places)
+    made: GpuSums = inputs.answers["gpu_sums"]
+    return made
+
+
 def _kinds(inputs: Inputs) -> list[tuple[str, str, str, float, float]]:
     """Accelerator, machine type, pricing, GPU-hours and cost."""
-    sums: dict[tuple[str, str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for row in inputs.ask("gpu_types").to_dict("records"):
-        machine = text(row["instance_type"]) or text(row["sku_meter"]) or text(row["sku_id"])
-        words = (text(row["gpu_model"]), text(row["sku_meter"]), text(row["description"]))
-        chip = accelerator(text(row["provider"]), text(row["instance_type"]), *words)
-        entry = sums[chip, machine, text(row["pricing_category"])]
-        entry[0] += float(row["gpu_hours"])
-        entry[1] += float(row["effective_cost"])
+    sums = gpu_sums(inputs).kinds
     return sorted(
         ((*key, hours, cost) for key, (hours, cost) in sums.items()), key=lambda one: (-one[4], one[:3])
     )

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.candidates.ways.build import on_demand_partners, set_cells, spot_candidates
+from planner.candidates.ways.build import set_cells, spot_candidates
 from planner.candidates.ways.fallback import fallback, unit_quadrature
 from planner.candidates.ways.outcomes import Task, possible_outcomes
+from planner.candidates.ways.partners import on_demand_partners
 from planner.spot.distribution import SpotPool, describe_elapsed, meet_probability
 from planner.spot.moments import split_job
 from planner.spot.zones import subsets, unite
@@ -67,6 +68,13 @@ def test_one_more_place_never_costs_more(offers: list[Offer], deadline: float, d
     if fewer:
         before = cost_of(plan_on(make_world(fewer), job(deadline)))
         assert not_dearer(cost_of(plan_on(make_world(offers), job(deadline))), before)
+
+
+def test_two_zones_fall_back_on_another_region_where_that_is_cheaper() -> None:
+    zones = [Offer(V100, HOME, "0.3", "spot", zone=zone) for zone in "ab"]
+    away = [*zones, Offer(V100, AWAY, "1")]
+    before = cost_of(plan_on(make_world(away), job(12.0)))
+    assert not_dearer(cost_of(plan_on(make_world([*away, Offer(V100, HOME, "1.01")]), job(12.0))), before)
 
 
 @LAW
@@ -209,7 +217,7 @@ def test_a_zone_too_dear_alone_is_still_worth_its_share_of_a_set() -> None:
     partner = on_demand_partners(context.market, np.zeros(len(context.market.is_spot), dtype=np.int64))
     for best, found in ((alone.min() * 0.9, False), (alone.mean(), True), (alone.max() * 1.2, True)):
         limit = np.full(len(partner), float(best))
-        cells = set_cells(candidates, at, partner, limit, one_region=False)
+        cells = set_cells(candidates, at, (partner, np.full_like(partner, -1)), limit, one_region=False)
         assert (cells is not None) == found
 
 

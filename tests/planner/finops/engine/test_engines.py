@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
+from planner.finops.engine import duckdb as engine_of_files
 from planner.finops.engine.dialects import DIALECTS, bind, emit_sql, parameter_names
 from planner.finops.engine.duckdb import DuckDbEngine
 from planner.finops.engine.registry import ENGINES, open_engine
 from planner.finops.engine.warehouse import WarehouseEngine
 from planner.finops.read import open_bill
 from planner.finops.read.select import spelled
+from planner.finops.things.ask import ask_things, keep_things
 from tests.planner.finops.read.test_open import line, write
 
 
@@ -112,6 +114,15 @@ def warehouse() -> duckdb.DuckDBPyConnection:
     return connection
 
 
+def test_what_is_kept_is_asked_again_by_an_engine_that_may_not_write() -> None:
+    months = {"start": date(2026, 10, 1), "end": date(2026, 11, 1)}
+    months |= {"before_start": date(2026, 9, 1), "before_end": date(2026, 10, 1)}
+    with open_bill(["billing.focus_export"], engine="postgres", connection=warehouse()) as bill:
+        keep_things(bill.engine, months)
+        (row,) = ask_things(bill.engine, "changes").to_dict("records")
+        assert (row["provider"], row["cost_before"], row["cost_after"], row["other_cost"]) == ("P", 1, 2, 1)
+
+
 @pytest.mark.parametrize("name", ["postgres", "trino"])
 def test_a_table_of_a_warehouse_is_a_bill(name: str) -> None:
     """DuckDB stands for the warehouse: it reads what these engines' text has in common."""
@@ -163,6 +174,20 @@ def test_what_a_warehouse_refuses(table: str, connection: str | None, text: str)
         open_bill([table], engine="trino", connection=own if connection == "own" else connection)
     assert text in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+def test_a_query_that_cannot_go_on_on_disk_is_asked_again_with_more_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sql = "SELECT LENGTH(STRING_AGG(CAST(i AS VARCHAR), ',')) AS n FROM RANGE(3000000) AS numbers(i)"
+    monkeypatch.setattr(engine_of_files, "MEMORY_LIMIT", "20MB")
+    assert (
+        DuckDbEngine().query(sql)["n"][0]
+        == sum(9 * 10**k * (k + 2) for k in range(1, 6)) + 20 + 2_000_000 * 8 - 1
+    )
+    monkeypatch.setattr(engine_of_files, "_MORE", ())
+    with pytest.raises(InputError, match="memory or the temporary disk ran out"):
+        DuckDbEngine().query(sql)
 
 
 def test_every_engine_has_a_dialect() -> None:

@@ -24,13 +24,19 @@ from planner.finops.engine.base import Parameter
 from planner.finops.engine.dialects import bind, emit_sql, parameter_names
 from planner.finops.read import Bill, open_bill
 from planner.finops.read.rates import load_rates
+from planner.finops.things.ask import keep_things, things_query
 from tests.focus_company import make_company
 from tests.planner.finops.small_bill import each_day, write_bill
 
 ROOM = Path(planner.finops.__file__).parent
 QUERIES = sorted([*ROOM.glob("kpis/**/*.sql"), *ROOM.glob("use_cases/**/*.sql"), *ROOM.glob("data/*.sql")])
 NAMES = [str(path.relative_to(ROOM)) for path in QUERIES]
+THINGS = sorted(path for path in ROOM.glob("things/**/*.sql") if path.stem != "things")
 MONTH = date(2026, 10, 1)
+MONTHS: dict[str, Parameter] = {
+    "start": MONTH, "end": date(2026, 11, 1), "before_start": date(2026, 9, 1), "before_end": MONTH,
+}  # fmt: skip
+THING_VALUES: dict[str, Parameter] = {"top": 10, "least": 2.0, "least_ratio": 0.001}
 CENT = 0.005
 
 
@@ -126,10 +132,7 @@ def _rows(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.loc[order.index].reset_index(drop=True)
 
 
-@pytest.mark.parametrize("path", QUERIES, ids=NAMES)
-def test_spark_equals_duckdb(path: Path, duckdb_bill: Bill, spark_bill: Bill) -> None:
-    sql = path.read_text(encoding="utf-8")
-    given = _parameters(sql)
+def _check_equal(sql: str, given: dict[str, Parameter], duckdb_bill: Bill, spark_bill: Bill) -> None:
     here = _rows(duckdb_bill.engine.query(sql, given))
     there = _rows(spark_bill.engine.query(sql, given))
     assert list(there.columns) == list(here.columns)
@@ -141,6 +144,22 @@ def test_spark_equals_duckdb(path: Path, duckdb_bill: Bill, spark_bill: Bill) ->
             )
         else:
             assert list(there[name]) == list(here[name]), name
+
+
+@pytest.mark.parametrize("path", QUERIES, ids=NAMES)
+def test_spark_equals_duckdb(path: Path, duckdb_bill: Bill, spark_bill: Bill) -> None:
+    sql = path.read_text(encoding="utf-8")
+    _check_equal(sql, _parameters(sql), duckdb_bill, spark_bill)
+
+
+def test_spark_keeps_things_and_answers_about_them_as_duckdb(duckdb_bill: Bill, spark_bill: Bill) -> None:
+    for bill in (duckdb_bill, spark_bill):
+        keep_things(bill.engine, MONTHS)
+    for path in THINGS:
+        sql = path.read_text(encoding="utf-8")
+        _check_equal(
+            sql, {name: THING_VALUES[name] for name in parameter_names(sql)}, duckdb_bill, spark_bill
+        )
 
 
 def test_two_bills_in_one_session_and_odd_names_of_files(
@@ -168,6 +187,10 @@ def test_every_query_is_written_without_loss(dialect: str) -> None:
     for path in QUERIES:
         sql = path.read_text(encoding="utf-8")
         assert emit_sql(sql, dialect, _parameters(sql)), path.name
+    for name in ("things", *(path.stem for path in THINGS)):
+        sql = things_query(name)
+        values = {**MONTHS, **THING_VALUES, "absurd": 1e5}
+        assert emit_sql(sql, dialect, {key: values[key] for key in parameter_names(sql)}), name
 
 
 def test_no_parameter_is_left_in_a_text() -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import forecast_left_out
 from benchmarks.forecast import main
+from benchmarks.forecast_regimes import REGIMES
 
 
 def write(path: Path, scope: str, n: int, level: float = 50.0, *, without: tuple[int, ...] = ()) -> None:
@@ -52,3 +54,44 @@ def test_a_folder_without_series_is_no_success(tmp_path: Path) -> None:
     assert main(["--data", str(tmp_path)]) == 1
     with pytest.raises(SystemExit):
         main(["--data", str(tmp_path / "none")])
+
+
+def test_choices_are_judged_on_series_they_were_not_made_by(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real series are one kind, chosen for by the generated ones; figures are those of the candidate named."""
+    write(tmp_path / "a.csv", "a", 170)
+    kinds = {name: REGIMES[name] for name in ("steady", "shifts_up", "storage")}
+    monkeypatch.setattr("benchmarks.forecast_regimes.REGIMES", kinds)
+    arguments = [
+        "--data",
+        str(tmp_path),
+        "--per-regime",
+        "1",
+        "--step",
+        "20",
+        "--json",
+        str(tmp_path / "out.json"),
+    ]
+    assert forecast_left_out.main(arguments) == 0
+    values = json.loads((tmp_path / "out.json").read_text())
+    assert set(values) == {"real", *kinds, "generated", "all"}
+    for kind in ("real", *kinds):
+        chosen = values[kind]["left out"]["chosen"]
+        assert chosen in forecast_left_out.CANDIDATES
+        assert values[kind]["left out"] == {**values[kind][chosen], "chosen": chosen}
+    assert values["real"]["run rate"]["n_windows"] == 3
+    assert "left out" in capsys.readouterr().out
+
+
+def test_late_rows_are_grossed_up_for_the_landing(tmp_path: Path) -> None:
+    """With 12 % of the last day reported and 90 % of the one before, the landing stays unbiased."""
+    write(tmp_path / "a.csv", "a", 220)
+    assert (
+        main(["--data", str(tmp_path), "--late", "--json", str(tmp_path / "out.json"), "--step", "200"]) == 0
+    )
+    landings = json.loads((tmp_path / "out.json").read_text())["landings"]
+    ours, run_rate = (
+        [row[method] / row["actual"] - 1 for row in landings] for method in ("forecast", "run_rate")
+    )
+    assert len(landings) >= 9 and abs(np.mean(ours)) < 0.02 < -np.mean(run_rate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import date
 from pathlib import Path
 
@@ -55,6 +56,23 @@ def test_truncated_parquet(tmp_path: Path) -> None:
     path = next(tmp_path.glob("focus*.parquet"))
     path.write_bytes(path.read_bytes()[:-500])
     assert "cannot be read as Parquet" in refusal(path)
+
+
+def test_flipped_bits_of_parquet_are_a_refusal_or_an_answer(tmp_path: Path) -> None:
+    make_company(1, seed=3, rows_per_month=300, version="1.2", out=tmp_path)
+    path = next(tmp_path.glob("focus*.parquet"))
+    good, refused = path.read_bytes(), 0
+    for seed in range(12):
+        draw, data = random.Random(seed), bytearray(good)
+        for _ in range(8):
+            data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+        path.write_bytes(data)
+        try:
+            open_bill([path]).close()
+        except InputError as error:
+            refused += 1
+            assert path.name in str(error) or "a file of the bill" in str(error), (seed, error)
+    assert refused > 2
 
 
 def test_unreadable_file(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from planner.finops.kpis import query_kpi
 from planner.finops.read import open_bill
-from planner.finops.review.sections.cheaper import CHEAPER_RATIO, cheaper_uses
+from planner.finops.review.sections.actions import CHEAPER_RATIO
+from planner.finops.things.ask import ask_things, keep_things
 from tests.planner.finops.small_bill import charge, review_of, rows_of, write_bill
 
 OCTOBER, NOVEMBER, DAYS = date(2026, 10, 1), date(2026, 11, 1), 31
@@ -73,7 +74,8 @@ def cheaper(uses: dict[Use, np.ndarray]) -> dict[tuple[str, str], float]:
 def test_cheaper_uses_are_those_of_a_loop(path: Path, uses: dict[Use, np.ndarray]) -> None:
     months = {"start": OCTOBER, "end": NOVEMBER, "before_start": date(2026, 9, 1), "before_end": OCTOBER}
     with open_bill([path]) as bill:
-        found = cheaper_uses(query_kpi(bill.engine, "price_volume", months))
+        keep_things(bill.engine, months)
+        found = ask_things(bill.engine, "cheaper", {"least": 0.0, "least_ratio": CHEAPER_RATIO})
     expected = cheaper(uses)
     assert len({kind for kind, _ in expected}) == 2
     assert found.groupby(["kind", "sku_id"])["saves"].sum().to_dict() == pytest.approx(expected)

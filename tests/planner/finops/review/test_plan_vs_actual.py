@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -27,6 +28,7 @@ from planner.finops.plan_vs_actual import (
 from planner.finops.read import open_bill
 from planner.finops.review.answer import review_bill
 from planner.finops.utilisation import load_utilisation
+from planner.plan.ids import CostId
 from planner.plan.model import Plan
 from tests.focus_company.plans import STORAGE_USD, effects_of, write_plans, write_utilisation
 from tests.focus_company.plans import plan_of as company_plan
@@ -66,7 +68,7 @@ def test_the_effects_sum_to_the_difference(
     plan = plan_of(n0, h0, p0, share0 * h0, 7.0)
     actual = ActualRun(n1, h1, share1 * h1, n1 * h1 * p1, n1 * h1 * p1 + 3.0)
     d = split_difference(plan, actual)
-    parts = (d.price, d.duration, d.nodes, d.interruption or 0.0, d.other)
+    parts = (d.price, d.duration, d.nodes, d.interruption or 0.0, d.storage, d.other)
     scale = max(n0 * h0 * p0, n1 * h1 * p1, 1.0)
     assert math.fsum(parts) == pytest.approx(d.total, abs=1e-9 * scale)
     assert d.other == pytest.approx(3.0 - 7.0, abs=1e-9 * scale)
@@ -114,7 +116,7 @@ def test_the_generated_runs_give_their_causes(run: object, tmp_path: Path) -> No
     assert d.nodes == pytest.approx(truth["nodes"])
     assert d.duration == pytest.approx(truth["work"])
     assert d.interruption == pytest.approx(truth["lost"])
-    assert d.other == pytest.approx(-STORAGE_USD)
+    assert (d.storage, d.other) == (0.0, pytest.approx(-STORAGE_USD))  # no cost line says what that is
 
 
 def test_the_measurement_is_read_by_calibrate(tmp_path: Path) -> None:
@@ -264,6 +266,28 @@ class _Patched:
     @property
     def starts_in_hours(self) -> float:
         return 0.0
+
+
+def test_storage_of_a_run_has_its_own_cause(tmp_path: Path) -> None:
+    """Planned: 4 machines for 240 h at 1 USD and 40 USD of storage; billed: 55 USD of it and 7 USD of transfer."""
+    first = date(2026, 10, 1)
+    line = plan_line(4, 240)
+    kept = replace(line.costs[0], id=CostId.CHECKPOINT_STORAGE, amount_usd=Decimal(40))
+    line = replace(line, costs=(*line.costs, kept))
+    made = planned_run(saved_plan(line, stated_run_id="r", hours=240.0), "p.json")
+    assert made is not None and made.storage_usd == 40
+    tag = {"Tags": '{"run_id":"r"}'}
+    rows = [charge(first, 55, ServiceCategory="Storage", PricingUnit="GiB-Mo", PricingQuantity=9, **tag)]
+    rows.append(charge(first, 7, ServiceCategory="Networking", PricingUnit="GB", PricingQuantity=9, **tag))
+    for machine in range(4):
+        rows += [
+            charge(first + timedelta(day), 24, ResourceId=f"m{machine}", PricingQuantity=24, **tag)
+            for day in range(10)
+        ]
+    rows += each_day(first, date(2026, 10, 31), 1, SkuId="other", Tags="")
+    shown = review_of(write_bill(tmp_path / "bill.csv", rows), plans=(made,))
+    (row,) = rows_of(shown, "plan_vs_actual", "plan_vs_actual")
+    assert (row["storage"], row["other"]) == (pytest.approx(15), pytest.approx(7))
 
 
 def test_lines_one_after_another_are_one_cluster(tmp_path: Path) -> None:

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
-import time
 from typing import Any
 
 import pytest
 
+from planner.engines.executors import DaskExecutor, ProcessExecutor, SerialExecutor, make_executor
 from planner.errors import InputError
-from planner.simulation.executors import DaskExecutor, ProcessExecutor, SerialExecutor, make_executor
-
-
-def square(value: int) -> int:
-    return value * value
-
-
-def fail(value: int) -> int:
-    raise InputError(f"no {value}")
+from tests.planner.engines.work import fail, sleep, square
 
 
 def test_the_names() -> None:
     assert make_executor("processes", 1) == SerialExecutor()
     assert make_executor("processes", 3) == ProcessExecutor(3)
     assert make_executor("dask", 1, "tcp://127.0.0.1:9") == DaskExecutor("tcp://127.0.0.1:9")
-    with pytest.raises(InputError, match="there are processes, dask"):
+    with pytest.raises(InputError, match="there are local, dask, ray"):
         make_executor("spark", 1)
 
 
@@ -35,11 +27,6 @@ def test_processes_keep_the_order_and_may_be_left_early() -> None:
     started = executor.map(square, range(1000))
     assert next(iter(started)) == 0
     started.close()  # type: ignore[attr-defined]
-
-
-def sleep(seconds: float) -> float:
-    time.sleep(seconds)
-    return seconds
 
 
 def test_whoever_stops_early_does_not_wait_for_what_is_at_work() -> None:
@@ -78,12 +65,12 @@ def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 
-    def refuse(**_: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         raise OSError("refused")
 
     monkeypatch.setattr(distributed, "Client", refuse)
     with pytest.raises(
-        InputError, match=r"--dask-address tcp://127.0.0.1:9: no scheduler answers there \(refused\)"
+        InputError, match=r"--address tcp://127.0.0.1:9: no Dask scheduler answers there \(refused\)"
     ):
         list(DaskExecutor("tcp://127.0.0.1:9").map(square, [1]))
 

@@ -1,0 +1,118 @@
+"""What purchases from a bill's history cost against those of perfect foresight, on generated years.
+
+python -m benchmarks.commit_hindsight --years 100 --seed 7
+
+Each year of `benchmarks.commit_years` is answered as `planner commit --from-focus` answers a bill by the day: the same
+scenarios, options and weight of risk. Then the year to come is paid for: with the purchases, with those that would have
+been best (gap 0.1 %), and with none. Nothing of the coming year reaches the answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from datetime import date
+
+import numpy as np
+
+from benchmarks.commit_years import COMING_DAYS, Year, make_year
+from planner.commitments.build import Built, build_model
+from planner.commitments.from_bill import COUNT, DAYS, RISK, YEAR_OPTIONS
+from planner.commitments.prices import pool_prices
+from planner.commitments.scenarios import Future, Futures
+from planner.commitments.solve import solve_commit, without_idle
+from planner.commitments.walk import draw_year
+from planner.inputs.commit_schema import CommitQuestion, Options, Pool, Risk
+
+START = date(2027, 1, 1)
+GAP = 1e-3
+MOST_REGRET, MOST_LOSS, LEAST_SHARE = 0.05, 0.02, 0.95
+
+
+def score(year: Year, seed: int) -> tuple[float, float, float]:
+    """Return the coming year's cost with the purchases, with those of perfect foresight, and with none, in USD."""
+    futures = draw_year(year.known, 24, count=COUNT, rows=DAYS, seed=seed)
+    hours = np.arange(COMING_DAYS) * 24
+    truth = Future(0, 0, hours, np.full(COMING_DAYS, 24.0), year.coming)
+    bought = _bought(_built(year, futures, RISK))
+    best = _bought(_built(year, Futures(("truth",), np.ones(1), (truth,)), Risk()))
+    return paid(year, bought), paid(year, best), paid(year, {})
+
+
+def _built(year: Year, futures: Futures, risk: Risk) -> Built:
+    pools = []
+    for number, usd in enumerate(year.on_demand_usd):
+        prices = {"on_demand": float(usd), "reserved_1y": float(year.reserved_usd[number])}
+        prices |= {"savings_plan_1y": float(year.plan_usd[number])} if year.has_plan else {}
+        pools.append(
+            Pool.model_validate({"name": f"p{number}", "provider": "x", "region": "r", "prices": prices})
+        )
+    question = CommitQuestion(
+        version=1, name="year", start=START, horizon_years=1, pools=tuple(pools), risk=risk,
+        options=Options(allow=YEAR_OPTIONS),
+    )  # fmt: skip
+    return build_model(question, pool_prices(None, question.pools, "generated"), futures, 1)
+
+
+def _bought(built: Built) -> dict[str, float]:
+    """Units by pool, and plan dollars per hour under the name of the option."""
+    solved = without_idle(built.model, solve_commit(built.model, gap=GAP))
+    names = (
+        "plan" if item.option.startswith("savings_plan") else item.serves[0].removeprefix("p")
+        for item in built.buyable
+    )
+    return {name: float(units) for name, units in zip(names, solved.x, strict=True)}
+
+
+def paid(year: Year, bought: dict[str, float]) -> float:
+    """Return the cost of the coming year; the plan goes where a dollar of it saves most, day by day.
+
+    Args:
+        year: the case.
+        bought: machines reserved by number of the pool, and `plan` in USD per hour.
+    """
+    reserved = np.array([bought.get(str(number), 0.0) for number in range(len(year.on_demand_usd))])
+    rest = np.maximum(year.coming - reserved, 0.0)
+    left = np.full(len(rest), bought.get("plan", 0.0))
+    for pool in np.argsort(-year.on_demand_usd / year.plan_usd):
+        covered = np.minimum(rest[:, pool], left / year.plan_usd[pool])
+        rest[:, pool] -= covered
+        left -= covered * year.plan_usd[pool]
+    hourly = float(reserved @ year.reserved_usd) + bought.get("plan", 0.0)
+    return 24.0 * (float((rest @ year.on_demand_usd).sum()) + hourly * COMING_DAYS)
+
+
+def main() -> None:
+    """Score years and print the figures beside their goals."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--years", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=7)
+    asked = parser.parse_args()
+    begun = time.process_time()
+    costs = np.array([score(make_year(asked.seed, number), asked.seed) for number in range(asked.years)])
+    used = costs[:, 2] > 0
+    cost, best, nothing = costs[used].T
+    regret, loss = cost / best - 1, cost / nothing - 1
+    held = float((loss <= MOST_LOSS).mean())
+    print(
+        f"{used.sum()} of {asked.years} years with use, seed {asked.seed}, {time.process_time() - begun:.0f} CPU s"
+    )
+    print(
+        f"regret: median {np.median(regret):.1%} (goal <= {MOST_REGRET:.0%}), mean {regret.mean():.1%}, ",
+        end="",
+    )
+    print(f"p90 {np.quantile(regret, 0.9):.1%}, worst {regret.max():.1%}")
+    print(f"regret of buying nothing: median {np.median(nothing / best - 1):.1%}")
+    print(
+        f"within {MOST_LOSS:.0%} of buying nothing: {held:.1%} of years (goal >= {LEAST_SHARE:.0%}), ", end=""
+    )
+    print(f"worst {loss.max():+.1%}")
+    print(
+        f"saved, all years: {1 - cost.sum() / nothing.sum():.1%}; with foresight {1 - best.sum() / nothing.sum():.1%}"
+    )
+
+
+if __name__ == "__main__":
+    main()

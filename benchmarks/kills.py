@@ -1,0 +1,251 @@
+"""`python -m benchmarks.kills --n 500 --seed 1`: writing commands ended at random moments.
+
+Each run is a process of its own (forked, so that it begins with its modules loaded) that is sent SIGKILL, SIGTERM,
+SIGHUP or SIGINT between its first and its last moment; one in ten meets a clock that jumps by days and years, one in
+ten has a second process at the same files. Afterwards each file is the old or the new one; after all signals but
+SIGKILL no temporary is left, and after SIGKILL the next run removes it; the next run succeeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+from benchmarks.file_faults import (
+    WRITINGS,
+    Files,
+    Writing,
+    files,
+    fresh,
+    inputs_in,
+    planner,
+    refresh,
+    stored_version,
+)
+
+SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+# DuckDB's threads do not survive a fork: its commands are left to the tests of real processes.
+FORKED = tuple(one for one in WRITINGS if one.name != "review")
+DAY_S = 86_400.0
+ENDED = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 130}
+LATEST_S = 60.0
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a command leaves when nothing happens: files before and after, exit code, and its time in s."""
+
+    old: Files
+    good: Files
+    code: int
+    lasts_s: float
+
+
+def forked(do: Callable[[], int], *, odd_clock: random.Random | None = None) -> int:
+    """Run in a child of this process; returns its number. Its exit code is what `do` returns, 99 for an exception."""
+    # A signal waits until the child can end by it: in `fork` it would raise in a copy of this program.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDED)
+    child = os.fork()
+    if child:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return child
+    code = 99
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        silence = os.open(os.devnull, os.O_WRONLY)
+        for stream in (1, 2):
+            os.dup2(silence, stream)
+        if odd_clock is None:
+            code = do()
+        else:
+            with mock.patch("time.time", _jumping(odd_clock)):
+                code = do()
+    except KeyboardInterrupt:  # before or after the command's own handler
+        code = ENDED[signal.SIGINT]
+    finally:
+        os._exit(code)
+
+
+def _jumping(draw: random.Random) -> Callable[[], float]:
+    real = time.time
+    return lambda: real() + draw.choice((0.0, -1.0, 3600.0, -DAY_S, -400 * DAY_S, 4000 * DAY_S))
+
+
+def ended(child: int) -> int:
+    """The exit code of a child, -n where signal n ended it; one that hangs is an error."""
+    until = time.monotonic() + LATEST_S
+    while time.monotonic() < until:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.005)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    raise TimeoutError(f"does not end within {LATEST_S:g} s")
+
+
+def known_of(writing: Writing, parent: Path, inputs: Path) -> Known:
+    """Run a command once without harm."""
+    with fresh(parent, lambda run: _before(writing, run, inputs)) as run:
+        old, began = files(run), time.monotonic()
+        code = ended(forked(lambda: planner(writing.arguments, run, inputs)[0]))
+        return Known(old, files(run), code, time.monotonic() - began)
+
+
+def _before(writing: Writing, run: Path, inputs: Path) -> None:
+    if writing.before is not None:
+        planner(writing.before, run, inputs)
+
+
+def _restore(old: Files, run: Path) -> None:
+    for name, data in old.items():
+        (run / name).parent.mkdir(parents=True, exist_ok=True)
+        (run / name).write_bytes(data)
+
+
+def killed(
+    writing: Writing, known: Known, parent: Path, inputs: Path, draw: random.Random
+) -> tuple[str, str]:
+    """One run; how it was disturbed, and what gave way."""
+    how = draw.choices(("signal", "clock", "two"), (8, 1, 1))[0]
+    number = draw.choice(SIGNALS)
+    with fresh(parent, lambda run: _restore(known.old, run)) as run:
+
+        def do() -> int:
+            return planner(writing.arguments, run, inputs)[0]
+
+        clock = random.Random(draw.random()) if how == "clock" else None
+        child = forked(do, odd_clock=clock)
+        second = forked(do) if how == "two" else 0
+        if how != "clock":
+            time.sleep(draw.uniform(0.0, 1.05 * known.lasts_s))
+            _send(child, number)
+        try:
+            code = ended(child)
+            other = ended(second) if second else known.code
+        except TimeoutError as error:
+            return how, str(error)
+        now = files(run)
+        said = _amiss(code, other, number, how, known, now)
+        if not said and (number is signal.SIGKILL or draw.random() < 0.2):
+            again = ended(forked(do))
+            if again != known.code or files(run) != known.good:
+                said = f"the next run ends with {again} and leaves {sorted(files(run))}"
+    return (number.name if how == "signal" else how), said
+
+
+def _send(child: int, number: signal.Signals) -> None:
+    try:
+        os.kill(child, number)
+    except ProcessLookupError:
+        return
+
+
+def _amiss(code: int, other: int, number: signal.Signals, how: str, known: Known, now: Files) -> str:
+    allowed = {known.code, -number, ENDED.get(number, known.code)}
+    if how == "clock":
+        allowed = {known.code}
+    if code not in allowed or other != known.code:
+        return f"exit codes {code} and {other}"
+    # What SIGKILL leaves is removed by the next run.
+    hard = number is signal.SIGKILL and how != "clock"
+    strange = [
+        name
+        for name in now
+        if now[name] not in (known.old.get(name), known.good.get(name)) and not (hard and _is_temporary(name))
+    ]
+    if strange:
+        return f"neither old nor new, or left behind: {', '.join(strange)}"
+    lost = [name for name in known.old if name not in now]
+    if lost:
+        return f"lost: {', '.join(lost)}"
+    return (
+        "says that it is done, and is not"
+        if code == known.code and hard is False and now != known.good
+        else ""
+    )
+
+
+def _is_temporary(name: str) -> bool:
+    return any(part.startswith(".") for part in Path(name).parts) or name.startswith("tmp/")
+
+
+def killed_refresh(lasts_s: float, parent: Path, draw: random.Random) -> tuple[str, str]:
+    """A refresh of the prices, ended at random: the old or the new version is in use, and the next one succeeds."""
+    number = draw.choice(SIGNALS)
+    with fresh(parent, lambda _: refresh(1)) as run:
+        child = forked(lambda: refresh(2))
+        second = forked(lambda: refresh(2)) if draw.random() < 0.2 else 0
+        time.sleep(draw.uniform(0.0, 1.05 * lasts_s))
+        _send(child, number)
+        try:
+            ended(child)
+            if second and ended(second):
+                return "two", "the second process fails"
+            version = stored_version(run)
+            if version not in (1, 2) or (second and version != 2):
+                return number.name, f"version {version}"
+            if ended(forked(lambda: refresh(3))) or stored_version(run) != 3:
+                return number.name, "the next refresh fails"
+        except (TimeoutError, ValueError) as error:
+            return number.name, str(error)
+        left = [
+            path.name for path in (run / "data" / "catalog" / "aws").iterdir() if path.name.startswith(".")
+        ]
+    return ("two" if second else number.name), f"left behind: {left}" if left else ""
+
+
+def main() -> int:
+    """Run; exit code 1 where something gave way."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--n", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, help="end earlier than --n says")
+    asked = parser.parse_args()
+    draw, tried, amiss = random.Random(asked.seed), Counter[str](), 0
+    with tempfile.TemporaryDirectory() as name:
+        parent = Path(name)
+        inputs = inputs_in(parent / "inputs")
+        for one in FORKED:  # loads the modules, so that a child does not
+            with fresh(parent, lambda run, one=one: _before(one, run, inputs)) as run:
+                planner(one.arguments, run, inputs)
+        known = {one.name: known_of(one, parent, inputs) for one in FORKED}
+        with fresh(parent, lambda _: refresh(1)):
+            began = time.monotonic()
+            refresh(2)
+            refresh_s = time.monotonic() - began
+        until = None if asked.minutes is None else time.monotonic() + 60 * asked.minutes
+        for number in range(asked.n):
+            if until is not None and time.monotonic() > until:
+                break
+            kind = draw.choice([*FORKED, None])
+            if kind is None:
+                how, said = killed_refresh(refresh_s, parent, draw)
+            else:
+                how, said = killed(kind, known[kind.name], parent, inputs, draw)
+            command = kind.name if kind else "refresh"
+            tried[f"{command} {how}"] += 1
+            if said:
+                amiss += 1
+                print(f"  {asked.seed}/{number} {command} {how}: {said}", flush=True)
+    for what, count in sorted(tried.items()):
+        print(f"{what:24} {count:4}")
+    times = os.times()
+    cpu_s = times.user + times.system + times.children_user + times.children_system
+    print(f"{sum(tried.values())} runs, {amiss} amiss, {cpu_s:.0f} CPU s")
+    return 1 if amiss else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""The section of the study's page on later prices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.study.regret import replay, summarized
+from benchmarks.study.savings import percent
+
+Record = dict[str, Any]
+
+
+def regret_lines(records: Sequence[Record], folder: Path) -> list[str]:
+    """The regret study as Markdown; without histories: says so."""
+    try:
+        table, left_out = replay(records, folder)
+    except FileNotFoundError as error:
+        return ["## At the prices of later dates", "", f"Skipped: {error}.", ""]
+    lines = [
+        "## At the prices of later dates", "",
+        "The same workloads planned on days of the price histories of AWS and GCP, on one provider's offers, and"
+        " paid at"
+        " the prices of later dates, the owner's cluster at its list price of those dates. *Surprise*: paid over"
+        " promised,"
+        " less one, with the 90 % interval of its mean (decision days drawn). *Saved*: medians against the owner's"
+        " cluster, promised on the day and kept later. *Over best*: paid over what the cheapest offer of the later day"
+        " would have cost. GCP's list prices are neither a choice nor a baseline (its histories mix in queued prices)."
+        " Machine-hours only, spot without its interruptions; the days ahead are from the decision to the run.", "",
+        f"{table['id'].nunique()} workloads, {len(table):,} choices.", "",
+        "| provider, days ahead | chosen by | choices on days | surprise, mean | median / P90 | saved: promised /"
+        " kept |"
+        " kept, lower quartile | dearer than the owner | over best |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]  # fmt: skip
+    lines += [_line(one) for one in summarized(table)]
+    lines += ["", "Not replayed:", ""]
+    lines += [f"- {why}: {len(names)} ({', '.join(names)})" for why, names in sorted(left_out.items())]
+    return [*lines, ""]
+
+
+def _line(one: Record) -> str:
+    return (
+        f"| {one['provider']} {one['horizon']} d, {one['first']} to {one['last']} | {one['model']} |"
+        f" {one['choices']} on {one['days']} | {one['surprise_mean']:+.1%} [{one['low']:+.1%}, {one['high']:+.1%}]"
+        f" | {one['surprise_median']:+.1%} / {one['surprise_p90']:+.1%} | {percent(one['promised'])} /"
+        f" {percent(one['kept'])} | {percent(one['kept_q25'])} | {one['losses']} | {one['over_best']:.2f} |"
+    )

@@ -1,0 +1,65 @@
+"""The tools of `Assistant` as an MCP server on standard input and output (https://modelcontextprotocol.io)."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
+
+from catalogs.errors import CatalogError, missing_extra
+from planner.api.assistant import Assistant, refuse_network
+from planner.errors import PlannerError
+from planner.version import __version__
+
+_INSTRUCTIONS = (
+    "Plans machine-learning training on cloud machines: what to rent, where, how many, at what cost and risk. Figures "
+    "are from a dated catalog of prices and a performance model; quote the interval and the date beside a figure. "
+    "`optimize` needs a workload in YAML: model, data, batch and limits."
+)
+
+
+def make_server(folder: Path) -> MCPServer:
+    """The server of a folder's questions.
+
+    Args:
+        folder: the only files that are read are below it.
+    """
+    server = MCPServer("planner", instructions=_INSTRUCTIONS, version=__version__, log_level="ERROR")
+    for tool in Assistant(folder).tools:
+        server.add_tool(
+            _with_messages(tool),
+            annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
+            structured_output=False,
+        )
+    return server
+
+
+def serve(folder: Path) -> None:
+    """Answer on standard input and output until the client goes away; the process then has no network at all."""
+    sys.addaudithook(refuse_network)
+    make_server(folder).run("stdio")
+
+
+def _with_messages(tool: Callable[..., str]) -> Callable[..., str]:
+    """The tool, whose errors are messages for the assistant; a defect stays a crash, which the server logs."""
+
+    @functools.wraps(tool)
+    def run(**given: Any) -> str:
+        try:
+            return tool(**given)
+        except (PlannerError, CatalogError) as error:
+            raise ToolError(str(error)) from None
+        except MemoryError:
+            raise ToolError(
+                "the question needs more memory than the limit (--max-memory); narrow it"
+            ) from None
+        except ImportError as error:
+            raise ToolError(missing_extra(error) or str(error)) from None
+
+    return run

@@ -1,0 +1,76 @@
+"""The bound of a candidate's cost and end at a level asked for: the same distributions as P10 and P90.
+
+Without spot: the normal distribution of the log speed, and the distribution of the end with failures of machines. With
+spot the outcomes behind P10 and P90 (`planner.candidates.ways.outcomes`), 9 speeds by 41 courses of luck: too few for a
+tail. Beyond P90 the quantile of level q is the larger of theirs and median x (P90 / median)^(z_q / z_90), that of the
+log-normal distribution through their median and their P90; spot prices, log-normal too, add their distance in squares.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.plan_parts.launch import HIGH, outcomes_of, quantile
+from planner.candidates.plan_parts.timeline import cost_at
+from planner.candidates.timing import Z80
+from planner.plan.quote import Quote, as_given
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.model import Candidates, Part
+
+    FloatArray = npt.NDArray[np.float64]
+
+
+def quote_of(made: Candidates, at: int, total: Decimal, level: float) -> Quote:
+    """Bound the cost and the end of candidate `at`.
+
+    Args:
+        made: all candidates.
+        at: the chosen one, of one job.
+        total: its expected cost, USD, the sum of its lines.
+        level: probability that each is kept, 0.5 to 0.999.
+    """
+    level = as_given(level)
+    spot = [part for part in made.parts(at) if made.context.market.is_spot[part.row]]
+    if spot:
+        all_hours, all_usd = outcomes_of(made, at)
+        hours = tail_quantile(all_hours, level)
+        usd = _with_prices(made, spot, float(total), tail_quantile(all_usd, level), level)
+    else:
+        usd, hours = cost_at(made, at, level, NormalDist().inv_cdf(level))
+    cost = max(Decimal(repr(round(usd, 6))), total)
+    hours = max(hours, float(made.hours[at]))
+    finish = made.context.dates.start + timedelta(hours=min(hours, 1e6))
+    return Quote(level, cost, hours, finish.isoformat(timespec="minutes"))
+
+
+def tail_quantile(values: FloatArray, level: float) -> float:
+    """Quantile of equally likely positive values, beyond P90 with a log-normal tail.
+
+    Args:
+        values: shape `(n,)`.
+        level: 0.5 to 0.999.
+    """
+    seen = quantile(values, level)
+    if level <= HIGH:
+        return seen
+    middle, high = quantile(values, 0.5), quantile(values, HIGH)
+    return max(seen, middle * (high / middle) ** (NormalDist().inv_cdf(level) / Z80)) if middle > 0 else seen
+
+
+def _with_prices(made: Candidates, spot: list[Part], total: float, usd: float, level: float) -> float:
+    """Quantile of the cost with spot prices, which move together and independently of the rest."""
+    market, z = made.context.market, NormalDist().inv_cdf(level)
+    book, hourly = market.offer_set.book, market.offer_set.usd_per_hour
+    above = 0.0
+    for part in spot:
+        ratio = float(book.p90_ratio[part.row] / book.expected_ratio[part.row])
+        above += part.instance_hours * float(hourly[part.row]) * (ratio ** (z / Z80) - 1.0)
+    return total + float(np.hypot(max(usd - total, 0.0), above))

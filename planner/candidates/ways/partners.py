@@ -1,0 +1,59 @@
+"""What spot falls back on: on-demand of the same type, of its region or cheaper elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.market.model import Market
+
+    IntArray = npt.NDArray[np.int64]
+
+
+def on_demand_partners(market: Market, offer_bits: IntArray, *, anywhere: bool = False) -> IntArray:
+    """On-demand offer that each spot offer falls back on, -1 without one, shape `(n_offers,)`.
+
+    The cheapest admitted one of the same type in the same region; without one there, of any region of the provider.
+    `anywhere` sets the own region aside: -1 where that is no cheaper.
+    """
+    offer_set, out = market.offer_set, np.full(len(market.is_spot), -1)
+    rows = np.flatnonzero(offer_set.offers.equals("purchase_option", "on_demand") & (offer_bits == 0))
+    if not len(rows):
+        return out
+    # dearest first, so that the cheapest is written last; equal prices by id
+    rows = rows[np.lexsort((market.id_rank[rows], offer_set.usd_per_hour[rows]))][::-1]
+    spot = np.flatnonzero(market.is_spot)
+    kind, place = offer_set.type_of_offer, market.region_of_offer
+    cheapest = np.full(offer_set.types.n_rows, -1)
+    cheapest[kind[rows]] = rows
+    out[spot] = cheapest[kind[spot]]
+    size = int(place.max()) + 1
+    here = np.full(offer_set.types.n_rows * size, -1)
+    here[kind[rows] * size + place[rows]] = rows
+    own = here[kind[spot] * size + place[spot]]
+    if anywhere:
+        price = offer_set.usd_per_hour
+        out[spot] = np.where((own >= 0) & (price[out[spot]] < price[own]), out[spot], -1)
+    else:
+        out[spot] = np.where(own >= 0, own, out[spot])
+    return out
+
+
+def cheapest_partner(market: Market, zones: IntArray, partner: IntArray) -> IntArray:
+    """On-demand offer that sets of spot offers fall back on: the cheapest of their members', -1 without one.
+
+    Args:
+        market: offers with their prices.
+        zones: spot offers of each set, -1 where it has fewer, shape `(n, k)`.
+        partner: on-demand offer per spot offer, -1 without one.
+
+    Returns:
+        Offers, shape `(n,)`.
+    """
+    fallbacks = np.where(zones >= 0, partner[zones], -1)
+    price = np.where(fallbacks >= 0, market.offer_set.usd_per_hour[fallbacks], np.inf)
+    return np.asarray(np.take_along_axis(fallbacks, price.argmin(axis=1)[:, None], axis=1)[:, 0])

@@ -1,0 +1,30 @@
+"""`planner mcp`: lets assistants ask the planner, by the Model Context Protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from planner.commands.options import examples
+
+
+@click.command(epilog=examples("planner mcp", "planner mcp --folder workloads/"))
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Read files below it only.  [default: here]",
+)
+def mcp(folder: Path) -> None:
+    """Serve questions of an assistant on standard input and output (extra `mcp`).
+
+    Tools: optimize, estimate, compare, price, review. They read files below the folder, write nothing and have no
+    network. Register the command with your assistant: docs/mcp.md.
+    """
+    from planner.api.assistant_server import serve
+    from planner.errors import InputError
+
+    if not folder.is_dir():
+        raise InputError(f"--folder {folder}: is no folder")
+    serve(folder)

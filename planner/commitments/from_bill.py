@@ -1,0 +1,136 @@
+"""From a bill to a commitment question with its scenarios: `planner commit --from-focus`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.commitments.bill import BillUse, Key, read_use
+from planner.commitments.prices import pool_prices
+from planner.commitments.walk import draw_year
+from planner.errors import InputError
+from planner.inputs.commit_load import LoadedCommit
+from planner.inputs.commit_schema import CommitQuestion, Options, Owned, Pool, Risk, Scenarios
+from planner.inputs.documents import Document
+from planner.inputs.faults import Source
+from planner.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from catalogs.model import Catalog
+    from planner.commitments.answer import File
+    from planner.commitments.scenarios import Futures
+    from planner.inputs.commit_schema import CommitOption
+
+YEAR_OPTIONS: tuple[CommitOption, ...] = ("reserved_1y", "savings_plan_1y", "cud_1y")
+COUNT, HOURS, DAYS = 60, 300, 120  # scenarios; steps of each that are evaluated
+RISK = Risk(weight=0.3, level=0.9)
+_MOST_POOLS = 64
+_SHOWN = 4
+
+
+@record(frozen=True, eq=False)
+class FromBill:
+    """A question made of a bill.
+
+    Attributes:
+        loaded: the question; its document is the question as JSON.
+        futures: its scenarios.
+        files: the bill's files.
+        notes: source and dates of the demand, and what was left out.
+    """
+
+    loaded: LoadedCommit
+    futures: Futures
+    files: tuple[File, ...]
+    notes: tuple[str, ...]
+
+
+def question_from_bill(
+    paths: Sequence[str], catalog: Catalog, *, seed: int = 1, currency: str | None = None
+) -> FromBill:
+    """Make the question which commitments of one year to buy after the last day of a bill.
+
+    Args:
+        paths: files, folders and globs of a bill.
+        catalog: prices; machines without a price of a one-year commitment in it are left out and named.
+        seed: of the scenarios.
+        currency: rows of this currency only, where the bill has several.
+
+    Raises:
+        InputError: the bill cannot be read, has no hours of machines, or none that can be committed to.
+    """
+    bill = read_use(paths, currency=currency)
+    kept, pools, left = _pools(bill, catalog)
+    named = ", ".join(Path(path).name for path in paths[:2]) + (" and more" if len(paths) > 2 else "")
+    if not pools:
+        raise InputError(
+            f"{named}: no machine of the bill has a one-year commitment with a price in the catalog: {left}; see "
+            "`planner catalog list`, or give 'prices' in a question (examples/commit.yaml)"
+        )
+    start = bill.last + timedelta(days=1)
+    index = {bill.keys[number]: pool.name for number, pool in zip(kept, pools, strict=True)}
+    question = CommitQuestion(
+        version=1,
+        name=f"{named}, {bill.first} to {bill.last}",
+        start=start,
+        horizon_years=1,
+        pools=pools,
+        scenarios=Scenarios(count=COUNT, seed=seed),
+        commitments=tuple(
+            Owned(
+                purchase_option=own.option, pool=index[own.key], instances=own.instances,
+                expires=own.last_day or start + timedelta(days=366),
+            )
+            for own in bill.owned if own.key in index
+        ),
+        options=Options(allow=YEAR_OPTIONS),
+        risk=RISK,
+    )  # fmt: skip
+    rows = HOURS if bill.step_hours == 1 else DAYS
+    futures = draw_year(bill.use[:, kept], bill.step_hours, count=COUNT, rows=rows, seed=seed)
+    data = question.model_dump_json(exclude_defaults=True).encode()
+    loaded = LoadedCommit(question, Document(Path(paths[0]), data, Source(paths[0], "")))
+    span = f"demand: {named}, {bill.first} to {bill.last}, by the {'hour' if bill.step_hours == 1 else 'day'}"
+    notes = [f"{span}, {len(pools)} kind{'s' * (len(pools) > 1)} of machines", *bill.notes]
+    notes += [f"left out, no price of a one-year commitment in the catalog: {left}"] if left else []
+    return FromBill(loaded, futures, bill.files, tuple(notes))
+
+
+def _pools(bill: BillUse, catalog: Catalog) -> tuple[list[int], tuple[Pool, ...], str]:
+    """Pools that can be committed to, their numbers, and the others in words."""
+    kept: list[int] = []
+    pools: list[Pool] = []
+    left: list[int] = []
+    for number, key in enumerate(bill.keys):
+        provider, region, kind = key
+        pool = Pool(name=f"{kind} {region}", provider=provider, region=region, instance_type=kind)
+        if len(pools) < _MOST_POOLS and _is_sold(pool, catalog):
+            kept.append(number)
+            pools.append(pool)
+        else:
+            left.append(number)
+    total = float(bill.spend.sum())
+    share = float(bill.spend[left].sum()) / total if total > 0 else float(np.mean(len(left) > 0))
+    words = ", ".join(_words(bill.keys[number]) for number in left[:_SHOWN])
+    more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
+    return kept, tuple(pools), f"{words}{more} ({100 * share:.0f} % of the machines' cost)" if left else ""
+
+
+def _is_sold(pool: Pool, catalog: Catalog) -> bool:
+    """Whether the catalog has an on-demand price of a pool and a one-year commitment for it."""
+    if pool.provider not in {manifest.provider for manifest in catalog.manifests}:
+        return False
+    try:
+        prices = pool_prices(catalog, [pool], "")[0]
+    except InputError:  # no on-demand price: the caller names it among those left out
+        return False
+    return any(term.option in YEAR_OPTIONS for term in prices.committed)
+
+
+def _words(key: Key) -> str:
+    return f"{key[2]} in {key[0]}/{key[1]}"

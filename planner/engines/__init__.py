@@ -1,0 +1,1 @@
+"""Who computes many independent tasks: this process, others of this machine, Dask or Ray; and how a run goes on."""

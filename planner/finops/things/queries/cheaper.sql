@@ -1,0 +1,87 @@
+-- Uses at standard price that the bill knows a cheaper price for: the same SKU in the region where it is cheapest
+-- (move_region, cheaper by more than :least_ratio) or as spot in the same region (switch_option).
+-- One row per kind, SKU and region of the SKUs that save :least or more. Of those that save less, by kind and service, only
+-- the one that saves most: `alike` of them save `alike_saves` together.
+WITH uses AS (
+  SELECT provider, service, sku_id, pricing_unit, COALESCE(region_id, '') AS region,
+    COALESCE(pricing_category, 'Standard') AS priced, effective_cost / quantity AS price, quantity
+  FROM x_things
+  WHERE charge_kind = 'use' AND quantity > 0
+    AND provider IS NOT NULL AND service IS NOT NULL AND sku_id IS NOT NULL AND pricing_unit IS NOT NULL
+), plain AS (
+  SELECT provider, service, sku_id, pricing_unit, region, price, quantity,
+    FIRST_VALUE(region) OVER (PARTITION BY provider, service, sku_id, pricing_unit ORDER BY price, region) AS cheapest,
+    FIRST_VALUE(price) OVER (PARTITION BY provider, service, sku_id, pricing_unit ORDER BY price, region) AS least_price
+  FROM uses
+  WHERE priced = 'Standard' AND region <> '' AND price > 0
+), spot AS (
+  SELECT provider AS spot_provider, service AS spot_service, sku_id AS spot_sku_id, pricing_unit AS spot_pricing_unit,
+    region AS spot_region, price AS spot_price
+  FROM uses
+  WHERE priced = 'Dynamic' AND price > 0
+), cheaper AS (
+  SELECT 'move_region' AS kind, provider, service, sku_id, pricing_unit, region, cheapest AS to_region, price,
+    least_price AS there, quantity * (price - least_price) AS saves
+  FROM plain
+  WHERE least_price < price * (1 - :least_ratio)
+  UNION ALL
+  SELECT 'switch_option' AS kind, provider, service, sku_id, pricing_unit, region, region AS to_region, price,
+    spot_price AS there, quantity * (price - spot_price) AS saves
+  FROM plain
+  JOIN spot ON provider = spot_provider AND service = spot_service AND sku_id = spot_sku_id
+    AND pricing_unit = spot_pricing_unit AND region = spot_region
+  WHERE spot_price < price
+), sums AS (
+  SELECT kind AS of_kind, provider AS of_provider, service AS of_service, sku_id AS of_sku_id,
+    pricing_unit AS of_pricing_unit, SUM(saves) AS sku_saves
+  FROM cheaper
+  GROUP BY kind, provider, service, sku_id, pricing_unit
+), ranked AS (
+  SELECT of_kind, of_provider, of_service, of_sku_id, of_pricing_unit, sku_saves,
+    ROW_NUMBER() OVER (
+      PARTITION BY of_kind, of_provider, of_service, sku_saves >= :least
+      ORDER BY sku_saves DESC, of_sku_id, of_pricing_unit
+    ) AS place,
+    COUNT(*) OVER (PARTITION BY of_kind, of_provider, of_service, sku_saves >= :least) AS alike,
+    SUM(sku_saves) OVER (PARTITION BY of_kind, of_provider, of_service, sku_saves >= :least) AS alike_saves
+  FROM sums
+), shown AS (
+  SELECT of_kind, of_provider, of_service, of_sku_id, of_pricing_unit,
+    CASE WHEN sku_saves < :least THEN alike ELSE 0 END AS alike,
+    CASE WHEN sku_saves < :least THEN alike_saves ELSE 0 END AS alike_saves
+  FROM ranked
+  WHERE sku_saves >= :least OR place = 1
+), words AS (
+  SELECT of_provider AS word_provider, of_service AS word_service, of_sku_id AS word_sku_id, product, instance_type,
+    ROW_NUMBER() OVER (
+      PARTITION BY of_provider, of_service, of_sku_id
+      ORDER BY region_id NULLS FIRST, pricing_category NULLS FIRST, x_things.pricing_unit NULLS FIRST
+    ) AS nth
+  FROM (SELECT DISTINCT of_provider, of_service, of_sku_id FROM shown) AS skus
+  JOIN x_things ON provider = of_provider AND service = of_service AND sku_id = of_sku_id
+  WHERE charge_kind = 'use'
+), named AS (
+  SELECT word_provider, word_service, word_sku_id, product, instance_type
+  FROM words
+  WHERE nth = 1
+), shared AS (
+  SELECT texts.provider AS in_provider, texts.service AS in_service, texts.product AS in_product,
+    texts.machine AS in_machine, COUNT(DISTINCT x_things.sku_id) AS skus
+  FROM (
+    SELECT DISTINCT word_provider AS provider, word_service AS service, product,
+      COALESCE(instance_type, '') AS machine
+    FROM named
+    WHERE product IS NOT NULL
+  ) AS texts
+  JOIN x_things ON x_things.provider = texts.provider AND x_things.service = texts.service
+    AND x_things.product = texts.product AND COALESCE(x_things.instance_type, '') = texts.machine
+  GROUP BY texts.provider, texts.service, texts.product, texts.machine
+)
+SELECT kind, provider, service, sku_id, pricing_unit, region, to_region, price, there, saves, alike, alike_saves,
+  named.product, named.instance_type, 'use' AS charge_kind, COALESCE(skus, 1) AS skus_of_name
+FROM shown
+JOIN cheaper ON kind = of_kind AND provider = of_provider AND service = of_service AND sku_id = of_sku_id
+  AND pricing_unit = of_pricing_unit
+JOIN named ON provider = word_provider AND service = word_service AND sku_id = word_sku_id
+LEFT JOIN shared ON provider = in_provider AND service = in_service AND named.product = in_product
+  AND COALESCE(named.instance_type, '') = in_machine

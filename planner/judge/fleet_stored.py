@@ -1,0 +1,148 @@
+"""Where the workers of a fleet read their data from and what each line pays for it, chosen and priced anew.
+
+The way of an offer is the cheapest of a fleet of that offer alone, with as many workers as do all work in time. Workers
+of one place share the copy of the data set, a file system and the packing of small files, until the last of them ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from planner.judge import stored
+from planner.judge.fleet_workers import Worker, limit_hours
+from planner.judge.money import Charge
+from planner.judge.storage import Need, Option, packing
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.judge.bench import Bench
+
+
+@record(frozen=True)
+class _Line:
+    """A line's workers, the way that their offer takes, what that was judged by, and what the workers here ask."""
+
+    worker: Worker
+    judged: Need
+    here: Need
+    way: Option
+
+    @property
+    def stay(self) -> float:
+        """Hours from the start until the workers end."""
+        return self.worker.lead + self.worker.hours
+
+
+def _line(bench: Bench, worker: Worker, work: float) -> _Line:
+    judge, offer = bench.storage, worker.buy.offer
+    hours, room = work / worker.units_per_hour, limit_hours(bench, work) - worker.lead
+    alone = max(ceil(hours / room - 1e-9), 1)
+    step_s, part = float(worker.run.shape["step_time_s"]), min(room / hours, 1.0)
+    judged = judge.need(worker.buy.nodes, step_s, (alone, part))
+    here = judge.need(worker.buy.nodes, step_s, (worker.count, part))
+    return _Line(worker, judged, here, judge.best(offer, judged, worker.lead + hours / alone))
+
+
+def charges(bench: Bench, workers: Sequence[Worker], work: float) -> list[list[Charge]]:
+    """What each line pays for its data; what a place shares is on its first line."""
+    if not bench.storage.active:
+        return [[] for _ in workers]
+    lines, seen = [_line(bench, worker, work) for worker in workers], set[tuple[tuple[str, str], str]]()
+    out = []
+    for line in lines:
+        key = line.worker.buy.offer.place, line.way.service
+        out.append(_charges(bench, line, lines, first=key not in seen))
+        seen.add(key)
+    return out
+
+
+def _charges(bench: Bench, line: _Line, lines: Sequence[_Line], *, first: bool) -> list[Charge]:
+    judge, offer = bench.storage, line.worker.buy.offer
+    mine = _here(bench, line)
+    if line.way.kind == "file_system":
+        same = [
+            one
+            for one in lines
+            if (one.worker.buy.offer.place, one.way.service) == (offer.place, line.way.service)
+        ]
+        together = _shared(bench, line, same)
+        most = max(one.stay for one in same)
+        return judge.charges(offer, together, most) if first else []
+    reads = mine.reads * (_share(line, lines) if _follows(bench, mine) else 1.0)
+    out = judge.read_charges(offer, reads)
+    if mine.packing_hours and first:
+        out.append(packing(mine))
+    return out + judge.monthly_charges(mine, line.stay)
+
+
+def _follows(bench: Bench, option: Option) -> bool:
+    """Whether requests follow the work done: of streams, and of data that are read once."""
+    return option.kind != "file_system" and (option.kind == "object" or not bench.storage.repeats)
+
+
+def _share(line: _Line, lines: Sequence[_Line]) -> float:
+    return line.worker.units / sum(one.worker.units for one in lines)
+
+
+def _here(bench: Bench, line: _Line) -> Option:
+    """The way of a line for the workers that it has."""
+    every = bench.storage.options(line.worker.buy.offer, line.here)
+    return next(one for one in every if one.service == line.way.service)
+
+
+def _shared(bench: Bench, line: _Line, same: Sequence[_Line]) -> Option:
+    """One file system for all workers of a place that read from it."""
+    offer = line.worker.buy.offer
+    found = bench.goods.tariffs.storage_services(*offer.place)
+    service = next(one for one in found if one.name == line.way.service)
+    whole = sum(one.here.nodes * one.here.mb_s for one in same)
+    option = bench.storage.file_system(replace(line.here, nodes=1, mb_s=whole), service)
+    assert option is not None
+    return option
+
+
+def storage(
+    bench: Bench, workers: Sequence[Worker], lines: Sequence[tuple[list[Charge], Fraction]], work: float
+) -> list[dict[str, Any]]:
+    """What the plan must say of where things lie, line by line."""
+    out: list[dict[str, Any]] = []
+    made = [_line(bench, worker, work) for worker in workers] if bench.storage.active else []
+    for at, (worker, (paid, _)) in enumerate(zip(workers, lines, strict=True)):
+        if made:
+            out.append(_data(bench, made[at], made) | {"line": at})
+        stay = worker.count, worker.lead + worker.hours
+        out += stored.kept(bench, worker.buy.offer, stay, paid, at)
+    return out
+
+
+def _data(bench: Bench, line: _Line, lines: Sequence[_Line]) -> dict[str, Any]:
+    judge, offer = bench.storage, line.worker.buy.offer
+    figure = judge.per_read(offer)
+    price = 0.0 if figure is None else float(figure.value) / 1000.0
+    here = {one.service: one for one in judge.options(offer, line.here)}
+    every = []
+    for one in judge.options(offer, line.judged):
+        mine, (name, figures) = here[one.service], one.why
+        if "requests" in figures:
+            figures = figures | {"requests": mine.reads * _share(line, lines)}
+        usd = mine.usd(price, line.stay)
+        if _follows(bench, mine):
+            usd -= mine.reads * price * (1.0 - _share(line, lines))
+        every.append(
+            (
+                replace(
+                    one,
+                    gib=mine.gib,
+                    mb_s=mine.mb_s,
+                    monthly=mine.monthly,
+                    reads=mine.reads,
+                    why=(name, figures),
+                ),
+                usd,
+            )
+        )
+    return stored.data(bench, offer, line.judged, every, line.way)

@@ -1,0 +1,83 @@
+"""The quote of a plan, recomputed: what its cost and end do not exceed at the level that it states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import exp, hypot, log
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+from planner.judge import frame
+from planner.judge.bench import Z80, Bench, Candidate
+from planner.judge.findings import Between, Near
+from planner.judge.launch_figures import SPREAD_RATIO, outcomes_of
+from planner.judge.turns import quantile
+
+if TYPE_CHECKING:
+    from planner.judge.document import Node
+
+_LEAST, _MOST = 0.5, 0.999
+_SPREAD_LEVEL = 0.9
+
+
+def quote_of(bench: Bench, plan: Node, made: Candidate, grid: float) -> dict[str, Any]:
+    """What the section must say, empty where the plan has none.
+
+    Args:
+        bench: the job.
+        plan: the plan as stated.
+        made: what it buys, recomputed.
+        grid: how far the search for hours of steady capacity may end above them, in the logarithm.
+    """
+    if "quote" not in plan:
+        return {}
+    told = plan["quote"]
+    if told.is_null:
+        return {"quote": None}
+    level = told["level_ratio"].number()
+    if not _LEAST <= level <= _MOST:
+        told["level_ratio"].fail(f"a level from {_LEAST} to {_MOST}")
+    hours, usd = _bounds(bench, plan, made, level, grid)
+    return {
+        "quote": {
+            "level_ratio": Between(_LEAST, _MOST), "cost_usd": usd, "hours": hours,
+            "finish": frame.finish(bench, told["hours"].number()),
+        }
+    }  # fmt: skip
+
+
+def _bounds(bench: Bench, plan: Node, made: Candidate, level: float, grid: float) -> tuple[Any, Any]:
+    """Hours and US dollars of the level."""
+    z = NormalDist().inv_cdf(level)
+    if made.situation is not None:
+        hours, usd = (_tail(values, level, z) for values in outcomes_of(bench, made))
+        whole = float(plan["total_usd"].money())
+        usd = whole + hypot(max(usd - whole, 0.0), _prices_above(made, z))
+        return Near(max(hours, made.hours), SPREAD_RATIO), Near(Fraction(usd), SPREAD_RATIO, 0.011)
+    before = made.waiting + made.steps.fixed
+    sure = before + made.need * exp(z * made.steps.sigma)
+    stated = plan["quote"]["hours"].number()
+    cost = max(bench.cost_if(made, exp(z * made.steps.sigma), stated), made.cost)
+    most = max(before + (sure - before) * exp(grid), made.hours)
+    return Between(max(sure, made.hours), most), Near(cost, 1e-9, 2e-6)
+
+
+def _tail(values: Sequence[float], level: float, z: float) -> float:
+    """Quantile of the outcomes, beyond P90 at least that of the log-normal distribution through median and P90."""
+    seen = quantile(values, level)
+    middle, high = quantile(values, 0.5), quantile(values, _SPREAD_LEVEL)
+    if level <= _SPREAD_LEVEL or middle <= 0:
+        return seen
+    return max(seen, middle * exp(z / Z80 * log(high / middle)))
+
+
+def _prices_above(made: Candidate, z: float) -> float:
+    """By how much spot prices at a standard normal `z` exceed those expected, USD."""
+    above = 0.0
+    for part in made.parts:
+        if part.offer.is_spot:
+            quote = part.offer.quote
+            paid = float(next(charge.usd for charge in part.charges if charge.kind == "compute"))
+            above += paid * (exp(z / Z80 * log(quote.p90 / quote.expected)) - 1.0)
+    return above

@@ -1,0 +1,44 @@
+"""The quote of a plan as one sentence."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from decimal import ROUND_CEILING, Decimal
+
+from planner.plan.model import Plan
+from planner.render.numbers import number
+from planner.render.precision import MOST_DIGITS, moment_known
+
+_DIGITS = MOST_DIGITS - 1
+_UNKNOWN_END = "; no end is sure at that confidence"
+
+
+def quote_sentence(plan: Plan) -> str:
+    """Return what a plan's cost and end are bounded by and what the bound counts; empty where none was asked for."""
+    told = plan.quote
+    if told is None:
+        return ""
+    sure = f"{number(100 * told.level_ratio, 4)} %"
+    prices = "list prices" if plan.launch is None else "prices at the time of the run"
+    counted = f"{prices}, interruptions and restarts, and the error of our predicted speed"
+    end = f", finishing by {_end(plan, told.finish)} with the same confidence"
+    return (
+        f"We expect to pay at most {_at_most(told.cost_usd)} with {sure} confidence"
+        f"{end if math.isfinite(told.hours) else _UNKNOWN_END}; it counts {counted}; "
+        "without taxes and support plans, and given that capacity can be had"
+    )
+
+
+def _at_most(usd: Decimal) -> str:
+    """Rounded up to three digits: a bound is not rounded down."""
+    places = min(_DIGITS - 1 - usd.adjusted(), 2) if usd else 0
+    up = usd.quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING)
+    return f"${up:,.{max(places, 0)}f}"
+
+
+def _end(plan: Plan, finish: str) -> str:
+    """The end to the hour, rounded up."""
+    moment, year = datetime.fromisoformat(finish), datetime.fromisoformat(plan.start).year
+    whole = moment.replace(minute=0) + timedelta(hours=1 if moment.minute else 0)
+    return moment_known(whole.isoformat(timespec="minutes"), 1.0, year)

@@ -1,0 +1,119 @@
+"""A sweep as a report: how many cells have a plan, what they cost by scenario and day, and what planning took."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from planner.plan.plain import plain
+from planner.render.model import Answer, Column, Figure, Section, next_steps, table_section, versioned
+from planner.render.timings import KEY
+from planner.workloads.sweeps.answer import COLUMNS
+from planner.workloads.sweeps.cells import FAILED, INFEASIBLE, PLANNED, REFUSED
+
+if TYPE_CHECKING:
+    from planner.workloads.sweeps.answer import Row, Sweep
+
+AS_IT_IS = "as the file says"
+_SHOWN = 10  # messages
+_STATUSES = (PLANNED, INFEASIBLE, REFUSED, FAILED)
+
+
+def sweep_report(found: Sweep) -> Answer:
+    """Build the answer."""
+    counts = {status: found.counts().get(status, 0) for status in _STATUSES}
+    groups = _groups(found)
+    columns = (
+        Column("as_of", "as of", "text"), Column("scenario", "if", "text"), Column("cells", "cells", "count"),
+        Column("planned", "planned", "count"), Column("total_usd", "cost of all", "usd_rounded"),
+        Column("change_ratio", "median change", "percent_change", 1),
+    )  # fmt: skip
+    shown = [tuple(group[column.key] for column in columns) for group in groups]
+    sections = [
+        table_section("groups", "Days and scenarios", columns, shown),
+        *_messages(found),
+        _spent(found),
+    ]
+    values = {
+        "cells": len(found.rows), "skipped_files": found.skipped, "statuses": counts, "groups": plain(groups),
+        "rows": [dict(row) for row in found.rows],
+        "cpu": {one.kind: {"median": {KEY: one.median_s}, "p90": {KEY: one.p90_s}} for one in found.spent},
+    }  # fmt: skip
+    said = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
+    return Answer(
+        "Sweep", f"{len(found.rows):,} cells: {said}", (), tuple(sections), versioned(values), tuple(COLUMNS),
+        found.rows, success=bool(counts[PLANNED]), front=(*sections, _next(found)),
+    )  # fmt: skip
+
+
+def _groups(found: Sweep) -> list[dict[str, Any]]:
+    """Per day and scenario: how many have a plan, their cost, the median change against the file as it is."""
+    before = {
+        (row["file"], row["as_of"]): Decimal(row["total_usd"])
+        for row in found.rows
+        if row["status"] == PLANNED and not row["scenario"]
+    }
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in found.rows:
+        groups.setdefault((row["as_of"], row["scenario"]), []).append(row)
+    out = []
+    for (day, scenario), rows in sorted(groups.items()):
+        planned = [row for row in rows if row["status"] == PLANNED]
+        changes = [
+            float(Decimal(row["total_usd"]) / old) - 1.0
+            for row in planned
+            if scenario and (old := before.get((row["file"], day)))
+        ]
+        out.append(
+            {
+                "as_of": day, "scenario": scenario or AS_IT_IS, "cells": len(rows), "planned": len(planned),
+                "total_usd": sum((Decimal(row["total_usd"]) for row in planned), Decimal(0)),
+                "change_ratio": median(changes) if changes else "",
+            }
+        )  # fmt: skip
+    return out
+
+
+def _messages(found: Sweep) -> list[Section]:
+    """What kept cells without a plan from one: the first few of each kind."""
+    out = []
+    for status, title in ((REFUSED, "Refused"), (FAILED, "Failed"), (INFEASIBLE, "No plan")):
+        rows = [row for row in found.rows if row["status"] == status]
+        lines = [
+            f"{_name(row)}: {row.get('message') or row.get('needs') or 'see planner explain'}" for row in rows
+        ]
+        more = (
+            [f"and {len(rows) - _SHOWN:,} more: column message of the results"] if len(rows) > _SHOWN else []
+        )
+        if rows:
+            out.append(Section(status, title, (*lines[:_SHOWN], *more)))
+    return out
+
+
+def _name(row: Row) -> str:
+    return ", ".join(text for text in (row["file"], row["as_of"], row["scenario"]) if text)
+
+
+def _next(found: Sweep) -> Section:
+    """How to see the plan of a row."""
+    row = next((row for row in found.rows if row["status"] == PLANNED), None)
+    if row is None:
+        return next_steps("next: planner explain FILE")
+    return next_steps("next: a row's plan: planner optimize FILE --as-of DATE --set KEY=VALUE")
+
+
+def _spent(found: Sweep) -> Section:
+    """What planning took: jobs and fleets apart, and how much of it was done before."""
+    words = f"{found.computed:,} cells; {found.kept:,} from earlier runs"
+    made = Figure("computed", "Planned now", found.computed, "count", words=words)
+    figures = [
+        Figure(
+            KEY, f"CPU time of {one.kind}", one.median_s, "seconds",
+            words=f"{one.median_s * 1000:,.0f} ms in the median, {one.p90_s * 1000:,.0f} ms in the 90th percentile "
+            f"({one.cells:,} cells on workers that had planned before)",
+        )
+        for one in found.spent
+        if one.cells
+    ]  # fmt: skip
+    return Section("work", "Work", figures=(made, *figures))

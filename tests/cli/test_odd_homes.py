@@ -1,0 +1,43 @@
+"""Homes and folders that no shell makes: relative, of nobody, too long a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CliResult
+
+LONG = "/tmp/" + "x" * 300
+VARIABLES = (
+    "HOME",
+    "XDG_CACHE_HOME",
+    "XDG_DATA_HOME",
+    "XDG_CONFIG_HOME",
+    "PLANNER_CACHE_DIR",
+    "PLANNER_DATA_DIR",
+)
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+@pytest.mark.parametrize("value", ["~nobody-of-that-name/x", "~", "relative/home", LONG])
+def test_an_odd_home_is_no_internal_error(
+    variable: str,
+    value: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run_cli: Callable[..., CliResult],
+) -> None:
+    for name in VARIABLES[1:]:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv(variable, value)
+    monkeypatch.chdir(tmp_path)
+    done = run_cli("catalog", "list", "--max-results", "1")
+    may_be_refused = value == LONG and variable in (
+        "HOME",
+        "XDG_CONFIG_HOME",
+    )  # the user's settings are there
+    assert done.code in ((0, 2) if may_be_refused else (0,)), done.stderr
+    assert done.code == 0 or ("File name too long" in done.stderr and done.stderr.count("\n") == 1)

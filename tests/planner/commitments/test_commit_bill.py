@@ -1,0 +1,134 @@
+"""`planner commit --from-focus`: purchases for what goes on, none for what ended, nothing bought twice."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.commitments.bill import read_use
+from tests.conftest import CliResult
+
+Run = Callable[..., CliResult]
+FIRST, DAYS = date(2025, 10, 1), 396
+REGION = "polandcentral"
+FLAT, ENDED, COVERED = "Standard_NC24ads_A100_v4", "Standard_NV36ads_A10_v5", "Standard_NC16as_T4_v3"
+HEADER = (
+    "BilledCost", "EffectiveCost", "ListCost", "ContractedCost", "BillingCurrency", "ChargeCategory",
+    "ChargePeriodStart", "ChargePeriodEnd", "PricingCategory", "PricingQuantity", "PricingUnit", "ServiceProviderName",
+    "ServiceCategory", "RegionId", "SkuPriceDetails", "CommitmentDiscountId", "CommitmentDiscountStatus",
+    "CommitmentDiscountType",
+)  # fmt: skip
+
+
+def charge(day: date, kind: str, machines: float, **more: str) -> dict[str, str]:
+    """Use of some machines for a day."""
+    cost = f"{machines * 24 * 4:.2f}"
+    return {
+        **dict.fromkeys(HEADER[:4], cost), "BillingCurrency": "USD", "ChargeCategory": "Usage",
+        "ChargePeriodStart": f"{day}T00:00:00Z", "ChargePeriodEnd": f"{day + timedelta(1)}T00:00:00Z",
+        "PricingCategory": "Standard", "PricingQuantity": f"{machines * 24}", "PricingUnit": "Hours",
+        "ServiceProviderName": "Microsoft", "ServiceCategory": "Compute", "RegionId": REGION,
+        "SkuPriceDetails": json.dumps({"InstanceType": kind}), **more,
+    }  # fmt: skip
+
+
+def write(path: Path, rows: list[Mapping[str, str]]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, HEADER, restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+@pytest.fixture(scope="module")
+def bill(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty machines all the time, eight that ended ten days ago, six under a reservation."""
+    owned = {
+        "PricingCategory": "Committed", "CommitmentDiscountId": "res-1", "CommitmentDiscountStatus": "Used",
+        "CommitmentDiscountType": "Reservation",
+    }  # fmt: skip
+    rows: list[Mapping[str, str]] = []
+    for number in range(DAYS):
+        day = FIRST + timedelta(number)
+        rows.append(charge(day, FLAT, 20))
+        rows.append(charge(day, COVERED, 6, **owned))
+        rows.append(charge(day, FLAT, 3, PricingCategory="Dynamic"))
+        if number < DAYS - 10:
+            rows.append(charge(day, ENDED, 8))
+    return write(tmp_path_factory.mktemp("bill") / "bill.csv", rows)
+
+
+def test_what_goes_on_is_bought_and_nothing_else(bill: Path, run_cli: Run) -> None:
+    found = run_cli("commit", "--from-focus", bill, "-o", "json", "--no-regret")
+    assert found.code == 0, found.stderr
+    answer: dict[str, Any] = json.loads(found.stdout)
+    flat = f"{FLAT} {REGION}"
+    assert [line["serves"] for line in answer["lines"]] == [
+        [flat]
+    ]  # not what ended, not what is covered already
+    assert 5 <= answer["lines"][0]["units"] <= 22
+    assert answer["lines"][0]["option"] == "reserved_1y"
+    assert answer["start"] == "2026-11-01"
+    assert answer["plan"]["savings_usd"] > 0
+    assert "demand: bill.csv, 2025-10-01 to 2026-10-31, by the day, 3 kinds of machines" in answer["notes"]
+    assert any("res-1" in note and "owned all year" in note for note in answer["notes"])
+    assert answer["files"][0]["file"].endswith("bill.csv")
+    assert answer["name"] == "bill.csv, 2025-10-01 to 2026-10-31"
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([charge(FIRST, FLAT, 2, PricingUnit="GB")], "no usage row counts hours of a machine"),
+        ([charge(FIRST, FLAT, 2)], "has 1 whole days of machines in use; 14 are needed"),
+        (
+            [charge(FIRST + timedelta(n), "Standard_None", 2) for n in range(20)],
+            "no machine of the bill has a one-year commitment",
+        ),
+    ],
+)
+def test_bills_without_usable_rows_are_named(
+    tmp_path: Path, run_cli: Run, rows: list[Mapping[str, str]], message: str
+) -> None:
+    found = run_cli("commit", "--from-focus", write(tmp_path / "poor.csv", rows))
+    assert (found.code, found.stdout) == (2, "")
+    assert message in " ".join(found.stderr.split())
+    assert "poor.csv" in found.stderr
+
+
+def test_a_commitment_counts_over_the_days_that_it_was_there(tmp_path: Path) -> None:
+    """Of a bill of twenty days, one commitment began five days ago half used, and one ended six days ago."""
+    rows: list[Mapping[str, str]] = []
+    for number in range(20):
+        day = FIRST + timedelta(number)
+        rows.append(charge(day, FLAT, 5))
+        if number >= 15:
+            part = {"CommitmentDiscountId": "new", "CommitmentDiscountType": "Savings Plan"}
+            rows.append(charge(day, FLAT, 2, CommitmentDiscountStatus="Used", **part))
+            rows.append(charge(day, "", 2, CommitmentDiscountStatus="Unused", RegionId="", **part))
+        if number < 14:
+            rows.append(charge(day, FLAT, 1, CommitmentDiscountId="old", CommitmentDiscountStatus="Used"))
+    use = read_use([str(write(tmp_path / "bill.csv", rows))])
+    assert [(own.option, own.key, own.instances) for own in use.owned] == [
+        ("savings_plan_1y", ("azure", REGION, FLAT), 4.0)
+    ]
+    assert "commitment old has no charge after 2025-10-14: it counts as ended" in use.notes
+    assert use.use.shape == (20, 1)
+    assert use.use[:, 0].tolist() == [6.0] * 14 + [5.0] + [7.0] * 5
+
+
+def test_one_source_of_demand(bill: Path, run_cli: Run) -> None:
+    for arguments in (
+        (),
+        ("examples/commit.yaml", "--from-focus", bill),
+        ("examples/commit.yaml", "--seed", "3"),
+    ):
+        found = run_cli("commit", *arguments)
+        assert (found.code, "--from-focus" in found.stderr) == (2, True)
+    assert run_cli("commit", "--from-focus", "no-such-bill.csv").code == 2
