@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.model import IN_TURN, MIXED, Mixes
+from catalogs.table import distinct
+from planner.candidates.model import IN_TURN, MIXED, SINGLE, Mixes
 from planner.carbon.model import GRAMS_PER_KG, MID, draw_in, draw_of_shapes
 from solvers.search.pareto import pareto_front
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def operational_kg(made: Candidates) -> FloatArray:
     """Expected kgCO2e of the electricity of each candidate; NaN where grid or power is unknown."""
-    return _summed(made, MID, emitted=True)
+    return _summed(made, np.arange(len(made.offer)), MID)[1]
 
 
 def least_kg_per_hour(made: Candidates) -> FloatArray:
@@ -44,31 +45,40 @@ def carbon_front(made: Candidates) -> tuple[FloatArray, FloatArray]:
 
 def energy_kwh(made: Candidates, level: int = MID) -> FloatArray:
     """Expected energy of each candidate in kWh; NaN where the power of its accelerators is unknown."""
-    return _summed(made, level, emitted=False)
+    return _summed(made, np.arange(len(made.offer)), level)[0]
 
 
-def _summed(made: Candidates, level: int, *, emitted: bool) -> FloatArray:
-    """Over the parts of each candidate, shape `(n_candidates,)`."""
-    whole = made.nodes[:, None]
-    out = of_parts(made, np.arange(len(made.offer)), made.offer[:, None], whole, made.paid_hours[:, None],
-                   level, emitted=emitted).sum(axis=1)  # fmt: skip
-    for kind, table in ((MIXED, made.mixes), (IN_TURN, made.turns)):
-        mine = np.flatnonzero(made.kind == kind)
-        if table is None or not len(mine):
+def footprint_of(made: Candidates, at: int) -> tuple[float, float]:
+    """`energy_kwh` and `operational_kg` of candidate `at` alone."""
+    kwh, kg = _summed(made, np.asarray([at]), MID)
+    return float(kwh[0]), float(kg[0])
+
+
+def _summed(made: Candidates, at: IntArray, level: int) -> tuple[FloatArray, FloatArray]:
+    """Energy in kWh and emissions in kgCO2e of some candidates over their parts, each of shape `(n,)`."""
+    kind, out = made.kind[at], np.zeros((2, len(at)))
+    for number, table in ((SINGLE, None), (MIXED, made.mixes), (IN_TURN, made.turns)):
+        mine = np.flatnonzero(kind == number)
+        if not len(mine):
             continue
-        own = made.detail[mine]
-        offer = table.offer[own]
-        nodes = table.nodes[own] if isinstance(table, Mixes) else np.broadcast_to(whole[mine], offer.shape)
-        parts = of_parts(made, mine, offer, nodes, table.paid_hours[own], level, emitted=emitted)
-        out[mine] = parts.sum(axis=1)
-    return np.asarray(out, dtype=np.float64)
+        rows = at[mine]
+        offer, nodes, paid = (
+            made.offer[rows][:, None],
+            made.nodes[rows][:, None],
+            made.paid_hours[rows][:, None],
+        )
+        if table is not None:
+            own = made.detail[rows]
+            offer, paid = table.offer[own], table.paid_hours[own]
+            nodes = table.nodes[own] if isinstance(table, Mixes) else np.broadcast_to(nodes, offer.shape)
+        out[:, mine] = [part.sum(axis=1) for part in of_parts(made, rows, offer, nodes, paid, level)]
+    return out[0], out[1]
 
 
 def of_parts(
-    made: Candidates, at: IntArray, offer: IntArray, nodes: IntArray, paid: FloatArray, level: int,
-    *, emitted: bool,
-) -> FloatArray:  # fmt: skip
-    """Energy in kWh, or emissions in kgCO2e, of each part of some candidates.
+    made: Candidates, at: IntArray, offer: IntArray, nodes: IntArray, paid: FloatArray, level: int
+) -> tuple[FloatArray, FloatArray]:
+    """Energy in kWh and emissions in kgCO2e of each part of some candidates.
 
     The hours without work (image, staging, warm-up, export) are those of every part that runs beside the others, and
     shared in proportion by parts that run one after another.
@@ -80,7 +90,6 @@ def of_parts(
         nodes: instances, of the same shape.
         paid: hours in use, of the same shape.
         level: of the interval.
-        emitted: kgCO2e instead of kWh.
     """
     family = made.context.asked.job.model.family.value
     work = _draw(made, at, family, level)[:, None]
@@ -89,13 +98,11 @@ def of_parts(
     idle = np.minimum(1.0, made.fixed_hours[at][:, None] / np.where(used > 0, used, 1.0))
     draw = work * (1.0 - idle) + draw_in("setup", family, level) * idle
     machines = made.context.power.take(np.maximum(offer, 0))
-    out = nodes * paid * machines.kwh_per_hour(draw, level)
-    if emitted:
-        out = out * machines.grid / GRAMS_PER_KG
-    return np.where(offer >= 0, out, 0.0)
+    kwh = nodes * paid * machines.kwh_per_hour(draw, level)
+    return np.where(offer >= 0, kwh, 0.0), np.where(offer >= 0, kwh * machines.grid / GRAMS_PER_KG, 0.0)
 
 
 def _draw(made: Candidates, at: IntArray, family: str, level: int) -> FloatArray:
     """Mean draw during a step of some candidates: worked out once per shape that they have."""
-    shapes, code = np.unique(made.shape[at], return_inverse=True)
-    return np.asarray(draw_of_shapes(made.shapes.take(shapes), family, level)[code], dtype=np.float64)
+    shapes, _, code = distinct(made.shape[at])
+    return np.asarray(draw_of_shapes(made.shapes, family, level, shapes)[code], dtype=np.float64)

@@ -7,6 +7,7 @@ at the row that `detail` names. So candidates can be taken, reordered and joined
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
+    from planner.plan.model import CostLine
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -149,6 +151,11 @@ class Candidates:
     store_usd_per_hour: FloatArray
     mixes: Mixes | None = None
     turns: Turns | None = None
+
+    @cached_property
+    def priced(self) -> dict[int, list[list[CostLine]]]:
+        """Cost lines by part of the candidates whose lines were asked for (`plan_parts.summary.lines_by_part`)."""
+        return {}
 
     def stored(self, at: IntArray | slice = _ALL) -> Stored:
         """Where the nodes of some candidates read the data from; all of them by default."""

@@ -102,21 +102,22 @@ def machines_of(types: Table, type_of_offer: IntArray, offers: Table) -> Machine
     )  # fmt: skip
 
 
-def draw_of_shapes(shapes: Table, family: str, level: int = MID) -> FloatArray:
-    """Mean draw during a step, as a ratio of maximum power, shape `(n_shapes,)`.
+def draw_of_shapes(shapes: Table, family: str, level: int = MID, at: IntArray | None = None) -> FloatArray:
+    """Mean draw during a step, as a ratio of maximum power, shape `(n,)`.
 
     Args:
         shapes: output of the performance model, with the parts of a step in seconds.
         family: kind of model; convolutions draw less than matrix work.
         level: of the interval.
+        at: rows of `shapes`, shape `(n,)`; all by default.
     """
-    seconds = np.zeros(shapes.n_rows)
-    drawn = np.zeros(shapes.n_rows)
-    for name, phase in _PHASE_OF.items():
-        if name in shapes:
-            part = np.nan_to_num(shapes[name].astype(np.float64))
-            seconds += part
-            drawn += part * draw_in(phase, family, level)
+    at = np.arange(shapes.n_rows) if at is None else at
+    seconds, drawn = np.zeros(len(at)), np.zeros(len(at))
+    known = [name for name in _PHASE_OF if name in shapes]
+    parts = np.nan_to_num(np.asarray([shapes[name][at] for name in known], dtype=np.float64))
+    for name, part in zip(known, parts, strict=True):
+        seconds += part
+        drawn += part * draw_in(_PHASE_OF[name], family, level)
     busy = draw_in("compute", family, level)
     return np.where(seconds > 0, drawn / np.where(seconds > 0, seconds, 1.0), busy)
 

@@ -36,7 +36,7 @@ def _energies(made: Candidates, at: int, parts: Sequence[Part], level: int) -> l
     """Energy of each part in kWh."""
     rows, nodes = (np.asarray([[getattr(part, name) for part in parts]]) for name in ("row", "nodes"))
     paid = np.asarray([[part.paid_hours for part in parts]])
-    found: list[float] = of_parts(made, np.asarray([at]), rows, nodes, paid, level, emitted=False)[0].tolist()
+    found: list[float] = of_parts(made, np.asarray([at]), rows, nodes, paid, level)[0][0].tolist()
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import numpy as np
 
 from planner.candidates.decisions import KNOWN_PRICES, ON_DEMAND, best_of
 from planner.candidates.engine import candidates_of
-from planner.candidates.footprint import energy_kwh, operational_kg
+from planner.candidates.footprint import footprint_of
 from planner.candidates.model import IN_TURN
 from planner.candidates.stored import store_lines
 from planner.market.pricing import total_usd
@@ -19,9 +20,7 @@ from planner.plan.model import CostLine, Savings
 from planner.plan.words import OBJECTIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import numpy.typing as npt
+    from collections.abc import Sequence
 
     from catalogs.table import Table
     from planner.candidates.engine import Found
@@ -36,6 +35,12 @@ def lines_of(candidates: Candidates, at: int) -> list[CostLine]:
 
 def lines_by_part(candidates: Candidates, at: int) -> list[list[CostLine]]:
     """Return the cost lines of each part of candidate `at`; the first carries what the place costs once."""
+    if at not in candidates.priced:
+        candidates.priced[at] = _price_parts(candidates, at)
+    return candidates.priced[at]
+
+
+def _price_parts(candidates: Candidates, at: int) -> list[list[CostLine]]:
     context = candidates.context
     if candidates.kind[at] == IN_TURN:
         from planner.candidates.ways.course import turn_lines
@@ -71,7 +76,7 @@ def summarize(candidates: Candidates, at: int, reference: int | None, label: str
     if any(offers["basis"][part] == "derived" for part in rows):
         flags.append("derived")
     marginal, full = _own_machines(candidates, at, cost)
-    one = candidates.take(np.asarray([at]))
+    kwh, kg = footprint_of(candidates, at)
     return Summary(
         label=label,
         provider=provider,
@@ -92,20 +97,16 @@ def summarize(candidates: Candidates, at: int, reference: int | None, label: str
         parts=tuple(_part(offers, part) for part in parts),
         marginal_cost_usd=marginal,
         full_cost_usd=full,
-        energy_kwh=_known(energy_kwh, one),
-        operational_kgco2e=_known(operational_kg, one),
+        energy_kwh=None if math.isnan(kwh) else kwh,
+        operational_kgco2e=None if math.isnan(kg) else kg,
     )
-
-
-def _known(figure: Callable[[Candidates], npt.NDArray[np.float64]], one: Candidates) -> float | None:
-    """A figure of a single candidate, None where it is unknown."""
-    value = float(figure(one)[0])
-    return None if np.isnan(value) else value
 
 
 def _own_machines(candidates: Candidates, at: int, cost: Decimal) -> tuple[Decimal | None, Decimal | None]:
     """What candidate `at` costs with own machines at the margin and in full; None where unknown or none is used."""
     own = candidates.context.market.offer_set.own_costs
+    if not own:
+        return None, None
     used = [
         (own[part.row], sum(line.quantity for line in lines if line.kind == "compute"))
         for part, lines in zip(candidates.parts(at), lines_by_part(candidates, at), strict=True)
