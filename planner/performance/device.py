@@ -6,7 +6,7 @@ Unknown is never zero: a missing peak, an inference-only chip or an unknown netw
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from planner.performance.inference.chips import serving_columns
 from planner.performance.kernels import has_native
 from planner.performance.spec import TrainingSpec
 from planner.performance.work import PRECISION_GROUP, Floats
+from planner.records import record
 
 _PEAKS = {
     "fp32": ("fp32_tflops",),
@@ -33,7 +34,7 @@ _MEMORY_SIZE = re.compile(r"-\d+gb")
 RDMA_KINDS = frozenset({"efa", "infiniband", "roce", "erdma", "gpudirect", "ici"})
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Devices:
     """One row per hardware type; rates per accelerator, SI units (FLOP/s, bytes/s), memory in GiB.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from planner.performance.spec import TrainingSpec
 from planner.performance.work import Floats
+from planner.records import record
 
 MAX_INTERLEAVE = 6.0
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Layouts:
     """One row per candidate layout; `hardware` is the device row, `recompute` 0 none, 1 selective, 2 full."""
 

@@ -6,17 +6,16 @@ Link shares are nccl-tests-like bus-bandwidth figures, kept in the constants fil
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts
 from planner.performance.work import Floats, Work, padded_tokens
+from planner.records import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Links:
     """Usable one-direction rates in bytes/s and latencies in s, shape as `Devices`."""
 

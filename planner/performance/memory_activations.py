@@ -6,14 +6,13 @@ interleaved schedule: Narayanan et al. 2021 (arXiv 2104.04473), L (1 + (pp - 1) 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts
 from planner.performance.memory_work import LOGITS, SAMPLED_FAMILIES, Footprint
 from planner.performance.work import Floats
+from planner.records import record
 
 NONE, SELECTIVE, FULL = 0, 1, 2
 # Multiply-accumulates per output below which a network is built of depthwise convolutions.
@@ -23,7 +22,7 @@ LIGHT_MACS = 150.0
 FORWARD_SHARE = 0.15
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Passing:
     """Bytes at the fuller of the first and the last stage."""
 

@@ -6,8 +6,6 @@ unsharded, so ZeRO-2 keeps what ZeRO-1 keeps, and ZeRO-3 keeps the gathered stag
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -15,9 +13,10 @@ from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts, expert_shards
 from planner.performance.memory_work import STACKS, Footprint
 from planner.performance.work import Floats
+from planner.records import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class States:
     """Bytes on the stage that holds most parameters, by kind; `gathered` are passing copies of ZeRO-3."""
 

@@ -8,7 +8,7 @@ ZeRO paper (arXiv 1910.02054, section 3).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -25,13 +25,14 @@ from planner.performance.work import (
     is_sampled,
     stack_work,
 )
+from planner.records import record
 
 LOGITS = ("materialised", "fused", "tiled")
 SAMPLED_FAMILIES = ("cnn", "vit", "diffusion")
 STACKS = get_args(StackClass)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Footprint:
     """One row per job (or one for all layouts), arrays of shape `(1,)` or `(n,)`.
 
@@ -90,7 +91,7 @@ class Footprint:
         return Footprint(**picked, beside=self.beside)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Beside:
     """A network that runs beside the model, and what it keeps."""
 

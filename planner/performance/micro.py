@@ -8,7 +8,7 @@ alike, so whichever of host and device is slower sets the pace. The backward pas
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts
 from planner.performance.work import Floats, Work, padded_tokens
+from planner.records import record
 
 # Reached FLOP per byte of an A100-80 in 16 bit, for which the half sizes of matrices are given.
 REFERENCE_INTENSITY = 121.0
@@ -29,7 +30,7 @@ TILE, ALIGNED = 64.0, 8.0
 PADS_VOCABULARY = frozenset({"fused", "tuned"})
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Micro:
     """Seconds per layer and micro-batch on one device (sampled models: the whole model is one layer).
 
@@ -65,7 +66,7 @@ def at_least(value: Floats, floor: Floats) -> Floats:
     return total
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Matmul:
     """How fast a device multiplies matrices.
 

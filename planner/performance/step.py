@@ -6,8 +6,6 @@ Megatron-LM SC'21, arXiv 2104.04473), stretched where data loading is slower.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -17,6 +15,7 @@ from planner.performance.layouts import Layouts, expert_shards
 from planner.performance.links import Links, all_reduce_s, send_s
 from planner.performance.micro import Micro
 from planner.performance.work import Floats, Work
+from planner.records import record
 
 COMPONENTS = (
     "compute_s", "memory_bound_s", "tp_comm_s", "pp_comm_s", "bubble_s", "dp_comm_s", "optimizer_s",
@@ -28,7 +27,7 @@ COMPONENTS = (
 _PER_UPDATE = frozenset(("dp_comm_s", "optimizer_s", "bubble_s", "fixed_s"))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Step:
     """Seconds per optimizer step, split by cause; the parts sum to `total`."""
 

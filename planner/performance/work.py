@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from planner.performance.operators import operators_of
 from planner.performance.post_training.counts import COUNTS, post_training_counts
 from planner.performance.post_training.lengths import longest_of
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
+from planner.records import record
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,7 +37,7 @@ MASKED_SHARE = 0.15
 _SAMPLED = (ModelFamily.CNN, ModelFamily.VIT, ModelFamily.DIFFUSION)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Work:
     """One training job in numbers, each of shape `(1,)` or `(n,)`.
 

@@ -8,11 +8,13 @@ stages reads its weights once per micro-batch, so that p speeds up keys, values 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from planner.records import record
 
 Floats = npt.NDArray[np.float64]
 # Share of memory that an engine gives to weights, keys and values (vLLM's gpu_memory_utilization).
@@ -21,7 +23,7 @@ MEMORY_SHARE = 0.9
 KEY_VALUE_READS = 1.3
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Cases:
     """What is asked of a replica; shape `(n,)` each.
 
@@ -59,7 +61,7 @@ class Cases:
         return Cases(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Efficiency:
     """What an engine reaches on a chip; shape `(n,)` or scalars.
 
