@@ -120,3 +120,12 @@ def test_what_the_program_keeps_is_read_and_a_later_version_refused(
     (tmp_path / name).write_text(json.dumps({**json.loads((OLD / name).read_text()), key: 99}))
     with pytest.raises(InputError, match=name):
         read(tmp_path / name)
+
+
+def test_the_workload_of_the_migration_page_is_read(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "migration.md").read_text(encoding="utf-8")
+    path = tmp_path / "as-before.yaml"
+    path.write_text(page.split("```yaml\n")[1].split("```")[0], encoding="utf-8")
+    workload = load_workload(path).workload
+    assert workload.preferences.prices == "quoted" and workload.constraints.allow_derived
+    assert {limit.accelerators for limit in workload.constraints.obtainable} == {512}
