@@ -1,4 +1,6 @@
-"""Every example is planned once: its plan is complete, holds, and fits a screen; the rest is behind `--details`."""
+"""Every example is planned once: its plan is complete, holds, fits a screen, and is exported; the rest is behind
+`--details`.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,13 @@ import pytest
 from catalogs.offers.flags import load_flags
 from planner.asked.options import Options
 from planner.cli import root
+from planner.errors import InputError
+from planner.export.files import ExportFile
+from planner.export.frameworks.model import parallel_of
+from planner.export.frameworks.registry import FRAMEWORKS, part_of, writer_of
+from planner.export.registry import TARGETS, export
+from planner.export.registry import Options as Chosen
+from planner.export.view import Launch, launch_of
 from planner.inputs.load import load_workload
 from planner.plan.details import DETAILS
 from planner.plan.model import Plan
@@ -25,6 +34,8 @@ from planner.render import render_answer
 from planner.render.text import display_width
 from planner.workloads.answer import optimize
 from tests.conftest import ROOT, CliResult
+from tests.planner.export.checks import CHECKS, Exports
+from tests.planner.export.test_frameworks import part_in
 
 Run = Callable[..., CliResult]
 # Lines at so many columns: an answer is read without scrolling.
@@ -35,6 +46,7 @@ OF_OTHER_COMMANDS = {
 }  # fmt: skip
 EXAMPLES = sorted({path.stem for path in (ROOT / "examples").glob("*.yaml")} - OF_OTHER_COMMANDS)
 DAY = datetime(2026, 11, 20, tzinfo=UTC)
+KUBEFLOW = [("kubernetes", {"kind": kind, "queue": "none"}) for kind in ("pytorchjob", "trainjob")]
 BERT = str(ROOT / "examples" / "bert-large.yaml")
 
 
@@ -176,3 +188,55 @@ def test_the_next_steps_are_commands_as_they_are_typed(name: str) -> None:
         found.make_context(command, words)
     of_one_job = ["frontier", "compare"] if name == "bert-large" else []
     assert [step.split()[0] for step in steps] == ["explain", *of_one_job, "whatif", "export"]
+
+
+def exported(
+    target: str, **values: str
+) -> tuple[dict[str, Launch], dict[str, tuple[ExportFile, ...]], dict[str, str]]:
+    """Every example as it is launched, the files of those that a target takes, and what it says against the others."""
+    launches = {name: launch_of(plan_of(name)) for name in EXAMPLES}
+    files, refused = {}, {}
+    for name, launch in launches.items():
+        try:
+            files[name] = export(launch, target, Chosen(values=values))
+        except InputError as error:
+            refused[name] = str(error)
+    return launches, files, refused
+
+
+@pytest.mark.parametrize(("target", "values"), [*((name, {}) for name in TARGETS), *KUBEFLOW])
+def test_the_real_program_takes_the_export_of_every_example(
+    target: str, values: dict[str, str], tmp_path: Path
+) -> None:
+    launches, files, _ = exported(target, **values)
+    assert files
+    assert CHECKS[target](Exports(launches, files, tmp_path)) == ""
+
+
+def test_what_a_target_cannot_start_it_refuses_by_name(check_golden: Callable[[str, str], None]) -> None:
+    lines = []
+    for target in TARGETS:
+        _, files, refused = exported(target)
+        assert all(said.startswith(f"--to {target}: ") for said in refused.values())
+        lines += [f"{target}: {len(files)} of {len(EXAMPLES)} examples"]
+        for said in dict.fromkeys(refused.values()):
+            lines += [f"  not {', '.join(name for name, why in refused.items() if why == said)}: {said}"]
+    check_golden("export/examples.txt", "\n".join(lines) + "\n")
+
+
+def test_the_layout_of_every_example_is_read_back_from_its_script() -> None:
+    read_back = set()
+    launches, _, _ = exported("torchrun")
+    for name, launch in launches.items():
+        for framework in FRAMEWORKS if launch.layout else ():
+            try:
+                part = part_of(framework, launch)
+            except InputError as error:
+                assert str(error).startswith(f"--framework {framework}: ")
+                continue
+            script = export(launch, "torchrun", Chosen(framework))[0].text
+            found, nodes, gpus = part_in(script, part)
+            assert (nodes, gpus) == (launch.nodes, launch.gpus), name
+            assert writer_of(framework).parse(found, nodes, gpus) == parallel_of(launch), (name, framework)
+            read_back.add(framework)
+    assert read_back == set(FRAMEWORKS)

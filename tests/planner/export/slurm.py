@@ -60,7 +60,10 @@ PartitionName=high Nodes=real1 MaxTime=INFINITE State=UP PriorityTier=10 Preempt
 """
 REQUIRED = os.environ.get("PLANNER_REQUIRE_SLURM") == "1"  # read before fixtures clear the environment
 # type, accelerators of a node, CPUs
-KINDS = (("h100", 8, 192), ("h200", 8, 192), ("a100", 8, 96), ("b300", 8, 192), ("l4", 1, 4), ("t4", 4, 32))
+KINDS = (
+    ("h100", 8, 192), ("h200", 8, 192), ("a100", 8, 96), ("b300", 8, 192), ("l4", 1, 4), ("t4", 4, 32), ("a30", 1, 8),
+    ("rtx6000", 1, 14),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ import yaml
 from planner.errors import InputError
 from planner.export.registry import Options, export
 from planner.export.view import Launch
+from tests.planner.export.crds import faults
 from tests.planner.export.launches import LAUNCHES
-from tests.planner.export.validators import crd_faults, kubernetes_faults, shellcheck
+from tests.planner.export.validators import kubernetes_faults, shellcheck
 
 BUILT_IN = ("v1", "batch/v1")
 CASES = [
@@ -56,7 +57,7 @@ def test_custom_resources_keep_their_schemas_and_rules(name: str, kind: str, que
             for key in path.split("."):
                 value = value[key]
         if document["apiVersion"] not in BUILT_IN:
-            assert crd_faults(document) == []
+            assert faults(document) == []
 
 
 def test_built_in_kinds_pass_strictly_and_a_wrong_field_does_not() -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +14,8 @@ from planner.errors import InputError
 from planner.export.registry import Options, export
 from planner.export.view import Launch
 from tests.planner.export.launches import LAUNCHES
-from tests.planner.export.validators import allowed
+from tests.planner.export.validators import allowed, pcluster_says
 
-PYTHON = os.environ.get("PLANNER_PCLUSTER_PYTHON")  # read before fixtures clear the environment
 RESERVATION = "cr-0123456789abcdef0"
 WRONG = {
     "unknown field": ("MaxCount:", "MaxCont:", "MaxCont"),
@@ -45,10 +41,6 @@ def cluster_of(launch: Launch, **values: str) -> dict[str, Any]:
 
 
 def test_parallelcluster_takes_every_export_and_refuses_what_is_wrong(tmp_path: Path) -> None:
-    if not PYTHON:
-        pytest.skip(
-            "PLANNER_PCLUSTER_PYTHON names no interpreter with aws-parallelcluster and moto (of its own)"
-        )
     texts = {
         f"{name} {file.path}": file.text
         for name, files in allowed("parallelcluster").items()
@@ -61,13 +53,7 @@ def test_parallelcluster_takes_every_export_and_refuses_what_is_wrong(tmp_path: 
     for name, (good, bad, _) in WRONG.items():
         assert good in base, name
         texts[name] = base.replace(good, bad)
-    done = subprocess.run(
-        [PYTHON, str(Path(__file__).with_name("pcluster_check.py"))],
-        input=json.dumps(texts), capture_output=True, text=True, timeout=300,
-        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    said = json.loads(done.stdout)
+    said = pcluster_says(texts, tmp_path)
     assert {name: faults for name, faults in said.items() if name not in WRONG and faults} == {}
     unseen = {
         name: said[name] for name, (_, _, words) in WRONG.items() if not re.search(words, str(said[name]))

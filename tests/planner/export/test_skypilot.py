@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +16,8 @@ from planner.export.frameworks.none import parse
 from planner.export.registry import Options, export
 from planner.export.view import Launch
 from tests.planner.export.launches import LAUNCHES
-from tests.planner.export.validators import allowed, shellcheck
+from tests.planner.export.validators import allowed, shellcheck, sky_says
 
-PYTHON = os.environ.get("PLANNER_SKYPILOT_PYTHON")  # read before fixtures clear the environment
 ZONES = "use1-az6=us-east-1d,use1-az2=us-east-1a,use2-az3=us-east-2b"
 
 
@@ -29,29 +25,6 @@ def task_of(launch: Launch, **values: str) -> dict[str, Any]:
     loaded = yaml.safe_load(export(launch, "skypilot", Options(values=values))[0].text)
     assert isinstance(loaded, dict)
     return loaded
-
-
-def sky_says(tasks: dict[str, str], home: Path) -> dict[str, str]:
-    """What SkyPilot says against each task, with a catalog that knows the places of the launches."""
-    if not PYTHON:
-        pytest.skip(
-            "PLANNER_SKYPILOT_PYTHON names no interpreter with skypilot (it needs an environment of its own)"
-        )
-    rows: dict[str, list[list[str]]] = {"aws": [], "gcp": [], "azure": []}
-    for launch in LAUNCHES.values():
-        for pool in launch.pools:
-            zone = f"{pool.region}b" if pool.provider == "aws" else pool.zone
-            for name in (zone, f"{pool.region}a", f"{pool.region}d"):
-                rows[pool.provider].append([pool.instance_type, "H100", str(pool.gpus), pool.region, name])
-    done = subprocess.run(
-        [PYTHON, str(Path(__file__).with_name("sky_check.py"))],
-        input=json.dumps({"catalog": rows, "tasks": tasks}), capture_output=True, text=True, timeout=120,
-        env={"HOME": str(home), "PATH": os.environ["PATH"], "SKYPILOT_DISABLE_USAGE_COLLECTION": "1"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    said = json.loads(done.stdout)
-    assert isinstance(said, dict)
-    return said
 
 
 WRONG = {
@@ -79,7 +52,7 @@ def test_sky_takes_every_export_and_refuses_what_is_wrong(tmp_path: Path) -> Non
     for name, (good, bad, _) in WRONG.items():
         assert good in base, name
         tasks[name] = base.replace(good, bad, 1)
-    said = sky_says(tasks, tmp_path)
+    said = sky_says(tasks, tmp_path, LAUNCHES.values())
     assert {name: text for name, text in said.items() if name not in WRONG and text} == {}
     unseen = [name for name, (_, _, words) in WRONG.items() if not re.search(words, said[name])]
     assert unseen == [], {name: said[name] for name in unseen}

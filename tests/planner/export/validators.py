@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,13 @@ import yaml
 
 from planner.errors import InputError
 from planner.export.files import ExportFile, write_files
+from planner.export.machines import gcp_machine
 from planner.export.registry import Options, export
-from tests.conftest import ROOT
+from planner.export.view import Launch
 from tests.planner.export.launches import LAUNCHES
+
+# read before fixtures clear the environment
+_PYTHONS = {key: os.environ.get(f"PLANNER_{key}_PYTHON") for key in ("SKYPILOT", "PCLUSTER")}
 
 
 def tool(name: str, remedy: str) -> str:
@@ -62,66 +65,6 @@ def allowed(target: str, options: Options | None = None) -> dict[str, tuple[Expo
     return out
 
 
-# functions of Kubernetes' CEL that cel-python lacks
-def _cel_functions() -> dict[str, Any]:
-    import celpy.celtypes as types
-
-    return {
-        "find": lambda text, pattern: types.StringType((re.search(str(pattern), str(text)) or [""])[0]),
-        "split": lambda text, by: types.ListType(
-            [types.StringType(part) for part in str(text).split(str(by))]
-        ),
-    }
-
-
-@cache
-def crd_schemas() -> dict[tuple[str, str], Any]:
-    """Schemas of custom resources by version and kind, from the project's folder of facts; empty without it."""
-    found = {}
-    for path in sorted((ROOT.parent / "shared" / "export" / "crds").glob("*.json")):
-        schema = json.loads(path.read_text(encoding="utf-8"))
-        found[schema["properties"]["apiVersion"]["const"], schema["properties"]["kind"]["const"]] = schema
-    return found
-
-
-def crd_faults(document: dict[str, Any]) -> list[str]:
-    """What the schema of a custom resource, or its CEL rules, say against a document."""
-    jsonschema = pytest.importorskip("jsonschema", reason="pip install jsonschema")
-    pytest.importorskip("celpy", reason="pip install cel-python")
-    schema = crd_schemas().get((document["apiVersion"], document["kind"]))
-    if schema is None:
-        pytest.skip(f"no schema of {document['kind']} here: ../shared/export/crds")
-    shape = [
-        f"{e.json_path}: {e.message}" for e in jsonschema.Draft202012Validator(schema).iter_errors(document)
-    ]
-    return shape or list(_cel_faults(schema, document, "$"))
-
-
-def _cel_faults(schema: dict[str, Any], value: Any, where: str) -> Iterator[str]:
-    import celpy
-
-    for rule in schema.get("x-kubernetes-validations", []):
-        if "oldSelf" in rule["rule"]:
-            continue
-        environment = celpy.Environment()
-        program = environment.program(environment.compile(rule["rule"]), functions=_cel_functions())
-        try:
-            holds = program.evaluate({"self": celpy.json_to_cel(value)})
-        except celpy.CELEvalError:  # a key that is absent: an API server refuses that too
-            holds = False
-        if not holds:
-            yield f"{where}: {rule.get('message', rule['rule'])}"
-    rest = schema.get("additionalProperties")
-    if isinstance(value, dict):
-        for key, item in value.items():
-            inner = schema.get("properties", {}).get(key) or (rest if isinstance(rest, dict) else None)
-            if inner:
-                yield from _cel_faults(inner, item, f"{where}.{key}")
-    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
-        for at, item in enumerate(value):
-            yield from _cel_faults(schema["items"], item, f"{where}[{at}]")
-
-
 def kubernetes_faults(documents: list[dict[str, Any]]) -> str:
     """What kubernetes-validate says against built-in kinds; empty where it passes them all.
 
@@ -136,3 +79,39 @@ def kubernetes_faults(documents: list[dict[str, Any]]) -> str:
         if done.returncode == 0 and said.lower().count("passed") == len(documents)
         else said or "said nothing"
     )
+
+
+def sky_says(tasks: Mapping[str, str], home: Path, launches: Iterable[Launch]) -> dict[str, str]:
+    """What SkyPilot's loader says against each task, empty where nothing; its catalog knows the launches' places."""
+    rows: dict[str, list[list[str]]] = {}
+    for pool in (pool for launch in launches for pool in launch.pools):
+        machine = gcp_machine(pool)
+        name = machine.accelerator_type.removeprefix("nvidia-tesla-").upper() or "H100"
+        region = "" if pool.region == "not-stated" else pool.region
+        zones = [f"{region}{letter}" for letter in "abd"] if pool.provider == "aws" else [pool.zone]
+        rows.setdefault(pool.provider, []).extend(
+            [machine.machine_type, name, str(pool.gpus), region, zone] for zone in zones
+        )
+    return _foreign("SKYPILOT", "skypilot", "sky_check.py", {"catalog": rows, "tasks": dict(tasks)}, home)
+
+
+def pcluster_says(clusters: Mapping[str, str], home: Path) -> dict[str, list[str]]:
+    """What ParallelCluster's schema and validators say against each cluster, empty where nothing."""
+    return _foreign("PCLUSTER", "aws-parallelcluster and moto", "pcluster_check.py", dict(clusters), home)
+
+
+def _foreign(key: str, packages: str, program: str, asked: object, home: Path) -> dict[str, Any]:
+    """The answer of a program of this folder, in an interpreter of its own: its packages pin other versions."""
+    if not _PYTHONS[key]:
+        pytest.skip(
+            f"PLANNER_{key}_PYTHON names no interpreter with {packages} (in an environment of its own)"
+        )
+    done = subprocess.run(
+        [_PYTHONS[key], str(Path(__file__).with_name(program))], input=json.dumps(asked), capture_output=True,
+        text=True, timeout=300,
+        env={"HOME": str(home), "PATH": os.environ["PATH"], "SKYPILOT_DISABLE_USAGE_COLLECTION": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    said = json.loads(done.stdout)
+    assert isinstance(said, dict)
+    return said
