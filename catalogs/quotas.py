@@ -99,7 +99,7 @@ def fetch_live_quotas(
 
     Args:
         providers: provider ids; one that tells no quotas is reported as such.
-        regions: region ids or globs; empty for all.
+        regions: region ids or globs, also `provider/region`; empty for all.
         options: time-outs and retries.
         max_age_s: how old a cached answer may be, s; 0 asks again.
         create: makes a provider by its id; default: the registry.
@@ -140,7 +140,12 @@ def _of(provider: Provider, patterns: Sequence[str]) -> list[LiveQuota]:
     if not isinstance(provider, QuotaProvider):
         raise CatalogError(f"{name} does not tell an account's quotas; declare them in the workload")
     known = provider.fetch_regions()
-    chosen = [one for one in known if not patterns or any(fnmatchcase(one, text) for text in patterns)]
+    chosen = [
+        one
+        for one in known
+        if not patterns
+        or any(fnmatchcase(f"{name}/{one}" if "/" in text else one, text) for text in patterns)
+    ]
     as_of = datetime.now(UTC).isoformat(timespec="seconds")
     return [
         LiveQuota(

@@ -90,10 +90,11 @@ def parse_change(change: str) -> _Change:
 
 
 class PriceNote(NamedTuple):
-    """What a reader of prices should know; a warning where something is probably wrong."""
+    """What a reader of prices should know; a warning where something is probably wrong; `key`: what it is about."""
 
     text: str
     is_warning: bool = False
+    key: str = "prices.overlays"
 
     def __str__(self) -> str:
         """The text, with its level before it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from catalogs.offers.overlays import PriceNote
 from catalogs.tariffs import load_tariffs
 from planner.asked.assumptions import load_assumptions
 from planner.asked.job import resolve_job
@@ -51,6 +52,10 @@ def prepare(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, option
     except FaultError as error:
         raise loaded.error(error.faults) from None
     check_names(loaded, context.market.offer_set, context.market.tariffs)
+    if options.live_prices:
+        said = tuple(PriceNote(text, at > 0, "prices.live") for at, text in enumerate(options.live_prices))
+        offers = context.market.offer_set
+        context = context.with_asked(context.asked, replace(offers, notes=(*offers.notes, *said)))
     if options.live_quota:
         from planner.candidates.live_quota import with_live_quotas
 

@@ -68,6 +68,13 @@ if TYPE_CHECKING:
     help="Plan within the workload's quotas, or also within your account's (asks the clouds).",
 )
 @click.option(
+    "--prices",
+    type=click.Choice(["stored", "live"]),
+    default="stored",
+    show_default=True,
+    help="Plan on the prices stored, or ask the clouds that the workload allows first (as catalog refresh does).",
+)
+@click.option(
     "--calibration/--no-calibration", "calibrated", default=True,
     help="Correct predictions with your own runs (planner calibrate).",
 )  # fmt: skip
@@ -108,16 +115,18 @@ def optimize(
     workload: Path, values: tuple[str, ...], best_within: float | None,
     output: str, as_of: datetime | None, max_results: int | None, objective: str | None, solver: str,
     backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, quota: str,
-    calibrated: bool, spot_evidence: tuple[Path, ...], replays: int, quote: float | None,
+    prices: str, calibrated: bool, spot_evidence: tuple[Path, ...], replays: int, quote: float | None,
     why_not: tuple[str, ...], max_age: int | None, out: Path | None, certificate: Path | None,
     details: tuple[str, ...], verbose: bool,
 ) -> None:  # fmt: skip
     """Find the cheapest feasible plan for WORKLOAD (a YAML file, see `planner schema`).
 
-    Exit code 0: a plan; 3: nothing fits (the answer says what to relax, in every format); 2: bad input.
+    Exit code 0: a plan; 3: nothing fits (the answer says what to relax, in every format); 2: bad input; 4: a plan,
+    but not all of what --prices live or --quota live asked for was answered: stderr and the plan name it.
     """
     with quick_imports():
         from planner.asked.options import Options, utc_now
+        from planner.commands.live import ask_prices, quotas_were_read
         from planner.inputs.load import load_workload
         from planner.inputs.settings import with_settings
         from planner.job.overrides import override
@@ -128,10 +137,12 @@ def optimize(
         with_settings(load_workload(workload), values), max_results=max_results, objective=objective,
         allow_flagged=allow_flagged, allow_derived=allow_derived, spot_evidence=spot_evidence,
     )  # fmt: skip
+    live = ask_prices(loaded, as_of) if prices == "live" else None
     options = Options(
         as_of or utc_now(),
         as_of=as_of and as_of.date(),
         live_quota=quota == "live",
+        live_prices=live.notes if live else (),
         solver=solver,
         backend=backend,
         gap=gap,
@@ -154,8 +165,11 @@ def optimize(
         shown = replace(shown, summary=(said, *shown.summary))
     show_answer(_for_format(shown, answer, output, whole=not details), output, out)
     _show_beside(answer, certificate, why_not, output)
+    is_answered = (quota != "live" or quotas_were_read(answer)) and (live is None or live.is_whole)
     if answer.plan.status == "infeasible":
         click.get_current_context().exit(3)
+    if not is_answered:
+        click.get_current_context().exit(4)
 
 
 def _for_format(shown: Shown, answer: Answer, output: str, *, whole: bool) -> Shown:

@@ -301,7 +301,7 @@ class Goods:
         return {
             "name": limit.quota if rule is None else name, "code": code, "scope": scope,
             "unit": limit.unit or units[limit.quota], "needed": needed, "limit": limit.limit,
-            "status": "within the declared limit" if needed <= limit.limit else "above the limit",
+            "status": f"within the {limit.whose}" if needed <= limit.limit else "above the limit",
         }  # fmt: skip
 
     def _quota_units(self, offer: Offer, rule: QuotaRule | None) -> dict[str, str]:

@@ -147,8 +147,10 @@ def test_quota_names(key: tuple[str, str, str, str], code: str, unit: str) -> No
 
 
 def test_quota_without_a_code_still_has_its_name_and_unknown_ones_are_none() -> None:
-    family = TARIFFS.quota_rule("azure", "ND_H100_v5", "h100-80gb-sxm", "on_demand")
-    assert family is not None and "ND_H100_v5" in family.name and family.code == ""
+    family = TARIFFS.quota_rule("azure", "ND_MI300X_v5", "mi300x-192gb-oam", "on_demand")
+    assert family is not None and "ND_MI300X_v5" in family.name and family.code == ""
+    told = TARIFFS.quota_rule("azure", "ND_H100_v5", "h100-80gb-sxm", "on_demand")
+    assert told is not None and told.code == "standardNDSH100v5Family"
     assert TARIFFS.quota_rule("lambda", "gpu_a100", "a100-40gb-unknown", "on_demand") is None
     assert TARIFFS.quota_rule("aws", "trn1", "trn1-32gb", "on_demand") is None
 

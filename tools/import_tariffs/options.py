@@ -82,6 +82,7 @@ def convert_quotas(source_dir: Path) -> list[Row]:
     found = {(row["provider"], row["quota_name"]): row for row in rows}
     out: list[Row] = []
     used: set[tuple[str, str]] = set()
+    out.extend(_terms("quota_names.csv"))  # names that accounts answer with, not among the collected rows
     for term in _terms("quota_scopes.csv"):
         key = (term["provider"], term["source_name"])
         if key not in found:

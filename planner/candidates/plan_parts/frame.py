@@ -177,9 +177,7 @@ def assumptions_of(context: Context) -> tuple[Assumption, ...]:
         "",
         "workload" if context.asked.workload.start else "default",
     )
-    notes = [
-        Assumption("prices.overlays", str(note), "", "workload") for note in context.market.offer_set.notes
-    ]
+    notes = [Assumption(note.key, str(note), "", "workload") for note in context.market.offer_set.notes]
     return (*(Assumption(*item) for item in context.asked.job.assumptions), start, *notes, *defaults)
 
 

@@ -19,7 +19,7 @@ P_FAMILY = "L-417A185B"
 
 
 def plan_with(monkeypatch: pytest.MonkeyPatch, live: LiveQuotas):  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(catalogs.quotas, "fetch_live_quotas", lambda providers: live)
+    monkeypatch.setattr(catalogs.quotas, "fetch_live_quotas", lambda providers, regions: live)
     return optimize(load_workload(EXAMPLE), Options(NOW, live_quota=True)).plan
 
 
@@ -41,7 +41,7 @@ def test_a_limit_of_the_account_binds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_enough_quota_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_with(monkeypatch, LiveQuotas((quota(20_000),), {}))
     assert plan.lines[0].quota.limit == 20_000
-    assert plan.lines[0].quota.status == "within the declared limit"
+    assert plan.lines[0].quota.status == "within the account's limit (read 2026-11-20 00:00 UTC)"
 
 
 def test_what_is_not_understood_or_not_read_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
