@@ -70,11 +70,6 @@ class QuotaLimit(Section):
     )
     limit: NonNegativeFloat = Field(description="Most that may be used at once.")
 
-    @property
-    def whose(self) -> str:
-        """Whose limit it is, in words."""
-        return "declared limit"
-
 
 class ObtainableLimit(Section):
     """What the user can have at once by asking; wins over the planner's assumption."""

@@ -298,10 +298,11 @@ class Goods:
             found = {"unit": unit, "needed": per_unit[unit] * nodes, "limit": None, "status": "not checked"}
             return {"name": name, "code": code, "scope": scope, **found}
         limit, needed = max(declared, key=lambda pair: pair[1] / max(pair[0].limit, 1e-300))
+        whose = getattr(limit, "whose", "declared limit")
         return {
             "name": limit.quota if rule is None else name, "code": code, "scope": scope,
             "unit": limit.unit or units[limit.quota], "needed": needed, "limit": limit.limit,
-            "status": f"within the {limit.whose}" if needed <= limit.limit else "above the limit",
+            "status": f"within the {whose}" if needed <= limit.limit else "above the limit",
         }  # fmt: skip
 
     def _quota_units(self, offer: Offer, rule: QuotaRule | None) -> dict[str, str]:

@@ -159,7 +159,8 @@ def needed_quota(
 
     tightest = max(declared, key=lambda limit: machine.draw_on(limit) * nodes / max(limit.limit, 1e-300))
     needed = machine.draw_on(tightest) * nodes
-    status = f"within the {tightest.whose}" if needed <= tightest.limit else "above the limit"
+    whose = getattr(tightest, "whose", "declared limit")  # what the account tells says so itself
+    status = f"within the {whose}" if needed <= tightest.limit else "above the limit"
     return QuotaNeed(
         tightest.quota if rule is None else name,
         code,
