@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from catalogs.offers.overlays import PriceNote
 from catalogs.tariffs import load_tariffs
 from planner.asked.assumptions import load_assumptions
 from planner.asked.job import resolve_job
@@ -53,6 +52,8 @@ def prepare(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, option
         raise loaded.error(error.faults) from None
     check_names(loaded, context.market.offer_set, context.market.tariffs)
     if options.live_prices:
+        from catalogs.offers.overlays import PriceNote
+
         said = tuple(PriceNote(text, at > 0, "prices.live") for at, text in enumerate(options.live_prices))
         offers = context.market.offer_set
         context = context.with_asked(context.asked, replace(offers, notes=(*offers.notes, *said)))
