@@ -90,11 +90,14 @@ def parse_change(change: str) -> _Change:
 
 
 class PriceNote(NamedTuple):
-    """What a reader of prices should know; a warning where something is probably wrong; `key`: what it is about."""
+    """What a reader of prices should know; a warning where something is probably wrong.
+
+    `key` tells notes on what clouds did not answer from those on overlays, which have none.
+    """
 
     text: str
     is_warning: bool = False
-    key: str = "prices.overlays"
+    key: str = ""
 
     def __str__(self) -> str:
         """The text, with its level before it."""

@@ -19,7 +19,7 @@ class Options:
         gap: relative gap at which a MILP may stop.
         time_limit_s: most seconds of solving.
         live_quota: read the account's quotas and plan within them.
-        live_prices: of prices asked for just before: of whom, then a warning for each whose prices are not of today.
+        live_prices: of prices asked for just before: a warning for each provider whose prices are not of today.
         max_age_days: refuse an answer that rests on an older price; None = never.
         calibrated: correct predictions with the user's own measurements.
         replays: futures on which a plan with spot is replayed; 0 none.

@@ -54,7 +54,7 @@ def prepare(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, option
     if options.live_prices:
         from catalogs.offers.overlays import PriceNote
 
-        said = tuple(PriceNote(text, at > 0, "prices.live") for at, text in enumerate(options.live_prices))
+        said = tuple(PriceNote(text, True, "prices.live") for text in options.live_prices)
         offers = context.market.offer_set
         context = context.with_asked(context.asked, replace(offers, notes=(*offers.notes, *said)))
     if options.live_quota:

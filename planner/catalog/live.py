@@ -46,7 +46,7 @@ def ask_prices(asked: Asked, on_progress: OnProgress | None = None) -> RefreshRe
 
 
 def live_notes(asked: Asked, report: RefreshReport) -> tuple[str, ...]:
-    """What the plan says of its prices: who was asked when, then a warning for each whose prices are not of today."""
+    """Who answered when; then, for the plan too, a warning for each whose prices are not of today."""
     stored = [one.provider for one in report.outcomes if one.is_stored]
     notes = [f"asked on {report.as_of} of {', '.join(stored)}", *filter(None, map(_stale, report.outcomes))]
     if asked.unasked:

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @record(frozen=True)
 class LivePrices:
-    """What the plan says of the prices asked for, and whether all of them came.
+    """What a plan says of prices that did not come, and whether all that count did.
 
     Providers without a login do not count as failed unless the workload names them.
     """
 
-    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
     is_whole: bool
 
 
@@ -53,7 +53,7 @@ def ask_prices(loaded: LoadedWorkload, as_of: datetime | None) -> LivePrices:
         _say("warning", (*notes[1:], *live_messages(report)))
     elif code:
         _say("error", refresh_errors(report))
-    return LivePrices(notes, not code)
+    return LivePrices(notes[1:], not code)
 
 
 def quotas_were_read(answer: Answer) -> bool:

@@ -142,7 +142,7 @@ def optimize(
         as_of or utc_now(),
         as_of=as_of and as_of.date(),
         live_quota=quota == "live",
-        live_prices=live.notes if live else (),
+        live_prices=live.warnings if live else (),
         solver=solver,
         backend=backend,
         gap=gap,

@@ -138,6 +138,9 @@ def test_prices_of_today_make_the_plan_on_every_cloud(run_cli: Run, world: World
     factor["azure"] = 0.8
     done = run_cli("optimize", path, "--prices", "live", "-o", "json")
     assert (done.code, _bought(done)) == (0, "azure")
+    saved = world.tmp_path / "plan.json"
+    saved.write_text(done.stdout)
+    assert run_cli("verify", saved, "--workload", path).code == 0
     # the same store without a question: nobody is asked, and the plan is the same
     asked = {name: len(server.requests) for name, server in world.servers.items()}
     offline = run_cli("optimize", path, "-o", "json")
@@ -217,6 +220,9 @@ def test_a_cloud_that_is_down_is_named_and_its_last_prices_are_used(run_cli: Run
         assert f"warning: {name}: unreachable: " in done.stderr
         assert f"warning: quota of {name} not read: " in done.stderr
         assert any(text.startswith(f"no live prices of {name} ") for text in plan["warnings"])
+    saved, path = world.tmp_path / "plan.json", world.file(*CLOUDS)
+    assert run_cli("optimize", path, "--prices", "live", "-o", "json", "--out", saved).code == 4
+    assert run_cli("verify", saved, "--workload", path).code == 0
     quiet = run_cli("-q", "optimize", world.file(*CLOUDS), "--prices", "live", "-o", "json")
     assert quiet.code == 4 and quiet.stderr.count("error: ") == 2 and "warning" not in quiet.stderr
 

@@ -177,7 +177,9 @@ def assumptions_of(context: Context) -> tuple[Assumption, ...]:
         "",
         "workload" if context.asked.workload.start else "default",
     )
-    notes = [Assumption(note.key, str(note), "", "workload") for note in context.market.offer_set.notes]
+    # what was asked of clouds rests on no workload, so it is a warning only
+    told = [note for note in context.market.offer_set.notes if not note.key]
+    notes = [Assumption("prices.overlays", str(note), "", "workload") for note in told]
     return (*(Assumption(*item) for item in context.asked.job.assumptions), start, *notes, *defaults)
 
 
