@@ -1,9 +1,10 @@
 """A quarter of demand to judge schedulers by: jobs that arrive over time, and how long they really run.
 
-Committed before any policy was scored. Teams submit jobs as a Poisson process with a weekly rhythm; a job is one of
-five trainings, its work is log-normal, its ways to run are those that `planner` works out for the training on the
-bundled catalog, longer and dearer in proportion. The quarter's load on what is owned is drawn, so some quarters are slack and
-some are crowded. How long a job really runs is its predicted length times a factor that no policy sees.
+Fixed before any policy was scored; seeds from 101 on are for trying policies out, those below for scores. Teams submit
+jobs as a Poisson process with a weekly rhythm; a job is one of five trainings, its work is log-normal, its ways to run
+are those that `planner` works out for the training on the bundled catalog, longer and dearer in proportion. The
+quarter's load on what is owned is drawn, so some quarters are slack and some are crowded, and some weeks are a rush.
+How long a job really runs is its predicted length times a factor that no policy sees.
 """
 
 from __future__ import annotations
@@ -26,14 +27,19 @@ START = datetime(2026, 12, 1, tzinfo=UTC)
 DECIDED = datetime(2026, 11, 23, tzinfo=UTC)  # prices of that day
 POOLS = (("p4d.24xlarge", 16), ("p5.48xlarge", 6))  # owned instances, aws/us-east-1
 OWNED_OF_ON_DEMAND = 0.65  # what an owned hour costs, of the on-demand price
-LOAD = (0.6, 1.3)  # expected work over what is owned
+LOAD = (
+    1.0,
+    2.4,
+)  # expected work over what is owned, counted on four p4d.24xlarge: fewer instances need half as much
 WORK_SPREAD = 1.3  # of the logarithm of a job's work
+RUSHES_A_QUARTER = 2.0  # weeks before a date that all share
+RUSH = 3.0  # their rate of submissions, over that of other weeks
 OFFICE = 4.0  # rate of submissions on weekdays from 9 to 19 UTC, over that of other hours
 TRUTH_SPREAD = (
     0.16  # of the logarithm: four in five within x 1.23, as docs/performance-model.md measures its hours
 )
 ENDS_EARLY = 0.1  # share of jobs that stop at a random point: failed, or seen to be no good
-SLACK = (1.5, 8.0)  # deadline after the submission, in lengths of the run on four p4d.24xlarge
+SLACK = (1.0, 5.0)  # deadline after the submission, in lengths of the run on four p4d.24xlarge
 
 # name, weight, share of what is owned, quota of vCPUs of P instances on demand
 TEAMS = (("research", 0.5, 0.6, 768), ("product", 0.3, 0.6, 768), ("platform", 0.2, 0.4, 384))
@@ -110,7 +116,7 @@ def make_quarter(seed: int, jobs: int, days: int = 90) -> Quarter:
     priority = tuple(
         PRIORITIES[at][0] for at in draw.choice(len(PRIORITIES), count, p=[row[1] for row in PRIORITIES])
     )
-    deadline = submitted + 12.0 + work * draw.uniform(*SLACK, count)
+    deadline = submitted + 8.0 + work * draw.uniform(*SLACK, count)
     factor = np.exp(draw.normal(0.0, TRUTH_SPREAD, count))
     stops = draw.random(count) < ENDS_EARLY
     factor = np.where(stops, factor * draw.uniform(0.05, 0.9, count), factor)
@@ -123,6 +129,9 @@ def _arrivals(draw: np.random.Generator, count: int, days: int) -> Floats:
     weekday = (START.weekday() + hours // 24) % 7
     busy = (weekday < 5) & (hours % 24 >= 9) & (hours % 24 < 19)
     rate = np.where(busy, OFFICE, 1.0)
+    for _ in range(int(draw.poisson(RUSHES_A_QUARTER * days / 90))):
+        first = int(draw.integers(24 * days))
+        rate[first : first + 7 * 24] *= RUSH
     at = draw.choice(hours, count, p=rate / rate.sum()) + draw.random(count)
     return np.asarray(np.round(np.sort(at) * 60) / 60)
 
@@ -228,7 +237,7 @@ def write_quarter(
         for at, hours in enumerate(quarter.submitted.tolist()):
             out.writerow(
                 (_name(at), _length(hours), quarter.team[at], quarter.priority[at],
-                 _length(float(quarter.deadline[at])), 1)
+                 _length(float(quarter.deadline[at]) - hours), 1)
             )  # fmt: skip
     with (folder / "candidates.csv").open("w", newline="") as file:
         out = csv.writer(file)
