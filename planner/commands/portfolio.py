@@ -51,16 +51,22 @@ if TYPE_CHECKING:
     help="Show N points of cost against delay instead of one plan.",
 )
 @click.option(
+    "--rolling",
+    metavar="TIME",
+    default=None,
+    help="Let the jobs arrive as the file's `submitted` says and plan anew every TIME, such as 1d.",
+)
+@click.option(
     "--certificate",
     type=click.Path(path_type=Path, dir_okay=False),
     default=None,
     help="Also write what was proven, for `planner verify`.",
 )
-@details_option("stuck", "relaxation", "jobs", "limits", "warnings", "filters", "proof")
+@details_option("stuck", "relaxation", "teams", "sums", "jobs", "limits", "warnings", "filters", "proof")
 @click.option("-v", "--verbose", is_flag=True, help="All sections, with every job, limit and filter.")
 def portfolio(
     jobs: Path, output: str, as_of: datetime | None, mode: str, backend: str, time_limit: float, gap: float,
-    frontier: int | None, certificate: Path | None, out: Path | None,
+    frontier: int | None, rolling: str | None, certificate: Path | None, out: Path | None,
     details: tuple[str, ...], verbose: bool,
 ) -> None:  # fmt: skip
     """Plan all jobs of JOBS (a YAML file, `planner schema portfolio`) together: the cheapest within shared limits.
@@ -78,6 +84,16 @@ def portfolio(
 
     loaded = load_portfolio(jobs)
     planning = Options(as_of or utc_now(), as_of=as_of and as_of.date())
+    if rolling is not None or loaded.portfolio.rolling is not None:
+        given = {"--frontier": frontier, "--certificate": certificate}
+        _rolling(
+            loaded,
+            planning,
+            rolling,
+            [name for name, value in given.items() if value is not None],
+            (verbose, details, output, out),
+        )
+        return
     options = PortfolioOptions(gap=gap, time_limit_s=time_limit, backend=backend, mode=mode)
 
     try:
@@ -101,6 +117,30 @@ def portfolio(
     show_answer(report, output, out)
     if code:
         click.get_current_context().exit(code)
+
+
+def _rolling(
+    loaded: LoadedPortfolio, planning: Options, every: str | None, others: list[str],
+    shown: tuple[bool, tuple[str, ...], str, Path | None],
+) -> None:  # fmt: skip
+    """Plan as jobs arrive, and show it."""
+    from planner.errors import InputError
+    from planner.portfolios.rolling.answer import plan_rolling
+    from planner.portfolios.rolling.report import rolling_report
+    from planner.units import parse_duration
+
+    if others:
+        raise InputError(f"{others[0]}: is of one plan with all jobs known; leave it out of a rolling plan")
+    try:
+        step = None if every is None else parse_duration(every)
+    except ValueError as error:
+        raise InputError(f"--rolling: {error}") from error
+    verbose, details, output, out = shown
+    answer = plan_rolling(loaded, planning, step)
+    report = rolling_report(answer, verbose=verbose, details=details)
+    show_answer(report, output, out)
+    if not report.success:
+        click.get_current_context().exit(3)
 
 
 def _frontier(

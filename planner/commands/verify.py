@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _WORDS = {
     "commit": "commitment plan",
     "portfolio_frontier": "frontier of a portfolio",
+    "portfolio_rolling": "rolling plan",
     "serving": "serving fleet",
     "tco": "comparison of buying and renting",
 }
@@ -167,14 +168,18 @@ def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) 
         return judge_commit(
             saved, CommitMemory(load_commit(path), catalog_of(Node(saved)) if len(named) else None)
         )
-    if kind in ("portfolio", "portfolio_frontier"):
+    if kind in ("portfolio", "portfolio_frontier", "portfolio_rolling"):
         from planner.inputs.portfolio_load import load_portfolio
-        from planner.judge.judge import judge_portfolio, judge_portfolio_frontier
+        from planner.judge.judge import judge_portfolio, judge_portfolio_frontier, judge_portfolio_rolling
         from planner.judge.portfolio_jobs import PortfolioMemory
 
         named = Node(saved)["catalog"]
         memory = PortfolioMemory(load_portfolio(path), catalog_of(Node(saved)) if len(named) else None)
-        return (judge_portfolio if kind == "portfolio" else judge_portfolio_frontier)(saved, memory)
+        judges = {
+            "portfolio": judge_portfolio, "portfolio_frontier": judge_portfolio_frontier,
+            "portfolio_rolling": judge_portfolio_rolling,
+        }  # fmt: skip
+        return judges[kind](saved, memory)
     catalog = catalog_of(Node(saved))
     if kind == "tco":
         from planner.inputs.tco_load import load_tco

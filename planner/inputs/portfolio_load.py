@@ -27,9 +27,11 @@ MAX_CSV_BYTES = 256 * 1024 * 1024
 MOST_JOBS = 100_000
 _CSV_KEYS = (
     *("name", "workload", "count", "must_run", "value_usd", "delay_usd_per_hour", "earliest_start", "deadline"),
-    *("data_location", "data_size"),
+    *("data_location", "data_size", "submitted", "team", "priority", "checkpoint_hours", "restart_hours"),
 )  # fmt: skip
-_NUMBERS: dict[str, Callable[[str], float]] = {"count": int, "delay_usd_per_hour": float}
+_NUMBERS: dict[str, Callable[[str], float]] = {
+    "count": int, "delay_usd_per_hour": float, "priority": int, "checkpoint_hours": float, "restart_hours": float,
+}  # fmt: skip
 
 
 @record(frozen=True, eq=False)
@@ -108,6 +110,9 @@ def _job_faults(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterato
         if len(given) > 1 or (not given and portfolio.candidates_csv is None):
             text = f"job '{job.name}' needs exactly one of workload, inline and candidates"
             yield Fault(path, text + (f", not {' and '.join(given)}" if given else ""))
+        if job.team is not None and job.team not in portfolio.teams:
+            close = near(job.team, list(portfolio.teams))
+            yield Fault((*path, "team"), f"job '{job.name}': no team '{job.team}' under 'teams'", close)
         if job.data is not None and given and given[0] != "candidates":
             yield Fault((*path, "data"), "the workload says where its data lies: remove 'data' here")
         if job.must_run is False and job.value_usd is None:

@@ -13,6 +13,7 @@ from pydantic import Field
 from planner.inputs.fields import (
     Bool,
     Deadline,
+    Duration,
     Moment,
     Money,
     NonNegativeFloat,
@@ -20,6 +21,7 @@ from planner.inputs.fields import (
     PositiveFloat,
     PositiveInt,
     PurchaseOption,
+    Ratio,
     Size,
     Text,
 )
@@ -48,6 +50,9 @@ class SharedCommitment(OwnedCommitment):
 
     busy_nodes: NonNegativeInt = Field(0, description="Nodes carried over: taken by work that runs already.")
     busy_until: Moment | None = Field(None, description="When that work ends; absent: never.")
+    usd_per_node_hour: Money | None = Field(
+        None, description="What an instance costs an hour, used or not; only a rolling plan adds it up."
+    )
 
 
 class SizedCandidate(Section):
@@ -86,6 +91,21 @@ class PortfolioJob(Section):
     earliest_start: Moment | None = Field(None, description="Before that it does not start.")
     deadline: Deadline | None = Field(None, description="Time from the portfolio's start, or a date.")
     data: JobData | None = Field(None, description="Data of a job with sized candidates.")
+    submitted: Deadline | None = Field(
+        None,
+        description="Rolling: when it becomes known, a time from the portfolio's start or a date; default then.",
+    )
+    team: Text | None = Field(None, description="Rolling: the team whose limits it counts against.")
+    priority: NonNegativeInt = Field(
+        0, description="Rolling: a waiting job may preempt those of lower priority on what is owned."
+    )
+    checkpoint_hours: PositiveFloat = Field(
+        1.0,
+        description="Rolling: hours between checkpoints; what a preempted job did since the last is lost.",
+    )
+    restart_hours: NonNegativeFloat = Field(
+        0.25, description="Rolling: hours until a preempted job that runs again works."
+    )
 
 
 class RelaxationWeights(Section):
@@ -95,6 +115,26 @@ class RelaxationWeights(Section):
     usd_per_owned_node: PositiveFloat = Field(1_000.0, description="A node more of a commitment.")
     usd_per_hour_late: PositiveFloat = Field(100.0, description="An hour after a job's deadline.")
     usd_per_usd_over_budget: PositiveFloat = Field(1.0, description="A dollar over the budget.")
+
+
+class Team(Section):
+    """What the jobs of one team may use at once, of what is owned and of quotas; only a rolling plan knows teams."""
+
+    share: Ratio = Field(
+        1.0, description="Part of each commitment's instances that its jobs may hold at once."
+    )
+    quota: tuple[SharedQuota, ...] = Field((), description="Account limits of the team alone.")
+
+
+class Rolling(Section):
+    """A plan that is made anew again and again, each time with the jobs that are known by then."""
+
+    every: Duration = Field(description="Time from one plan to the next.")
+    hours_margin: NonNegativeFloat = Field(
+        0.0,
+        description="A job with sized candidates counts as in time with its hours longer by this ratio; workloads have"
+        " their deadline_confidence.",
+    )
 
 
 class Portfolio(Section):
@@ -118,6 +158,10 @@ class Portfolio(Section):
     )
     candidates_csv: Text | None = Field(
         None, description="Sized candidates: a CSV file, column `job` and those of a candidate."
+    )
+    teams: dict[str, Team] = Field({}, description="Limits of teams, by their names.")
+    rolling: Rolling | None = Field(
+        None, description="Plan as jobs arrive, again and again; without it all jobs are known at once."
     )
     relaxation: RelaxationWeights = Field(
         RelaxationWeights.model_construct(), description="Weights used when not everything fits."

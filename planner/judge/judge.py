@@ -17,6 +17,7 @@ from planner.judge import (
     pools,
     portfolio,
     portfolio_frontier,
+    portfolio_rolling,
     schedule,
     serving,
     single,
@@ -35,6 +36,7 @@ from planner.judge.stated import (
     POOLS,
     PORTFOLIO,
     PORTFOLIO_FRONTIER,
+    PORTFOLIO_ROLLING,
     SCHEDULE,
     SERVING,
     TCO,
@@ -167,7 +169,7 @@ def judge_saved(
 def kind_of(answer: Any) -> str:
     """Which question an answer is of, by the field that only such an answer has; `plan` for all that has none."""
     given = answer if isinstance(answer, dict) else {}
-    if given.get("kind") in ("portfolio", "portfolio_frontier", "tco"):
+    if given.get("kind") in ("portfolio", "portfolio_frontier", "portfolio_rolling", "tco"):
         return str(given["kind"])
     return next((kind for field, kind in _MARKS.items() if field in given), "plan")
 
@@ -243,6 +245,22 @@ def judge_portfolio_frontier(answer: Any, memory: PortfolioMemory) -> Verdict:
     checked = ("points", "jobs", "speed", "hours", "chances", "costs", "limits", "sums")
     points = f"{len(node['points'])} points, each bound by the solver"
     return Verdict(tuple(findings.finish()), checked, points, findings.left_out())
+
+
+def judge_portfolio_rolling(answer: Any, memory: PortfolioMemory) -> Verdict:
+    """Judge the answer of `planner portfolio --rolling`.
+
+    Args:
+        answer: its JSON.
+        memory: the question it is said to be of.
+    """
+    findings = Findings(Node(answer), PORTFOLIO_ROLLING)
+    with _faults_of(findings):
+        portfolio_rolling.check(findings, memory)
+    checked = ("arrivals", "runs", "costs", "limits", "sums")
+    usd = float(findings.answer["totals"]["cost_usd"].money())
+    total = f"total USD {usd:,.2f}; that no plan is better is not claimed"
+    return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
 
 
 def judge_commit(answer: Any, memory: CommitMemory) -> Verdict:

@@ -57,6 +57,27 @@ PIPELINE = {
     "proof.durations.*": _SEARCH,
 }
 PORTFOLIO_FRONTIER = {"planner_version": _WHEN}
+_CANDIDATE = (
+    "of a candidate: of a workload `planner optimize` says the same, and `verify` recomputes it there"
+)
+PORTFOLIO_ROLLING = {
+    "planner_version": _WHEN,
+    "every_hours": "an option of the command line",
+    "seconds": _WHEN,
+    "notes": _WORDS,
+    "notes[*]": _WORDS,
+    "totals.plans": _SEARCH,
+    "totals.lost_node_hours": "work that preemptions lost, times its instances; each run's lost hours are checked",
+    **{
+        f"limits[*].{name}": "a quota; commitments and teams' parts are checked"
+        for name in ("kind", "team", "unit")
+    },
+    "limits[*].limit": _WORDS,
+    "limits[*].available": "a quota; commitments and teams' parts are checked",
+    "jobs[*].stints[*].*": _CANDIDATE,
+    "jobs[*].stints[*].draws": _CANDIDATE,
+    "jobs[*].stints[*].draws[*].*": _CANDIDATE,
+}
 PORTFOLIO = {
     "planner_version": _WHEN,
     "totals.cost_p10_usd": _INTERVAL,

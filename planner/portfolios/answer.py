@@ -14,6 +14,7 @@ from planner.inputs.checks import start_moment
 from planner.portfolios.elastic import ElasticWeights
 from planner.portfolios.follow import later_starts
 from planner.portfolios.gather import Gathered, Gatherer, opened
+from planner.portfolios.moments import refuse_arrivals
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.relax import Relaxed, relax_portfolio
 from planner.portfolios.shared_limits import MICRO, Ints
@@ -114,6 +115,7 @@ def plan_portfolio(
     Raises:
         InputError: a job or a file is wrong.
     """
+    refuse_arrivals(loaded)
     began = time.perf_counter()
     used: list[Catalog] = []
 

@@ -93,11 +93,11 @@ def later_starts(
     base = sorted({0, *sums})
     for limit in live.tolist():
         runs = _runs(question, int(limit))
-        sums |= _sums(base, sorted(runs), _horizon(question, int(limit), base[-1]))
+        sums |= start_sums(base, sorted(runs), _horizon(question, int(limit), base[-1]))
     sums.discard(0)
     if not sums:
         return None
-    starts = _thinned(sorted(sums), count)
+    starts = thinned(sorted(sums), count)
     hours = np.array([0, *starts]) / SECONDS
     own = [question.limits[number] for number in live.tolist()]
     pools = tuple(sorted({limit.number for limit in own if limit.kind == CAPACITY}))
@@ -151,17 +151,17 @@ def _horizon(question: Question, limit: int, latest_base: int) -> int:
     return latest_base + _whole(2 * float(work.sum()) / most + float(hours.max()))
 
 
-def _sums(base: list[int], runs: list[int], horizon: int) -> set[int]:
+def start_sums(base: list[int], runs: list[int], horizon: int) -> set[int]:
     """Sums of a start in `base` and any of the runs, each at most once, up to the horizon."""
     sums = set(base)
     for run in runs:
         sums |= {start + run for start in sums if start + run <= horizon}
         if len(sums) > MOST_SUMS:
-            sums = set(_thinned(sorted(sums), MOST_SUMS // 2))
+            sums = set(thinned(sorted(sums), MOST_SUMS // 2))
     return sums
 
 
-def _thinned(values: list[int], count: int) -> list[int]:
+def thinned(values: list[int], count: int) -> list[int]:
     """At most `count` of the values, evenly by rank, the last among them."""
     if len(values) <= count:
         return values

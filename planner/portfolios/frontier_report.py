@@ -10,6 +10,7 @@ import numpy as np
 
 from planner.portfolios.frontier import FrontierPoint, delay_of, find_frontier
 from planner.portfolios.gather import Gatherer, opened
+from planner.portfolios.moments import refuse_arrivals
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.report_values import catalog_values, job_values, limit_values, window_values
 from planner.portfolios.shared_limits import MICRO, Ints
@@ -68,6 +69,7 @@ def plan_frontier(
     Raises:
         InputError: a job or a file is wrong.
     """
+    refuse_arrivals(loaded)
     used: list[Catalog] = []
 
     gathered = Gatherer(loaded, opened(used, catalog, planning), planning).gather()

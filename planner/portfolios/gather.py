@@ -11,13 +11,14 @@ import numpy as np
 
 from catalogs.tariffs import load_tariffs
 from planner.errors import InputError
-from planner.inputs.checks import end_moment, start_moment
+from planner.inputs.checks import start_moment
 from planner.inputs.faults import near
 from planner.inputs.load import decode, read_limited
 from planner.inputs.portfolio_load import MAX_CSV_BYTES, LoadedPortfolio
 from planner.portfolios.candidates import Built, WorkloadCandidates
 from planner.portfolios.declared_quotas import check_quotas, type_amounts, unused_quotas
 from planner.portfolios.job_report import SHARED_LIMIT, JobReport
+from planner.portfolios.moments import hours_after, limit_of, starts_of, windows_of
 from planner.portfolios.own_machines import own_machines
 from planner.portfolios.question import Question, Windows, build_question
 from planner.portfolios.reduce import fits_limits
@@ -128,7 +129,7 @@ class Gatherer:
         self._loaded, self._progress = loaded, progress
         portfolio = loaded.portfolio
         self._start = options.now if portfolio.start is None else start_moment(portfolio.start)
-        self._windows = _windows(loaded, self._start)
+        self._windows = windows_of(loaded, self._start)
         self._ways = Ways()
         self._tariffs, self._catalog = load_tariffs(), catalog
         amounts = type_amounts(portfolio, catalog)
@@ -152,14 +153,14 @@ class Gatherer:
     def first_starts(self) -> list[float]:
         """The earliest start of each entry of the file, hours."""
         return [
-            _hours(next(_starts("earliest", job, self._start, self._windows)), self._start)
+            hours_after(next(starts_of("earliest", job, self._start, self._windows)), self._start)
             for job in self._loaded.jobs
         ]
 
     def free_hours(self) -> list[float]:
         """When busy nodes of commitments come free, hours."""
         until = [item.busy_until for item in self._loaded.portfolio.commitments]
-        return [_hours(start_moment(moment), self._start) for moment in until if moment is not None]
+        return [hours_after(start_moment(moment), self._start) for moment in until if moment is not None]
 
     def gather(self) -> Gathered:
         """Build the candidates of all jobs.
@@ -173,8 +174,8 @@ class Gatherer:
             tables: list[CandidateTable] = []
             built: list[Built] = []
             rule = self._loaded.portfolio.starts if self._later is None else "windows"
-            limit = _limit(job, workload, self._start)
-            for begin in _starts(rule, job, self._start, self._windows):
+            limit = limit_of(job, workload, self._start)
+            for begin in starts_of(rule, job, self._start, self._windows):
                 if tables and limit is not None and begin >= limit:
                     break
                 if workload is None:
@@ -196,6 +197,47 @@ class Gatherer:
         )
         notes = gathered.notes if self._later is None else (*gathered.notes, self._later.note())
         return replace(gathered, notes=notes, follows=self._later is not None)
+
+    @property
+    def ways(self) -> Ways:
+        """Ways to buy seen so far."""
+        return self._ways
+
+    @property
+    def sources(self) -> list[Source]:
+        """Where candidates of workloads gathered so far are described in full."""
+        return [] if self._made is None else self._made.sources
+
+    @property
+    def start(self) -> datetime:
+        """The portfolio's start."""
+        return self._start
+
+    def limit_hours(self, entry: int) -> float | None:
+        """Hours after the portfolio's start by which an entry of the file must have ended; None without a deadline."""
+        limit = limit_of(self._loaded.jobs[entry], self._loaded.workloads[entry], self._start)
+        return None if limit is None else hours_after(limit, self._start)
+
+    def candidates_of(self, entry: int, begin: datetime) -> CandidateTable:
+        """Candidates of one entry of the file that starts at `begin`, as job 0, late ones included.
+
+        Raises:
+            InputError: the job is wrong.
+        """
+        job, workload = self._loaded.jobs[entry], self._loaded.workloads[entry]
+        if workload is None:
+            return _sized(self._sized, self._inside, self._outside, job, begin, self._start)
+        limit = limit_of(job, workload, self._start)
+        return self._build(job, workload, begin, limit, self.up_to_usd[entry]).table
+
+    def check_limits(self) -> None:
+        """Refuse quotas that match nothing among the candidates gathered so far.
+
+        Raises:
+            InputError: every such quota with its place.
+        """
+        contexts = [] if self._made is None else self._made.contexts
+        check_quotas(self._loaded, self._ways, contexts, self._catalog, self._tariffs)
 
     def _scarce(self, table: CandidateTable) -> CandidateTable:
         """Of candidates that start later, those in time that draw on what is scarce; all where windows are declared."""
@@ -258,7 +300,7 @@ def _gathered(
     """Write the shared limits over all candidates."""
     portfolio = loaded.portfolio
     busy = [
-        np.inf if item.busy_until is None else _hours(start_moment(item.busy_until), start)
+        np.inf if item.busy_until is None else hours_after(start_moment(item.busy_until), start)
         for item in (*portfolio.commitments, *own)
     ]
     table = concat_tables(found.parts)
@@ -279,20 +321,6 @@ def _set_aside(loaded: LoadedPortfolio) -> Iterator[str]:
             yield f"{job.name}: the commitments of its workload are set aside; list them under the portfolio's"
 
 
-def _windows(loaded: LoadedPortfolio, start: datetime) -> Windows:
-    given = loaded.portfolio.windows
-    if not given:
-        return Windows(("",), np.zeros(1))
-    return Windows(
-        tuple(window.name for window in given),
-        np.array([_hours(start_moment(window.start), start) for window in given]),
-    )
-
-
-def _hours(moment: datetime, start: datetime) -> float:
-    return (moment - start).total_seconds() / 3600.0
-
-
 def _sized_tables(loaded: LoadedPortfolio) -> tuple[SizedTable, SizedTable]:
     listed = [(job.name, candidate) for job in loaded.jobs for candidate in job.candidates]
     inside = sized_from_yaml(listed)
@@ -310,30 +338,6 @@ def _sized_tables(loaded: LoadedPortfolio) -> tuple[SizedTable, SizedTable]:
     return inside, outside
 
 
-def _starts(rule: str, job: PortfolioJob, start: datetime, windows: Windows) -> Iterator[datetime]:
-    """Moments at which `job` may start: as early as it can, and by the rule with each later window."""
-    first = start if job.earliest_start is None else max(start, start_moment(job.earliest_start))
-    yield first
-    if rule == "windows":
-        for hours in windows.starts.tolist():
-            moment = start + timedelta(hours=hours)
-            if moment > first:
-                yield moment
-
-
-def _limit(job: PortfolioJob, workload: LoadedWorkload | None, start: datetime) -> datetime | None:
-    """When a job must have ended, whenever it starts: its own deadline, else its workload's.
-
-    A length counts from the portfolio's start in a job, and from the job's earliest start in a workload.
-    """
-    if job.deadline is not None:
-        return start + job.deadline if isinstance(job.deadline, timedelta) else end_moment(job.deadline)
-    given = None if workload is None else workload.workload.constraints.deadline
-    if not isinstance(given, timedelta):
-        return None if given is None else end_moment(given)
-    return given + (start if job.earliest_start is None else max(start, start_moment(job.earliest_start)))
-
-
 def _sized(
     sized: SizedCandidates,
     inside: SizedTable,
@@ -342,14 +346,14 @@ def _sized(
     begin: datetime,
     start: datetime,
 ) -> CandidateTable:
-    limit = _limit(job, None, start)
-    hours = None if limit is None else _hours(limit, start)
+    limit = limit_of(job, None, start)
+    hours = None if limit is None else hours_after(limit, start)
     source = inside if job.candidates else outside
     return sized.build(
         source,
         source.rows_of(job.name),
         data=job.data,
-        begin_hours=_hours(begin, start),
+        begin_hours=hours_after(begin, start),
         deadline_hours=hours,
         delay_usd_per_hour=job.delay_usd_per_hour,
     )

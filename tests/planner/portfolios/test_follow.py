@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from planner.portfolios import follow
-from planner.portfolios.follow import _thinned
+from planner.portfolios.follow import thinned
 from tests.conftest import CliResult
 
 Run = Callable[..., CliResult]
@@ -127,9 +127,9 @@ def test_four_jobs_take_turns_on_one_owned_machine(tmp_path: Path, run_cli: Run)
 
 
 def test_starts_are_thinned_evenly_and_keep_the_last() -> None:
-    assert _thinned([1, 2, 3], 3) == [1, 2, 3]
-    assert _thinned(list(range(100)), 4) == [24, 49, 74, 99]
-    assert _thinned([5, 6], 0) == []
+    assert thinned([1, 2, 3], 3) == [1, 2, 3]
+    assert thinned(list(range(100)), 4) == [24, 49, 74, 99]
+    assert thinned([5, 6], 0) == []
 
 
 def test_an_answer_without_later_starts_says_so(

@@ -1,0 +1,76 @@
+"""When jobs of a portfolio may start and must have ended."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.inputs.checks import end_moment, start_moment
+from planner.inputs.faults import Fault
+from planner.portfolios.question import Windows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.inputs.load import LoadedWorkload
+    from planner.inputs.portfolio_load import LoadedPortfolio
+    from planner.inputs.portfolio_schema import PortfolioJob
+
+
+def windows_of(loaded: LoadedPortfolio, start: datetime) -> Windows:
+    """The windows that a portfolio declares, or one without an end."""
+    given = loaded.portfolio.windows
+    if not given:
+        return Windows(("",), np.zeros(1))
+    return Windows(
+        tuple(window.name for window in given),
+        np.array([hours_after(start_moment(window.start), start) for window in given]),
+    )
+
+
+def hours_after(moment: datetime, start: datetime) -> float:
+    """Hours from `start` to `moment`."""
+    return (moment - start).total_seconds() / 3600.0
+
+
+def starts_of(rule: str, job: PortfolioJob, start: datetime, windows: Windows) -> Iterator[datetime]:
+    """Moments at which `job` may start: as early as it can, and by the rule with each later window."""
+    first = start if job.earliest_start is None else max(start, start_moment(job.earliest_start))
+    yield first
+    if rule == "windows":
+        for hours in windows.starts.tolist():
+            moment = start + timedelta(hours=hours)
+            if moment > first:
+                yield moment
+
+
+def limit_of(job: PortfolioJob, workload: LoadedWorkload | None, start: datetime) -> datetime | None:
+    """When a job must have ended, whenever it starts: its own deadline, else its workload's.
+
+    A length counts from the portfolio's start in a job, and from the job's earliest start in a workload.
+    """
+    if job.deadline is not None:
+        return start + job.deadline if isinstance(job.deadline, timedelta) else end_moment(job.deadline)
+    given = None if workload is None else workload.workload.constraints.deadline
+    if not isinstance(given, timedelta):
+        return None if given is None else end_moment(given)
+    return given + (start if job.earliest_start is None else max(start, start_moment(job.earliest_start)))
+
+
+def refuse_arrivals(loaded: LoadedPortfolio) -> None:
+    """Refuse what only a rolling plan knows, where all jobs are planned at once.
+
+    Raises:
+        InputError: every such key with its place.
+    """
+    portfolio, remedy = loaded.portfolio, "is of rolling plans: plan with --rolling 1d, or remove it"
+    faults = [Fault((key,), remedy) for key in ("teams", "rolling") if getattr(portfolio, key)]
+    for at, job in enumerate(loaded.jobs):
+        for key, given in (("submitted", job.submitted is not None), ("priority", job.priority > 0)):
+            if given:
+                path: tuple[str | int, ...] = ("jobs", at, key) if at < len(portfolio.jobs) else ("jobs_csv",)
+                faults.append(Fault(path, f"job '{job.name}': {key} {remedy}"))
+    if faults:
+        raise loaded.source.error(faults)

@@ -1,0 +1,1 @@
+"""Demand over time: jobs that arrive, what each policy starts and preempts, and what came of it."""
