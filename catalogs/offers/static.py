@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -46,11 +46,13 @@ class StaticCatalog:
     costs: tuple[OwnedCost | None, ...]
 
 
-def load_static(path: Path) -> StaticCatalog:
+def load_static(path: Path, on: date | None = None) -> StaticCatalog:
     """Load a user's machines.
 
     Args:
         path: a `.yaml`, `.yml` or `.csv` file.
+        on: day of machines that state no `as_of`: the day of planning, so that a check on a later day finds the same
+            prices; default today in UTC.
 
     Raises:
         CatalogInputError: the file cannot be read or holds faults; each is one line `file:line: field:
@@ -73,7 +75,7 @@ def load_static(path: Path) -> StaticCatalog:
     if faults:
         lines = (f"{path}:{line}: {message}" for line, message in sorted(set(faults)))
         raise CatalogInputError("\n".join(lines))
-    return _tables(path, machines)
+    return _tables(path, machines, (on or datetime.now(UTC).date()).isoformat())
 
 
 def _duplicates(machines: list[Machine]) -> list[tuple[int, str]]:
@@ -97,14 +99,14 @@ def _duplicates(machines: list[Machine]) -> list[tuple[int, str]]:
     return faults
 
 
-def _tables(path: Path, machines: list[Machine]) -> StaticCatalog:
+def _tables(path: Path, machines: list[Machine], day: str) -> StaticCatalog:
     costs = tuple(machine.cost for machine in machines)
     prices = [
         _price_text(machine.number("price_per_hour") if cost is None else cost.usd_per_hour)
         for machine, cost in zip(machines, costs, strict=True)
     ]
     source = f"user file {path.name}"
-    return StaticCatalog(_instance_types(machines, source), _offers(machines, prices, source), costs)
+    return StaticCatalog(_instance_types(machines, source, day), _offers(machines, prices, source, day), costs)
 
 
 def _price_text(price: Decimal | None) -> str:
@@ -113,7 +115,7 @@ def _price_text(price: Decimal | None) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _instance_types(machines: list[Machine], source: str) -> Table:
+def _instance_types(machines: list[Machine], source: str, day: str) -> Table:
     rows: dict[tuple[str, str], Machine] = {}
     for machine in machines:
         rows.setdefault((machine.text("provider"), machine.text("instance_type")), machine)
@@ -146,7 +148,7 @@ def _instance_types(machines: list[Machine], source: str) -> Table:
             "local_nvme_gib": numbers("local_nvme_gib"),
             "status": ["current"] * len(own),
             "source": [source] * len(own),
-            "as_of": [m.text("as_of") or date.today().isoformat() for m in own],
+            "as_of": [m.text("as_of") or day for m in own],
             "note": texts("note"),
         },
         length=len(own),
@@ -157,7 +159,7 @@ def _float(value: Decimal | None) -> float:
     return float("nan") if value is None else float(value)
 
 
-def _offers(machines: list[Machine], prices: list[str], source: str) -> Table:
+def _offers(machines: list[Machine], prices: list[str], source: str, day: str) -> Table:
     def texts(make: Callable[[Machine], str]) -> list[str]:
         return [make(machine) for machine in machines]
 
@@ -181,7 +183,7 @@ def _offers(machines: list[Machine], prices: list[str], source: str) -> Table:
             "interruption_band": [""] * len(machines),
             "flags": [""] * len(machines),
             "source": [source] * len(machines),
-            "as_of": texts(lambda m: m.text("as_of") or date.today().isoformat()),
+            "as_of": texts(lambda m: m.text("as_of") or day),
         },
         length=len(machines),
     )

@@ -159,7 +159,7 @@ class Goods:
         for name in workload.prices.offers:
             from catalogs.offers.static import load_static
 
-            own = load_static(folder / name)
+            own = load_static(folder / name, self.on)
             keys = own.offers.keys_of(*KEY)
             self._own_costs |= {
                 key: cost for key, cost in zip(keys, own.costs, strict=True) if cost is not None

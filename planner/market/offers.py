@@ -116,7 +116,7 @@ def gather_offers(
     for path in workload.prices.offers:
         from catalogs.offers.static import load_static
 
-        static = load_static(Path(base) / path)
+        static = load_static(Path(base) / path, on)
         own |= {offers.n_rows + at: cost for at, cost in enumerate(static.costs) if cost is not None}
         offers = Table.concat([offers, static.offers.select(list(offers))])
         types = Table.concat([types, static.instance_types.select(list(types))])

@@ -42,6 +42,17 @@ def test_a_plan_on_own_machines_or_owned_commitments_holds(run_cli: Run, tmp_pat
         assert done.code == 0, done.stderr
 
 
+def test_a_plan_on_own_machines_holds_on_a_later_day(run_cli: Run, tmp_path: Path) -> None:
+    machines = (ROOT / "examples" / "onprem-machines.yaml").read_text(encoding="utf-8")
+    (tmp_path / "own.yaml").write_text(machines, encoding="utf-8")
+    path = write(tmp_path, prices={"offers": ["own.yaml"]}, constraints={"providers": ["onprem"]})
+    target = tmp_path / "plan.json"
+    made = planned(run_cli, path, target)
+    # the file states no day: prices are of the day that is planned for, not of the day on which a file is read
+    assert "as_of" not in machines and {line["price_as_of"] for line in made["lines"]} == {DAY[-1]}
+    assert run_cli("verify", str(target), "--workload", path).code == 0
+
+
 def test_a_forged_full_cost_or_purchase_in_cash_is_a_fault(run_cli: Run, tmp_path: Path) -> None:
     machines = (ROOT / "examples" / "onprem-machines.yaml").read_text(encoding="utf-8")
     full = machines.replace("    lifetime_years: 4", "    lifetime_years: 4\n    cost_basis: full")
