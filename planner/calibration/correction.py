@@ -13,7 +13,7 @@ from catalogs.table import Table
 from planner.calibration.kernel import Z80, Points, load_prior, posterior, spread_ratio
 from planner.performance.constants import load_constants
 from planner.performance.search import estimate_shapes
-from planner.performance.step import COMPONENTS
+from planner.performance.spec import COMPONENTS
 from planner.records import record
 
 if TYPE_CHECKING:

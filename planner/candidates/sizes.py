@@ -14,7 +14,7 @@ from planner.candidates.factored import least_by_group
 from planner.candidates.footprint import carbon_front, least_kg_per_hour
 from planner.candidates.wanted import value_of
 from planner.market.offers import unit_of_offer
-from planner.performance.search import estimate_shapes
+from planner.performance.kept import estimate_shapes
 from solvers.search.pareto import dominated
 
 if TYPE_CHECKING:

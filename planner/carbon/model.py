@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
-# What accelerators do in each part of a step (planner.performance.step.COMPONENTS).
+# What accelerators do in each part of a step (planner.performance.spec.COMPONENTS).
 _PHASE_OF = {
     "compute_s": "compute", "other_models_s": "compute", "evaluation_s": "compute",
     "memory_bound_s": "memory_bound", "optimizer_s": "memory_bound", "generation_s": "generation",

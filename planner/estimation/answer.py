@@ -23,8 +23,7 @@ from planner.market.machines import Machine, find_machine
 from planner.market.offers import gather_machines
 from planner.performance.constants import load_constants
 from planner.performance.phases import told_phase
-from planner.performance.spec import LayoutPin
-from planner.performance.step import COMPONENTS
+from planner.performance.spec import COMPONENTS, LayoutPin
 from planner.plan.model import Layout
 from planner.records import record
 from planner.render.presentable import Presentable

@@ -14,8 +14,7 @@ import numpy as np
 
 from catalogs.table import Table
 from planner.performance.parts import flops_per_sample
-from planner.performance.spec import ModelSpec, Phase, TrainingSpec
-from planner.performance.step import COMPONENTS
+from planner.performance.spec import COMPONENTS, ModelSpec, Phase, TrainingSpec
 
 # Times add up by their share of the steps; needs are the largest of any phase.
 _MEAN = ("step_time_s", "step_time_low_s", "step_time_high_s", *COMPONENTS)

@@ -12,8 +12,7 @@ from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import Grid, build_bounds, fits_node, grid, shard_axes
 from planner.performance.memory import NONE, SELECTIVE
 from planner.performance.search_job import LEVELS, Job, build_job, memory_levels, step_of
-from planner.performance.spec import ModelSpec, TrainingSpec
-from planner.performance.step import COMPONENTS
+from planner.performance.spec import COMPONENTS, ModelSpec, TrainingSpec
 from planner.performance.work import Floats
 from planner.records import record
 

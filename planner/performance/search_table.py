@@ -15,7 +15,8 @@ from planner.performance.memory_host import HOST_PARTS, host_needs
 from planner.performance.memory_risk import oom_probability
 from planner.performance.post_training.adapters import adapter_spread
 from planner.performance.search_job import Ints, Job, step_of
-from planner.performance.step import COMPONENTS, Step
+from planner.performance.spec import COMPONENTS
+from planner.performance.step import Step
 from planner.performance.work import Floats
 
 RECOMPUTE_WORDS = ("none", "selective", "full")

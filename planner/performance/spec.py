@@ -33,6 +33,12 @@ Recompute = Literal["none", "selective", "full"]
 # network; none: forward pass only.
 Trains = Literal["all", "through", "none"]
 
+# Where the time of a step goes.
+COMPONENTS = (
+    "compute_s", "memory_bound_s", "tp_comm_s", "pp_comm_s", "bubble_s", "dp_comm_s", "optimizer_s",
+    "data_loading_s", "fixed_s", "other_models_s", "offload_s", "generation_s", "refit_s", "evaluation_s",
+)  # fmt: skip
+
 
 @record(frozen=True)
 class ModelSpec:

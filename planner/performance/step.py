@@ -17,12 +17,6 @@ from planner.performance.micro import Micro
 from planner.performance.work import Floats, Work
 from planner.records import record
 
-COMPONENTS = (
-    "compute_s", "memory_bound_s", "tp_comm_s", "pp_comm_s", "bubble_s", "dp_comm_s", "optimizer_s",
-    "data_loading_s", "fixed_s", "other_models_s", "offload_s", "generation_s", "refit_s", "evaluation_s",
-)  # fmt: skip
-
-
 # What each optimizer update of a step pays again; the rest grows with passes over the samples.
 _PER_UPDATE = frozenset(("dp_comm_s", "optimizer_s", "bubble_s", "fixed_s"))
 

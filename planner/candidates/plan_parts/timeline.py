@@ -12,7 +12,7 @@ from planner.candidates.running import finish_quantile
 from planner.candidates.starts import wait_hours
 from planner.candidates.timing import Z80
 from planner.candidates.ways.chances import stated_chance
-from planner.performance.step import COMPONENTS
+from planner.performance.spec import COMPONENTS
 from planner.plan.ids import TimePartId
 from planner.plan.labels import time_label
 from planner.plan.model import Origin, Performance, Risk, TimePart

@@ -23,8 +23,7 @@ from planner.performance.inference.engines import efficiency, find_engine
 from planner.performance.inference.rates import MEMORY_SHARE, output_rate, prefill_s, room, sequences
 from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Requests
-from planner.performance.spec import ModelSpec, TrainingSpec
-from planner.performance.step import COMPONENTS
+from planner.performance.spec import COMPONENTS, ModelSpec, TrainingSpec
 from planner.records import record
 
 Floats = npt.NDArray[np.float64]

@@ -13,8 +13,7 @@ from catalogs.table import Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.layouts import explicit
 from planner.performance.search import estimate_layouts, estimate_shapes
-from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, Precision, TrainingSpec
-from planner.performance.step import COMPONENTS
+from planner.performance.spec import COMPONENTS, LayoutPin, ModelFamily, ModelSpec, Precision, TrainingSpec
 
 NAN = math.nan
 A100 = {

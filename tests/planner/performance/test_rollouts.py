@@ -14,7 +14,7 @@ from planner.asked.job import resolve_job
 from planner.errors import InputError
 from planner.inputs.load import parse_workload
 from planner.performance.search import estimate_shapes
-from planner.performance.step import COMPONENTS
+from planner.performance.spec import COMPONENTS
 from tests.planner.performance.test_inference import H100
 
 ROLLOUTS = {

@@ -1,0 +1,118 @@
+"""Shapes estimated before, kept beside the compiled catalog: a workload is planned again and again while it changes.
+
+A copy only saves time (docs/adr/0004): its key is a hash over all that the shapes follow from (model, training, every
+value of the hardware, node counts, the code and data of this package, numpy's version), it carries a checksum, and one
+that cannot be read or written is no error. The file: the checksum, a line of JSON, the columns as they lie in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from catalogs.cache.copies import cache_directory, open_copy, write_copy
+from catalogs.table import Array, Coded, Table
+from planner.version import __version__
+
+if TYPE_CHECKING:
+    from planner.performance.spec import ModelSpec, TrainingSpec
+
+MAX_COPIES = 32
+MAX_BYTES = 4 << 20  # of one copy: sixteen thousand shapes
+_PREFIX = "shapes-1-"
+_SUM_BYTES = 32  # of sha256
+_ROOT = Path(__file__).parents[2]
+RULES = (
+    "catalogs/table.py", "planner/records.py", "planner/performance/*.py", "planner/performance/*/*.py",
+    "planner/data/adapters.csv", "planner/data/engines.csv", "planner/data/vision_operators.csv",
+    "planner/data/performance/*.csv",
+)  # fmt: skip
+
+
+def estimate_shapes(
+    model: ModelSpec, training: TrainingSpec, hardware: Table, node_counts: Sequence[int]
+) -> Table:
+    """The table of `planner.performance.search.estimate_shapes`, from a copy where there is one."""
+    key = _key(model, training, hardware, node_counts)
+    path = cache_directory() / f"{_PREFIX}{key[:40]}.bin"
+    # A copy may be damaged in any way; every failure to read it means only that it is not used.
+    with contextlib.suppress(Exception), open_copy(path) as file:
+        return _read(file.read(2 * MAX_BYTES), key)
+    from planner.performance.search import estimate_shapes as estimate
+
+    shapes = estimate(model, training, hardware, node_counts)
+    data = _written(shapes, key)
+    if len(data) <= MAX_BYTES:
+        write_copy(path, lambda file: file.write(data), pattern=f"{_PREFIX}*.bin", most=MAX_COPIES)
+    return shapes
+
+
+def _key(model: ModelSpec, training: TrainingSpec, hardware: Table, node_counts: Sequence[int]) -> str:
+    """Hash over all that the shapes follow from."""
+    columns = [(name, hardware[name].tolist()) for name in hardware]
+    digest = hashlib.sha256(_rules())
+    digest.update(repr((model, training, columns, [int(count) for count in node_counts])).encode())
+    return digest.hexdigest()
+
+
+def rule_files() -> Iterator[Path]:
+    """Code and data that decide what shapes are."""
+    for pattern in RULES:
+        yield from sorted(_ROOT.glob(pattern)) if "*" in pattern else [_ROOT / pattern]
+
+
+@cache
+def _rules() -> bytes:
+    digest = hashlib.sha256(f"{__version__} {np.__version__} {sys.byteorder}".encode())
+    for path in rule_files():
+        with contextlib.suppress(OSError):
+            digest.update(b"\0" + path.name.encode() + b"\0" + path.read_bytes())
+    return digest.digest()
+
+
+def _written(table: Table, key: str) -> bytes:
+    columns: list[tuple[str, str, tuple[str, ...] | None]] = []
+    blocks: list[bytes] = []
+    for name in table:
+        stored = table.column(name)
+        values, texts = (stored.codes, stored.values) if isinstance(stored, Coded) else (stored, None)
+        columns.append((name, values.dtype.str, texts))
+        blocks.append(values.tobytes())
+    body = b"".join(blocks)
+    head = json.dumps([table.n_rows, columns]).encode()
+    return _sum(key, head, body) + head + b"\n" + body
+
+
+def _read(data: bytes, key: str) -> Table:
+    """The table of a copy.
+
+    Raises:
+        ValueError: it is not what was written for this key.
+    """
+    end = data.index(b"\n", _SUM_BYTES)
+    head, body = data[_SUM_BYTES:end], memoryview(data)[end + 1 :]
+    if _sum(key, head, body) != data[:_SUM_BYTES]:
+        raise ValueError("damaged")
+    rows, columns = json.loads(head)
+    made: dict[str, Array | Coded] = {}
+    at = 0
+    for name, kind, values in columns:
+        column = np.frombuffer(body, dtype=kind, count=rows, offset=at)
+        made[name] = column if values is None else Coded(column, tuple(values))
+        at += column.nbytes
+    return Table(made, length=rows)
+
+
+def _sum(key: str, head: bytes, body: bytes | memoryview) -> bytes:
+    digest = hashlib.sha256(key.encode())
+    digest.update(head)
+    digest.update(body)
+    return digest.digest()
