@@ -106,7 +106,9 @@ def _tables(path: Path, machines: list[Machine], day: str) -> StaticCatalog:
         for machine, cost in zip(machines, costs, strict=True)
     ]
     source = f"user file {path.name}"
-    return StaticCatalog(_instance_types(machines, source, day), _offers(machines, prices, source, day), costs)
+    return StaticCatalog(
+        _instance_types(machines, source, day), _offers(machines, prices, source, day), costs
+    )
 
 
 def _price_text(price: Decimal | None) -> str:

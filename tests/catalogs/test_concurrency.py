@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -90,6 +91,8 @@ def test_optimize_during_refreshes_uses_one_whole_snapshot(
             assert not done.stderr
             sources = {source["provider"]: source["sha256"] for source in json.loads(done.stdout)["catalog"]}
             used.append(sources["aws"])
+        while len(list_snapshots("aws", home=home)) <= 2 and writer.poll() is None:
+            time.sleep(0.1)
     finally:
         alive = writer.poll() is None
         writer.kill()

@@ -124,7 +124,7 @@ def test_a_server_of_a_byte_at_a_time_ends_at_the_time_limit(kind: str, streamed
                 list(chunks)
         else:
             client.get_json(f"{url}/list")
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 60  # the server goes on for ever, or for more than an hour
 
 
 def test_all_tries_share_one_time_limit() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from datetime import date
 from pathlib import Path
 
@@ -234,7 +233,7 @@ def test_an_unknown_provider_is_an_input_error_with_a_suggestion() -> None:
 
 
 def test_providers_run_at_the_same_time() -> None:
-    barrier = threading.Barrier(3, timeout=5)  # breaks unless all three are there at once
+    barrier = threading.Barrier(3, timeout=60)  # breaks unless all three are there at once
     providers = [
         FakeProvider(name, before=lambda: (barrier.wait(), None)[1]) for name in ("aws", "gcp", "azure")
     ]
@@ -244,14 +243,17 @@ def test_providers_run_at_the_same_time() -> None:
 
 def test_regions_run_in_bounded_parallel_and_in_order() -> None:
     active, most = 0, 0
-    lock = threading.Lock()
+    lock, three = (
+        threading.Lock(),
+        threading.Barrier(3, timeout=60),
+    )  # breaks unless three are at work at once
 
     def fetch(region: str) -> str:
         nonlocal active, most
         with lock:
             active += 1
             most = max(most, active)
-        time.sleep(0.02)
+        three.wait()
         with lock:
             active -= 1
         return region.upper()

@@ -19,7 +19,7 @@ from tests.planner.simulation.traces import write_recording
 
 pytestmark = [pytest.mark.signals, pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")]
 DAY = ("--as-of", "2026-11-20")
-LATEST_S = GRACE_S + 8.0  # a busy machine; every question below would go on for a minute
+LATEST_S = GRACE_S + 60.0  # a busy machine; every question below would go on for ten minutes
 # The child may inherit ignored signals (nohup, a shell's background job): Python's own handlers are put back first.
 PROGRAM = """
 import importlib, signal, sys, time
@@ -29,7 +29,7 @@ for number in (signal.SIGTERM, signal.SIGHUP):
 
 def hang(*_: object) -> None:
     print("ready", file=sys.stderr, flush=True)
-    for _ in range(600):  # in short steps: a signal just before the system call begins does not end it
+    for _ in range(6000):  # in short steps: a signal just before the system call begins does not end it
         time.sleep(0.1)
 
 where = %r

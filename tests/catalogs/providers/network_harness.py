@@ -22,7 +22,7 @@ QUICK = FetchOptions(
     retries=1, backoff_s=0.001, max_wait_s=0.01, timeout_s=5.0, max_bytes=8 << 20, max_workers=2
 )
 LATEST_S = 0.25  # of an answer that never ends
-MOST_S = 5.0  # of any fault, retries and pauses included
+MOST_S = 30.0  # of any fault, retries and pauses included: one that is waited for takes a minute
 Ask = Callable[[FetchOptions], Any]
 
 

@@ -78,7 +78,7 @@ class Slurm:
             words,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             cwd=self.folder,
             env={**self.environment, **more},
         )
@@ -118,38 +118,49 @@ def slurm(folder: Path, *, real: bool) -> Iterator[Slurm]:
     if os.getuid() != 0:
         _absent("slurmctld without munge runs jobs of root alone: run as root, in a container")
     (folder / "state").mkdir(parents=True)
-    spool = tempfile.mkdtemp(
-        prefix="slurm-", dir="/tmp"
-    )  # sockets lie there: their names end at 108 characters
-    text = _COMMON.format(
-        user="root", dir=folder, spool=spool, port=free_port(), slurmd=(slurmd := free_port())
-    )
-    text += (
-        _REAL.format(slurmd=slurmd)
-        if real
-        else _CLOUD + "".join(_cloud(*kind) for kind in KINDS) + _partitions()
-    )
-    (folder / "slurm.conf").write_text(text)
+    # sockets lie there: their names end at 108 characters
+    spool = tempfile.mkdtemp(prefix="slurm-", dir="/tmp")
     (folder / "gres.conf").write_text(_gres(folder, real=real))
     server = Slurm(folder, {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")})
+    programs = [["slurmctld", "-D"], *([["slurmd", "-D", "-N", "real1"]] if real else [])]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     started: list[subprocess.Popen[bytes]] = []
     try:
-        programs = [["slurmctld", "-D"], *([["slurmd", "-D", "-N", "real1"]] if real else [])]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        started += [
-            subprocess.Popen(each, env=dict(server.environment), cwd=folder, **quiet) for each in programs
-        ]
-        _wait(server, real=real)
+        for _ in range(5):  # a port that was free may be taken before the daemon binds it
+            (folder / "slurm.conf").write_text(_configuration(folder, spool, real=real))
+            started = [
+                subprocess.Popen(each, env=dict(server.environment), cwd=folder, **quiet) for each in programs
+            ]
+            if _is_up(server, started, real=real):
+                break
+            _end(started)
+        else:
+            logs = "\n".join(path.read_text()[-2000:] for path in folder.glob("*.log"))
+            pytest.fail(f"Slurm did not start:\n{logs}")
         yield server
     finally:
-        for process in started:
-            process.terminate()
-        for process in started:
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
+        _end(started)
         shutil.rmtree(spool, ignore_errors=True)
+
+
+def _configuration(folder: Path, spool: str, *, real: bool) -> str:
+    """The text of slurm.conf, with ports that are free now."""
+    slurmd = free_port()
+    text = _COMMON.format(user="root", dir=folder, spool=spool, port=free_port(), slurmd=slurmd)
+    if real:
+        return text + _REAL.format(slurmd=slurmd)
+    return text + _CLOUD + "".join(_cloud(*kind) for kind in KINDS) + _partitions()
+
+
+def _end(started: list[subprocess.Popen[bytes]]) -> None:
+    for process in started:
+        process.terminate()
+    for process in started:
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _cloud(kind: str, gpus: int, cpus: int) -> str:
@@ -170,12 +181,15 @@ def _gres(folder: Path, *, real: bool) -> str:
     return f"NodeName=real1 Name=gpu Type=h100 File={folder}/gpu[0-7] AutoDetect=off\n"
 
 
-def _wait(server: Slurm, *, real: bool) -> None:
+def _is_up(server: Slurm, started: list[subprocess.Popen[bytes]], *, real: bool) -> bool:
+    """Wait until the nodes are known; False where a daemon ended."""
     wanted = "idle" if real else ""
-    for _ in range(100):
+
+    def answers() -> bool:
         asked = server.run("sinfo", "-h", "-o", "%T")
-        if asked.returncode == 0 and wanted in asked.stdout:
-            return
-        time.sleep(0.1)
-    logs = "\n".join(path.read_text()[-2000:] for path in server.folder.glob("*.log"))
-    pytest.fail(f"Slurm did not start:\n{asked.stdout}{asked.stderr}\n{logs}")
+        return asked.returncode == 0 and wanted in asked.stdout
+
+    def ended() -> bool:
+        return any(process.poll() is not None for process in started)
+
+    return until(180, lambda: ended() or answers()) and not ended()

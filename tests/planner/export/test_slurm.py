@@ -27,8 +27,8 @@ TORCHRUN = (ROOT / "examples" / "running" / "torchrun").read_text(encoding="utf-
 # saves and exits with 0 when it is told to stop; only its second start reaches the end. Slurm signals every process of
 # a step and launchers pass the signal on, so a worker may be told more than once in one start
 WORK = r"""#!/bin/bash
-echo "$1" >>starts
 trap 'echo "start $(wc -l <starts)" >>saves; exit 0' TERM
+echo "$1" >>starts
 if [ "$(wc -l <starts)" -gt 1 ]; then echo done >result; exit 0; fi
 sleep 300 &
 wait
@@ -100,18 +100,18 @@ def test_a_preempted_job_comes_back_and_ends_when_the_work_is_done(tmp_path: Pat
             (folder / name).write_text(text)
             (folder / name).chmod(0o755)
         assert server.run("sbatch", "job.sbatch", PATH=f"{folder}:{os.environ['PATH']}").returncode == 0
-        assert until(60, (folder / "starts").exists)
+        assert until(300, (folder / "starts").exists)
         assert server.run("sbatch", "--partition=high", "--exclusive", "first.sh").returncode == 0
-        assert until(60, (folder / "saves").exists)
+        assert until(300, (folder / "saves").exists)
         # Slurm lets a requeued job wait about two minutes
-        assert until(60, lambda: "PENDING" in server.run("squeue", "-h", "-j", "1", "-o", "%T").stdout)
+        assert until(300, lambda: "PENDING" in server.run("squeue", "-h", "-j", "1", "-o", "%T").stdout)
         assert server.run("scontrol", "update", "JobId=1", "StartTime=now").returncode == 0
         log = folder / "llama-3-8b-pretrain-1.log"
-        assert until(90, (folder / "result").exists), log.read_text()
+        assert until(300, (folder / "result").exists), log.read_text()
         shown = ""
-        assert until(60, lambda: "JobState=COMPLETED" in server.run("scontrol", "show", "job", "1").stdout), (
-            log.read_text()
-        )
+        assert until(
+            300, lambda: "JobState=COMPLETED" in server.run("scontrol", "show", "job", "1").stdout
+        ), log.read_text()
         shown = server.run("scontrol", "show", "job", "1").stdout
     assert "Restarts=1" in shown and "planner_run_id=run-0123456789ab" in shown
     assert (folder / "starts").read_text() == "a b\na b\n"

@@ -140,8 +140,8 @@ def test_a_huge_answer_is_cut_off(serve: Callable[..., Fake]) -> None:
 def test_an_answer_that_trickles_meets_the_total_time(serve: Callable[..., Fake]) -> None:
     begin = time.monotonic()
     with pytest.raises(InputError, match=r"no whole answer within 0.4 s"):
-        ask(serve(lambda _: (200, b" " * (4 << 20)), wait=0.1), timeout_s=0.4)
-    assert time.monotonic() - begin < 3.0
+        ask(serve(lambda _: (200, b" " * (64 << 20)), wait=0.1), timeout_s=0.4)
+    assert time.monotonic() - begin < 60.0  # the whole answer takes 102 s
 
 
 def test_no_server_and_one_that_sends_elsewhere(serve: Callable[..., Fake]) -> None:
@@ -220,29 +220,39 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str,
     data = folder / "data"
     subprocess.run(
         ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(folder / "metrics.txt"), str(data)],
-        check=True, capture_output=True, timeout=60,
+        check=True, capture_output=True, timeout=300,
     )  # fmt: skip
     (folder / "c.yml").write_text("global: {}\n", encoding="utf-8")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    process = subprocess.Popen(
-        ["prometheus", f"--config.file={folder / 'c.yml'}", f"--storage.tsdb.path={data}",
-         f"--web.listen-address={address}", "--log.level=error"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        for _ in range(200):
-            try:
-                with urllib.request.urlopen(f"http://{address}/-/ready", timeout=2) as answer:
-                    if answer.status == 200:
-                        break
-            except OSError:
-                time.sleep(0.05)
-        yield f"http://{address}", run_id, end
-    finally:
-        process.terminate()
-        process.wait(10)
+    for _ in range(5):  # a port that was free may be taken before the server binds it
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{free.getsockname()[1]}"
+        process = subprocess.Popen(
+            ["prometheus", f"--config.file={folder / 'c.yml'}", f"--storage.tsdb.path={data}",
+             f"--web.listen-address={address}", "--log.level=error"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            if _is_ready(process, address):
+                yield f"http://{address}", run_id, end
+                return
+        finally:
+            process.kill()  # the folder is thrown away
+            process.wait()
+    pytest.fail("prometheus did not start")
+
+
+def _is_ready(process: subprocess.Popen[bytes], address: str) -> bool:
+    """Wait until the server answers; False where it ended."""
+    until = time.monotonic() + 180.0
+    while process.poll() is None and time.monotonic() < until:
+        try:
+            with urllib.request.urlopen(f"http://{address}/-/ready", timeout=10) as answer:
+                if answer.status == 200:
+                    return True
+        except OSError:
+            time.sleep(0.05)
+    return False
 
 
 def open_metrics(run_id: str, end: float) -> str:
