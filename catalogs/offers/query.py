@@ -145,14 +145,15 @@ def usd_per_hour(offers: Table) -> Floats:
 
 
 def near_misses(text: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
-    """Known words close to `text`, the closest first."""
+    """Known words close to `text`, the closest first; where there is none, the shortest that begin with it."""
     import difflib
 
     lowered: dict[str, str] = {}
     for word in sorted(known):
         lowered.setdefault(word.lower(), word)
     close = difflib.get_close_matches(text.lower(), lowered, n=count, cutoff=0.5)
-    return tuple(lowered[word] for word in close)
+    longer = sorted((word for word in lowered if len(text) > 1 and word.startswith(text.lower())), key=len)
+    return tuple(lowered[word] for word in close or longer[:count])
 
 
 def _check(catalog: Catalog, query: OfferQuery) -> None:

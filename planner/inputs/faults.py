@@ -142,6 +142,9 @@ def format_path(path: Path) -> str:
 def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """Return the known word nearest to `word`, or "" when none is near; one of the same letters comes first.
 
+    Where none is alike, the shortest that begins with `word` (`p4d` for `p4d.24xlarge`).
+
+
     Args:
         word: as written.
         known: what it may have been meant for.
@@ -153,4 +156,10 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     written = word.lower().replace("-", "_")
     found = difflib.get_close_matches(written, table, n=3, cutoff=cutoff)
     exchanged = [name for name in found if sorted(name) == sorted(written)]
-    return table[[*exchanged, *found][0]] if found else ""
+    if found:
+        return table[[*exchanged, *found][0]]
+    longer = sorted(
+        (name for name in table if len(written) > 1 and name.startswith(written)),
+        key=lambda name: (len(name), name),
+    )
+    return table[longer[0]] if longer else ""

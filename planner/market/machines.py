@@ -9,6 +9,7 @@ import numpy as np
 from catalogs.accelerators import load_accelerators
 from catalogs.table import Coded
 from planner.errors import InputError
+from planner.inputs.faults import near
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -123,9 +124,6 @@ def find_machine(machine_set: MachineSet, name: str, provider: str | None) -> Ma
 
 
 def _unknown(option: str, what: str, name: str, known: Sequence[str] | set[str]) -> str:
-    import difflib
-
-    lower = {word.lower(): word for word in sorted(known) if word}
-    close = difflib.get_close_matches(name.lower(), lower, n=1)
-    hint = f" (did you mean {lower[close[0]]}?)" if close else "; `planner catalog list` shows them"
+    close = near(name, sorted(word for word in known if word))
+    hint = f" (did you mean {close}?)" if close else "; `planner catalog list` shows them"
     return f"{option}: no {what} called {name!r} in the catalog{hint}"

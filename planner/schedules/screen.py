@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 OF = "of those that the pools and hours of the forecast allow"
 PARTS = {"nodes": "nodes", "starts": "starts", "copies": "data moved", "storage": "copies kept"}
-NEXT = ("schedule FILE -o csv --out runs.csv", "verify answer.json --workload FILE")
+NEXT = ("schedule FILE -o json --out answer.json", "verify answer.json --workload FILE")
 _MOST_POOLS = 10
 
 
@@ -46,9 +46,7 @@ def schedule_screen(answer: ScheduleAnswer, why: str, helps: Sequence[str]) -> S
         "plan", "schedule"
     )
     proof = f"{best} {OF}, proven by the solver to {numbers.percent(answer.result.gap, 2)}."
-    return Screen(
-        asked, rows, _pools(answer), _notes(answer), proof, (*NEXT, "verify answer.json --workload FILE")
-    )
+    return Screen(asked, rows, _pools(answer), _notes(answer), proof, NEXT)
 
 
 def _usd(value: Decimal) -> str:

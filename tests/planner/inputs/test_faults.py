@@ -8,7 +8,7 @@ import pytest
 
 from planner.asked.options import Options, utc_now
 from planner.errors import InputError
-from planner.inputs.faults import Fault, FaultError
+from planner.inputs.faults import Fault, FaultError, near
 from planner.inputs.load import parse_workload
 from planner.workloads.answer import optimize
 
@@ -39,3 +39,11 @@ def test_what_only_planning_can_tell_is_placed_in_the_file(more: str, place: str
         optimize(parse_workload(TEXT + more, Path("w.yaml")), Options(utc_now()))
     assert str(caught.value).startswith(place) and said in str(caught.value)
     assert "^" in str(caught.value).splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("p4d", "p4d.24xlarge"), ("P5.48", "p5.48xlarge"), ("p4d.24xlrage", "p4d.24xlarge"), ("q", ""), ("p", "")],
+)  # fmt: skip
+def test_the_beginning_of_a_name_is_enough_for_a_suggestion(word: str, meant: str) -> None:
+    assert near(word, ["p4de.24xlarge", "p4d.24xlarge", "p5.48xlarge"]) == meant

@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 
 from benchmarks.instances.serving import build_slices, serving_instance
 from planner.serving.model import ServingInput, ServingResult, build_serving, solve_serving
+from planner.serving.proof import prove
 from solvers.execution.solve import solve
 from solvers.problem.errors import ModelError
 from solvers.problem.options import SolveOptions
@@ -130,3 +131,12 @@ def test_golden() -> None:
     if os.environ.get("UPDATE_GOLDENS"):
         GOLDEN.write_text(text, encoding="utf-8")
     assert text == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_a_proof_does_not_depend_on_how_busy_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a moment left for the search, the bound is still that of the linear relaxation, not 0."""
+    monkeypatch.setattr("planner.serving.proof.MOST_SECONDS", 1e-9)
+    question = serving_instance(6, 4, seed=3)
+    cost = solve_serving(question, EXACT).usd_per_hour
+    proof = prove(question, cost, gap=0.0, limit_s=0.0)
+    assert 0.5 * cost < proof.bound_usd_per_hour <= cost + 1e-6
