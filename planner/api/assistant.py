@@ -74,7 +74,7 @@ class Assistant:
         settings: Sequence[str] = (),
         form: Form = "markdown",
     ) -> str:
-        """Predict speed and memory of a workload on machines that are named; nothing is priced.
+        """Predict speed, memory and cost of a workload on machines that are named; prices are quotes of machines alone.
 
         Args:
             workload: as of `optimize`.

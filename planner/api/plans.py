@@ -143,7 +143,7 @@ def estimate(
     calibrated: bool = True,
     catalog_dir: str | Path | None = None,
 ) -> Estimates:
-    """Predict speed and memory of a workload on clusters that you name; nothing is priced.
+    """Predict speed, memory and cost of a workload on clusters that you name; prices are quotes of machines alone.
 
     Args:
         workload: a file, or a loaded one.

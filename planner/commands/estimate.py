@@ -1,4 +1,4 @@
-"""`planner estimate`: predicted speed, memory and limits of one cluster, or of several side by side."""
+"""`planner estimate`: predicted speed, memory, limits and cost of one cluster, or of several side by side."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from planner.startup import quick_imports
               help="Correct with your own runs (planner calibrate).")  # fmt: skip
 @details_option(
     "warnings", "speed", "run", "step", "memory", "offload", "other_layouts", "loading", "host", "nearest_fit",
-    "clusters", "layouts", "basis",
+    "clusters", "prices", "layouts", "basis",
 )  # fmt: skip
 @output_options(ANSWER_FORMATS)
 def estimate(
@@ -52,9 +52,11 @@ def estimate(
     machines: tuple[str, ...], nodes: tuple[int, ...], layout: str | None, provider: str | None,
     calibrated: bool, details: tuple[str, ...], output: str, out: Path | None,
 ) -> None:  # fmt: skip
-    """Predict how WORKLOAD runs on a cluster: throughput with its 80 % interval, memory, and what limits it.
+    """Predict how WORKLOAD runs on a cluster: throughput with its 80 % interval, memory, what limits it, what it costs.
 
-    Nothing is priced. Exit code 0: it runs; 3: it does not fit (the answer says what would); 2: bad input.
+    Prices are quotes of the machines alone, where they are cheapest within the workload's places and options; the cost
+    of the whole run is about, with the interval of its hours. `planner optimize` counts storage, transfer and spot's
+    interruptions. Exit code 0: it runs; 3: it does not fit (the answer says what would); 2: bad input.
     """
     with quick_imports():
         from planner.estimation.answer import estimate_workload

@@ -1,12 +1,13 @@
-"""`planner estimate`: what one cluster would do for a workload, with its parts; nothing is priced or chosen."""
+"""`planner estimate`: what one cluster would do for a workload, with its parts and its price; nothing is chosen."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from catalogs.store.load import load_catalog
+from catalogs.tariffs import load_tariffs
 from planner.asked.options import utc_now
 from planner.candidates.constraints.registry import SHAPE_FILTERS, constraint
 from planner.candidates.prepare import resolve_asked
@@ -15,12 +16,13 @@ from planner.estimation.answered import answered_of, engine_words
 from planner.estimation.layout import division_fault, merge_pins, pinned
 from planner.estimation.parts import doubts_of, host_of, learned_factor, loading_of, memory_of, others_of
 from planner.estimation.predict import predict_shapes
+from planner.estimation.prices import prices_of
 from planner.estimation.run import run_totals
 from planner.estimation.values import Estimate, Interval, Remedy
 from planner.inputs.faults import FaultError
 from planner.inputs.tasks import expand_task
 from planner.market.machines import Machine, find_machine
-from planner.market.offers import gather_machines
+from planner.market.offers import gather_machines, gather_offers
 from planner.performance.constants import load_constants
 from planner.performance.phases import told_phase
 from planner.performance.spec import COMPONENTS, LayoutPin
@@ -29,7 +31,7 @@ from planner.records import record
 from planner.render.presentable import Presentable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -37,10 +39,13 @@ if TYPE_CHECKING:
     from planner.asked.model import Asked
     from planner.estimation.values import Answered
     from planner.inputs.load import LoadedWorkload
+    from planner.inputs.schema import Workload
     from planner.market.machines import MachineSet
+    from planner.market.offers import OfferSet
     from planner.performance.post_training.spec import Requests
     from planner.performance.spec import TrainingSpec
 
+_Machines = TypeVar("_Machines", bound="MachineSet")
 MAX_NODES = 128
 # Pins released one by one, in pairs, ... to find what fits; beyond that all at once.
 MAX_RELEASED = 3
@@ -84,13 +89,19 @@ def estimate_workload(
     Raises:
         InputError: an unknown name, or a layout that cannot divide (of a single cluster).
     """
-    asked, machine_set = open_job(loaded, utc_now(), calibrated=calibrated, catalog_dir=catalog_dir)
-    wanted = [find_machine(machine_set, name, provider) for name in dict.fromkeys(machines)]
+    now = utc_now()
+
+    def gather(workload: Workload, base: str) -> OfferSet:
+        return gather_offers(load_catalog(catalog_dir), workload, load_tariffs(), base, now.date())
+
+    asked, offer_set = _open(loaded, now, calibrated, gather)
+    wanted = [find_machine(offer_set, name, provider) for name in dict.fromkeys(machines)]
     clusters = [(machine, count) for machine in wanted for count in dict.fromkeys(nodes)]
     made, refused = [], []
     for machine, count in clusters:
         try:
-            made.append(estimate_cluster(asked, machine_set, machine, count, pin))
+            item = estimate_cluster(asked, offer_set, machine, count, pin)
+            made.append(replace(item, prices=prices_of(asked, offer_set, machine, count)))
         except InputError as error:
             if len(clusters) == 1:
                 raise
@@ -115,10 +126,21 @@ def open_job(
     Raises:
         InputError: the workload names something unknown, with its place.
     """
+    return _open(
+        loaded,
+        now,
+        calibrated,
+        lambda workload, base: gather_machines(load_catalog(catalog_dir), workload, base),
+    )
+
+
+def _open(
+    loaded: LoadedWorkload, now: datetime, calibrated: bool, gather: Callable[[Workload, str], _Machines]
+) -> tuple[Asked, _Machines]:
     variants = expand_task(loaded.workload)
     workload = next((variant.workload for variant in variants if variant.chosen), loaded.workload)
     try:
-        machine_set = gather_machines(load_catalog(catalog_dir), workload, str(loaded.path.parent))
+        machine_set = gather(workload, str(loaded.path.parent))
         return resolve_asked(loaded, workload, machine_set, now, calibrate=calibrated), machine_set
     except FaultError as error:
         raise loaded.error(error.faults) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.estimation import report_inference as inference
+from planner.estimation import report_prices as prices
 from planner.estimation import report_rows as rows_of_estimates
 from planner.estimation.screen import one_screen, several_screen
 from planner.estimation.values import MAX_LOADING_RATIO, MIN_BUSY_RATIO
@@ -62,7 +63,8 @@ def build_report(
     if several:
         table = next(section for section in sections if section.key == "clusters")
         best = title.rpartition(" is ")[2] if " is " in title else title.partition(": ")[2]
-        return on_screen(whole, several_screen(name, best, estimates, table, warnings), details)
+        costs = [section for section in sections if section.key == "prices"]
+        return on_screen(whole, several_screen(name, best, estimates, table, costs, warnings), details)
     return on_screen(whole, one_screen(name, estimates[0], PARTS, LIMITS, warnings), details)
 
 
@@ -80,12 +82,13 @@ def _single(name: str, item: Estimate) -> tuple[str, list[Section], bool]:
     speed = item.throughput_per_s
     if speed is None or item.layout is None or item.step_s is None:
         title = f"{name} does not run on {_machines(item)}: {item.reason}"
-        return title, [*_memory(item), *_remedy(item), *_others(item), _basis(item)], False
+        told = [*_memory(item), *_remedy(item), *prices.price_section(item), *_others(item), _basis(item)]
+        return title, told, False
     if item.answered is not None:
         title = f"{name} on {_machines(item)}: {inference.headline(item.answered)}"
         sections = [
-            *inference.speed_sections(item, item.answered), _breakdown(item), *_memory(item), *_loading(item),
-            inference.host_section(item), inference.basis_section(item, item.answered),
+            *inference.speed_sections(item, item.answered), *prices.price_section(item), _breakdown(item),
+            *_memory(item), *_loading(item), inference.host_section(item), inference.basis_section(item, item.answered),
         ]  # fmt: skip
         return title, sections, True
     title = f"{name} on {_machines(item)}: {rate(speed, item.unit)}"
@@ -107,8 +110,8 @@ def _single(name: str, item: Estimate) -> tuple[str, list[Section], bool]:
         ("limited_by", "limited by", item.limited_by, "text", limit),
     ]
     sections = [
-        facts("speed", "Speed", rows), *_run(item), _breakdown(item), *_memory(item), *_others(item), *_loading(item),
-        _host(item), _basis(item),
+        facts("speed", "Speed", rows), *_run(item), *prices.price_section(item), _breakdown(item), *_memory(item),
+        *_others(item), *_loading(item), _host(item), _basis(item),
     ]  # fmt: skip
     return title, sections, True
 
@@ -298,7 +301,8 @@ def _many(name: str, estimates: Sequence[Estimate]) -> tuple[str, list[Section],
         title = f"{name}: fastest of {len(estimates)} is {_machines(best)}: {rate(best.throughput_per_s, best.unit)}"
     answers = best is not None and best.answered is not None
     layouts = inference.layouts_section(running) if answers else _layouts(running)
-    return title, [_speeds(estimates), *layouts, _shared_basis(estimates)], best is not None
+    costs = prices.costs_table(estimates)
+    return title, [_speeds(estimates), *costs, *layouts, _shared_basis(estimates)], best is not None
 
 
 def _shared_basis(estimates: Sequence[Estimate]) -> Section:

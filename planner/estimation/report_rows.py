@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from planner.estimation.report_inference import answered_values
+from planner.estimation.report_prices import PRICE_COLUMNS, flat_prices, price_values
 
 if TYPE_CHECKING:
     from planner.estimation.values import Estimate
@@ -18,6 +19,7 @@ COLUMNS = (
     "expert_parallel", "interleave", "sequence_parallel", "zero_stage", "micro_batch", "grad_accumulation",
     "recompute", "precision", "stack", "learned_factor", "calibration", "total_flops", "wall_hours",
     "accelerator_hours", "accelerator_hours_low", "accelerator_hours_high", "goodput_ratio", "doubts",
+    *PRICE_COLUMNS,
 )  # fmt: skip
 
 
@@ -47,6 +49,7 @@ def values_of(item: Estimate) -> dict[str, Any]:
         "layout": None if item.layout is None else asdict(item.layout),
         **_run_values(item),
         **answered_values(item.answered),
+        **price_values(item),
         **_machine_values(item),
         "precision": item.precision,
         "stack": item.stack,
@@ -143,4 +146,5 @@ def row_of(name: str, item: Estimate) -> dict[str, Any]:
         flat |= {"wall_hours": hours.value, "accelerator_hours": hours.value * count}
         flat |= {"accelerator_hours_low": hours.low * count, "accelerator_hours_high": hours.high * count}
     flat["doubts"] = "; ".join(values["doubts"])
+    flat |= flat_prices(item)
     return {name: flat.get(name) for name in COLUMNS}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.estimation import report_inference as inference
+from planner.estimation import report_prices as prices
 from planner.plan.words import layout_words, short_layout
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.numbers import number, percent
@@ -43,6 +45,7 @@ def one_screen(
             ("fits", "fits", "no", "text", f"no: {item.reason}"),
             _memory(item),
             *_remedy(item),
+            *prices.price_rows(item),
         ]
         return Screen(asked, rows, None, warnings, _basis(item), ("optimize FILE",), _BEFORE)
     if item.answered is not None:
@@ -53,7 +56,7 @@ def one_screen(
     speed = item.throughput_per_s
     rows = [
         ("speed", "speed", speed.value, "number", f"{_known(speed, f'{item.unit}/s')}, MFU {percent(item.mfu, 0)}"),
-        *_run(item), _memory(item),
+        *_run(item), *prices.price_rows(item), _memory(item),
         ("layout", "layout", short_layout(item.layout), "text", short_layout(item.layout)),
         ("limited_by", "limited by", item.limited_by, "text", limits.get(item.limited_by, item.limited_by)),
     ]  # fmt: skip
@@ -69,7 +72,7 @@ def _answering(item: Estimate, answered: Answered) -> list[Row]:
     return [
         ("speed", "speed", answered.rate.value, "number",
          f"{inference.headline(answered)}; MFU {percent(item.mfu, 0)}"),
-        ("work_hours", "all of it", hours.value, "hours", work), _memory(item),
+        ("work_hours", "all of it", hours.value, "hours", work), *prices.price_rows(item), _memory(item),
         ("layout", "layout", layout, "text", layout), ("limited_by", "limited by", item.limited_by, "text", said),
     ]  # fmt: skip
 
@@ -151,12 +154,13 @@ def _notes(item: Estimate, warnings: Sequence[str]) -> list[str]:
 def _basis(item: Estimate) -> str:
     found = item.calibration or "No measurement of your own"
     others = "" if item.others is None else f"; best of {item.others.layouts:,} layouts searched"
-    return f"{found[0].upper()}{found[1:]}{others}. Nothing is priced here."
+    return f"{found[0].upper()}{found[1:]}{others}. {prices.BASIS}"
 
 
 def several_screen(
-    name: str, title: str, estimates: Sequence[Estimate], table: Section, warnings: Sequence[str]
-) -> Screen:
+    name: str, title: str, estimates: Sequence[Estimate], table: Section, costs: Sequence[Section],
+    warnings: Sequence[str],
+) -> Screen:  # fmt: skip
     """The screen of several clusters.
 
     Args:
@@ -164,6 +168,7 @@ def several_screen(
         title: which is the fastest.
         estimates: of each cluster.
         table: of the clusters.
+        costs: what they cost, if anything is known of it.
         warnings: of the run.
     """
     running = [item for item in estimates if item.throughput_per_s is not None]
@@ -173,10 +178,12 @@ def several_screen(
         best = max(running, key=_each)
         text = f"{cluster(best.nodes, best.machine.instance_type)}: {three(_each(best))} {best.unit}/s per accelerator"
         rows.append(("leanest", "leanest", text, "text", text))
+    rows += prices.cheapest_row(running)
     notes = list(dict.fromkeys(note for item in running for note in _notes(item, warnings)))
     picked = ",".join(dict.fromkeys(item.machine.instance_type for item in running))
     following = (f"compare FILE --pick {picked}", "optimize FILE") if picked else ("optimize FILE",)
-    return Screen(asked, rows, table, notes, _basis(estimates[0]), following, _BEFORE)
+    joined = replace(table, tables=(*table.tables, *(one for section in costs for one in section.tables)))
+    return Screen(asked, rows, joined, notes, _basis(estimates[0]), following, _BEFORE)
 
 
 def _each(item: Estimate) -> float:

@@ -85,6 +85,41 @@ class Answered:
 
 
 @record(frozen=True)
+class Priced:
+    """An offer of a cluster's instances, at its quote.
+
+    `option` is `on_demand`, `owned` or `spot`; `usd_per_hour` of one instance, `nodes` those that are paid: more than
+    the cluster where instances are sold in units. `basis`, `as_of` and `source` are the catalog's.
+    """
+
+    option: str
+    provider: str
+    region: str
+    zone: str
+    usd_per_hour: float
+    nodes: int
+    basis: str
+    as_of: str
+    source: str
+
+    @property
+    def cluster_usd_per_hour(self) -> float:
+        """US dollars per hour of all instances."""
+        return self.usd_per_hour * self.nodes
+
+
+@record(frozen=True)
+class Prices:
+    """The cheapest offers of a cluster within the workload's places and options; None: there is none.
+
+    `steady` is on demand or the user's own; `spot` may be taken back.
+    """
+
+    steady: Priced | None
+    spot: Priced | None
+
+
+@record(frozen=True)
 class Loading:
     """Reading and decoding one batch against the step; `seconds` None where the size of a sample is unknown."""
 
@@ -153,7 +188,7 @@ class Estimate:
     the nearest layout that fits; `others` tells what the other layouts lost by. `learned_factor` is the model's learned
     correction of the step time, `run` the totals of a whole training run, `answered` those of batch inference, `doubts`
     says why the interval is wide (empty where it is not), `calibration` the sentence about the user's own measurements,
-    empty without any.
+    empty without any, `prices` what the cluster costs, None where nobody asked.
     """
 
     machine: Machine
@@ -180,6 +215,7 @@ class Estimate:
     doubts: tuple[str, ...] = ()
     answered: Answered | None = None
     is_inference: bool = False
+    prices: Prices | None = None
 
     @property
     def accelerators(self) -> int:

@@ -6,7 +6,7 @@ Every figure has the digits that its interval supports (`planner.render.precisio
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from planner.plan.front_choices import changes, choices, rungs
@@ -25,6 +25,10 @@ from planner.render.words import cluster, devices, option, place
 
 _SURE_TO_FIT = 0.99  # a layout that fits more surely needs no word
 _MOST_PLACES = 3
+_LAST_DAY, _LAST_SHARE = (
+    timedelta(days=1),
+    0.1,
+)  # what counts as just before the deadline: the shorter of the two
 _COVERED = {
     "compute": {"compute"}, "upfront payment": {"upfront"}, "transfer": {"data_transfer"},
     "storage": {"system_disk", "data_storage", "checkpoint_storage"}, "interruptions": {"interruption"},
@@ -206,8 +210,24 @@ def _done(plan: Plan, scale: Scale) -> _Row:
     elif scale.high_hours is not None:
         parts.append(f"90 %: by {scale.after(scale.high_hours)}")
     sure = plan.risk.p_meet_deadline if plan.risk is not None else None
-    parts.append("no deadline" if plan.deadline is None else f"in time with {chance(sure)}")
+    kept = "no deadline" if plan.deadline is None else f"in time with {chance(sure)}"
+    parts.append(kept + _at_the_last_moment(plan))
     return ("finish_expected", "done", plan.finish_expected or "", "text", "; ".join(parts))
+
+
+def _at_the_last_moment(plan: Plan) -> str:
+    """Why a run whose 90 % end is its deadline is in time: on-demand takes over so late that it ends just then."""
+    launch = plan.launch
+    if launch is None or plan.deadline is None or launch.strategy != "spot_with_fallback":
+        return ""
+    deadline = datetime.fromisoformat(plan.deadline)
+    last = min(_LAST_DAY, (deadline - datetime.fromisoformat(plan.start)) * _LAST_SHARE)
+    if (
+        deadline - datetime.fromisoformat(launch.finish_p90) > last
+        or not launch.p_on_demand_needed_ratio > 0.0
+    ):
+        return ""
+    return f": on-demand takes over late in {chance(launch.p_on_demand_needed_ratio)}"
 
 
 def _quote(plan: Plan) -> list[_Row]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from planner.render.model import Answer
+    from planner.render.notebook import Shown
 
 
 class Presentable:
@@ -75,6 +76,26 @@ class Presentable:
             raise InputError(f"{target}: the ending names no format; known are {known}")
         write_atomically(target, self.render(chosen))
         return target
+
+    def plot(self, key: str = "") -> Shown:
+        """One chart of the answer, which a notebook draws as SVG without a plotting library.
+
+        Args:
+            key: of the chart, such as `cost_by_deadline`; empty: the first.
+
+        Raises:
+            InputError: the answer has no such chart; names those that it has.
+        """
+        from planner.errors import InputError
+        from planner.render.notebook import show
+
+        report = self.report()
+        charts = {chart.key: chart for section in report.sections for chart in section.charts}
+        wanted = key or next(iter(charts), "")
+        if wanted not in charts:
+            known = f"; known are {', '.join(charts)}" if charts else ": it has none"
+            raise InputError(f"chart {key!r}: the answer of {report.topic} has no such chart{known}")
+        return show(charts[wanted], report.currency)
 
     def _repr_html_(self) -> str:
         """The answer in a notebook."""

@@ -180,10 +180,28 @@ class Way:
 
 
 @record(frozen=True)
+class Advised:
+    """What to do with a run on spot right now, by the policy of `planner advise`.
+
+    `action` is its word (stay, wait, switch to on-demand, ...), `p_finish` the chance to be in time with it, `usd` the
+    cost from now on, `slack_hours` the time until on-demand must start, `supposed` what the log does not tell. None:
+    not worked out.
+    """
+
+    action: str
+    why: str
+    p_finish: float | None
+    usd: float | None
+    slack_hours: float | None
+    supposed: str
+
+
+@record(frozen=True)
 class Replan:
-    """Ways to go on, and the one to take."""
+    """Ways to go on, and the one to take; `advised` of plans on spot that on-demand takes over."""
 
     decision: str
     why: str
     ways: tuple[Way, ...]
     notes: tuple[str, ...] = ()
+    advised: Advised | None = None

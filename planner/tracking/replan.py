@@ -24,6 +24,7 @@ from planner.errors import InputError
 from planner.inputs.load import load_workload
 from planner.inputs.settings import with_settings
 from planner.render.words import cluster, option, place
+from planner.tracking.advised import advised_of
 from planner.tracking.model import Replan, Way
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def replan(tracked: Tracked, loaded: LoadedWorkload, *, catalog_dir: Path | None
     asked = _Ways(tracked, rest, catalog_dir)
     ways = (_stay(tracked), *(asked.best(action) for action in ("add nodes", "change type", "go on-demand")))
     decision, why = _decide(tracked, ways)
-    return replace(tracked, replan=Replan(decision, why, ways, notes))
+    advised = advised_of(tracked)
+    supposed = () if advised is None else (advised.supposed,)
+    return replace(tracked, replan=Replan(decision, why, ways, (*notes, *supposed), advised))
 
 
 def _rest(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload, tuple[str, ...]]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from planner.tracking.answer import Tracked
-    from planner.tracking.model import Cause, Split
+    from planner.tracking.model import Advised, Cause, Split
 
 SCHEMA_VERSION = 1
 DETAILS = ("run", "split", "interruptions", "causes", "gates", "ways")
@@ -211,6 +211,10 @@ def _ways(tracked: Tracked) -> Section | None:
         )
         for way in tracked.replan.ways
     ]  # fmt: skip
+    told = tracked.replan.advised
+    if told is not None:
+        ends = "" if told.p_finish is None else told.p_finish
+        rows.append((f"  spot: {told.action}", told.why, "", "", "", ends))
     columns = (
         Column("action", "what now", "text"), Column("choice", "", "text"), Column("cost_usd", "cost from now", "text"),
         Column("change_usd", "of it change", "text"), Column("finish", "done", "text"),
@@ -320,9 +324,19 @@ def _values(tracked: Tracked) -> dict[str, Any]:
             "decision": replan.decision, "why": replan.why,
             "ways": [{"action": w.action, "choice": w.choice, "cost_usd": w.usd, "change_usd": w.change_usd,
                       "finish": w.finish, "p_meet_deadline": w.p_meet, "reason": w.reason} for w in replan.ways],
-            "notes": list(replan.notes),
+            "notes": list(replan.notes), "advice": _advice_values(replan.advised),
         },
         "notes": list(tracked.notes),
+    }  # fmt: skip
+
+
+def _advice_values(told: Advised | None) -> dict[str, Any] | None:
+    """What `planner advise` decides; null for plans that are not on spot with on-demand behind."""
+    if told is None:
+        return None
+    return {
+        "action": told.action, "why": told.why, "p_meet_deadline": told.p_finish, "cost_usd": told.usd,
+        "slack_hours": told.slack_hours, "supposed": told.supposed,
     }  # fmt: skip
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from planner.plan.front_scale import cost_places
 from planner.plan.plain import plain
-from planner.render.model import Answer, Column, Section, Value, next_steps, table_section, versioned
+from planner.render.model import Answer, Chart, Column, Section, Value, next_steps, table_section, versioned
 from planner.render.precision import rounded
 
 if TYPE_CHECKING:
     from planner.plan.outcome import Outcome
     from planner.workloads.whatif import WhatIf
 
+_LEAST_TO_DRAW = 2
 _COLUMNS = (
     "scenario", "status", "choice", "total_usd", "change_usd", "change_ratio", "hours", "change_hours", "finish",
     "p_meet_deadline", "needs",
@@ -32,11 +34,25 @@ def whatif_report(found: WhatIf) -> Answer:
         Column("in_time", "in time", "chance"), Column("choice", "choice", "text"),
     )  # fmt: skip
     shown = [_row(one, found.before) for one in (found.before, *found.scenarios)]
-    sections = [table_section("scenarios", "Scenarios", columns, shown), *_needs(found)]
+    table = table_section("scenarios", "Scenarios", columns, shown)
+    sections = [replace(table, charts=_chart(found)), *_needs(found)]
     flat = [{**row, "needs": "; ".join(row["needs"])} for row in rows]
     return Answer(
         f"What if, for {found.workload}", _title(found), (), tuple(sections), versioned(values), _COLUMNS, flat,
         success=any(one.total_usd is not None for one in found.scenarios), front=(*sections, _next(found)),
+    )  # fmt: skip
+
+
+def _chart(found: WhatIf) -> tuple[Chart, ...]:
+    """Cost of each scenario beside the file as it is; one without a plan is left out."""
+    planned = [one for one in (found.before, *found.scenarios) if one.total_usd is not None]
+    if len(planned) < _LEAST_TO_DRAW:
+        return ()
+    costs = tuple(float(one.total_usd or 0) for one in planned)
+    told = "; ".join(f"{one.name}: {one.usd_words}" for one in planned)
+    return (
+        Chart("cost_by_scenario", "Cost by scenario", "bars", tuple(one.name for one in planned), (("cost", costs),),
+              "usd_rounded", told, drawn_only=True),
     )  # fmt: skip
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from catalogs.store.load import load_catalog
 from planner.estimation.report_rows import COLUMNS
 from planner.estimation.words import PARTS
 from tests.cli.test_optimize import example, write
@@ -48,6 +51,47 @@ def test_an_estimate_adds_up(run_cli: Run) -> None:
     assert shard * layout["data_parallel"] == 32
     assert layout["data_parallel"] * layout["micro_batch"] * layout["grad_accumulation"] == 512
     assert [item["step_time_over_best_ratio"] >= 0 for item in one["other_layouts"]] == [True] * 3
+
+
+def test_cost_is_price_by_hours_where_it_is_cheapest(run_cli: Run) -> None:
+    (one,) = ask(run_cli, LLAMA, "--instance-type", "p4d.24xlarge", "--nodes", "4")["estimates"]
+    prices, run = one["prices"], one["run"]
+    steady, spot = prices["steady"], prices["spot"]
+    rows = [
+        row for row in load_catalog(None).offers.rows()
+        if (row["provider"], row["instance_type"]) == ("aws", "p4d.24xlarge") and not row["flags"]
+    ]  # fmt: skip
+    for offer, option in ((steady, "on_demand"), (spot, "spot")):
+        known = [Decimal(row["price_per_hour"]) for row in rows if row["purchase_option"] == option]
+        assert offer["usd_per_hour"] == pytest.approx(float(min(known)))
+        assert offer["cluster_usd_per_hour"] == pytest.approx(4 * offer["usd_per_hour"])
+        assert offer["as_of"] and offer["source"] and offer["basis"]
+    for end in ("", "_low", "_high"):
+        assert prices[f"run{end}_usd"] == pytest.approx(
+            steady["cluster_usd_per_hour"] * run[f"wall_hours{end}"], abs=0.01
+        )
+
+
+def test_prices_keep_to_the_workloads_places_and_options(run_cli: Run) -> None:
+    cluster = (LLAMA, "--instance-type", "p4d.24xlarge", "--nodes", "4")
+    (one,) = ask(run_cli, *cluster, "--set", "constraints.regions=['us-west-2']")["estimates"]
+    assert {one["prices"]["steady"]["region"], one["prices"]["spot"]["region"]} == {"us-west-2"}
+    (one,) = ask(run_cli, *cluster, "--set", "constraints.purchase_options=[spot]")["estimates"]
+    assert one["prices"]["steady"] is None and one["prices"]["run_usd"] is None and one["prices"]["spot"]
+    done = run_cli("estimate", *cluster, "--set", "constraints.regions=[eu-south-9]")
+    assert done.code == 0 and "no price in the catalog within the workload's places" in done.stdout
+
+
+def test_own_machines_cost_what_their_file_says(run_cli: Run) -> None:
+    (one,) = ask(run_cli, example("onprem-comparison"), "--instance-type", "dgx-a100")["estimates"]
+    assert one["prices"]["steady"]["option"] == "owned" and one["prices"]["spot"] is None
+    assert one["prices"]["run_usd"] > 0
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "yaml", "md", "html"])
+def test_every_format_says_what_a_cluster_costs(run_cli: Run, form: str) -> None:
+    done = run_cli("estimate", LLAMA, "--instance-type", "p4d.24xlarge", "--nodes", "4", "-o", form)
+    assert done.code == 0 and re.search(r"87\.83|21\.957", done.stdout) and "2026-07" in done.stdout
 
 
 def test_pinned_parts_are_kept_and_never_faster_than_the_free_choice(run_cli: Run) -> None:

@@ -88,6 +88,16 @@ def test_the_review_runs_on_another_bill_and_month(tmp_path: Path) -> None:
     assert page.startswith("<!DOCTYPE html>") and "2026-09" in page
 
 
+def test_what_if_draws_its_answers_in_a_kernel(tmp_path: Path) -> None:
+    """Cost by deadline and by scenario as pictures, by papermill, on a workload of one's own."""
+    own = tmp_path / "mine.yaml"
+    own.write_text((FOLDER.parent / "examples" / "resnet50-imagenet.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    shown = _papermill("what_if", tmp_path, workload=str(own))
+    assert shown.count("<svg") >= 2 and "Cost by scenario" in shown
+    assert shown.count("<h4>Scenarios</h4>") == 1  # it stands on the screen and behind it
+    assert "p5.48xlarge" in shown and "purchase_options" in shown
+
+
 def test_the_budget_runs_on_a_bill() -> None:
     bill = str(Path(small_company().files[0]).parent)
     names: Any = _run(FOLDER / "budget_forecast.ipynb", bill=bill, by="tag:team", scenario="volume=+50%")

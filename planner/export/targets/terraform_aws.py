@@ -25,8 +25,8 @@ def provider(launch: Launch, pools: tuple[Pool, ...]) -> Block:
 def place(launch: Launch, at: Place) -> list[Entry]:
     """Resources of one place."""
     pool = at.pool
-    out: list[Entry] = [_subnet(at), _image(at), _security_group(at)]
-    if pool.nodes > 1:
+    out: list[Entry] = [_subnet(at), _image(at), *([_security_group(at)] if at.lends else [])]
+    if at.lends and at.gang_nodes > 1:
         out.append(
             Block(
                 "resource", ("aws_placement_group", at.key),
@@ -37,9 +37,9 @@ def place(launch: Launch, at: Place) -> list[Entry]:
     return [*out, _template(launch, at), _group(launch, at)]
 
 
-def variables(launch: Launch, pools: tuple[Pool, ...]) -> list[Variable]:  # noqa: ARG001
+def variables(launch: Launch, pools: tuple[Pool, ...]) -> list[Variable]:
     """What the user must say for these places."""
-    zones = ", ".join(dict.fromkeys(pool.zone or pool.region for pool in pools))
+    zones = ", ".join(dict.fromkeys(at.zone or at.pool.region for at in _places(launch, pools)))
     out = [
         Variable("subnet_ids", "map(string)", f"Private subnet by zone id: {zones}.", required=True),
         Variable(
@@ -58,12 +58,16 @@ def variables(launch: Launch, pools: tuple[Pool, ...]) -> list[Variable]:  # noq
     return out
 
 
+def _places(launch: Launch, pools: tuple[Pool, ...]) -> list[Place]:
+    return [Place(launch, number, pool) for number, pool in enumerate(launch.pools) if pool in pools]
+
+
 def _may_hold(pool: Pool) -> bool:
     return not pool.is_spot and pool.option != "capacity_block"
 
 
 def _subnet(at: Place) -> Block:
-    key = at.pool.zone or at.pool.region
+    key = at.zone or at.pool.region
     return Block(
         "data", ("aws_subnet", at.key),
         (at.count, ("region", at.pool.region), ("id", element_of("subnet_ids", key))),
@@ -78,7 +82,7 @@ def _image(at: Place) -> Block:
 
 
 def _security_group(at: Place) -> Block:
-    """All traffic between the nodes, as EFA needs it, and out."""
+    """All traffic between the nodes of a gang, as EFA needs it, and out; one for all its places."""
     anything = (("from_port", 0), ("to_port", 0), ("protocol", "-1"))
     return Block(
         "resource", ("aws_security_group", at.key),
@@ -115,7 +119,7 @@ def _reservation(at: Place) -> list[Entry]:
                 ("instance_type", pool.instance_type), ("instance_platform", "Linux/UNIX"),
                 ("instance_count", pool.nodes), ("instance_match_criteria", "open"),
                 ("end_date_type", "unlimited"),
-                *([("placement_group_arn", at.ref("aws_placement_group", "arn"))] if pool.nodes > 1 else []),
+                *([("placement_group_arn", at.shared("aws_placement_group", "arn"))] if at.gang_nodes > 1 else []),
             ),
         )
     ]  # fmt: skip
@@ -142,14 +146,25 @@ def _template(launch: Launch, at: Place) -> Block:
              Block("content", (), (("name", Raw("iam_instance_profile.value")),))),
         ),
     ]  # fmt: skip
-    if pool.nodes > 1:
-        body.append(Block("placement", (), (("group_name", at.ref("aws_placement_group", "name")),)))
+    if at.gang_nodes > 1:
+        body.append(Block("placement", (), (("group_name", at.shared("aws_placement_group", "name")),)))
+    if not at.lends:
+        body.append(_one_network(at))
     tags = clean_tags(launch.tags, "aws")
     body += [
         Block("tag_specifications", (), (("resource_type", kind), ("tags", tags)))
         for kind in ("instance", "volume", "network-interface")
     ]
     return Block("resource", ("aws_launch_template", at.key), tuple(body))
+
+
+def _one_network(at: Place) -> Block:
+    """A gang lies in one zone of one network: EFA reaches no other, and a security group belongs to one."""
+    mine, lent = f"data.aws_subnet.{at.key}[0]", f"data.aws_subnet.place_{at.gang[0]}[0]"
+    same = f"{mine}.vpc_id == {lent}.vpc_id && {mine}.availability_zone == {lent}.availability_zone"
+    text = f"The subnets of places {at.gang[0]} and {at.number} must lie in one zone of one VPC: they are one gang."
+    check = Block("precondition", (), (("condition", Raw(same)), ("error_message", text)))
+    return Block("lifecycle", (), (check,))
 
 
 def _market(at: Place) -> list[Entry]:
@@ -172,9 +187,9 @@ def _market(at: Place) -> list[Entry]:
 def _networks(at: Place) -> list[Entry]:
     """EFA on every network card; the first card also carries IP, unless it has no EFA."""
     efa, cards = efa_interfaces(at.pool)
-    groups = ("security_groups", [at.ref("aws_security_group", "id")])
+    groups = ("security_groups", [at.shared("aws_security_group", "id")])
     common: tuple[Entry, ...] = (groups, ("delete_on_termination", True))
-    if at.pool.nodes == 1 or not efa:
+    if at.gang_nodes == 1 or not efa:
         return [Block("network_interfaces", (), (("device_index", 0), *common))]
     kind: list[Entry] = [("interface_type", "efa")] if efa == cards else [Comment("this card carries no EFA")]
     first = Block("network_interfaces", (), (("network_card_index", 0), ("device_index", 0), *kind, *common))

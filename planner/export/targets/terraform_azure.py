@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from planner.errors import InputError
+from planner.export.fabric import fabric_of
 from planner.export.hcl import Block, Entry, Raw
 from planner.export.names import clean_tags
 from planner.export.targets.terraform_parts import HOLD, Place, Variable, element_of
@@ -20,7 +22,17 @@ def provider(launch: Launch, pools: tuple[Pool, ...]) -> Block:  # noqa: ARG001
 
 
 def place(launch: Launch, at: Place) -> list[Entry]:
-    """Resources of one place."""
+    """Resources of one place.
+
+    Raises:
+        InputError: a gang on several offers whose nodes talk by InfiniBand, which ends with the scale set.
+    """
+    if len(at.gang) > 1 and "infiniband" in fabric_of(at.pool).kinds:
+        raise InputError(
+            f"--to terraform: one gang on {len(at.gang)} offers of {at.pool.instance_type}: InfiniBand of Azure "
+            "reaches nodes of one scale set only, and a scale set has one offer; plan with one of "
+            "constraints.purchase_options"
+        )
     held = _reservation(at) if _may_hold(at.pool) else []
     return [*held, _scale_set(launch, at)]
 

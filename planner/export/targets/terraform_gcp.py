@@ -34,7 +34,7 @@ def provider(launch: Launch, pools: tuple[Pool, ...]) -> Block:  # noqa: ARG001
 def place(launch: Launch, at: Place) -> list[Entry]:
     """Resources of one place."""
     out: list[Entry] = []
-    if _is_compact(at.pool):
+    if at.lends and _is_compact(at):
         policy = Block("group_placement_policy", (), (("collocation", "COLLOCATED"),))
         body = (at.count, ("name", at.name), ("region", at.pool.region), policy)
         out.append(Block("resource", ("google_compute_resource_policy", at.key), body))
@@ -46,7 +46,7 @@ def place(launch: Launch, at: Place) -> list[Entry]:
     return out
 
 
-def variables(launch: Launch, pools: tuple[Pool, ...]) -> list[Variable]:  # noqa: ARG001
+def variables(launch: Launch, pools: tuple[Pool, ...]) -> list[Variable]:
     """What the user must say for these places."""
     out = [
         Variable("project", "string", "Project that pays.", required=True),
@@ -56,11 +56,11 @@ def variables(launch: Launch, pools: tuple[Pool, ...]) -> list[Variable]:  # noq
             "service_account", "string", "Account that reads data and writes checkpoints.", required=True
         ),
     ]
-    networks = max((sum(_networks(pool)) for pool in pools), default=0)
+    networks = max((sum(_networks(launch, pool)) for pool in pools), default=0)
     if networks:
         text = f"Subnetworks of the GPUs' own interfaces by region, {networks} each, in order."
         out.append(Variable("gpu_subnetworks", "map(list(string))", text, required=True))
-    if any(not pool.zone for pool in pools):
+    if any(not Place(launch, launch.pools.index(pool), pool).zone for pool in pools):
         out.append(Variable("zones", "map(string)", f"Zone by region: {_regions(pools)}.", required=True))
     if any(pool.option == "future_reservation" for pool in pools):
         out.append(
@@ -75,16 +75,17 @@ def _regions(pools: tuple[Pool, ...]) -> str:
     return ", ".join(dict.fromkeys(pool.region for pool in pools))
 
 
-def _networks(pool: Pool) -> tuple[int, int]:
-    return _extra_networks().get(pool.instance_type, (0, 0)) if pool.nodes > 1 else (0, 0)
+def _networks(launch: Launch, pool: Pool) -> tuple[int, int]:
+    nodes = launch.nodes if launch.way == "together" else pool.nodes
+    return _extra_networks().get(pool.instance_type, (0, 0)) if nodes > 1 else (0, 0)
 
 
-def _is_compact(pool: Pool) -> bool:
-    return pool.nodes > 1 and pool.instance_type.startswith(_COMPACT)
+def _is_compact(at: Place) -> bool:
+    return at.gang_nodes > 1 and at.pool.instance_type.startswith(_COMPACT)
 
 
 def _zone(at: Place) -> tuple[str, Value]:
-    return ("zone", at.pool.zone or element_of("zones", at.pool.region))
+    return ("zone", at.zone or element_of("zones", at.pool.region))
 
 
 def _accelerators(pool: Pool, block: str) -> list[Entry]:
@@ -119,9 +120,9 @@ def _template(launch: Launch, at: Place) -> Block:
         at.count, ("name_prefix", f"{at.name[:30]}-"), ("region", pool.region),
         ("machine_type", gcp_machine(pool).machine_type), ("labels", clean_tags(launch.tags, "gcp")),
     ]  # fmt: skip
-    if _is_compact(pool):
-        body.append(("resource_policies", [at.ref("google_compute_resource_policy", "id")]))
-    body += [Block("disk", (), disk), *_accelerators(pool, "guest_accelerator"), *_interfaces(pool)]
+    if _is_compact(at):
+        body.append(("resource_policies", [at.shared("google_compute_resource_policy", "id")]))
+    body += [Block("disk", (), disk), *_accelerators(pool, "guest_accelerator"), *_interfaces(launch, pool)]
     body += [Block("scheduling", (), tuple(_scheduling(pool))), *_affinity(pool)]
     account = (("email", Raw("var.service_account")), ("scopes", ["cloud-platform"]))
     body += [Block("service_account", (), account), _replace_first()]
@@ -132,12 +133,12 @@ def _replace_first() -> Block:
     return Block("lifecycle", (), (("create_before_destroy", True),))
 
 
-def _interfaces(pool: Pool) -> list[Entry]:
+def _interfaces(launch: Launch, pool: Pool) -> list[Entry]:
     """The first interface, then those of the GPUs."""
     out: list[Entry] = [
         Block("network_interface", (), (("subnetwork", element_of("subnetworks", pool.region)), ("nic_type", "GVNIC")))
     ]  # fmt: skip
-    gvnic, rdma = _networks(pool)
+    gvnic, rdma = _networks(launch, pool)
     own = element_of("gpu_subnetworks", pool.region).text
     for count, start, kind in ((gvnic, 0, "GVNIC"), (rdma, gvnic, "MRDMA")):
         if count:

@@ -37,9 +37,34 @@ class Place:
         """Name of its resources in the cloud."""
         return f"{clean(self.launch.name, KUBERNETES_NAME, most=_NAME_MOST)}-{self.number}"
 
+    @property
+    def gang(self) -> tuple[int, ...]:
+        """Numbers of the places whose nodes must reach each other: all where one gang runs on several at once."""
+        return tuple(range(len(self.launch.pools))) if self.launch.way == "together" else (self.number,)
+
+    @property
+    def gang_nodes(self) -> int:
+        """Nodes that must reach each other."""
+        return sum(self.launch.pools[at].nodes for at in self.gang)
+
+    @property
+    def lends(self) -> bool:
+        """Whether it has the resources that its gang shares: its first place has."""
+        return self.number == self.gang[0]
+
+    @property
+    def zone(self) -> str:
+        """Its zone, else that of another part of its gang, which runs in one zone; empty where none is stated."""
+        zones = (self.launch.pools[at].zone for at in self.gang)
+        return self.pool.zone or next((zone for zone in zones if zone), "")
+
     def ref(self, kind: str, attribute: str) -> Raw:
         """An attribute of one of its resources."""
         return Raw(f"{kind}.{self.key}[0].{attribute}")
+
+    def shared(self, kind: str, attribute: str) -> Raw:
+        """An attribute of a resource that its gang shares."""
+        return Raw(f"{kind}.place_{self.gang[0]}[0].{attribute}")
 
 
 @record(frozen=True)

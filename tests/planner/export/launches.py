@@ -68,7 +68,8 @@ LAUNCHES = {
     "one": launch(),
     "in_turn": launch(way="in_turn", pools=(_AWS, replace(_AWS, region="us-east-2", zone="use2-az3"), _ON_DEMAND)),
     "together": launch(
-        way="together", pools=(replace(_AWS, nodes=3), replace(_ON_DEMAND, nodes=1)), layout=_SHARDED
+        way="together", layout=_SHARDED,
+        pools=(replace(_AWS, nodes=3), replace(_ON_DEMAND, nodes=1, zone=_AWS.zone)),
     ),
     "gcp": launch(pools=(_GCP,)),
     "azure": launch(pools=(_AZURE,), run=Run(), layout=_SHARDED),

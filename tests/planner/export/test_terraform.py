@@ -206,6 +206,55 @@ def test_places_are_one_at_a_time_in_the_order_of_the_plan() -> None:
     assert "active = [0, 1]" in together["main.tf"] and 'variable "place"' not in together["variables.tf"]
 
 
+GANG = LAUNCHES["together"]
+
+
+def on(launch: Launch, provider: str) -> Launch:
+    """The gang bought in parts, with the machines of another provider's launch."""
+    machine = replace(LAUNCHES[provider].first, option="on_demand")
+    return replace(launch, pools=tuple(replace(machine, nodes=pool.nodes) for pool in launch.pools))
+
+
+@pytest.mark.parametrize("zone", ["use1-az6", ""])
+def test_parts_of_one_gang_reach_each_other(zone: str) -> None:
+    """One security group lets them in, one placement group brings them near, and a single node has its EFA too."""
+    spot, steady = GANG.pools
+    launch = replace(GANG, pools=(spot, replace(steady, zone=zone)))
+    found = resources(texts_of(launch)["main.tf"])
+    assert sum(kind == "aws_security_group" for kind, _, _ in found) == 1
+    assert sum(kind == "aws_placement_group" for kind, _, _ in found) == 1
+    templates = [body for kind, _, body in found if kind == "aws_launch_template"]
+    for body in templates:
+        cards = [body["network_interfaces"][0], body["dynamic"][0]['"network_interfaces"']["content"][0]]
+        assert all("aws_security_group.place_0[0].id" in str(card["security_groups"]) for card in cards)
+        assert "efa" in cards[0]["interface_type"]
+        assert "aws_placement_group.place_0[0].name" in body["placement"][0]["group_name"]
+    assert len(templates) == 2 and "precondition" in str(templates[1])
+    main = texts_of(launch)["main.tf"]
+    assert (
+        main.count('var.subnet_ids["use1-az6"]') == 2
+        and loose_ends(main, texts_of(launch)["variables.tf"]) == set()
+    )
+
+
+def test_parts_of_a_gang_on_google_cloud_share_their_placement() -> None:
+    found = resources(texts_of(on(GANG, "gcp"))["main.tf"])
+    assert sum(kind == "google_compute_resource_policy" for kind, _, _ in found) == 1
+    templates = [body for kind, _, body in found if kind == "google_compute_instance_template"]
+    assert ["place_0" in str(body["resource_policies"]) for body in templates] == [True, True]
+    assert all("gpu_subnetworks" in str(body["dynamic"]) for body in templates)
+
+
+def test_a_gang_that_infiniband_would_not_join_is_refused() -> None:
+    with pytest.raises(InputError, match="one scale set"):
+        texts_of(on(GANG, "azure"))
+
+
+def test_offers_that_are_tried_in_turn_keep_their_own_groups() -> None:
+    found = resources(texts_of(LAUNCHES["in_turn"])["main.tf"])
+    assert sum(kind == "aws_security_group" for kind, _, _ in found) == 3
+
+
 def test_all_efa_cards_are_there() -> None:
     text = texts_of(LAUNCHES["one"])["main.tf"]
     assert "range(1, 32)" in text and '"efa-only"' in text

@@ -1,4 +1,4 @@
-"""Machines without prices: the same rows that offers are joined to, and what an estimate needs."""
+"""Machines without prices: the same rows that offers are joined to, and what a calibration needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from catalogs.store.load import load_catalog
 from catalogs.tariffs import load_tariffs
-from planner.estimation.answer import estimate_workload
+from planner.asked.options import utc_now
+from planner.estimation.answer import open_job
 from planner.inputs.load import load_workload
 from planner.market import offers
 from planner.market.offers import gather_machines, gather_offers
@@ -29,11 +30,13 @@ def test_machines_are_those_that_offers_are_joined_to() -> None:
     assert list(alone.hardware) == list(joined.hardware)
 
 
-def test_an_estimate_prices_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_calibration_prices_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It compares step times: an offer that cannot be priced must not keep anyone from it."""
+
     def priced(*_: object) -> None:
         raise AssertionError("an offer was priced")
 
     monkeypatch.setattr(offers, "price_book", priced)
-    assert estimate_workload(LOADED, ["p4d.24xlarge"], [1], provider="aws").estimates
+    assert open_job(LOADED, utc_now(), calibrated=False)[1].types.n_rows
     with pytest.raises(AssertionError, match="priced"):
         gather_offers(load_catalog(None), LOADED.workload, load_tariffs(), str(LOADED.path.parent), DAY)

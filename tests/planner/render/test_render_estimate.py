@@ -14,7 +14,17 @@ from planner.calibration.store import Calibration
 from planner.estimation.calibrate_report import build_report as calibration_report
 from planner.estimation.compare import Calibrated
 from planner.estimation.report import build_report
-from planner.estimation.values import Estimate, Host, Interval, Loading, Memory, Remedy
+from planner.estimation.values import (
+    Estimate,
+    Host,
+    Interval,
+    Loading,
+    Memory,
+    Priced,
+    Prices,
+    Remedy,
+    RunTotals,
+)
 from planner.market.machines import Machine
 from planner.performance.search_explain import LayoutReport, RankedLayout
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
@@ -42,9 +52,15 @@ GOOD = Estimate(
     loading=Loading(0.00084, 0.000021, 1.0), host=Host(26.2, 1152.0, None, 745.0), learned_factor=1.11, calibration="",
     remedy=None, others=SEEN,
 )  # fmt: skip
+QUOTE = Priced("on_demand", "aws", "us-east-2", "use2-az1", 21.957642, 4, "list", "2026-07", "a catalog")
+GOOD = replace(
+    GOOD, prices=Prices(QUOTE, replace(QUOTE, option="spot", usd_per_hour=5.2, basis="derived", source="a band")),
+    run=RunTotals(1e22, 32, 800.0, Interval(900.0, 600.0, 1500.0), Interval(0.9, 0.8, 0.95), 4.0, 1.5),
+)  # fmt: skip
 BAD = replace(
-    GOOD, reason="no layout with the parts that are fixed fits in accelerator memory", layout=None, step_s=None,
-    mfu=None, hfu=None, breakdown_s={}, limited_by="", loading=None, nodes=1,
+    GOOD, run=None, prices=Prices(None, None), layout=None, step_s=None,
+    reason="no layout with the parts that are fixed fits in accelerator memory", mfu=None, hfu=None,
+    breakdown_s={}, limited_by="", loading=None, nodes=1,
     memory=Memory(52.5, 39.4, 36.8, {}, 0.974),
     remedy=Remedy(LAYOUT, 2, ("recompute", "tensor_parallel"), 11_500.0),
     others=replace(SEEN, offload_gib=20.4, host_gib=244.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -50,6 +51,38 @@ def test_a_run_as_planned_stays(plan: planner.Plan) -> None:
     assert ways[STAY].change_usd == 0 and ways["change type"].change_usd > 0
     # the rest of the work, not the whole of it
     assert (ways["change type"].usd or 0.0) < 1.2 * float(plan.total_usd)
+
+
+def test_a_spot_run_is_told_what_advise_decides(plan: planner.Plan) -> None:
+    """Stay while it runs, wait or take on-demand while it stands: `planner advise` at the state that the log shows."""
+    assert plan.launch is not None and plan.launch.strategy == "spot_with_fallback"
+    going = replan(tracked(plan, 1.0), load_workload(WORKLOAD)).replan
+    assert going is not None and going.advised is not None
+    assert going.advised.action == "stay" and (going.advised.p_finish or 0.0) > 0.9
+    assert going.advised.supposed in going.notes
+    run = tracked(plan, 1.0)
+    stalled = replan(replace(run, stalled_hours=2.0), load_workload(WORKLOAD))
+    assert stalled.replan is not None and stalled.replan.advised is not None
+    assert stalled.replan.advised.action in ("wait", "switch to on-demand")
+    told = stalled.to_dict()["replan"]["advice"]
+    assert told["action"] == stalled.replan.advised.action and told["why"] in " ".join(
+        stalled.render().split()
+    )
+
+
+def test_a_run_that_no_longer_has_time_to_wait_takes_on_demand(plan: planner.Plan) -> None:
+    slow = replan(tracked(plan, 9.0, 0.1), load_workload(WORKLOAD)).replan
+    assert slow is not None and slow.advised is not None
+    assert slow.advised.action == "switch to on-demand"
+    assert slow.advised.slack_hours is None or slow.advised.slack_hours <= 0.0
+
+
+def test_a_run_without_spot_has_nothing_to_ask(plan: planner.Plan) -> None:
+    run = tracked(plan, 1.0)
+    assert run.planned.plan.launch is not None
+    alone = replace(run.planned.plan, launch=replace(run.planned.plan.launch, strategy="spot"))
+    made = replan(replace(run, planned=replace(run.planned, plan=alone)), load_workload(WORKLOAD)).replan
+    assert made is not None and made.advised is None
 
 
 def test_a_run_too_slow_for_its_deadline_changes(plan: planner.Plan) -> None:
