@@ -118,7 +118,7 @@ def more_offers(drawn: Drawn) -> list[str]:
 
 RELAXED: dict[str, Callable[[Sections], Sections]] = {
     "deadline": lambda s: limited(s, deadline=_hours(s, 1.6)),
-    "no deadline": lambda s: limited(s, deadline=None, deadline_confidence=None),
+    "no deadline": lambda s: limited(s, deadline=None),
     "confidence": lambda s: limited(s, deadline_confidence=0.5) if "deadline" in s["constraints"] else s,
     "budget": lambda s: limited(s, budget_usd=_times(s, "budget_usd", 3)),
     "max_nodes": lambda s: limited(s, max_nodes=2 * s["constraints"]["max_nodes"]),
