@@ -39,6 +39,11 @@ CHECKS = {
     "pipeline: least time": "pipelines.test_model:check_least_hours",
     "schedule": "schedules.test_schedule:check_schedule",
     "serving": "serving.test_serving:check_serving",
+    "exhaustive judge: portfolio": "test_exhaustive_judge:check_portfolio",
+    "exhaustive judge: pipeline": "test_exhaustive_judge:check_pipeline",
+    "exhaustive judge: serving": "test_exhaustive_judge:check_serving",
+    "exhaustive judge: commitments": "test_exhaustive_judge:check_commitment",
+    "exhaustive judge: frontier": "test_exhaustive_judge:check_frontier",
     "exact bound of a relaxation": "solvers.test_certificate:check_bound",
 }
 BLOCK_S = 10.0  # CPU seconds of one family before the next has its turn

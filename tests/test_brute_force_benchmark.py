@@ -19,9 +19,9 @@ def test_a_disagreement_is_reported(
     def wrong(seed: int) -> None:
         assert seed % 3, "costs 2, not 1"
 
-    monkeypatch.setattr("tests.planner.serving.test_serving.check_serving", wrong)
-    monkeypatch.setattr("sys.argv", ["brute_force", "--seeds", "5", "--family", "serving"])
+    monkeypatch.setattr("tests.planner.schedules.test_schedule.check_schedule", wrong)
+    monkeypatch.setattr("sys.argv", ["brute_force", "--seeds", "5", "--family", "schedule"])
     assert brute_force.main() == 1
     out = capsys.readouterr().out
-    assert "serving: seed 3: AssertionError: costs 2, not 1" in out
+    assert "schedule: seed 3: AssertionError: costs 2, not 1" in out
     assert out.splitlines()[-1].split() == ["all", "5", "2", "0.0"]

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.fleet.question import WORK_TOLERANCE
 from planner.records import record
-from planner.spot.distribution import normal_cdf, normal_quantile
+from planner.spot.distribution import normal_quantile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -66,10 +68,11 @@ class Progress:
         done, spread = self.rate * hours, self.spread(hours)
         if not (done * spread).any():
             return 0.5 * math.erfc(-self._slowest(done, work) / math.sqrt(2.0))
-        z = normal_quantile((np.arange(SPEEDS) + 0.5) / SPEEDS)
-        each = done[None, :] * np.exp(-self.sigma[None, :] * z[:, None])
+        each = done[None, :] * np.exp(-self.sigma[None, :] * _speeds()[:, None])
         sd = np.sqrt(((each * spread[None, :]) ** 2).sum(axis=1))
-        return float(normal_cdf((each.sum(axis=1) - work) / np.maximum(sd, 1e-9 * work)).mean())
+        short = (work - each.sum(axis=1)) / np.maximum(sd, 1e-9 * work)
+        # exact, not from the table: hours are sought by this chance, to more digits than the table has
+        return math.fsum(0.5 * math.erfc(z / math.sqrt(2.0)) for z in short.tolist()) / SPEEDS
 
     def _slowest(self, done: FloatArray, work: float) -> float:
         """Standard normal z of the slowest speed at which `done` without interruptions is `work`."""
@@ -89,6 +92,12 @@ class Progress:
             middle = (low + high) / 2.0
             low, high = (low, middle) if self.chance(middle, work) >= level else (middle, high)
         return high
+
+
+@cache
+def _speeds() -> FloatArray:
+    """Standard normal z of speeds that are as likely as each other, shape `(SPEEDS,)`."""
+    return np.asarray([NormalDist().inv_cdf((at + 0.5) / SPEEDS) for at in range(SPEEDS)])
 
 
 def progress_of(found: Found, mix: Mix) -> Progress:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy as np
 from planner.candidates.plan_parts.launch import HIGH, checkpoints_of, spot_places
 from planner.fleet.chance import progress_of
 from planner.plan.launch import Launch
-from planner.spot.distribution import normal_quantile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,7 +46,7 @@ def fleet_launch(found: Found, mix: Mix, total: Decimal) -> Launch | None:
     paid = mix.hours * workers.paid_ratio + workers.fixed_hours
     course = made.hours[workers.at] - made.waiting_hours[workers.at] - made.fixed_hours[workers.at]
     runs = mix.count * mix.hours / course
-    sides = float(normal_quantile(np.asarray([HIGH]))[0]) * usd_sd
+    sides = NormalDist().inv_cdf(HIGH) * usd_sd
     first = int(at[np.argmax((mix.count * paid)[at])])
     place = at[np.argsort(context.market.id_rank[workers.rows[at]], kind="stable")]
     return Launch(

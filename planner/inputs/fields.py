@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from planner.inputs.bounds import MOST_HOURS
 from planner.inputs.measured import EXAMPLE, MEASURED_PATTERN
 from planner.inputs.quantities import QUANTITIES, SOFTWARE
 from planner.units import (
@@ -175,6 +176,8 @@ Width = Annotated[int, Field(strict=True, ge=1, le=MAX_WIDTH)]
 NodeCount = Annotated[int, Field(strict=True, ge=1, le=MAX_NODES)]
 PositiveFloat = Annotated[float, Field(strict=True, ge=1e-12, le=MAX_FLOAT, allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, Field(strict=True, ge=0, le=MAX_FLOAT, allow_inf_nan=False)]
+PositiveHours = Annotated[float, Field(strict=True, ge=1e-12, le=MOST_HOURS, allow_inf_nan=False)]
+Hours = Annotated[float, Field(strict=True, ge=0, le=MOST_HOURS, allow_inf_nan=False)]
 AnyFloat = Annotated[float, Field(strict=True, ge=-MAX_FLOAT, le=MAX_FLOAT, allow_inf_nan=False)]
 Bool = Annotated[bool, Field(strict=True)]
 Text = Annotated[str, Field(min_length=1, max_length=200)]

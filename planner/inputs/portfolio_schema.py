@@ -14,11 +14,13 @@ from planner.inputs.fields import (
     Bool,
     Deadline,
     Duration,
+    Hours,
     Moment,
     Money,
     NonNegativeFloat,
     NonNegativeInt,
     PositiveFloat,
+    PositiveHours,
     PositiveInt,
     PurchaseOption,
     Ratio,
@@ -64,7 +66,7 @@ class SizedCandidate(Section):
     family: Text = Field("", description="Quota name, code or instance family that it counts against.")
     purchase_option: PurchaseOption = Field("on_demand", description="How it is bought.")
     nodes: PositiveInt = Field(description="Instances.")
-    hours: PositiveFloat = Field(description="Elapsed hours from start to end.")
+    hours: PositiveHours = Field(description="Elapsed hours from start to end.")
     cost_usd: Money | None = Field(None, description="Whole cost without data transfer.")
     usd_per_hour: Money | None = Field(None, description="Or: price per instance and hour.")
     quota_units: PositiveInt | None = Field(None, description="Draw on the quota; default: nodes.")
@@ -99,11 +101,11 @@ class PortfolioJob(Section):
     priority: NonNegativeInt = Field(
         0, description="Rolling: a waiting job may preempt those of lower priority on what is owned."
     )
-    checkpoint_hours: PositiveFloat = Field(
+    checkpoint_hours: PositiveHours = Field(
         1.0,
         description="Rolling: hours between checkpoints; what a preempted job did since the last is lost.",
     )
-    restart_hours: NonNegativeFloat = Field(
+    restart_hours: Hours = Field(
         0.25, description="Rolling: hours until a preempted job that runs again works."
     )
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
+from planner.inputs.bounds import MOST_HOURS
 from planner.inputs.measured import EXAMPLE, parse_measured
 from planner.units import parse_count, parse_duration, parse_money, parse_size
 
 SOFTWARE = ("cuda", "rocm", "neuron", "tpu", "gaudi", "cann", "any")
-MOST_HOURS = 876_600.0  # a century: more is a clock's count, not a length of time
 FIRST_YEAR, LAST_YEAR = 2000, 2100  # of cloud prices; one step from them cannot leave the calendar
 _ISO_LIKE = 4  # digits of a year before the first dash
 _LIKE_A_DATE = re.compile(r"[0-9]{4}-")

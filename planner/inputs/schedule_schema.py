@@ -9,6 +9,7 @@ from pydantic import Field
 from planner.inputs.fields import (
     Bool,
     Deadline,
+    Hours,
     Moment,
     NonNegativeFloat,
     PositiveFloat,
@@ -29,7 +30,7 @@ class SchedulePool(Section):
     instance_type: Text | None = Field(None, description="Instance type, for the plan's readers.")
     purchase_option: PurchaseOption = Field("on_demand", description="How it is bought.")
     work_per_node_hour: NonNegativeFloat = Field(description="Work of one node in an hour; 0: cannot run.")
-    startup_hours: NonNegativeFloat = Field(
+    startup_hours: Hours = Field(
         0.0, description="What the start of a node costs, in hours at the price of its first hour."
     )
     startup_usd: NonNegativeFloat = Field(0.0, description="What a start costs besides, US dollars.")

@@ -19,6 +19,7 @@ from planner.inputs.fields import (
     Day,
     Deadline,
     Duration,
+    Hours,
     MeasuredLine,
     Moment,
     Money,
@@ -86,7 +87,7 @@ class StartWait(Section):
 
     accelerator: Text = Field("*", description="Pattern over accelerator ids.")
     purchase_option: Text = Field(description="How it is bought; a pattern, e.g. on_demand or *.")
-    hours: NonNegativeFloat = Field(description="From asking to having it, at any size.")
+    hours: Hours = Field(description="From asking to having it, at any size.")
     never_ratio: Share = Field(0.0, description="Probability that it does not come, 0..1.")
     provider: Text | None = Field(None, description="Provider id; absent: any.")
     region: Text = Field("*", description="Region pattern.")

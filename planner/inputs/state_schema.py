@@ -8,16 +8,18 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from planner.inputs.bounds import MOST_HOURS
 from planner.inputs.fields import (
     DATETIME_PATTERN,
     Bool,
-    NonNegativeFloat,
+    Hours,
     NonNegativeInt,
     PositiveFloat,
+    PositiveHours,
     Share,
     Text,
 )
-from planner.inputs.quantities import MOST_HOURS, parse_hours_or_moment
+from planner.inputs.quantities import parse_hours_or_moment
 from planner.inputs.section import Section
 from planner.units import DURATION_PATTERN
 
@@ -55,7 +57,7 @@ class Spell(Section):
     """A stretch of time in which a zone was up or down."""
 
     available: Bool = Field(description="Whether spot could be had.")
-    hours: PositiveFloat = Field(description="How long, hours.")
+    hours: PositiveHours = Field(description="How long, hours.")
 
 
 class StateZone(Section):
@@ -88,14 +90,14 @@ class RunState(Section):
         None,
         description="Moment of the launch; default: the plan's start. The deadline stays where the plan has it.",
     )
-    done_hours: NonNegativeFloat | None = Field(
+    done_hours: Hours | None = Field(
         None, description="Work done and saved, in undisturbed hours; one of the three done_ keys is needed."
     )
     done_ratio: Share | None = Field(None, description="Work done and saved, as a share of the whole.")
     done_steps: NonNegativeInt | None = Field(None, description="Optimizer steps done and saved.")
     mode: Literal["idle", "spot", "on_demand"] = Field(description="What runs now.")
     zone: Text | None = Field(None, description="Where it runs, if on spot.")
-    restart_left_hours: NonNegativeFloat = Field(
+    restart_left_hours: Hours = Field(
         0.0, description="Hours until the present instances make progress (boot, load); 0 when they do."
     )
     checkpoint_region: Text | None = Field(

@@ -10,7 +10,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from planner.inputs.fields import MAX_FLOAT, Day, NonNegativeFloat, PositiveFloat, PositiveInt, Text, Texts
+from planner.inputs.fields import (
+    MAX_FLOAT,
+    Day,
+    Hours,
+    NonNegativeFloat,
+    PositiveHours,
+    PositiveInt,
+    Text,
+    Texts,
+)
 from planner.inputs.section import Section
 
 DeadlineRatio = Annotated[float, Field(strict=True, ge=1, le=MAX_FLOAT, allow_inf_nan=False)]
@@ -23,16 +32,14 @@ class Sweep(Section):
     kind: Literal["sweep"] = Field(description="Kind of file.")
     name: Text = Field(description="Name shown on the answer.")
     description: str = Field("", description="Remark.")
-    work_hours: tuple[PositiveFloat, ...] = Field((), description="Undisturbed work of a job, hours.")
+    work_hours: tuple[PositiveHours, ...] = Field((), description="Undisturbed work of a job, hours.")
     deadline_ratio: tuple[DeadlineRatio, ...] = Field(
         (1.5,), min_length=1, description="Deadline over work, at least 1."
     )
-    restart_hours: tuple[NonNegativeFloat, ...] = Field(
+    restart_hours: tuple[Hours, ...] = Field(
         (0.2,), min_length=1, description="Paid hours without progress after each start."
     )
-    on_demand_acquire_hours: NonNegativeFloat = Field(
-        0.0, description="Hours until on-demand capacity is obtained."
-    )
+    on_demand_acquire_hours: Hours = Field(0.0, description="Hours until on-demand capacity is obtained.")
     egress_usd: NonNegativeFloat = Field(
         0.0, description="Price of moving the checkpoint to another region, US dollars."
     )

@@ -15,16 +15,22 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Constraints, Workload
 
 Json = dict[str, Any]
+_CENTURY_HOURS = 876_600.0  # beyond it nothing is planned
 _SHARE = 1e-6  # of the work; what dividing it among workers may be off by
 
 
 def check_limits(plan: Json, workload: Workload) -> list[str]:
     """Return every limit of `workload` that `plan` breaks."""
     limits = workload.constraints
-    faults = [*_deadline(plan, workload), *_totals(plan, limits), *_speed(plan, workload)]
+    faults = [*_century(plan), *_deadline(plan, workload), *_totals(plan, limits), *_speed(plan, workload)]
     for line in plan["lines"]:
         faults += check_offer(line, limits)
     return [*faults, *_quotas(plan, limits), *_obtainable(plan, limits), *_fleet(plan, workload)]
+
+
+def _century(plan: Json) -> list[str]:
+    longest = max([plan["hours"], *(float(line["billed_hours"]) for line in plan["lines"])])
+    return [f"takes {longest:g} hours, more than a century"] if longest > _CENTURY_HOURS else []
 
 
 def check_offer(line: Json, limits: Constraints) -> list[str]:

@@ -17,7 +17,8 @@ from catalogs.tariffs import load_tariffs
 from planner.candidates.plan_parts.frame import sources_of
 from planner.candidates.plan_parts.spread import spread_of, together
 from planner.candidates.prepare import check_ages
-from planner.errors import PlannerError
+from planner.errors import InfeasibleError, PlannerError
+from planner.inputs.bounds import MOST_HOURS
 from planner.inputs.checks import start_moment
 from planner.pipelines.draws import shared_quotas
 from planner.pipelines.gather import Gathered, Gatherer
@@ -148,6 +149,7 @@ def plan_pipeline(
     Raises:
         InputError: a workload names something unknown.
         CatalogError: the catalog cannot be used.
+        InfeasibleError: the tasks of a pipeline without a deadline go on for more than a century.
     """
     begin = time.perf_counter()
     catalog = load_catalog(catalog_dir, as_of=options.as_of) if catalog is None else catalog
@@ -162,6 +164,7 @@ def plan_pipeline(
     pipe = gathered.pipe
     empty = tuple(name for at, name in enumerate(pipe.tasks) if not (pipe.task == at).any())
     stages, transfers = _told(gathered, result)
+    _refuse_a_century(stages)
     total = sum((stage.way.cost_usd for stage in stages), Decimal(0)) + sum(
         (t.cost_usd for t in transfers), Decimal(0)
     )
@@ -187,6 +190,15 @@ def plan_pipeline(
         confidence=min((one.workload.constraints.deadline_confidence for one in loaded.workloads if one is not None),
                        default=None),
     )  # fmt: skip
+
+
+def _refuse_a_century(stages: Sequence[Stage]) -> None:
+    last = max(stages, key=lambda stage: stage.end_hours, default=None)
+    if last is not None and last.end_hours > MOST_HOURS:
+        raise InfeasibleError(
+            f"the cheapest plan ends after {last.end_hours / 8_766:,.0f} years, and none is made beyond a century: "
+            "give the pipeline a deadline, or look at the amount of work asked"
+        )
 
 
 def _between(stages: Sequence[Stage], total: Decimal) -> tuple[Decimal, Decimal] | None:

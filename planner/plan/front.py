@@ -76,7 +76,7 @@ def brief(plan: Plan) -> str:
 def front(plan: Plan) -> tuple[Section, ...]:
     """Return the sections of the screen."""
     if plan.status == "infeasible":
-        rows: list[_Row] = [("plan", "plan", "none", "text", _none(plan)), *_removed(plan)]
+        rows: list[_Row] = [("plan", "plan", "none", "text", _none(plan)), *_removed(plan), *_too_long(plan)]
     else:
         scale = Scale.of(plan)
         rows = [
@@ -96,7 +96,8 @@ def front(plan: Plan) -> tuple[Section, ...]:
 
 def none_rows(plan: Plan) -> tuple[Section, ...]:
     """Where nothing fits: how many were compared, and what removes most."""
-    return (facts("front", "Plan", [("plan", "plan", "none", "text", _none(plan)), *_removed(plan)]),)
+    rows = [("plan", "plan", "none", "text", _none(plan)), *_removed(plan), *_too_long(plan)]
+    return (facts("front", "Plan", rows),)
 
 
 def _none(plan: Plan) -> str:
@@ -117,6 +118,15 @@ def _removed(plan: Plan) -> list[_Row]:
             f"removed by one limit alone: {said}" + (f" and {more} more limits" if more > 0 else ""),
         )
     ]  # fmt: skip
+
+
+def _too_long(plan: Plan) -> list[_Row]:
+    """Work that would go on for generations whatever gives way: what a slip of some zeros looks like."""
+    removed = sum(f.removed for f in plan.filters if f.name == "longest")
+    if plan.relaxations or not removed:
+        return []
+    text = f"{removed:,} candidates would take longer than a century: look at the amount of work asked"
+    return [("too_long", "too long", removed, "count", text)]
 
 
 def bought(plan: Plan) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.inputs.bounds import MOST_HOURS
 from planner.portfolios.question import Question
 from planner.portfolios.shared_limits import CAPACITY, Bools, Floats, Ints
 from planner.portfolios.solve import PortfolioResult
@@ -148,7 +149,8 @@ def _horizon(question: Question, limit: int, latest_base: int) -> int:
     work = np.zeros(question.numbers.n_jobs)
     np.maximum.at(work, job, units * hours)
     most = max(int(question.numbers.limit[limit]), 1)
-    return latest_base + _whole(2 * float(work.sum()) / most + float(hours.max()))
+    later = 2 * float(work.sum()) / most + float(hours.max())
+    return latest_base + _whole(min(later, MOST_HOURS))
 
 
 def start_sums(base: list[int], runs: list[int], horizon: int) -> set[int]:

@@ -53,6 +53,7 @@ CONSTRAINTS: list[Constraint] = [
     facts.Capacity(),
     facts.AllocationUnit(),
     obtainable.Obtainable(),
+    term.Longest(),
     term.Term(),
     quota.Quota(),
     throughput.LeastThroughput(),

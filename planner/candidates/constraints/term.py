@@ -1,4 +1,4 @@
-"""How long an offer may be used: capacity blocks, flex-start and other options that end."""
+"""How long a run may be, and how long an offer may be used: capacity blocks, flex-start and other options that end."""
 
 from __future__ import annotations
 
@@ -7,12 +7,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.constraints.base import Constraint
+from planner.inputs.bounds import MOST_HOURS
 
 if TYPE_CHECKING:
     from catalogs.tariffs import OptionRule
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
     from planner.candidates.model import Candidates
     from planner.market.offers import OfferSet
+
+
+class Longest(Constraint):
+    """A run that outlasts every deadline that may be asked: no price, machine or calendar is known so far ahead."""
+
+    id = "longest"
+    words = "takes longer than a century, the longest run that is planned"
+    short = "longer than a century"
+    unit = "hours"
+    is_fact = True
+
+    def mask(self, case: Case, made: Candidates) -> Bools | None:
+        """Candidates expected to take longer, or to be paid for longer."""
+        return (made.hours > MOST_HOURS) | (made.paid_hours > MOST_HOURS)
 
 
 class Term(Constraint):

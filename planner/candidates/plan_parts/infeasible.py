@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.choose import best_where
+from planner.candidates.choose import best_of, best_where
 from planner.candidates.constraints.registry import BIT, CONSTRAINTS
 from planner.candidates.filters import count_filters
 from planner.candidates.limits import case_of
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 MOST_RELAXATIONS = 5
+_TIE_RATIO = 1e-12  # of a value: what is no difference
 
 
 def infeasible_plan(found: Found, relaxations: tuple[Relaxation, ...], seconds: float) -> Plan:
@@ -92,7 +93,7 @@ def find_better(found: Found, winner: int) -> tuple[Relaxation, ...]:
             unsure = other.unsure(case, made, at) if len(at) else None
             at = at if unsure is None else at[~unsure]
         if len(at):
-            best = int(at[np.argmin(value[at])])
+            best = best_of(made, at[value[at] <= value[at].min() * (1 + _TIE_RATIO)], "cost")
             current, needed = item.change(case, made, best)
             brief = summarize(made, best, winner)
             out.append(Relaxation(item.id, current, needed, brief, item.words))

@@ -209,7 +209,7 @@ def set_cells(
     if not len(members):
         return None
     cells = union_cells(made, members, partners[0])
-    away = replace(cells, on_demand=cheapest_partner(context.market, cells.zones, partners[1]))
+    away = replace(cells, on_demand=cheapest_partner(context.market, cells.zones, cells.shares, partners[1]))
     price = np.append(context.market.offer_set.usd_per_hour, np.inf)
     cheaper = (price[away.on_demand] < price[cells.on_demand]) & _is_discount(context.market, away)
     alone = cells.take(np.flatnonzero((cells.on_demand >= 0) & _may_run_alone(made, cells)))
@@ -293,7 +293,7 @@ def union_cells(made: Candidates, members: IntArray, partner: IntArray) -> Cells
         assume = context.asked.assumptions
         linked = (assume.spot_zone_correlation_ratio, assume.spot_region_correlation_ratio)
         union = unite(each, context.market.region_of_offer[rows], linked, risk.shared.reshape(own.shape))
-        on_demand = cheapest_partner(context.market, rows, partner)
+        on_demand = cheapest_partner(context.market, rows, union.shares, partner)
         short = ((0, 0), (0, members.shape[1] - size))
         parts.append(
             Cells(

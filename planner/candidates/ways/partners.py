@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from planner.market.model import Market
 
+    FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
 
@@ -43,12 +44,15 @@ def on_demand_partners(market: Market, offer_bits: IntArray, *, anywhere: bool =
     return out
 
 
-def cheapest_partner(market: Market, zones: IntArray, partner: IntArray) -> IntArray:
+def cheapest_partner(market: Market, zones: IntArray, shares: FloatArray, partner: IntArray) -> IntArray:
     """On-demand offer that sets of spot offers fall back on: the cheapest of their members', -1 without one.
+
+    Of equal prices the one where most of the spot time is: the least often must the checkpoint change its region.
 
     Args:
         market: offers with their prices.
         zones: spot offers of each set, -1 where it has fewer, shape `(n, k)`.
+        shares: of the spot time that is had in each, of the same shape.
         partner: on-demand offer per spot offer, -1 without one.
 
     Returns:
@@ -56,4 +60,9 @@ def cheapest_partner(market: Market, zones: IntArray, partner: IntArray) -> IntA
     """
     fallbacks = np.where(zones >= 0, partner[zones], -1)
     price = np.where(fallbacks >= 0, market.offer_set.usd_per_hour[fallbacks], np.inf)
-    return np.asarray(np.take_along_axis(fallbacks, price.argmin(axis=1)[:, None], axis=1)[:, 0])
+    place = np.append(market.region_of_offer, -1)
+    same = place[zones][:, :, None] == place[fallbacks][:, None, :]
+    stays = (shares[:, :, None] * (same & (zones >= 0)[:, :, None])).sum(axis=1)
+    equal = price == price.min(axis=1, keepdims=True)
+    best = np.where(equal, stays, -1.0).argmax(axis=1)
+    return np.asarray(np.take_along_axis(fallbacks, best[:, None], axis=1)[:, 0])

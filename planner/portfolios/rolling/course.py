@@ -14,7 +14,8 @@ from typing import Protocol
 
 import numpy as np
 
-from planner.errors import PlannerError
+from planner.errors import InfeasibleError, PlannerError
+from planner.inputs.bounds import MOST_HOURS
 from planner.portfolios.rolling.demand import Demand, Job
 from planner.portfolios.shared_limits import CAPACITY
 from planner.portfolios.table import CandidateTable
@@ -210,7 +211,9 @@ class Course:
 
         Raises:
             PlannerError: the policy starts what does not fit or has not arrived.
+            InfeasibleError: what is waiting goes on for more than a century after the last submission.
         """
+        latest = MOST_HOURS + max((job.submitted for job in self._demand.jobs), default=0.0)
         for job in self._demand.jobs:
             self._push(job.submitted, ARRIVE, job.number)
         for number, (until, draws) in enumerate(self._demand.limits.carried):
@@ -220,6 +223,10 @@ class Course:
         self._push(0.0, STEP, 0)
         idle = 0
         while self._events and idle < 2:
+            if self._events[0][0] > latest:
+                raise InfeasibleError(
+                    f"{len(self._waiting):,} jobs still wait after a century: look at the hours of their candidates"
+                )
             step = self._happen()
             acted = self._act(step=step)
             # nothing runs or arrives and a new plan starts nothing: what is left can never run

@@ -86,6 +86,7 @@ TRIGGERS: dict[str, tuple[list[Offer], dict[str, Any]]] = {
                         work()),
     "obtainable": ([GOOD], work(constraints={"obtainable": [
         {"accelerator": "a10g*", "purchase_option": "on_demand", "accelerators": 3}]})),
+    "longest": ([GOOD], work(training={**SLOW, "samples": 10**16})),
     "term": ([GOOD, Offer(L4, "us-central1", "0.1", "flex_start")], work(training={**SLOW, "samples": 2_000_000_000})),
     "quota": ([GOOD], work(constraints={"quota": [{"provider": "aws", "quota": "g5", "limit": 24}]})),
     "throughput": ([GOOD], work(constraints={"min_throughput": {"tokens_per_s": 300_000}})),

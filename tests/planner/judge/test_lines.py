@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from planner.inputs.schema import Workload
+from planner.judge.limits import check_limits
 from planner.judge.lines import verify_plan
 from tests.planner.job.test_spine_laws import a_job, some_offers
 from tests.planner.spine_catalogs import (
@@ -321,6 +322,14 @@ def test_a_plan_for_less_work_is_rejected() -> None:
     plan = plan_on(catalog, small).plan.to_dict()
     assert verify_plan(plan, loaded(small).workload) == []
     assert any("of" in fault for fault in verify_plan(plan, loaded(work()).workload))
+
+
+def test_a_plan_that_goes_on_for_more_than_a_century_is_rejected() -> None:
+    catalog = make_catalog(OFFERS)
+    plan = plan_on(catalog, work()).plan.to_dict()
+    assert check_limits(plan, loaded(work()).workload) == []
+    longer = {**plan, "hours": 876_601.0}
+    assert check_limits(longer, loaded(work()).workload) == ["takes 876601 hours, more than a century"]
 
 
 def test_an_infeasible_answer_has_no_lines() -> None:
