@@ -37,14 +37,6 @@ def load_accelerators() -> Table:
     return _load()
 
 
-def known_accelerators(name: str) -> list[str]:
-    """Accelerators of the data dictionary that a name stands for, whether or not anything is sold with them."""
-    from catalogs.offers.naming import fits_name
-
-    ids = [str(one) for one in load_accelerators()["accelerator"]]
-    return [one for one in ids if fits_name(name, one, ids)]
-
-
 @cache
 def _load() -> Table:
     return read_csv_table("accelerators", DATA_DIRECTORY / "accelerators.csv")

@@ -49,3 +49,11 @@ def _without_prefix(name: str) -> str:
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
     return name
+
+
+def known_accelerators(name: str) -> list[str]:
+    """Accelerators of the data dictionary that a name stands for, whether or not anything is sold with them."""
+    from catalogs.accelerators import load_accelerators
+
+    ids = [str(one) for one in load_accelerators()["accelerator"]]
+    return [one for one in ids if fits_name(name, one, ids)]

@@ -213,7 +213,7 @@ def _positive(option: str, value: float | None) -> float | None:
 
 
 def _no_match(field: str, text: str, close: tuple[str, ...]) -> str:
-    from catalogs.accelerators import known_accelerators
+    from catalogs.offers.naming import known_accelerators
 
     if field == "accelerator" and (unsold := known_accelerators(text)):
         return f"no offers with prices for {', '.join(unsold)}: refresh the catalog, or name another"

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from catalogs.accelerators import known_accelerators
-from catalogs.offers.naming import fits_name
+from catalogs.offers.naming import fits_name, known_accelerators
 from planner.inputs.faults import Fault, near
 from planner.market.offers import match_globs, match_names, places_of
 from planner.market.quota import known_quotas
