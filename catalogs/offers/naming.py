@@ -1,4 +1,4 @@
-"""How people name machines and accelerators: `H100`, `a100-80`, `V100`, `p4d` stand for what goes on with them."""
+"""How people name machines and accelerators: `H100`, `a100-80`, `p4d`, `gn7` stand for what goes on with them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from fnmatch import fnmatchcase
 _WILDCARDS = frozenset("*?[")
 # What may follow a short name: another part of the id, or the unit of the memory (`a100-80` of `a100-80gb-sxm`).
 _GOES_ON = ("-", ".", "gb")
+# What Alibaba Cloud and Azure put before every type, and people leave out.
+_PREFIXES = ("ecs.", "standard_")
 
 
 def fits_name(pattern: str, name: str, known: Collection[str] = ()) -> bool:
@@ -31,6 +33,27 @@ def fits_name(pattern: str, name: str, known: Collection[str] = ()) -> bool:
     wanted, name = pattern.lower(), name.lower()
     if fnmatchcase(name, wanted):
         return True
-    if _WILDCARDS & set(wanted) or any(wanted == one.lower() for one in known):
-        return False
-    return bool(wanted) and name.startswith(wanted) and name[len(wanted) :].startswith(_GOES_ON)
+    short = _without_prefix(name)
+    if _WILDCARDS & set(wanted):
+        return fnmatchcase(short, wanted)
+    if any(wanted in (one.lower(), _without_prefix(one.lower())) for one in known):
+        return short == wanted
+    return bool(wanted) and any(_goes_on(text, wanted) for text in (name, short))
+
+
+def _goes_on(name: str, wanted: str) -> bool:
+    return name.startswith(wanted) and (name == wanted or name[len(wanted) :].startswith(_GOES_ON))
+
+
+def _without_prefix(name: str) -> str:
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    return name
+
+
+def known_accelerators(name: str) -> list[str]:
+    """Accelerators of the data dictionary that a name stands for, whether or not anything is sold with them."""
+    from catalogs.accelerators import load_accelerators
+
+    ids = [str(one) for one in load_accelerators()["accelerator"]]
+    return [one for one in ids if fits_name(name, one, ids)]

@@ -13,6 +13,7 @@ from catalogs.errors import CatalogInputError
 from catalogs.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog, PurchaseOption
 from catalogs.normalize import usd_per
 from catalogs.offers.flags import admit_offers
+from catalogs.offers.naming import fits_name
 from catalogs.table import BoolArray, Coded, Table
 
 Floats = npt.NDArray[np.float64]
@@ -248,10 +249,10 @@ def _match_texts(name: str, texts: Sequence[str], coded: Coded, unmatched: Unmat
 
 
 def _fits(field_name: str, text: str, word: str) -> bool:
-    """Whether a filter fits; a plain accelerator word (`a100`) stands for all ids that go on with a dash."""
+    """Whether a filter fits; plain words for machines (`a100`, `gn7`) stand for all names that go on with them."""
     text, word = text.lower(), word.lower()
-    if field_name == "accelerator" and word.startswith(f"{text}-"):
-        return True
+    if field_name in ("accelerator", "instance type"):
+        return fits_name(text, word)
     return fnmatchcase(word, text)
 
 

@@ -27,6 +27,7 @@ from catalogs.providers.base import (
     SchemaChanged,
     Unreachable,
 )
+from catalogs.providers.capped import cap_botocore, too_large
 from catalogs.providers.limits import CallTimedOut, within
 
 HOME_REGION = "us-east-1"  # where the global interfaces (regions, prices, savings plans) are asked
@@ -151,6 +152,7 @@ class AwsClients:
         )
         endpoint = self.options.endpoint(f"aws_{service.replace('-', '_')}") or None
         client = self._session.client(service, region_name=region, config=config, endpoint_url=endpoint)
+        cap_botocore(client, self.options.max_bytes)
         client.meta.events.register("before-parse", check_body)
         return client
 
@@ -275,6 +277,8 @@ def _fault(error: Exception, api: str, region: str) -> ProviderError | None:
 
     sdk = _sdk("botocore.exceptions")
     place = {"provider": PROVIDER, "region": region, "api": api}
+    if (refused := too_large(error, place)) is not None:
+        return refused
     if isinstance(error, sdk.ClientError):
         return _refused(error, place)
     missing: tuple[type[Exception], ...] = (

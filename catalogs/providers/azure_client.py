@@ -26,6 +26,7 @@ from catalogs.providers.base import (
     SchemaChanged,
     Unreachable,
 )
+from catalogs.providers.capped import capped_session, too_large
 from catalogs.providers.http import HttpClient
 from catalogs.providers.limits import CallTimedOut, retry_after_s, within
 
@@ -95,6 +96,7 @@ def management_client(
         settings: further settings of the SDK's client.
     """
     from azure.core.pipeline.policies import SansIOHTTPPolicy
+    from azure.core.pipeline.transport import RequestsTransport
     from azure.mgmt.compute import ComputeManagementClient
 
     class DropUnreadableWait(SansIOHTTPPolicy[Any, Any]):
@@ -120,6 +122,7 @@ def management_client(
         logging_enable=False,
         permit_redirects=False,  # the management interface has none; a proxy's may lead anywhere
         per_retry_policies=[DropUnreadableWait()],
+        transport=RequestsTransport(session=capped_session(options.max_bytes)),
         **settings,
     )
     return Management(client, subscription)
@@ -291,6 +294,8 @@ def provider_error(error: Exception, api: str, region: str, retries: int) -> Pro
     from azure.core import exceptions
 
     place: dict[str, str] = {"provider": PROVIDER, "region": region, "api": api}
+    if (refused := too_large(error, place)) is not None:
+        return refused
     permission = _PERMISSIONS.get(api, api)
     status = getattr(error, "status_code", None)
     if isinstance(error, exceptions.IncompleteReadError):

@@ -23,6 +23,7 @@ from catalogs.providers.base import (
     SchemaChanged,
     Unreachable,
 )
+from catalogs.providers.capped import cap_session, too_large
 from catalogs.providers.gcp_skus import BILLING_API, PROVIDER, Sku, parse_skus, sku_reader
 from catalogs.providers.gcp_types import (
     ACCELERATORS_API,
@@ -271,6 +272,7 @@ class GcpClient:
         session = getattr(client.transport, "_session", None)
         if session is not None:  # the interface has no redirects; a proxy's may lead anywhere
             session.max_redirects = 0
+            cap_session(session, self.options.max_bytes)
         return client
 
     def _pages(self, client: Any, request: Any, api: str) -> Iterator[Any]:
@@ -352,6 +354,8 @@ def provider_error(error: Exception, api: str, region: str = "") -> ProviderErro
     place: dict[str, str] = {"provider": PROVIDER, "region": region, "api": api}
     if isinstance(error, exceptions.RetryError) and isinstance(error.cause, Exception):
         error = error.cause
+    if (refused := too_large(error, place)) is not None:
+        return refused
     if isinstance(error, requests.exceptions.TooManyRedirects):
         return _changed("the answer is a redirect, which is not followed", "Location", api, region)
     if isinstance(error, TransportError | requests.exceptions.RequestException):

@@ -323,7 +323,9 @@ def price_parts(
     """
     bought = offer >= 0
     row, part = np.nonzero(bought)
-    each: Money = market.costs.evaluate(offer[bought], nodes[bought], paid[bought], hours[row])
+    each: Money = market.costs.evaluate(
+        offer[bought], nodes[bought], paid[bought], hours[row], run_hours=hours[row]
+    )
     kept, cost, cash = np.zeros(len(hours)), np.zeros(len(hours)), np.zeros(len(hours))
     kept[row] = each.kept_usd  # the same for every part of one place
     kept += stored.cost(hours)

@@ -43,7 +43,8 @@ class Context:
     def starts(self) -> Starts:
         """How long each offer's capacity takes to come from the run's start on."""
         limits, offers = self.asked.workload.constraints, self.market.offer_set
-        return starts_of(offers, limits.waiting, most_obtainable(offers, limits.obtainable), self.dates.start)
+        most = most_obtainable(offers, limits.obtainable)
+        return starts_of(offers, limits.waiting, most, self.dates.start, limits.waited)
 
     @cached_property
     def power(self) -> Machines:

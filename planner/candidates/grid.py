@@ -88,7 +88,7 @@ def _evaluate(
     sigma = times.sigma[at]
     stored = context.market.stores.choose(rows, nodes, shapes["step_time_s"][at], hours)
     money = context.market.costs.evaluate(
-        rows, nodes, paid, hours, fixed_hours=fixed, work_log_sd=sigma, stored=stored
+        rows, nodes, paid, hours, fixed_hours=fixed, work_log_sd=sigma, stored=stored, run_hours=hours
     )
     made = Candidates(
         context=context, offer=rows, shape=at, nodes=nodes,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.model import Candidates
+    from planner.market.model import Market
     from planner.spot.distribution import SpotPool
 
     FloatArray = npt.NDArray[np.float64]
@@ -113,9 +114,10 @@ def _single(some: Candidates, errors: Errors) -> Reevaluated:
     hours = some.waiting_hours + some.fixed_hours + elapsed
     left = np.zeros_like(some.sigma) if errors.known else some.sigma
     money = context.market.costs.evaluate(
-        rows, some.nodes, paid, hours, fixed_hours=some.fixed_hours, work_log_sd=left, stored=some.stored()
-    )
-    hourly = context.market.offer_set.usd_per_hour[rows]
+        rows, some.nodes, paid, hours, fixed_hours=some.fixed_hours, work_log_sd=left, stored=some.stored(),
+        run_hours=hours,
+    )  # fmt: skip
+    hourly = context.market.offer_set.usd_during(rows, hours)
     return Reevaluated(
         hours, money.cost_usd, money.cash_usd, rows[:, None], (hourly * money.instance_hours)[:, None]
     )
@@ -159,7 +161,7 @@ def _mixed(some: Candidates, errors: Errors) -> Reevaluated:
         paid[at] = np.where(is_spot[at], (some.fixed_hours[at] + on_spot)[:, None], steady[:, None])
     hours = some.waiting_hours + some.fixed_hours + elapsed
     money, priced = price_parts(context.market, mixes.offer, mixes.nodes, paid, hours, some.stored())
-    hourly = context.market.offer_set.usd_per_hour[mixes.offer]
+    hourly = _during(context.market, mixes.offer, hours)
     return Reevaluated(
         hours, money["cost_usd"], money["cash_usd"], mixes.offer, hourly * priced["instance_hours"]
     )
@@ -173,7 +175,13 @@ def _in_turn(some: Candidates, errors: Errors) -> Reevaluated:
     cells = replace(cells, pool=errors.on(cells.pool))
     # work that leaves no time for on-demand ends after the deadline by these formulas too
     columns, turns = price_in_turn(true, cells, run_in_turn(true, cells, frame_of(true, cells)))
-    hourly = some.context.market.offer_set.usd_per_hour[turns.offer]
+    hourly = _during(some.context.market, turns.offer, columns["hours"])
     return Reevaluated(
         columns["hours"], columns["cost_usd"], columns["cash_usd"], turns.offer, hourly * turns.instance_hours
     )
+
+
+def _during(market: Market, offer: IntArray, hours: FloatArray) -> FloatArray:
+    """Expected price of each part, shape `(n, n_parts)`, of runs of `hours`; that of no part is not read."""
+    run = np.repeat(hours, offer.shape[1])
+    return market.offer_set.usd_during(offer.ravel(), run).reshape(offer.shape)

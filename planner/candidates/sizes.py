@@ -141,4 +141,4 @@ def _least_per_hour(made: Candidates, offers: IntArray, objective: str) -> npt.N
         kg = least_kg_per_hour(made)[offers]
         return np.where(np.isnan(kg), np.inf, kg)
     owned = ~np.isnan(offer_set.owned_share[offers])
-    return np.asarray(np.where(owned, 0.0, offer_set.usd_per_hour[offers]), dtype=np.float64)
+    return np.asarray(np.where(owned, 0.0, offer_set.least_usd_per_hour[offers]), dtype=np.float64)

@@ -213,5 +213,9 @@ def _positive(option: str, value: float | None) -> float | None:
 
 
 def _no_match(field: str, text: str, close: tuple[str, ...]) -> str:
+    from catalogs.offers.naming import known_accelerators
+
+    if field == "accelerator" and (unsold := known_accelerators(text)):
+        return f"no offers with prices for {', '.join(unsold)}: refresh the catalog, or name another"
     hint = f"did you mean {', '.join(close)}?" if close else "nothing close to it is in the catalog"
     return f"no {field} fits {text!r} ({hint})"

@@ -73,8 +73,9 @@ class LoadedWorkload:
         return tuple(self.path.parent / name for name in self.workload.prices.offers)
 
     def file_paths(self) -> tuple[Path, ...]:
-        """Return every file that the workload names: own offers, evidence of spot, a measured disk."""
-        named = (*self.workload.spot.evidence, self.workload.storage.fio)
+        """Return every file that the workload names: own offers, records of spot and of waits, a measured disk."""
+        workload = self.workload
+        named = (*workload.spot.evidence, *workload.constraints.waiting_records, workload.storage.fio)
         return (*self.offer_paths(), *(self.path.parent / name for name in named if name is not None))
 
 
@@ -115,8 +116,10 @@ def load_workload(path: Path, *, cache: bool = True) -> LoadedWorkload:
         loaded = LoadedWorkload(known, sha256, path, source)
     else:
         loaded = parse_workload(decode(data, str(path)), path, sha256=sha256)
-        # a copy is found by the workload's bytes alone, which do not tell whether the model's file changed
-        if cache and (loaded.workload.model is None or loaded.workload.model.config is None):
+        # a copy is found by the workload's bytes alone, which do not tell whether a file that it names changed
+        model = loaded.workload.model
+        alone = (model is None or model.config is None) and not loaded.workload.constraints.waiting_records
+        if cache and alone:
             save_copy(key, loaded.workload)
     check_offer_files(loaded)
     return loaded
@@ -221,6 +224,7 @@ def parse_data(document: Document, source: Source, path: Path, sha256: str) -> L
         InputError: with all faults.
     """
     from planner.inputs.config_file import expand_config, sha256_with
+    from planner.inputs.waiting_file import expand_waits
 
     name = str(path)
     if document.data is None:
@@ -229,15 +233,21 @@ def parse_data(document: Document, source: Source, path: Path, sha256: str) -> L
         kind = "a list" if isinstance(document.data, list) else "a single value"
         raise source.error([Fault((), f"the file must be a mapping of keys to values, not {kind}")])
     refuse_other_kind(document.data, name)
-    expanded = expand_config(document.data, path.parent, lambda file: decode(read_limited(file), str(file)))
-    faults = [*document.faults, *expanded.faults]
-    if expanded.faults:
+
+    def read(file: Path) -> str:
+        return decode(read_limited(file), str(file))
+
+    sized = expand_config(document.data, path.parent, read)
+    expanded = expand_waits(sized.data, path.parent, read)
+    faults = [*document.faults, *sized.faults, *expanded.faults]
+    if sized.faults or expanded.faults:
         raise source.error(faults)
     workload, found = validate(expanded.data)
     faults += [fault for fault in found if fault.path not in document.stand_ins]
     if faults or workload is None:
         raise source.error(faults)
-    return LoadedWorkload(workload, sha256_with(sha256, expanded.content), path, source)
+    named = sized.content + expanded.content
+    return LoadedWorkload(workload, sha256_with(sha256, named), path, source)
 
 
 def refuse_other_kind(data: dict[str, Any], name: str) -> None:

@@ -93,6 +93,18 @@ class StartWait(Section):
     region: Text = Field("*", description="Region pattern.")
 
 
+class SeenWait(Section):
+    """One request for capacity that was made: it tightens what the planner assumes of waits."""
+
+    accelerator: Text = Field("*", description="Pattern over accelerator ids.")
+    purchase_option: Text = Field(description="How it was to be bought, e.g. on_demand.")
+    accelerators: PositiveInt = Field(description="How many were asked for at once.")
+    waited_hours: NonNegativeFloat = Field(description="Until it came, was given up, or was last looked at.")
+    came: Bool = Field(True, description="Whether it came.")
+    provider: Text | None = Field(None, description="Provider id; absent: any.")
+    region: Text = Field("*", description="Region pattern.")
+
+
 class Constraints(Section):
     """What a plan must satisfy."""
 
@@ -137,6 +149,14 @@ class Constraints(Section):
         (),
         max_length=MAX_ITEMS,
         description="How long capacity takes to come, where it is known better than assumed.",
+    )
+    waited: tuple[SeenWait, ...] = Field(
+        (),
+        max_length=MAX_ITEMS,
+        description="Requests for capacity that you made, which tighten what is assumed.",
+    )
+    waiting_records: Texts = Field(
+        (), description="CSV files of such requests, relative to this file; see docs/spot/obtainable.md."
     )
     deadline_confidence: Confidence = Field(
         0.9, description="Probability with which the deadline must be met."

@@ -115,7 +115,7 @@ def plan_lines(candidates: Candidates, at: int) -> list[PlanLine]:
     return [
         offer_line(
             context.asked, context.market, part.row, part.nodes, part.billed_hours, units * (part.nodes / whole),
-            tuple(costs), layout,
+            tuple(costs), layout, float(candidates.hours[at]),
         )
         for part, costs in zip(parts, lines_by_part(candidates, at), strict=True)
     ]  # fmt: skip

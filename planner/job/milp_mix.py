@@ -34,7 +34,7 @@ def mix_input(made: Candidates) -> MixInput | None:
     rows, nodes, _ = made.gang(at)
     spot = np.where(context.market.is_spot[rows], nodes, 0)
     money = context.market.costs.evaluate(
-        rows, spot, made.paid_hours[at], made.hours[at], stored=made.stored(at)
+        rows, spot, made.paid_hours[at], made.hours[at], stored=made.stored(at), run_hours=made.hours[at]
     )
     by_cost = context.asked.workload.preferences.objective == "cost"
     choice, offer, unit, cash, most = _counts(made, at)

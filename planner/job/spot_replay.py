@@ -86,7 +86,9 @@ def spot_job(made: Candidates, at: int, spot: list[Part], steady: list[Part]) ->
     restart = float(context.asked.restart_hours(made.write_hours[one])[0]) + repeated
     assert context.dates.deadline_hours is not None
     room = context.dates.deadline_hours - float(made.waiting_hours[at] + made.fixed_hours[at]) + restart
-    usd = context.market.offer_set.usd_per_hour
+    offer_set = context.market.offer_set
+    count = len(offer_set.usd_per_hour)
+    usd = offer_set.usd_during(np.arange(count), np.full(count, made.hours[at]))
     types, kind_of = context.market.offer_set.types, context.market.offer_set.type_of_offer
     zones = tuple(
         SpotZone(

@@ -293,7 +293,7 @@ class Bench:
         hours = waiting + steps.fixed + elapsed
         store = self.storage.choice(buys[0].offer, nodes, shape["step_time_s"], hours)
         parts = []
-        for at, buy in enumerate(buys):
+        for at, buy in enumerate(Buy(buy.offer.during(hours), buy.nodes) for buy in buys):
             used = steps.fixed + (paid if buy.offer.is_spot else elapsed)
             part = self._bought(buy, used, expected=False, place=None if at else hours, steps=steps)
             more = [] if at else self.storage.charges(buy.offer, store, hours)
@@ -352,7 +352,8 @@ class Bench:
         paid = [share * course.spot for share in shares] + ([course.on_demand] if fallback else [])
         seen: set[str] = set()
         store = self.storage.choice(buys[0].offer, nodes, shape["step_time_s"], hours)
-        for number, (buy, used) in enumerate(zip(buys, paid, strict=True)):
+        for number, (start, used) in enumerate(zip(buys, paid, strict=True)):
+            buy = Buy(start.offer.during(hours), start.nodes)
             place = "/".join(buy.offer.place)
             part = self._bought(buy, used, expected=True, place=hours if number == 0 else None)
             more = self.prices.copy(buy.offer, hours) if number and place not in seen else []

@@ -12,6 +12,7 @@ from planner.judge.bench import Bench, Bought, Buy, Candidate, NotRecomputedErro
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near
 from planner.judge.work import assumption_rows
+from planner.plan.ids import WAITED
 from planner.plan.upgrade import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ def assumptions(bench: Bench, first: Sequence[dict[str, str]] = ()) -> list[dict
         {"key": "prices.overlays", "value": note, "unit": "", "origin": "workload", "note": ""}
         for note in bench.goods.notes
     ]
+    if seen := bench.workload.constraints.waited:
+        said = f"{len(seen)} requests, {sum(one.came for one in seen)} came"
+        out.append({"key": WAITED, "value": said, "unit": "", "origin": "workload", "note": ""})
     for row in assumption_rows(bench.workload.kind):
         own = row["key"] in given
         value = float(given[row["key"]]) if own else float(row["value"])

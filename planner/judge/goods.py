@@ -59,6 +59,11 @@ class Offer:
         """Whether it may be taken back."""
         return self.text("purchase_option") == "spot"
 
+    def during(self, run_hours: float) -> Offer:
+        """The same with the prices expected in the middle of a run of `run_hours`."""
+        quote = self.quote.during(run_hours)
+        return self if quote is self.quote else replace(self, quote=quote)
+
     @property
     def price(self) -> Fraction:
         """Per instance-hour, in its own currency, as expected when the run starts."""

@@ -238,7 +238,8 @@ def _wrong_price(plan: Json, line: Json, offers: Table, row: int, mode: str | No
     price = Fraction(line["price_per_hour"])
     believed = price == listed if not mode else mode == "quoted"
     now, start = (datetime.fromisoformat(plan[name]).date() for name in ("created_at", "start"))
-    expected = expected_price(offers, row, believed=believed, now=now, start=start)
+    run_hours = 0.0 if plan["kind"] == "fleet" else float(plan["hours"])
+    expected = expected_price(offers, row, believed=believed, now=now, start=start, run_hours=run_hours)
     if abs(price - expected) > expected * Fraction(1, 10**9):
         return f"{line['price_per_hour']} {line['currency']}/h, expected is {float(expected):.10g}"
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from math import ceil, erfc, isfinite, log, sqrt
@@ -31,6 +32,7 @@ THINGS = {
     True: ("requests", "records of progress", "results"),
 }
 GB_PER_GIB = Fraction(2**30, 10**9)
+MOVING_RATIO = 1e-5
 # of a rounded quantity: the last digit kept, and the noise of a float in it
 _LAST_DIGIT = 2e-9
 
@@ -92,6 +94,7 @@ class Charge:
     source: str
     as_of: str
     flags: tuple[str, ...] = ()
+    moves: bool = False  # the price follows from the hours of the run
 
     @property
     def kind(self) -> str:
@@ -107,10 +110,15 @@ class Charge:
         """What the line of the answer must say, its quantity within `ratio`."""
         return {
             "id": self.id, "kind": self.kind, "label": self.label, "quantity": Near(self.quantity, ratio, _LAST_DIGIT),
-            "unit": self.unit, "unit_price": Exactly(self.unit_price), "currency": self.currency,
+            "unit": self.unit, "unit_price": stated_price(self.unit_price, moves=self.moves), "currency": self.currency,
             "usd_per_currency": Exactly(self.rate), "amount_usd": Near(self.usd, ratio, 1e-8), "basis": self.basis,
             "source": self.source, "as_of": self.as_of, "flags": list(self.flags),
         }  # fmt: skip
+
+
+def stated_price(price: Fraction, *, moves: bool) -> Exactly | Near:
+    """What a price must say: a price in the middle of a run is as close as the hours of the run."""
+    return Near(price, MOVING_RATIO, 0.0) if moves else Exactly(price)
 
 
 class Prices:
@@ -142,7 +150,8 @@ class Prices:
         text = tuple(offer.text(name) for name in ("basis", "source", "as_of"))
         named: tuple[Any, ...] = (offer.rate.currency, fx, *text)
         label, flags = f"{offer.text('instance_type')} {option}", (tuple(offer.flags),)
-        out = [Charge("compute", label, quantity, "instance-hour", offer.price, *(*named, *flags))]
+        compute = Charge("compute", label, quantity, "instance-hour", offer.price, *(*named, *flags))
+        out = [replace(compute, moves=bool(offer.quote.path))]
         if offer.upfront:
             out.append(
                 Charge(

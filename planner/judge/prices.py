@@ -6,7 +6,7 @@ The formula is that of docs/prices.md; the constants are planner/data/prices/spo
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _Z80 = 1.2815515655446008
 _FRESH_DAYS = 60
+_HALF_DAYS = (0.0, 3.0, 10.0, 30.0, 90.0, 365.0)
 _DATA = Path(__file__).parents[1] / "data" / "prices"
 _DIGITS = Context(prec=10)
 _NOT_CONTRACTUAL = ("on_demand", "flex_start", "dedicated")
@@ -30,13 +31,29 @@ _CAP, _CAP_SLACK, _LIST = 0.10, 5e-4, 0.99
 
 @dataclass
 class Quote:
-    """A price with what is expected of it; the three figures are multiples of the quote."""
+    """A price with what is expected of it at the start; the three figures are multiples of the quote.
+
+    `path` holds the figures for the half lengths of runs in `_HALF_DAYS`, where they move.
+    """
 
     kind: str
     age_days: float = nan
     expected: float = 1.0
     p10: float = 1.0
     p90: float = 1.0
+    path: tuple[tuple[float, float, float], ...] = ()
+
+    def during(self, run_hours: float) -> Quote:
+        """The same in the middle of a run of `run_hours` from its start to its end."""
+        half = float(run_hours) / 48.0
+        if not self.path or half <= 0.0:
+            return self
+        at = min(sum(half >= days for days in _HALF_DAYS), len(_HALF_DAYS) - 1) - 1
+        part = min((half - _HALF_DAYS[at]) / (_HALF_DAYS[at + 1] - _HALF_DAYS[at]), 1.0)
+        expected, p10, p90 = (
+            a + part * (b - a) for a, b in zip(self.path[at], self.path[at + 1], strict=True)
+        )
+        return replace(self, expected=expected, p10=p10, p90=p90)
 
 
 def scaled(quote: Fraction, ratio: float) -> Fraction:
@@ -47,15 +64,18 @@ def scaled(quote: Fraction, ratio: float) -> Fraction:
     return Fraction(_DIGITS.plus(Decimal(exact.numerator) / Decimal(exact.denominator)))
 
 
-def expected_price(offers: Table, row: int, *, believed: bool, now: date, start: date) -> Fraction:
-    """Price to expect of one offer of a catalog, in its currency; all of its provider tell of levels."""
+def expected_price(
+    offers: Table, row: int, *, believed: bool, now: date, start: date, run_hours: float
+) -> Fraction:
+    """Price to expect of one offer in the middle of a run, in its currency; all of its provider tell of levels."""
     quote = Fraction(str(offers["price_per_hour"][row]))
     if offers["purchase_option"][row] not in ("spot", *_NOT_CONTRACTUAL):
         return quote
     own = offers.equals("provider", str(offers["provider"][row])).nonzero()[0]
     table, at = offers.take(own), int((own == row).nonzero()[0][0])
     prices = table.number("price_per_hour").tolist()  # of one currency, in which levels are relative
-    return scaled(quote, quotes_of(table, prices, believed, now, start, only=at)[at].expected)
+    found = quotes_of(table, prices, believed, now, start, only=at)[at]
+    return scaled(quote, found.during(run_hours).expected)
 
 
 def quotes_of(
@@ -100,6 +120,7 @@ def quotes_of(
             quote.expected = quote.p10 = quote.p90 = max(listed[rows[k][:3]] / usd[k], 1.0)
         elif believed and quote.kind != "no_market":
             quote.expected, quote.p10, quote.p90 = 1.0, min(quote.p10, 1.0), max(quote.p90, 1.0)
+            quote.path = ()
     return out
 
 
@@ -170,8 +191,14 @@ class _Spot:
         return float(self.row[name])
 
     def price(self, wait: int) -> None:
-        """Set the expected price and its interval."""
-        days, derived = self.quote.age_days + wait, self.quote.kind == "derived"
+        """Set the expected price and its interval, at the start and over runs."""
+        start = self.quote.age_days + wait
+        self.quote.path = tuple(self.figures(start + half) for half in _HALF_DAYS)
+        self.quote.expected, self.quote.p10, self.quote.p90 = self.quote.path[0]
+
+    def figures(self, days: float) -> tuple[float, float, float]:
+        """Expected price, P10 and P90 over the quote, `days` after it."""
+        derived = self.quote.kind == "derived"
         kept = self.of("rest") + (1 - self.of("rest")) * exp(
             -((days / self.of("decay_days")) ** self.of("decay_power"))
         )
@@ -185,13 +212,12 @@ class _Spot:
         low = min(log(self.of("floor_ratio")) if self.bounded else -inf, self.x)
         high = 0.0 if self.bounded else inf
         if days <= 0 and not derived:
-            return
+            return 1.0, 1.0, 1.0
         mean = self.base * _clipped_mean(middle, max(sd, 1e-9), low, high)
         p10, p90 = (self.base * exp(min(max(middle + z * sd, low), high)) for z in (-_Z80, _Z80))
         if self.bounded and days > self.of("list_after_days"):
             p90 = self.base
-        self.quote.expected = mean / self.usd
-        self.quote.p10, self.quote.p90 = min(p10, mean) / self.usd, max(p90, mean) / self.usd
+        return mean / self.usd, min(p10, mean) / self.usd, max(p90, mean) / self.usd
 
 
 def _clipped_mean(middle: float, sd: float, low: float, high: float) -> float:

@@ -16,7 +16,7 @@ from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError, worst
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated, Near
 from planner.judge.launch_figures import launch_of
-from planner.judge.money import by_month, total
+from planner.judge.money import by_month, stated_price, total
 from planner.judge.prices import scaled
 from planner.judge.profile import profile_fields
 from planner.judge.quote import quote_of
@@ -158,11 +158,11 @@ def line_of(bench: Bench, part: Bought, made: Candidate) -> dict[str, Any]:
 
 def prices_of(offer: Offer) -> dict[str, Any]:
     """Price expected, quoted and between which it may lie, per instance-hour."""
-    quote = offer.quote
-    low, high = scaled(offer.quoted, quote.p10), scaled(offer.quoted, quote.p90)
+    quote, moves = offer.quote, bool(offer.quote.path)
+    low, high = (stated_price(scaled(offer.quoted, end), moves=moves) for end in (quote.p10, quote.p90))
     return {
-        "price_per_hour": Exactly(offer.price), "quoted_price_per_hour": Exactly(offer.quoted),
-        "price_p10_per_hour": Exactly(low), "price_p90_per_hour": Exactly(high), "price_kind": quote.kind,
+        "price_per_hour": stated_price(offer.price, moves=moves), "quoted_price_per_hour": Exactly(offer.quoted),
+        "price_p10_per_hour": low, "price_p90_per_hour": high, "price_kind": quote.kind,
         "price_age_days": None if isnan(quote.age_days) else Near(quote.age_days),
         "marginal_usd_per_hour": None if offer.marginal is None else Exactly(offer.marginal),
         "full_usd_per_hour": None if offer.full is None else Exactly(offer.full),

@@ -45,9 +45,37 @@ def start_of(offer: Offer, nodes: int, limits: Constraints, start: datetime) -> 
         if here and fnmatchcase(accelerator, row["accelerator"]):
             most = most_by_asking(provider, region, accelerator, option, limits)
             part = offer.accelerators * nodes / (float(row["accelerators"]) if most is None else most)
-            wait = _lead(float(row["lead_hours"]), row["start_utc"], start) + float(row["hours"]) * part
-            return wait, 1.0 - min(float(row["never_ratio"]) * part, 0.5)
+            lead, rest = _lead(float(row["lead_hours"]), row["start_utc"], start), float(row["hours"]) * part
+            never, size = float(row["never_ratio"]) * part, offer.accelerators * nodes
+            free = 0.0 if row["start_utc"] else lead  # of a calendar
+            longer, oftener = _learnt(offer, limits, (free, rest / size, never / size))
+            wait = (lead if row["start_utc"] else lead * longer) + rest * longer
+            return wait, 1.0 - min(never * oftener, 0.5)
     return 0.0, 1.0
+
+
+def _learnt(offer: Offer, limits: Constraints, table: tuple[float, float, float]) -> tuple[float, float]:
+    """How much longer capacity takes, and how much more often it never comes, by the user's requests.
+
+    Args:
+        offer: what was asked for.
+        limits: the workload's.
+        table: hours whatever the size, hours and chance of never coming of each accelerator.
+    """
+    prior = {row["name"]: float(row["value"]) for row in _table("waiting_prior")}
+    names = [offer.text("provider"), offer.text("purchase_option"), offer.text("region")]
+    longer, came, missed, expected = prior["requests"], prior["requests"], prior["nevers"], prior["nevers"]
+    for one in limits.waited:
+        rules = zip(names, (one.provider or "*", one.purchase_option, one.region), strict=True)
+        fits = all(fnmatchcase(text, rule) for text, rule in rules)
+        usual = table[0] + table[1] * one.accelerators
+        if not fits or not fnmatchcase(str(offer.kind["accelerator"]), one.accelerator) or usual <= 0:
+            continue
+        longer += one.waited_hours / usual
+        came += one.came
+        missed += not one.came and one.waited_hours >= prior["never_after_hours"]
+        expected += min(table[2] * one.accelerators, 0.5)
+    return longer / came, missed / expected
 
 
 def booked_from(offer: Offer, start: datetime, planned_at: datetime) -> str:

@@ -145,6 +145,7 @@ class CostModel:
         fixed_hours: FloatArray | None = None,
         work_log_sd: FloatArray | None = None,
         stored: Stored | None = None,
+        run_hours: FloatArray | None = None,
     ) -> Money:
         """Price candidates.
 
@@ -158,6 +159,7 @@ class CostModel:
             fixed_hours: of `paid_hours`, those that do not vary with the speed.
             work_log_sd: standard deviation of the log of the others; with it, blocks pay their expected overrun.
             stored: where nodes read the data from; None: their place costs nothing more.
+            run_hours: from the start to the end of the run, in whose middle prices are expected; None: at the start.
         """
         billed = _rounded(paid_hours) if expected else self._billed(rows, paid_hours)
         if work_log_sd is not None and fixed_hours is not None:
@@ -168,7 +170,8 @@ class CostModel:
         months = hours / HOURS_PER_MONTH
         dataset = self._copy_gib_months(place, hours)
         checkpoint = _rounded(self._job.checkpoint_gib * self._job.checkpoints_kept * months)
-        hourly = self._offers.usd_per_hour[rows]
+        grown = np.ones(len(rows)) if run_hours is None else self._offers.book.growth(rows, run_hours)
+        hourly = self._offers.usd_per_hour[rows] * grown
         upfront = self._offers.upfront_usd[rows] * nodes
         compute = hourly * instance_hours + upfront * share
         # an option that cannot hold the job is billed for infinite hours: 0 x inf is not a number, so mask first
@@ -179,7 +182,9 @@ class CostModel:
             kept = kept + stored.cost(hours)
         owed = self._cash_share[rows]
         cash = (
-            np.where(owed > 0, self._due_per_hour[rows] * nodes * billed + upfront, 0.0) * owed + disk + kept
+            np.where(owed > 0, self._due_per_hour[rows] * grown * nodes * billed + upfront, 0.0) * owed
+            + disk
+            + kept
         )
         return Money(
             billed, instance_hours, dataset, checkpoint, compute + disk, kept, compute + disk + kept, cash
@@ -214,13 +219,17 @@ class CostModel:
         nodes: int,
         *,
         with_place: bool = True,
+        run_hours: float = 0.0,
     ) -> list[CostLine]:
-        """Return the cost lines of one candidate; their sum equals its `cost_usd` to float rounding."""
+        """Return the cost lines of one candidate; their sum equals its `cost_usd` to float rounding.
+
+        `run_hours`: from the start to the end of the run, as in `evaluate`; 0: prices of the start.
+        """
         offers, place = self._offers, self.place(row)
         fx = offers.rates[int(offers.rate_of_offer[row])]
         flags = tuple(flag for flag in str(offers.offers["flags"][row]).split(";") if flag)
         tag = PriceTag(
-            unit_price=offers.price(row), currency=fx.currency, usd_per_currency=fx.rate,
+            unit_price=offers.price_during(row, run_hours), currency=fx.currency, usd_per_currency=fx.rate,
             basis=str(offers.offers["basis"][row]), source=str(offers.offers["source"][row]),
             as_of=str(offers.offers["as_of"][row]), flags=flags,
         )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from catalogs.offers.naming import fits_name
+from catalogs.offers.naming import fits_name, known_accelerators
 from planner.inputs.faults import Fault, near
 from planner.market.offers import match_globs, match_names, places_of
 from planner.market.quota import known_quotas
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _MISSPELT = 0.9  # likeness of a name with two letters exchanged, as of `difflib`
 _DIGITS = str.maketrans("", "", "0123456789")
+_UNPRICED = "no offers with prices for {}: refresh the catalog, or name another"
 
 
 class _Check(NamedTuple):
@@ -41,7 +42,13 @@ class _Check(NamedTuple):
             fits = fits_name if self.is_machine else _fits_glob
             if not any(fits(name, item) for item in self.known):
                 where = (*self.path, position) if self.listed else self.path
-                yield Fault(where, f"no {self.what} called {name!r} in the catalog", near(name, self.known))
+                sold_nowhere = known_accelerators(name) if self.what == "accelerator" else []
+                if sold_nowhere:
+                    yield Fault(where, _UNPRICED.format(", ".join(sold_nowhere)))
+                else:
+                    yield Fault(
+                        where, f"no {self.what} called {name!r} in the catalog", near(name, self.known)
+                    )
 
 
 def _fits_glob(pattern: str, name: str) -> bool:
@@ -102,8 +109,7 @@ def _unpriced(limits: Constraints, offer_set: OfferSet) -> Iterator[Fault]:
         named = match_names(column, rule.allow or ())
         if rule.allow and named.any() and not (named & sold).any():
             found = sorted({column.values[code] for code in column.codes[named]})
-            text = f"no offers with prices for {', '.join(found)}: refresh the catalog, or name another"
-            yield Fault(("constraints", key, "allow"), text)
+            yield Fault(("constraints", key, "allow"), _UNPRICED.format(", ".join(found)))
 
 
 def name_notes(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
@@ -121,6 +127,22 @@ def name_notes(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
                 if not set("*?[") & set(name) and name.lower() not in map(str.lower, found):
                     yield f"{key}.{side} {name} stands for {_examples(found)}"
     yield from _without_price(limits, offer_set)
+    yield from _without_option(limits, offer_set)
+
+
+def _without_option(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
+    """Yield the purchase options asked for that machines named in `allow` have no price of, though others have one."""
+    if limits.purchase_options is None or not limits.instance_types.allow:
+        return
+    types, offers = offer_set.types, offer_set.offers
+    named = match_names(types.coded("instance_type"), limits.instance_types.allow)
+    mine = np.flatnonzero(named[offer_set.type_of_offer] & (offer_set.usd_per_hour >= 0))
+    keys = offers.take(mine).distinct_keys("instance_type", "purchase_option")[1]
+    for option in limits.purchase_options:
+        sold = {kind for kind, way in keys if way == option}
+        missing = sorted({kind for kind, _ in keys} - sold)
+        if missing:
+            yield f"{option} is unpriced, so not considered, for {_examples(missing)}"
 
 
 def _without_price(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:

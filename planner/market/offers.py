@@ -83,6 +83,22 @@ class OfferSet(MachineSet):
         """Return the decimal price per instance-hour to expect, in its own currency."""
         return Decimal(str(self.offers["price_per_hour"][row]))
 
+    def price_during(self, row: int, run_hours: float, name: str = "expected_ratio") -> Decimal:
+        """Return the decimal price of a run of `run_hours` from start to end, in the offer's own currency."""
+        if name == "expected_ratio" and run_hours == 0.0:
+            return self.price(row)
+        return self.book.price(self.quote(row), row, name, run_hours)
+
+    def usd_during(self, rows: IntArray, run_hours: FloatArray) -> FloatArray:
+        """Price per instance-hour to expect in the middle of runs, USD, shape `(n,)`."""
+        return self.usd_per_hour[rows] * self.book.growth(rows, run_hours)
+
+    @property
+    def least_usd_per_hour(self) -> FloatArray:
+        """Least price that a run of any length can expect, USD, shape `(n_offers,)`."""
+        path = self.book.path
+        return self.usd_per_hour if path is None else self.usd_per_hour * path.least_growth
+
     def quoted_offers(self) -> Table:
         """The offers at their quotes."""
         return self.offers.with_columns(price_per_hour=self.quotes)

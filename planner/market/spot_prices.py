@@ -8,6 +8,7 @@ has yet to be found, which counts as a margin on its price, so near-ties go to a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ import numpy as np
 from catalogs.offers.flags import admit_offers, placeless
 from catalogs.table import Coded
 from planner.market.expected_price import Z80, Quotes, list_terms, price_terms
+from planner.market.price_path import PricePath
 from planner.market.pricing import price_age_days
 from planner.records import record
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.table import Table
+    from planner.market.expected_price import PriceTerms
 
     BoolArray = npt.NDArray[np.bool_]
     FloatArray = npt.NDArray[np.float64]
@@ -48,6 +51,7 @@ class PriceBook:
         kind: index into `KINDS`.
         age_days: of the quote when planned; horizon_days: from the quote to the start of the run; NaN for firm prices.
         expected_ratio, p10_ratio, p90_ratio: price to expect at the start, and its 80 % interval, over the quote.
+        path: how they move over a run; None: they stay what they are at the start.
     """
 
     kind: IntArray
@@ -56,14 +60,40 @@ class PriceBook:
     expected_ratio: FloatArray
     p10_ratio: FloatArray
     p90_ratio: FloatArray
+    path: PricePath | None = None
+
+    def during(self, name: str, rows: IntArray, run_hours: FloatArray) -> FloatArray:
+        """A price of `rows` over the quote in the middle of runs of `run_hours`, shape `(n,)`."""
+        out: FloatArray = np.array(getattr(self, name)[rows], dtype=np.float64)
+        if self.path is not None:
+            own = np.flatnonzero(self.path.place[rows] >= 0)
+            out[own] = self.path.ratios(name, rows[own], run_hours[own])
+        return out
+
+    def growth(self, rows: IntArray, run_hours: FloatArray) -> FloatArray:
+        """Expected price in the middle of a run over that of its start, shape `(n,)`."""
+        if self.path is None:
+            return np.ones(len(rows))
+        return self.during("expected_ratio", rows, run_hours) / self.expected_ratio[rows]
+
+    def cheapest_hours(self, rows: IntArray, run_hours: FloatArray) -> FloatArray:
+        """Length from `run_hours` on at which a run expects the least price, shape `(n,)`."""
+        out: FloatArray = np.array(run_hours, dtype=np.float64)
+        if self.path is not None:
+            own = np.flatnonzero(self.path.place[rows] >= 0)
+            out[own] = self.path.cheapest_hours(rows[own], out[own])
+        return out
 
     def is_known(self) -> BoolArray:
         """Mask of prices that were observed or are listed, at a known place."""
         return np.isin(self.kind, (IS_FIRM, OBSERVED, DECLARED, LISTED))
 
-    def price(self, quote: Decimal, row: int, name: str = "expected_ratio") -> Decimal:
-        """A price of offer `row`, rounded as the offers' table holds it."""
-        return scaled(quote, float(getattr(self, name)[row]))
+    def price(
+        self, quote: Decimal, row: int, name: str = "expected_ratio", run_hours: float = 0.0
+    ) -> Decimal:
+        """A price of offer `row` in the middle of a run, rounded as the offers' table holds it."""
+        ratio = self.during(name, np.asarray([row]), np.asarray([run_hours]))
+        return scaled(quote, float(ratio[0]))
 
 
 def scaled(quote: Decimal, ratio: float) -> Decimal:
@@ -92,14 +122,17 @@ def price_book(offers: Table, usd: FloatArray, mode: str, now: date, start: date
     book = PriceBook(kind, ages, horizon, one, one.copy(), one.copy())
     rows = np.flatnonzero(np.isin(kind, (OBSERVED, DERIVED)) & (usd > 0))
     listed = on_demand_usd(offers, usd)
+    path: list[tuple[IntArray, PriceTerms]] = []
     if len(rows):
         admitted = admit_offers(offers, allow_flagged=False).mask
         known = rows[admitted[rows]]
-        _expect(book, offers, usd, listed, rows, known)
+        path = _expect(book, offers, usd, listed, rows, known)
     _expect_lists(book, offers)
     none = np.flatnonzero((kind == NO_MARKET) & (usd > 0) & np.isfinite(listed))
     for column in (book.expected_ratio, book.p10_ratio, book.p90_ratio):
         column[none] = np.maximum(listed[none] / usd[none], 1.0)
+    if mode != QUOTED and path:
+        book = replace(book, path=PricePath(offers.n_rows, tuple(path), horizon, usd))
     if mode == QUOTED:
         market = kind != NO_MARKET
         book.expected_ratio[market] = 1.0
@@ -118,14 +151,17 @@ def with_expected(offers: Table, book: PriceBook) -> Table:
     for row in changed.tolist():
         quote = Decimal(values[int(codes[row])])
         codes[row] = len(values)
-        values.append(f"{book.price(quote, row):f}")
+        values.append(f"{scaled(quote, float(book.expected_ratio[row])):f}")
     return offers.with_columns(price_per_hour=Coded(codes, tuple(values)))
 
 
 def _expect(
     book: PriceBook, offers: Table, usd: FloatArray, listed: FloatArray, rows: IntArray, known: IntArray
-) -> None:
-    """Fill in the ratios of spot quotes `rows`; levels come from those that are `known` to be sound."""
+) -> list[tuple[IntArray, PriceTerms]]:
+    """Fill in the ratios of spot quotes `rows`; levels come from those that are `known` to be sound.
+
+    Returns the terms that they follow from.
+    """
     provider, types = offers.coded("provider"), offers.distinct_keys("provider", "instance_type")[0]
 
     def quotes(at: IntArray) -> Quotes:
@@ -136,14 +172,12 @@ def _expect(
         )  # fmt: skip
 
     own = np.isin(rows, known)
-    for at, terms in (
-        (rows[own], price_terms(quotes(rows[own]))),
-        (rows[~own], price_terms(quotes(rows[~own]))),
-    ):
-        if len(at):
-            later = terms.expect(np.arange(len(at)), book.horizon_days[at])
-            book.expected_ratio[at] = later.mean / usd[at]
-            book.p10_ratio[at], book.p90_ratio[at] = later.p10 / usd[at], later.p90 / usd[at]
+    groups = [(at, price_terms(quotes(at))) for at in (rows[own], rows[~own]) if len(at)]
+    for at, terms in groups:
+        later = terms.expect(np.arange(len(at)), book.horizon_days[at])
+        book.expected_ratio[at] = later.mean / usd[at]
+        book.p10_ratio[at], book.p90_ratio[at] = later.p10 / usd[at], later.p90 / usd[at]
+    return groups
 
 
 def _expect_lists(book: PriceBook, offers: Table) -> None:

@@ -6,6 +6,10 @@ size: the most that asking brings (`planner.market.obtainable`, the user's word 
 An offer with a start hour (capacity blocks) begins at the first such hour after its lead. Spot is not in the table: its
 wait follows from the records of its pool (`planner.spot.evidence`). What is owned or already committed to is there at
 once; a new commitment is a price, not a machine.
+
+Requests that the user made (`constraints.waited`) tighten both. Waits over the mean that the table gives their size
+are taken as exponential; their mean has a gamma prior with the weight of `requests` of waiting_prior.csv. Those that
+did not come count as longer than they waited. How many never came is held against the number expected, likewise.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from planner.inputs.schema import StartWait
+    from planner.inputs.schema import SeenWait, StartWait
     from planner.market.offers import OfferSet
 
     Floats = npt.NDArray[np.float64]
@@ -133,7 +137,13 @@ def _fitting(values: tuple[str, ...], pattern: str) -> BoolArray:
     return mask
 
 
-def starts_of(offer_set: OfferSet, told: Sequence[StartWait], most: Floats, start: datetime) -> Starts:
+def starts_of(
+    offer_set: OfferSet,
+    told: Sequence[StartWait],
+    most: Floats,
+    start: datetime,
+    seen: Sequence[SeenWait] = (),
+) -> Starts:
     """Waits of every offer for a job that starts to ask at `start`.
 
     Args:
@@ -141,6 +151,7 @@ def starts_of(offer_set: OfferSet, told: Sequence[StartWait], most: Floats, star
         told: what the user knows; the last that matches an offer wins over waiting.csv.
         most: accelerators of each offer that asking brings, infinite where it is firm, shape `(n_offers,)`.
         start: moment from which capacity is asked for.
+        seen: requests that the user made.
     """
     offers, count = offer_set.offers, offer_set.offers.n_rows
     names = offer_set.types.coded("accelerator")
@@ -164,6 +175,12 @@ def starts_of(offer_set: OfferSet, told: Sequence[StartWait], most: Floats, star
         calendar[mine] = rule.start_utc is not None
     held = offers.equals("option_variant", ALREADY_OWNED)
     lead[held], each[held], never[held] = 0.0, 0.0, 0.0
+    if seen:
+        masks = [
+            matching(one.provider or "*", one.purchase_option, one.accelerator, one.region) for one in seen
+        ]
+        longer, oftener = _learnt(seen, masks, np.where(calendar, 0.0, lead), each, never)
+        lead, each, never = np.where(calendar, lead, lead * longer), each * longer, never * oftener
     for known in told:
         mine = matching(known.provider or "*", known.purchase_option, known.accelerator, known.region)
         lead[mine], each[mine], never[mine], calendar[mine] = known.hours, 0.0, 0.0, False
@@ -172,6 +189,30 @@ def starts_of(offer_set: OfferSet, told: Sequence[StartWait], most: Floats, star
     lead[spot], each[spot], never[spot], flat[spot] = 0.0, 0.0, 0.0, 0.0
     count_of = np.asarray(offer_set.types["accelerator_count"][offer_set.type_of_offer], dtype=np.float64)
     return Starts(lead, each, never, np.nan_to_num(count_of, nan=1.0), flat, calendar)
+
+
+def _learnt(
+    seen: Sequence[SeenWait], masks: Sequence[BoolArray], lead: Floats, each: Floats, never: Floats
+) -> tuple[Floats, Floats]:
+    """How much longer capacity takes, and how much more often it never comes, than the table says, by offer."""
+    prior = load_prior()
+    waited, came, missed, expected = (np.zeros(len(lead)) for _ in range(4))
+    for one, mask in zip(seen, masks, strict=True):
+        mean = lead + each * one.accelerators
+        mine = mask & (mean > 0)  # what is there at once, and what a calendar sells, is not learnt
+        waited[mine] += one.waited_hours / mean[mine]
+        came[mine] += one.came
+        missed[mine] += not one.came and one.waited_hours >= prior["never_after_hours"]
+        expected[mine] += np.minimum(never[mine] * one.accelerators, MOST_NEVER)
+    longer = (prior["requests"] + waited) / (prior["requests"] + came)
+    return longer, (prior["nevers"] + missed) / (prior["nevers"] + expected)
+
+
+@cache
+def load_prior() -> dict[str, float]:
+    """Read waiting_prior.csv: what the table weighs against requests that were made."""
+    with (_DATA.parent / "waiting_prior.csv").open(encoding="utf-8", newline="") as file:
+        return {row["name"]: float(row["value"]) for row in csv.DictReader(file)}
 
 
 def _lead_hours(rule: StartRule, start: datetime) -> float:

@@ -137,6 +137,8 @@ class _Side:
         shape = made.shape[at]
         own = made.shapes["hardware_row"].astype(np.int64)[shape]
         fixed, paid = made.fixed_hours[at], made.paid_hours[at]
+        # a pair runs at least as long as its slower pool, so no pair pays less than this
+        run = context.market.offer_set.book.cheapest_hours(rows, made.hours[at])
         # far from the least charge and the rounding of short use
         some, more = (
             costs.evaluate(
@@ -145,6 +147,7 @@ class _Side:
                 fixed + at_hours,
                 made.waiting_hours[at] + fixed + at_hours,
                 stored=made.stored(at),
+                run_hours=run,
             ).cost_usd
             for at_hours in _USED_HOURS
         )

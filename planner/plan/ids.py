@@ -8,6 +8,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Self
 
+WAITED = "constraints.waited"  # key of the assumption that names the user's requests for capacity
+
 
 class PartId(StrEnum):
     """An id with its meaning as its docstring."""

@@ -8,7 +8,7 @@ from functools import partial
 
 from planner.plan import report_charts as charts
 from planner.plan.front_scale import chance
-from planner.plan.ids import TimePartId
+from planner.plan.ids import WAITED, TimePartId
 from planner.plan.model import CostLine, Plan, PlanLine
 from planner.plan.report_launch import launch, strategy_words
 from planner.plan.words import OBJECTIVES, cost_kind, layout_words, own_machines, step_part
@@ -248,6 +248,8 @@ def _starts(plan: Plan) -> str:
     if plan.launch is not None and plan.launch.first_wait_hours > 0:
         wait = hours(plan.launch.first_wait_hours)
         return f"{about}, of them {wait} h expected until spot is had (as its records say)"
+    if any(row.key == WAITED for row in plan.assumptions):
+        return f"{about}, by your requests (constraints.waited) and what is assumed of waits"
     if any(part.id is TimePartId.CAPACITY for part in plan.timeline):
         return f"{about}; the wait for capacity is assumed (constraints.waiting takes what you know)"
     return about

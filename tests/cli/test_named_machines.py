@@ -36,6 +36,12 @@ def test_a_short_name_stands_for_its_cards(run_cli: Run, tmp_path: Path) -> None
             "no offers with prices for ecs.gn7-c13g1.6xlarge",
         ),
         ({"accelerators": {"allow": ["H1000"]}}, "no accelerator called 'H1000' in the catalog"),
+        ({"accelerators": {"allow": ["h20"]}}, "no offers with prices for h20-96gb-sxm"),
+        ({"accelerators": {"allow": ["MI250"]}}, "no offers with prices for mi250-128gb-oam"),
+        (
+            {"instance_types": {"allow": ["gn7-c13g1.6xlarge"]}},
+            "no offers with prices for ecs.gn7-c13g1.6xlarge",
+        ),
     ],
 )
 def test_what_has_no_price_is_named_as_such(
@@ -43,6 +49,36 @@ def test_what_has_no_price_is_named_as_such(
 ) -> None:
     done = run_cli("optimize", _workload(tmp_path / "w.yaml", **rule), "--as-of", "2026-11-20")
     assert done.code == 2 and says in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("machine", "option", "types"),
+    [
+        ("p4d", "savings_plan_3y", "p4d.24xlarge"),
+        ("p4d", "reserved_3y", "p4d.24xlarge"),
+        ("gn7", "spot", "ecs.gn7-c12g1.3xlarge, ecs.gn7-c13g1.13xlarge, ecs.gn7-c13g1.26xlarge"),
+        ("gn7i", "subscription", "ecs.gn7i-2x.8xlarge"),
+    ],
+)
+def test_a_way_to_buy_without_a_price_is_called_unpriced(
+    run_cli: Run, tmp_path: Path, machine: str, option: str, types: str
+) -> None:
+    rule = {"instance_types": {"allow": [machine]}, "purchase_options": [option]}
+    done = run_cli("optimize", _workload(tmp_path / "w.yaml", **rule), "--as-of", "2026-11-20", "-o", "json")
+    assert done.code == 3 and f"{option} is unpriced, so not considered, for {types}" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["H20", "mi250"])
+def test_a_known_accelerator_that_nobody_sells_is_not_unknown(run_cli: Run, name: str) -> None:
+    done = run_cli("catalog", "list", "--accelerator", name, "--as-of", "2026-11-20")
+    assert done.code == 2 and f"no offers with prices for {name.lower()}-" in done.stderr
+
+
+def test_the_prefix_of_a_cloud_may_be_left_out(run_cli: Run) -> None:
+    asked = ("--instance-type", "gn7", "--as-of", "2026-11-20", "-o", "csv", "--max-results", "0")
+    done = run_cli("catalog", "list", *asked)
+    assert done.code == 0 and "ecs.gn7-c12g1.3xlarge" in done.stdout
+    assert "gn7i" not in done.stdout and "gn7e" not in done.stdout
 
 
 def test_a_retired_machine_is_used_only_where_it_is_named(run_cli: Run, tmp_path: Path) -> None:

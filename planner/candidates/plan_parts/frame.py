@@ -14,6 +14,7 @@ from planner.market.quota import needed_quota
 from planner.market.spot_prices import KINDS
 from planner.plan.cash import spread_months
 from planner.plan.goal import Goal
+from planner.plan.ids import WAITED
 from planner.plan.model import Assumption, CashMonth, CatalogSource, CostLine, Layout, PlanLine
 from planner.plan.run import Run
 from planner.version import __version__
@@ -85,9 +86,9 @@ def moment_text(value: datetime) -> str:
 
 def offer_line(
     asked: Asked, market: Market, row: int, nodes: int, billed_hours: float, units_per_s: float,
-    costs: tuple[CostLine, ...], layout: Layout | None,
+    costs: tuple[CostLine, ...], layout: Layout | None, run_hours: float = 0.0,
 ) -> PlanLine:  # fmt: skip
-    """Build the plan line of `nodes` instances of offer `row`."""
+    """Build the plan line of `nodes` instances of offer `row`, used in a run of `run_hours` from its start."""
     offer_set = market.offer_set
     offers, kind = offer_set.offers, int(offer_set.type_of_offer[row])
     fx = offer_set.rates[int(offer_set.rate_of_offer[row])]
@@ -113,7 +114,7 @@ def offer_line(
         accelerators_per_node=float(offer_set.types["accelerator_count"][kind]),
         nodes=nodes,
         billed_hours=exact(billed_hours),
-        price_per_hour=offer_set.price(row),
+        price_per_hour=offer_set.price_during(row, run_hours),
         usd_per_currency=fx.rate,
         throughput_per_s=units_per_s,
         costs=costs,
@@ -127,8 +128,8 @@ def offer_line(
         accelerator_memory_gib=float(offer_set.types["accelerator_memory_gib"][kind]),
         vcpus_per_node=vcpus if vcpus > 0 else None,
         quoted_price_per_hour=quote,
-        price_p10_per_hour=book.price(quote, row, "p10_ratio"),
-        price_p90_per_hour=book.price(quote, row, "p90_ratio"),
+        price_p10_per_hour=offer_set.price_during(row, run_hours, "p10_ratio"),
+        price_p90_per_hour=offer_set.price_during(row, run_hours, "p90_ratio"),
         price_kind=KINDS[int(book.kind[row])],
         price_age_days=None if np.isnan(age) else age,
         marginal_usd_per_hour=None if own is None else own.marginal_usd_per_hour,
@@ -180,6 +181,10 @@ def assumptions_of(context: Context) -> tuple[Assumption, ...]:
     # what was asked of clouds rests on no workload, so it is a warning only
     told = [note for note in context.market.offer_set.notes if not note.key]
     notes = [Assumption("prices.overlays", str(note), "", "workload") for note in told]
+    seen = context.asked.workload.constraints.waited
+    if seen:
+        said = f"{len(seen)} requests, {sum(one.came for one in seen)} came"
+        notes.append(Assumption(WAITED, said, "", "workload"))
     return (*(Assumption(*item) for item in context.asked.job.assumptions), start, *notes, *defaults)
 
 

@@ -14,6 +14,7 @@ from planner.candidates.plan_parts.summary import describe, summarize
 from planner.candidates.running import meet_probability, steady_hours
 from planner.candidates.starts import chance_had, fallback_hours
 from planner.candidates.ways.outcomes import Outcomes, Task, possible_outcomes
+from planner.market.price_path import NAMES
 from planner.plan.launch import Checkpoints, Launch, SpotPlace, SpotRecords
 from planner.spot.pools import OWN_RECORDS
 
@@ -55,7 +56,7 @@ def launch_of(made: Candidates, at: int, total: Decimal) -> Launch | None:
     pool = _pool(made, at)
     hours, usd = outcomes_of(made, at)
     usd_low, usd_high = (
-        Decimal(repr(round(value, 2))) for value in _with_prices(made, spot, float(total), _range(usd))
+        Decimal(repr(round(value, 2))) for value in _with_prices(made, at, spot, float(total), _range(usd))
     )
     low, high = _range(hours)
     low, high = min(low, float(made.hours[at])), max(high, float(made.hours[at]))
@@ -116,21 +117,18 @@ def _range(values: FloatArray) -> tuple[float, float]:
 
 
 def _with_prices(
-    made: Candidates, spot: list[Part], total: float, range_usd: tuple[float, float]
+    made: Candidates, at: int, spot: list[Part], total: float, range_usd: tuple[float, float]
 ) -> tuple[float, float]:
     """P10 and P90 of cost over interruptions, speed and spot prices.
 
     Prices of all parts move together (they share the levels of type and market), independently of the rest: distances
     from the expected cost add in squares.
     """
-    market = made.context.market
-    book, hourly = market.offer_set.book, market.offer_set.usd_per_hour
-    low = high = 0.0
-    for part in spot:
-        mean = book.expected_ratio[part.row]
-        paid = part.instance_hours * hourly[part.row]
-        low += paid * (1.0 - book.p10_ratio[part.row] / mean)
-        high += paid * (book.p90_ratio[part.row] / mean - 1.0)
+    rows, paid = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "instance_hours"))
+    run, offer_set = np.full(len(rows), made.hours[at]), made.context.market.offer_set
+    mean, p10, p90 = (offer_set.book.during(name, rows, run) for name in NAMES)
+    usd = paid * offer_set.usd_during(rows, run)
+    low, high = float((usd * (1.0 - p10 / mean)).sum()), float((usd * (p90 / mean - 1.0)).sum())
     below, above = max(total - range_usd[0], 0.0), max(range_usd[1] - total, 0.0)
     return total - float(np.hypot(below, low)), total + float(np.hypot(above, high))
 
@@ -196,6 +194,7 @@ def _usd(made: Candidates, at: int, outcomes: Outcomes, spot: list[Part], steady
             used,
             hours,
             stored=made.stored(np.full(count, at)),
+            run_hours=np.full(count, made.hours[at]),
         )
         paid = np.where(used > 0, money.worker_usd, 0.0)
         out += paid + (money.kept_usd if number == 0 else 0.0)

@@ -42,7 +42,7 @@ def quote_of(made: Candidates, at: int, total: Decimal, level: float) -> Quote:
     if spot:
         all_hours, all_usd = outcomes_of(made, at)
         hours = tail_quantile(all_hours, level)
-        usd = _with_prices(made, spot, float(total), tail_quantile(all_usd, level), level)
+        usd = _with_prices(made, at, spot, float(total), tail_quantile(all_usd, level), level)
     else:
         usd, hours = cost_at(made, at, level, NormalDist().inv_cdf(level))
     cost = max(Decimal(repr(round(usd, 6))), total)
@@ -65,12 +65,13 @@ def tail_quantile(values: FloatArray, level: float) -> float:
     return max(seen, middle * (high / middle) ** (NormalDist().inv_cdf(level) / Z80)) if middle > 0 else seen
 
 
-def _with_prices(made: Candidates, spot: list[Part], total: float, usd: float, level: float) -> float:
+def _with_prices(
+    made: Candidates, at: int, spot: list[Part], total: float, usd: float, level: float
+) -> float:
     """Quantile of the cost with spot prices, which move together and independently of the rest."""
-    market, z = made.context.market, NormalDist().inv_cdf(level)
-    book, hourly = market.offer_set.book, market.offer_set.usd_per_hour
-    above = 0.0
-    for part in spot:
-        ratio = float(book.p90_ratio[part.row] / book.expected_ratio[part.row])
-        above += part.instance_hours * float(hourly[part.row]) * (ratio ** (z / Z80) - 1.0)
+    offer_set, z = made.context.market.offer_set, NormalDist().inv_cdf(level)
+    rows, paid = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "instance_hours"))
+    run = np.full(len(rows), made.hours[at])
+    mean, p90 = (offer_set.book.during(name, rows, run) for name in ("expected_ratio", "p90_ratio"))
+    above = float((paid * offer_set.usd_during(rows, run) * ((p90 / mean) ** (z / Z80) - 1.0)).sum())
     return total + float(np.hypot(max(usd - total, 0.0), above))

@@ -47,8 +47,16 @@ def _price_parts(candidates: Candidates, at: int) -> list[list[CostLine]]:
 
         return turn_lines(candidates, at)
     stored = float(candidates.dataset_gib_months[at]), float(candidates.checkpoint_gib_months[at])
+    costs, run_hours = context.market.costs, float(candidates.hours[at])
     lines = [
-        context.market.costs.lines(part.row, part.instance_hours, *stored, part.nodes, with_place=number == 0)
+        costs.lines(
+            part.row,
+            part.instance_hours,
+            *stored,
+            part.nodes,
+            with_place=number == 0,
+            run_hours=run_hours,
+        )
         for number, part in enumerate(candidates.parts(at))
     ]
     lines[0] += store_lines(candidates, at)

@@ -174,6 +174,8 @@ def _cost_of(candidates: Candidates, at: int, times: float, hours: FloatArray) -
         blocks = offers.rules[int(offers.rule_of_offer[part.row])].block_hours
         outlived = len(blocks) > 0 and float(paid[0]) > max(blocks)
         stored = candidates.stored(np.asarray([at]))
-        money = costs.evaluate(row, nodes, paid, hours, expected=outlived, stored=stored)
+        money = costs.evaluate(
+            row, nodes, paid, hours, expected=outlived, stored=stored, run_hours=candidates.hours[[at]]
+        )
         cost += float((money.cost_usd if number == 0 else money.worker_usd)[0])
     return cost

@@ -116,7 +116,7 @@ def _floor(made: Candidates, at: IntArray) -> FloatArray:
     work = made.work_hours[at] + made.fixed_hours[at]
     if context.asked.workload.preferences.objective == "time":
         return np.asarray(made.waiting_hours[at] + work, dtype=np.float64)
-    hourly = context.market.offer_set.usd_per_hour[made.offer[at]]
+    hourly = context.market.offer_set.least_usd_per_hour[made.offer[at]]
     return np.asarray(made.nodes[at] * hourly * work * 0.999, dtype=np.float64)
 
 

@@ -242,7 +242,9 @@ def price_in_turn(made: Candidates, cells: Cells, course: Course) -> tuple[dict[
     nodes = made.nodes[base]
     bought = offer >= 0
     row, _ = np.nonzero(bought)
-    each = context.market.costs.evaluate(offer[bought], nodes[row], paid[bought], hours[row], expected=True)
+    each = context.market.costs.evaluate(
+        offer[bought], nodes[row], paid[bought], hours[row], expected=True, run_hours=hours[row]
+    )
     cost, cash = np.zeros(n), np.zeros(n)
     np.add.at(cost, row, each.worker_usd)
     np.add.at(cash, row, each.cash_usd - each.kept_usd)
@@ -322,8 +324,9 @@ def turn_lines(made: Candidates, at: int) -> list[list[CostLine]]:
     for number, part in enumerate(parts):
         place = int(context.market.region_of_offer[part.row])
         lines = context.market.costs.lines(
-            part.row, part.instance_hours, *stored, part.nodes, with_place=number == 0
-        )
+            part.row, part.instance_hours, *stored, part.nodes, with_place=number == 0,
+            run_hours=float(made.hours[at]),
+        )  # fmt: skip
         if number and place not in seen:
             lines += context.market.costs.copy_lines(part.row, float(made.hours[at]))
         if place not in seen:

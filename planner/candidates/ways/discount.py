@@ -29,10 +29,13 @@ def mark_no_discount(made: Candidates, partner: IntArray) -> None:
     """
     context = made.context
     price, place = context.market.offer_set.usd_per_hour, context.market.region_of_offer
+    least = (
+        context.market.offer_set.least_usd_per_hour
+    )  # a price that falls over the run may end below on-demand
     spot = np.flatnonzero((partner >= 0) & context.market.is_spot)
     own = partner[spot]
     dear = np.zeros(len(partner), dtype=np.bool_)
-    dear[spot] = (price[spot] >= price[own]) & (place[spot] == place[own])
+    dear[spot] = (least[spot] >= price[own]) & (place[spot] == place[own])
     at = np.flatnonzero(dear[made.offer] & (made.bits == 0) & (made.kind == SINGLE))
     if not len(at):
         return

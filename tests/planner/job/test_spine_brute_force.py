@@ -22,6 +22,7 @@ from planner.asked.job import resolve_job
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.model import SINGLE
 from planner.inputs.schema import Workload
+from planner.judge.prices import Quote, quotes_of
 from planner.market.machines import ACCELERATOR_COLUMNS, HARDWARE_COLUMNS
 from planner.performance.search import estimate_shapes
 from planner.spot.pools import find_pool
@@ -90,14 +91,15 @@ def _steps(machine: Machine, job_key: str, most: int) -> dict[int, tuple[float, 
 def brute_force(sections: dict[str, Any], offers: list[Offer]) -> list[Best]:
     """Every candidate of one offer that satisfies all limits, in no order."""
     sizes = range(1, sections["constraints"]["max_nodes"] + 1)
-    made = [candidate(sections, [(offer, nodes)]) for offer in offers for nodes in sizes]
+    quotes = expected_quotes(offers)
+    made = [candidate(sections, [(offer, nodes)], quotes) for offer in offers for nodes in sizes]
     return [best for best in made if best is not None]
 
 
 def brute_force_mixes(sections: dict[str, Any], offers: list[Offer]) -> list[Best]:
     """Every split of a cluster among offers of one place, one of which cannot hold the largest cluster alone."""
     most, found = sections["constraints"]["max_nodes"], {}
-    places = {(offer.machine, offer.region) for offer in offers}
+    places, quotes = {(offer.machine, offer.region) for offer in offers}, expected_quotes(offers)
     for machine, region in places:
         here = [offer for offer in offers if (offer.machine, offer.region) == (machine, region)]
         here = [offer for offer in here if offer.purchase_option != "capacity_block"]  # a cluster of its own
@@ -110,7 +112,7 @@ def brute_force_mixes(sections: dict[str, Any], offers: list[Offer]) -> list[Bes
                 spot = sum(offer.purchase_option == "spot" for offer, _ in parts)
                 if len(parts) < 2 or sum(counts) > most or spot > 1:
                     continue
-                made = candidate(sections, parts)
+                made = candidate(sections, parts, quotes)
                 if made is not None:
                     found[made.offer_id] = made
     return list(found.values())
@@ -121,7 +123,16 @@ def name_of(parts: Sequence[tuple[str, int]]) -> str:
     return " + ".join(f"{count} x {name}" for name, count in sorted(parts))
 
 
-def candidate(sections: dict[str, Any], parts: list[tuple[Offer, int]]) -> Best | None:
+def expected_quotes(offers: list[Offer]) -> dict[str, Quote]:
+    """What is expected of each price, by the judge's own code."""
+    usd = [float(offer.price_per_hour) * usd_per_currency(offer.currency) for offer in offers]
+    made = quotes_of(make_catalog(offers).offers, usd, False, NOW.date(), NOW.date())
+    return {offer.offer_id: quote for offer, quote in zip(offers, made, strict=True)}
+
+
+def candidate(
+    sections: dict[str, Any], parts: list[tuple[Offer, int]], quotes: dict[str, Quote]
+) -> Best | None:
     """Time and price the instances bought in `parts`, None where a limit is broken."""
     limits, assume = sections["constraints"], assumptions()
     training, machine = sections["training"], parts[0][0].machine
@@ -165,7 +176,7 @@ def candidate(sections: dict[str, Any], parts: list[tuple[Offer, int]]) -> Best 
     for offer, count in parts:
         used = fixed + (paid if offer.purchase_option == "spot" else course)
         late = _overrun(fixed, course, sigma) if offer.purchase_option == "capacity_block" else 0.0
-        part = _owed(offer, count, used, late)
+        part = _owed(offer, count, used, late, quotes[offer.offer_id].during(hours).expected)
         if part is None:
             return None
         owed += part
@@ -215,8 +226,8 @@ def _overrun(fixed: float, work: float, sigma: float) -> float:
     )
 
 
-def _owed(offer: Offer, count: int, used: float, late: float = 0.0) -> float | None:
-    """What `count` instances of an offer cost for `used` hours each and `late` more, without storage."""
+def _owed(offer: Offer, count: int, used: float, late: float, over_quote: float) -> float | None:
+    """What `count` instances cost for `used` hours each and `late` more, at a price over the quote, without storage."""
     if offer.option_variant == "already_owned":
         return 0.0
     billed = _billed(offer, used)
@@ -224,7 +235,7 @@ def _owed(offer: Offer, count: int, used: float, late: float = 0.0) -> float | N
         return None
     billed += late
     rate = usd_per_currency(offer.currency)
-    owed = count * billed * float(offer.price_per_hour) * rate
+    owed = count * billed * float(offer.price_per_hour) * over_quote * rate
     owed += count * float(offer.upfront_per_instance or 0) * rate
     if "system_disk_separate" in offer.flags:
         fee = bundled_tariffs().system_disk_fee(offer.machine.provider, offer.region)

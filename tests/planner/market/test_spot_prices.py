@@ -84,6 +84,39 @@ def test_the_judge_comes_to_the_same_prices_on_the_bundled_catalog(mode: str) ->
     assert [quote.kind for quote in judged] == [KINDS[code] for code in book.kind.tolist()]
     for name, column in (("expected", book.expected_ratio), ("p10", book.p10_ratio), ("p90", book.p90_ratio)):
         np.testing.assert_allclose([getattr(quote, name) for quote in judged], column, rtol=1e-12)
+        for hours in (0.0, 30.0, 500.0, 3000.0, 30_000.0):
+            later = book.during(f"{name}_ratio", np.arange(table.n_rows), np.full(table.n_rows, hours))
+            mine = [getattr(quote.during(hours), name) for quote in judged]
+            np.testing.assert_allclose(mine, later, rtol=1e-9)
+
+
+@pytest.mark.parametrize("half_days", [3, 30, 90, 365])
+def test_half_of_the_run_counts_like_waiting(half_days: int) -> None:
+    """A run of twice so many days pays what a run that starts so many days later expects at its start."""
+    offers = market(("1.2", "3", "3.2", "3.4"))
+    rows = np.arange(len(PLACES), len(offers))
+    now, _ = book_of(offers)
+    later, _ = book_of(offers, start=NOW + timedelta(days=half_days))
+    run = np.full(len(rows), half_days * 48.0)
+    for name in ("expected_ratio", "p10_ratio", "p90_ratio"):
+        np.testing.assert_allclose(now.during(name, rows, run), getattr(later, name)[rows], rtol=1e-9)
+    assert now.growth(rows, run)[0] > 1.003
+    quoted, _ = book_of(offers, "quoted")
+    np.testing.assert_array_equal(quoted.growth(rows, run), 1.0)
+
+
+def test_the_cheapest_length_from_some_hours_on() -> None:
+    """The lowest quote of a type rises towards its level, the highest falls: bounds take the end of its fall."""
+    offers = market(("1.2", "3", "3.2", "8"))
+    book, table = book_of(offers)
+    rows = np.arange(table.n_rows)
+    hours = np.full(len(rows), 100.0)
+    later = book.cheapest_hours(rows, hours)
+    assert later[len(PLACES)] == 100.0 and later[len(PLACES) + 3] > 100.0
+    for many in (100.0, 400.0, 2000.0, 20_000.0):
+        growth = book.growth(rows, np.full(len(rows), many))
+        assert (book.growth(rows, later) <= growth * (1 + 1e-12)).all()
+    assert (book.path is not None) and (book.path.least_growth <= book.growth(rows, later)).all()
 
 
 def job(**preferences: Any) -> dict[str, Any]:
@@ -106,6 +139,23 @@ def test_the_plan_shows_quote_expectation_and_interval() -> None:
     assert line.price_p10_per_hour and line.price_p90_per_hour
     assert line.price_p10_per_hour < line.price_per_hour < line.price_p90_per_hour
     assert line.costs[0].unit_price == line.price_per_hour
+
+
+def test_a_longer_run_expects_more_of_a_price_below_its_level() -> None:
+    catalog = make_catalog(market(("1.2", "3", "3.2", "3.4")))
+    short, long = (plan_on(catalog, job() | {"training": size}).plan for size in _sizes(1, 20))
+    prices = [plan.lines[0].price_per_hour for plan in (short, long)]
+    assert long.hours > 10 * short.hours
+    assert Decimal("1.2") < prices[0] < prices[1]
+    for plan in (short, long):
+        compute = plan.lines[0].costs[0]
+        assert compute.unit_price == plan.lines[0].price_per_hour
+        assert plan.launch is not None and plan.launch.cost_p90_usd > plan.total_usd
+
+
+def _sizes(*times: int) -> list[dict[str, Any]]:
+    """The training of `job` on so many times 1e9 tokens."""
+    return [{**job()["training"], "tokens": factor * 10**9} for factor in times]
 
 
 def test_firm_prices_only() -> None:

@@ -64,10 +64,12 @@ def test_more_confidence_never_costs_less(
 @LAW
 @given(some_places(), DEADLINES, st.integers(0, 20))
 def test_one_more_place_never_costs_more(offers: list[Offer], deadline: float, drop: int) -> None:
+    """At given prices: a quote more tells of the level of its type, which others are expected to approach."""
     fewer = [offer for number, offer in enumerate(offers) if number != drop % len(offers)]
     if fewer:
-        before = cost_of(plan_on(make_world(fewer), job(deadline)))
-        assert not_dearer(cost_of(plan_on(make_world(offers), job(deadline))), before)
+        quoted = job(deadline, preferences={"prices": "quoted"})
+        before = cost_of(plan_on(make_world(fewer), quoted))
+        assert not_dearer(cost_of(plan_on(make_world(offers), quoted)), before)
 
 
 def test_two_zones_fall_back_on_another_region_where_that_is_cheaper() -> None:

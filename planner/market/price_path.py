@@ -1,0 +1,93 @@
+"""Expected spot prices in the middle of runs, for every length of a run.
+
+A run pays what its place costs from its start to its end. The price to expect is that of the middle of the run, so the
+horizon grows by half of the hours from the start to the end. Prices are worked out for the halves of `HALF_DAYS` and
+are straight between them: hours follow from no price, so one table serves all candidates at once.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.records import record
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.market.expected_price import PriceTerms
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+HALF_DAYS = (0.0, 3.0, 10.0, 30.0, 90.0, 365.0)  # half lengths of runs; longer ones count as the last
+_HOURS = np.asarray(HALF_DAYS) * 48.0  # of whole runs
+NAMES = ("expected_ratio", "p10_ratio", "p90_ratio")
+
+
+@record(frozen=True, eq=False)
+class PricePath:
+    """Spot offers whose price moves over a run.
+
+    Attributes:
+        n_offers: of the whole table.
+        parts: offers with the terms of their prices, in the order of the terms.
+        horizon_days: from each quote to the start of the run, shape `(n_offers,)`.
+        usd_per_hour: the quotes, shape `(n_offers,)`.
+    """
+
+    n_offers: int
+    parts: tuple[tuple[IntArray, PriceTerms], ...]
+    horizon_days: FloatArray
+    usd_per_hour: FloatArray
+
+    @cached_property
+    def place(self) -> IntArray:
+        """Row of each offer in `table`, -1 for those that are not here, shape `(n_offers,)`."""
+        out = np.full(self.n_offers, -1, dtype=np.int64)
+        at = np.concatenate([rows for rows, _ in self.parts])
+        out[at] = np.arange(len(at))
+        return out
+
+    @cached_property
+    def table(self) -> FloatArray:
+        """Prices of `NAMES` over the quote at each of `HALF_DAYS`, shape `(3, n, n_halves)`."""
+        return np.concatenate([self._of(rows, terms) for rows, terms in self.parts], axis=1)
+
+    def _of(self, rows: IntArray, terms: PriceTerms) -> FloatArray:
+        count = len(HALF_DAYS)
+        days = (self.horizon_days[rows][:, None] + np.asarray(HALF_DAYS)).ravel()
+        later = terms.expect(np.repeat(np.arange(len(rows)), count), days)
+        usd = np.repeat(self.usd_per_hour[rows], count)
+        return np.stack([(x / usd).reshape(len(rows), count) for x in (later.mean, later.p10, later.p90)])
+
+    def ratios(self, name: str, rows: IntArray, run_hours: FloatArray) -> FloatArray:
+        """Prices over the quote of `rows`, all of which are here, in the middle of runs, shape `(n,)`.
+
+        Args:
+            name: one of `NAMES`.
+            rows: offers.
+            run_hours: from the start to the end of each run.
+        """
+        values = self.table[NAMES.index(name)][self.place[rows]]
+        at = np.clip(np.searchsorted(_HOURS, run_hours, side="right") - 1, 0, len(_HOURS) - 2)
+        part = np.clip((run_hours - _HOURS[at]) / (_HOURS[at + 1] - _HOURS[at]), 0.0, 1.0)
+        row = np.arange(len(rows))
+        return np.asarray(values[row, at] * (1.0 - part) + values[row, at + 1] * part, dtype=np.float64)
+
+    def cheapest_hours(self, rows: IntArray, run_hours: FloatArray) -> FloatArray:
+        """Length from `run_hours` on at which a run of `rows`, all of which are here, expects the least price."""
+        later = np.where(run_hours[:, None] < _HOURS, self.table[0][self.place[rows]], np.inf)
+        best = later.argmin(axis=1)
+        now = self.ratios("expected_ratio", rows, run_hours)
+        return np.where(later[np.arange(len(rows)), best] < now, _HOURS[best], run_hours)
+
+    @cached_property
+    def least_growth(self) -> FloatArray:
+        """Least that each offer's expected price can be over that of the start, shape `(n_offers,)`."""
+        out, expected = np.ones(self.n_offers), self.table[0]
+        own = self.place >= 0
+        out[own] = (expected.min(axis=1) / expected[:, 0])[self.place[own]]
+        return out
