@@ -184,7 +184,7 @@ def schedules() -> Iterator[Saved]:
 
 
 def pipelines() -> Iterator[Saved]:
-    """Answers of `planner pipeline`."""
+    """Answers of `planner pipeline`, by expected cost and with risk."""
     from planner.asked.options import Options
     from planner.inputs.pipeline_load import load_pipeline
     from planner.judge.judge import judge_pipeline
@@ -193,12 +193,14 @@ def pipelines() -> Iterator[Saved]:
     from planner.render import render_answer
 
     loaded, memory = load_pipeline(EXAMPLES / "pipeline.yaml"), Memory(load_catalog(), EXAMPLES)
-    made = json.loads(render_answer(pipeline_report(plan_pipeline(loaded, Options(now=NOW))), "json"))
 
     def judge(one: dict[str, Any]) -> list[str]:
         return list(judge_pipeline(one, loaded, memory).faults)
 
-    yield Saved("pipeline", "pipeline", made, set(PIPELINE), judge)
+    for name, level in (("pipeline", None), ("pipeline with risk", 0.95)):
+        answer = plan_pipeline(loaded, Options(now=NOW), robust_level=level)
+        made = json.loads(render_answer(pipeline_report(answer), "json"))
+        yield Saved(name, "pipeline", made, set(PIPELINE), judge)
 
 
 # Four jobs, one of them a workload, that take turns on owned nodes and share a quota; then one where three limits are
@@ -261,6 +263,7 @@ _TIGHT = {
 }  # fmt: skip
 PORTFOLIOS: dict[str, dict[str, Any] | None] = {
     "a portfolio": None, "a small portfolio": _SMALL, "a portfolio that does not fit": {**_SMALL, **_TIGHT},
+    "a portfolio with risk": {**_SMALL, "risk": {"level": 0.9, "weight": 0.8, "scenarios": 40}},
 }  # fmt: skip
 
 

@@ -216,6 +216,7 @@ def portfolio(
     gap: float = 1e-3,
     time_limit_s: float = 60.0,
     backend: str = "auto",
+    robust: float | None = None,
     catalog_dir: str | Path | None = None,
 ) -> PortfolioAnswer:
     """Plan many jobs together under shared quotas, owned capacity and one budget.
@@ -227,6 +228,7 @@ def portfolio(
         gap: relative gap at which to stop, 0..1.
         time_limit_s: longest solving, seconds.
         backend: `auto`, `highspy` or `scipy`.
+        robust: level of the worst outcomes that count too, 0.95 the worst twentieth; None: what the file's `risk` says.
         catalog_dir: as of `optimize`.
 
     Raises:
@@ -237,7 +239,11 @@ def portfolio(
 
     options = PortfolioOptions(gap=gap, time_limit_s=time_limit_s, backend=backend, mode=mode)
     return plan_portfolio(
-        loaded_as(jobs, "portfolio"), options_on(as_of), options, catalog_dir=path_of(catalog_dir)
+        loaded_as(jobs, "portfolio"),
+        options_on(as_of),
+        options,
+        catalog_dir=path_of(catalog_dir),
+        robust_level=robust,
     )
 
 
@@ -248,6 +254,7 @@ def pipeline(
     gap: float = 1e-3,
     time_limit_s: float = 60.0,
     backend: str = "auto",
+    robust: float | None = None,
     catalog_dir: str | Path | None = None,
 ) -> PipelineAnswer:
     """Place and time tasks that feed each other data.
@@ -258,6 +265,7 @@ def pipeline(
         gap: relative gap at which to stop, 0..1.
         time_limit_s: longest solving, seconds.
         backend: `auto`, `highspy` or `scipy`.
+        robust: level of the worst outcomes that count too, 0.95 the worst twentieth; None: what the file's `risk` says.
         catalog_dir: as of `optimize`.
 
     Raises:
@@ -266,7 +274,8 @@ def pipeline(
     from planner.pipelines.answer import plan_pipeline
 
     options = replace(options_on(as_of), solver="auto", backend=backend, gap=gap, time_limit_s=time_limit_s)
-    return plan_pipeline(loaded_as(tasks, "pipeline"), options, catalog_dir=path_of(catalog_dir))
+    loaded = loaded_as(tasks, "pipeline")
+    return plan_pipeline(loaded, options, catalog_dir=path_of(catalog_dir), robust_level=robust)
 
 
 def pools(

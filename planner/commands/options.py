@@ -190,6 +190,10 @@ def solver_options(command: _Command) -> _Command:
     return backend(limit(gap(command)))
 
 
+robust_option = click.option(
+    "--robust", type=RatioOption(), default=None, metavar="LEVEL",
+    help="Count the worst outcomes too: 95% adds the mean of the worst twentieth; the file's `risk` sets its weight.",
+)  # fmt: skip
 focus_option = click.option(
     "--focus", multiple=True, metavar="PATH", help="Bill: files, folders, globs; may be repeated."
 )

@@ -12,6 +12,7 @@ from planner.commands.options import (
     details_option,
     examples,
     output_options,
+    robust_option,
     solver_options,
 )
 from planner.commands.output import show_answer
@@ -30,10 +31,11 @@ from planner.render.formats import ANSWER_FORMATS
 @click.option("--solver", type=click.Choice(["auto", "milp"]), default="auto", show_default=True,
               help="auto: trees by dynamic programming, other graphs as a MILP.")  # fmt: skip
 @solver_options
+@robust_option
 @details_option("warnings", "tasks", "transfers", "proof")
 def pipeline(
     pipeline: Path, output: str, as_of: datetime | None, solver: str, backend: str, time_limit: float, gap: float,
-    out: Path | None, details: tuple[str, ...],
+    robust: float | None, out: Path | None, details: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Plan all tasks of PIPELINE (a YAML file, `planner schema pipeline`): where, on what and when each one runs.
 
@@ -57,7 +59,7 @@ def pipeline(
         time_limit_s=time_limit,
     )
     try:
-        answer = plan_pipeline(loaded, options)
+        answer = plan_pipeline(loaded, options, robust_level=robust)
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
     show_answer(pipeline_report(answer, details=details), output, out)

@@ -13,6 +13,7 @@ from planner.commands.options import (
     details_option,
     examples,
     output_options,
+    robust_option,
     solver_options,
 )
 from planner.commands.output import show_answer
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     default=None,
     help="Let the jobs arrive as the file's `submitted` says and plan anew every TIME, such as 1d.",
 )
+@robust_option
 @click.option(
     "--certificate",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -66,7 +68,7 @@ if TYPE_CHECKING:
 @click.option("-v", "--verbose", is_flag=True, help="All sections, with every job, limit and filter.")
 def portfolio(
     jobs: Path, output: str, as_of: datetime | None, mode: str, backend: str, time_limit: float, gap: float,
-    frontier: int | None, rolling: str | None, certificate: Path | None, out: Path | None,
+    frontier: int | None, rolling: str | None, robust: float | None, certificate: Path | None, out: Path | None,
     details: tuple[str, ...], verbose: bool,
 ) -> None:  # fmt: skip
     """Plan all jobs of JOBS (a YAML file, `planner schema portfolio`) together: the cheapest within shared limits.
@@ -85,7 +87,7 @@ def portfolio(
     loaded = load_portfolio(jobs)
     planning = Options(as_of or utc_now(), as_of=as_of and as_of.date())
     if rolling is not None or loaded.portfolio.rolling is not None:
-        given = {"--frontier": frontier, "--certificate": certificate}
+        given = {"--frontier": frontier, "--robust": robust, "--certificate": certificate}
         _rolling(
             loaded,
             planning,
@@ -98,9 +100,13 @@ def portfolio(
 
     try:
         if frontier is None:
-            answer = plan_portfolio(loaded, planning, options)
+            answer = plan_portfolio(loaded, planning, options, robust_level=robust)
             wanted = details or (("all",) if verbose else ())
             report, code = portfolio_report(answer, verbose=verbose, details=wanted), _exit_code(answer)
+        elif robust is not None or loaded.portfolio.risk is not None:
+            raise InputError(
+                "--frontier: its points are by expected cost; leave out --robust, and `risk` of the file"
+            )
         else:
             report, code = _frontier(loaded, planning, options, frontier)
     except BackendError as error:

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from planner.inputs.fields import Deadline, Moment, Money, Size, Text
 from planner.inputs.portfolio_schema import SizedCandidate
+from planner.inputs.risk_schema import RiskAversion
 from planner.inputs.section import Section
 
 
@@ -43,4 +44,7 @@ class Pipeline(Section):
         None, description="When all must be done: a time from the start, or a date."
     )
     budget_usd: Money | None = Field(None, description="Most US dollars for all tasks and transfers.")
+    risk: RiskAversion | None = Field(
+        None, description="Choose by the worst outcomes too; without it by expected cost alone."
+    )
     tasks: tuple[PipelineTask, ...] = Field(min_length=1, description="The tasks, in any order.")

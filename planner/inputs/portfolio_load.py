@@ -91,6 +91,8 @@ def _shared_faults(portfolio: Portfolio) -> Iterator[Fault]:
     for at, quota in enumerate(portfolio.quota):
         if quota.window is not None and quota.window not in names:
             yield Fault(("quota", at, "window"), f"no window '{quota.window}'", near(quota.window, names))
+    if portfolio.rolling is not None and portfolio.risk is not None:
+        yield Fault(("risk",), "a rolling plan is made by expected cost: leave 'risk' or 'rolling' out")
     if portfolio.starts == "windows" and not names:
         yield Fault(("starts",), "needs 'windows': list them, or leave 'starts' out")
 

@@ -27,6 +27,7 @@ from planner.inputs.fields import (
     Size,
     Text,
 )
+from planner.inputs.risk_schema import RiskAversion
 from planner.inputs.schema import OwnedCommitment, QuotaLimit, Workload
 from planner.inputs.section import Section
 
@@ -164,6 +165,9 @@ class Portfolio(Section):
     teams: dict[str, Team] = Field({}, description="Limits of teams, by their names.")
     rolling: Rolling | None = Field(
         None, description="Plan as jobs arrive, again and again; without it all jobs are known at once."
+    )
+    risk: RiskAversion | None = Field(
+        None, description="Choose by the worst outcomes too; without it by expected cost alone."
     )
     relaxation: RelaxationWeights = Field(
         RelaxationWeights.model_construct(), description="Weights used when not everything fits."

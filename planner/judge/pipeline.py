@@ -14,6 +14,7 @@ from planner.judge.bench import Bench, Bought, Buy, Candidate, ImpossibleError, 
 from planner.judge.chance import chance_within
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near, NotRecomputed
 from planner.judge.pipeline_quotas import check_shared
+from planner.judge.robust import risk_of
 from planner.judge.schedule import GB, moved_usd
 from planner.judge.work import assumption_rows
 
@@ -84,6 +85,7 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
             "bound_usd": Exactly(min(bound, total * (1 + Fraction(1, 10**9)))), "gap_ratio": Near(gap, 1e-5, 1e-8),
             "status": STATED,
         },
+        **risk_of(findings, answer, pipeline.risk, total),
     }  # fmt: skip
     findings.expect(answer, wanted)
     order = [(node["start_hours"].number(), node["task"].text()) for node in answer["tasks"]]

@@ -11,6 +11,7 @@ from planner.judge.findings import STATED, Exactly, Findings, Moment, Near, Prin
 from planner.judge.portfolio_jobs import PortfolioMemory
 from planner.judge.portfolio_limits import check_limits, limit_rows, windows_of
 from planner.judge.portfolio_parts import MICRO_USD, Run, Windows
+from planner.judge.robust import risk_of
 
 if TYPE_CHECKING:
     from planner.judge.document import Node
@@ -51,6 +52,7 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
             "proof": _proof(answer["proof"], answer["totals"]["counted_usd"].money()),
             "relaxation": _relaxation(answer, memory, raised, late_by) if relaxed else None,
             "filters": _filters(memory), "notes": STATED, "seconds": STATED,
+            **risk_of(findings, answer, loaded.portfolio.risk, answer["totals"]["counted_usd"].money()),
         },
     )  # fmt: skip
     _budget(findings, memory)

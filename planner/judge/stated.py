@@ -40,7 +40,21 @@ _PRICES = "a proof: any prices may be given, and the bound that they prove is re
 SERVING |= {
     f"proof.proven.tree[*].{name}": _PRICES for name in ("machine", "most", "machine_price", "prices.*")
 }
+_SCENARIOS = "what candidates cost in scenarios; means, worst means and differences are checked"
+RISK = {
+    "risk.seed": "an option of the file, compared with it where it has `risk`",
+    "risk.changed": _SCENARIOS,
+    "risk.considered": _SEARCH,
+    "risk.candidates": _SEARCH,
+    "risk.solver": "which solver answered",
+    "risk.seconds": _WHEN,
+    **{
+        f"risk.fresh.{name}": _SCENARIOS
+        for name in ("scenarios", "seed", "chosen.worst_usd", "plain.worst_usd")
+    },
+}
 PIPELINE = {
+    **RISK,
     "planner_version": _WHEN,
     "cost_p10_usd": _INTERVAL,
     "cost_p90_usd": _INTERVAL,
@@ -79,6 +93,7 @@ PORTFOLIO_ROLLING = {
     "jobs[*].stints[*].draws[*].*": _CANDIDATE,
 }
 PORTFOLIO = {
+    **RISK,
     "planner_version": _WHEN,
     "totals.cost_p10_usd": _INTERVAL,
     "totals.cost_p90_usd": _INTERVAL,

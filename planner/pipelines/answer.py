@@ -24,9 +24,11 @@ from planner.pipelines.draws import shared_quotas
 from planner.pipelines.gather import Gathered, Gatherer
 from planner.pipelines.moves import curve_usd
 from planner.pipelines.question import latest_ends
+from planner.pipelines.robust import choose_robust
 from planner.pipelines.shared import in_order, solve_shared
 from planner.pipelines.solve import PipelineResult, least_hours
 from planner.pipelines.way import Way
+from planner.plan.robust import Robust, Terms
 from planner.records import record
 from planner.render.presentable import Presentable
 from solvers.problem.options import SolveOptions
@@ -87,6 +89,7 @@ class PipelineAnswer(Presentable):
         compared: feasible candidates per task; durations: at how many durations its ways were asked for.
         between_usd: P10 and P90 of the cost, None where no task is a workload: others have no interval.
         confidence: least probability with which a task that is a workload keeps its planned hours; None without one.
+        robust: what the choice with risk costs and gives; None where none was asked for, or nothing fits.
     """
 
     REPORT = "planner.pipelines.report:pipeline_report"
@@ -114,6 +117,7 @@ class PipelineAnswer(Presentable):
     shared: tuple[str, ...] = ()
     between_usd: tuple[Decimal, Decimal] | None = None
     confidence: float | None = None
+    robust: Robust | None = None
 
     @property
     def end_hours(self) -> float:
@@ -137,6 +141,7 @@ def plan_pipeline(
     *,
     catalog: Catalog | None = None,
     catalog_dir: Path | None = None,
+    robust_level: float | None = None,
 ) -> PipelineAnswer:
     """Plan a pipeline.
 
@@ -145,6 +150,7 @@ def plan_pipeline(
         options: flags of `planner optimize`; gap, time limit and backend are those of the MILP.
         catalog: what can be bought; by default the snapshot in `catalog_dir`, or the bundled one.
         catalog_dir: snapshot directory.
+        robust_level: level of the worst outcomes that count too, in place of the file's `risk`.
 
     Raises:
         InputError: a workload names something unknown.
@@ -161,6 +167,7 @@ def plan_pipeline(
     asking = Asking(loaded, catalog, solving, method)
     result = asking.solve(gathered, solving.time_limit_s)
     gathered, result = _with_time_as_planned(gatherer, gathered, result, asking)
+    result, robust = asking.robust(gathered, result, robust_level)
     pipe = gathered.pipe
     empty = tuple(name for at, name in enumerate(pipe.tasks) if not (pipe.task == at).any())
     stages, transfers = _told(gathered, result)
@@ -188,7 +195,7 @@ def plan_pipeline(
         created_at=options.now.isoformat(timespec="minutes"), sources=sources_of(catalog), gap_asked=options.gap,
         shared=asking.shared_names(gathered), between_usd=_between(stages, total),
         confidence=min((one.workload.constraints.deadline_confidence for one in loaded.workloads if one is not None),
-                       default=None),
+                       default=None), robust=robust,
     )  # fmt: skip
 
 
@@ -228,6 +235,15 @@ class Asking:
     def shared_names(self, gathered: Gathered) -> tuple[str, ...]:
         """Place and name of each quota that tasks share."""
         return tuple(quota.name for quota in self._quotas(gathered))
+
+    def robust(
+        self, gathered: Gathered, result: PipelineResult, level: float | None
+    ) -> tuple[PipelineResult, Robust | None]:
+        """The choice with risk in place of the plain one, where it is asked for and there is a plan."""
+        terms = Terms.of(self.loaded.pipeline.risk, level)
+        if terms is None or result.course is None:
+            return result, None
+        return choose_robust(gathered.pipe, self._quotas(gathered), result, terms, self.solving)
 
     def solve(self, gathered: Gathered, limit_s: float) -> PipelineResult:
         """The best choice within `limit_s`."""

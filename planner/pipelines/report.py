@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.pipelines.screen import pipeline_screen
 from planner.render import claims, numbers
-from planner.render.model import Answer, Chart, Column, Section, Value, facts, table_section, versioned
+from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.screen import on_screen
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def pipeline_report(answer: PipelineAnswer, *, details: Collection[str] = ()) ->
             "seconds": result.seconds, "dropped": dict(result.dropped),
             "candidates": answer.compared, "durations": answer.durations, "about": _searched(answer),
         },
+        **({} if answer.robust is None else {"risk": answer.robust.values()}),
     }  # fmt: skip
     rows = [{"row": "task", **row, "waits_for": "; ".join(row["waits_for"])} for row in stages]
     rows += [
@@ -230,6 +231,15 @@ def _set_of(answer: PipelineAnswer) -> str:
     return f"of the {sum(answer.compared.values()):,} candidates considered"
 
 
+def _risk(answer: PipelineAnswer) -> list[tuple[str, str, Value, Unit, str]]:
+    """What is proven of the choice with risk."""
+    if answer.robust is None:
+        return []
+    return [
+        ("risk_objective_usd", "with risk", answer.robust.chosen.objective_usd, "usd", answer.robust.proof())
+    ]
+
+
 def _has_workloads(answer: PipelineAnswer) -> bool:
     return any(stage.way.bought is not None for stage in answer.stages)
 
@@ -247,6 +257,7 @@ def _proof(answer: PipelineAnswer) -> Section:
         ("searched", "of", _searched(answer), "text", _searched(answer)),
         ("bound_usd", "bound", bound, "usd", said),
         ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
+        *_risk(answer),
         ("candidates", "candidates", sum(answer.compared.values()), "count", compared),
         ("dropped", "dropped exactly", sum(result.dropped.values()), "count", dropped),
         ("seconds", "solving", result.seconds, "seconds", f"{result.seconds:.2f} s"),

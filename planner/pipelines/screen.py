@@ -40,8 +40,11 @@ def pipeline_screen(answer: PipelineAnswer, of: str, why: str, helps: Sequence[s
         rows: list[Row] = [("plan", "plan", "none", "text", f"none: {why}"), *changes]
         proof = claims.state(status, of, gap)
         return Screen(asked, rows, None, (), f"{proof[0].upper()}{proof[1:]}.", ("validate FILE",))
-    rows = [*changes, _plan(answer), _cost(answer), _done(answer)]
+    rows = [*changes, _plan(answer), _cost(answer), *_risk(answer), _done(answer)]
     best = claims.best_plan("Cheapest", status, gap)
+    if answer.robust is not None:
+        proof = answer.robust.claim()
+        return Screen(asked, rows, _tasks(answer), _notes(answer), proof, NEXT)
     method = "" if answer.result.method == "MILP" else f" by {answer.result.method}"
     proof = f"{best} {of}, proven{method} to {numbers.percent(gap, 2)}. Without taxes and support plans."
     return Screen(asked, rows, _tasks(answer), _notes(answer), proof, NEXT)
@@ -100,6 +103,13 @@ def _cost(answer: PipelineAnswer) -> Row:
     if moving:
         parts.append(f"{dollars(moving, min(known_places(float(moving), 0.0), 2))} of it transfers")
     return ("cost_usd", "cost", total, "usd", "; ".join(parts))
+
+
+def _risk(answer: PipelineAnswer) -> list[Row]:
+    """What the worst outcomes cost, where the choice counts them."""
+    if answer.robust is None:
+        return []
+    return [("risk", "at worst", answer.robust.chosen.worst_usd, "usd", answer.robust.sentence("task"))]
 
 
 def _done(answer: PipelineAnswer) -> Row:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import permutations
 from typing import Literal
 
@@ -26,6 +27,7 @@ from solvers.problem.solution import Status, relative_gap
 MOST_PARTS = 400  # choices looked for, at most
 HAIR = 1e-9  # hours, and relative units
 Order = tuple[int, int]
+SolvePart = Callable[[PipelineInput, SolveOptions], PipelineResult]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +104,10 @@ class SharedSearch:
     """Best bound first over the parts of a pipeline with shared quotas; down to the better part at once."""
 
     def __init__(
-        self, pipe: PipelineInput, quotas: Sequence[SharedQuota], options: SolveOptions,
-        method: Literal["auto", "milp"],
-    ) -> None:  # fmt: skip
+        self, pipe: PipelineInput, quotas: Sequence[SharedQuota], options: SolveOptions, solve_part: SolvePart
+    ) -> None:
         """Take the question, its quotas, gap and time limit for everything, and how each part is solved."""
-        self._pipe, self._quotas, self._options, self._method = pipe, quotas, options, method
+        self._pipe, self._quotas, self._options, self._solve = pipe, quotas, options, solve_part
         self._began, self._number = time.perf_counter(), 0
         self._row = {key: at for at, key in enumerate(pipe.keys)}
         self.first: Conflict | None = None
@@ -118,9 +119,7 @@ class SharedSearch:
         if self._number > 1 and (left <= 0 or self._number > MOST_PARTS):
             return None
         pipe = in_order(self._pipe.take(np.flatnonzero(allowed)), orders)
-        result = solve_pipeline(
-            pipe, replace(self._options, time_limit_s=max(left, 1e-3)), method=self._method
-        )
+        result = self._solve(pipe, replace(self._options, time_limit_s=max(left, 1e-3)))
         conflict = None
         if result.course is not None:
             chosen = np.array([self._row[result.chosen[name]] for name in pipe.tasks], dtype=np.int64)
@@ -195,7 +194,7 @@ class SharedSearch:
 
 def solve_shared(
     pipe: PipelineInput, quotas: Sequence[SharedQuota], options: SolveOptions, *,
-    method: Literal["auto", "milp"] = "auto",
+    method: Literal["auto", "milp"] = "auto", solve_part: SolvePart | None = None,
 ) -> PipelineResult:  # fmt: skip
     """Find the cheapest choice that keeps the deadline and, at every moment, the quotas.
 
@@ -204,10 +203,11 @@ def solve_shared(
         quotas: what candidates draw on together.
         options: gap, time limit for everything, backend.
         method: as in `solve_pipeline`.
+        solve_part: finds the best choice without the quotas, by default `solve_pipeline`; what it calls cost and bound
+            is what is minimised.
     """
-    if not quotas:
-        return solve_pipeline(pipe, options, method=method)
-    return SharedSearch(pipe, quotas, options, method).run()
+    solve = partial(solve_pipeline, method=method) if solve_part is None else solve_part
+    return SharedSearch(pipe, quotas, options, solve).run() if quotas else solve(pipe, options)
 
 
 def _cost(part: _Part) -> float:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.inputs.checks import start_moment
+from planner.plan.robust import Robust, Terms
 from planner.portfolios.elastic import ElasticWeights
 from planner.portfolios.follow import later_starts
 from planner.portfolios.gather import Gathered, Gatherer, opened
 from planner.portfolios.moments import refuse_arrivals
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.relax import Relaxed, relax_portfolio
+from planner.portfolios.robust import choose_robust, objective_with_risk
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, Progress, solve_portfolio
 from planner.render.presentable import Presentable
@@ -54,6 +56,8 @@ class PortfolioAnswer(Presentable):
         seconds: wall-clock seconds in all, candidates included.
         created_at: moment of the answer; exchange rates are that day's.
         whole: whether what is claimed holds for all candidates that `optimize` searches, not just those gathered.
+        robust: what the choice with risk costs and gives; the result is that choice. None where none was asked for, or
+            nothing fits.
     """
 
     REPORT = "planner.portfolios.report:portfolio_report"
@@ -69,6 +73,7 @@ class PortfolioAnswer(Presentable):
     seconds: float
     created_at: datetime
     whole: bool = True
+    robust: Robust | None = None
 
     @property
     def solver_fault(self) -> bool:
@@ -98,6 +103,7 @@ def plan_portfolio(
     *,
     catalog: Callable[[], Catalog] | None = None,
     catalog_dir: Path | None = None,
+    robust_level: float | None = None,
     sized: Callable[[int, int], None] = lambda _done, _all: None,
     progress: Progress | None = None,
 ) -> PortfolioAnswer:
@@ -109,6 +115,7 @@ def plan_portfolio(
         options: how to solve; the time limit is the solver's, candidates come before.
         catalog: gives the prices; asked only when a job is a workload. By default the snapshot of `catalog_dir`.
         catalog_dir: snapshot directory, by default the newest refreshed or the bundled one.
+        robust_level: level of the worst outcomes that count too, in place of the file's `risk`.
         sized: told (jobs done, jobs in all) while candidates are made.
         progress: told after each stage of the solve.
 
@@ -132,11 +139,15 @@ def plan_portfolio(
         relaxed = relax_portfolio(
             every_one.numbers, every_one.table.late_hours, weights, wish.usd_per_hour_late, options
         )
-    seconds = time.perf_counter() - began
     source = used[0] if used else None
     whole = not missing_up_to(loaded, gathered, result)
+    terms, robust = Terms.of(loaded.portfolio.risk, robust_level), None
+    if terms is not None and result.picks is not None:
+        gathered, question, result = _widened(gatherer, loaded, options, (gathered, question, result), terms)
+        result, robust = choose_robust(gathered, question, result, terms, options)
+    seconds = time.perf_counter() - began
     return PortfolioAnswer(
-        loaded, gathered, question, result, relaxed, source, options, seconds, planning.now, whole
+        loaded, gathered, question, result, relaxed, source, options, seconds, planning.now, whole, robust
     )
 
 
@@ -197,6 +208,27 @@ def _gather_and_solve(
     return gathered, question, result
 
 
+def _widened(
+    gatherer: Gatherer,
+    loaded: LoadedPortfolio,
+    options: PortfolioOptions,
+    found: tuple[Gathered, Question, PortfolioResult],
+    terms: Terms,
+) -> tuple[Gathered, Question, PortfolioResult]:
+    """The plan by expected cost among candidates that a choice with risk may need too, which others replace in cost."""
+    gathered, question, result = found
+    if not terms.averse or result.interrupted or all(one is None for one in loaded.workloads):
+        return found
+    most = objective_with_risk(gathered, question, result, terms)
+    gatherer.widen_for_risk(_up_to_usd(loaded, gathered, result, round(most * MICRO)))
+    gathered = gatherer.gather()
+    question = in_time(gathered.question)
+    wider = solve_portfolio(question.numbers, options)
+    if wider.objective is None or wider.objective > (result.objective or 0):
+        return found
+    return gathered, question, wider
+
+
 def missing_up_to(loaded: LoadedPortfolio, gathered: Gathered, result: PortfolioResult) -> dict[int, float]:
     """Up to which cost candidates are missing that a better plan, or the proof that there is none, could need.
 
@@ -207,6 +239,17 @@ def missing_up_to(loaded: LoadedPortfolio, gathered: Gathered, result: Portfolio
     Returns:
         USD per entry of the file that lacks some; empty when none does.
     """
+    wanted = _up_to_usd(loaded, gathered, result, result.objective)
+    return {entry: usd for entry, usd in wanted.items() if usd > gathered.whole_usd[entry]}
+
+
+def _up_to_usd(
+    loaded: LoadedPortfolio, gathered: Gathered, result: PortfolioResult, most: int | None
+) -> dict[int, float]:
+    """Up to which cost, USD, a job's candidates may be in a plan of at most `most` micro-dollars, by entry of the file.
+
+    Entries whose candidates were all given are left out; without a plan or a bound all candidates may be.
+    """
     out: dict[int, float] = {}
     starts = [0.0 if job.earliest_start is None else _hours_from(gathered, job) for job in loaded.jobs]
     for job, entry in enumerate(gathered.kinds):
@@ -214,12 +257,11 @@ def missing_up_to(loaded: LoadedPortfolio, gathered: Gathered, result: Portfolio
         if not np.isfinite(whole):
             continue
         needed = np.inf
-        if result.prices is not None and result.objective is not None and result.exact_bound is not None:
-            gap = max(result.objective - result.exact_bound, 0)
+        if result.prices is not None and most is not None and result.exact_bound is not None:
+            gap = max(most - result.exact_bound, 0)
             waited = loaded.jobs[entry].delay_usd_per_hour * starts[entry]
             needed = (int(result.prices.mu[job]) + gap) / MICRO - waited
-        if needed > whole:
-            out[entry] = max(needed, out.get(entry, 0.0))
+        out[entry] = max(needed, out.get(entry, 0.0))
     return out
 
 

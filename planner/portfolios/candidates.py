@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from planner.market.model import Market
     from planner.market.quota import Machine
 
+MOST_FOR_RISK = (
+    300  # candidates of a job and start that others replace at less expected cost, kept where risk counts
+)
 LOOK_BACK = 16  # rivals compared per candidate; more would find little and is never wrong
 MOST_ENGINES = 12  # kept at once: each holds some ten thousand priced candidates
 _LATE = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"]
@@ -65,7 +68,12 @@ class Built:
 
 
 class WorkloadCandidates:
-    """Builds candidates of workloads and remembers what they share."""
+    """Builds candidates of workloads and remembers what they share.
+
+    Attributes:
+        sources: where candidates are described in full.
+        for_risk: keep candidates too that others replace at less expected cost: they may be surer.
+    """
 
     def __init__(
         self,
@@ -93,6 +101,7 @@ class WorkloadCandidates:
         self._codes: dict[int, Ints] = {}  # of the ways of an offer set that a source keeps, -1 not asked yet
         self._pools: dict[int, Ints] = {}  # of the offers of an offer set that a source keeps
         self.sources: list[Source] = []
+        self.for_risk = False
 
     @property
     def contexts(self) -> list[Context]:
@@ -228,7 +237,12 @@ class WorkloadCandidates:
         region = np.array(
             [self._regions.setdefault(way.region, len(self._regions)) for way in self._ways.all]
         )
-        return _worth_keeping(table, draws, region[table.way], timed=len(self._portfolio.windows) > 1)
+        kept = _worth_keeping(table, draws, region[table.way], timed=len(self._portfolio.windows) > 1)
+        if not self.for_risk:
+            return kept
+        in_time = np.flatnonzero(table.late_hours <= 0)
+        cheapest = in_time[np.argsort(table.counted_micro_usd[in_time], kind="stable")[:MOST_FOR_RISK]]
+        return np.union1d(kept, cheapest)
 
 
 def _purchases(made: Candidates, at: Ints) -> tuple[Ints, Ints]:

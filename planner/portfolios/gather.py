@@ -150,6 +150,14 @@ class Gatherer:
         self._later = later
         self._windows = Windows(tuple(f"{moment:%Y-%m-%d %H:%M}" for moment in moments), later.hours)
 
+    def widen_for_risk(self, up_to_usd: dict[int, float]) -> None:
+        """Gather candidates up to these costs by entry of the file, those too that others replace at less cost."""
+        for entry, usd in up_to_usd.items():
+            self.up_to_usd[entry] = usd
+        if self._made is not None:
+            self._made.for_risk = True
+        self._known.clear()
+
     def first_starts(self) -> list[float]:
         """The earliest start of each entry of the file, hours."""
         return [

@@ -94,10 +94,11 @@ def build_question(
 
 def in_time(question: Question) -> Question:
     """The same without the candidates that end late."""
-    return _kept(question, question.table.late_hours <= 0)
+    return restricted(question, question.table.late_hours <= 0)
 
 
-def _kept(question: Question, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Question:
+def restricted(question: Question, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Question:
+    """The same with the candidates `keep`, shape `(n_candidates,)`, alone."""
     numbers, position = question.numbers, np.cumsum(keep) - 1
     inside = keep[numbers.entry_candidate]
     return Question(

@@ -72,7 +72,10 @@ def portfolio_report(
     why, helps = ("", "") if whole.success else (title, "; ".join(summary))
     of = searched(answer).rstrip(",")
     stuck = [text for part in whole.sections if part.key == "stuck" for text in (part.title, *part.sentences)]
-    screen = portfolio_screen(values, entries, price_dates(answer), stuck=stuck, helps=helps, why=why, of=of)
+    risk = None if answer.robust is None else (answer.robust.sentence("job"), answer.robust.claim())
+    screen = portfolio_screen(
+        values, entries, price_dates(answer), stuck=stuck, helps=helps, why=why, of=of, risk=risk
+    )
     return on_screen(whole, screen, details)
 
 
@@ -279,6 +282,9 @@ def _proof_rows(answer: PortfolioAnswer, result: PortfolioResult) -> list[tuple[
     rows.append(
         ("candidates", "candidates", count, "count", f"{count:,}" + (f"; {removed}" if removed else ""))
     )
+    if answer.robust is not None:
+        objective = answer.robust.chosen.objective_usd
+        rows.append(("risk_objective_usd", "with risk", objective, "usd", answer.robust.proof()))
     spent = f"{number(result.seconds, 2)} s of {number(answer.seconds, 2)} s"
     rows.append(("seconds", "solved in", result.seconds, "seconds", spent))
     return rows

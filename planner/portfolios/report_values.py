@@ -41,6 +41,7 @@ def values_of(answer: PortfolioAnswer) -> dict[str, Any]:
         "totals": _totals(answer, jobs),
         "proof": _proof(answer),
         "relaxation": None if answer.relaxed is None else _relaxation(answer, answer.relaxed),
+        **({} if answer.robust is None else {"risk": answer.robust.values()}),
         "filters": [
             {
                 "job": item.name, "copies": item.copies, "candidates": item.total, "passed": item.passed,

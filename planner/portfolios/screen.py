@@ -28,7 +28,7 @@ _WHOLE_FROM = 100  # US dollars
 
 def portfolio_screen(
     values: _Values, entries: Sequence[str], dates: Iterable[str], *,
-    stuck: Sequence[str], helps: str, why: str, of: str,
+    stuck: Sequence[str], helps: str, why: str, of: str, risk: tuple[str, str] | None = None,
 ) -> Screen:  # fmt: skip
     """Return the screen.
 
@@ -40,18 +40,20 @@ def portfolio_screen(
         helps: what must give way, where not everything fits.
         why: there is no plan, where there is none.
         of: the candidates that the proof is about.
+        risk: what the worst outcomes cost, and the claim of proof, where the choice counts them.
     """
     totals, jobs, start = values["totals"], values["jobs"], datetime.fromisoformat(values["start"])
     asked = f"{values['name']}: {_asked(entries, totals, start)}"
     rows: list[Row] = [("none", "plan", "none", "text", why)] if why else []
     rows += [("change", "instead", helps, "text", helps)] if helps else []
-    proof = _proven(values["proof"], of, why)
+    proof = _proven(values["proof"], of, why) if risk is None else risk[1]
     if not jobs:
         return Screen(asked, rows, None, (*stuck, *values["notes"]), proof, ("validate FILE",))
     sized = sum(1 for job in jobs if _is_sized(job))
     rows += [
         _plan(jobs, totals, "then" if why else "plan"),
         _cost(totals, sized),
+        *_at_worst(values, risk),
         _done(values, start),
         *_limits(values["limits"]),
     ]
@@ -112,6 +114,10 @@ def _cost(totals: _Values, sized: int) -> Row:
     if abs(totals["counted_usd"] - total) >= 0.005:
         parts.append(f"{_usd(totals['counted_usd'])} with delay and lost value, which is what is minimised")
     return ("cost_usd", "cost", total, "usd", "; ".join(parts))
+
+
+def _at_worst(values: _Values, risk: tuple[str, str] | None) -> list[Row]:
+    return [] if risk is None else [("risk", "at worst", values["risk"]["worst_usd"], "usd", risk[0])]
 
 
 def _done(values: _Values, start: datetime) -> Row:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     FloatArray = npt.NDArray[np.float64]
 
-_SPEEDS, _LUCK, _SHARES = 9, 41, 24
+SPEEDS, LUCK = 9, 41  # equally likely ones of each
+_SHARES = 24
 _LONGEST_HOURS = 1e6
 
 
@@ -58,18 +59,18 @@ class Task:
 
 def possible_outcomes(task: Task, pool: SpotPool) -> Outcomes:
     """All outcomes of a candidate on the pool of one gang, arrays of shape `(1,)`."""
-    speed = normal_quantile((np.arange(_SPEEDS) + 0.5) / _SPEEDS)
+    speed = normal_quantile((np.arange(SPEEDS) + 0.5) / SPEEDS)
     # levels that are as likely as each other by the calibrated chances
-    luck = calibration("renewal").invert((np.arange(_LUCK) + 0.5) / _LUCK)
+    luck = calibration("renewal").invert((np.arange(LUCK) + 0.5) / LUCK)
     slower = np.exp(task.sigma * speed)
     one = [np.asarray([value]) for value in (task.work, task.interval, task.write, task.restart, task.notice)]
     job = split_job(*one)
     whole = describe_elapsed(scaled_job(job, slower[:, None]), pool)
     elapsed, paid = (np.minimum(hours.ravel(), _LONGEST_HOURS) for hours in whole.quantile(luck))
-    floor, paid_share = (np.repeat(column, _LUCK) for column in (whole.floor, whole.paid_share))
+    floor, paid_share = (np.repeat(column, LUCK) for column in (whole.floor, whole.paid_share))
     if not task.has_fallback:
         return Outcomes(elapsed, paid, np.zeros_like(elapsed))
-    steady = task.steady * np.repeat(slower, _LUCK)
+    steady = task.steady * np.repeat(slower, LUCK)
     slack = task.room - task.restart - task.acquire - steady
     changed = (elapsed - floor > slack) | (slack < 0)
     share = _changes(job, pool, task, slower, luck)

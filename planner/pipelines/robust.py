@@ -1,0 +1,170 @@
+"""A pipeline by expected cost and its worst outcomes: the pipeline's model with the tail of common scenarios.
+
+The plan by expected cost comes first. A candidate whose cost beside the cheapest of all other tasks passes that plan's
+objective with risk is in no better plan, since CVaR is at least the mean: such candidates need no scenarios. Transfers
+and tasks that were sized elsewhere are certain. Quotas that tasks share are kept as in the plan by expected cost
+(`planner.pipelines.shared`), each part being solved by the model with the tail.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.plan_parts.scenarios import Draws, ScenarioCosts
+from planner.pipelines.branch import TIME_TOLERANCE
+from planner.pipelines.model import build_pipeline
+from planner.pipelines.question import Bools, Course, Floats, Ints, PipelineInput, cheapest_usd, follow
+from planner.pipelines.shared import in_order, solve_shared
+from planner.pipelines.solve import PipelineResult, picked
+from planner.pipelines.way import Way
+from planner.plan.robust import FRESH, FRESH_SEED, MOST_PRICED, Outcome, Robust, Terms
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status, Termination
+from solvers.problem.tail import with_tail
+from solvers.search.search import Search
+
+if TYPE_CHECKING:
+    from planner.pipelines.shared import SharedQuota
+
+LEAST_SHARE = 0.25  # of the time limit, at least, for the choice with risk
+
+
+def choose_robust(
+    pipe: PipelineInput,
+    quotas: Sequence[SharedQuota],
+    result: PipelineResult,
+    terms: Terms,
+    options: SolveOptions,
+) -> tuple[PipelineResult, Robust]:
+    """The choice of least expected cost and worst outcomes.
+
+    Args:
+        pipe: the question; its candidates are `Way`.
+        quotas: what candidates draw on together.
+        result: the plan by expected cost.
+        terms: what is minimised.
+        options: gap, backend and time limit, of which the plan by expected cost has used some.
+
+    Returns:
+        The result with the robust choice in place of the plain one, under the bound on expected cost, and what
+        robustness costs and gives.
+    """
+    began = time.perf_counter()
+    run = _Run(pipe, terms)
+    plain = found = result
+    first = run.outcome(result, run.costs)
+    bound, considered, solver = result.bound_usd, len(pipe.keys), ""
+    if terms.averse:
+        near = run.worth_considering(result, first.objective_usd)
+        considered = int(near.sum())
+        left = max(options.time_limit_s - result.seconds, LEAST_SHARE * options.time_limit_s)
+        rows = np.flatnonzero(near)
+        small = [replace(quota, units=quota.units[rows]) for quota in quotas]
+        other = solve_shared(
+            pipe.take(rows), small, replace(options, time_limit_s=left), solve_part=run.solve_part
+        )
+        bound, solver = max(bound, other.bound_usd), other.method
+        if other.course is not None and other.course.cost_usd < first.objective_usd * (1.0 - 1e-12):
+            found = run.as_planned(other, result)
+    if _usd(found) < _usd(plain):
+        plain = found  # cheaper by expected cost too, within the gap of the plan that came first
+    chosen, other_cost = run.outcome(found, run.costs), run.outcome(plain, run.costs)
+    made = Robust(
+        terms, chosen, other_cost, run.outcome(found, run.fresh), run.outcome(plain, run.fresh),
+        _usd(found) + run.tail(found, run.costs), _usd(plain) + run.tail(plain, run.costs),
+        min(bound, chosen.objective_usd), considered, len(pipe.keys),
+        sum(found.chosen[name] != plain.chosen[name] for name in pipe.tasks), solver, time.perf_counter() - began,
+    )  # fmt: skip
+    return found, made
+
+
+class _Run:
+    """One choice: candidates and what they cost in the scenarios."""
+
+    def __init__(self, pipe: PipelineInput, terms: Terms) -> None:
+        self._pipe, self._terms = pipe, terms
+        self.costs = ScenarioCosts(Draws(terms.scenarios, terms.seed))
+        self.fresh = ScenarioCosts(Draws(FRESH, terms.seed + FRESH_SEED))
+
+    def tail(self, result: PipelineResult, costs: ScenarioCosts) -> Floats:
+        """Deviation of a result's cost in each scenario, USD."""
+        return np.asarray(_deviations(tuple(result.chosen.values()), costs).sum(axis=0), dtype=np.float64)
+
+    def outcome(self, result: PipelineResult, costs: ScenarioCosts) -> Outcome:
+        return Outcome.of(_usd(result), self.tail(result, costs), self._terms)
+
+    def worth_considering(self, result: PipelineResult, most_usd: float) -> Bools:
+        """Candidates that a plan of a lower objective may have, the dearest left out where they are too many."""
+        pipe = self._pipe
+        least = cheapest_usd(pipe)
+        above = pipe.cost_usd - least[pipe.task]
+        keep = above <= most_usd - math.fsum(least)
+        kept, chosen, varying = np.zeros(len(pipe.keys), dtype=np.bool_), set(result.chosen.values()), 0
+        order = sorted(np.flatnonzero(keep).tolist(), key=lambda at: (pipe.keys[at] not in chosen, above[at]))
+        for at in order:
+            way = pipe.keys[at]
+            varies = isinstance(way, Way) and way.source is not None
+            if not varies or varying < MOST_PRICED:
+                varying += varies
+                kept[at] = True
+        return kept
+
+    def solve_part(self, pipe: PipelineInput, options: SolveOptions) -> PipelineResult:
+        """The best choice of a part of the question; its cost and bound are of what is minimised."""
+        search: Search[Ints] = Search(options)
+        terms = self._terms
+        tail = _deviations(pipe.keys, self.costs)
+        model = with_tail(build_pipeline(pipe), np.arange(len(pipe.keys)), tail, terms.weight, terms.level)
+        with search.interruptible():
+            found = search.solve(model)
+        if found is not None:
+            search.raise_bound(found.bound)
+            if found.status is Status.INFEASIBLE:
+                search.end(Termination.INFEASIBLE, found.report.message)
+            if found.has_point:
+                chosen = picked(pipe, found)
+                course = follow(pipe, chosen)
+                if course.end_hours.max(initial=0.0) <= pipe.deadline_hours * (1 + TIME_TOLERANCE):
+                    search.offer(chosen, self._objective(pipe, chosen, course))
+        search.settle()
+        method = f"MILP with scenarios ({search.solver})" if search.solver else "MILP with scenarios"
+        if search.best is None:
+            return PipelineResult(
+                {}, None, search.bound, search.status, method, search.elapsed_s, {}, search.message
+            )
+        names = {name: pipe.keys[k] for name, k in zip(pipe.tasks, search.best.tolist(), strict=True)}
+        course = replace(follow(pipe, search.best), cost_usd=search.cost)
+        return PipelineResult(names, course, search.bound, search.status, method, search.elapsed_s)
+
+    def _objective(self, pipe: PipelineInput, chosen: Ints, course: Course) -> float:
+        tail = _deviations([pipe.keys[k] for k in chosen.tolist()], self.costs).sum(axis=0)
+        return Outcome.of(course.cost_usd, tail, self._terms).objective_usd
+
+    def as_planned(self, other: PipelineResult, result: PipelineResult) -> PipelineResult:
+        """A robust choice with its expected cost, under the bound of the plan by expected cost."""
+        row = {key: at for at, key in enumerate(self._pipe.keys)}
+        chosen = np.asarray([row[other.chosen[name]] for name in self._pipe.tasks], dtype=np.int64)
+        pipe = in_order(self._pipe, other.orders)
+        course = follow(pipe, chosen)
+        edges = len(self._pipe.source)
+        course = replace(course, move_usd=course.move_usd[:edges], move_hours=course.move_hours[:edges])
+        return replace(
+            result, chosen=other.chosen, course=course, bound_usd=min(result.bound_usd, course.cost_usd),
+            orders=other.orders, status=Status.FEASIBLE, seconds=result.seconds + other.seconds,
+        )  # fmt: skip
+
+
+def _deviations(keys: Sequence[object], costs: ScenarioCosts) -> Floats:
+    """Of each way, shape `(n, S)`."""
+    return costs.deviations([(way.source, way.row) if isinstance(way, Way) else (None, 0) for way in keys])
+
+
+def _usd(result: PipelineResult) -> float:
+    assert result.course is not None
+    return result.course.cost_usd

@@ -1,0 +1,171 @@
+"""Portfolios and pipelines by their worst outcomes too: laws, every choice of small ones, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from catalogs.store.load import load_catalog
+from planner.asked.options import Options
+from planner.candidates.plan_parts.scenarios import Draws, ScenarioCosts, centred
+from planner.inputs.pipeline_load import load_pipeline
+from planner.inputs.portfolio_load import load_portfolio
+from planner.pipelines.answer import plan_pipeline
+from planner.plan.robust import Terms
+from planner.portfolios.answer import PortfolioAnswer, plan_portfolio
+from planner.portfolios.robust import choose_robust
+from planner.portfolios.solve import PortfolioOptions
+from tests.conftest import CliResult
+
+RunCli = Callable[..., CliResult]
+NOW = datetime(2026, 11, 24, tzinfo=UTC)
+EXAMPLES = Path(__file__).parents[3] / "examples"
+OPTIONS = PortfolioOptions(gap=1e-6)
+
+
+def _job(name: str, regions: list[str], options: list[str]) -> dict[str, Any]:
+    workload = yaml.safe_load((EXAMPLES / "stable-diffusion-finetune.yaml").read_text(encoding="utf-8"))
+    workload["name"] = name
+    limits = {"providers": ["aws"], "regions": regions, "purchase_options": options, "max_nodes": 2}
+    workload["constraints"] = {**limits, "deadline": "5d"}
+    return {"name": name, "inline": workload}
+
+
+def _portfolio(folder: Path, **more: Any) -> Path:
+    """Two jobs that share a quota, so that they cannot both take what is cheapest."""
+    document = {
+        "version": 1, "kind": "portfolio", "name": "two", "start": "2026-12-01",
+        "jobs": [
+            _job("one", ["us-east-1", "us-west-2"], ["on_demand", "spot"]),
+            _job("two", ["us-east-2", "eu-west-1"], ["on_demand", "spot"]),
+        ],
+        **more,
+    }  # fmt: skip
+    path = folder / "jobs.yaml"
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return path
+
+
+def _planned(path: Path, level: float | None = None) -> PortfolioAnswer:
+    return plan_portfolio(
+        load_portfolio(path), Options(now=NOW), OPTIONS, catalog=load_catalog, robust_level=level
+    )
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> PortfolioAnswer:
+    return _planned(_portfolio(tmp_path_factory.mktemp("plain")))
+
+
+def _picked(answer: PortfolioAnswer) -> list[int]:
+    assert answer.result.picks is not None
+    return answer.result.picks.tolist()
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [Terms(0.95, 0.5, 1), Terms(0.0, 0.9, 50), Terms(0.95, 0.0, 50)],
+    ids=["one scenario", "level 0", "weight 0"],
+)
+def test_without_risk_the_choice_is_that_by_expected_cost(plain: PortfolioAnswer, terms: Terms) -> None:
+    result, made = choose_robust(plain.gathered, plain.question, plain.result, terms, OPTIONS)
+    assert result.picks is not None and result.picks.tolist() == _picked(plain)
+    assert made.chosen.objective_usd == pytest.approx((plain.result.objective or 0) / 1e6, abs=1e-6)
+    assert made.changed == 0
+
+
+@pytest.mark.parametrize(("level", "weight"), [(0.5, 0.3), (0.9, 0.5), (0.95, 1.0)])
+def test_the_choice_is_the_best_of_all(plain: PortfolioAnswer, level: float, weight: float) -> None:
+    terms = Terms(level, weight, 60, seed=4)
+    result, made = choose_robust(plain.gathered, plain.question, plain.result, terms, OPTIONS)
+    table, costs = plain.question.table, ScenarioCosts(Draws(terms.scenarios, terms.seed))
+    sources = plain.gathered.sources
+    rows = [
+        sorted(np.flatnonzero(table.job == job).tolist(), key=lambda at: int(table.cost_micro_usd[at]))[:40]
+        for job in (0, 1)
+    ]
+    usd = {
+        at: int(table.counted_micro_usd[at]) / 1e6 + costs.deviation(sources[int(table.source[at])], int(table.row[at]))
+        for at in (*rows[0], *rows[1])
+    }  # fmt: skip
+
+    def objective(pair: tuple[int, ...]) -> float:
+        both = np.sort(usd[pair[0]] + usd[pair[1]])[::-1]
+        worst = float(both[: round(terms.scenarios * (1 - level))].mean())
+        return (1 - weight) * float(both.mean()) + weight * worst
+
+    best = min(objective(pair) for pair in product(*rows))
+    assert made.chosen.objective_usd <= best * (1 + 1e-6)
+    assert made.bound_usd <= best * (1 + 1e-6)
+    assert made.chosen.worst_usd <= made.plain.worst_usd + 1e-9
+    assert made.chosen.expected_usd >= made.plain.expected_usd - 1e-9
+    assert result.picks is not None and not plain.question.numbers.faults(result.picks)
+
+
+def test_scenarios_are_common_and_their_mean_is_the_expected_cost(plain: PortfolioAnswer) -> None:
+    assert plain.result.picks is not None
+    source, row = plain.gathered.sources[0], int(plain.question.table.row[plain.result.picks[0]])
+    few, many = (ScenarioCosts(Draws(count, 3)).deviation(source, row) for count in (30, 3_000))
+    assert abs(few.mean()) < 1e-9 and abs(many.mean()) < 1e-9
+    assert np.array_equal(Draws(30, 3).normal("speed"), Draws(3_000, 3).normal("speed")[:30])
+    assert not np.array_equal(Draws(30, 3).normal("speed"), Draws(30, 4).normal("speed"))
+    assert np.quantile(many, 0.9) > 0 > np.quantile(many, 0.1)
+    assert centred(np.asarray([7.0]), 5.0).tolist() == [0.0]
+
+
+def test_the_answer_is_recomputed_and_forgeries_are_found(run_cli: RunCli, tmp_path: Path) -> None:
+    question, target = _portfolio(tmp_path, risk={"weight": 0.6, "scenarios": 50}), tmp_path / "answer.json"
+    assert run_cli("portfolio", str(question), "-o", "json", "--out", str(target)).code == 0
+    assert run_cli("verify", str(target), "--workload", str(question)).code == 0
+    answer = json.loads(target.read_text(encoding="utf-8"))
+    assert answer["totals"]["counted_usd"] == pytest.approx(answer["risk"]["expected_usd"])
+    assert len(answer["risk"]["scenario_usd"]) == 50
+    told = answer["risk"]["worst_usd"]
+    for change in (
+        {"worst_usd": told * 0.99},
+        {"relief_usd": 1e3},
+        {"bound_usd": told * 2},
+        {"weight_ratio": 0.5},
+    ):
+        forged = {**answer, "risk": {**answer["risk"], **change}}
+        target.write_text(json.dumps(forged), encoding="utf-8")
+        assert run_cli("verify", str(target), "--workload", str(question)).code == 5
+    target.write_text(
+        json.dumps({name: part for name, part in answer.items() if name != "risk"}), encoding="utf-8"
+    )
+    assert run_cli("verify", str(target), "--workload", str(question)).code == 5
+
+
+def test_rolling_plans_and_frontiers_refuse_risk_by_name(run_cli: RunCli, tmp_path: Path) -> None:
+    path = _portfolio(tmp_path, risk={"level": 0.9}, rolling={"every": "1d"})
+    assert "risk" in run_cli("portfolio", str(path)).stderr
+    path = _portfolio(tmp_path)
+    for other in (("--rolling", "1d"), ("--frontier", "3")):
+        done = run_cli("portfolio", str(path), "--robust", "95%", *other)
+        assert done.code == 2 and "--robust" in done.stderr
+
+
+def test_a_pipeline_with_risk_keeps_its_deadline_and_lowers_the_worst() -> None:
+    loaded, catalog = load_pipeline(EXAMPLES / "pipeline.yaml"), load_catalog()
+    plain, robust = (
+        plan_pipeline(loaded, Options(now=NOW), catalog=catalog, robust_level=level) for level in (None, 0.95)
+    )
+    made = robust.robust
+    assert made is not None and plain.total_usd is not None and robust.total_usd is not None
+    assert robust.deadline_hours is not None and robust.end_hours <= robust.deadline_hours * (1 + 1e-6)
+    assert made.chosen.worst_usd <= made.plain.worst_usd
+    assert made.plain.expected_usd == pytest.approx(float(plain.total_usd))
+    assert made.chosen.expected_usd == pytest.approx(float(robust.total_usd))
+    assert float(made.scenario_usd.mean()) == pytest.approx(float(robust.total_usd))
+    assert made.bound_usd <= made.chosen.objective_usd and made.gap <= 1.1e-3
+    level_0 = plan_pipeline(loaded, Options(now=NOW), catalog=catalog, robust_level=0.0)
+    assert level_0.total_usd == plain.total_usd
+    assert [stage.way.place for stage in level_0.stages] == [stage.way.place for stage in plain.stages]
