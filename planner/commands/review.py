@@ -104,6 +104,8 @@ class MonthOption(click.ParamType[date]):
 @click.option(
     "--engine", type=click.Choice(ENGINE_NAMES), default="duckdb", show_default=True, help="Who sums."
 )
+@click.option("--connection", default=None, metavar="MODULE:FUNCTION|URL", envvar="PLANNER_CONNECTION",
+              help="Of the warehouse with --focus's tables; a URL is better kept in PLANNER_CONNECTION.")  # fmt: skip
 @click.option("--emit-sql", type=click.Choice(DIALECT_NAMES), default=None,
               help="Print the KPIs' SQL over a view `focus` instead; reads no bill.")  # fmt: skip
 @click.option("--cube", "cubes", type=click.Path(path_type=Path, file_okay=False), multiple=True, metavar="FOLDER",
@@ -264,7 +266,7 @@ def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any) -> Bill:
         return open_cube(cubes, currency=given["currency"])
     bill = open_bill(
         focus, engine=given["engine"], month=given["month"], currency=given["currency"], progress=tell,
-        mapping=read_mapping(given["pairs"], given["map_file"]), rates=rates,
+        mapping=read_mapping(given["pairs"], given["map_file"]), rates=rates, connection=_connection(given),
     )  # fmt: skip
     if not cubes:
         return bill
@@ -280,6 +282,18 @@ def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any) -> Bill:
         bill.close()
         raise
     return bill
+
+
+def _connection(given: dict[str, Any]) -> str | None:
+    """How to reach the warehouse; a setting of the environment is for warehouses alone."""
+    from planner.errors import InputError
+
+    told: str | None = given["connection"]
+    if told is None or given["engine"] not in ("duckdb", "spark"):
+        return told
+    if click.get_current_context().get_parameter_source("connection") is ParameterSource.ENVIRONMENT:
+        return None
+    raise InputError(f"--connection: is for a warehouse; --engine {given['engine']} reads files itself")
 
 
 def _rates(path: Path | None, target: str | None) -> Any:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
+from planner.finops.engine.portable import portable
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -57,7 +58,7 @@ def checked_text(tree: exp.Query, dialect: str) -> str:
     from sqlglot.errors import SqlglotError
 
     try:
-        text: str = tree.sql(dialect, pretty=True, unsupported_level=ErrorLevel.RAISE)
+        text: str = portable(tree, dialect).sql(dialect, pretty=True, unsupported_level=ErrorLevel.RAISE)
         parse_one(text, read=dialect)
     except SqlglotError as error:
         raise InputError(f"the query cannot be written for {dialect} without loss: {error}") from None

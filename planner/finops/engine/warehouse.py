@@ -8,7 +8,10 @@ from __future__ import annotations
 import csv
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +22,11 @@ from planner.finops.engine.dialects import bind, checked_text
 if TYPE_CHECKING:
     import pandas as pd
 
-_DRIVERS = Path(__file__).resolve().parents[1] / "data" / "connections.csv"
+_DATA = Path(__file__).resolve().parents[1] / "data"
+_DRIVERS = _DATA / "connections.csv"
+_SESSIONS = (
+    _DATA / "sessions.csv"
+)  # how a session is told to count days in UTC; the others have no such setting
 
 
 class WarehouseEngine:
@@ -34,6 +41,10 @@ class WarehouseEngine:
         self.name = self.dialect = name
         self.views: dict[str, str] = {}
         self._connection = connection
+        # moments of a bill are UTC: in a session elsewhere charges move into other days and months
+        for row in _rows_of(_SESSIONS):
+            if row["engine"] == name:
+                self._execute(row["statement"], answers=False)
 
     def columns(self, table: str) -> tuple[str, ...]:
         """Return the columns of a table.
@@ -41,32 +52,37 @@ class WarehouseEngine:
         Raises:
             InputError: there is no such table, or it may not be read.
         """
-        _, names = self._execute(f"SELECT * FROM {table_name(table, self.dialect)} WHERE 1 = 0")
-        return names
+        _, described = self._execute(f"SELECT * FROM {table_name(table, self.dialect)} WHERE 1 = 0")
+        return tuple(name for name, _ in described)
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> pd.DataFrame:
         """Run one query; see `Engine.query`."""
         import pandas as pd
 
         tree = with_views(bind(sql, parameters or {}), self.views)
-        rows, names = self._execute(checked_text(tree, self.dialect))
+        rows, described = self._execute(checked_text(tree, self.dialect))
+        names = tuple(name for name, _ in described)
         if len(tree.named_selects) == len(names) and "*" not in tree.named_selects:
             names = tuple(tree.named_selects)  # as written: some warehouses answer in capitals
-        frame = pd.DataFrame([tuple(row) for row in rows], columns=list(names))
-        for name in frame.columns:  # exact decimals become what DuckDB gives
-            if frame[name].map(type).map(lambda kind: kind.__name__).eq("Decimal").any():
-                frame[name] = frame[name].astype("float64")
-        return frame
+        columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+        types = (kind for _, kind in described)
+        return pd.DataFrame(
+            {n: _column(cells, kind) for n, cells, kind in zip(names, columns, types, strict=True)}
+        )
 
     def keep(self, name: str, sql: str, parameters: Mapping[str, Parameter] | None = None) -> None:
         """Put a query in front of those that use its rows; see `Engine.keep`. Nothing is created there."""
         self.views[name] = with_views(bind(sql, parameters or {}), self.views).sql("duckdb")
 
-    def _execute(self, text: str) -> tuple[list[Any], tuple[str, ...]]:
+    def _execute(self, text: str, *, answers: bool = True) -> tuple[list[Any], tuple[tuple[str, str], ...]]:
+        """Run a statement: its rows, and the name and the driver's own type of each column."""
         cursor = self._connection.cursor()
         try:
             cursor.execute(text)
-            return list(cursor.fetchall()), tuple(str(column[0]) for column in cursor.description or ())
+            if not answers:
+                return [], ()
+            described = tuple((str(column[0]), str(column[1:2])) for column in cursor.description or ())
+            return list(cursor.fetchall()), described
         except Exception as error:
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise InputError(f"{self.name} refuses the query: {first}") from error
@@ -78,23 +94,86 @@ class WarehouseEngine:
         self._connection.close()
 
 
+def _column(cells: Sequence[Any], kind: str) -> pd.Series[Any]:
+    """A column as DuckDB gives it: exact decimals are numbers, days are moments, and moments are of UTC.
+
+    Args:
+        cells: of the column.
+        kind: the driver's type of it. ADBC gives PostgreSQL's exact numbers as texts of its opaque type `numeric`.
+    """
+    import pandas as pd
+
+    kinds = {type(cell) for cell in cells} - {type(None)}
+    if Decimal in kinds or (kinds == {str} and "type_name=numeric" in kind):
+        return pd.Series([None if cell is None else float(cell) for cell in cells], dtype="float64")
+    if kinds and kinds <= {date, datetime}:
+        moments = pd.to_datetime(pd.Series(cells, dtype=object), utc=True)
+        return moments.dt.tz_localize(None).astype("datetime64[us]")
+    return pd.Series(cells, dtype=None if kinds else "float64")
+
+
 def with_views(tree: Any, views: Mapping[str, str]) -> Any:
-    """Return a parsed query with the views it uses as its first common table expressions."""
-    from sqlglot import exp, parse_one
+    """Return a parsed query with what it uses of the views as its first common table expressions."""
+    from sqlglot import exp
 
     used = {table.name.casefold() for table in tree.find_all(exp.Table)}
     own = [name for name in views if name.casefold() in used]
     if not own:
         return tree
+    names = _named_columns(tree)
     tree = tree.copy()
     before = [cte.copy() for cte in tree.ctes]
     if before:
         tree.set("with_" if "with_" in tree.args else "with", None)
     for name in own:
-        tree = tree.with_(name, as_=parse_one(views[name], read="duckdb"), copy=False)
+        view = _parsed_view(views[name]).copy()
+        tree = tree.with_(name, as_=view if names is None else _narrowed(view, names), copy=False)
     for cte in before:
         tree = tree.with_(cte.alias, as_=cte.this, copy=False)
     return tree
+
+
+@lru_cache(maxsize=64)
+def _parsed_view(text: str) -> Any:
+    from sqlglot import parse_one
+
+    return parse_one(text, read="duckdb")
+
+
+def _named_columns(tree: Any) -> frozenset[str] | None:
+    """The columns that a query names, None where it may want all."""
+    from sqlglot import exp
+
+    stars = (star for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count))
+    if next(stars, None) is not None or any(join.args.get("using") for join in tree.find_all(exp.Join)):
+        return None
+    return frozenset(column.name.casefold() for column in tree.find_all(exp.Column))
+
+
+def _narrowed(view: Any, names: frozenset[str]) -> Any:
+    """A view that only passes rows on, in place, with the columns that are asked of it.
+
+    A database that keeps a common table expression works out all of its columns for each query, and a text of a hundred
+    columns takes longer to write and to read than most queries to run.
+    """
+    from sqlglot import exp
+
+    if isinstance(view, exp.Union) and not view.args.get("distinct"):
+        _narrowed(view.left, names)
+        _narrowed(view.right, names)
+    if not isinstance(view, exp.Select) or view.ctes or view.args.get("group") or view.args.get("distinct"):
+        return view
+    kept = [item for item in view.expressions if item.is_star or item.alias_or_name.casefold() in names]
+    view.set("expressions", kept or view.expressions[:1])
+    passed = names if any(item.is_star for item in view.expressions) else frozenset()
+    source = view.args.get("from_") or view.args.get("from")  # older sqlglot
+    below = source.this if source is not None else None
+    if isinstance(below, exp.Subquery) and not view.args.get("joins"):
+        inner = below.this.copy()
+        below.set("this", exp.Null())  # what follows are the columns that this level names
+        named = frozenset(column.name.casefold() for column in view.find_all(exp.Column))
+        below.set("this", _narrowed(inner, passed | named))
+    return view
 
 
 def open_connection(engine: str, connection: Any) -> Any:
@@ -115,7 +194,7 @@ def open_connection(engine: str, connection: Any) -> Any:
     if not isinstance(connection, str):
         return connection
     if "://" in connection:
-        drivers = {row["engine"]: row for row in _drivers()}
+        drivers = {row["engine"]: row for row in _rows_of(_DRIVERS)}
         if engine not in drivers:
             known = ", ".join(sorted(drivers))
             raise InputError(f"a URL is understood for {known}; for {engine} give module:function")
@@ -141,8 +220,8 @@ def _call(module: str, function: str, arguments: tuple[str, ...], remedy: str) -
         raise InputError(f"--connection: {module}:{function} fails: {type(error).__name__}") from None
 
 
-def _drivers() -> list[dict[str, str]]:
-    with _DRIVERS.open(encoding="utf-8", newline="") as file:
+def _rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 

@@ -91,7 +91,9 @@ class Bill:
         months: first days of the months with charges, in order.
         temporary: folder that `close` removes.
         mapping: FOCUS column and column of the files, where the user named columns.
-        named: paths as the user named them; empty for tables of a warehouse.
+        named: paths as the user named them, or tables of a warehouse; empty for tables that only an open connection
+            or a URL leads to.
+        connection: `module:function` that led to the warehouse; empty for files.
         consolidated: the currencies that it was in, where rates put them into one.
     """
 
@@ -104,6 +106,7 @@ class Bill:
     mapping: tuple[tuple[str, str], ...] = ()
     named: tuple[str, ...] = ()
     consolidated: Consolidated | None = None
+    connection: str = ""
 
     def close(self) -> None:
         """Close the engine and remove temporary files."""

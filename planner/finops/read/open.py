@@ -47,6 +47,7 @@ from planner.finops.read.totals import (
     choose_currency,
     only_currency,
     read_totals,
+    rows_beside,
 )
 from planner.inputs.faults import near
 
@@ -171,7 +172,7 @@ def _open(
     check_month(months, month)
     findings += [*stager.findings, *later, *more, *find_repeats(reader, totals), *find_twins(reader, totals)]
     findings.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
-    beside = _rows_beside(reader, read)
+    beside = rows_beside(reader, read)
     engine: FileEngine = reader
     if engine_name != reader.name:
         engine = open_engine(engine_name, temporary=temporary, connection=connection)
@@ -359,15 +360,6 @@ def _register(
     for dataset in focus_columns():
         name = "focus" if dataset == COST else dataset
         engine.register_view(name, dataset_sql(groups, dataset, where, conversion))
-
-
-def _rows_beside(engine: DuckDbEngine, read: Sequence[Group]) -> dict[str, int]:
-    """Rows of the files that hold no costs, as they are in their dataset's view."""
-    out: dict[str, int] = {}
-    for dataset in sorted({group.dataset for group in read} - {COST}):
-        frame = engine.query(f"SELECT x_source, COUNT(*) AS n FROM {dataset} GROUP BY x_source", {})
-        out |= {str(source): int(n) for source, n in zip(frame["x_source"], frame["n"], strict=True)}
-    return out
 
 
 def _sources(

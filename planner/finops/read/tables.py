@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -17,6 +17,7 @@ from planner.finops.read.columns import (
     match_columns,
 )
 from planner.finops.read.model import Bill, Finding, Source
+from planner.finops.read.overlaps import Total
 from planner.finops.read.select import (
     SQL_TYPES,
     Group,
@@ -33,6 +34,7 @@ from planner.finops.read.totals import (
     choose_currency,
     only_currency,
     read_totals,
+    rows_beside,
 )
 
 
@@ -72,6 +74,7 @@ def open_tables(
             _register(engine, groups, kept)
         months = tuple(sorted({total.month for total in totals if total.month is not None}))
         check_month(months, month)
+        beside = rows_beside(engine, groups)
     except BaseException:
         engine.close()
         raise
@@ -81,13 +84,24 @@ def open_tables(
         *charges_of_no_month(totals),
         Finding("info", "not_checked", _UNCHECKED, names[0]),
     ]
-    sources = []
+    # an open connection cannot be written down, and a URL holds a password
+    reached = connection if isinstance(connection, str) and "://" not in connection else ""
+    return Bill(
+        engine, _sources(names, groups, totals, beside), tuple(findings), chosen, months,
+        named=tuple(names) if reached else (), connection=reached,
+    )  # fmt: skip
+
+
+def _sources(
+    names: Sequence[str], groups: Sequence[Group], totals: Sequence[Total], beside: Mapping[str, int]
+) -> tuple[Source, ...]:
+    out = []
     for name, group in zip(names, groups, strict=True):
         own = [total for total in totals if total.source == name]
         found = tuple(sorted({total.month for total in own if total.month is not None}))
-        rows = sum(total.rows for total in own)
-        sources.append(Source(name, rows, group.version, "", group.dataset, found, ""))
-    return Bill(engine, tuple(sources), tuple(findings), chosen, months)
+        rows = sum(total.rows for total in own) if group.dataset == COST else beside.get(name, 0)
+        out.append(Source(name, rows, group.version, "", group.dataset, found, ""))
+    return tuple(out)
 
 
 _UNCHECKED = "tables of a warehouse are not searched for malformed cells and charges delivered twice"

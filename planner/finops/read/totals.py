@@ -7,9 +7,10 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
+from planner.finops.read.columns import COST
 from planner.finops.read.model import Finding
 from planner.finops.read.overlaps import Total
-from planner.finops.read.select import text
+from planner.finops.read.select import Group, text
 from planner.render.currency import UNKNOWN_CURRENCY
 
 if TYPE_CHECKING:
@@ -29,6 +30,15 @@ def read_totals(engine: Engine) -> list[Total]:
         code = currency if isinstance(currency, str) else None
         cost = float(billed) if billed == billed else 0.0
         out.append(Total(str(source), when, code, int(rows), cost))
+    return out
+
+
+def rows_beside(engine: Engine, read: Sequence[Group]) -> dict[str, int]:
+    """Rows of the files or tables that hold no costs, as they are in their dataset's view."""
+    out: dict[str, int] = {}
+    for dataset in sorted({group.dataset for group in read} - {COST}):
+        frame = engine.query(f"SELECT x_source, COUNT(*) AS n FROM {dataset} GROUP BY x_source", {})
+        out |= {str(source): int(n) for source, n in zip(frame["x_source"], frame["n"], strict=True)}
     return out
 
 

@@ -50,14 +50,17 @@ def text(value: Any, default: str = "") -> str:
 
 
 def review_command(inputs: Inputs, options: str) -> str:
-    """A `planner review` of the same bill and month, to run as written; empty where the bill is not of files."""
+    """A `planner review` of the same bill and month, to run as written; empty where no text leads to the bill."""
     import shlex
     from pathlib import Path
 
     paths = list(inputs.bill.named)
     if not paths:
         return ""
-    if len(paths) > _NAMED_FILES:
+    if inputs.bill.connection:
+        reached = shlex.quote(inputs.bill.connection)
+        options = f"--engine {inputs.bill.engine.name} --connection {reached} {options}"
+    elif len(paths) > _NAMED_FILES:
         paths = list(dict.fromkeys(str(Path(path).parent) for path in paths))
     shown = " ".join(shlex.quote(path) for path in paths)
     if any(finding.code == "other_currency" for finding in inputs.bill.findings):

@@ -20,7 +20,7 @@ from planner.finops.cube import LEFT_OUT, MANIFEST, build_cube, merge_cubes, ope
 from planner.finops.quality import assess_quality
 from planner.finops.read import Bill, open_bill
 from tests.focus_company import make_company
-from tests.planner.finops.engine.test_spark_equal import CENT, _parameters, _rows
+from tests.planner.finops.engine.golden import CENT, parameters_of, rows_of
 from tests.planner.finops.read.test_adapters import CUR, cur
 from tests.planner.finops.read.test_open import line, write
 
@@ -52,8 +52,8 @@ def cube(bill: Bill, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def equal(first: Bill, second: Bill, path: Path) -> None:
     sql = path.read_text(encoding="utf-8")
-    here = _rows(first.engine.query(sql, _parameters(sql)))
-    there = _rows(second.engine.query(sql, _parameters(sql)))
+    here = rows_of(first.engine.query(sql, parameters_of(sql)))
+    there = rows_of(second.engine.query(sql, parameters_of(sql)))
     assert len(there) == len(here)
     for name in here.columns:
         if "rows" in name or name in ("charges", "row_count"):

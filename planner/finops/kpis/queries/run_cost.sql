@@ -95,7 +95,7 @@ SELECT
   MAX(pricing_category) AS pricing_category,
   CASE WHEN MAX(hours_count) >= 3 AND MAX(peak) >= 0.5 AND COUNT(DISTINCT CASE WHEN is_hourly = 1 THEN resource_id END) > MAX(peak)
     THEN CAST(ROUND(MAX(peak)) AS BIGINT)
-    ELSE COUNT(DISTINCT CASE WHEN is_hourly = 1 THEN resource_id END) END AS nodes,
+    ELSE CAST(COUNT(DISTINCT CASE WHEN is_hourly = 1 THEN resource_id END) AS BIGINT) END AS nodes,
   SUM(CASE WHEN is_hourly = 1 THEN quantity ELSE 0 END) AS node_hours,
   SUM(CASE WHEN is_hourly = 1 THEN quantity * gpus WHEN is_gpu_hourly = 1 THEN quantity ELSE 0 END) AS gpu_hours,
   SUM(CASE WHEN is_hourly = 1 THEN effective_cost ELSE 0 END) AS machine_cost,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import pytest
@@ -19,7 +21,9 @@ from planner.finops.engine.registry import ENGINES, open_engine
 from planner.finops.engine.warehouse import WarehouseEngine
 from planner.finops.read import open_bill
 from planner.finops.read.select import spelled
+from planner.finops.review.parts import review_command
 from planner.finops.things.ask import ask_things, keep_things
+from tests.conftest import CliResult
 from tests.planner.finops.read.test_open import line, write
 
 
@@ -222,3 +226,93 @@ def test_decimals_of_a_driver_become_numbers() -> None:
     engine = WarehouseEngine("postgres", warehouse())
     frame = engine.query("SELECT SUM(billed_cost) AS cost FROM billing.focus_export")
     assert frame["cost"].dtype == "float64"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "written"),
+    [
+        ("snowflake", "TRY_CAST("),
+        ("trino", "TRY_CAST("),
+        ("bigquery", "SAFE_CAST("),
+        ("databricks", "TRY_CAST("),
+        ("redshift", "TRY_CAST("),
+        ("clickhouse", "toFloat64OrNull("),
+        ("postgres", "CASE WHEN"),
+    ],
+)
+def test_a_cell_that_is_no_number_ends_no_query(dialect: str, written: str) -> None:
+    sql = "SELECT TRY_CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$.GpuCount') AS DOUBLE) AS gpus FROM focus"
+    assert written in " ".join(emit_sql(sql, dialect).split())
+
+
+class Recorder:
+    """A connection that keeps what it is told and answers every question with one row."""
+
+    description = (("n", 20),)
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def cursor(self) -> Recorder:
+        return self
+
+    def execute(self, text: str) -> None:
+        self.said.append(text)
+
+    def fetchall(self) -> list[tuple[int]]:
+        return [(1,)]
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("engine", ["postgres", "redshift", "snowflake", "trino", "databricks", "clickhouse"])
+def test_a_session_counts_days_in_utc_before_it_is_asked(engine: str) -> None:
+    recorder = Recorder()
+    WarehouseEngine(engine, recorder).query("SELECT COUNT(*) AS n FROM focus")
+    *before, asked = recorder.said
+    assert any("'UTC'" in said and "zone" in said.lower() for said in before)
+    assert asked.startswith("SELECT")
+
+
+def test_a_query_asks_for_the_columns_it_names() -> None:
+    recorder = Recorder()
+    engine = WarehouseEngine("postgres", recorder)
+    inner = " UNION ALL ".join(
+        f"SELECT a AS ListCost, b AS BilledCost, c AS Tags FROM {table}" for table in ("old", "new")
+    )
+    engine.views["focus"] = (
+        f"SELECT *, ListCost > 0 AS x_known FROM ({inner}) AS charges WHERE BilledCost <> 0"
+    )
+    engine.query("SELECT COUNT(*) AS n FROM focus WHERE x_known")
+    engine.query("SELECT COUNT(Tags) AS n FROM focus")
+    engine.query("SELECT * FROM focus")
+    known, tags, everything = (" ".join(said.split()) for said in recorder.said[-3:])
+    assert "c AS Tags" not in known
+    assert known.count("a AS ListCost") == known.count("b AS BilledCost") == 2
+    assert "ListCost" not in tags
+    assert tags.count("b AS BilledCost") == tags.count("c AS Tags") == 2
+    assert all(everything.count(f"AS {name}") == 2 for name in ("ListCost", "BilledCost", "Tags"))
+
+
+def test_a_review_reaches_a_warehouse_and_its_commands_do_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli: Callable[..., CliResult]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "our_warehouse.py").write_text(
+        "from tests.planner.finops.engine.test_engines import warehouse as connect\n"
+    )
+    asked = ("review", "--focus", "billing.focus_export", "--engine", "postgres")
+    refused = run_cli(*asked)
+    assert (refused.code, "--connection" in refused.stderr) == (2, True)
+    answer = run_cli(
+        *asked, "--connection", "our_warehouse:connect", "--use-case", "service_names", "-o", "json"
+    )
+    assert answer.code == 0, answer.stderr
+    with open_bill(["billing.focus_export"], engine="postgres", connection="our_warehouse:connect") as bill:
+        command = review_command(SimpleNamespace(bill=bill, month=date(2026, 10, 1)), "--use-case list")  # type: ignore[arg-type]
+    assert run_cli(*command.split()[1:]).code == 0
+    monkeypatch.setenv("PLANNER_CONNECTION", "our_warehouse:connect")
+    assert run_cli(*asked, "--use-case", "list").code == 0
+    unused = run_cli("review", "--focus", "no.csv", "--connection", "our_warehouse:connect")
+    assert (unused.code, "is for a warehouse" in unused.stderr) == (2, True)
