@@ -6,6 +6,7 @@ The formula is that of docs/prices.md; the constants are planner/data/prices/spo
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from decimal import Context, Decimal
@@ -28,6 +29,9 @@ _NOT_CONTRACTUAL = ("on_demand", "flex_start", "dedicated")
 _CAP, _CAP_SLACK, _LIST = 0.10, 5e-4, 0.99
 
 
+PriceOf = Callable[["Table", int, bool, date, date], Fraction]  # as `expected_price`
+
+
 @dataclass
 class Quote:
     """A price with what is expected of it; the three figures are multiples of the quote."""
@@ -47,7 +51,7 @@ def scaled(quote: Fraction, ratio: float) -> Fraction:
     return Fraction(_DIGITS.plus(Decimal(exact.numerator) / Decimal(exact.denominator)))
 
 
-def expected_price(offers: Table, row: int, *, believed: bool, now: date, start: date) -> Fraction:
+def expected_price(offers: Table, row: int, believed: bool, now: date, start: date) -> Fraction:
     """Price to expect of one offer of a catalog, in its currency; all of its provider tell of levels."""
     quote = Fraction(str(offers["price_per_hour"][row]))
     if offers["purchase_option"][row] not in ("spot", *_NOT_CONTRACTUAL):
@@ -145,6 +149,7 @@ def _lists() -> dict[str, dict[str, str]]:
     return {row["provider"]: row for row in csv.DictReader(text.splitlines())}
 
 
+@cache
 def _constants() -> dict[str, dict[str, str]]:
     text = (_DATA / "spot.csv").read_text(encoding="utf-8")
     return {row["provider"]: row for row in csv.DictReader(text.splitlines())}
