@@ -11,6 +11,8 @@ from fractions import Fraction
 from math import exp, inf, sqrt
 from typing import Any
 
+import numpy as np
+
 from planner.judge import frame
 from planner.judge.bench import Bench
 from planner.judge.chance import normal, normal_point
@@ -87,12 +89,11 @@ class _Course:
             each.append((rate * hours, sigma, _spread(*luck, hours)))
         if not any(units * spread for units, _, spread in each):
             return normal(_slowest([(units, sigma) for units, sigma, _ in each], work))
-        out = 0.0
-        for z in _POINTS:
-            slow = [(units * exp(-sigma * z), spread) for units, sigma, spread in each]
-            sd = sqrt(sum((units * spread) ** 2 for units, spread in slow))
-            out += normal((sum(units for units, _ in slow) - work) / max(sd, 1e-9 * work))
-        return out / _SPEEDS
+        units, sigmas, spreads = (np.asarray(column)[:, None] for column in zip(*each, strict=True))
+        slow = units * np.exp(-sigmas * _POINTS)  # by line and speed
+        sd = np.sqrt(((slow * spreads) ** 2).sum(axis=0))
+        scores = (slow.sum(axis=0) - work) / np.maximum(sd, 1e-9 * work)
+        return sum(normal(score) for score in scores.tolist()) / _SPEEDS
 
     def until(self, level: float, work: float) -> float:
         """Hours after which `work` is done with probability `level`."""
@@ -105,7 +106,7 @@ class _Course:
         return high
 
 
-_POINTS = tuple(normal_point((number + 0.5) / _SPEEDS) for number in range(_SPEEDS))
+_POINTS = np.asarray([normal_point((number + 0.5) / _SPEEDS) for number in range(_SPEEDS)])
 
 
 def course_of(

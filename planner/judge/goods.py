@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from catalogs.table import Table
 from planner.judge.document import MalformedError
-from planner.judge.prices import Quote, quotes_of, scaled
+from planner.judge.prices import Quote, expected_price, quotes_of, scaled
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -153,6 +153,7 @@ class Goods:
         self.offers, self.types = catalog.offers, catalog.instance_types
         self._found: dict[str, Offer | None] = {}
         self._own_costs: dict[tuple[str, ...], OwnedCost] = {}
+        self._expected: dict[tuple[int, bool, date, date, float], Fraction] = {}
         if workload is not None:
             self._join(workload, folder)
         else:
@@ -183,6 +184,15 @@ class Goods:
             overlays = [Overlay(**overlay.model_dump()) for overlay in workload.prices.overlays]
             self.offers, notes = apply_overlays(self.offers, self.types, overlays)
             self.notes = tuple(map(str, notes))
+
+    def price_of(
+        self, offers: Table, row: int, believed: bool, now: date, start: date, run_hours: float
+    ) -> Fraction:
+        """The price to expect of one of these offers, worked out once."""
+        key = (row, believed, now, start, run_hours)
+        if key not in self._expected:
+            self._expected[key] = expected_price(offers, row, believed, now, start, run_hours)
+        return self._expected[key]
 
     def _quotes(self, *, believed: bool) -> list[Quote]:
         """What is expected of each offer, in the order of the table."""

@@ -149,8 +149,11 @@ def judge_saved(
     if memory is None and prices:
         memory = Memory(catalog_of(node), folder)
     given = None if loaded is None else loaded.workload
-    offers = memory.goods(given, node["created_at"].moment().date()).offers if memory and prices else None
-    faults += verify_plan(answer, given, offers)
+    if memory and prices:
+        goods = memory.goods(given, node["created_at"].moment().date())
+        faults += verify_plan(answer, given, goods.offers, price_of=goods.price_of)
+    else:
+        faults += verify_plan(answer, given)
     left_out: dict[str, str] = {}
     checked = ["sums", "timeline", *(["prices"] if prices else []), *(["limits", "work"] if loaded else [])]
     if older:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge.launch import check_launch, runs_in_turn
 from planner.judge.limits import check_limits
-from planner.judge.prices import expected_price
+from planner.judge.prices import PriceOf, expected_price
 
 if TYPE_CHECKING:
     from catalogs.table import Table
@@ -30,8 +30,9 @@ _COMMITMENTS = ("reserved", "cud", "savings_plan", "subscription", "owned", "ded
 
 
 def verify_plan(
-    plan: Json, workload: Workload | None = None, offers: Table | None = None, *, expected: bool = True
-) -> list[str]:
+    plan: Json, workload: Workload | None = None, offers: Table | None = None, *, expected: bool = True,
+    price_of: PriceOf = expected_price,
+) -> list[str]:  # fmt: skip
     """Return every fault found in a plan; an empty list means it holds.
 
     Args:
@@ -39,6 +40,7 @@ def verify_plan(
         workload: its workload, to check limits and the amount of work.
         offers: the catalog's offers, to check prices (overlaid prices are skipped).
         expected: also price spot anew; False leaves that to the full judgement.
+        price_of: says the price to expect; one that remembers spares many plans of one catalog most of their cost.
     """
     try:
         if plan["status"] != "planned":
@@ -50,7 +52,7 @@ def verify_plan(
             faults += [*check_limits(plan, workload), *_work(plan, workload), *_owned(plan, workload)]
         if offers is not None:
             mode = "" if workload is None else workload.preferences.prices
-            faults += _prices(plan, offers, mode if expected else None)
+            faults += _prices(plan, offers, mode if expected else None, price_of)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         return [f"not a plan this version can read: {type(error).__name__}: {error}"]
     return faults
@@ -228,7 +230,7 @@ def _work(plan: Json, workload: Workload) -> list[str]:
     )
 
 
-def _wrong_price(plan: Json, line: Json, offers: Table, row: int, mode: str | None) -> str:
+def _wrong_price(plan: Json, line: Json, offers: Table, row: int, mode: str | None, price_of: PriceOf) -> str:
     """What is wrong with the price of a line: its quote is that of the catalog, the rest follows from all quotes."""
     listed = Fraction(str(offers["price_per_hour"][row]))
     if listed != Fraction(line["quoted_price_per_hour"] or line["price_per_hour"]):
@@ -239,7 +241,7 @@ def _wrong_price(plan: Json, line: Json, offers: Table, row: int, mode: str | No
     believed = price == listed if not mode else mode == "quoted"
     now, start = (datetime.fromisoformat(plan[name]).date() for name in ("created_at", "start"))
     run_hours = 0.0 if plan["kind"] == "fleet" else float(plan["hours"])
-    expected = expected_price(offers, row, believed=believed, now=now, start=start, run_hours=run_hours)
+    expected = price_of(offers, row, believed, now, start, run_hours)
     if abs(price - expected) > expected * Fraction(1, 10**9):
         return f"{line['price_per_hour']} {line['currency']}/h, expected is {float(expected):.10g}"
     return ""
@@ -255,7 +257,7 @@ def _listed_text(offers: Table, row: int) -> str:
     return f"{offers['price_per_hour'][row]} {offers['currency'][row]}/h"
 
 
-def _prices(plan: Json, offers: Table, mode: str | None) -> list[str]:
+def _prices(plan: Json, offers: Table, mode: str | None, price_of: PriceOf) -> list[str]:
     faults = []
     known = set(offers.coded("provider").values)
     for line in plan["lines"]:
@@ -270,7 +272,7 @@ def _prices(plan: Json, offers: Table, mode: str | None) -> list[str]:
         found = offers.take(hit)
         if not found.n_rows:
             faults.append(f"{line['offer_id']} is not in the catalog")
-        elif fault := _wrong_price(plan, line, offers, int(hit.nonzero()[0][0]), mode):
+        elif fault := _wrong_price(plan, line, offers, int(hit.nonzero()[0][0]), mode, price_of):
             faults.append(f"{line['offer_id']}: {fault}")
         # not (nodes > NaN): an unknown capacity limits nothing
         elif line["nodes"] > (held := float(found["capacity"][0])):

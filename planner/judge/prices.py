@@ -6,6 +6,7 @@ The formula is that of docs/prices.md; the constants are planner/data/prices/spo
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Context, Decimal
@@ -27,6 +28,9 @@ _DATA = Path(__file__).parents[1] / "data" / "prices"
 _DIGITS = Context(prec=10)
 _NOT_CONTRACTUAL = ("on_demand", "flex_start", "dedicated")
 _CAP, _CAP_SLACK, _LIST = 0.10, 5e-4, 0.99
+
+
+PriceOf = Callable[["Table", int, bool, date, date, float], Fraction]  # as `expected_price`
 
 
 @dataclass
@@ -65,7 +69,7 @@ def scaled(quote: Fraction, ratio: float) -> Fraction:
 
 
 def expected_price(
-    offers: Table, row: int, *, believed: bool, now: date, start: date, run_hours: float
+    offers: Table, row: int, believed: bool, now: date, start: date, run_hours: float
 ) -> Fraction:
     """Price to expect of one offer in the middle of a run, in its currency; all of its provider tell of levels."""
     quote = Fraction(str(offers["price_per_hour"][row]))
@@ -166,6 +170,7 @@ def _lists() -> dict[str, dict[str, str]]:
     return {row["provider"]: row for row in csv.DictReader(text.splitlines())}
 
 
+@cache
 def _constants() -> dict[str, dict[str, str]]:
     text = (_DATA / "spot.csv").read_text(encoding="utf-8")
     return {row["provider"]: row for row in csv.DictReader(text.splitlines())}

@@ -6,6 +6,7 @@ and the decimal price beside it for the plan.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from decimal import Decimal
@@ -126,6 +127,25 @@ def gather_offers(
     Raises:
         InputError: a static catalog, overlay or owned commitment is wrong.
     """
+    own_offers = workload.prices.offers or workload.prices.overlays or workload.commitments
+    if own_offers or workload.constraints.allow_derived:
+        return _gather(catalog, workload, tariffs, base, on, start)
+    # the catalog alone: jobs of a portfolio, tasks of a pipeline and rows of a comparison share what they can buy
+    asked = (workload.preferences.prices, on, start)
+    for known_catalog, known_tariffs, known, offer_set in list(_LAST):
+        if known_catalog is catalog and known_tariffs is tariffs and known == asked:
+            return offer_set
+    made = _gather(catalog, workload, tariffs, base, on, start)
+    _LAST.append((catalog, tariffs, asked, made))
+    return made
+
+
+_LAST: deque[tuple[Catalog, Tariffs, tuple[str, date, date | None], OfferSet]] = deque(maxlen=2)
+
+
+def _gather(
+    catalog: Catalog, workload: Workload, tariffs: Tariffs, base: str, on: date, start: date | None
+) -> OfferSet:
     offers, types = catalog.offers, catalog.instance_types
     notes: list[PriceNote] = []
     own: dict[int, OwnedCost] = {}

@@ -96,6 +96,14 @@ class HazardModel:
             self._tables[asked] = table if hint is None else moved_table(table, hint)
         return self._tables[asked]
 
+    def knows_family(self, zone: SpotZone) -> bool:
+        """Whether a record of the zone's own family is behind its table; asked without building the table."""
+        for name in (zone.pool, zone.name):
+            if name and name in self.given:
+                return self.given[name].of_family
+        family = family_of(plain_type(zone.instance_type))
+        return any((not zone.provider or zone.provider == p) and f == family for p, f in self._families)
+
     def hint_for(self, zone: SpotZone) -> Hint | None:
         """What prices or scores say of a zone that was not recorded: of itself, else of its region."""
         if not self.hints or self.recorded(zone):
@@ -177,6 +185,11 @@ class HazardModel:
             old = zones.get((c.region, c.zone), Hours(0.0, 0.0))
             zones[c.region, c.zone] = Hours(old.up + float(c.up_hours.sum()), old.seen + c.hours)
         return found
+
+    @cached_property
+    def _families(self) -> frozenset[tuple[str, str]]:
+        """(provider, family) of every record."""
+        return frozenset((provider, family_of(type_)) for provider, type_ in self._pools)
 
     def _look_up(self, asked: Asked) -> HazardTable:
         known = self._pools

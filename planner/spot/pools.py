@@ -150,9 +150,9 @@ def pool_of(
 
     label = RECORDED if model.cells is load_hazards().cells else OWN_RECORDS
     place = spot_zone(provider, instance_type, region, zone, accelerators)
-    tables = [model.table_for(replace(place, gang=gang)) for gang in GANGS]
-    if not tables[0].of_family:
+    if not model.knows_family(place):
         return None
+    tables = [model.table_for(replace(place, gang=gang)) for gang in GANGS]
     values = np.asarray([figures_of(table) for table in tables])
     source = f"{label}: {tables[0].source}"
     observed = np.asarray([np.nan if t.observed_ratio is None else t.observed_ratio for t in tables])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 AMOUNTS = {"tokens": "tokens", "samples": "samples", "steps": "steps", "epochs": "epochs"}
 _PRECISION = 0.01
 _LEAST_SHARE = 1e-3
+_GUESSES = 6
 
 
 def best_within(
@@ -31,7 +32,7 @@ def best_within(
     """Find the most useful outcome of a budget; all other limits of the file hold.
 
     If the budget pays for all of the work, the soonest plan within it. Else the plan that does the most of it, to
-    1 % of the amount: less work never costs more, so the amount is found by halving.
+    1 % of the amount: less work never costs more, so the amount is found between one that fits and one that does not.
 
     Args:
         loaded: the workload file; its own budget and objective are set aside.
@@ -61,7 +62,7 @@ def best_within(
     key, total = amount
     found: tuple[float, Answer] | None = None
     low, high = _LEAST_SHARE, 1.0
-    share = low
+    share, guesses = low, _GUESSES
     while found is None or high / low > 1.0 + _PRECISION:
         part = _limited(_scaled(loaded, key, _part(key, total, share)), budget_usd, "cost")
         answer = optimize(part, options, catalog_dir=catalog_dir)
@@ -74,8 +75,28 @@ def best_within(
             )
         else:
             high = share
-        share = (low * high) ** 0.5
+        spent = found[1].plan.total_usd
+        share = _next(low, high, budget_usd / spent if guesses > 0 and spent else None)
+        guesses -= 1
     return _described(found[1], key, total, _part(key, total, found[0]), asked)
+
+
+def _next(low: float, high: float, room: Decimal | None) -> float:
+    """The share of the work to try next.
+
+    Costs that do not depend on the work make a guess in proportion too small, so that guesses come from below; where
+    one is too near, the next share decides whether more fits.
+
+    Args:
+        low: what fits.
+        high: what does not.
+        room: the budget over the cost of `low`; None: halve instead.
+    """
+    if room is not None:
+        guess = low * max(float(room), 1.0 + 0.99 * _PRECISION)
+        if guess < high:
+            return guess
+    return float((low * high) ** 0.5)
 
 
 def _limited(loaded: LoadedWorkload, budget_usd: Decimal, objective: str) -> LoadedWorkload:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from tests.architecture.modules import PACKAGES, module_name, module_names, source_files, syntax_tree
+from tests.architecture.modules import PACKAGES, module_name, module_names, source_files, syntax_tree, text_of
 
 Graph = Mapping[str, frozenset[str]]
 
@@ -118,7 +118,7 @@ def signatures_with(word: str) -> int:
 def measures() -> dict[str, int]:
     """What `docs/architecture.md` reports."""
     rooms, files = imports_of_rooms(), imports_of_files()
-    lines = [len(path.read_text(encoding="utf-8").splitlines()) for path in source_files()]
+    lines = [len(text_of(path).splitlines()) for path in source_files()]
     return {
         "rooms": len(rooms),
         "arrows between rooms": sum(map(len, rooms.values())),

@@ -17,9 +17,15 @@ def source_files() -> tuple[Path, ...]:
 
 
 @cache
+def text_of(path: Path) -> str:
+    """The text of a file, read once."""
+    return path.read_text(encoding="utf-8")
+
+
+@cache
 def syntax_tree(path: Path) -> ast.Module:
     """The syntax tree of a file."""
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    return ast.parse(text_of(path), filename=str(path))
 
 
 def relative(path: Path) -> str:

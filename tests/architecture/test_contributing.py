@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from planner.candidates.constraints.registry import CONSTRAINTS
 from planner.cli import COMMANDS
 from planner.export.registry import TARGETS
 from planner.render.formats import FORMATS
-from tests.architecture.modules import ROOT, relative, source_files
+from tests.architecture.modules import ROOT, relative, source_files, text_of
 
 PAGE = (ROOT / "docs" / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MOST = {"A constraint": 9, "A provider": 12, "An output format": 4, "A command": 4, "An exporter": 4}
@@ -25,13 +26,29 @@ def places(title: str) -> list[str]:
 
 def mentions(word: str, *folders: str) -> set[str]:
     """Files below `folders` in which `word` occurs as a word."""
-    found = set()
+    found: set[str] = set()
     for folder in folders:
-        for path in (ROOT / folder).rglob("*"):
-            text = path.read_text(encoding="utf-8") if path.suffix in (".py", ".md", ".json", ".csv") else ""
-            if "__pycache__" not in path.parts and re.search(rf"\b{re.escape(word)}\b", text):
-                found.add(relative(path))
+        found |= {
+            relative(path)
+            for path in files_of(folder)
+            if word in text_of(path) and re.search(rf"\b{re.escape(word)}\b", text_of(path))
+        }
     return found
+
+
+@cache
+def files_of(folder: str) -> tuple[Path, ...]:
+    """Code, pages and tables below a folder of the checkout."""
+    return tuple(
+        path
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".md", ".json", ".csv") and "__pycache__" not in path.parts
+    )
+
+
+def naming(module: str) -> set[str]:
+    """Source files in which the name of a module stands as a text."""
+    return {relative(path) for path in source_files() if f'"{module}"' in text_of(path)}
 
 
 @pytest.mark.parametrize("title", MOST)
@@ -63,8 +80,8 @@ def test_a_provider_is_where_the_page_says() -> None:
             "alibaba" in text.read_text(encoding="utf-8") for text in texts
         )
         assert named, f"{path} does not name the example"
-    naming = {path for path in mentions("alibaba", "planner", "catalogs") if path.endswith(".py")}
-    assert {path for path in naming if not Path(path).name.startswith("alibaba")} == {
+    code = {path for path in mentions("alibaba", "planner", "catalogs") if path.endswith(".py")}
+    assert {path for path in code if not Path(path).name.startswith("alibaba")} == {
         "catalogs/providers/registry.py"
     }
 
@@ -73,11 +90,7 @@ def test_a_provider_is_where_the_page_says() -> None:
 def test_a_format_is_where_the_page_says(name: str) -> None:
     for place in places("An output format"):
         assert (ROOT / place.replace("NAME", name)).exists(), place
-    module = FORMATS[name].module
-    naming = {
-        relative(path) for path in source_files() if f'"{module}"' in Path(path).read_text(encoding="utf-8")
-    }
-    assert naming == {"planner/render/formats.py"}
+    assert naming(FORMATS[name].module) == {"planner/render/formats.py"}
     assert mentions(name, "tests/planner/render"), "no test of the room renders it"
 
 
@@ -85,14 +98,9 @@ def test_a_format_is_where_the_page_says(name: str) -> None:
 def test_a_command_is_where_the_page_says(name: str) -> None:
     assert (ROOT / f"planner/commands/{name}.py").is_file()
     assert f"planner {name}" in (ROOT / "README.md").read_text(encoding="utf-8")
-    naming = {
-        relative(path)
-        for path in source_files()
-        if f'"{COMMANDS[name].module}"' in Path(path).read_text(encoding="utf-8")
-    }
-    assert naming == {"planner/cli.py"}
-    tests = list((ROOT / "tests").rglob("test_*.py"))
-    assert any(f'"{name}"' in path.read_text(encoding="utf-8") for path in tests), "no test runs the command"
+    assert naming(COMMANDS[name].module) == {"planner/cli.py"}
+    tests = (path for path in files_of("tests") if path.match("test_*.py"))
+    assert any(f'"{name}"' in text_of(path) for path in tests), "no test runs the command"
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -101,10 +109,7 @@ def test_an_exporter_is_where_the_page_says(name: str) -> None:
         assert (ROOT / place.replace("NAME", name)).exists(), place
     module = TARGETS[name].module
     assert (ROOT / (module.replace(".", "/") + ".py")).is_file()
-    naming = {
-        relative(path) for path in source_files() if f'"{module}"' in Path(path).read_text(encoding="utf-8")
-    }
-    assert naming == {"planner/export/registry.py"}
+    assert naming(module) == {"planner/export/registry.py"}
 
 
 def test_the_page_names_every_target_of_the_registry() -> None:

@@ -14,7 +14,7 @@ from tests.architecture.house import (
     loose_modules,
     signatures_with,
 )
-from tests.architecture.modules import relative, source_files, syntax_tree
+from tests.architecture.modules import relative, source_files, syntax_tree, text_of
 
 LOOSE_MODULES = {"planner": 10, "catalogs": 9, "solvers": 0}
 CIRCLES_OF_ROOMS = 0
@@ -52,7 +52,7 @@ def test_no_file_and_no_function_outgrows_its_reader() -> None:
     long_files = [
         f"{relative(path)}: {lines}"
         for path in source_files()
-        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > FILE_LINES
+        if (lines := len(text_of(path).splitlines())) > FILE_LINES
     ]
     long_functions = [
         f"{relative(path)}:{node.lineno} {node.name}: {lines}"

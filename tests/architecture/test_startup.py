@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -30,15 +29,11 @@ NOT_FOR_HELP = {
 }
 
 
-def _imported(*args: str) -> set[str]:
-    return {name.partition(".")[0] for name in _modules(*args)}
-
-
-def _modules(*args: str) -> set[str]:
+def _modules(*args: str, **more: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "planner", *args],
         cwd=ROOT,
-        env=dict(os.environ),
+        env={**os.environ, **more},
         capture_output=True,
         text=True,
         check=False,
@@ -48,23 +43,39 @@ def _modules(*args: str) -> set[str]:
     return {line.rpartition("|")[2].strip() for line in lines}
 
 
+def _packages(modules: set[str]) -> set[str]:
+    return {name.partition(".")[0] for name in modules}
+
+
+@pytest.fixture(scope="module")
+def runs(
+    tmp_path_factory: pytest.TempPathFactory, base_environment: dict[str, str]
+) -> dict[str, tuple[set[str], set[str]]]:
+    """Modules of a first and of a second run on the same file, by format."""
+    made = {}
+    # without an option: click itself needs difflib for "-o"
+    for fmt, option in (("table", ()), ("json", ("-o", "json"))):
+        cache = str(tmp_path_factory.mktemp("cache"))
+        arguments = ("optimize", "examples/llama-3-8b.yaml", *option)
+        environment = base_environment | {"PLANNER_CACHE_DIR": cache}
+        made[fmt] = _modules(*arguments, **environment), _modules(*arguments, **environment)
+    return made
+
+
 @pytest.mark.parametrize("args", [("--help",), ("--version",)])
 def test_help_imports_click_and_nothing_heavier(args: tuple[str, ...]) -> None:
-    imported = _imported(*args)
+    imported = _packages(_modules(*args))
     assert "click" in imported
     assert imported & NOT_FOR_HELP == set()
 
 
 @pytest.mark.parametrize("fmt", ["table", "json"])
 def test_a_second_run_on_the_same_file_needs_neither_pydantic_nor_yaml(
-    fmt: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fmt: str, runs: dict[str, tuple[set[str], set[str]]]
 ) -> None:
-    monkeypatch.setenv("PLANNER_CACHE_DIR", str(tmp_path))
-    arguments = ("optimize", "examples/llama-3-8b.yaml", "-o", fmt)
-    first = _imported(*arguments)
+    first, again = map(_packages, runs[fmt])
     assert "yaml" in first, "a first run reads the file itself"
     assert "pydantic" not in first, "a valid file needs no models"
-    again = _imported(*arguments)
     assert "numpy" in again
     assert again & {*HEAVY, "rich", "requests", "pydantic", "pydantic_core", "yaml"} == set()
 
@@ -90,17 +101,17 @@ IDLE = {
 
 
 def test_a_second_run_imports_nothing_that_it_does_not_use(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: dict[str, tuple[set[str], set[str]]],
 ) -> None:
-    monkeypatch.setenv("PLANNER_CACHE_DIR", str(tmp_path))
-    for _ in range(2):
-        modules = _modules("optimize", "examples/llama-3-8b.yaml")  # click itself needs difflib for "-o"
+    modules = runs["table"][1]
     assert "planner.workloads.answer" in modules
     assert modules & IDLE == set()
 
 
 @pytest.mark.parametrize("fmt", ["table", "json"])
-def test_a_single_training_job_needs_no_heavy_library(fmt: str) -> None:
-    imported = _imported("optimize", "examples/llama-3-8b.yaml", "-o", fmt)
-    assert "numpy" in imported
-    assert imported & {*HEAVY, "rich", "requests"} == set()
+def test_a_single_training_job_needs_no_heavy_library(
+    fmt: str, runs: dict[str, tuple[set[str], set[str]]]
+) -> None:
+    for modules in runs[fmt]:
+        assert "numpy" in modules
+        assert _packages(modules) & {*HEAVY, "rich", "requests"} == set()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.modules import ROOT, relative, source_files, syntax_tree
+from tests.architecture.modules import ROOT, relative, source_files, syntax_tree, text_of
 
 USUAL_FILE_LINES = 400
 USUAL_FUNCTION_LINES = 40
@@ -31,7 +31,7 @@ def test_every_module_has_a_docstring() -> None:
 
 
 def test_most_files_and_functions_are_short() -> None:
-    files = [len(path.read_text(encoding="utf-8").splitlines()) for path in source_files()]
+    files = [len(text_of(path).splitlines()) for path in source_files()]
     functions = [lines for path in source_files() for _, lines in _functions(path)]
     assert sum(lines <= USUAL_FILE_LINES for lines in files) >= USUAL_SHARE * len(files)
     assert sum(lines <= USUAL_FUNCTION_LINES for lines in functions) >= USUAL_SHARE * len(functions)

@@ -132,8 +132,8 @@ def kill_at_random(home: Path, kills: int, seed: int) -> int:
     start = time.monotonic()
     save(home, first + 1)
     span = max(
-        0.03, 4 * (time.monotonic() - start)
-    )  # some writers die in their first save, some in a later one
+        0.02, 2 * (time.monotonic() - start)
+    )  # half of the writers die in their first save, half in a later one
     for number in range(kills):
         child = fork(write_forever, home)
         time.sleep(draw.uniform(0.0, min(span, 0.2)))

@@ -83,7 +83,7 @@ def test_optimize_during_refreshes_uses_one_whole_snapshot(
     writer = start_writer(home, 1000, 100_000, _REFRESHER)
     used = []
     try:
-        for _ in range(3):
+        for _ in range(2):
             done = run_process(
                 "optimize", "examples/bert-large.yaml", "-o", "json", env={"PLANNER_DATA_DIR": str(tmp_path)}
             )

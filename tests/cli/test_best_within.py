@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import planner
+from planner.asked.given import options_on
+from planner.inputs.load import LoadedWorkload, load_workload
 from planner.job import milp
+from planner.workloads import best_within
+from planner.workloads.answer import Answer
 from tests.conftest import ROOT, CliResult
 
 Run = Callable[..., CliResult]
@@ -37,6 +43,23 @@ def test_a_small_budget_buys_as_much_as_can_be(run_cli: Run, asked_once: Callabl
     share = float(amount["note"].split(" buy, ")[1].split(" %")[0])
     assert 20 < share < 50
     assert "all of the work costs more" in run_cli(*args).unwrapped
+
+
+def test_the_most_is_found_to_a_hundredth_with_few_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[float, str]] = []
+    find = best_within.optimize
+
+    def asked(loaded: LoadedWorkload, *given: Any, **more: Any) -> Answer:
+        answer = find(loaded, *given, **more)
+        seen.append((float(loaded.workload.training.tokens), answer.plan.status))
+        return answer
+
+    monkeypatch.setattr(best_within, "optimize", asked)
+    best_within.best_within(load_workload(Path(BERT)), Decimal(120), options_on(DAY[1]))
+    fits = [tokens for tokens, status in seen if status == "planned"]
+    lacks = [tokens for tokens, status in seen if status != "planned"]
+    assert max(fits) < min(lacks) <= 1.011 * max(fits)
+    assert len(seen) <= 8  # halving took a dozen
 
 
 @pytest.mark.parametrize("budget", ["0", "-5", "much"])

@@ -1,4 +1,7 @@
-"""The pages of single commands: their commands run as written, with the exit code that they state."""
+"""The pages of single commands: their commands run as written, with the exit code that they state.
+
+`compare` is run beside the tests that share its answers (`test_compare.py`).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,7 @@ from tests.readme_blocks import mismatch, read_blocks, without_install
 
 Run = Callable[..., CliResult]
 PAGES = (
-    "budget-and-proof", "carbon", "compare", "diff", "explain", "export", "index", "size", "validate", "walks",
-    "whatif",
+    "budget-and-proof", "carbon", "diff", "explain", "export", "index", "size", "validate", "walks", "whatif",
 )  # fmt: skip
 
 
@@ -25,6 +27,11 @@ def test_the_commands_of_a_page_run(
     (tmp_path / "examples").symlink_to(ROOT / "examples", target_is_directory=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
+    run_page(page, run_cli)
+
+
+def run_page(page: str, run_cli: Run) -> None:
+    """Run the commands of a page in this folder; `examples` lies in it."""
     commands = [
         item for block in read_blocks((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"))
         if not block.skip for item in block.commands

@@ -10,13 +10,29 @@ from typing import Any
 import pytest
 
 import planner
+from tests.cli.test_command_pages import run_page
 from tests.conftest import ROOT, CliResult
 
 Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
-BERT = str(ROOT / "examples" / "bert-large.yaml")
-LLAMA = str(ROOT / "examples" / "llama-3-8b.yaml")
+BERT = "examples/bert-large.yaml"
+LLAMA = "examples/llama-3-8b.yaml"
 THREE = "p4d.24xlarge,a2-highgpu-8g,Standard_ND96asr_v4"
+
+
+@pytest.fixture(autouse=True)
+def _questions_are_asked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked_once: Callable[[str], None]
+) -> None:
+    """A comparison takes a plan per row: tests of the same question, and the page, share its answer."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples", target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
+    asked_once("planner.job.compare.compare")
+
+
+def test_the_commands_of_the_page_run(run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    run_page("compare", run_cli)
 
 
 def rows_of(run_cli: Run, *args: str) -> dict[str, dict[str, Any]]:
@@ -61,8 +77,7 @@ def test_the_first_picked_is_the_base_and_changes_are_to_it(run_cli: Run) -> Non
     assert rows["a2-highgpu-8g"]["cost_ratio"] == pytest.approx(ratio)
 
 
-def test_singapore_is_dearer_than_silicon_valley(run_cli: Run, asked_once: Callable[[str], None]) -> None:
-    asked_once("planner.job.compare.compare")
+def test_singapore_is_dearer_than_silicon_valley(run_cli: Run) -> None:
     result = run_cli("compare", BERT, "--over", "region", "--base", "aws/us-west-1", *DAY, "-o", "json")
     (claim,) = json.loads(result.stdout)["claims"]
     assert claim["region"] == "aws/ap-southeast-1" and not claim["holds"]

@@ -31,7 +31,8 @@ def test_a_bill_by_team_with_a_scenario_and_a_fiscal_year(run_cli: Run, tmp_path
     assert first["low"] < first["expected"] < first["high"]
 
 
-def test_formats_agree(run_cli: Run, tmp_path: Path) -> None:
+def test_formats_agree(run_cli: Run, tmp_path: Path, asked_once: Callable[[str], None]) -> None:
+    asked_once("planner.finops.forecast.answer.forecast_scopes")
     arguments = ("forecast", "--daily", COSTS, "--currency", "EUR", "--periods", "2", "--horizon", "0")
     values = json.loads(run_cli(*arguments, "-o", "json").stdout)
     assert yaml.safe_load(run_cli(*arguments, "-o", "yaml").stdout) == values

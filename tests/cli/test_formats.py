@@ -37,6 +37,11 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
 }
 # what answers a question that takes longer than its page
 SEARCHES = {
+    "optimize": "planner.workloads.answer.optimize",
+    "explain": "planner.workloads.explain.explain",
+    "whatif": "planner.workloads.whatif.ask_whatif",
+    "compare": "planner.job.compare.compare",
+    "forecast": "planner.finops.forecast.answer.forecast_scopes",
     "frontier": "planner.job.frontier.frontier",
     "pipeline": "planner.pipelines.answer.plan_pipeline",
     "schedule": "planner.schedules.answer.plan_schedule",
@@ -97,7 +102,10 @@ def test_examples_become_pages_and_workbooks(
     assert all(sheet.freeze_panes == "A2" for sheet in load_workbook(book))
 
 
-def test_names_of_users_are_shown_as_words(run_cli: Run, tmp_path: Path) -> None:
+def test_names_of_users_are_shown_as_words(
+    run_cli: Run, tmp_path: Path, asked_once: Callable[[str], None]
+) -> None:
+    asked_once(SEARCHES["optimize"])
     evil = tmp_path / "w.yaml"
     source = (EXAMPLES / "resnet50-imagenet.yaml").read_text(encoding="utf-8")
     lines = [

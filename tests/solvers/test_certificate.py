@@ -98,13 +98,13 @@ def check_bound(seed: int, noise: float = 0.0) -> None:
 
 
 @given(seed=st.integers(0, 10**6), noise=st.sampled_from([0.0, 1e-6, 0.1, 5.0]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_no_point_is_below_the_bound_whatever_the_duals(seed: int, noise: float) -> None:
     check_bound(seed, noise)
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_whole_limits_cut_off_no_point(seed: int) -> None:
     problem = small_model(seed)
     limits, _ = whole_limits(problem)

@@ -92,7 +92,13 @@ def bound_text(sql: str, parameters: Mapping[str, Parameter]) -> str:
     Raises:
         InputError: as of `bind`.
     """
-    text: str = _bound(sql, parameters).sql(DIALECT)
+    # 1, 1.0 and True are equal and written differently
+    return _text(sql, tuple((name, type(value), value) for name, value in parameters.items()))
+
+
+@lru_cache(maxsize=1024)  # bills of one month are asked the same
+def _text(sql: str, parameters: tuple[tuple[str, type, Parameter], ...]) -> str:
+    text: str = _bound(sql, {name: value for name, _, value in parameters}).sql(DIALECT)
     return text
 
 

@@ -103,20 +103,20 @@ def check_mix(seed: int) -> str:
 @pytest.mark.parametrize("block", range(2))
 def test_splits_equal_brute_force(block: int) -> None:
     """The first seeds; `python -m benchmarks.brute_force --family "bought in parts"` tries more."""
-    seen = [check_mix(seed) for seed in range(block * 100, (block + 1) * 100)]
-    assert seen.count("mixed") >= 10, seen
-    assert seen.count("planned") >= 10
+    seen = [check_mix(seed) for seed in range(block * 50, (block + 1) * 50)]
+    assert seen.count("mixed") >= 5, seen
+    assert seen.count("planned") >= 5
 
 
 def test_the_milp_chooses_the_same_splits() -> None:
     mixed = 0
-    for seed in range(1_000, 1_120):
+    for seed in range(1_000, 1_050):
         job, offers = random_mix(seed)
         answer = plan_on(make_catalog(offers), job, solver="milp")  # raises where the two methods differ
         mixed += compare(answer, job, offers, seed) == "mixed"
         assert answer.plan.proof is not None
         assert answer.plan.status == "infeasible" or "MILP" in answer.plan.proof.method
-    assert mixed >= 20
+    assert mixed >= 8
 
 
 def test_golden_lp() -> None:

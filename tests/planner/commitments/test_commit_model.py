@@ -28,7 +28,7 @@ from tests.planner.commitments.commit_cases import random_model
 Floats = npt.NDArray[np.float64]
 CLOSE = 1e-6
 BATCHES = range(6)
-PER_BATCH = 20  # 120 questions in all; `python -m benchmarks.brute_force` draws more
+PER_BATCH = 8  # 48 questions in all; `python -m benchmarks.brute_force` draws as many as there is time for
 
 
 def benders(model: CommitModel, gap: float = 1e-7) -> BendersResult:
@@ -82,7 +82,7 @@ def check_second_stage(seed: int) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(16))
 def test_the_greedy_second_stage_costs_what_the_linear_program_says(seed: int) -> None:
     check_second_stage(seed)
 
@@ -101,7 +101,7 @@ def check_cuts(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_a_cut_touches_at_its_point_and_exceeds_the_cost_nowhere(seed: int) -> None:
     check_cuts(seed)
 
@@ -134,7 +134,7 @@ def check_use_of(model: CommitModel, seed: int) -> None:
     seed=1587
 )  # both plans cover everything, but only if each pool goes to the plan that serves it for least
 @example(seed=8165)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_use_can_be_done_and_costs_what_the_dual_says(seed: int) -> None:
     check_use(seed)
 
@@ -185,7 +185,7 @@ def check_closed_form(seed: int) -> None:
     assert cost == pytest.approx(benders(model, 1e-9).objective, rel=1e-8, abs=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(16))
 def test_the_closed_form_agrees_with_the_decomposition(seed: int) -> None:
     check_closed_form(seed)
 
@@ -210,29 +210,27 @@ def test_joined_models_are_not_separable() -> None:
 class TestLaws:
     """Laws, on proven optima of small questions."""
 
-    @pytest.mark.parametrize(
-        ("seed", "unit"), [(seed, (1e-3, 2.0, 1e3, 1e6)[seed % 4]) for seed in range(16)]
-    )
+    @pytest.mark.parametrize(("seed", "unit"), [(seed, (1e-3, 2.0, 1e3, 1e6)[seed % 4]) for seed in range(8)])
     def test_the_unit_of_money_does_not_matter(self, seed: int, unit: float) -> None:
         model = random_model(seed)
         truth = optimum(seed, 1e-8).objective
         assert benders(_priced(model, unit), 1e-8).objective == pytest.approx(truth * unit, rel=CLOSE)
 
-    @pytest.mark.parametrize("seed", range(15))
+    @pytest.mark.parametrize("seed", range(8))
     def test_the_order_of_pools_hours_and_scenarios_does_not_matter(self, seed: int) -> None:
         model = random_model(seed)
         assert benders(_shuffled(model, seed), 1e-8).objective == pytest.approx(
             optimum(seed, 1e-8).objective, rel=CLOSE, abs=1e-7
         )
 
-    @pytest.mark.parametrize("seed", range(12))
+    @pytest.mark.parametrize("seed", range(6))
     def test_one_more_offer_never_costs_more(self, seed: int) -> None:
         model = random_model(seed)
         more = CommitColumn("more", 0.5 * model.columns[0].cost_usd + 1, 5.0, pool=0, whole=True)
         wider = replace(model, columns=(*model.columns, more))
         assert benders(wider).bound <= optimum(seed).objective * (1 + 1e-9) + 1e-9
 
-    @pytest.mark.parametrize("seed", range(12))
+    @pytest.mark.parametrize("seed", range(6))
     def test_a_looser_limit_never_costs_more(self, seed: int) -> None:
         model = replace(random_model(seed), upfront_limit_usd=2.0)
         loose = replace(model, upfront_limit_usd=6.0)
@@ -241,7 +239,7 @@ class TestLaws:
         assert benders(loose).bound <= middle.objective * (1 + 1e-9) + 1e-9
         assert middle.bound <= benders(tight).objective * (1 + 1e-9) + 1e-9
 
-    @pytest.mark.parametrize("seed", range(10))
+    @pytest.mark.parametrize("seed", range(6))
     def test_more_weight_on_risk_never_raises_the_risk(self, seed: int) -> None:
         model = random_model(seed)
         calm, careful = (benders(replace(model, risk_weight=w, risk_level=0.5), 1e-9) for w in (0.0, 1.0))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from planner.finops.read import open_bill
 from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Review, Section
+from planner.finops.review.sections.registry import SECTIONS
 
 PLAIN = {
     "ChargePeriodStart": "", "ChargePeriodEnd": "", "BilledCost": "100", "EffectiveCost": "100", "ListCost": "100",
@@ -46,10 +49,19 @@ def write_bill(path: Path, rows: Iterable[Mapping[str, str]], *, leave: tuple[st
     return path
 
 
-def review_of(path: Path, **options: Any) -> Review:
-    """The review of a file, without a forecast unless asked for."""
-    with open_bill([path]) as bill:
+def review_of(path: Path, *, only: tuple[str, ...] = (), **options: Any) -> Review:
+    """The review of a file, without a forecast unless asked for; `only`: of these sections, for tests of them."""
+    with sections_only(*only), open_bill([path]) as bill:
         return review_bill(bill, **({"forecast": False} | options))
+
+
+@contextlib.contextmanager
+def sections_only(*names: str) -> Iterator[None]:
+    """Reviews have these sections alone, in the order of all; without names every one."""
+    assert set(names) <= {name for name, _ in SECTIONS}
+    wanted = tuple(one for one in SECTIONS if not names or one[0] in names)
+    with mock.patch("planner.finops.review.answer.SECTIONS", wanted):
+        yield
 
 
 def section(made: Review, key: str) -> Section:

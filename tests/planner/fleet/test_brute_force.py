@@ -95,8 +95,8 @@ def check_single(seed: int) -> None:
 @pytest.mark.parametrize("block", range(2))
 def test_fleets_equal_brute_force(block: int, check: Callable[[int], bool]) -> None:
     """The first seeds; `python -m benchmarks.brute_force --family "fleet: w"` tries as many as the clock allows."""
-    feasible = sum(check(seed) for seed in range(block * 60, block * 60 + 60))
-    assert feasible >= 15  # the questions must not be trivially empty
+    feasible = sum(check(seed) for seed in range(block * 30, block * 30 + 30))
+    assert feasible >= 7  # the questions must not be trivially empty
 
 
 def test_a_budget_of_the_least_cost_changes_nothing() -> None:
@@ -116,5 +116,5 @@ def test_an_optimum_under_a_bound_on_its_work_is_called_one() -> None:
 
 @pytest.mark.parametrize("block", range(5))
 def test_single_equals_enumeration(block: int) -> None:
-    for seed in range(block * 100, block * 100 + 100):
+    for seed in range(block * 50, block * 50 + 50):
         check_single(seed)

@@ -189,7 +189,7 @@ def check_tiny_fleet(seed: int) -> bool:
 
 
 def test_tiny_fleets_equal_every_possible_mix() -> None:
-    assert sum(check_tiny_fleet(seed) for seed in range(60)) >= 30
+    assert sum(check_tiny_fleet(seed) for seed in range(30)) >= 15
 
 
 POOL = [

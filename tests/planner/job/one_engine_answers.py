@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from catalogs.model import Catalog
@@ -84,7 +86,8 @@ class Asked:
         """
         if not self.loaded.workload.commitments:
             return self._portfolio(self.lengths())
-        return [cost for length in self.lengths() for cost in self._portfolio([length])]
+        with _one_engine("planner.portfolios.candidates.Engine"):
+            return [cost for length in self.lengths() for cost in self._portfolio([length])]
 
     def _portfolio(self, lengths: list[timedelta]) -> list[Cost]:
         jobs = [
@@ -122,15 +125,8 @@ class Asked:
         ]
 
     def by_pipeline(self) -> list[Cost]:
-        """A pipeline of one task per deadline; all on one engine, which does not depend on it."""
-        engines: list[Engine] = []
-
-        def shared(context: Context) -> Engine:
-            if not engines:
-                engines.append(Engine(context))
-            return engines[0]
-
-        with mock.patch("planner.pipelines.tasks.Engine", shared):
+        """A pipeline of one task per deadline."""
+        with _one_engine("planner.pipelines.tasks.Engine"):
             return [self._pipeline(length) for length in self.lengths()]
 
     def _pipeline(self, length: timedelta) -> Cost:
@@ -160,6 +156,20 @@ class Asked:
             for at, hours in enumerate(self.hours)
             if len({costs[at] for costs in answers.values()}) > 1
         ]
+
+
+@contextlib.contextmanager
+def _one_engine(name: str) -> Iterator[None]:
+    """All deadlines on one engine, which does not depend on them."""
+    engines: list[Engine] = []
+
+    def shared(context: Context, **given: Any) -> Engine:
+        if not engines:
+            engines.append(Engine(context, **given))
+        return engines[0]
+
+    with mock.patch(name, shared):
+        yield
 
 
 def _text(length: timedelta) -> str:

@@ -390,14 +390,14 @@ def compare(answer: Answer, sections: dict[str, Any], offers: list[Offer], seed:
 @pytest.mark.parametrize("block", range(3))
 def test_the_choice_equals_brute_force(block: int) -> None:
     """The first seeds; `python -m benchmarks.brute_force --family "job: plan"` tries as many as the clock allows."""
-    seen = [check(seed) for seed in range(block * 105, (block + 1) * 105)]
-    assert 10 < len(seen) - seen.count("infeasible") < 100  # both answers are exercised
+    seen = [check(seed) for seed in range(block * 50, (block + 1) * 50)]
+    assert 5 < len(seen) - seen.count("infeasible") < 48  # both answers are exercised
 
 
 @pytest.mark.parametrize("backend", ["scipy"])
 def test_the_milp_gives_the_same_answer(backend: str) -> None:
     seen = 0
-    for seed in range(2_000, 2_090):
+    for seed in range(2_000, 2_040):
         if check(seed, solver="milp", backend=backend) == "infeasible":
             continue
         sections, offers = random_instance(seed)
@@ -412,7 +412,7 @@ def test_the_milp_gives_the_same_answer(backend: str) -> None:
             exact.hours,
         )
         seen += 1
-    assert seen >= 30
+    assert seen >= 12
 
 
 def test_deadlines_of_the_brute_force_are_those_of_the_planner() -> None:

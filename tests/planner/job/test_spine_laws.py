@@ -32,8 +32,8 @@ from tests.planner.spine_catalogs import (
     work,
 )
 
-LAW = settings(max_examples=30, deadline=None)
-BLOCK = settings(max_examples=12, deadline=None)
+LAW = settings(max_examples=20, deadline=None)
+BLOCK = settings(max_examples=8, deadline=None)
 OPTIONS = {
     "aws": ("on_demand", "spot", "reserved_1y", "capacity_block"),
     "gcp": ("on_demand", "spot", "flex_start"),

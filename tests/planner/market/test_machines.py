@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,3 +41,24 @@ def test_a_calibration_prices_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert open_job(LOADED, utc_now(), calibrated=False)[1].types.n_rows
     with pytest.raises(AssertionError, match="priced"):
         gather_offers(load_catalog(None), LOADED.workload, load_tariffs(), str(LOADED.path.parent), DAY)
+
+
+def test_what_a_catalog_offers_is_priced_once_for_all_its_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs of a portfolio, tasks of a pipeline and rows of a comparison share it; what differs is priced anew."""
+    catalog, days, price = load_catalog(None), [], offers.price_book
+
+    def priced(*given: Any) -> Any:
+        days.append(given[3])
+        return price(*given)
+
+    monkeypatch.setattr(offers, "price_book", priced)
+    base = str(ROOT / "examples")
+    jobs = [
+        load_workload(ROOT / "examples" / f"{name}.yaml").workload for name in ("bert-large", "llama-3-8b")
+    ]
+    one, other = (gather_offers(catalog, job, load_tariffs(), base, DAY) for job in jobs)
+    assert one is other and days == [DAY]
+    later = gather_offers(catalog, jobs[0], load_tariffs(), base, date(2026, 11, 21))
+    own = gather_offers(catalog, LOADED.workload, load_tariffs(), base, DAY)
+    assert later is not one and own.offers.n_rows > one.offers.n_rows
+    assert days == [DAY, date(2026, 11, 21), DAY]

@@ -181,7 +181,7 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 
 @pytest.mark.parametrize("name", ["training", "spot", "fleet", "infeasible"])
 def test_every_key_that_is_missing_or_of_a_wrong_type_is_an_input_error_or_read(name: str) -> None:
-    """Each place in turn: removed, and replaced by values of every type. Only InputError comes out."""
+    """Each place in turn with a value of another type or none. Only InputError comes out."""
     values, draw = json.loads(text_of(HAND_MADE[name])), random.Random(name)
     wrong: list[Any] = [
         None,
@@ -200,7 +200,7 @@ def test_every_key_that_is_missing_or_of_a_wrong_type_is_an_input_error_or_read(
         {"a": {}},
     ]
     for path in places(values):
-        for value in draw.sample(wrong, 2):
+        for value in draw.sample(wrong, 1):  # `python -m benchmarks.malformed` tries more
             with put(values, path, value):
                 try:
                     read = Plan.from_dict(values)

@@ -8,7 +8,7 @@ from planner.portfolios.solve import PortfolioOptions, PortfolioResult, solve_po
 from solvers.problem.solution import Status
 from tests.planner.portfolios.portfolio_cases import best_choice, random_portfolio
 
-BLOCK = 60
+BLOCK = 25
 
 
 def agrees(seed: int, result: PortfolioResult, best: int | None, *, exact: bool) -> None:

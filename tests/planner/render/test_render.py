@@ -290,7 +290,7 @@ def test_a_plan_with_nothing_optional_renders_in_every_format() -> None:
     ratio=st.floats(),
     width=st.integers(min_value=40, max_value=100),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_any_text_and_any_number_fits(name: str, amount: Decimal, ratio: float, width: int) -> None:
     line = replace(SPOT.lines[0], instance_type=name, region=name, throughput_per_s=ratio)
     plan: Plan = replace(

@@ -27,7 +27,7 @@ from solvers.problem.write_lp import lp_text
 EXACT = SolveOptions(gap=0.0)
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "lp" / "schedule.lp"
 MOST = 2
-PER_BLOCK = 30  # `python -m benchmarks.brute_force --family schedule` draws more
+PER_BLOCK = 12  # `python -m benchmarks.brute_force --family schedule` draws more
 PER_JOB = ("work", "speed", "first", "last", "min_nodes", "max_nodes", "one_region", "copy_usd",
            "keep_usd_per_hour", "ready")  # fmt: skip
 SEEDS = st.integers(10_000, 20_000)
@@ -184,7 +184,7 @@ def test_a_wider_limit_never_costs_more(seed: int, limit: str) -> None:
 
 def test_remedies_help_and_nothing_less_does() -> None:
     told = 0
-    for seed in range(30_000, 30_200):
+    for seed in range(30_000, 30_080):
         q = small(seed)
         if cheapest(q) < math.inf:
             continue
@@ -194,7 +194,7 @@ def test_remedies_help_and_nothing_less_does() -> None:
             if remedy.amount > 1:
                 less = replace(remedy, amount=remedy.amount - 1)
                 assert cheapest(apply_remedy(q, less)) == math.inf, (seed, remedy)
-    assert told > 50
+    assert told > 20
 
 
 def test_a_time_limit_ends_with_a_schedule() -> None:

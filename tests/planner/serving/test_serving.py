@@ -26,7 +26,7 @@ from solvers.problem.write_lp import lp_text
 EXACT = SolveOptions(gap=0.0)
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "lp" / "serving.lp"
 MOST = 3
-PER_BLOCK = 25
+PER_BLOCK = 10
 
 
 def small(seed: int) -> ServingInput:

@@ -183,6 +183,21 @@ def test_given_tables_stand_above_counts() -> None:
     assert load_hazards().table_for(zone()).source != "mine"
 
 
+def test_whether_a_family_was_recorded_is_known_without_its_table() -> None:
+    """A plan asks it of every pool on offer, and tables are worked out where there is a record only."""
+    model = load_hazards()
+    types = {kind for _, kind in model._pools} | {"p3.other", "p4d.24xlarge x4", "g5", "unheard.of"}
+    zones = [
+        SpotZone("us-east-2a", "us-east-2", kind, 0.0, provider, gang=2)
+        for kind in sorted(types)
+        for provider in ("", "aws", "gcp", "nobody")
+    ]
+    given = model.with_tables({"us-east-2a": model.table_for(zones[0])})
+    for one in (model, given, HazardModel((), model.scales, {})):
+        assert [one.knows_family(zone) for zone in zones] == [one.table_for(zone).of_family for zone in zones]
+    assert 0 < sum(model.knows_family(zone) for zone in zones) < len(zones)
+
+
 def test_nothing_at_all_still_answers() -> None:
     table = fit_hazards([]).table_for(zone())
     assert "assumed" in table.source

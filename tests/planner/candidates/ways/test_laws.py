@@ -20,7 +20,7 @@ from planner.spot.zones import subsets, unite
 from tests.planner.candidates.ways.cases import A10G, AWAY, HOME, V100, answer, on_demand, spot
 from tests.planner.spine_catalogs import Offer, cost_of, make_world, not_dearer, plan_on, work
 
-LAW = settings(max_examples=25, deadline=None)
+LAW = settings(max_examples=15, deadline=None)
 
 
 @st.composite

@@ -55,7 +55,7 @@ def bill(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def review(bill: Path, month: date, ledger: Path, *wanted: str) -> Review:
     book = open_book(ledger, wanted)
-    made = review_of(bill, month=month, beside=Beside(ledger=book))
+    made = review_of(bill, only=("ledger",), month=month, beside=Beside(ledger=book))
     if wanted:
         book.save()
     return made
@@ -115,7 +115,7 @@ def test_files_that_are_no_ledger(text: str, tmp_path: Path) -> None:
 def test_a_file_that_changed_meanwhile_is_kept(bill: Path, tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     book = open_book(path, [SPOT])
-    review_of(bill, month=SEPTEMBER, beside=Beside(ledger=book))
+    review_of(bill, only=("ledger",), month=SEPTEMBER, beside=Beside(ledger=book))
     path.write_text("somebody else's")
     with pytest.raises(InputError, match="has changed since it was read"):
         book.save()

@@ -39,7 +39,9 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_the_parts_add_up_to_the_variance(files: tuple[Path, Path]) -> None:
-    made = review_of(files[0], budgets=load_budgets(files[1]), beside=Beside(fiscal_start=9))
+    made = review_of(
+        files[0], only=("fiscal_year",), budgets=load_budgets(files[1]), beside=Beside(fiscal_start=9)
+    )
     months = {row["month"]: row for row in rows_of(made, "fiscal_year", "months")}
     assert months["2026-09"]["actual"] == pytest.approx(3000) and months["2026-11"]["state"] == "ahead"
     rows = rows_of(made, "fiscal_year", "fiscal_explained")
@@ -56,7 +58,7 @@ def test_the_parts_add_up_to_the_variance(files: tuple[Path, Path]) -> None:
 
 
 def test_only_where_it_is_asked_for(files: tuple[Path, Path], run_cli: Callable[..., Any]) -> None:
-    made = review_of(files[0], budgets=load_budgets(files[1]))
+    made = review_of(files[0], only=("fiscal_year",), budgets=load_budgets(files[1]))
     assert "fiscal_year" not in [one.key for one in made.sections]
     refused = run_cli("review", "--focus", str(files[0]), "--fiscal-year-start", "9")
     assert refused.code == 2 and "name the budgets with --budgets" in refused.stderr

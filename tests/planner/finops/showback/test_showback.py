@@ -138,7 +138,7 @@ def bill(folder: Path) -> Path:
 
 
 def test_a_review_by_rules(tmp_path: Path) -> None:
-    made = review_of(bill(tmp_path), month=DAY, beside=Beside(showback=rules(tmp_path)))
+    made = review_of(bill(tmp_path), month=DAY, only=("showback",), beside=Beside(showback=rules(tmp_path)))
     rows = {row["team"]: row for row in rows_of(made, "showback", "showback")}
     assert set(rows) == {"ml", "data", "(unassigned)"}
     assert (rows["ml"]["own"], rows["ml"]["unused"], rows["ml"]["allocated"]) == (390, 15, 12)
@@ -205,4 +205,4 @@ def test_faults_of_a_file(text: str, said: str, tmp_path: Path) -> None:
 def test_a_split_by_usage_needs_usage(tmp_path: Path) -> None:
     file = rules(tmp_path, RULES.replace("by: cost", "by: usage"))
     with pytest.raises(InputError, match="give the GPU-hours of teams with --usage"):
-        review_of(bill(tmp_path), month=DAY, beside=Beside(showback=file))
+        review_of(bill(tmp_path), month=DAY, only=("showback",), beside=Beside(showback=file))

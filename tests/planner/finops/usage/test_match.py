@@ -90,11 +90,13 @@ def bill(folder: Path) -> Path:
 
 
 def reviewed(folder: Path, *files: Path | str) -> Section:
-    return section(review_of(bill(folder), beside=Beside(usage=load_usage(files))), "usage")
+    return section(review_of(bill(folder), only=("usage",), beside=Beside(usage=load_usage(files))), "usage")
 
 
 def test_a_review_with_slurm(tmp_path: Path) -> None:
-    made = review_of(bill(tmp_path), beside=Beside(usage=load_usage([write(tmp_path, "jobs", SACCT)])))
+    made = review_of(
+        bill(tmp_path), only=("usage",), beside=Beside(usage=load_usage([write(tmp_path, "jobs", SACCT)]))
+    )
     found = figures(made)
     assert found["usage_matched_ratio"].value == pytest.approx(0.75)
     # of 9 machine-days (1,728 GPU-hours at 1 USD) 216 GPU-hours were allocated
@@ -129,7 +131,7 @@ def test_account_and_day(tmp_path: Path) -> None:
     text = "Date,Namespace,GPUs,GPUHours,GPUCost\n2026-10-01,nlp,2,40,1\n"
     rows = [charge(OCTOBER, 192, PricingQuantity=24, SkuPriceDetails=EIGHT, SubAccountName="Prod")]
     usage = load_usage([f"{write(tmp_path, 'o.csv', text)}@prod"])
-    made = review_of(write_bill(tmp_path / "b.csv", rows), beside=Beside(usage=usage))
+    made = review_of(write_bill(tmp_path / "b.csv", rows), only=("usage",), beside=Beside(usage=usage))
     rows_by = {row["by"]: row["cost"] for row in rows_of(made, "usage", "usage_matched")}
     assert rows_by == {"account or tag, and day": 192, "not matched": 0}
     assert figures(made)["usage_free_money"].value == pytest.approx(152)
@@ -142,7 +144,7 @@ def test_a_charge_of_several_days_is_spread(tmp_path: Path) -> None:
         )
     ]
     usage = load_usage([write(tmp_path, "j", SACCT)])
-    made = review_of(write_bill(tmp_path / "m.csv", rows), beside=Beside(usage=usage))
+    made = review_of(write_bill(tmp_path / "m.csv", rows), only=("usage",), beside=Beside(usage=usage))
     assert figures(made)["usage_free_money"].value == pytest.approx(
         48
     )  # the file has 3 days, one of them is used
@@ -155,5 +157,5 @@ def test_without_usage_there_is_no_section(tmp_path: Path) -> None:
 
 def test_without_gpus_it_says_so(tmp_path: Path) -> None:
     path = write_bill(tmp_path / "b.csv", [charge(OCTOBER, 10)])
-    made = review_of(path, beside=Beside(usage=load_usage([write(tmp_path, "j", SACCT)])))
+    made = review_of(path, only=("usage",), beside=Beside(usage=load_usage([write(tmp_path, "j", SACCT)])))
     assert "GpuCount" in section(made, "usage").sentences[0]

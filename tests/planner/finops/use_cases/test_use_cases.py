@@ -28,7 +28,7 @@ def bills(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bill]:
     made = {}
     for version in VERSIONS:
         folder = tmp_path_factory.mktemp(f"focus-{version}")
-        make_company(3, seed=4, rows_per_month=3_000, version=version, out=folder)
+        make_company(3, seed=4, rows_per_month=1_500, version=version, out=folder)
         made[version] = open_bill([folder])
     return made
 
