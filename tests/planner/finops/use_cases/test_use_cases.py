@@ -8,7 +8,6 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-import sqlglot
 
 from planner.errors import InputError
 from planner.finops.engine.dialects import emit_sql
@@ -67,8 +66,8 @@ def test_every_query_is_carried_over_whole(dialect: str) -> None:
     given = {"start": date(2026, 8, 1), "end": date(2026, 11, 1), "tag": tag_path("team")}
     for name in QUERIES:
         sql = query_sql(name)
-        text = emit_sql(sql, dialect, {key: value for key, value in given.items() if f":{key}" in sql})
-        assert sqlglot.parse_one(text, read=dialect) is not None, name
+        # refused where the dialect cannot read back what is written
+        assert emit_sql(sql, dialect, {key: value for key, value in given.items() if f":{key}" in sql}), name
 
 
 def test_sums_are_those_of_the_bill(bills: dict[str, Bill]) -> None:
