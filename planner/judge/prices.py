@@ -6,7 +6,6 @@ The formula is that of docs/prices.md; the constants are planner/data/prices/spo
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalogs.offers.flags import admit_offers, is_placeless
+from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.table import Table
@@ -28,7 +28,7 @@ _NOT_CONTRACTUAL = ("on_demand", "flex_start", "dedicated")
 _CAP, _CAP_SLACK, _LIST = 0.10, 5e-4, 0.99
 
 
-@dataclass
+@record
 class Quote:
     """A price with what is expected of it; the three figures are multiples of the quote."""
 
