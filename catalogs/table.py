@@ -76,7 +76,7 @@ class Coded:
 class Table(Mapping[str, Array]):
     """An immutable mapping of column name to a 1-D array; every column has the same length."""
 
-    __slots__ = ("_columns", "_decoded", "_length")
+    __slots__ = ("_codes_by_key", "_columns", "_decoded", "_length")
 
     def __init__(
         self, columns: Mapping[str, Array | Coded | Sequence[Any]], *, length: int | None = None
@@ -95,6 +95,7 @@ class Table(Mapping[str, Array]):
             raise ValueError(f"columns differ in length: {sizes}")
         self._columns: dict[str, Array | Coded] = made
         self._decoded: dict[str, Array] = {}
+        self._codes_by_key: dict[tuple[str, ...], tuple[IntArray, IntArray]] = {}
         self._length = lengths.pop() if lengths else 0
 
     @property
@@ -191,16 +192,28 @@ class Table(Mapping[str, Array]):
 
     def distinct_keys(self, *names: str) -> tuple[IntArray, list[tuple[str, ...]]]:
         """Return the code of each row's key over the text columns `names`, and the distinct keys."""
-        joint, size = np.zeros(self._length, dtype=np.int64), 1
-        for name in names:
-            column = self.coded(name)
-            joint = joint * (len(column.values) + 1) + column.codes
-            size *= len(column.values) + 1
-        if size <= self._length + _SMALL and joint.min(initial=0) >= 0:
-            first, codes = _distinct_small(joint, size)
-        else:
-            _, first, codes = distinct(joint)
+        codes, first = self._keyed(names)
         return codes, self.select(names).take(first).keys_of(*names)
+
+    def key_codes(self, *names: str) -> IntArray:
+        """Return the code of each row's key over the text columns `names`, without the keys (read-only)."""
+        return self._keyed(names)[0]
+
+    def _keyed(self, names: tuple[str, ...]) -> tuple[IntArray, IntArray]:
+        """Code of each row's key, and the first row of each key: worked out once."""
+        if names not in self._codes_by_key:
+            joint, size = np.zeros(self._length, dtype=np.int64), 1
+            for name in names:
+                column = self.coded(name)
+                joint = joint * (len(column.values) + 1) + column.codes
+                size *= len(column.values) + 1
+            if size <= self._length + _SMALL and joint.min(initial=0) >= 0:
+                first, codes = _distinct_small(joint, size)
+            else:
+                _, first, codes = distinct(joint)
+            codes.setflags(write=False)
+            self._codes_by_key[names] = codes, first
+        return self._codes_by_key[names]
 
     def row(self, position: int) -> dict[str, Any]:
         """Return one row as a dict of Python values."""

@@ -13,12 +13,12 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.startup import EndedError, abandon_stdout, fail, limit_memory, report, watch_for_interrupt
+from planner.records import record
+from planner.startup import EndedError, abandon_stdout, end, fail, limit_memory, report, watch_for_interrupt
 from planner.version import __version__
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ EXIT_SIGNAL = 128  # and the number of the signal, as a shell reports it
 EXIT_INTERRUPTED = EXIT_SIGNAL + signal.SIGINT
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class CommandSpec:
     """Where a command lives, and the line `planner --help` shows without importing it."""
 
@@ -114,7 +114,7 @@ COMMANDS: dict[str, CommandSpec] = {
 _SPILLING = frozenset({"commit", "forecast", "budget", "review"})
 
 
-@dataclass
+@record
 class Session:
     """What the global options said; every command's context finds it as its `obj`."""
 
@@ -353,10 +353,10 @@ def main(args: Sequence[str] | None = None) -> int:
     Args:
         args: arguments after the program's name; the process's own when None.
     """
+    at_end = end() if args is None else None  # only where this process is the program
     code = _main(args)
-    leftover = sys.modules.get("solvers.execution.leftover")
-    if leftover is not None and args is None:  # only where this process is the program
-        leftover.leave_with(code)
+    if at_end is not None:
+        at_end(code)
     return code
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
 from planner.files.limited import read_limited
+from planner.records import record
 from planner.render.formats import PLAN_FORMATS
 
 ENV_PREFIX = "PLANNER_"
@@ -25,7 +25,7 @@ _DURATION = re.compile(r"\d+(\.\d+)?\s*(s|m|min|h)?")
 _RATIO = re.compile(r"\d+(\.\d+)?([eE][-+]?\d+)?\s*%?")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Setting:
     """One thing a user may set; `check` returns what is wrong with a value, or an empty text.
 
@@ -39,7 +39,7 @@ class Setting:
     personal: bool = False
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Resolved:
     """A setting's value (text; empty where there is none) and the place that gave it."""
 

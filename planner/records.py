@@ -87,6 +87,9 @@ else:
         if not args and given.keys() == defaults.keys():  # the usual call
             self.__dict__.update(given)
             return
+        if not given and len(args) == len(defaults):
+            self.__dict__.update(zip(defaults, args, strict=True))
+            return
         values = dict(zip(defaults, args, strict=False))
         if len(args) > len(defaults) or not given.keys() <= defaults.keys() - values.keys():
             wrong = [name for name in given if name not in defaults or name in values]

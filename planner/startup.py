@@ -1,6 +1,6 @@
 """The program's own process: what a short command does before it imports numpy, and how any command ends.
 
-Imports: no thread pool, and no garbage collection while modules load.
+Imports: no thread pool, and no garbage collection while modules load. The end: no object is taken down.
 
 Ctrl-C: the search stops, the best answer known is shown, and the exit code is 130.
 
@@ -11,20 +11,23 @@ decides no exit code here: a program that was interrupted says so.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 
 import click
 
+from planner.records import record
+
 _THREADS = "OPENBLAS_NUM_THREADS"
+_REUSED_BYTES = 16 << 20  # larger than any array of a plan
 GRACE_S = 2.0  # for the answer known so far
 EXIT_INTERNAL = 1
 EXIT_MEMORY = 6
@@ -39,6 +42,7 @@ def quick_imports() -> Iterator[None]:
     numpy's BLAS starts a thread per core when it is loaded, and idle threads spin for a while: on two cores that is a
     third of numpy's import. Planning multiplies no matrices, so one thread is enough; who wants more sets the
     variable. Modules make many objects and no garbage, so the collector would search in vain, now and at the exit.
+    Memory that arrays give back is kept for the next ones (`_keep_freed_memory`).
     In a process that has numpy already (a notebook, a test) nothing is changed.
     """
     if "numpy" in sys.modules:
@@ -48,6 +52,7 @@ def quick_imports() -> Iterator[None]:
     if own_threads:
         os.environ[_THREADS] = "1"
     gc.disable()
+    _keep_freed_memory()
     try:
         yield
     finally:
@@ -56,6 +61,54 @@ def quick_imports() -> Iterator[None]:
             gc.enable()
         if own_threads:
             del os.environ[_THREADS]
+
+
+def _keep_freed_memory() -> None:
+    """Let the C library keep what large arrays give back.
+
+    By default glibc asks the kernel for each block above 128 KiB and returns it at once, so that every temporary array
+    of a plan pays for its pages again, a quarter of all page faults. Its limit rises to the largest such block that was
+    freed (mallopt(3), M_MMAP_THRESHOLD); this one is never written to, so it takes no memory. Nothing else changes.
+    """
+    block = bytes(_REUSED_BYTES)
+    del block
+
+
+_HOLDERS = ("coverage", "dask", "duckdb", "multiprocessing", "ray")  # objects that hold files or processes
+_codes: list[int] = []
+
+
+def end() -> Callable[[int], None]:
+    """Let the process end as soon as its exit functions ran, as mypy does; to be called first of all.
+
+    Taking down every module and object, only to return memory to a kernel that takes it anyway, is a thirtieth of a
+    short command. Exit functions run, threads are waited for and output is written as ever. Nothing is changed where a
+    library was loaded whose objects hold more than memory.
+
+    Returns:
+        What to call with the exit code; a process that never does ends as usual. A solver left behind is told too.
+    """
+    atexit.register(_leave)
+    return _end_with
+
+
+def _end_with(code: int) -> None:
+    _codes.append(code)
+    leftover = sys.modules.get("solvers.execution.leftover")
+    if leftover is not None:
+        leftover.leave_with(code)
+
+
+def _leave() -> None:
+    if not _codes or any(name in sys.modules for name in _HOLDERS) or threading.active_count() > 1:
+        return
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):  # the interpreter says what it says of streams that cannot be written
+        return
+    os._exit(_codes[-1])
 
 
 class EndedError(BaseException):
@@ -84,7 +137,7 @@ def limit_memory(size_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (wanted if size_bytes else most, most))
 
 
-@dataclass
+@record
 class Interruption:
     """What became of Ctrl-C in a block: whether it was pressed."""
 

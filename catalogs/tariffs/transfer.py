@@ -79,6 +79,7 @@ class TransferTable:
             self._groups.setdefault(provider, []).append((pattern, group))
         self._internet_targets = {(key[0], key[3]) for key in rows if key[1] == "internet"}
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._called: dict[tuple[str, str], tuple[str, ...]] = {}
         self._curves: dict[Key, TierCurve | None] = {}
 
     @classmethod
@@ -114,18 +115,21 @@ class TransferTable:
     def _inter_region(self, provider: str, src: str, dst: str) -> TierCurve | None:
         if not src or not dst:
             return None
-        src_names = self._names(provider, src)
         dst_names = self._names(provider, dst)
-        for src_name in src_names:
+        for src_name in self._names(provider, src):
             for dst_name in dst_names:
                 key = (provider, "inter_region", src_name, dst_name)
                 if key in self._rows and self._applies(src_name, dst_name, provider, src, dst):
                     return self._curve(key)
         return None
 
-    def _names(self, provider: str, region: str) -> list[str]:
-        named = [f"group:{group}" for group in self.groups(provider, region) if ":" not in group]
-        return [region, *named, "group:continent", "*"]
+    def _names(self, provider: str, region: str) -> tuple[str, ...]:
+        """What rows between regions may call a region, the narrowest first."""
+        key = (provider, region)
+        if key not in self._called:
+            named = (f"group:{group}" for group in self.groups(provider, region) if ":" not in group)
+            self._called[key] = (region, *named, "group:continent", "*")
+        return self._called[key]
 
     def _applies(self, src_name: str, dst_name: str, provider: str, src: str, dst: str) -> bool:
         """A continent-to-continent row holds only between two different, known continents."""

@@ -59,7 +59,10 @@ class Context:
             deadline: when the job must be done.
             start: another start; None keeps the run's.
         """
-        return replace(self, dates=replace(self.dates, deadline=deadline, start=start or self.dates.start))
+        other = replace(self, dates=replace(self.dates, deadline=deadline, start=start or self.dates.start))
+        if other.dates.start == self.dates.start and "starts" in vars(self):
+            vars(other)["starts"] = self.starts
+        return other
 
     def with_asked(self, asked: Asked, offer_set: OfferSet | None = None) -> Context:
         """The same run with something else asked, which prices depend on, and with other offers if given."""

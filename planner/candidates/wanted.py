@@ -8,7 +8,7 @@ per offer. A candidate below its ceiling is never left out, so a question may re
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from planner.candidates.footprint import operational_kg
 from planner.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import numpy.typing as npt
 
     from planner.asked.model import Asked
@@ -71,17 +73,25 @@ def value_of(made: Candidates) -> FloatArray:
     return value
 
 
-def ceilings(made: Candidates, wanted: Wanted, *, of_sets: bool = False) -> FloatArray:
+def ceilings(
+    made: Candidates, wanted: Wanted, *, of_sets: bool = False, more: Sequence[Mapping[str, Any]] = ()
+) -> FloatArray:
     """Value above which a candidate of each offer is of no use to the question, shape `(n_offers,)`.
 
     Args:
         made: candidates known so far; the best of them bound what is of use.
         wanted: what the question needs.
         of_sets: asked for sets of zones that begin with the offer: thousands, so of no provider for its own sake.
+        more: columns of further candidates known, for the objectives cost and time.
     """
     context = made.context
     feasible = np.flatnonzero(made.bits == 0)
     rows, value = made.offer[feasible], value_of(made)[feasible]
+    if more:
+        name = {"cost": "cost_usd", "time": "hours"}[context.asked.workload.preferences.objective]
+        passed = [columns["bits"] == 0 for columns in more]
+        rows = np.concatenate([rows, *(one["offer"][at] for one, at in zip(more, passed, strict=True))])
+        value = np.concatenate([value, *(one[name][at] for one, at in zip(more, passed, strict=True))])
     n_offers = context.market.offer_set.offers.n_rows
     if wanted.scope is Scope.BEST or (of_sets and wanted.scope is Scope.SHOWN):
         limit = np.full(n_offers, float(value.min(initial=np.inf)))

@@ -65,10 +65,16 @@ def _is_patch(name: str) -> bool:
 
 
 @cache
+def _rows() -> dict[str, dict[str, str]]:
+    """Rows of presets.csv by name, in the order of the file."""
+    with (_DATA / "presets.csv").open(encoding="utf-8", newline="") as file:
+        return {row["preset"]: row for row in csv.DictReader(file)}
+
+
+@cache
 def load_presets() -> dict[str, Preset]:
     """Read all presets, by name, in the order of the file."""
-    with (_DATA / "presets.csv").open(encoding="utf-8", newline="") as file:
-        return {row["preset"]: _preset(row) for row in csv.DictReader(file)}
+    return {name: _preset(row) for name, row in _rows().items()}
 
 
 def _preset(row: dict[str, str]) -> Preset:
@@ -84,7 +90,7 @@ def _preset(row: dict[str, str]) -> Preset:
             values[key] = text
     return Preset(
         name=row["preset"],
-        aliases=tuple(alias for alias in row["aliases"].split(";") if alias),
+        aliases=_aliases(row),
         values=values,
         sequence_length=int(row["sequence_length"]) if row["sequence_length"] else None,
         params_basis=row["params_basis"],
@@ -94,20 +100,24 @@ def _preset(row: dict[str, str]) -> Preset:
     )
 
 
+def _aliases(row: dict[str, str]) -> tuple[str, ...]:
+    return tuple(alias for alias in row["aliases"].split(";") if alias)
+
+
 @cache
 def _index() -> dict[str, str]:
     """Map every normal spelling to the preset's name."""
     table: dict[str, str] = {}
-    for preset in load_presets().values():
-        for name in (preset.name, *preset.aliases):
-            table.setdefault(_normal(name), preset.name)
+    for preset, row in _rows().items():
+        for name in (preset, *_aliases(row)):
+            table.setdefault(_normal(name), preset)
     return table
 
 
 def find_preset(name: str) -> Preset | None:
-    """Return the preset called `name`, or None."""
+    """Return the preset called `name`, or None: it alone is taken from its row."""
     found = _index().get(_normal(name))
-    return None if found is None else load_presets()[found]
+    return None if found is None else _preset(_rows()[found])
 
 
 @cache

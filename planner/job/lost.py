@@ -64,7 +64,7 @@ def lost_offers(found: Found, winner: int) -> tuple[Lost, ...]:
     mine = [part.row for part in made.parts(winner)]
     least = _least(made, made.cost_usd, made.kind == SINGLE)
     looks = (hourly < hourly[mine].min() * (1 - 1e-9)) | (least < made.cost_usd[winner] * (1 - 1e-9))
-    kind, _ = market.offer_set.offers.distinct_keys("provider", "region", "instance_type", "purchase_option")
+    kind = market.offer_set.offers.key_codes("provider", "region", "instance_type", "purchase_option")
     looks &= ~np.isin(kind, kind[mine])
     nearest = _nearest(made)
     reasons = _reasons(found, winner, looks, nearest)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalogs.offers.flags import admit_offers, is_placeless
+from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.table import Table
@@ -33,7 +34,7 @@ _CAP, _CAP_SLACK, _LIST = 0.10, 5e-4, 0.99
 PriceOf = Callable[["Table", int, bool, date, date, float], Fraction]  # as `expected_price`
 
 
-@dataclass
+@record
 class Quote:
     """A price with what is expected of it at the start; the three figures are multiples of the quote.
 

@@ -57,13 +57,13 @@ class Market:
     @cached_property
     def pool_of_offer(self) -> IntArray:
         """Code of (instance type, region, zone) per offer: what interruptions differ in."""
-        codes, _ = self.offer_set.offers.distinct_keys("provider", "region", "zone", "instance_type")
+        codes = self.offer_set.offers.key_codes("provider", "region", "zone", "instance_type")
         return codes.astype(np.int64)
 
     @cached_property
     def region_of_offer(self) -> IntArray:
         """Code of (provider, region) per offer."""
-        codes, _ = self.offer_set.offers.distinct_keys("provider", "region")
+        codes = self.offer_set.offers.key_codes("provider", "region")
         return codes.astype(np.int64)
 
     @cached_property

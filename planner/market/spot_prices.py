@@ -148,10 +148,13 @@ def with_expected(offers: Table, book: PriceBook) -> Table:
         return offers
     column = offers.coded("price_per_hour")
     values, codes = list(column.values), column.codes.copy()
-    for row in changed.tolist():
-        quote = Decimal(values[int(codes[row])])
-        codes[row] = len(values)
-        values.append(f"{scaled(quote, float(book.expected_ratio[row])):f}")
+    quotes, ratios = codes[changed].tolist(), book.expected_ratio[changed].tolist()
+    known: dict[tuple[int, float], int] = {}
+    for pair in zip(quotes, ratios, strict=True):
+        if pair not in known:
+            known[pair] = len(values)
+            values.append(f"{scaled(Decimal(values[pair[0]]), pair[1]):f}")
+    codes[changed] = [known[pair] for pair in zip(quotes, ratios, strict=True)]
     return offers.with_columns(price_per_hour=Coded(codes, tuple(values)))
 
 
@@ -162,7 +165,7 @@ def _expect(
 
     Returns the terms that they follow from.
     """
-    provider, types = offers.coded("provider"), offers.distinct_keys("provider", "instance_type")[0]
+    provider, types = offers.coded("provider"), offers.key_codes("provider", "instance_type")
 
     def quotes(at: IntArray) -> Quotes:
         return Quotes(
@@ -196,7 +199,7 @@ def _expect_lists(book: PriceBook, offers: Table) -> None:
 
 def on_demand_usd(offers: Table, usd: FloatArray) -> FloatArray:
     """On-demand price of each offer's type in its region, the least of its zones, NaN without one."""
-    place = offers.distinct_keys("provider", "region", "instance_type")[0]
+    place = offers.key_codes("provider", "region", "instance_type")
     listed = np.flatnonzero(offers.equals("purchase_option", "on_demand") & (usd > 0))
     price = np.full(int(place.max(initial=-1)) + 1, np.inf)
     np.minimum.at(price, place[listed], usd[listed])
@@ -221,6 +224,6 @@ def _kinds(offers: Table, usd: FloatArray) -> IntArray:
 
 def _unquoted(offers: Table, observed: BoolArray) -> BoolArray:
     """Mask of offers whose type is quoted somewhere, but not in their region."""
-    types = offers.distinct_keys("provider", "instance_type")[0]
-    places = offers.distinct_keys("provider", "region", "instance_type")[0]
+    types = offers.key_codes("provider", "instance_type")
+    places = offers.key_codes("provider", "region", "instance_type")
     return np.asarray(np.isin(types, types[observed]) & ~np.isin(places, places[observed]), dtype=np.bool_)

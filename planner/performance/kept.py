@@ -2,7 +2,8 @@
 
 A copy only saves time (docs/adr/0004): its key is a hash over all that the shapes follow from (model, training, every
 value of the hardware, node counts, the code and data of this package, numpy's version), it carries a checksum, and one
-that cannot be read or written is no error. The file: the checksum, a line of JSON, the columns as they lie in memory.
+that cannot be read or written is no error. The file: the checksum, a line of JSON, the columns as they lie in memory,
+each from a whole word on.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 
 MAX_COPIES = 32
 MAX_BYTES = 4 << 20  # of one copy: sixteen thousand shapes
-_PREFIX = "shapes-1-"
+_PREFIX = "shapes-2-"
 _SUM_BYTES = 32  # of sha256
+_WORD_BYTES = 16  # columns start at multiples of it: numpy copies unaligned ones value by value
 _ROOT = Path(__file__).parents[2]
 RULES = (
     "catalogs/table.py", "planner/records.py", "planner/performance/*.py", "planner/performance/*/*.py",
@@ -85,10 +87,16 @@ def _written(table: Table, key: str) -> bytes:
         stored = table.column(name)
         values, texts = (stored.codes, stored.values) if isinstance(stored, Coded) else (stored, None)
         columns.append((name, values.dtype.str, texts))
-        blocks.append(values.tobytes())
+        blocks.append(_padded(values.tobytes(), b"\0"))
     body = b"".join(blocks)
-    head = json.dumps([table.n_rows, columns]).encode()
+    head = _padded(json.dumps([table.n_rows, columns]).encode() + b"\n", b" ", last=1)[:-1]
     return _sum(key, head, body) + head + b"\n" + body
+
+
+def _padded(block: bytes, filler: bytes, *, last: int = 0) -> bytes:
+    """A block of whole words, so that what follows it is aligned; the filler goes before its `last` bytes."""
+    end = len(block) - last
+    return block[:end] + filler * (-len(block) % _WORD_BYTES) + block[end:]
 
 
 def _read(data: bytes, key: str) -> Table:
@@ -107,7 +115,7 @@ def _read(data: bytes, key: str) -> Table:
     for name, kind, values in columns:
         column = np.frombuffer(body, dtype=kind, count=rows, offset=at)
         made[name] = column if values is None else Coded(column, tuple(values))
-        at += column.nbytes
+        at += column.nbytes + -column.nbytes % _WORD_BYTES
     return Table(made, length=rows)
 
 

@@ -224,7 +224,7 @@ class SpotPool:
     frailty_sd: FloatArray
     dispersion: FloatArray
 
-    def take(self, at: npt.NDArray[np.int64]) -> SpotPool:
+    def take(self, at: npt.NDArray[np.int64] | slice) -> SpotPool:
         """Some of the pools."""
         return SpotPool(**{name.name: getattr(self, name.name)[at] for name in fields(self)})
 

@@ -69,6 +69,8 @@ class GangRisk:
 def gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nodes: IntArray) -> GangRisk:
     """Interruptions of `nodes` instances of each offer; of offers that nothing interrupts the rate is 0.
 
+    Offers of one pool and one line of the table share their figures, so each gang is worked out once for all of them.
+
     Args:
         asked: says which assumptions apply, and whether workers come again and again.
         market: the offers.
@@ -76,6 +78,13 @@ def gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, node
         rows: offers, shape `(n,)`.
         nodes: instances that must run together, shape `(n,)`.
     """
+    alike = spot.alike(market.pool_of_offer)[rows] * (int(nodes.max(initial=0)) + 1) + nodes
+    _, first, own = distinct(alike)
+    each = _gang_risk(asked, market, spot, rows[first], nodes[first])
+    return GangRisk(each.pool.take(own), each.source[own], each.sources, each.observed[own])
+
+
+def _gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nodes: IntArray) -> GangRisk:
     risk, count = spot.figures, nodes.astype(np.float64)
     assume = asked.assumptions
     prior = risk.prior_of_offer[rows]

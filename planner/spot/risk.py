@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.table import distinct
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -48,6 +49,18 @@ class SpotRisk:
     def figures(self) -> OfferRisk:
         """Interruption figures of every offer; only spot is interrupted."""
         return _risk(self.offer_set, self.tariffs)
+
+    def alike(self, pool_of_offer: IntArray) -> IntArray:
+        """Code of what is known of each offer's interruptions: equal for offers of one pool and one line of the table.
+
+        Args:
+            pool_of_offer: code of the pool of each offer, shape `(n_offers,)`.
+        """
+        if not self._alike:
+            prior = self.figures.prior_of_offer + 1
+            _, _, codes = distinct(pool_of_offer * (int(prior.max(initial=0)) + 1) + prior)
+            self._alike.append(codes)
+        return self._alike[0]
 
     def recorded_pool(self, row: int) -> Pool | None:
         """What records say of the spot pool of offer `row`: the user's own if there are any, else the bundled ones."""
@@ -95,6 +108,10 @@ class SpotRisk:
             str(offers["region"][row]),
             str(offers["zone"][row]),
         )
+
+    @cached_property
+    def _alike(self) -> list[IntArray]:
+        return []
 
     @cached_property
     def _recorded(self) -> dict[int, Pool | None]:

@@ -115,3 +115,37 @@ def test_a_single_training_job_needs_no_heavy_library(
     for modules in runs[fmt]:
         assert "numpy" in modules
         assert _packages(modules) & {*HEAVY, "rich", "requests"} == set()
+
+
+ENDING = """
+import atexit, sys, threading, time
+from planner import cli
+from planner.commands import optimize
+class Held:
+    def __del__(self): print("taken down")
+held = Held()
+cli._main = lambda args: (atexit.register(print, "exit function"), LATE, 3)[-1]
+sys.exit(cli.main(ARGS))
+"""
+
+
+@pytest.mark.parametrize(
+    ("late", "args", "said"),
+    [
+        ("None", "None", "exit function\n"),
+        ("None", "[]", "exit function\ntaken down\n"),
+        (
+            "threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()",
+            "None",
+            "thread\nexit function\n",
+        ),
+        ("sys.modules.update(duckdb=sys)", "None", "exit function\ntaken down\n"),
+    ],
+    ids=["program", "library", "thread", "files"],
+)
+def test_the_program_ends_after_its_exit_functions_and_takes_no_object_down(
+    late: str, args: str, said: str
+) -> None:
+    code = ENDING.replace("LATE", late).replace("ARGS", args)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, said, "")

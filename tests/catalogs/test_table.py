@@ -87,3 +87,13 @@ def test_distinct_values_are_those_of_numpy(values: list[int]) -> None:
     for found, same in zip((*distinct(array), count_distinct(array)[1]), wanted, strict=True):
         assert found.tolist() == same.tolist()
     assert count_distinct(array)[0].tolist() == wanted[0].tolist()
+
+
+def test_codes_of_keys_are_those_of_the_distinct_keys() -> None:
+    table = Table({"provider": ["b", "a", "b", "b"], "region": ["x", "x", "y", "x"]})
+    codes, keys = table.distinct_keys("provider", "region")
+    assert [keys[code] for code in codes] == [("b", "x"), ("a", "x"), ("b", "y"), ("b", "x")]
+    assert table.key_codes("provider", "region").tolist() == codes.tolist()
+    assert table.key_codes("provider").tolist() == table.distinct_keys("provider")[0].tolist()
+    changed = table.with_columns(region=["x", "x", "x", "x"])
+    assert len(set(changed.key_codes("provider", "region").tolist())) == 2

@@ -83,9 +83,13 @@ def add_turns(made: Candidates, offer_bits: IntArray, wanted: Wanted) -> Candida
         cells.append(single_cells(likely, made, elsewhere))
     found = [judged_turns(made, join_cells(cells))]
     if wish.zones == "any":
-        known = _appended(made, found)
-        limit = ceilings(known, wanted, of_sets=True)
-        useful = beside_front(known, at) if wanted.scope is Scope.CARBON_FRONT else None
+        useful, limit = None, np.zeros(0)
+        if wanted.scope is Scope.CARBON_FRONT:
+            useful = beside_front(_appended(made, found), at)
+        elif context.asked.workload.preferences.objective == "carbon":
+            limit = ceilings(_appended(made, found), wanted, of_sets=True)
+        else:
+            limit = ceilings(made, wanted, of_sets=True, more=[part[0] for part in found if part is not None])
         sets = set_cells(made, at, (partner, elsewhere), limit, one_region=wanted.one_region, useful=useful)
         found.append(judged_turns(made, sets))
     return _appended(made, found)

@@ -12,6 +12,8 @@ import numpy as np
 from catalogs.table import distinct
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from catalogs.tariffs import TierCurve
@@ -40,16 +42,20 @@ def _dearest_usd_per_gb(market: Market, offer: IntArray, place: IntArray) -> Flo
         at = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
         if len(at):
             _, first, own = distinct(a[at] * size + b[at])
-            ends = offer[at[first]][:, [source, target]].tolist()
-            price = np.asarray([_usd_per_gb_from(market, *pair) for pair in ends])
+            ends = offer[at[first]]
+            price = np.asarray(_usd_per_gb_from(market, ends[:, source], ends[:, target]))
             dearest[at] = np.maximum(dearest[at], price[own])
     return dearest
 
 
-def _usd_per_gb_from(market: Market, source: int, target: int) -> float:
-    """Price between the regions of two offers, the dearest one to the internet where it is not known."""
-    found = _curve_from(market, source, target)
-    return usd_per_gb(market.tariffs.dearest_internet_curve()) if found is None else found[0]
+def _usd_per_gb_from(market: Market, source: IntArray, target: IntArray) -> list[float]:
+    """Prices between the regions of pairs of offers, the dearest one to the internet where one is not known."""
+    region, unknown = market.region_of_offer, usd_per_gb(market.tariffs.dearest_internet_curve())
+    ends = zip(
+        region[source].tolist(), region[target].tolist(), source.tolist(), target.tolist(), strict=True
+    )
+    found = (_curve_from(market, (here, there), rows) for here, there, *rows in ends)
+    return [unknown if one is None else one[0] for one in found]
 
 
 def _row_code(rows: IntArray) -> IntArray:
@@ -78,7 +84,7 @@ def _moved_curve(market: Market, offers: list[int]) -> tuple[TierCurve, bool]:
     for row in offers:
         if row >= 0:
             places.setdefault(int(region[row]), row)
-    found = [_curve_from(market, a, b) for a in places.values() for b in places.values() if a != b]
+    found = [_curve_from(market, pair, [places[end] for end in pair]) for pair in permutations(places, 2)]
     known = [one for one in found if one is not None]
     if len(known) < len(found):
         dearest = market.tariffs.dearest_internet_curve()
@@ -86,12 +92,19 @@ def _moved_curve(market: Market, offers: list[int]) -> tuple[TierCurve, bool]:
     return max(known, key=itemgetter(0))[1], len(known) == len(found)
 
 
-def _curve_from(market: Market, source: int, target: int) -> tuple[float, TierCurve] | None:
-    """What moving data from one offer's region to another's costs: USD per GB of the dearest tier, and the curve."""
-    region, text = market.region_of_offer, market.offer_set.offers
-    key = int(region[source]), int(region[target])
-    if key not in market.curves_from:
-        ends = (str(text[name][row]) for row in (source, target) for name in ("provider", "region"))
+def _curve_from(
+    market: Market, pair: tuple[int, int], offers: Sequence[int]
+) -> tuple[float, TierCurve] | None:
+    """What moving data from one region to another costs: USD per GB of the dearest tier, and the curve.
+
+    Args:
+        market: tariffs, and what was asked of them before.
+        pair: codes of the regions.
+        offers: an offer of each.
+    """
+    if pair not in market.curves_from:
+        text = market.offer_set.offers
+        ends = (str(text[name][row]) for row in offers for name in ("provider", "region"))
         curve = market.tariffs.transfer_curve(*ends)
-        market.curves_from[key] = None if curve is None else (usd_per_gb(curve), curve)
-    return market.curves_from[key]
+        market.curves_from[pair] = None if curve is None else (usd_per_gb(curve), curve)
+    return market.curves_from[pair]

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from catalogs.table import Coded, Table
@@ -53,6 +54,8 @@ def test_a_copy_is_what_was_estimated_to_the_last_bit(
     again = kept.estimate_shapes(model, training, hardware, COUNTS)
     assert list(again) == list(anew)
     assert content(again) == content(first) == content(anew)
+    # numpy copies what is not aligned value by value
+    assert all(np.asarray(again[name]).flags.aligned for name in again)
 
 
 def questions() -> Iterator[tuple[ModelSpec, TrainingSpec, dict[str, Any], tuple[int, ...]]]:
