@@ -124,6 +124,14 @@ def temporary_folder(parent: Path, stem: str) -> Path:
     return Path(tempfile.mkdtemp(dir=parent, prefix=f"{stem}{os.getpid()}-"))
 
 
+def remove_folder(folder: Path) -> None:
+    """Remove what `temporary_folder` made; what stays all the same, the next process removes."""
+    import shutil
+
+    for _ in range(2):  # an error of a moment leaves no copy of anybody's bill
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)

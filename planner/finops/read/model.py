@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
+from planner.files import remove_folder
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Bill:
         """Close the engine and remove temporary files."""
         self.engine.close()
         if self.temporary is not None:
-            shutil.rmtree(self.temporary, ignore_errors=True)
+            remove_folder(self.temporary)
 
     def __enter__(self) -> Self:
         return self

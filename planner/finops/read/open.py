@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
-from planner.files import temporary_folder
+from planner.files import remove_folder, temporary_folder
 from planner.finops.engine.duckdb import DuckDbEngine, is_damage
 from planner.finops.engine.registry import WAREHOUSES, FileEngine, open_engine
 from planner.finops.read.adapted import pair_cost_kinds, stage_adapted
@@ -104,7 +103,7 @@ def open_bill(
             rates,
         )
     except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
+        remove_folder(temporary)
         raise
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.injection import Injection, fitting
 from planner import files
 from planner.errors import InputError, OutputError
 from planner.export.files import ExportFile, write_files
-from planner.files import PRIVATE, temporary_folder, write_atomically
+from planner.files import PRIVATE, remove_folder, temporary_folder, write_atomically
 
 
 def mode_of(path: Path) -> int:
@@ -163,3 +164,22 @@ def test_folders_of_killed_processes_are_swept(tmp_path: Path) -> None:
     assert mode_of(made) == 0o700
     again = temporary_folder(tmp_path, "planner-bill-")
     assert made.exists() and again != made
+
+
+def test_a_fault_of_a_moment_leaves_no_temporary_folder(tmp_path: Path) -> None:
+    def filled() -> Path:
+        made = temporary_folder(tmp_path, "planner-bill-")
+        (made / "spill").mkdir()
+        (made / "spill" / "rows.parquet").write_bytes(b"rows")
+        return made
+
+    made = filled()
+    with Injection(tmp_path) as counted:
+        remove_folder(made)
+    tried = list(fitting(counted.calls))
+    assert tried
+    for at, fault, what in tried:
+        made = filled()
+        with Injection(tmp_path, at, fault):
+            remove_folder(made)
+        assert not made.exists(), (fault, what)
