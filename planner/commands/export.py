@@ -56,17 +56,25 @@ def export(
 ) -> None:
     """Write the launch files of PLAN.json, a plan saved with `planner optimize -o json` (-: standard input).
 
+    Of `planner pools` SkyPilot starts both pools: --to skypilot.
+
     Nothing is started and nothing is bought. Exit code 0: written; 2: bad input, a plan that the target cannot start,
     or files with other content in the way.
     """
     from planner.errors import InputError
     from planner.export.files import write_files
-    from planner.export.registry import Options
+    from planner.export.registry import Options, checked
     from planner.export.registry import export as write
     from planner.export.view import launch_of
 
-    launch = launch_of(_plan(plan), _name(plan))
-    files = write(launch, target, Options(framework, _options(values)))
+    saved = _saved(plan)
+    chosen = Options(framework, _options(values))
+    if target == "skypilot" and _kind(saved) == "pools":
+        from planner.export.targets.skypilot_pools import render_pools
+
+        files = render_pools(saved, _name(plan), checked(target, chosen))
+    else:
+        files = write(launch_of(_plan(saved, plan), _name(plan)), target, chosen)
     if out is not None:
         for path in write_files(files, out, force=force):
             click.echo(str(path))
@@ -100,22 +108,26 @@ def _name(path: Path) -> str:
     return "standard input" if str(path) == "-" else str(path)
 
 
-def _plan(path: Path) -> Plan:
+def _kind(saved: Any) -> str:
+    from planner.judge.judge import kind_of
+
+    return kind_of(saved) if isinstance(saved, dict) else "plan"
+
+
+def _plan(saved: Any, path: Path) -> Plan:
     """The saved plan.
 
     Raises:
         InputError: not a plan of one workload; names the remedy.
     """
     from planner.errors import InputError
-    from planner.judge.judge import kind_of
     from planner.plan.model import Plan
 
-    saved = _saved(path)
-    kind = kind_of(saved) if isinstance(saved, dict) else "plan"
+    kind = _kind(saved)
     if kind != "plan":
         raise InputError(
             f"{_name(path)}: a {kind.replace('_', ' ')}; export takes the plan of one workload: "
-            "planner optimize WORKLOAD -o json --out PLAN.json"
+            "planner optimize WORKLOAD -o json --out PLAN.json (--to skypilot takes planner pools too)"
         )
     return Plan.from_dict(saved, _name(path))
 

@@ -115,6 +115,17 @@ def export(launch: Launch, target: str, options: Options) -> tuple[ExportFile, .
     Raises:
         InputError: no such target, framework or option, or the target cannot start this plan.
     """
+    chosen = checked(target, options)
+    render = cast("Renderer", importlib.import_module(TARGETS[target].module).render)
+    return render(launch, chosen)
+
+
+def checked(target: str, options: Options) -> Options:
+    """The options with the target's defaults.
+
+    Raises:
+        InputError: no such target, framework or option.
+    """
     if target not in TARGETS:
         raise InputError(f"--to {target}: not a target; they are {', '.join(TARGETS)}")
     if options.framework not in FRAMEWORKS:
@@ -123,8 +134,7 @@ def export(launch: Launch, target: str, options: Options) -> tuple[ExportFile, .
     values = {key: (choices[0] if choices else "") for key, choices in entry.options.items()}
     for key, value in options.values.items():
         _check_option(target, entry, key, value)
-    render = cast("Renderer", importlib.import_module(entry.module).render)
-    return render(launch, Options(options.framework, {**values, **options.values}))
+    return Options(options.framework, {**values, **options.values})
 
 
 def _check_option(target: str, entry: Target, key: str, value: str) -> None:

@@ -92,6 +92,9 @@ def _verdict(tracked: Tracked) -> list[_Row]:
     cause = tracked.causes[0] if tracked.causes else None
     if cause is not None or is_slow(tracked):
         rows.append(("first_cause", "cause", cause.key if cause else "unknown", "text", _cause_words(cause)))
+    advised = None if tracked.replan is None else tracked.replan.advised
+    if advised is not None:
+        rows.append(("advice", "spot now", advised.action, "text", f"{advised.action}: {advised.why}"))
     return rows
 
 
@@ -211,10 +214,6 @@ def _ways(tracked: Tracked) -> Section | None:
         )
         for way in tracked.replan.ways
     ]  # fmt: skip
-    told = tracked.replan.advised
-    if told is not None:
-        ends = "" if told.p_finish is None else told.p_finish
-        rows.append((f"  spot: {told.action}", told.why, "", "", "", ends))
     columns = (
         Column("action", "what now", "text"), Column("choice", "", "text"), Column("cost_usd", "cost from now", "text"),
         Column("change_usd", "of it change", "text"), Column("finish", "done", "text"),

@@ -50,10 +50,17 @@ def said_of(text):
     import sky
     import yaml
 
-    loaded = sky.Task.from_yaml_config(yaml.safe_load(text))
-    loaded.validate_name()
-    for resource in loaded.resources:
-        resource.validate()
+    if "\n---\n" in text:
+        from sky.utils import dag_utils
+
+        assert dag_utils.is_job_group_yaml_str(text), "no Job Group"
+        tasks = dag_utils.load_job_group_from_yaml_str(text).tasks
+    else:
+        tasks = [sky.Task.from_yaml_config(yaml.safe_load(text))]
+    for task in tasks:
+        task.validate_name()
+        for resource in task.resources:
+            resource.validate()
 
 
 def main():
