@@ -172,9 +172,7 @@ def plan_pipeline(
     empty = tuple(name for at, name in enumerate(pipe.tasks) if not (pipe.task == at).any())
     stages, transfers = _told(gathered, result)
     _refuse_a_century(stages)
-    total = sum((stage.way.cost_usd for stage in stages), Decimal(0)) + sum(
-        (t.cost_usd for t in transfers), Decimal(0)
-    )
+    total = sum((part.cost_usd for part in (*(stage.way for stage in stages), *transfers)), Decimal(0))
     _check(total, result)
     least = bound = None
     if result.status is Status.INFEASIBLE and not empty and pipe.timed and not result.conflict:
@@ -183,8 +181,7 @@ def plan_pipeline(
         least, bound = least_hours(pipe, limited)
     budget = loaded.pipeline.budget_usd
     over = total - budget if stages and budget is not None and total > budget else None
-    dated = [(stage.way.instance_type, stage.way.price_as_of) for stage in stages if stage.way.price_as_of]
-    check_ages(dated, options)
+    check_ages([(s.way.instance_type, s.way.price_as_of) for s in stages if s.way.price_as_of], options)
     return PipelineAnswer(
         name=loaded.pipeline.name, start=start, stages=stages, transfers=transfers,
         total_usd=total if stages else None, deadline_hours=pipe.deadline_hours if pipe.timed else None,
