@@ -172,7 +172,8 @@ def plan_pipeline(
     empty = tuple(name for at, name in enumerate(pipe.tasks) if not (pipe.task == at).any())
     stages, transfers = _told(gathered, result)
     _refuse_a_century(stages)
-    total = sum((part.cost_usd for part in (*(stage.way for stage in stages), *transfers)), Decimal(0))
+    costs = [*(stage.way.cost_usd for stage in stages), *(transfer.cost_usd for transfer in transfers)]
+    total = sum(costs, Decimal(0))
     _check(total, result)
     least = bound = None
     if result.status is Status.INFEASIBLE and not empty and pipe.timed and not result.conflict:
