@@ -9,6 +9,8 @@ and prices are generated and go to a temporary folder.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
 import math
 import os
@@ -43,9 +45,10 @@ class Kind:
 
 def bill(rows: int, folder: Path) -> tuple[str, ...]:
     """A generated bill of two months, reviewed without a forecast."""
-    from benchmarks.finops import generate
+    from benchmarks.finops import Shape, generate
 
-    generate(folder, rows)
+    with contextlib.redirect_stdout(io.StringIO()):  # it says how far it is
+        generate(folder, rows, Shape())
     return ("review", "--focus", str(folder), "--no-forecast", "-o", "json")
 
 
