@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import product
@@ -20,13 +21,14 @@ from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import t as student_t
 
 from benchmarks.rows import read_csv
 from benchmarks.spot_launch import PRICE, RESTART, TICK, estimate
 from benchmarks.spot_launch_days import DEADLINES, WORK, groups
 from benchmarks.whole_runs import ELAPSED, RUNS, Run, predict_runs, usual_ratio, usual_spread
 from planner.asked.assumptions import load_assumptions
-from planner.candidates.plan_parts.quote import tail_quantile
+from planner.candidates.plan_parts.quote import speed_z, tail_quantile
 from planner.candidates.ways.outcomes import Task, possible_outcomes
 from planner.market.expected_price import Z80, price_terms
 from planner.spot.distribution import SpotPool
@@ -40,6 +42,7 @@ from tools.price_history import decisions, read_histories
 
 FloatArray = npt.NDArray[np.float64]
 CASES, SPEEDS, HORIZONS = 40, 25, (7, 30)
+DEGREES = (1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 30.0, 100.0)
 _FIRST = {"aws": date(2023, 11, 16), "gcp": date(2023, 7, 1)}
 _CORRELATION = (0.43, 0.14)  # planner/data/assumptions.csv
 
@@ -71,6 +74,31 @@ class Speeds:
         order = np.argsort(self.z)
         at = np.searchsorted(np.cumsum(self.weight[order]), places)
         return self.z[order][np.minimum(at, len(order) - 1)]
+
+    def likely_degrees(self, kept: npt.NDArray[np.bool_]) -> float:
+        """Degrees of freedom of Student's t through the 80 % width that make the errors `kept` most likely."""
+        scale = [student_t.ppf(0.9, one) / Z80 for one in DEGREES]
+        made = [
+            float(self.weight[kept] @ (student_t.logpdf(self.z[kept] * own, one) + log(own)))
+            for one, own in zip(DEGREES, scale, strict=True)
+        ]
+        return DEGREES[int(np.argmax(made))]
+
+    def left_out(self, families: Sequence[str], level: float) -> str:
+        """Likely degrees of freedom of all and with each family left out, and how many left out keep a level."""
+        named = np.asarray(families)
+        found, held = [], 0.0
+        for name in sorted(set(families)):
+            own = named == name
+            found.append(self.likely_degrees(~own))
+            most = student_t.ppf(level, found[-1]) / student_t.ppf(0.9, found[-1]) * Z80
+            held += float(self.weight[own & (self.z <= most)].sum())
+        normal = float(self.weight[self.z <= NormalDist().inv_cdf(level)].sum())
+        return (
+            f"tail of speeds: {self.likely_degrees(self.z == self.z):g} degrees of freedom, {min(found):g} to "
+            f"{max(found):g} with one family left out; {held:.1%} of the families left out are within {level:.1%} so, "
+            f"{normal:.1%} within that of a normal tail"
+        )
 
     def as_assumed(self) -> Speeds:
         """The same spreads with errors at the middles of equal parts of the normal distribution."""
@@ -163,7 +191,7 @@ def replays_of(
     z, fails = NormalDist().inv_cdf(level), load_assumptions().machine_failures_per_node_hour
     expected = estimate(case.model, case.zones, case.work, case.ratio)[0] * case.work
     outcomes = case.outcomes()
-    above = max(tail_quantile(outcomes, level) - expected, 0.0)
+    above = max(tail_quantile(outcomes, level, case.sigma) - expected, 0.0)
     per_hour, rows = fails * case.traces[0].gang, []
     steady = case.work * (1.0 + per_hour * RESTART)
     spot_part = min(expected, PRICE * (case.work + RESTART))
@@ -176,7 +204,7 @@ def replays_of(
         failed = draw.poisson(per_hour * case.work * slower, each)
         firm = case.work * slower + failed * RESTART
         rows.append(np.column_stack([
-            quoted, PRICE * spot * factor + other, np.full(each, steady * exp(z * case.sigma)), firm,
+            quoted, PRICE * spot * factor + other, np.full(each, steady * exp(speed_z(level) * case.sigma)), firm,
             np.full(each, expected), np.full(each, steady),
         ]) / case.work)  # fmt: skip
     return np.concatenate(rows)
@@ -204,7 +232,9 @@ def main() -> None:
     given = parser.parse_args()
     draw = np.random.default_rng(given.seed)
     runs, _ = predict_runs(read_csv(RUNS))
-    speeds = Speeds.of([run for run in runs if run.kind in ELAPSED])
+    elapsed = [run for run in runs if run.kind in ELAPSED]
+    speeds = Speeds.of(elapsed)
+    print(speeds.left_out([run.family for run in elapsed], given.level))
     if given.normal:
         speeds = speeds.as_assumed()
     prices = price_draws(given.prices)
@@ -231,7 +261,7 @@ def report(
     ):
         print(f"{name}: within the bound {held_with_range(held, draw)}")
     z = NormalDist().inv_cdf(level)
-    alone = float(speeds.weight[speeds.z <= z].sum())
+    alone = float(speeds.weight[speeds.z <= speed_z(level)].sum())
     print(f"speed alone ({len(speeds.z)} runs): {alone:.1%}; prices alone ({len(prices[0]):,} choices): "
           f"{(prices[1] <= prices[0] ** (z / Z80)).mean():.1%}")  # fmt: skip
     whole = np.concatenate(made)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import exp, hypot, log
+from math import cos, exp, hypot, log, pi, sin, sqrt, tan
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -49,11 +49,13 @@ def quote_of(bench: Bench, plan: Node, made: Candidate, grid: float) -> dict[str
 
 def _bounds(bench: Bench, plan: Node, made: Candidate, level: float, grid: float) -> tuple[Any, Any]:
     """Hours and US dollars of the level."""
-    z = NormalDist().inv_cdf(level)
+    z = _speed_z(level)
     if made.situation is not None:
-        hours, usd = (_tail(values, level, z) for values in outcomes_of(bench, made))
+        normal = NormalDist().inv_cdf(level)
+        times = exp(made.steps.sigma * (z - normal))
+        hours, usd = (times * _tail(values, level, normal) for values in outcomes_of(bench, made))
         whole = float(plan["total_usd"].money())
-        usd = whole + hypot(max(usd - whole, 0.0), _prices_above(made, z))
+        usd = whole + hypot(max(usd - whole, 0.0), _prices_above(made, normal))
         return Near(max(hours, made.hours), SPREAD_RATIO), Near(Fraction(usd), SPREAD_RATIO, 0.011)
     before = made.waiting + made.steps.fixed
     sure = before + made.need * exp(z * made.steps.sigma)
@@ -61,6 +63,24 @@ def _bounds(bench: Bench, plan: Node, made: Candidate, level: float, grid: float
     cost = max(bench.cost_if(made, exp(z * made.steps.sigma), stated), made.cost)
     most = max(before + (sure - before) * exp(grid), made.hours)
     return Between(max(sure, made.hours), most), Near(cost, 1e-9, 2e-6)
+
+
+def _speed_z(level: float) -> float:
+    """Standard deviations of the log speed at a level: beyond P90 as Student's t with 3 degrees through that P90."""
+    if level <= _SPREAD_LEVEL:
+        return NormalDist().inv_cdf(level)
+    return Z80 * _student_3(level) / _student_3(_SPREAD_LEVEL)
+
+
+def _student_3(level: float) -> float:
+    """Quantile of Student's t with 3 degrees, by Newton's method from below.
+
+    With angle a, t = sqrt(3) tan(a) and F = 1/2 + (a + sin(a) cos(a)) / pi, which is concave for a > 0.
+    """
+    angle, wanted = 0.0, pi * (level - 0.5)
+    for _ in range(60):
+        angle += (wanted - angle - sin(angle) * cos(angle)) / (2.0 * cos(angle) ** 2)
+    return sqrt(3.0) * tan(angle)
 
 
 def _tail(values: Sequence[float], level: float, z: float) -> float:
