@@ -6,6 +6,7 @@ without and with its waste; `device` is what the accelerator holds in all.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -40,6 +41,12 @@ def _rules() -> list[dict[str, str]]:
     return read_csv(RULES)
 
 
+def _line(row: dict[str, str]) -> int:
+    """The line of its document that a row was read from, 0 where none is given."""
+    found = re.search(r" L(\d+)$", row.get("url_or_repo_path", ""))
+    return int(found[1]) if found else 0
+
+
 def memory_rule(row: dict[str, str], zero: int) -> MemoryRule:
     """The first rule that matches a row's source, document, family, precision and ZeRO stage."""
     for rule in _rules():
@@ -49,6 +56,7 @@ def memory_rule(row: dict[str, str], zero: int) -> MemoryRule:
             and row["family"].startswith(rule["family_prefix"])
             and row["precision"].startswith(rule["precision_prefix"])
             and zero >= (number(rule, "min_zero") or 0)
+            and _line(row) >= (number(rule, "from_line") or 0)
         ):
             break
     options = MemoryOptions(

@@ -106,7 +106,7 @@ def _counted(row: Row, job: Any, hardware: Table, shape: dict[str, Any], constan
         name: float(value[0]) for name, value in needed_parts(made.footprint, layout, made.constants).items()
     }
     total = sum(parts.values())
-    waste = 1.0 + constants[f"memory.fragmentation_ratio.{job.training.stack}"]
+    waste = 1.0 + constants.of_stack("memory.fragmentation_ratio", job.training.stack)
     counted = {"reserved": total - parts["runtime_gib"], "allocated": (total - parts["runtime_gib"]) / waste}
     return counted.get(row.convention, total)
 

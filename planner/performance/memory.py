@@ -102,5 +102,8 @@ def _overheads(job: Footprint, layout: Layouts, c: Constants) -> tuple[Floats, F
     waste = np.asarray([c.of_stack("memory.fragmentation_ratio", word) for word in STACKS])[
         job.stack.astype(np.int64)
     ]
+    # Megatron-LM frees what a stage has sent and reuses its buffers.
+    piped = (layout.pp > 1) & (job.stack != STACKS.index("tuned"))
+    waste = waste + np.where(piped, c["memory.fragmentation_ratio.piped"], 0.0)
     many = (job.many_groups > 0) & (layout.zero < 3)
     return waste, np.where(many, c["memory.runtime_gib.many_groups"], c["memory.runtime_gib.one_group"])

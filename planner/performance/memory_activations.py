@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts
-from planner.performance.memory_work import LOGITS, SAMPLED_FAMILIES, Footprint
+from planner.performance.memory_work import LOGITS, SAMPLED_FAMILIES, STACKS, Footprint
 from planner.performance.work import Floats
 from planner.records import record
 
@@ -47,7 +47,7 @@ def passing(job: Footprint, layout: Layouts, level: int, c: Constants) -> Passin
     extra = tokens * np.maximum(live - kept, 0.0)
     logits = logit_bytes(job, layout, c) * job.work.backward
     piped = layout.pp > 1
-    at_first = saved * first + extra
+    at_first = saved * first + extra + _stage_outputs(job, layout)
     at_last = saved * last + extra
     ends = piped & (at_first >= at_last + logits)
     return Passing(np.where(ends, at_first, at_last), np.where(ends, 0.0, logits))
@@ -70,6 +70,20 @@ def layers_in_flight(job: Footprint, layout: Layouts) -> tuple[Floats, Floats]:
     plain = np.minimum(own * np.minimum(pp, m), layers)
     interleaved = v > 1
     return np.where(interleaved, chunk * first, plain), np.where(interleaved, chunk * last, own)
+
+
+def _stage_outputs(job: Footprint, layout: Layouts) -> Floats:
+    """Outputs that a stage sent on and holds until their backward pass, bytes at the first stage.
+
+    DeepSpeed's pipeline engine (`pipe_buffers["outputs"]`) and PyTorch's (`fwd_cache`) keep them; Megatron-LM frees
+    them (`deallocate_output_tensor`).
+    """
+    held = (layout.pp > 1) & (job.stack != STACKS.index("tuned"))
+    shards = np.where(layout.sequence_parallel > 0, layout.tp, 1.0)
+    in_flight = layers_in_flight(job, layout)[0] / np.ceil(job.work.layers / layout.pp)
+    chunks = np.where(layout.interleave > 1, in_flight * layout.interleave, in_flight)
+    sent = longest_tokens(job, layout) * job.input_bytes / shards * chunks * job.work.backward
+    return np.where(held, sent, 0.0)
 
 
 def _layer(job: Footprint, layout: Layouts, level: int, c: Constants) -> tuple[Floats, Floats]:

@@ -15,6 +15,9 @@ from planner.performance.memory_work import STACKS, Footprint
 from planner.performance.work import Floats
 from planner.records import record
 
+# Parameters whose gradients DeepSpeed's pipeline engine sums at once (MEMORY_OPT_ALLREDUCE_SIZE, `reduce_bucket_size`).
+REDUCE_BUCKET = 5e8
+
 
 @record(frozen=True)
 class States:
@@ -93,7 +96,16 @@ def states(job: Footprint, layout: Layouts, c: Constants) -> States:
     missing = dense * (1.0 - 1.0 / ranks) + experts * (1.0 - 1.0 / over_experts)
     absent = np.where(offload_weights, dense + experts, missing)
     gathered = _gathered(job, layout, c, dense + experts - ends, missing, absent)
+    gathered = gathered + _reduced(job, layout, np.where(frozen, adapters, dense + experts))
     return States(weights, gradients, optimizer, gathered)
+
+
+def _reduced(job: Footprint, layout: Layouts, trained: Floats) -> Floats:
+    """The bucket that Megatron-DeepSpeed's pipelines copy gradients into to sum them over replicas."""
+    fused, replicas = job.stack == STACKS.index("fused"), layout.dp * layout.cp
+    used = fused & (layout.pp > 1) & (layout.zero < 3) & (replicas > 1)
+    bytes_each = np.where(job.grad_bytes > 2.0, 4.0, job.grad_bytes)
+    return np.where(used, np.minimum(trained, REDUCE_BUCKET) * bytes_each, 0.0)
 
 
 def _gathered(

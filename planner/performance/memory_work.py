@@ -190,8 +190,8 @@ def state_bytes_per_param(training: TrainingSpec) -> dict[str, float]:
         opt = states / 2.0 if states >= 4.0 else states
         shard, shard_opt = weight, opt
     elif half:
-        # fp16 keeps a 32-bit copy of the gradients as well, to undo the loss scale.
-        scaled = 4.0 if training.precision == "fp16" and training.stack != "eager" else 0.0
+        # 16-bit gradients are copied to 32 bit for the update.
+        scaled = 4.0 if small_grads and training.stack != "eager" else 0.0
         opt = 4.0 + states + scaled
         shard, shard_opt = (weight, 4.0 + states) if training.precision == "fp16" else (4.0, states)
     else:

@@ -59,7 +59,7 @@ def test_zero_stages_are_those_of_the_zero_paper(stage: int, published_gb: float
 
 def test_activations_are_those_of_korthikanti() -> None:
     # arXiv 2205.05198, table 2: bytes per layer, s b h x (...), for a transformer with dropout.
-    job = footprint(GPT3, "fp16", attention="materialised")
+    job = footprint(GPT3, "fp16", stack="tuned", attention="materialised")
     s, b, h, a, layers, t = 2048, 1, 12288, 96, 96, 8
     unit = s * b * h * layers
     scores = 5 * a * s / h
@@ -85,6 +85,32 @@ def test_activations_are_those_of_korthikanti() -> None:
     assert full == pytest.approx(
         unit * 2 / t + layer_at_work(t, 4 * (1 - 1 / t)) - s * b * h * 2 / t, rel=1e-9
     )
+
+
+def test_pipelines_hold_what_a_stage_has_sent() -> None:
+    # DeepSpeed and PyTorch keep a stage's outputs of all micro-batches in flight, Megatron-LM frees them.
+    def kept(stack: str, pp: int) -> float:
+        job = footprint(GPT3, stack=stack, attention="flash")
+        return float(passing(job, layout(pp=pp), FULL, C).activations[0])
+
+    outputs = 4 * 2048 * 12288 * 2
+    assert kept("fused", 4) - kept("tuned", 4) == pytest.approx(outputs, rel=0.01)
+    assert kept("fused", 1) == pytest.approx(kept("tuned", 1), rel=0.01)
+
+
+def test_megatron_deepspeed_sums_gradients_in_a_bucket() -> None:
+    # 500 M gradients at once after the last micro-batch of a pipeline, 2 bytes each in fp16.
+    few, many = (states(footprint(GPT3, "fp16", stack="fused"), layout(pp=8, dp=dp), C) for dp in (1, 4))
+    assert float(few.gathered[0]) == 0.0
+    assert float(many.gathered[0]) == 1e9
+
+
+def test_sixteen_bit_gradients_are_copied_for_the_update() -> None:
+    # ZeRO and Megatron-LM update in 32 bit whichever half precision the gradients have.
+    half = MemoryOptions(gradients="half")
+    job = footprint(GPT3, "bf16", stack="fused", options=half)
+    assert float(job.opt_bytes[0]) == 16.0
+    assert float(footprint(GPT3, "bf16", stack="fused").opt_bytes[0]) == 12.0
 
 
 def test_layers_in_flight_of_both_schedules() -> None:
