@@ -148,6 +148,28 @@ def test_a_finish_on_the_last_day_says_why_it_is_in_time() -> None:
     assert "takes over late" not in early
 
 
+@pytest.mark.parametrize("name", ["llama-3-8b", "hpo-fleet"])
+def test_a_page_has_what_a_buyer_asks_for_with_dates_and_sources(name: str) -> None:
+    plan = plan_of(name)
+    page = str(render_answer(plan_answer(plan), "html"))
+    headings = re.findall(r"<h2[^>]*>(.*?)</h2>", page, re.DOTALL)
+    wanted = {
+        "Choices",
+        "Before you buy",
+        "Cost",
+        "Time",
+        "Risk",
+        "Storage",
+        "Quotas to ask for",
+        "Assumptions",
+        "Prices",
+    }
+    assert wanted <= {re.sub(r"<[^>]*>", "", heading).strip() for heading in headings}
+    for line in plan.lines:
+        assert line.quota.name.partition(" (")[0] in page and line.price_as_of in page
+    assert all(source.sha256[:12] in page for source in plan.catalog) and "transfer" in page
+
+
 def test_details_show_what_they_name_and_nothing_else(run_cli: Run) -> None:
     asked = ("optimize", BERT, "--as-of", "2026-11-20")
     whole = run_cli(*asked, "--details", "all").stdout
