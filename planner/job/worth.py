@@ -32,7 +32,8 @@ _BEST = Wanted(Scope.BEST)
 _MORE_USD, _MORE_HOURS, _CONFIDENCE_STEP = Decimal(100), 1, 0.05
 # Limits that move by a unit, and what the file states of capacity; all others are taken away as a whole.
 _BY_UNIT = frozenset(
-    ("deadline", "deadline_confidence", "budget_usd", "max_nodes", "max_accelerators", "quota", "waiting", "obtainable")
+    ("deadline", "deadline_confidence", "budget_usd", "max_nodes", "max_accelerators", "quota", "waiting", "waited",
+     "waiting_records", "obtainable")
 )  # fmt: skip
 _PREFIX = "constraints."
 

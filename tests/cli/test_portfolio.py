@@ -173,7 +173,7 @@ BAD = [
     ("start: 2026-12-01\nwindows", "start: 2026-12-01\njobs_csv: no.csv\nwindows", "no such file"),
     ("    value_usd: 50\n", "    workload: no.yaml\n", "exactly one of"),
     ("count: 2", "count: 100000000", "plan them in parts"),
-    ("hours: 28", "hours: 1e308", "must be at most 1e+15"),
+    ("hours: 28", "hours: 1e308", "must be at most 876600"),
     ("    value_usd: 50\n", "    delay_usd_per_hour: 1e14\n", "a delay until"),
 ]
 

@@ -41,7 +41,7 @@ Run = Callable[..., CliResult]
 # Lines at so many columns: an answer is read without scrolling.
 MOST_LINES = {100: 34, 80: 45}
 OF_OTHER_COMMANDS = {
-    "budgets", "commit", "onprem-machines", "pipeline", "portfolio", "rolling", "schedule", "serving",
+    "budgets", "commit", "onprem-machines", "pipeline", "portfolio", "robust", "rolling", "schedule", "serving",
     "serving-llama-8b", "showback", "spot-sweep", "sweep", "tco-2x4090", "tco-4xa100", "tco-8xh100",
 }  # fmt: skip
 EXAMPLES = sorted({path.stem for path in (ROOT / "examples").glob("*.yaml")} - OF_OTHER_COMMANDS)

@@ -23,7 +23,12 @@ class Deadline(Constraint):
     id = "deadline"
     words = "expected finish after the deadline"
     short = "after the deadline"
-    paths = ("constraints.deadline", "constraints.waiting")
+    paths = (
+        "constraints.deadline",
+        "constraints.waited",
+        "constraints.waiting",
+        "constraints.waiting_records",
+    )
     unit = "hours"
     is_measured = True
     needs_deadline = True
