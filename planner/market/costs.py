@@ -108,7 +108,7 @@ class CostModel:
         self._offers = offer_set
         self._job = job
         self._tariffs = tariffs
-        self._tiers: dict[tuple[CostId, int], tuple[Transfer, ...]] = {}
+        self._tiers: dict[tuple[CostId, int], tuple[TierCurve, tuple[Transfer, ...]]] = {}
         self._place_of_offer, keys = offer_set.offers.distinct_keys("provider", "region")
         self.places = tuple(self._place(*key) for key in keys)
         self._storage = np.asarray([float(p.storage.unit_price) for p in self.places])
@@ -341,12 +341,13 @@ class CostModel:
         key = (cost_id, id(curve))
         if key not in self._tiers:
             pieces = curve.lines(curve.quantity(exact(gb)), curve.quantity(exact(used_gb)))
-            self._tiers[key] = tuple(
+            transfers = tuple(
                 Transfer(cost_id, self._label(cost_id), exact(float(q)), price, curve, known is not None)
                 for q, price in pieces
                 if price
             )
-        return self._tiers[key]
+            self._tiers[key] = curve, transfers  # kept, so that no other curve takes its number
+        return self._tiers[key][1]
 
     @cached_property
     def _dearest(self) -> TierCurve:
