@@ -54,7 +54,9 @@ def risk_of(
         for name in ("scenario_usd", "plain_scenario_usd")
     )
     for name in ("scenario_usd", "plain_scenario_usd"):
-        findings.require(len(list(told[name])) == count, told[name].path, "not one cost for each scenario")
+        costs = [one.number() for one in told[name]]
+        findings.require(len(costs) == count, told[name].path, "not one cost for each scenario")
+        findings.require(costs == sorted(costs), told[name].path, "not in ascending order")
         findings.saw(told[name])
     mean = abs(chosen["expected_usd"] - float(expected)) <= _slack(float(expected))
     findings.require(mean, told["scenario_usd"].path, "their mean is not the expected cost of the plan")

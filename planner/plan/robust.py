@@ -125,8 +125,9 @@ class Robust:
             },
             "changed": self.changed, "considered": self.considered, "candidates": self.of, "solver": self.solver,
             "seconds": round(self.seconds, 3),
-            "scenario_usd": [round(value, 6) for value in self.scenario_usd.tolist()],
-            "plain_scenario_usd": [round(value, 6) for value in self.plain_scenario_usd.tolist()],
+            # in ascending order: what follows from them does not depend on it, and any other order is a fault
+            "scenario_usd": sorted(round(value, 6) for value in self.scenario_usd.tolist()),
+            "plain_scenario_usd": sorted(round(value, 6) for value in self.plain_scenario_usd.tolist()),
         }  # fmt: skip
 
     def sentence(self, what: str) -> str:
