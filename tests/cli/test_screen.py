@@ -77,6 +77,15 @@ def test_every_example_is_planned(name: str) -> None:
     assert plan["excluded"]
 
 
+@pytest.mark.parametrize("name", sorted(set(EXAMPLES) - {"hpo-fleet", "embed-images-fleet"}))
+def test_a_milp_chooses_the_same_plan_of_every_example(name: str) -> None:
+    """Fleets are MILPs as they are."""
+    options = Options(DAY, as_of=date(2026, 11, 20), solver="both")
+    both, one = optimize(load_workload(ROOT / "examples" / f"{name}.yaml"), options).plan, plan_of(name)
+    assert both.proof is not None and "which agree" in both.proof.method
+    assert (both.total_usd, both.run_id) == (one.total_usd, one.run_id)
+
+
 @pytest.mark.parametrize(
     "name",
     [
