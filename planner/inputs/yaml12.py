@@ -315,4 +315,8 @@ def _syntax_fault(error: yaml.YAMLError) -> Fault:
     if "\\t" in problem or "'\\t'" in problem or "cannot start any token" in problem:
         problem += " (indent with spaces, not tabs; quote text that begins with a special character)"
     place = Place(mark.line + 1, mark.column + 1, 1) if mark is not None else None
+    if (
+        "nesting depth" in problem
+    ):  # PyYAML 6.0.4 reads ahead, and has a limit that is reached before MAX_DEPTH is seen
+        return Fault((), f"is nested more than {MAX_DEPTH} levels deep", place=place)
     return Fault((), f"is not valid YAML: {problem}", place=place)

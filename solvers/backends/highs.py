@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from solvers.backends.base import Feature, Raw, Relaxation, ScalingBackend, require_plain
-from solvers.backends.quiet import quiet_stdout
+from solvers.backends.quiet import quiet_moment
 from solvers.problem.milp import Floats, Milp
 from solvers.problem.solution import Termination
 
@@ -125,7 +125,7 @@ def _load(problem: Milp, integrality: Any, time_limit_s: float) -> Any:
     if integrality.any():
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         model.integrality_ = [kinds[int(flag)] for flag in integrality]
-    with quiet_stdout():  # HiGHS 1.16 names itself before any option can be set
+    with quiet_moment():  # HiGHS 1.16 names itself before any option can be set
         solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)
     if math.isfinite(time_limit_s):

@@ -3,7 +3,7 @@
 HiGHS 1.12 prints a debugging line with `printf` in rare cases, whatever its options say, and C's buffer
 would bring it out at process exit. So descriptor 1 points to the null device while a solver runs in this
 process, and C's buffer is emptied before it is given back. Anything other threads write to descriptor 1
-meanwhile is lost.
+meanwhile is lost: a thread that its caller left behind at a time limit must not silence what the caller prints.
 """
 
 from __future__ import annotations
@@ -13,11 +13,38 @@ import ctypes
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 
 _lock = threading.Lock()
 _depth = 0
 _saved = -1
+_moment = threading.Lock()
+_left_behind: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+
+
+class LeftBehindError(Exception):
+    """The caller of this thread waits no longer."""
+
+
+def leave_behind(thread: threading.Thread) -> None:
+    """Let `thread` silence nothing from now on; waits for the end of a moment that has begun."""
+    with _moment:
+        _left_behind.add(thread)
+
+
+@contextlib.contextmanager
+def quiet_moment() -> Iterator[None]:
+    """Silence descriptor 1 for a few milliseconds.
+
+    Raises:
+        LeftBehindError: in a thread that was left behind.
+    """
+    with _moment:
+        if threading.current_thread() in _left_behind:
+            raise LeftBehindError("nobody waits for this solver")
+        with quiet_stdout():
+            yield
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from solvers.backends.base import Checked, Linear, Relaxation, feasible_start, to_solution, violation
-from solvers.backends.quiet import quiet_stdout
+from solvers.backends.quiet import leave_behind, quiet_stdout
 from solvers.backends.registry import get_backend
 from solvers.execution.leftover import watch
 from solvers.execution.staged import Progress, run_stages
@@ -53,8 +53,7 @@ def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
     inbox: Inbox = queue.SimpleQueue()
     child = _start_child(problem, options, inbox) if isolated else None
     with contextlib.nullcontext() if child else quiet_stdout():
-        if child is None:
-            _start_thread(problem, options, inbox)
+        thread = None if child else _start_thread(problem, options, inbox)
         try:
             _collect(inbox, options, progress)
         except KeyboardInterrupt:
@@ -62,6 +61,8 @@ def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
         finally:
             if child is not None:
                 child.end()
+            if thread is not None:
+                leave_behind(thread)
     best = progress.best
     report = Report(
         backend.name, progress.elapsed_s, best.nodes, best.message, tuple(progress.stages), isolated
@@ -123,6 +124,7 @@ def _within(work: Callable[[], Relaxation], time_limit_s: float, start_up_s: flo
     try:
         found = answers.get(timeout=time_limit_s * (1 + GRACE) + start_up_s)
     except queue.Empty:
+        leave_behind(thread)
         return Relaxation(Termination.TIME_LIMIT, message="the solver overran its time limit")
     if isinstance(found, Exception):
         raise found
@@ -141,7 +143,7 @@ def _without_columns(problem: Milp, backend: str) -> Solution:
     return to_solution(problem, checked, Report(backend), gap=0.0)
 
 
-def _start_thread(problem: Milp, options: SolveOptions, inbox: Inbox) -> None:
+def _start_thread(problem: Milp, options: SolveOptions, inbox: Inbox) -> threading.Thread:
     def work() -> None:
         try:
             run_stages(problem, options, emit=lambda stage, found: inbox.put((stage, found)))
@@ -152,6 +154,7 @@ def _start_thread(problem: Milp, options: SolveOptions, inbox: Inbox) -> None:
     thread = threading.Thread(target=work, name="solver", daemon=True)
     watch(thread)
     thread.start()
+    return thread
 
 
 def _start_child(problem: Milp, options: SolveOptions, inbox: Inbox) -> Child | None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 
 import pytest
 
+from solvers.backends.quiet import LeftBehindError, leave_behind, quiet_moment
 from tests.conftest import ROOT
 
 SCRIPT = """
 import sys
+import threading
 from solvers.problem.options import SolveOptions
 from solvers.execution.solve import solve
 from tests.solvers import cases
@@ -33,3 +36,28 @@ def test_a_script_keeps_its_exit_code(backend: str) -> None:
         )
         assert (done.returncode, done.stdout) == (7, "time_limit\n"), done.stderr
         assert "terminate called" not in done.stderr
+
+
+def test_a_solver_left_behind_silences_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    """Its start came after the time limit, when the caller's answer was already being printed."""
+    caller_gone, tried = threading.Event(), threading.Event()
+    raised: list[Exception] = []
+
+    def start_late() -> None:
+        caller_gone.wait(20)
+        try:
+            with quiet_moment():
+                tried.wait(20)
+        except LeftBehindError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=start_late, daemon=True)
+    thread.start()
+    leave_behind(thread)
+    caller_gone.set()
+    thread.join(5)
+    print("the answer", flush=True)
+    tried.set()
+    thread.join(20)
+    assert len(raised) == 1
+    assert capfd.readouterr().out == "the answer\n"
