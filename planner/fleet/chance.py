@@ -23,7 +23,7 @@ import numpy as np
 
 from planner.fleet.question import WORK_TOLERANCE
 from planner.records import record
-from planner.spot.distribution import normal_quantile
+from planner.spot.distribution import normal_cdf, normal_quantile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 SPEEDS = 400  # quantiles of the speed that the chance is averaged over
 MOST_HOURS = 1e6  # nothing takes longer
 _ROUNDS = 60  # of bisection: more than the digits of a number
+_TABLE_ERROR = 1e-5  # of `normal_cdf`, three times what its table is off
 
 
 @record(frozen=True, eq=False)
@@ -64,15 +65,26 @@ class Progress:
 
     def chance(self, at_hours: float, work: float) -> float:
         """P(`work` units are done `at_hours` after the start)."""
+        short = self._short(at_hours, work)
+        # exact, not from the table: hours are sought by this chance, to more digits than the table has
+        return math.fsum(0.5 * math.erfc(z / math.sqrt(2.0)) for z in short.tolist()) / len(short)
+
+    def _short(self, at_hours: float, work: float) -> FloatArray:
+        """Standard normal z that is needed at each of equally likely speeds, or at all of them together."""
         hours = np.minimum(np.maximum(at_hours - self.lead, 0.0), self.most)
         done, spread = self.rate * hours, self.spread(hours)
         if not (done * spread).any():
-            return 0.5 * math.erfc(-self._slowest(done, work) / math.sqrt(2.0))
+            return np.asarray([-self._slowest(done, work)])
         each = done[None, :] * np.exp(-self.sigma[None, :] * _speeds()[:, None])
         sd = np.sqrt(((each * spread[None, :]) ** 2).sum(axis=1))
-        short = (work - each.sum(axis=1)) / np.maximum(sd, 1e-9 * work)
-        # exact, not from the table: hours are sought by this chance, to more digits than the table has
-        return math.fsum(0.5 * math.erfc(z / math.sqrt(2.0)) for z in short.tolist()) / SPEEDS
+        return np.asarray((work - each.sum(axis=1)) / np.maximum(sd, 1e-9 * work), dtype=np.float64)
+
+    def _reaches(self, level: float, at_hours: float, work: float) -> bool:
+        """Whether `chance` is at least `level`; most answers are clear from the table of the normal distribution."""
+        near = float(normal_cdf(-self._short(at_hours, work)).mean())
+        if abs(near - level) > _TABLE_ERROR:
+            return near > level
+        return self.chance(at_hours, work) >= level
 
     def _slowest(self, done: FloatArray, work: float) -> float:
         """Standard normal z of the slowest speed at which `done` without interruptions is `work`."""
@@ -90,7 +102,7 @@ class Progress:
             return math.inf
         for _ in range(_ROUNDS):
             middle = (low + high) / 2.0
-            low, high = (low, middle) if self.chance(middle, work) >= level else (middle, high)
+            low, high = (low, middle) if self._reaches(level, middle, work) else (middle, high)
         return high
 
 

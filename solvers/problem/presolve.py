@@ -68,14 +68,10 @@ def dominated(
     figures = np.column_stack([less_is_better, -more_is_better])
     result = np.zeros(len(groups), dtype=np.bool_)
     order = np.argsort(groups, kind="stable")
-    starts = (
-        np.flatnonzero(np.r_[True, np.diff(groups[order]) != 0])
-        if len(order)
-        else np.zeros(0, dtype=np.int64)
-    )
-    for members in np.split(order, starts[1:]):
-        if len(members) < 2:
-            continue
+    edges = np.r_[0, np.flatnonzero(np.diff(groups[order])) + 1, len(order)]
+    several = np.flatnonzero(np.diff(edges) > 1)  # most groups have one member
+    for start, end in zip(edges[several].tolist(), edges[several + 1].tolist(), strict=True):
+        members = order[start:end]
         rivals = members[can_replace[members]]
         for first in range(0, len(members), chunk):
             part = members[first : first + chunk]
