@@ -215,7 +215,7 @@ def _printable(text: str) -> str:
 
 def fail(message: str, code: int) -> int:
     """Say what went wrong; returns the exit code."""
-    click.echo(f"error: {_printable(message)}", err=True)
+    click.echo(f"error: {_printable(message)}", file=sys.stderr)
     return code
 
 
@@ -276,7 +276,7 @@ def report(error: Exception, verbosity: int, max_memory_bytes: int) -> int:
         import traceback
 
         if code is None or verbosity > 1:
-            click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+            click.echo("".join(traceback.format_exception(error)), file=sys.stderr, nl=False)
     if code is not None:
         return fail(str(error), code)
     hint = "" if verbosity > 0 else "; run with -v for the traceback"

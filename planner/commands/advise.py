@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -163,4 +164,4 @@ def _write_table(path: Path, question: Question, model: HazardModel, policy: str
 
     table = build_table(question.job, model, policy)
     write_atomically(path, table_text(table, path))
-    click.echo(f"wrote {path}: {table.meaning}", err=True)
+    click.echo(f"wrote {path}: {table.meaning}", file=sys.stderr)

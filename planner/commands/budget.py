@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from pathlib import Path
 
@@ -89,7 +90,7 @@ def budget(
     check_currency(costs.currency, plan_currency)
     quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
     for line in costs.findings if not quiet else ():
-        click.echo(line, err=True)
+        click.echo(line, file=sys.stderr)
     answer = check_budgets(
         loaded, costs.scopes, currency=costs.currency, day=day.date() if day is not None else None, planned=planned,
         drop_days=drop_days,

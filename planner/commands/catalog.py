@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -122,7 +123,7 @@ def list_offers(
     answer = offers_answer(table, SORT_KEYS[query.sort], f"Offers, cheapest first: {said}")
     show_answer(answer, output, out)
     if not getattr(ctx.obj, "quiet", False):
-        click.echo(said, err=True)
+        click.echo(said, file=sys.stderr)
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:
@@ -196,12 +197,14 @@ def doctor(ctx: click.Context, fmt: str, max_age: int | None) -> None:
     from planner.catalog.doctor import examination_text
 
     found = examine(ctx.meta[_DIRECTORY], datetime.now(UTC).date())
-    click.echo(examination_text(found, fmt), nl=False)
+    click.echo(examination_text(found, fmt), file=sys.stdout, nl=False)
     stale = [
         p.manifest.provider for p in found.providers if max_age is not None and p.newest_age_days > max_age
     ]
     if stale:
-        click.echo(f"error: older than {max_age}d: {', '.join(stale)}; refresh or raise --max-age", err=True)
+        click.echo(
+            f"error: older than {max_age}d: {', '.join(stale)}; refresh or raise --max-age", file=sys.stderr
+        )
     if stale or not found.is_healthy:
         ctx.exit(CatalogError.exit_code)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,5 +99,5 @@ def _tidy(provider: str, compact: bool, prune: bool, older_than: int | None) -> 
         days = retention.PRUNE_AFTER_DAYS if older_than is None else older_than
         removed += retention.prune(older_than_days=days, provider=provider or None)
     for one in removed:
-        click.echo(f"removed {one.provider}@{one.as_of.isoformat()} ({one.name})")
-    click.echo(f"{len(removed)} snapshots removed", err=True)
+        click.echo(f"removed {one.provider}@{one.as_of.isoformat()} ({one.name})", file=sys.stdout)
+    click.echo(f"{len(removed)} snapshots removed", file=sys.stderr)

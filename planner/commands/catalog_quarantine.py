@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -44,5 +45,5 @@ def accept_command(offers: tuple[str, ...]) -> None:
 
     done = accept(offers)
     for name in done:
-        click.echo(f"accepted {name}")
-    click.echo(f"{len(done)} prices accepted", err=True)
+        click.echo(f"accepted {name}", file=sys.stdout)
+    click.echo(f"{len(done)} prices accepted", file=sys.stderr)

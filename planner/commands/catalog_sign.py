@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from pathlib import Path
 
@@ -27,7 +28,10 @@ def keygen_command(file: Path) -> None:
     from catalogs.store.signing import make_key_pair
 
     public, name = make_key_pair(file)
-    click.echo(f"key {name}: {file} (private, keep it), {public} (to pin: PLANNER_CATALOG_KEY={public})")
+    click.echo(
+        f"key {name}: {file} (private, keep it), {public} (to pin: PLANNER_CATALOG_KEY={public})",
+        file=sys.stdout,
+    )
 
 
 @click.command(
@@ -53,7 +57,8 @@ def sign_command(ctx: click.Context, key: Path, out: Path, expires: int, as_of: 
     made = sign_catalog(key, out, expires, directory=ctx.meta.get(_DIRECTORY), as_of=as_of and as_of.date())
     click.echo(
         f"{out}: {', '.join(sorted(made.providers))} signed by key {made.key_id}, "
-        f"holds until {made.expires_at:%Y-%m-%d %H:%M} UTC"
+        f"holds until {made.expires_at:%Y-%m-%d %H:%M} UTC",
+        file=sys.stdout,
     )
 
 

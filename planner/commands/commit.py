@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -121,4 +122,6 @@ def _rounds(tell: Callable[[str], None]) -> Callable[[Round], None]:
 
 def _show(done: Round) -> None:
     """One round, on standard error."""
-    click.echo(f"{done.elapsed_s:7.2f} s  best {done.objective:,.0f}  bound {done.bound:,.0f}", err=True)
+    click.echo(
+        f"{done.elapsed_s:7.2f} s  best {done.objective:,.0f}  bound {done.bound:,.0f}", file=sys.stderr
+    )

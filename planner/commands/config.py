@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from planner.commands.options import examples
@@ -35,7 +37,7 @@ def show(fmt: str) -> None:
         import json
 
         entries = {item.name: {"value": item.value, "origin": item.origin} for item in resolved}
-        click.echo(json.dumps(entries, indent=2, sort_keys=True))
+        click.echo(json.dumps(entries, indent=2, sort_keys=True), file=sys.stdout)
         return
     rows = [("setting", "value", "origin", "meaning")]
     for item, setting in zip(resolved, SETTINGS, strict=True):
@@ -43,4 +45,4 @@ def show(fmt: str) -> None:
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)]
-        click.echo("  ".join([*cells, row[3]]))
+        click.echo("  ".join([*cells, row[3]]), file=sys.stdout)

@@ -23,12 +23,12 @@ def _list(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     from planner.export.registry import TARGETS
 
     for name, target in TARGETS.items():
-        click.echo(f"{name:<17} {target.title}")
+        click.echo(f"{name:<17} {target.title}", file=sys.stdout)
         for key, choices in target.options.items():
-            click.echo(f"{'':<17} --option {key}={'|'.join(choices) or 'TEXT'}")
-    click.echo("\n--framework")
+            click.echo(f"{'':<17} --option {key}={'|'.join(choices) or 'TEXT'}", file=sys.stdout)
+    click.echo("\n--framework", file=sys.stdout)
     for name, framework in FRAMEWORKS.items():
-        click.echo(f"{name:<17} {framework.title}")
+        click.echo(f"{name:<17} {framework.title}", file=sys.stdout)
     ctx.exit()
 
 
@@ -77,7 +77,7 @@ def export(
         files = write(launch_of(_plan(saved, plan), _name(plan)), target, chosen)
     if out is not None:
         for path in write_files(files, out, force=force):
-            click.echo(str(path))
+            click.echo(str(path), file=sys.stdout)
         return
     if len(files) > 1:
         names = ", ".join(file.path for file in files)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -149,7 +150,7 @@ def forecast(
     )  # fmt: skip
     quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
     for line in costs.findings if not quiet else ():
-        click.echo(line, err=True)
+        click.echo(line, file=sys.stderr)
     if score:
         show_answer(_scored(score, costs.scopes[by], costs.currency), output, out)
         return

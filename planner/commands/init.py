@@ -87,8 +87,8 @@ def init(
         initial = empty_workload()
     show_text(initial.text, out)
     if asks:
-        click.echo(f"{out} is written; next: planner optimize {out}", err=True)
+        click.echo(f"{out} is written; next: planner optimize {out}", file=sys.stderr)
     for text in initial.to_fill:
-        click.echo(f"to fill: {text}", err=True)
+        click.echo(f"to fill: {text}", file=sys.stderr)
     for text in initial.warnings:
-        click.echo(f"warning: {text}", err=True)
+        click.echo(f"warning: {text}", file=sys.stderr)

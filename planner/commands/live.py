@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -49,7 +50,7 @@ def ask_prices(loaded: LoadedWorkload, as_of: datetime | None) -> LivePrices:
     code = exit_code(report, named=asked.is_named)
     notes = live_notes(asked, report)
     if not _is_quiet():
-        click.echo(f"prices {notes[0]}", err=True)
+        click.echo(f"prices {notes[0]}", file=sys.stderr)
         _say("warning", (*notes[1:], *live_messages(report)))
     elif code:
         _say("error", refresh_errors(report))
@@ -70,7 +71,7 @@ def quotas_were_read(answer: Answer) -> bool:
 
 def _say(level: str, sentences: Iterable[str]) -> None:
     for sentence in sentences:
-        click.echo(f"{level}: {sentence}", err=True)
+        click.echo(f"{level}: {sentence}", file=sys.stderr)
 
 
 def _is_quiet() -> bool:

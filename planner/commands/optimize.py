@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -197,5 +198,5 @@ def _show_beside(answer: Answer, certificate: Path | None, why_not: tuple[str, .
 
         click.echo(
             "\n".join(explain(answer.context.asked, answer.context.market, answer.found, name)),
-            err=output != "table",
+            file=sys.stdout if output == "table" else sys.stderr,
         )

@@ -61,7 +61,7 @@ def show_text(text: str | bytes, out: Path | None) -> None:
             from planner.render.terminal import in_encoding
 
             text = in_encoding(text, sys.stdout)
-        click.echo(text, nl=False)
+        click.echo(text, file=sys.stdout, nl=False)
         return
     from planner.files import write_atomically
 

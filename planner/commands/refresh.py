@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -93,12 +94,12 @@ def refresh_catalog(
     )
     with refresh_progress(names, quiet=quiet) as on_progress:
         report = refresh(names, options, on_progress=on_progress)
-    click.echo(refresh_json(report) if as_json else refresh_table(report), nl=False)
+    click.echo(refresh_json(report) if as_json else refresh_table(report), file=sys.stdout, nl=False)
     code = exit_code(report, named=bool(providers))
     for sentence in () if quiet else refresh_warnings(report):
-        click.echo(f"warning: {sentence}", err=True)
+        click.echo(f"warning: {sentence}", file=sys.stderr)
     for sentence in refresh_errors(report) if quiet and code else ():
-        click.echo(f"error: {sentence}", err=True)
+        click.echo(f"error: {sentence}", file=sys.stderr)
     ctx.exit(code)
 
 

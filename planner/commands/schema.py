@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from planner.commands.options import examples
@@ -43,7 +45,7 @@ def schema(what: str) -> None:
     `# yaml-language-server: $schema=workload.v1.json`.
     """
     lists = {"presets": _presets, "adapters": _adapters, "engines": _engines}
-    click.echo(lists[what]() if what in lists else _schema_of(what), nl=False)
+    click.echo(lists[what]() if what in lists else _schema_of(what), file=sys.stdout, nl=False)
 
 
 def _schema_of(kind: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -166,7 +167,7 @@ def _write(found: Simulation, given: dict[str, Any]) -> None:
         from planner.simulation.plots import write_plots
 
         for path in write_plots(found, given["plots"]):
-            click.echo(f"wrote {path}", err=True)
+            click.echo(f"wrote {path}", file=sys.stderr)
 
 
 def _jobs(given: dict[str, Any]) -> tuple[str, Sequence[SimJob]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import date, datetime
 from pathlib import Path
 
@@ -79,7 +80,9 @@ def sweep(
         with counted_progress("sweep", quiet=quiet) as on_done:
             found = plan_all(cells, make_executor(engine, workers, address), folder, on_done=on_done)
     except KeyboardInterrupt:
-        click.echo(f"finished cells are in {folder}; the same command goes on with the others", err=True)
+        click.echo(
+            f"finished cells are in {folder}; the same command goes on with the others", file=sys.stderr
+        )
         raise
     write_results(found.rows, results)
     show_answer(found.report(), output, out)

@@ -7,7 +7,9 @@ interpreter ends, the process ends at once with that code, after its output was 
 
 A program that says nothing of its code (a script, a notebook) waits at its end for the solvers, which stop soon after
 their own time limits. Those that do not within `PATIENCE_S` are cut off after the end of the interpreter, where the C
-library still knows the code.
+library still knows the code. Until then one may come back from C++ and ask for the interpreter: Python before 3.14
+unwinds the thread then, and C++ code that allows no unwinding (pybind11's destructors) ends the process with
+"terminate called without an active exception". Such a thread is put to sleep instead, as Python 3.14 does itself.
 """
 
 from __future__ import annotations
@@ -59,7 +61,12 @@ def _at_work() -> list[threading.Thread]:
 
 
 def _skip_destructors() -> None:
-    """Let the C library call `_exit` with the exit code before it takes down what solvers still use (glibc only)."""
+    """Let the C library call `_exit` with the exit code before it takes down what solvers still use (glibc only).
+
+    And let a thread sleep that C++ would end the process for (libstdc++ only).
+    """
     with contextlib.suppress(OSError, AttributeError, TypeError):
         library = ctypes.CDLL(None)
         library.on_exit(ctypes.cast(library._exit, ctypes.c_void_p), None)
+        cpp = ctypes.CDLL("libstdc++.so.6")
+        cpp._ZSt13set_terminatePFvvE(ctypes.cast(library.pause, ctypes.c_void_p))  # std::set_terminate

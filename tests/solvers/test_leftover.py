@@ -22,6 +22,39 @@ print(found.termination.value, flush=True)
 sys.exit(7)
 """
 
+# The solver comes back from C++ while the interpreter is being taken down, which takes a second here.
+LATE = """
+import sys
+import time
+import highspy
+import scipy.optimize
+from solvers.problem.options import SolveOptions
+from solvers.execution import leftover
+from solvers.execution.solve import solve
+from tests.solvers import cases
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(1.0)
+slow = Slow()
+leftover.PATIENCE_S = 0.0
+solve(cases.hard(size=400, rows=60), SolveOptions(gap=0.0, time_limit_s=0.1, isolate=False, backend=%r))
+print("the answer", flush=True)
+sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize("backend", ["scipy", "highspy"])
+def test_a_solver_that_comes_back_at_the_end_aborts_nothing(backend: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LATE % backend],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (7, "the answer\n", "")
+
 
 @pytest.mark.parametrize("backend", ["scipy", "highspy"])
 def test_a_script_keeps_its_exit_code(backend: str) -> None:
