@@ -11,7 +11,7 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.files import remove_folder, temporary_folder
-from planner.finops.engine.duckdb import DuckDbEngine, is_damage
+from planner.finops.engine.duckdb import HELD_ROWS, DuckDbEngine, is_damage
 from planner.finops.engine.registry import WAREHOUSES, FileEngine, open_engine
 from planner.finops.read.adapted import pair_cost_kinds, stage_adapted
 from planner.finops.read.adapters import detect_adapter, load_adapters
@@ -169,6 +169,8 @@ def _open(
         _register(reader, groups, where, conversion)
     months = tuple(sorted({total.month for total in totals if total.month is not None}))
     check_month(months, month)
+    if engine_name == reader.name and sum(total.rows for total in totals) <= HELD_ROWS:
+        reader.hold("focus")
     findings += [*stager.findings, *later, *more, *find_repeats(reader, totals), *find_twins(reader, totals)]
     findings.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
     beside = rows_beside(reader, read)
