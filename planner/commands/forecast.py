@@ -108,7 +108,7 @@ if TYPE_CHECKING:
     "--score", multiple=True, metavar="GLOB", help="Instead: how saved forecasts (-o json) did; repeatable."
 )
 @vintages_option
-@details_option("forecast", "record", "notes")
+@details_option("forecast", "record", "planned", "notes")
 @output_options(tuple(FORMATS), private=True)
 def forecast(
     focus: tuple[str, ...], more: tuple[str, ...],

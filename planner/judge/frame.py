@@ -255,6 +255,7 @@ def header(bench: Bench, sha256: str, created: datetime) -> dict[str, Any]:
         "objective": workload.preferences.objective, "excluded": list(EXCLUDED), "currency": "USD",
         "schema_version": SCHEMA_VERSION,
         "catalog": catalog_sources(bench.goods.catalog), "goal": _goal(bench), "run": IfStated(_run(bench)),
+        "recurrence": IfStated(_recurrence(bench)),
     }  # fmt: skip
 
 
@@ -267,6 +268,12 @@ def _goal(bench: Bench) -> dict[str, Any]:
         "deadline_confidence_ratio": None if bench.deadline is None else limits.deadline_confidence,
         "budget_usd": None if limits.budget_usd is None else Exactly(Fraction(str(limits.budget_usd))),
     }  # fmt: skip
+
+
+def _recurrence(bench: Bench) -> dict[str, Any] | None:
+    """How often the workload comes again; answers leave it out where it does not."""
+    again = bench.workload.recurrence
+    return None if again is None else {"every_hours": Near(again.every.total_seconds() / 3600.0), "times": again.times}
 
 
 def _run(bench: Bench) -> dict[str, Any]:

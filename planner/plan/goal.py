@@ -1,4 +1,4 @@
-"""What a plan was asked for: a part of it (`planner.plan.model`)."""
+"""What a plan was asked for, and how often it comes again: parts of it (`planner.plan.model`)."""
 
 from __future__ import annotations
 
@@ -15,3 +15,11 @@ class Goal:
     unit: str
     deadline_confidence_ratio: float | None
     budget_usd: Decimal | None
+
+
+@record(frozen=True)
+class Recurring:
+    """A run that comes again: `times` in all, each `every_hours` after the start of the one before."""
+
+    every_hours: float
+    times: int

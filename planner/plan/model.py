@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 from planner.plan.brief import Choice, Folded, Summary
 from planner.plan.carbon import Carbon
-from planner.plan.goal import Goal
+from planner.plan.goal import Goal, Recurring
 from planner.plan.ids import BEFORE_USE, CostId, TimePartId
 from planner.plan.launch import Launch
 from planner.plan.plain import plain
@@ -347,11 +347,12 @@ class Plan(Profiled):
     storage: tuple[StorageChoice, ...] = ()
     loading: Loading | None = None
     quote: Quote | None = None
+    recurrence: Recurring | None = None
     stated_run_id: str = ""
 
     derived: ClassVar[tuple[str, ...]] = ("run_id", "starts_in_hours", *PROFILE_FIELDS)
     unsaved: ClassVar[tuple[str, ...]] = ("stated_run_id",)
-    left_out: ClassVar[tuple[str, ...]] = ("quote",)  # of files, where None
+    left_out: ClassVar[tuple[str, ...]] = ("quote", "recurrence")  # of files, where None
 
     @property
     def run_id(self) -> str:

@@ -13,7 +13,7 @@ from planner.market.pricing import exact
 from planner.market.quota import needed_quota
 from planner.market.spot_prices import KINDS
 from planner.plan.cash import spread_months
-from planner.plan.goal import Goal
+from planner.plan.goal import Goal, Recurring
 from planner.plan.ids import WAITED
 from planner.plan.model import Assumption, CashMonth, CatalogSource, CostLine, Layout, PlanLine
 from planner.plan.run import Run
@@ -50,6 +50,7 @@ def plan_frame(context: Context) -> dict[str, Any]:
         "excluded": EXCLUDED,
         "goal": goal_of(context.asked, context.dates),
         "run": run_of(context.asked),
+        "recurrence": recurrence_of(context.asked),
     }
 
 
@@ -77,6 +78,12 @@ def run_of(asked: Asked) -> Run:
         nodes_per_run=fleet.nodes_per_run if fleet is not None else 1 if workload.kind == "inference" else None,
         tags=dict(workload.tags),
     )  # fmt: skip
+
+
+def recurrence_of(asked: Asked) -> Recurring | None:
+    """How often the run comes again, None where it does not."""
+    again = asked.workload.recurrence
+    return None if again is None else Recurring(again.every.total_seconds() / 3600.0, again.times)
 
 
 def moment_text(value: datetime) -> str:

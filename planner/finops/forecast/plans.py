@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -21,6 +22,8 @@ Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 MAX_BYTES = 64 * 1024 * 1024
 _YEAR_HOURS = 8760
+_DAY = timedelta(days=1)
+_MONTH = timedelta(hours=_YEAR_HOURS / 12)
 
 
 @record(frozen=True)
@@ -34,6 +37,8 @@ class PlannedCost:
         cost: in the plan's currency; below 0 what a commitment saves.
         source: file it comes from.
         scope: scope it belongs to; None: only the total.
+        every, times: of a run that comes again, from one start to the next and how often; `start`, `end` and `cost`
+            are those of the first.
     """
 
     name: str
@@ -43,6 +48,23 @@ class PlannedCost:
     cost: float
     source: str
     scope: str | None = None
+    every: timedelta | None = None
+    times: int = 1
+
+    @property
+    def month_cost(self) -> float | None:
+        """What the runs cost in a mean month while they come again; None where there is one."""
+        return None if self.every is None else self.cost * (_MONTH / self.every)
+
+    def runs_between(self, first: datetime, last: datetime) -> Iterator[tuple[datetime, datetime]]:
+        """Start and end of the runs of which something may lie between two moments."""
+        if self.every is None:
+            yield self.start, self.end
+            return
+        begin = max(0, math.ceil((first - self.end) / self.every))
+        stop = min(self.times, math.floor((last - self.start) / self.every) + 1)
+        for number in range(begin, stop):
+            yield self.start + number * self.every, self.end + number * self.every
 
 
 def load_plans(patterns: Sequence[str]) -> tuple[tuple[PlannedCost, ...], str]:
@@ -77,17 +99,26 @@ def load_plans(patterns: Sequence[str]) -> tuple[tuple[PlannedCost, ...], str]:
 def daily_plan_cost(planned: Sequence[PlannedCost], days: Days) -> Floats:
     """Cost of the plans on each of the days, (n_days,); what lies outside them is left out."""
     out = np.zeros(len(days))
+    if not len(days):
+        return out
+    bounds = [_midnight(day) for day in days.astype("datetime64[D]").tolist()]
     for one in planned:
-        seconds = (one.end - one.start).total_seconds()
-        for at, day in enumerate(days.astype("datetime64[D]").tolist()):
-            begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
-            finish = begin + timedelta(days=1)
-            if seconds <= 0:
-                out[at] += one.cost if begin <= one.start < finish else 0.0
-                continue
-            shared = (min(finish, one.end) - max(begin, one.start)).total_seconds()
-            out[at] += one.cost * max(shared, 0.0) / seconds
+        for start, end in one.runs_between(min(bounds), max(bounds) + _DAY):
+            out += one.cost * _day_shares(start, end, bounds)
     return out
+
+
+def _day_shares(start: datetime, end: datetime, bounds: Sequence[datetime]) -> Floats:
+    """The share of a stretch, or all of a moment, that lies on each of the days that begin at `bounds`."""
+    seconds = (end - start).total_seconds()
+    if seconds <= 0:
+        return np.array([float(begin <= start < begin + _DAY) for begin in bounds])
+    shared = [(min(begin + _DAY, end) - max(begin, start)).total_seconds() for begin in bounds]
+    return np.maximum(np.array(shared), 0.0) / seconds
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -129,7 +160,11 @@ def _of_run(plan: Plan, source: str, scope: str | None) -> list[PlannedCost]:
         return []
     start = _moment(plan.start)
     end = start + timedelta(hours=plan.hours)
-    return [PlannedCost(plan.workload, plan.run_id, start, end, float(plan.total_usd), source, scope)]
+    cost, again = float(plan.total_usd), plan.recurrence
+    if again is None:
+        return [PlannedCost(plan.workload, plan.run_id, start, end, cost, source, scope)]
+    every = timedelta(hours=again.every_hours)
+    return [PlannedCost(plan.workload, plan.run_id, start, end, cost, source, scope, every, again.times)]
 
 
 def _of_jobs(values: Mapping[str, Any]) -> Iterator[_Row]:
@@ -157,7 +192,6 @@ def _of_commitments(values: Mapping[str, Any]) -> Iterator[_Row]:
 
 def _moment(text: str) -> datetime:
     if len(text) <= 10:
-        day = date.fromisoformat(text)
-        return datetime(day.year, day.month, day.day, tzinfo=UTC)
+        return _midnight(date.fromisoformat(text))
     moment = datetime.fromisoformat(text)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

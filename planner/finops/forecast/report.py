@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from planner.finops.forecast.answer import TOTAL
+from planner.finops.forecast.planned_report import planned_sections, planned_values, planned_words
 from planner.finops.forecast.screen import forecast_screen
 from planner.render import numbers
 from planner.render.model import Answer, Chart, Column, Section, Table, Value, table_section, versioned
@@ -37,10 +38,7 @@ def forecast_report(answer: ForecastAnswer, *, details: Collection[str] = ()) ->
         "forecast": answer.by, "currency": answer.currency, "last_day": answer.last_day.isoformat(),
         "dropped_days": answer.dropped_days, "level_ratio": answer.level,
         "scenarios": [one.text for one in answer.scenarios],
-        "plans": [
-            {"name": one.name, "run_id": one.run_id, "start": one.start.isoformat(), "end": one.end.isoformat(),
-             "cost": one.cost, "scope": one.scope} for one in answer.planned
-        ],
+        "plans": planned_values(answer),
         "scopes": [_scope_values(answer, scope) for scope in answer.scopes],
         "skipped": [{"scope": scope, "reason": reason} for scope, reason in answer.skipped],
     }  # fmt: skip
@@ -48,7 +46,8 @@ def forecast_report(answer: ForecastAnswer, *, details: Collection[str] = ()) ->
     title, summary = _said(answer)
     notes = _notes(answer)
     whole = Answer(
-        f"Forecast by {answer.by}", title, summary, (_periods(answer), _record(answer), *notes),
+        f"Forecast by {answer.by}", title, summary,
+        (_periods(answer), _record(answer), *planned_sections(answer), *notes),
         versioned(values), _COLUMNS, flat, currency=answer.currency, focus=lambda: _focus(answer),
     )  # fmt: skip
     said = [sentence for section in notes for sentence in section.sentences]
@@ -117,10 +116,7 @@ def _said(answer: ForecastAnswer) -> tuple[str, tuple[str, ...]]:
         summary.append("scenario: " + ", ".join(one.text for one in answer.scenarios))
     if answer.planned:
         inside = sum(one.planned for one in scope.periods if not one.period.is_horizon)
-        count = len(answer.planned)
-        summary.append(
-            f"{count} planned cost{'s' if count > 1 else ''}, {money(inside, answer.currency)} of it in these periods"
-        )
+        summary.append(f"{planned_words(answer)}, {money(inside, answer.currency)} of it in these periods")
     return headline, tuple(summary)
 
 

@@ -22,6 +22,8 @@ from planner.finops.forecast.report import forecast_report
 from planner.finops.forecast.scenarios import parse_scenario
 from planner.finops.forecast.score import accuracy, score_forecasts
 from planner.finops.read import open_bill
+from planner.plan.goal import Recurring
+from planner.plan.model import Plan
 from planner.render import render_answer
 from tests.planner.finops.forecast.example_costs import FILE, example_costs
 from tests.saved_plans import plan_line, saved_plan
@@ -108,6 +110,25 @@ def test_plans_are_spread_over_their_hours() -> None:
         {"total": 100, "a": 4, "b": 0}
     )
     assert answer.scopes[0].periods[0].expected == pytest.approx(1300)
+
+
+def test_a_run_that_comes_again_is_planned_each_time(tmp_path: Path) -> None:
+    nightly = saved_plan(
+        plan_line(1, 10.0, 4.8), workload="nightly", start="2026-04-20T20:00+00:00",
+        recurrence=Recurring(24.0, 30),
+    )  # fmt: skip
+    (tmp_path / "nightly.json").write_text(json.dumps(nightly.to_dict()))
+    assert Plan.from_dict(nightly.to_dict()) == nightly
+    found, _ = load_plans([f"a={tmp_path}/nightly.json"])
+    assert len(found) == 1 and found[0].month_cost == pytest.approx(48.0 * 365 / 12)
+    days = np.datetime64("2026-04-19") + np.arange(34)
+    cost = daily_plan_cost(found, days)
+    # 4 of 10 hours before midnight, 6 after it; the last of 30 starts on 19 May
+    assert cost[:4] == pytest.approx([0.0, 19.2, 48.0, 48.0]) and cost[30:] == pytest.approx([48, 28.8, 0, 0])
+    assert cost.sum() == pytest.approx(30 * 48.0)
+    report = forecast_report(forecast_scopes(SCOPES, Question(planned=found)), details=("planned",))
+    assert report.values["plans"][0]["times"] == 30 and report.values["plans"][0]["every_hours"] == 24.0
+    assert any("1 planned cost of 30 runs" in line for line in report.summary)
 
 
 def test_saved_plans_of_every_kind_are_read(tmp_path: Path) -> None:
