@@ -104,6 +104,22 @@ def test_more_freedom_never_costs_more(output: dict[str, Any]) -> None:
     assert steps["timing"] == cost["spot"] <= steps["option"] * hair <= steps["type"] * hair**2
 
 
+def test_a_milp_chooses_each_plan_too_and_agrees(
+    suite: Path, output: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plans = [plan for record in output["records"] for plan in record.get("arms", {}).values()]
+    planned = [plan for plan in plans if plan["status"] == "planned"]
+    assert planned and {plan["proof"] for plan in planned} == {"exact enumeration and a MILP, which agree"}
+    assert output["proofs"] == {"exact enumeration and a MILP, which agree": len(planned)}
+    arguments = ["--suite", str(suite), "--records", str(suite / "out.json")]
+    assert study.main(arguments) == 0
+    assert f"plans by proof: {len(planned)} exact enumeration and a MILP" in capsys.readouterr().out
+    alone = study_record(str(suite / "workloads" / "small.yaml"), StudyOptions(solver="enumerate"))
+    assert alone["arms"]["spot"]["proof"] == "exact enumeration"
+    known = next(item for item in output["records"] if item["id"] == "small")
+    assert alone["arms"]["spot"]["cost_usd"] == known["arms"]["spot"]["cost_usd"]
+
+
 def test_every_price_of_a_plan_has_a_date_and_none_is_derived(output: dict[str, Any]) -> None:
     record = next(item for item in output["records"] if item["id"] == "small")
     for arm in ("home", "anywhere", "commitments", "spot"):

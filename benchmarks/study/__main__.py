@@ -41,6 +41,10 @@ def parser() -> argparse.ArgumentParser:
         "--records", type=Path, help="take the records of an earlier --json instead of planning"
     )
     made.add_argument("--as-of", default="2026-11-22", type=date.fromisoformat, help="day planned on")
+    made.add_argument(
+        "--solver", choices=("both", "enumerate"), default="both",
+        help="both: a MILP chooses among the undominated candidates too, and must agree",
+    )  # fmt: skip
     made.add_argument("--engine", choices=ENGINES, default="local", help="what maps the workloads")
     made.add_argument("--workers", type=int, default=2, help="processes of the engine; 1: here")
     made.add_argument(
@@ -75,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    options = StudyOptions(chosen.as_of.isoformat())
+    options = StudyOptions(chosen.as_of.isoformat(), chosen.solver)
     try:
         engine = make_executor(chosen.engine, chosen.workers, chosen.address)
         records = read_records(chosen.records) if chosen.records else map_records(files, options, engine)

@@ -38,14 +38,16 @@ class StudyOptions:
 
     Attributes:
         as_of: day planned on, ISO date.
+        solver: `both`: a MILP chooses each plan of one job too and must agree; `enumerate`: enumeration alone.
     """
 
     as_of: str = "2026-11-22"
+    solver: str = "both"
 
     @property
     def planner(self) -> Options:
         """The planner's options: prices known that day, no measurements of whoever runs the study."""
-        return replace(options_on(self.as_of), calibrated=False, time_limit_s=LONGEST_S)
+        return replace(options_on(self.as_of), calibrated=False, time_limit_s=LONGEST_S, solver=self.solver)
 
 
 def study_record(path: str, options: StudyOptions) -> Record:
@@ -189,6 +191,7 @@ def plan_record(plan: Plan) -> Record:
         "hours_p90": plan.hours if risk is None else max(risk.worst_hours, plan.hours),
         "p_meet_deadline": None if risk is None else risk.p_meet_deadline,
         "fall_back_hours": None if launch is None else launch.on_demand_hours,
+        "proof": None if plan.proof is None else plan.proof.method,
         "lines": [_line_record(line) for line in plan.lines],
         "beside_compute_usd": float(sum(cost.amount_usd for cost in costs if cost.kind not in ("compute", "upfront"))),
     }  # fmt: skip

@@ -12,7 +12,7 @@ from benchmarks.study.pictures import STEP_NAMES, STEPS, pictures, step_shares
 from benchmarks.study.record import StudyOptions
 from benchmarks.study.rows import left_out_lines, row_lines, worst_lines
 from benchmarks.study.savings import AGAINST, Figures, figures, is_sure, pairs_of, percent
-from benchmarks.study.summary import classes_of
+from benchmarks.study.summary import classes_of, proofs
 from planner.files import write_atomically
 
 Record = dict[str, Any]
@@ -45,8 +45,8 @@ def render(records: Sequence[Record], options: StudyOptions, prices: Path | None
         f"as on {options.as_of}, with the bundled snapshot of prices (dates of every price below), no measurements"
         f" of our",
         "own, bootstrap seed 1. The claim under test: choosing machines systematically costs 40 to 70 % less.", "",
-        *_verdict(records), *_calibration(records), *_headline(records), *_classes(records), *_baselines(records),
-        *_waterfall(records), *_beside(records),
+        *_proofs(records), *_verdict(records), *_calibration(records), *_headline(records), *_classes(records),
+        *_baselines(records), *_waterfall(records), *_beside(records),
     ]  # fmt: skip
     if prices is not None:
         from benchmarks.study.regret_page import regret_lines
@@ -54,6 +54,12 @@ def render(records: Sequence[Record], options: StudyOptions, prices: Path | None
         lines += regret_lines(records, prices)
     lines += [*left_out_lines(records), *worst_lines(records), *row_lines(records), *_weak()]
     return "\n".join(lines) + "\n"
+
+
+def _proofs(records: Sequence[Record]) -> list[str]:
+    """How the plans of all arms were proven."""
+    counted = [f"{count:,} by {method}" for method, count in proofs(records).items()]
+    return [f"Plans of all arms, by proof: {'; '.join(counted)}.", ""] if counted else []
 
 
 def _verdict(records: Sequence[Record]) -> list[str]:

@@ -57,6 +57,7 @@ def figures_json(records: Sequence[Record], options: StudyOptions) -> str:
         "schema_version": SCHEMA_VERSION,
         "as_of": options.as_of,
         "statuses": dict(sorted(Counter(record["status"] for record in records).items())),
+        "proofs": proofs(records),
         "figures": all_figures(records),
         "calibration": calibration(records),
         "records": list(records),
@@ -74,6 +75,7 @@ def text_summary(records: Sequence[Record], options: StudyOptions) -> str:
         for record in records
         if record["status"] != "planned"
     ]
+    lines += proofs_text(records)
     lines.append("saved against the owner's named cluster, predicted (claim: 40-70 %):")
     for arm, words in HEADLINES.items():
         pairs, left_out = pairs_of(records, arm, "named")
@@ -81,6 +83,17 @@ def text_summary(records: Sequence[Record], options: StudyOptions) -> str:
         lines += [f"      left out {len(ids):2}: {why}" for why, ids in sorted(left_out.items())]
     lines += calibration_text(records)
     return "\n".join(lines)
+
+
+def proofs(records: Sequence[Record]) -> dict[str, int]:
+    """How many plans of all arms were proven in which way."""
+    plans = [plan for record in records for plan in record.get("arms", {}).values()]
+    return dict(sorted(Counter(plan["proof"] for plan in plans if plan.get("proof")).items()))
+
+
+def proofs_text(records: Sequence[Record]) -> list[str]:
+    """What proved the plans, one line."""
+    return [f"plans by proof: {count} {method}" for method, count in proofs(records).items()]
 
 
 def figures_line(made: Figures) -> str:

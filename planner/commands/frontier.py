@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from planner.asked.options import Options
     from planner.inputs.load import LoadedWorkload
 
+_POINTS = 10
+
 
 @click.command(
     epilog=examples(
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 @output_options(ANSWER_FORMATS)
 @click.option("--against", type=click.Choice(["time", "carbon"]), default="time", show_default=True,
               help="What cost is weighed against: the deadline, or kgCO2e of the electricity.")  # fmt: skip
-@click.option("--points", type=click.IntRange(min=2), default=10, show_default=True,
+@click.option("--points", type=click.IntRange(min=2), show_default="10, fewer where a screen has no room",
               help="Most points a table shows; data formats hold all.")  # fmt: skip
 @click.option("--deadline", "deadlines", multiple=True, metavar="LENGTH",
               help="Deadline to ask for beside the file's own, such as 36h or 5d; may be repeated.")  # fmt: skip
@@ -44,8 +46,8 @@ if TYPE_CHECKING:
 @click.option("--allow-derived", is_flag=True, help="Add commitment prices derived from median ratios.")
 def frontier(
     workload: Path, values: tuple[str, ...],
-    output: str, against: str, points: int, deadlines: tuple[str, ...], as_of: datetime | None, allow_flagged: bool,
-    allow_derived: bool, out: Path | None, details: tuple[str, ...],
+    output: str, against: str, points: int | None, deadlines: tuple[str, ...], as_of: datetime | None,
+    allow_flagged: bool, allow_derived: bool, out: Path | None, details: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Show what WORKLOAD costs by deadline, or by limit on emissions: at each one listed the plan of `optimize`.
 
@@ -75,7 +77,8 @@ def frontier(
         _against_carbon(loaded, options, points, output, out, details)
         return
     found = find(loaded, options, deadlines_hours=asked)
-    report = frontier_report(found, thin(found.points, points), details=details)
+    shown = thin(found.points, points or _POINTS)
+    report = frontier_report(found, shown, details=details, fit=points is None)
     show_answer(report, output, out)
     if not found.points:
         click.get_current_context().exit(3)
@@ -84,7 +87,7 @@ def frontier(
 def _against_carbon(
     loaded: LoadedWorkload,
     options: Options,
-    points: int,
+    points: int | None,
     output: str,
     out: Path | None,
     details: tuple[str, ...],

@@ -60,7 +60,7 @@ def fleet_plan(found: Found, mix: Mix) -> Plan:
     finish = context.dates.start + timedelta(hours=mix.period)
     risk, launch = _risk(found, mix, total), _launch_of(found, mix, total)
     report = count_filters(found.candidates.all_bits())
-    savings = _savings(found, mix, total)
+    savings, chance = _savings(found, mix, total)
     return Plan(
         **plan_frame(context),
         status="planned",
@@ -83,19 +83,21 @@ def fleet_plan(found: Found, mix: Mix) -> Plan:
         n_results=1,
         n_feasible=report.passed,
         launch=launch,
-        choices=_choices(context.dates, risk, finish, savings.baseline),
+        choices=_choices(context.dates, risk, finish, savings.baseline, chance),
         carbon=carbon_of(found.candidates, mix),
         storage=storage_of(found.candidates, mix, lines),
     )
 
 
-def _choices(dates: Dates, risk: Risk, finish: datetime, on_demand: Summary | None) -> tuple[Choice, ...]:
-    """The plan, and the fleet of one on-demand offer; the chance of the latter is not computed."""
+def _choices(
+    dates: Dates, risk: Risk, finish: datetime, on_demand: Summary | None, chance: float | None
+) -> tuple[Choice, ...]:
+    """The plan, and the fleet of one on-demand offer with its chance of the deadline."""
     plan = Choice(("cheapest",), None, moment_text(finish), risk.p_meet_deadline)
     if on_demand is None:
         return (plan,)
     ends = moment_text(dates.start + timedelta(hours=on_demand.hours))
-    return plan, Choice(("on_demand",), on_demand, ends, None)
+    return plan, Choice(("on_demand",), on_demand, ends, chance)
 
 
 def _launch_of(found: Found, mix: Mix, total: Decimal) -> Launch | None:
@@ -190,8 +192,8 @@ def _risk(found: Found, mix: Mix, total: Decimal) -> Risk:
     )
 
 
-def _savings(found: Found, mix: Mix, total: Decimal) -> Savings:
-    """Compare with the cheapest fleet of one on-demand offer in the same time."""
+def _savings(found: Found, mix: Mix, total: Decimal) -> tuple[Savings, float | None]:
+    """Compare with the cheapest fleet of one on-demand offer in the same time; with its chance of the deadline."""
     context = found.candidates.context
     from planner.fleet.workers import build_with_storage
 
@@ -205,7 +207,8 @@ def _savings(found: Found, mix: Mix, total: Decimal) -> Savings:
     most = np.fmin(limits.max_nodes, held[workers.rows])
     allowed = np.flatnonzero(count * workers.nodes <= most)
     if not len(allowed):
-        return Savings(None, None, None, "no single on-demand offer can do the work in time within max_nodes")
+        why = "no single on-demand offer can do the work in time within max_nodes"
+        return Savings(None, None, None, why), None
     workers, kept, count = workers.take(allowed), kept.take(allowed), count[allowed]
     hours = mix.work / (workers.units_per_hour * count)
     money, stay = workers.price(context.market, hours), workers.lead_hours + hours
@@ -226,7 +229,11 @@ def _savings(found: Found, mix: Mix, total: Decimal) -> Savings:
         delta_cost_usd=saved, delta_hours=ends - mix.period, price_as_of=str(offers["as_of"][row]),
         parts=(SummaryPart(nodes, *(named[name] for name in ("purchase_option", "option_variant", "region", "zone"))),),
     )  # fmt: skip
-    return Savings(baseline, saved, float(saved / cost) if cost else 0.0, _NOTE)
+    alone = np.asarray([best])
+    firm = replace(mix, workers=workers.take(alone), count=count[alone], hours=hours[alone])
+    deadline = context.dates.deadline_hours
+    chance = None if deadline is None else progress_of(found, firm).chance(deadline, mix.work)
+    return Savings(baseline, saved, float(saved / cost) if cost else 0.0, _NOTE), chance
 
 
 def _proof(found: Found, mix: Mix, total: Decimal) -> Proof:

@@ -45,8 +45,10 @@ _OTHERS = (
 )
 # What reads them, where it is not a command of that name.
 _COMMANDS = {
-    "sweep": "simulate --sweep", "state": "advise PLAN.json --state", "showback": "review --focus BILL --showback",
+    "spot sweep": "simulate --sweep", "state": "advise PLAN.json --state", "showback": "review --focus BILL --showback",
 }  # fmt: skip
+# Keys that a workload has and the file of another question has not, but for serving's model.
+_OF_A_WORKLOAD = frozenset({"model", "training", "task", "inference"})
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
@@ -256,10 +258,33 @@ def refuse_other_kind(data: dict[str, Any], name: str) -> None:
     Raises:
         InputError: the file says that it is of another kind.
     """
-    kind = data.get("kind")
-    if kind in _OTHERS and not data.keys() & {"model", "training", "task"}:
+    kind = _other_kind(data)
+    if kind == "machines":
+        raise InputError(
+            f"{name}: lists machines of your own, it is not a workload: name it under `prices.offers` of one"
+        )
+    if kind:
         command = _COMMANDS.get(kind, kind)
         raise InputError(f"{name}: is a {kind} file, not a workload: use `planner {command} {name}`")
+
+
+def _other_kind(data: dict[str, Any]) -> str:
+    """Which other question a file is of; empty where it may be a workload.
+
+    Files of commitments and of machines have no key `kind`: they are told by theirs.
+    """
+    kind = data.get("kind")
+    if kind == "serving":
+        return kind if data.keys() & {"buckets", "machines"} else ""
+    if data.keys() & _OF_A_WORKLOAD:
+        return ""
+    if kind == "sweep":
+        return "sweep" if "workloads" in data else "spot sweep"
+    if kind in _OTHERS:
+        return str(kind)
+    if kind is None and "pools" in data:
+        return "commit"
+    return "machines" if kind is None and "machines" in data else ""
 
 
 def validate(data: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:

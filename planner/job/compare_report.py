@@ -201,7 +201,9 @@ def _brief_table(found: Comparison) -> Section:
             rows.append((row.name, row.reason, "", "", "", "", "", *_kg(row, found)))
             continue
         name, *_, cost, change, _, _, done, speed, in_time, _, _ = _row(row, found)
-        rows.append((name, _bought(row, found.over), cost, change, done, speed, in_time, *_kg(row, found)))
+        rows.append(
+            (name, _bought(row, found.over), cost, change, done, speed, in_time, *_kg(row, found, brief=True))
+        )
     return table_section("rows", "Comparison", columns, rows, _notes(found, brief=True), shown=_SHOWN_BRIEF)
 
 
@@ -214,10 +216,14 @@ def _kg_column(found: Comparison) -> list[Column]:
     )
 
 
-def _kg(row: Row, found: Comparison) -> tuple[Value, ...]:
+def _kg(row: Row, found: Comparison, *, brief: bool = False) -> tuple[Value, ...]:
+    """Emissions of a row, where there is a column of them; on a screen with two digits: grids are known no better."""
     if not _kg_column(found):
         return ()
-    return ("" if row.best is None else "unknown" if (kg := row.best.operational_kgco2e) is None else kg,)
+    kg = None if row.best is None else row.best.operational_kgco2e
+    if kg is None:
+        return ("" if row.best is None else "unknown",)
+    return (float(f"{kg:.2g}") if brief else kg,)
 
 
 def _bought(row: Row, over: str) -> str:

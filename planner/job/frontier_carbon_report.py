@@ -11,7 +11,7 @@ from planner.plan.front_choices import in_brief
 from planner.render import numbers, words
 from planner.render.model import Answer, Chart, Column, Section, Value, facts, table_section, versioned
 from planner.render.precision import dollars, known_places, rounded
-from planner.render.screen import Row, Screen, on_screen, prices_note
+from planner.render.screen import Row, Screen, has_room, on_screen, prices_note
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -25,19 +25,22 @@ _COLUMNS = (
 )  # fmt: skip
 _SHOWN = (
     Column("operational_kgco2e", "kgCO2e", "number"), Column("cost_usd", "cost", "usd_known"),
-    Column("expected_hours", "done in", "hours"), Column("usd_per_kg", "USD per kg less", "usd_known"),
-    Column("plan", "plan", "text"), Column("limit", "your limit", "text"),
+    Column("expected_hours", "done in", "hours"), Column("usd_per_kg", "per kg less", "usd_known"),
+    Column("plan", "plan", "text"), Column("limit", "limit", "text"),
 )  # fmt: skip
 MOST_SHOWN = 10
+_LIMIT_COLUMNS = 8  # of a screen, for whether a point keeps the workload's own limit
 _HALF_WIDTH = 0.3  # of a cost whose interval is not worked out: that of a usual plan
 
 
-def carbon_report(found: CarbonFrontier, shown: int = MOST_SHOWN, *, details: Collection[str] = ()) -> Answer:
+def carbon_report(
+    found: CarbonFrontier, shown: int | None = None, *, details: Collection[str] = ()
+) -> Answer:
     """Build the answer.
 
     Args:
         found: all points, which the data formats and the chart hold.
-        shown: most points that the table lists.
+        shown: most points that the table lists; None: as many as a screen has room for.
         details: keys of sections to show in place of the screen, or `all`.
     """
     rows = [_values(point) for point in found.points]
@@ -55,13 +58,25 @@ def carbon_report(found: CarbonFrontier, shown: int = MOST_SHOWN, *, details: Co
             f"{found.workload}: from {_kg(last)} at {numbers.usd(last.cost_usd)} "
             f"to {_kg(first)} at {numbers.usd(first.cost_usd)}"
         )
-    places = [(point.best.operational_kgco2e or 0.0, float(point.best.cost_usd)) for point in found.points]
-    table = _table(found, spread_out(places, shown))
+    table = _table(found, _listed(found, shown))
     whole = Answer(
         f"Cost by emissions of {found.workload}", title, (_METHOD,), (table, _proof(found)), versioned(values),
         _COLUMNS, flat, success=bool(found.points),
     )  # fmt: skip
     return on_screen(whole, _screen(found, table), details)
+
+
+def _listed(found: CarbonFrontier, most: int | None) -> list[int]:
+    """The points that tell the most."""
+    places = [(point.best.operational_kgco2e or 0.0, float(point.best.cost_usd)) for point in found.points]
+    if most is not None:
+        return spread_out(places, most)
+    beside = _LIMIT_COLUMNS if found.limit_kgco2e is not None else 0
+    for count in range(MOST_SHOWN, 2, -1):
+        kept = spread_out(places, count)
+        if has_room((in_brief(found.points[at].best) for at in kept), beside):
+            return kept
+    return spread_out(places, 2)
 
 
 _METHOD = (
@@ -82,7 +97,7 @@ def _values(point: CarbonPoint) -> dict[str, Any]:
 
 
 def _kg(best: Any) -> str:
-    return f"{numbers.number(best.operational_kgco2e)} kgCO2e"
+    return f"{numbers.number(_two_digits(best.operational_kgco2e) or 0.0)} kgCO2e"
 
 
 def _table(found: CarbonFrontier, at: Sequence[int]) -> Section:
@@ -98,7 +113,7 @@ def _table(found: CarbonFrontier, at: Sequence[int]) -> Section:
         kept = {None: "", True: "kept", False: "above"}[point.within_limit]
         rows.append(
             (
-                point.best.operational_kgco2e, _in_digits(point.best.cost_usd), point.best.hours, price,
+                _two_digits(point.best.operational_kgco2e), _in_digits(point.best.cost_usd), point.best.hours, price,
                 in_brief(point.best), kept,
             )
         )  # fmt: skip
@@ -107,6 +122,11 @@ def _table(found: CarbonFrontier, at: Sequence[int]) -> Section:
         (f"{left} {'point' if left == 1 else 'points'} between not shown; -o csv lists all",) if left else ()
     )
     return table_section("by_emissions", "Cost by emissions", _SHOWN, rows, notes, charts=_chart(found))
+
+
+def _two_digits(kg: float | None) -> float | None:
+    """Emissions as well as grids are known."""
+    return None if kg is None else float(f"{kg:.2g}")
 
 
 def _in_digits(usd: Decimal) -> Decimal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.job.frontier_screen import frontier_screen, kept_limits
+from planner.job.frontier_screen import fitting, frontier_screen, kept_limits
 from planner.render import numbers, words
 from planner.render.model import (
     Answer,
@@ -36,7 +36,7 @@ _SHOWN = (
 
 
 def frontier_report(
-    found: Frontier, shown: Sequence[Point] | None = None, *, details: Collection[str] = ()
+    found: Frontier, shown: Sequence[Point] | None = None, *, details: Collection[str] = (), fit: bool = True
 ) -> Answer:  # fmt: skip
     """Build the answer.
 
@@ -44,6 +44,7 @@ def frontier_report(
         found: all points, which the data formats and the chart hold.
         shown: the points that the table lists; by default all.
         details: keys of sections to show in place of the screen, or `all`.
+        fit: show no more of them on the screen than it has room for.
     """
     shown = found.points if shown is None else shown
     rows = [_values(point) for point in found.points]
@@ -59,7 +60,7 @@ def frontier_report(
         f"Cost by deadline of {found.workload}", title, summary, sections, versioned(values), _COLUMNS, flat,
         success=bool(shown),
     )  # fmt: skip
-    return on_screen(whole, frontier_screen(found, shown), details)
+    return on_screen(whole, frontier_screen(found, fitting(shown) if fit else shown), details)
 
 
 def _values(point: Point) -> dict[str, Any]:

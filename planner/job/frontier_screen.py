@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import TYPE_CHECKING
 
+from planner.job.frontier import thin
 from planner.plan.front_choices import in_brief
 from planner.render import numbers
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.precision import dollars, known_places, moment_known, rounded
-from planner.render.screen import Row, Screen, prices_note
+from planner.render.screen import Row, Screen, has_room, prices_note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +56,15 @@ def frontier_screen(found: Frontier, shown: Sequence[Point]) -> Screen:
         "compare FILE --over region",
     )
     return Screen(asked, rows, _table(found, shown), _notes(found), proof, steps)
+
+
+def fitting(points: Sequence[Point]) -> Sequence[Point]:
+    """The most telling points for which a screen has room."""
+    for count in range(len(points), 2, -1):
+        kept = thin(points, count)
+        if has_room(in_brief(point.best) for point in kept):
+            return kept
+    return thin(points, 2)
 
 
 def _places(usd: Decimal) -> int:

@@ -66,8 +66,8 @@ def check(
     _all_named(findings, bench, plan, [*rows, *others], made)
 
 
-def check_fleet(findings: Findings, bench: Bench, plan: Node, chance: Near | None) -> None:
-    """The choices of a fleet: the plan, and its baseline, whose chance is not computed."""
+def check_fleet(findings: Findings, bench: Bench, plan: Node, chance: Near | None, firm: Near | None) -> None:
+    """The choices of a fleet: the plan, and its baseline, each with its chance of the deadline."""
     _names(findings, plan, _FIRST["cost"])
     baseline = plan["savings"]["baseline"]
     wanted: list[dict[str, object]] = [
@@ -78,8 +78,10 @@ def check_fleet(findings: Findings, bench: Bench, plan: Node, chance: Near | Non
     ]  # fmt: skip
     if not baseline.is_null:
         ends = frame.finish(bench, baseline["hours"].number())
+        if all(node["p_meet_deadline"].is_null for node in list(plan["choices"])[1:]):
+            firm = None  # answers saved before it was computed say nothing of it
         wanted.append(
-            {"kinds": ["on_demand"], "best": baseline.value, "p_meet_deadline": None, "finish_expected": ends}
+            {"kinds": ["on_demand"], "best": baseline.value, "p_meet_deadline": firm, "finish_expected": ends}
         )
     findings.expect(plan["choices"], wanted)
 

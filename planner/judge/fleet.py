@@ -49,7 +49,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     runs = 1 if fleet is None else fleet.runs
     work = bench.work.steps * bench.work.units_per_step * runs
     lines = _lines(bench, workers, work)
-    last = max(workers, key=lambda worker: worker.lead + worker.hours)
+    last = _last(plan, workers)
     chance = chance_of(bench, course_of(bench, workers, lines), work)
     wanted: dict[str, Any] = {
         **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, period),
@@ -73,8 +73,8 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     findings.expect(plan, wanted)
     done = sum(worker.units for worker in workers)
     findings.require(done >= work * (1 - WORK_SHARE), "lines", f"the workers do {done:.10g} of {work:.10g}")
-    _savings(findings, bench, plan, work)
-    choices.check_fleet(findings, bench, plan, chance)
+    firm = _savings(findings, bench, plan, work)
+    choices.check_fleet(findings, bench, plan, chance, firm)
     single.filters(findings, plan)
 
 
@@ -163,6 +163,14 @@ def _line(
         "quota": single.quota_of(bench, offer, nodes), "layout": None,
         "costs": [charge.wanted(_RATIO) for charge in charges], "cost_usd": Near(total(charges), _RATIO, 1e-6),
     }  # fmt: skip
+
+
+def _last(plan: Node, workers: Sequence[Worker]) -> Worker:
+    """The worker that ends last; of several that end together the one whose course the plan states."""
+    ends = max(worker.lead + worker.hours for worker in workers)
+    together = [worker for worker in workers if worker.lead + worker.hours >= ends * (1 - _RATIO)]
+    stated = [part["hours"].number() for part in plan["timeline"] if part["id"].text() == "fleet_lead"]
+    return min(together, key=lambda worker: abs(worker.run.waiting - sum(stated)))
 
 
 def _timeline(last: Worker, period: float) -> list[dict[str, Any]]:
@@ -270,12 +278,12 @@ def _proof(bench: Bench, plan: Node) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> None:
-    """The baseline: workers of one on-demand offer, as many as do the work in time."""
+def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> Near | None:
+    """The baseline: workers of one on-demand offer, as many as do the work in time; with their chance."""
     node = plan["savings"]
     if node["baseline"].is_null:
         findings.expect(node, {"baseline": None, "saved_usd": None, "saved_ratio": None, "note": STATED})
-        return
+        return None
     given = node["baseline"]
     buys, _ = frame.purchases(bench.goods, given)
     fleet = bench.workload.fleet
@@ -284,7 +292,8 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> None:
     worker = worker_of(bench, Buy(offer, each), nodes // each)
     hours = work / (worker.units_per_hour * worker.count)
     worker = with_hours(worker, hours)
-    charges, _ = _lines(bench, [worker], work)[0]
+    lines = _lines(bench, [worker], work)
+    charges, _ = lines[0]
     most = limit_hours(bench, work) - worker.lead
     least = -(-(work / (worker.units_per_hour * most) - 1e-9) // 1)
     findings.require(
@@ -311,3 +320,4 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> None:
             },
         },
     )  # fmt: skip
+    return chance_of(bench, course_of(bench, [worker], lines), work)

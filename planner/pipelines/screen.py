@@ -141,9 +141,9 @@ def _tasks(answer: PipelineAnswer) -> Section:
         Column("place", "where", "place"), Column("start", "from", "text"), Column("end", "until", "text"),
         Column("cost_usd", "cost", "usd_known"),
     )  # fmt: skip
-    notes = (
-        ("* delays the end of all if it is late",) if any(stage.critical for stage in answer.stages) else ()
-    )
+    notes: tuple[str, ...] = ()
+    if any(stage.critical for stage in answer.stages):
+        notes = ("a late task delays the end of all" if every else "* delays the end of all if it is late",)
     return table_section("plan", "Plan", columns, rows, notes, shown=_MOST_TASKS)
 
 

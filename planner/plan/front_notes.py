@@ -12,6 +12,8 @@ from planner.render.precision import about
 
 _MOST = 5
 _MOST_REGIONS = 4
+_UNKNOWN_QUOTA = "unknown quota"  # the name that a line has where its provider publishes none
+_PLACES = {"not-stated": "a place not stated"}
 _NEXT = (
     "explain FILE", "frontier FILE", "compare FILE --over region", "whatif FILE --set KEY=VALUE",
     "export PLAN.json --to skypilot",
@@ -39,8 +41,9 @@ def _profile(plan: Plan) -> list[str]:
     cost, narrows = plan.profile_cost_usd, plan.profile_narrows_usd
     if cost is None or narrows is None:
         return []
-    spent, gained = (f"${value:,.0f}" for value in (_rounded(cost), _rounded(narrows)))
-    return [f"first profile 100 steps (about {spent}) and planner calibrate: {gained} less spread of cost"]
+    gained = f"${_rounded(narrows):,.0f}"
+    spent = f"about ${_rounded(cost):,.0f}" if cost >= 1.0 else "under $1"
+    return [f"first profile 100 steps ({spent}) and planner calibrate: {gained} less spread of cost"]
 
 
 def _rounded(value: float) -> float:
@@ -105,15 +108,22 @@ def _quotas(plan: Plan) -> list[str]:
     for line in (line for line in plan.lines if line.purchase_option != "owned"):
         need = line.quota
         name = (need.name or "quota").partition(" (")[0]
-        key = (name, f"{number(need.needed, 6)} {need.unit}".strip(), need.status)
-        where.setdefault(key, []).append(line.region or line.provider)
+        unit = "instance" if need.unit == "instances" and need.needed == 1 else need.unit
+        key = (name, f"{number(need.needed, 6)} {unit}".strip(), need.status)
+        where.setdefault(key, []).append(_PLACES.get(line.region, line.region) or line.provider)
     if not where:
         return []
     texts = []
     for (name, needed, status), regions in where.items():
         named = list(dict.fromkeys(regions))
         more = f" and {len(named) - _MOST_REGIONS} more" if len(named) > _MOST_REGIONS else ""
-        texts.append((f"{needed} of {name} in {', '.join(named[:_MOST_REGIONS])}{more}", status))
+        place = f"{', '.join(named[:_MOST_REGIONS])}{more}"
+        said = (
+            f"{needed} in {place} (which quota is unknown)"
+            if name == _UNKNOWN_QUOTA
+            else f"{needed} of {name} in {place}"
+        )
+        texts.append((said, status))
     if len({status for _, status in texts}) == 1:
         return [f"quota {texts[0][1]}: {'; '.join(text for text, _ in texts)}"]
     return [f"quota: {'; '.join(f'{text}: {status}' for text, status in texts)}"]

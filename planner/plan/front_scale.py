@@ -14,6 +14,9 @@ from planner.render.precision import dollars, known_places, moment_known, rounde
 
 _SURE, _UNSURE = 0.99, 0.01
 _CENTS = 2
+_NOT_STATED = (
+    0.1  # half-width, relative, that is assumed where no interval is known: speeds are predictions too
+)
 
 
 @record(frozen=True)
@@ -92,8 +95,11 @@ def half_ratios(
 
 
 def cost_places(usd: Decimal | float, usd_ratio: float) -> int:
-    """Decimals to which a cost is known whose interval is so wide, relative to it; never below a cent."""
-    return min(known_places(float(usd), abs(float(usd)) * usd_ratio), _CENTS)
+    """Decimals to which a cost is known whose interval is so wide, relative to it; never below a cent.
+
+    Where no interval is known (a fleet without spot) two or three digits are printed.
+    """
+    return min(known_places(float(usd), abs(float(usd)) * (usd_ratio or _NOT_STATED)), _CENTS)
 
 
 def _over(part: float, whole: float) -> float:

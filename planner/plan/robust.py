@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from planner.inputs.risk_schema import RiskAversion
 from planner.records import record
 from planner.render.numbers import percent
-from planner.render.precision import dollars
+from planner.render.precision import dollars, known_places
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 FRESH = 2_000  # scenarios that no choice was made on
 FRESH_SEED = 1_000_003  # added to the seed of the scenarios chosen on
+_Z80 = 1.2815515655446004  # standard normal quantile of 0.9
 MOST_PRICED = 600  # candidates worked out in scenarios: about 5 ms each on spot
 
 
@@ -54,6 +56,17 @@ class Terms:
         tail = len(usd) * (1.0 - self.level)
         share = np.clip(tail - np.arange(len(usd)), 0.0, 1.0)
         return float(-np.sort(-usd) @ share / tail)
+
+    def half_width(self, usd: Floats) -> float:
+        """Half of the 80 % interval of `worst` as an estimate of its expectation, from these draws, shape `(S,)`.
+
+        The estimate is linear in the excess over the quantile (Rockafellar and Uryasev 2000), so its standard error
+        is that of a mean: sd(max(usd - quantile, 0)) / (1 - level) / sqrt(S).
+        """
+        if len(usd) < 2:
+            return 0.0
+        excess = np.maximum(usd - np.quantile(usd, self.level), 0.0)
+        return _Z80 * float(excess.std(ddof=1)) / (1.0 - self.level) / math.sqrt(len(usd))
 
 
 @record(frozen=True)
@@ -137,15 +150,19 @@ class Robust:
             what: what is chosen for: job or task.
         """
         worst = f"worst {percent(1.0 - self.terms.level, 0)}"
-        mean = f"mean of the {worst}: {_usd(self.chosen.worst_usd)}"
+        half = max(self.terms.half_width(usd) for usd in (self.scenario_usd, self.plain_scenario_usd))
+        mean = f"mean of the {worst}: {_known(self.chosen.worst_usd, half)}"
         if not self.changed:
             return f"{mean}; the choice of least expected cost is also the one asked for"
         fresh = self.fresh_plain.worst_usd - self.fresh_chosen.worst_usd
-        runs = f"{self.changed:,} {what}{'s' * (self.changed != 1)} run otherwise"
+        half_fresh = half * math.sqrt(self.terms.scenarios / FRESH)
+        more = self.chosen.expected_usd - self.plain.expected_usd
+        runs = f"1 {what} runs otherwise" if self.changed == 1 else f"{self.changed:,} {what}s run otherwise"
+        change = f"{_known(abs(fresh), half_fresh)} {'less' if fresh >= 0 else 'more'}"
         return (
-            f"{mean}, by expected cost alone {_usd(self.plain.worst_usd)}; for "
-            f"{_usd(self.chosen.expected_usd - self.plain.expected_usd)} more expected, {runs}; "
-            f"{_usd(abs(fresh))} {'less' if fresh >= 0 else 'more'} in the {worst} of {FRESH:,} fresh scenarios"
+            f"{mean}, by expected cost alone {_known(self.plain.worst_usd, half)}; for "
+            f"{_known(more, abs(more))} more expected, {runs}; "
+            f"{change} in the {worst} of {FRESH:,} fresh scenarios"
         )
 
     def claim(self) -> str:
@@ -163,6 +180,12 @@ class Robust:
             f"{percent(self.gap, 2)} above the least of the {self.considered:,} candidates considered of {self.of:,}"
             f"{f' ({self.solver})' if self.solver else ''}"
         )
+
+
+def _known(value: float, half_width: float) -> str:
+    """An amount in the digits that its half-width supports; one that is smaller than it has a single digit."""
+    exact = round(value, 2)
+    return dollars(Decimal(repr(exact)), min(known_places(exact, half_width), 0 if abs(value) >= 100 else 2))
 
 
 def _usd(value: float) -> str:

@@ -23,6 +23,7 @@ NEXT = (
     "verify answer.json --workload FILE",
 )
 _MOST_ROWS = 9
+_START = 4  # column of the table with the moment from which a job runs
 _WHOLE_FROM = 100  # US dollars
 
 
@@ -100,6 +101,16 @@ def places(usd: float, half: float = 0.0) -> int:
     return min(known_places(usd, half), 0 if usd >= _WHOLE_FROM else 2)
 
 
+def _known_ratio(totals: _Values) -> float:
+    """Half of the interval of the whole cost over it, which is about that of each job; 0: none is known."""
+    total, low, high = totals["cost_usd"], totals["cost_p10_usd"], totals["cost_p90_usd"]
+    return 0.0 if low is None or not total else float(high - low) / 2.0 / total
+
+
+def _half_places(usd: float, ratio: float) -> int:
+    return places(usd, usd * ratio)
+
+
 def _cost(totals: _Values, sized: int) -> Row:
     total, low, high = totals["cost_usd"], totals["cost_p10_usd"], totals["cost_p90_usd"]
     if low is None:
@@ -146,25 +157,39 @@ def _limits(limits: Sequence[_Values]) -> list[Row]:
 def _table(jobs: Sequence[_Values], entries: Sequence[str], totals: _Values, start: datetime) -> Section:
     """Jobs, equal copies in one row; the dearest where there are many."""
     groups: dict[tuple[Any, ...], list[_Values]] = {}
+    known = _known_ratio(totals)
     for job, entry in zip(jobs, entries, strict=True):
         same = tuple(
             job.get(name) for name in ("nodes", "instance_type", "purchase_option", "provider", "region")
         )
         groups.setdefault((entry, *same), []).append(job)
     ordered = sorted(groups.items(), key=lambda pair: -sum(job["cost_usd"] for job in pair[1]))
-    rows = [_row(key[0], copies, start) for key, copies in ordered]
+    rows = [_row(key[0], copies, start, known) for key, copies in ordered]
     if len(rows) > 1:
-        rows.append(("total", "", "", "", "", "", rounded(totals["cost_usd"], places(totals["cost_usd"]))))
-    columns = (
+        rows.append(
+            (
+                "total",
+                "",
+                "",
+                "",
+                "",
+                "",
+                rounded(totals["cost_usd"], _half_places(totals["cost_usd"], known)),
+            )
+        )
+    columns = [
         Column("job", "job", "text"), Column("cluster", "machines", "cluster"), Column("option", "bought", "text"),
         Column("place", "where", "place"), Column("start", "from", "text"), Column("end", "until", "text"),
         Column("cost_usd", "cost", "usd_known"),
-    )  # fmt: skip
+    ]  # fmt: skip
+    if all(datetime.fromisoformat(job["start"]) == start for job in jobs if "start" in job):
+        del columns[_START]  # the line above says from when
+        rows = [row[:_START] + row[_START + 1 :] for row in rows]
     notes = ("copies of a job are one row; each job is in --details jobs",) if len(groups) < len(jobs) else ()
     return table_section("plan", "Plan", columns, rows, notes, shown=_MOST_ROWS, total=len(rows) > 1)
 
 
-def _row(entry: str, copies: Sequence[_Values], start: datetime) -> tuple[Value, ...]:
+def _row(entry: str, copies: Sequence[_Values], start: datetime, known: float) -> tuple[Value, ...]:
     first, cost = copies[0], sum(job["cost_usd"] for job in copies)
     name = entry if len(copies) == 1 else f"{entry} x {len(copies)}"
     if "nodes" not in first:
@@ -174,7 +199,7 @@ def _row(entry: str, copies: Sequence[_Values], start: datetime) -> tuple[Value,
     return (
         name, (first["nodes"], first["instance_type"]), without_zones(first["purchase_option"]) + paid,
         (first["provider"], first["region"], ""), moment_known(begin, 1.0, start.year),
-        moment_known(end, 1.0, start.year), rounded(cost, places(cost)),
+        moment_known(end, 1.0, start.year), rounded(cost, _half_places(cost, 0.0 if _is_sized(first) else known)),
     )  # fmt: skip
 
 

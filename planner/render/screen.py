@@ -76,6 +76,21 @@ def _closing(answer: Answer, screen: Screen) -> tuple[str, ...]:
     return (screen.proof, following) if screen.proof else (following,)
 
 
+# Lines that the rows of a table may take, and the columns of its widest text, beside a verdict and notes: by width.
+_ROOM = ((12, 56), (18, 36))
+
+
+def has_room(texts: Iterable[str], beside: int = 0) -> bool:
+    """Whether a table with these texts, one a row, still fits a screen, where long ones take two or three lines.
+
+    Args:
+        texts: the widest of each row.
+        beside: columns of the screen that a further text of the table takes.
+    """
+    length = [len(text) for text in texts]
+    return all(sum(-(-one // (wide - beside)) for one in length) <= lines for lines, wide in _ROOM)
+
+
 def prices_note(dates: Iterable[str], today: date) -> list[str]:
     """The age of the oldest price that an answer rests on, in one sentence; nothing where no price has a date.
 

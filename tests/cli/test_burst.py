@@ -36,6 +36,23 @@ def test_a_fleet_takes_all_own_machines_and_the_rest_from_the_cloud(run_cli: Run
     assert any(line["purchase_option"] != "owned" for line in lines)
 
 
+def test_the_fleet_of_one_offer_on_demand_has_a_chance_that_verify_recomputes(
+    run_cli: Run, tmp_path: Path
+) -> None:
+    saved = tmp_path / "fleet.json"
+    plan = asked(run_cli, "optimize", BURST / "fleet.yaml", *DAY)
+    for change, code in ((0.0, 0), (-0.01, 5)):
+        plan["choices"][1]["p_meet_deadline"] += change
+        saved.write_text(json.dumps(plan))
+        found = run_cli("verify", saved, "--workload", BURST / "fleet.yaml")
+        assert found.code == code, found.stdout
+    # sized at the cautious end of the speed: in time with at least the 90 % asked
+    assert 0.9 <= plan["choices"][1]["p_meet_deadline"] + 0.01 < 1.0
+    plan["choices"][1]["p_meet_deadline"] = None  # as saved before it was computed
+    saved.write_text(json.dumps(plan))
+    assert run_cli("verify", saved, "--workload", BURST / "fleet.yaml").code == 0
+
+
 def most_at_once(jobs: list[dict[str, Any]]) -> int:
     own = [job for job in jobs if job["purchase_option"] == "owned"]
     return max(

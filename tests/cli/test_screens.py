@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from unittest import mock
@@ -51,14 +52,20 @@ COMMANDS = {
 
 @functools.cache
 def answer_of(command: str, *more: str) -> Answer:
-    """What a command shows, as it is before it is laid out."""
+    """What a command of the list shows, as it is before it is laid out."""
+    return shown_by(command, *COMMANDS[command][0], *more)
+
+
+@functools.cache
+def shown_by(command: str, *words: str) -> Answer:
+    """What a command line shows."""
     shown: list[Answer] = []
     target = f"planner.commands.{command}.show_answer"
     with (
         mock.patch(target, lambda answer, *_: shown.append(answer)),
         contextlib.suppress(SystemExit, click.exceptions.Exit),
     ):
-        root.main([command, *COMMANDS[command][0], *more], standalone_mode=False)
+        root.main([command, *words], standalone_mode=False)
     return shown[0]
 
 
@@ -76,6 +83,31 @@ def test_an_example_fits_a_screen(command: str, check_golden: Callable[[str, str
             text.index(f"\n{mark}") for mark in (*labels, "BEFORE YOU ") if mark in labels or mark in text
         ]
         assert places == sorted(places) and places[-1] < text.index("next: planner ")
+
+
+SINGLE = (
+    "batch-inference-70b", "bert-large", "dpo-8b", "gpt3-175b", "grpo-8b", "images-100gb", "llama-3-8b",
+    "llama-70b-lora", "low-carbon", "mixtral-eu", "onprem-comparison", "owned-top-up", "qlora-70b", "resnet50-imagenet",
+    "stable-diffusion-finetune", "vlm-8b",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("against", ["time", "carbon"])
+@pytest.mark.parametrize("name", SINGLE)
+def test_a_frontier_of_every_example_fits_a_screen(name: str, against: str) -> None:
+    asked = ("frontier", str(EXAMPLES / f"{name}.yaml"), *DAY, "--against", against)
+    for width, most in MOST_LINES.items():
+        text = str(render_answer(shown_by(*asked), "table", width=width))
+        assert len(text.splitlines()) <= most, text
+
+
+def test_a_robust_portfolio_fits_a_screen_and_rounds_its_worst_outcomes() -> None:
+    answer = shown_by("portfolio", str(EXAMPLES / "robust.yaml"), *DAY)
+    for width, most in MOST_LINES.items():
+        text = str(render_answer(answer, "table", width=width))
+        assert len(text.splitlines()) <= most, text
+    # ten of 200 scenarios: their mean is known to about a tenth
+    assert re.search(r"mean of the worst 5 %: \$[0-9]{1,2}0,", str(render_answer(answer, "table", width=200)))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

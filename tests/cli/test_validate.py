@@ -71,12 +71,27 @@ def test_what_is_no_workload_is_said(text: str, tmp_path: Path, run_cli: Run) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "command"), [("portfolio", "portfolio"), ("serving", "serving"), ("budgets", "budget")]
-)
+    ("name", "command"),
+    [
+        ("portfolio", "portfolio"), ("rolling", "portfolio"), ("pipeline", "pipeline"), ("schedule", "schedule"),
+        ("serving", "serving"), ("serving-llama-8b", "serving"), ("commit", "commit"), ("budgets", "budget"),
+        ("tco-2x4090", "tco"), ("sweep", "sweep"), ("spot-sweep", "simulate --sweep"),
+        ("showback", "review --focus BILL --showback"),
+    ],
+)  # fmt: skip
 def test_another_file_names_its_command(name: str, command: str, run_cli: Run) -> None:
     path = EXAMPLES / f"{name}.yaml"
     result = run_cli("optimize", str(path), *DAY)
     assert result.code == 2 and f"use `planner {command} {path}`" in result.stderr
+
+
+def test_a_list_of_own_machines_says_where_it_belongs(run_cli: Run) -> None:
+    result = run_cli("optimize", str(EXAMPLES / "onprem-machines.yaml"), *DAY)
+    assert (
+        result.code == 2
+        and "lists machines of your own" in result.stderr
+        and "prices.offers" in result.stderr
+    )
 
 
 def test_standard_input_is_a_workload(run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,15 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 OPTIONS = PortfolioOptions(gap=1e-6)
 
 
+def test_the_half_width_of_the_worst_mean_covers_four_of_five_estimates() -> None:
+    terms, random = Terms(0.95, 0.5, 400, 1), np.random.default_rng(7)
+    true = 2.0627128  # mean of the worst twentieth of a standard normal
+    draws = random.standard_normal((600, terms.scenarios))
+    inside = np.mean([abs(terms.worst(one) - true) <= terms.half_width(one) for one in draws])
+    assert 0.72 <= inside <= 0.85
+    assert terms.half_width(draws[0][:1]) == 0.0
+
+
 def _job(name: str, regions: list[str], options: list[str]) -> dict[str, Any]:
     workload = yaml.safe_load((EXAMPLES / "stable-diffusion-finetune.yaml").read_text(encoding="utf-8"))
     workload["name"] = name
