@@ -27,6 +27,7 @@ from catalogs.offers.static_fields import (
 )
 from catalogs.offers.static_file import read_entries
 from catalogs.table import Table
+from catalogs.tariffs.carbon import Site
 
 __all__ = ["StaticCatalog", "load_static", "owned_cost_breakdown"]
 
@@ -39,11 +40,13 @@ class StaticCatalog:
         instance_types: one row per machine.
         offers: one row per machine.
         costs: arithmetic of each offer's price; None where the file gives the price itself.
+        sites: grid and overhead of each offer; None where the file states neither.
     """
 
     instance_types: Table
     offers: Table
     costs: tuple[OwnedCost | None, ...]
+    sites: tuple[Site | None, ...]
 
 
 def load_static(path: Path, on: date | None = None) -> StaticCatalog:
@@ -107,8 +110,9 @@ def _tables(path: Path, machines: list[Machine], day: str) -> StaticCatalog:
     ]
     source = f"user file {path.name}"
     return StaticCatalog(
-        _instance_types(machines, source, day), _offers(machines, prices, source, day), costs
-    )
+        _instance_types(machines, source, day), _offers(machines, prices, source, day), costs,
+        tuple(machine.site for machine in machines),
+    )  # fmt: skip
 
 
 def _price_text(price: Decimal | None) -> str:

@@ -12,6 +12,8 @@ from catalogs.accelerators import canonical, load_accelerators
 from catalogs.errors import CatalogError
 from catalogs.model import PurchaseOption
 from catalogs.offers.owned_cost import OwnedCost, owned_cost_breakdown
+from catalogs.offers.static_site import stated_site
+from catalogs.tariffs.carbon import Site
 
 Faults = list[tuple[int, str]]
 _LINKS = ("nvswitch", "nvlink", "pcie", "neuronlink", "xgmi", "single", "unknown")
@@ -68,6 +70,8 @@ FIELDS: Mapping[str, Field] = {
     "usd_per_kwh": _number("0", "10"),
     "hosting_usd_per_month": _number(default="0"),
     "utilisation_ratio": _number("0", "1", closed=False, default="1"),
+    "grid": Field(),
+    "grid_gco2e_per_kwh": _number("0", "2000", closed=False),
     "as_of": Field(),
     "note": Field(),
 }
@@ -94,6 +98,7 @@ class Machine:
     texts: Mapping[str, str]
     numbers: Mapping[str, Decimal]
     cost: OwnedCost | None = field(default=None)
+    site: Site | None = field(default=None)
 
     def text(self, name: str) -> str:
         """Text of a field, "" where it is not given."""
@@ -143,10 +148,12 @@ def check_machine(entry: Entry) -> tuple[Machine | None, Faults]:
     if not {message.split(":")[0] for _, message in faults} & _MONEY_FIELDS:
         cost, found = _cost(entry, texts, numbers)
         faults.extend(found)
+    site, found = stated_site(entry.values, texts, numbers)
+    faults.extend(found)
     if faults:
         return None, faults
     _fill(texts, numbers)
-    return Machine(entry.line, texts, numbers, cost), []
+    return Machine(entry.line, texts, numbers, cost, site), []
 
 
 def _fill(texts: dict[str, str], numbers: dict[str, Decimal]) -> None:

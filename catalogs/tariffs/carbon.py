@@ -10,20 +10,25 @@ from pathlib import Path
 from typing import NamedTuple
 
 from catalogs.errors import CatalogError
+from catalogs.regions import load_regions
 from catalogs.tariffs.read import Row, read_rows
 
 DATA_DIRECTORY = Path(__file__).parent.parent / "data" / "carbon"
 ANY = "*"
+PUBLISHED, SAME_GRID, STATED = "published", "same_grid", "stated"
+_NATIONAL = "national"  # and kinds of it
+_CODE = 2  # letters of a country's code
 
 
 class Grid(NamedTuple):
     """Grid intensity of a region: a yearly mean by location, not market-based and not marginal.
 
     `spread_ratio`: half of an 80 % interval as a factor, by the basis (`published`, `same_grid`, `national`, ...).
+    `year`: None where a user states the figure.
     """
 
     gco2e_per_kwh: float
-    year: int
+    year: int | None
     basis: str
     spread_ratio: float
     source: str
@@ -37,6 +42,13 @@ class Overhead(NamedTuple):
     high: float
     confidence: str
     source: str
+
+
+class Site(NamedTuple):
+    """Where machines stand: what their electricity emits (None: unknown), and what the building takes beside them."""
+
+    grid: Grid | None
+    overhead: Overhead
 
 
 class MaximumPower(NamedTuple):
@@ -80,9 +92,39 @@ class CarbonTables:
         """The grid of a region, None where nobody publishes one."""
         return self._grids.get((provider, region))
 
+    def site(self, provider: str, region: str) -> Site:
+        """Grid and overhead of a region as the tables have them."""
+        return Site(self.grid(provider, region), self.overhead(provider))
+
+    def grid_of(self, place: str) -> Grid | None:
+        """The grid that machines elsewhere share with a place: `provider/region`, or a country by name or code.
+
+        A country is known by its national mean. None where the tables have no figure of the place.
+        """
+        provider, slash, region = place.partition("/")
+        if not slash:
+            return self._countries.get(place.casefold())
+        found = self.grid(provider, region)
+        if found is None or found.basis != PUBLISHED:
+            return found
+        return found._replace(basis=SAME_GRID, spread_ratio=self.spread_ratio(SAME_GRID))
+
+    @property
+    def countries(self) -> tuple[str, ...]:
+        """Codes of the countries that have a national mean."""
+        return tuple(sorted(name.upper() for name in self._countries if len(name) == _CODE))
+
+    def stated_grid(self, gco2e_per_kwh: float, source: str) -> Grid:
+        """A grid intensity that a user states for machines of their own."""
+        return Grid(gco2e_per_kwh, None, STATED, self.spread_ratio(STATED), source)
+
     def basis_text(self, basis: str) -> str:
         """What a basis of grid figures means."""
         return self._bases[basis]["description"]
+
+    def spread_ratio(self, basis: str) -> float:
+        """Half of an 80 % interval of figures of a basis, as a factor."""
+        return self._positive(self._bases[basis], "spread_ratio")
 
     def overhead(self, provider: str) -> Overhead:
         """Power usage effectiveness of a provider; the industry's mean where it has no row."""
@@ -124,11 +166,27 @@ class CarbonTables:
         return {
             (row["provider"], row["region"]): Grid(
                 self._positive(row, "gco2e_per_kwh"), int(row["year"]), row["basis"],
-                self._positive(self._bases[row["basis"]], "spread_ratio"), row["source"],
+                self.spread_ratio(row["basis"]), row["source"],
             )
             for row in rows
             if row["gco2e_per_kwh"]
         }  # fmt: skip
+
+    @cached_property
+    def _countries(self) -> dict[str, Grid]:
+        """National means by the country's name and code, in small letters."""
+        regions = load_regions()
+        codes = dict(
+            zip(zip(regions["provider"], regions["region"], strict=True), regions["country"], strict=True)
+        )
+        known: dict[str, Grid] = {}
+        for row in self._read("grid_intensity.csv", "provider", "region", "basis", "of"):
+            place = row["provider"], row["region"]
+            if row["basis"].startswith(_NATIONAL) and place in self._grids:
+                for name in (row["of"], codes.get(place, "")):
+                    known.setdefault(name.casefold(), self._grids[place])
+        known.pop("", None)
+        return known
 
     @cached_property
     def _overheads(self) -> dict[str, Overhead]:

@@ -50,7 +50,7 @@ class Context:
     def power(self) -> Machines:
         """What the machines of each offer draw, and their grids."""
         offers = self.market.offer_set
-        return machines_of(offers.types, offers.type_of_offer, offers.offers)
+        return machines_of(offers.types, offers.type_of_offer, offers.offers, offers.own_sites)
 
     def with_deadline(self, deadline: datetime | None, start: datetime | None = None) -> Context:
         """The same run with another deadline; market and risk, and what was worked out of them, are shared.

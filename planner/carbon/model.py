@@ -10,6 +10,7 @@ Arrays in, arrays out; what is unknown is NaN.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.table import Table
+    from catalogs.tariffs.carbon import Site
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -74,13 +76,14 @@ class Machines:
         return np.asarray(self.node_w(draw, level) * self.pue[..., level] / WATTS_PER_KW, dtype=np.float64)
 
 
-def machines_of(types: Table, type_of_offer: IntArray, offers: Table) -> Machines:
+def machines_of(types: Table, type_of_offer: IntArray, offers: Table, own: Mapping[int, Site]) -> Machines:
     """Look up the figures of all offers: once per instance type, provider and region.
 
     Args:
         types: instance types with `accelerator`, `accelerator_count`, `vcpus`.
         type_of_offer: row of `types` per offer.
         offers: with `provider` and `region`.
+        own: by row of `offers`, grid and overhead of own machines whose file states them.
     """
     tables = load_carbon()
     names, counts = types["accelerator"].tolist(), types["accelerator_count"].astype(np.float64)
@@ -92,14 +95,18 @@ def machines_of(types: Table, type_of_offer: IntArray, offers: Table) -> Machine
     assumed = np.asarray(tables.draws["vcpus_per_accelerator"].levels) * counts[:, None]
     vcpus = np.where((stated > 0)[:, None], stated[:, None], assumed)  # NaN: not stated
     code, places = offers.distinct_keys("provider", "region")
-    grids = [tables.grid(str(provider), str(region)) for provider, region in places]
-    overheads = np.asarray([tables.overhead(str(provider))[:3] for provider, _ in places]).reshape(-1, 3)
-    intensity = np.asarray([np.nan if grid is None else grid.gco2e_per_kwh for grid in grids])
-    spread = np.asarray([np.nan if grid is None else grid.spread_ratio for grid in grids])
+    sites = [tables.site(str(provider), str(region)) for provider, region in places]
+    code = np.array(code)
+    code[list(own)] = len(places) + np.arange(len(own))
+    sites += own.values()
+    overheads = np.asarray([site.overhead[:3] for site in sites]).reshape(-1, 3)
+    grids = [
+        (np.nan, np.nan) if grid is None else (grid.gco2e_per_kwh, grid.spread_ratio) for grid, _ in sites
+    ]
+    intensity, spread = np.asarray(grids, dtype=np.float64).reshape(-1, 2)[code].T
     return Machines(
-        (each * counts)[type_of_offer], vcpus[type_of_offer], overheads[:, [1, 0, 2]][code],
-        intensity[code], spread[code],
-    )  # fmt: skip
+        (each * counts)[type_of_offer], vcpus[type_of_offer], overheads[:, [1, 0, 2]][code], intensity, spread
+    )
 
 
 def draw_of_shapes(shapes: Table, family: str, level: int = MID, at: IntArray | None = None) -> FloatArray:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from planner.candidates.plan_parts.carbon import carbon_line, sum_of_lines
-from planner.carbon.model import HIGH, LOW, MID, Machines, draw_in
+from planner.carbon.model import GRAMS_PER_KG, HIGH, LOW, MID, Machines, draw_in
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.model import Candidates
     from planner.fleet.mix import Mix
+    from planner.fleet.workers import Workers
     from planner.plan.carbon import Carbon
 
     FloatArray = npt.NDArray[np.float64]
@@ -45,6 +46,30 @@ def carbon_of(made: Candidates, mix: Mix) -> Carbon:
     return sum_of_lines(
         lines, math.log(high / low) / 2.0 if low > 0 else 0.0, context.asked.workload.constraints.max_kgco2e
     )
+
+
+def footprint_of_workers(made: Candidates, workers: Workers, hours: float, count: float) -> Footprint:
+    """What `count` workers of one kind draw and emit in `hours` of work each; None where unknown.
+
+    Args:
+        made: candidates.
+        workers: the kind of worker, one row.
+        hours: of work.
+        count: workers.
+    """
+    context = made.context
+    machines, family = context.power.take(workers.rows), context.asked.job.model.family.value
+    each = worker_kwh(machines, hours * workers.paid_ratio, workers.fixed_hours, family)
+    kwh = float((workers.nodes * count * each)[0])
+    kg = kwh * float(machines.grid[0]) / GRAMS_PER_KG
+    return Footprint(None if math.isnan(kwh) else kwh, None if math.isnan(kg) else kg)
+
+
+class Footprint(NamedTuple):
+    """Expected energy in kWh and emissions in kgCO2e, by the names that summaries give them."""
+
+    energy_kwh: float | None
+    operational_kgco2e: float | None
 
 
 def worker_kwh(

@@ -12,7 +12,7 @@ import numpy as np
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.frame import cash_of, moment_text, offer_line, plan_frame, unknown_options
 from planner.candidates.plan_parts.warnings import plan_warnings
-from planner.fleet.carbon import carbon_of
+from planner.fleet.carbon import carbon_of, footprint_of_workers
 from planner.fleet.chance import progress_of
 from planner.fleet.stored import Lines as StoreLines
 from planner.fleet.stored_plan import storage_of
@@ -223,11 +223,15 @@ def _savings(found: Found, mix: Mix, total: Decimal) -> tuple[Savings, float | N
     names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
     named: dict[str, Any] = {name: str(offers[name][row]) for name in names}
     saved = cost - total
+    drawn = footprint_of_workers(
+        found.candidates, workers.take(np.asarray([best])), float(hours[best]), float(count[best])
+    )
     baseline = Summary(
         label="", **named, accelerator=str(types["accelerator"][kind]),
         accelerators=nodes * float(types["accelerator_count"][kind]), nodes=nodes, hours=ends, cost_usd=cost,
         delta_cost_usd=saved, delta_hours=ends - mix.period, price_as_of=str(offers["as_of"][row]),
         parts=(SummaryPart(nodes, *(named[name] for name in ("purchase_option", "option_variant", "region", "zone"))),),
+        **drawn._asdict(),
     )  # fmt: skip
     alone = np.asarray([best])
     firm = replace(mix, workers=workers.take(alone), count=count[alone], hours=hours[alone])

@@ -13,6 +13,7 @@ from planner.records import record
 
 if TYPE_CHECKING:
     from planner.judge.bench import Bench, Candidate
+    from planner.judge.document import Node
     from planner.judge.fleet_workers import Worker
     from planner.judge.goods import Offer
 
@@ -49,13 +50,13 @@ class Used:
         busy = (self.hours - self.setup) * self.draws[level] + self.setup * figures["setup"]
         watt_hours = rated.watts * count * busy * (1.0 + figures["overhead_ratio"])
         watt_hours += vcpus * figures["host_w_per_vcpu"] * self.hours
-        overhead = tables.overhead(self.offer.place[0])
+        overhead = self.offer.site.overhead
         return self.nodes * watt_hours * (overhead.low, overhead.pue, overhead.high)[level] / 1000.0
 
     @property
     def kg(self) -> float | None:
         """Emissions of the electricity."""
-        grid, kwh = load_carbon().grid(*self.offer.place), self.kwh(_MID)
+        grid, kwh = self.offer.site.grid, self.kwh(_MID)
         return None if kwh is None or grid is None else kwh * grid.gco2e_per_kwh / 1000.0
 
     @property
@@ -69,8 +70,7 @@ class Used:
 
     def line(self, ratio: float) -> dict[str, Any]:
         """What the plan says of it."""
-        tables, place = load_carbon(), self.offer.place
-        grid, overhead, energy = tables.grid(*place), tables.overhead(place[0]), self.kwh(_MID)
+        (grid, overhead), energy = self.offer.site, self.kwh(_MID)
         used = self.nodes * self.hours
         power = None if energy is None or not used > 0 else energy / used / overhead.pue * 1000.0
         return {
@@ -112,12 +112,30 @@ def carbon(bench: Bench, made: Candidate, ratio: float, of_parts: Sequence[float
 
 def of_fleet(bench: Bench, workers: Sequence[Worker]) -> IfStated:
     """What the plan of a fleet says: workers count as at work in all their paid hours of work."""
+    used = _workers(bench, workers)
+    return IfStated(_said(bench, used, 0.0, _FLEET_RATIO, [_FLEET_RATIO] * len(used)))
+
+
+def of_workers(bench: Bench, worker: Worker, given: Node) -> dict[str, Any]:
+    """What the baseline of a fleet says of its energy and emissions; null in plans of 0.2.0 and before.
+
+    Args:
+        bench: the fleet.
+        worker: of the baseline, all of them.
+        given: the baseline as the plan has it.
+    """
+    (used,) = _workers(bench, [worker])
+    wanted = {"energy_kwh": used.kwh(_MID), "operational_kgco2e": used.kg}
+    stated = any(name in given.keys() and not given[name].is_null for name in wanted)  # noqa: SIM118
+    return {name: IfStated(_near(value if stated else None, _FLEET_RATIO)) for name, value in wanted.items()}
+
+
+def _workers(bench: Bench, workers: Sequence[Worker]) -> list[Used]:
     busy = _busy(bench)
-    used = [
+    return [
         Used(worker.buy.offer, worker.buy.nodes * worker.count, worker.paid, worker.run.steps.fixed, busy)
         for worker in workers
     ]
-    return IfStated(_said(bench, used, 0.0, _FLEET_RATIO, [_FLEET_RATIO] * len(used)))
 
 
 def _said(
@@ -153,8 +171,10 @@ def _unknown(used: Sequence[Used]) -> list[str]:
     out: list[str] = []
     for one in used:
         (provider, region), machine = one.offer.place, one.offer.text("instance_type")
-        if load_carbon().grid(provider, region) is None:
-            out.append(f"grid intensity of {provider}/{region}: no figure published")
+        if one.offer.site.grid is None:
+            had = one.offer.text("purchase_option") == "owned"
+            missing = "not stated: grid, grid_gco2e_per_kwh of the machine" if had else "no figure published"
+            out.append(f"grid intensity of {provider}/{region}: {missing}")
         if one.kwh(_MID) is None and one.hours > 0:
             out.append(f"power of the accelerators of {machine}: no figure published")
         if one.embodied is None:
@@ -202,7 +222,7 @@ def _of_grids(used: Sequence[Used], kg: float | None) -> float:
         return 0.0
     upper = 0.0
     for one in used:
-        grid = load_carbon().grid(*one.offer.place)
+        grid = one.offer.site.grid
         upper += 0.0 if grid is None else grid.spread_ratio * (one.kg or 0.0)
     return log(upper / kg)
 

@@ -315,8 +315,8 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> Near 
                 "hours": Near(worker.lead + hours, _RATIO), "cost_usd": Near(total(charges), _RATIO, 2e-6),
                 "delta_cost_usd": Exactly(saved), "delta_hours": Near(given["hours"].number() - plan["hours"].number()),
                 "price_as_of": offer.text("as_of"), "flags": [], "parts": frame.parts_of([Buy(offer, nodes)]),
-                "brings": [], "marginal_cost_usd": None, "full_cost_usd": None, "energy_kwh": IfStated(None),
-                "operational_kgco2e": IfStated(None),
+                "brings": [], "marginal_cost_usd": None, "full_cost_usd": None,
+                **carbon.of_workers(bench, worker, given),
             },
         },
     )  # fmt: skip

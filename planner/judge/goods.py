@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from catalogs.table import Table
+from catalogs.tariffs.carbon import load_carbon
 from planner.judge.document import MalformedError
 from planner.judge.prices import Quote, expected_price, quotes_of, scaled
 from planner.records import record
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from catalogs.model import Catalog
     from catalogs.offers.owned_cost import OwnedCost
     from catalogs.tariffs import FxRate, OptionRule, QuotaRule, Tariffs
+    from catalogs.tariffs.carbon import Site
     from planner.inputs.schema import OwnedCommitment, Workload
 
 KEY = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
@@ -43,6 +45,7 @@ class Offer:
     owned: bool
     quote: Quote
     own: OwnedCost | None = None  # of an own machine whose price follows from power, hosting and purchase
+    stated_site: Site | None = None  # grid and overhead in the file of an own machine
     copies: int = 1  # commitments of equal terms: what each holds adds up
 
     def text(self, name: str) -> str:
@@ -53,6 +56,11 @@ class Offer:
     def place(self) -> tuple[str, str]:
         """Provider and region."""
         return self.text("provider"), self.text("region")
+
+    @property
+    def site(self) -> Site:
+        """Where its electricity comes from: stated in the file of the machine, else that of its place."""
+        return self.stated_site or load_carbon().site(*self.place)
 
     @property
     def is_spot(self) -> bool:
@@ -153,6 +161,7 @@ class Goods:
         self.offers, self.types = catalog.offers, catalog.instance_types
         self._found: dict[str, Offer | None] = {}
         self._own_costs: dict[tuple[str, ...], OwnedCost] = {}
+        self._own_sites: dict[tuple[str, ...], Site | None] = {}
         self._expected: dict[tuple[int, bool, date, date, float], Fraction] = {}
         if workload is not None:
             self._join(workload, folder)
@@ -170,6 +179,7 @@ class Goods:
             self._own_costs |= {
                 key: cost for key, cost in zip(keys, own.costs, strict=True) if cost is not None
             }
+            self._own_sites |= dict(zip(keys, own.sites, strict=True))
             self.offers = Table.concat([self.offers, own.offers.select(list(self.offers))])
             self.types = Table.concat([self.types, own.instance_types.select(list(self.types))])
         if workload.constraints.allow_derived:
@@ -220,6 +230,8 @@ class Goods:
             zone=[""] * like.n_rows,
             capacity=[float(free)] * like.n_rows,
         )
+        for key, like_key in zip(row.keys_of(*KEY), like.keys_of(*KEY), strict=True):
+            self._own_sites[key] = self._own_sites.get(like_key)
         return row.select(list(self.offers))
 
     def find(self, offer_id: str) -> Offer | None:
@@ -260,6 +272,7 @@ class Goods:
             rule=self.tariffs.option_rule(parts[0], parts[4], parts[5]),
             rate=self.tariffs.usd_per(str(offer["currency"]), self.on), owned=owned,
             quote=self.quotes[int(rows[0])], copies=len(rows) if owned else 1,
+            stated_site=self._own_sites.get(parts),
         )  # fmt: skip
         own = self._own_costs.get(parts)
         follows = own is not None and made.price == sum(Fraction(part.usd_per_hour) for part in own.parts)

@@ -18,6 +18,7 @@ import numpy as np
 
 from catalogs.offers.naming import fits_name
 from catalogs.table import Coded, Table
+from catalogs.tariffs.carbon import load_carbon
 from planner.errors import InputError
 from planner.inputs.faults import Fault, FaultError
 from planner.market.machines import MachineSet, build_hardware
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from catalogs.offers.overlays import PriceNote
     from catalogs.offers.owned_cost import OwnedCost
     from catalogs.tariffs import FxRate, OptionRule, Tariffs
+    from catalogs.tariffs.carbon import Site
     from planner.inputs.schema import OwnedCommitment, Workload
     from planner.market.spot_prices import PriceBook
 
@@ -57,6 +59,7 @@ class OfferSet(MachineSet):
         book: how the expected price follows from the quote; quotes: the column of quotes, in the offer's currency.
         firm_only: only firm prices are asked for.
         own_costs: by row, what own machines cost at the margin and in full, where their price follows from it.
+        own_sites: by row, grid and overhead of own machines whose file states them.
     """
 
     offers: Table
@@ -74,11 +77,19 @@ class OfferSet(MachineSet):
     firm_only: bool = False
     notes: tuple[PriceNote, ...] = ()
     own_costs: Mapping[int, OwnedCost] = field(default_factory=dict)
+    own_sites: Mapping[int, Site] = field(default_factory=dict)
 
     def offer_id(self, row: int) -> str:
         """Return the offer's id: its six key parts joined by `/`, `-` for an empty part."""
         parts = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
         return "/".join(str(self.offers[name][row]) or "-" for name in parts)
+
+    def site(self, row: int) -> Site:
+        """Return grid and overhead of the offer's machines."""
+        own = self.own_sites.get(row)
+        if own is not None:
+            return own
+        return load_carbon().site(*(str(self.offers[name][row]) for name in ("provider", "region")))
 
     def price(self, row: int) -> Decimal:
         """Return the decimal price per instance-hour to expect, in its own currency."""
@@ -149,18 +160,20 @@ def _gather(
     offers, types = catalog.offers, catalog.instance_types
     notes: list[PriceNote] = []
     own: dict[int, OwnedCost] = {}
+    sites: dict[int, Site] = {}
     for path in workload.prices.offers:
         from catalogs.offers.static import load_static
 
         static = load_static(Path(base) / path, on)
         own |= {offers.n_rows + at: cost for at, cost in enumerate(static.costs) if cost is not None}
+        sites |= {offers.n_rows + at: site for at, site in enumerate(static.sites) if site is not None}
         offers = Table.concat([offers, static.offers.select(list(offers))])
         types = Table.concat([types, static.instance_types.select(list(types))])
     if workload.constraints.allow_derived:
         from catalogs.offers.derive import derive_offers
 
         offers = Table.concat([offers, derive_offers(catalog).select(list(offers))])
-    offers, shares = _add_commitments(offers, workload.commitments)
+    offers, shares = _add_commitments(offers, workload.commitments, sites)
     wish = workload.preferences.prices
     book = price_book(offers, _usd(offers, tariffs, on)[0], wish, on, on if start is None else start)
     if workload.prices.overlays:
@@ -172,7 +185,7 @@ def _gather(
     made = _index(offers, types, shares, tariffs, on, book)
     # a price that an overlay changed no longer follows from power, hosting and purchase
     kept = {row: cost for row, cost in own.items() if made.price(row) == cost.usd_per_hour}
-    return replace(made, notes=tuple(notes), firm_only=wish == FIRM, own_costs=kept)
+    return replace(made, notes=tuple(notes), firm_only=wish == FIRM, own_costs=kept, own_sites=sites)
 
 
 def gather_machines(catalog: Catalog, workload: Workload, base: str) -> MachineSet:
@@ -205,8 +218,13 @@ def _usd(offers: Table, tariffs: Tariffs, on: date) -> tuple[FloatArray, tuple[F
     return offers.number("price_per_hour") * rate, rates
 
 
-def _add_commitments(offers: Table, owned: Sequence[OwnedCommitment]) -> tuple[Table, FloatArray]:
-    """Append one offer per owned commitment: no extra cost up to the part of its capacity that is free."""
+def _add_commitments(
+    offers: Table, owned: Sequence[OwnedCommitment], sites: dict[int, Site]
+) -> tuple[Table, FloatArray]:
+    """Append one offer per owned commitment: no extra cost up to the part of its capacity that is free.
+
+    `sites` gets its site where its machine has one of its own.
+    """
     shares = [np.full(offers.n_rows, np.nan)]
     for commitment in owned:
         hit = (
@@ -231,6 +249,8 @@ def _add_commitments(offers: Table, owned: Sequence[OwnedCommitment]) -> tuple[T
             zone=[""],
             capacity=np.asarray([usable]),
         )
+        if int(rows[0]) in sites:
+            sites[offers.n_rows] = sites[int(rows[0])]
         offers = Table.concat([offers, row.select(list(offers))])
         shares.append(np.zeros(1))
     return offers, np.concatenate(shares)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.plan.carbon import Carbon
+from planner.plan.carbon import Carbon, CarbonLine
 from planner.plan.model import Plan
 from planner.render.model import Column, Section, Unit, Value, facts, table_section
 from planner.render.numbers import number
@@ -36,8 +36,7 @@ def carbon(plan: Plan) -> list[Section]:
         (
             _place(line.offer_id), line.hours_in_use, None if line.node_w is None else round(line.node_w),
             f"{line.pue_ratio:g} {line.pue_basis}",
-            "unknown" if line.grid_gco2e_per_kwh is None
-            else f"{number(line.grid_gco2e_per_kwh, 3)} ({line.grid_basis.replace('_', ' ')}, {line.grid_year})",
+            _grid(line),
             None if line.energy_kwh is None else round(line.energy_kwh), line.operational_kgco2e,
         )
         for line in found.lines
@@ -45,6 +44,13 @@ def carbon(plan: Plan) -> list[Section]:
     notes = (_LEFT_OUT, *found.unknown)
     table = table_section("carbon_lines", "Energy and carbon by line", columns, lines, notes, detail=True)
     return [sums, table]
+
+
+def _grid(line: CarbonLine) -> str:
+    if line.grid_gco2e_per_kwh is None:
+        return "unknown"
+    year = "" if line.grid_year is None else f", {line.grid_year}"
+    return f"{number(line.grid_gco2e_per_kwh, 3)} ({line.grid_basis.replace('_', ' ')}{year})"
 
 
 def _place(offer_id: str) -> str:

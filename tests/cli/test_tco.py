@@ -6,13 +6,19 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
 import planner
+from catalogs.store.load import load_catalog
+from catalogs.tariffs import load_tariffs
+from planner.inputs.load import validate
+from planner.market.offers import gather_offers
 from tests.conftest import ROOT, CliResult
 
 Run = Callable[..., CliResult]
@@ -95,6 +101,26 @@ def test_a_workload_gives_the_price_of_a_useful_hour(tmp_path: Path, run_cli: Ru
     assert {one["basis"] for one in values["fixed"]["rents"]} == {"plan"}
     rates = {one["name"]: one["value"] for one in values["spreads"]}
     assert rates["spot"] < rates["on_demand"]
+
+
+def test_spot_is_rented_at_the_price_that_plans_expect_in_the_middle_of_the_life(
+    tmp_path: Path, run_cli: Run
+) -> None:
+    """A run as long as two years, the longest whose price plans work out, pays the price of its middle as well."""
+    day = date(2026, 11, 20)
+    values = answer(run_cli, write(tmp_path, life={"years": 2}))
+    rent = next(one for one in values["fixed"]["rents"] if one["option"] == "spot")
+    stated = next(one for one in values["factors"] if one["key"] == "cloud.spot.usd_per_accelerator_hour")
+    workload = validate(
+        {"version": 1, "name": "any", "model": {"preset": "bert-large"},
+         "training": {"steps": 1, "global_batch": 1, "sequence_length": 128}}
+    )[0]  # fmt: skip
+    assert workload is not None
+    offers = gather_offers(load_catalog(None, as_of=day), workload, load_tariffs(), ".", day)
+    row = next(row for row in range(offers.offers.n_rows) if offers.offer_id(row) == rent["offer_id"])
+    start, middle = offers.usd_during(np.asarray([row, row]), np.asarray([0.0, 2 * 365 * 24.0])) / 8
+    assert stated["value"] == pytest.approx(middle, rel=1e-6)
+    assert stated["value"] != pytest.approx(start, rel=1e-3)
 
 
 def test_names_cannot_break_out_of_yaml_or_a_page(tmp_path: Path, run_cli: Run) -> None:

@@ -85,6 +85,7 @@ def test_from_the_plan_to_the_bill(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
+    page = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
     with slurm(tmp_path / "job", real=True) as server:
         folder = server.folder
         for name in ("workload.yaml", "train.sh", "torchrun"):
@@ -92,8 +93,10 @@ def test_from_the_plan_to_the_bill(
         workload, saved, log = folder / "workload.yaml", folder / "plan.json", folder / "progress.csv"
 
         plan = planner("optimize", workload, "--as-of", DAY)
+        page_says(page, run_cli("optimize", str(workload), "--as-of", str(DAY)), lines=7)
         saved.write_text(json.dumps(plan), encoding="utf-8")
         assert run_cli("export", saved, "--to", "slurm", "--out", folder).code == 0
+        assert "\n".join((folder / "job.sbatch").read_text(encoding="utf-8").splitlines()[:16]) in page
 
         submit(server)
         assert until(60, lambda: log.exists() and log.read_text().count("\n") > 40)
@@ -107,12 +110,14 @@ def test_from_the_plan_to_the_bill(
     assert STEP_S < under_way["speed"]["step_time_s"] < 1.1 * STEP_S  # with checkpoints
 
     finished = planner("track", saved, "--log", log)
+    page_says(page, run_cli("track", str(saved), "--log", str(log)), lines=7)
     assert finished["done_steps"] == STEPS and finished["p_late_ratio"] == 0.0
     hours = (datetime.fromisoformat(finished["now"]) - STARTED).total_seconds() / 3600 + 1 / 3
     assert hours == pytest.approx((STEPS * STEP_S + saves_s(log)) / 3600 + 1 / 3, rel=0.01)
 
     planner("calibrate", workload, log, "--instance-type", "p5.48xlarge")
     again = planner("optimize", workload, "--as-of", DAY)
+    page_says(page, run_cli("optimize", str(workload), "--as-of", str(DAY)), lines=7)
     assert (
         speed(again) == pytest.approx(BATCH_TOKENS / STEP_S, rel=0.01) != pytest.approx(speed(plan), rel=0.05)
     )
@@ -135,13 +140,26 @@ def test_from_the_plan_to_the_bill(
     assert row["billed"] == pytest.approx(hours * price)
     assert row["planned"] == pytest.approx(float(plan["total_usd"]))
     assert row["price"] == pytest.approx(price) and row["hours"] == pytest.approx(hours)
+    page_says(page, run_cli(*map(str, ask)), head="Did plans keep their word?", lines=14)
     said, rows = reviewed(planner(*ask, "--run-tag", "run_id"))
     assert "in the tag 'run_id'" in said and not rows
 
     spent = planner("track", saved, "--log", log, "--bill", bill)
+    page_says(
+        page, run_cli("track", str(saved), "--log", str(log), "--bill", str(bill)), head="COST", lines=1
+    )
     assert (
         spent["spent_usd"] == pytest.approx(hours * price) and spent["spent_from"] != finished["spent_from"]
     )
+
+
+def page_says(page: str, answer: CliResult, *, lines: int, head: str = "") -> None:
+    """docs/running.md shows these lines of an answer as they are now, from the one that begins with `head`."""
+    assert answer.code == 0, answer.stderr
+    whole = answer.stdout.splitlines()
+    at = next(number for number, line in enumerate(whole) if line.startswith(head))
+    shown = [line for line in whole[at : at + lines] if "\x1b" not in line]
+    assert len(shown) == lines and "\n".join(shown) in page, "\n".join(shown)
 
 
 def saves_s(log: Path) -> float:

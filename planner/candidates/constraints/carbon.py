@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
     from planner.candidates.model import Candidates
+    from planner.carbon.model import Machines
     from planner.inputs.schema import Constraints
     from planner.market.offers import OfferSet
 
@@ -35,7 +36,7 @@ class UnknownCarbon(Constraint):
         """Offers without a grid or a power figure, under a limit."""
         if limits.max_kgco2e is None:
             return None
-        machines = machines_of(offer_set.types, offer_set.type_of_offer, offer_set.offers)
+        machines = _machines(offer_set)
         return np.isnan(machines.grid) | np.isnan(machines.accelerator_w)
 
     def mask(self, case: Case, made: Candidates) -> Bools | None:
@@ -79,7 +80,7 @@ class Carbon(Constraint):
         if limit is None:
             return
         offers = case.offer_set
-        machines = machines_of(offers.types, offers.type_of_offer, offers.offers).take(rows)
+        machines = _machines(offers).take(rows)
         family = case.job.model.family.value
         work, idle = (np.full(len(rows), draw_in(phase, family)) for phase in ("compute", "setup"))
         kg_per_kwh = nodes * machines.grid / GRAMS_PER_KG
@@ -87,6 +88,10 @@ class Carbon(Constraint):
             self.id, "kgCO2e", setup * machines.kwh_per_hour(idle) * kg_per_kwh, limit,
             hours * machines.kwh_per_hour(work) * kg_per_kwh,
         )  # fmt: skip
+
+
+def _machines(offer_set: OfferSet) -> Machines:
+    return machines_of(offer_set.types, offer_set.type_of_offer, offer_set.offers, offer_set.own_sites)
 
 
 def _words(kg: float) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.model import PurchaseOption
 from catalogs.tariffs.carbon import load_carbon
 from planner.candidates.footprint import of_parts
 from planner.candidates.timing import Z80
@@ -51,8 +52,8 @@ def carbon_line(market: Market, row: int, nodes: int, hours: float, kwh: float) 
         kwh: energy of all of them; NaN where unknown.
     """
     offers, kind = market.offer_set.offers, int(market.offer_set.type_of_offer[row])
-    provider, region, machine = (str(offers[name][row]) for name in ("provider", "region", "instance_type"))
-    grid, overhead = load_carbon().grid(provider, region), load_carbon().overhead(provider)
+    provider, machine = str(offers["provider"][row]), str(offers["instance_type"][row])
+    grid, overhead = market.offer_set.site(row)
     known = not math.isnan(kwh)
     accelerators = float(market.offer_set.types["accelerator_count"][kind])
     embodied = embodied_kg_per_hour(provider, machine, accelerators)
@@ -82,7 +83,10 @@ def sum_of_lines(lines: tuple[CarbonLine, ...], spread: float, limit: float | No
     emitted = _sum([line.operational_kgco2e for line in lines])
     grid = 0.0
     if emitted:
-        grid = math.log(sum(_spread(line) * (line.operational_kgco2e or 0.0) for line in lines) / emitted)
+        of_lines = [
+            (line.operational_kgco2e or 0.0, load_carbon().spread_ratio(line.grid_basis)) for line in lines
+        ]
+        grid = math.log(sum(kg * ratio for kg, ratio in of_lines) / emitted)
     both = math.hypot(spread, grid)
     return Carbon(
         energy_kwh=energy, energy_low_kwh=_times(energy, -spread), energy_high_kwh=_times(energy, spread),
@@ -101,20 +105,18 @@ def _times(value: float | None, log_ratio: float) -> float | None:
     return None if value is None else value * math.exp(log_ratio)
 
 
-def _spread(line: CarbonLine) -> float:
-    provider, region = line.offer_id.split("/")[:2]
-    grid = load_carbon().grid(provider, region)
-    assert grid is not None, "a line that emits has a grid"
-    return grid.spread_ratio
-
-
 def _unknown(lines: tuple[CarbonLine, ...]) -> tuple[str, ...]:
     """What is not known of the lines, each once."""
     out: list[str] = []
     for line in lines:
-        provider, region, _, machine = line.offer_id.split("/")[:4]
+        provider, region, _, machine, bought = line.offer_id.split("/")[:5]
         if line.grid_gco2e_per_kwh is None:
-            out.append(f"grid intensity of {provider}/{region}: no figure published")
+            missing = (
+                "no figure published"
+                if bought != PurchaseOption.OWNED.value
+                else "not stated: grid, grid_gco2e_per_kwh of the machine"
+            )
+            out.append(f"grid intensity of {provider}/{region}: {missing}")
         if line.node_w is None and line.hours_in_use > 0:
             out.append(f"power of the accelerators of {machine}: no figure published")
         if line.embodied_kgco2e is None:

@@ -142,3 +142,19 @@ def test_older_plans_are_read_without_carbon(free: Answer) -> None:
     values = copy.deepcopy(free.plan.to_dict())
     values.pop("carbon")
     assert type(free.plan).from_dict(values).carbon is None
+
+
+def test_the_baseline_of_a_fleet_says_what_it_emits() -> None:
+    job = work(kind="fleet", fleet={"runs": 40}, constraints={"max_nodes": 40, "deadline": "10d"})
+    plan = plan_on(make_catalog(OFFERS[:2]), job).plan
+    assert plan.savings is not None and plan.savings.baseline is not None and plan.carbon is not None
+    base = plan.savings.baseline
+    grid = load_carbon().grid(base.provider, base.region)
+    assert grid is not None and base.energy_kwh is not None
+    assert base.operational_kgco2e == pytest.approx(base.energy_kwh * grid.gco2e_per_kwh / 1000)
+    # the plan is this fleet here: one on-demand offer does the work
+    assert base.energy_kwh == pytest.approx(plan.carbon.energy_kwh)
+    unknown = plan_on(make_catalog(OFFERS[3:]), job).plan
+    assert unknown.savings is not None and unknown.savings.baseline is not None
+    assert unknown.savings.baseline.energy_kwh is not None
+    assert unknown.savings.baseline.operational_kgco2e is None
