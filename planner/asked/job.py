@@ -35,6 +35,7 @@ class Job:
         interval_hours, restart_hours: from the workload, None = chosen by the planner / assumed.
         stream: data is read from where it lies instead of being copied into the region.
         on: date of exchange rates.
+        stop_log_sd: of a run that may stop early, standard deviation of the logarithm of its steps.
     """
 
     model: ModelSpec
@@ -55,6 +56,7 @@ class Job:
     export_gb: float
     on: date
     assumptions: tuple[Assumed, ...]
+    stop_log_sd: float = 0.0
 
     @property
     def is_inference(self) -> bool:
@@ -117,6 +119,7 @@ def resolve_job(workload: Workload, on: date) -> Job:
         export_gb=exported,
         on=on,
         assumptions=(*model.assumptions, *training.assumptions),
+        stop_log_sd=training.stop_log_sd,
     )
 
 

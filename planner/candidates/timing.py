@@ -33,7 +33,7 @@ class ShapeTimes:
 
     Attributes:
         work: steps and evaluation, at the middle of the prediction.
-        sigma: standard deviation of the logarithm of the step time.
+        sigma: standard deviation of the logarithm of the step time, and of the steps where a run may stop early.
         warmup: compilation and warm-up.
         checkpoint_write: one checkpoint.
         export: reading the final model out of the cluster.
@@ -69,7 +69,7 @@ def time_shapes(
     write = checkpoint_gb / (assume.checkpoint_write_gb_per_s_per_node * nodes * 3600.0)
     return ShapeTimes(
         work=steps_hours * (1.0 + assume.evaluation_share_ratio),
-        sigma=np.log(high_s / low_s) / (2.0 * Z80),
+        sigma=np.hypot(np.log(high_s / low_s) / (2.0 * Z80), job.stop_log_sd),
         warmup=np.full(len(nodes), assume.compile_warmup_s / 3600.0),
         checkpoint_write=write,
         export=write + assume.export_s / 3600.0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from planner.candidates.timing import Z80
 from planner.estimation.values import Interval, RunTotals
 from planner.performance.constants import load_constants
 from planner.performance.goodput import TYPICAL, estimate_goodput, load_site
@@ -37,7 +38,7 @@ def run_totals(
     step_hours = job.total_steps * step / HOURS * c["run.speed_ratio"]
     goodput = estimate_goodput(accelerators, step_hours)
     hours = step_hours / goodput.ratio + load_site(TYPICAL).startup_hours
-    wide = [math.log(row["step_time_high_s"] / step), c["run.spread"]]
+    wide = [math.log(row["step_time_high_s"] / step), c["run.spread"], Z80 * job.stop_log_sd]
     longer = math.hypot(*wide, math.log(goodput.ratio / goodput.low))
     shorter = math.hypot(*wide, math.log(goodput.high / goodput.ratio))
     wall = Interval(hours, hours / math.exp(shorter), hours * math.exp(longer))

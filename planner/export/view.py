@@ -302,11 +302,13 @@ def _training(plan: Plan, layout: Layout | None, run: Run) -> Training:
     per_step = (
         None if batch is None else batch * (tokens or 1 if plan.goal and plan.goal.unit == "tokens" else 1)
     )
+    # of a run that may stop early the plan counts the mean; what is started is told the whole
+    whole = None if units is None else units / float(stated.get("training.early_stop.mean_share") or 1.0)
     return Training(
         model=stated.get("model.preset", ""), precision=stated.get("training.precision", ""),
         optimizer=stated.get("training.optimizer", ""), global_batch=batch, sequence_length=tokens,
-        unit="" if plan.goal is None else plan.goal.unit, units=units,
-        steps=None if units is None or per_step is None else max(1, round(units / run.runs / per_step)),
+        unit="" if plan.goal is None else plan.goal.unit, units=whole,
+        steps=None if whole is None or per_step is None else max(1, round(whole / run.runs / per_step)),
     )  # fmt: skip
 
 

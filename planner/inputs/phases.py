@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 from planner.inputs.faults import Fault, FaultError
 from planner.inputs.models import main_network, merge_model
 from planner.inputs.post_training import load_objectives
-from planner.inputs.resolved import Assumed, ResolvedPhase
+from planner.inputs.resolved import Assumed, Origin, ResolvedPhase
 
 if TYPE_CHECKING:
     from planner.inputs.resolved import ResolvedModel
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Training
 
+# Nine of ten values of a normal distribution lie below its mean and this many standard deviations.
+Z90 = 1.2815515655446008
 # Shares add up to 1 within this.
 _ROUNDING = 0.005
 
@@ -62,14 +64,50 @@ def evaluated_share(training: Training) -> float:
 
 
 def mean_share(workload: Workload, noted: list[Assumed]) -> float:
-    """Share of its training that a run of a fleet does on average, 1 where none stops early."""
+    """Share of its training that a run does on average, 1 where none stops early."""
     share = None if workload.fleet is None else workload.fleet.mean_share
     if share is None:
-        return 1.0
+        return _stopped_share(workload.training, noted)
     noted.append(
         Assumed("fleet.mean_share", f"{share:g}", "", "workload", "of each run's training, on average")
     )
     return float(share)
+
+
+def _stopped_share(training: Training | None, noted: list[Assumed]) -> float:
+    stop = None if training is None else training.early_stop
+    if stop is None:
+        return 1.0
+    text = "of the training, on average: it ends where a metric says so"
+    noted.append(Assumed("training.early_stop.mean_share", f"{stop.mean_share:g}", "", "workload", text))
+    origin: Origin = "default" if stop.p90_share is None else "workload"
+    text = "at which nine of ten such runs have stopped"
+    noted.append(Assumed("training.early_stop.p90_share", f"{stop.p90_share or 1.0:g}", "", origin, text))
+    return float(stop.mean_share)
+
+
+def stop_log_sd(training: Training) -> float:
+    """Standard deviation of the logarithm of the work done, of a run that stops early; 0 of one that does not."""
+    stop = training.early_stop
+    return 0.0 if stop is None else math.log((stop.p90_share or 1.0) / stop.mean_share) / Z90
+
+
+def stop_faults(w: Workload) -> Iterator[Fault]:
+    """What an early stop must be, and what it cannot be joined with."""
+    training = w.training
+    if training is None or training.early_stop is None:
+        return
+    path, stop = ("training", "early_stop"), training.early_stop
+    if w.kind == "fleet":
+        yield Fault(path, "is of a single run: of a fleet's runs give fleet.mean_share", at_key=True)
+    if training.phases is not None:
+        text = (
+            "cannot be joined with phases, whose shares are of the whole run: give the phases up to the stop"
+        )
+        yield Fault(path, text, at_key=True)
+    if stop.p90_share is not None and stop.p90_share < stop.mean_share:
+        text = f"is below mean_share {stop.mean_share:g}: nine of ten runs stop no later than at this share"
+        yield Fault((*path, "p90_share"), text)
 
 
 def with_initial(workload: Workload, data_bytes: int | None) -> int | None:
@@ -146,6 +184,7 @@ def phase_faults(w: Workload) -> Iterator[Fault]:
 
 
 RULES = (
+    (("kind", "training"), stop_faults),
     (("kind", "model", "training", "constraints", "measured"), phase_faults),
     (("checkpoint", "data", "recurrence", "constraints"), start_faults),
 )

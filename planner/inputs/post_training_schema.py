@@ -13,6 +13,7 @@ from planner.inputs.fields import (
     Bool,
     Count,
     PositiveFloat,
+    Ratio,
     SmallCount,
     SmallInt,
     Text,
@@ -70,6 +71,15 @@ class Evaluation(Section):
 
     every_steps: Count = Field(description="Optimizer steps between evaluations.")
     samples: Count = Field(description="Samples of one evaluation.")
+
+
+class EarlyStop(Section):
+    """A run that ends before its whole amount of work, where a metric says so."""
+
+    mean_share: Ratio = Field(description="Share of the training that it does on average, 0.6 for 60 %.")
+    p90_share: Ratio | None = Field(
+        None, description="Share at which nine of ten such runs have stopped; default: 1, the whole training."
+    )
 
 
 class Teacher(Section):

@@ -12,11 +12,10 @@ from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.faults import Fault, FaultError, near
 from planner.inputs.loading import decode_rate
 from planner.inputs.models import count_params, merge_model, missing_fields, networks
-from planner.inputs.phases import evaluated_share, mean_share, resolve_phases, with_initial
+from planner.inputs.noted import noted_choices
+from planner.inputs.phases import evaluated_share, mean_share, resolve_phases, stop_log_sd, with_initial
 from planner.inputs.post_training import (
-    ADAPTED,
     REQUESTS_PER_STEP,
-    PostTraining,
     rank_of,
     resolve_inference,
     resolve_post_training,
@@ -166,12 +165,11 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     samples = _total_samples(training, data, content, noted)
     phases, samples, steps = resolve_phases(training, model, length, samples)
     share = mean_share(workload, noted)
+    copied = samples if workload.fleet is None else math.ceil(samples * share)
     samples, steps = math.ceil(samples * share), math.ceil(steps * share)
     bytes_per_sample = _bytes_per_sample(data, model, content, noted)
     keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
-    given = training.model_fields_set
-    noted += (_noted_choice(training, key) for key in keys)
-    noted += _noted_of_adapters(training, post) + _noted_of_lengths(training, post)
+    noted += noted_choices(training, keys, post)
     tokens = share * training.tokens if training.tokens else samples * content
     return ResolvedTraining(
         unit="tokens" if text else "samples",
@@ -181,14 +179,14 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         sequence_length=length,
         global_batch=training.global_batch,
         bytes_per_sample=bytes_per_sample,
-        data_bytes=with_initial(workload, _data_bytes(data, samples, runs, bytes_per_sample, noted)),
+        data_bytes=with_initial(workload, _data_bytes(data, copied, runs, bytes_per_sample, noted)),
         precision=training.precision,
         optimizer=training.optimizer,
         lora_rank=rank_of(training),
         stack=training.stack,
         attention=training.attention,
         start=None if workload.start is None else start_moment(workload.start).date(),
-        open_choices=tuple(key for key in keys if key in OPEN_CHOICES and key not in given),
+        open_choices=_left_open(training, keys),
         channels_last=training.channels_last,
         layout=None if training.layout == "auto" else training.layout,
         memory=training.memory,
@@ -199,36 +197,12 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         tokens_per_sample=content,
         phases=phases,
         evaluated=evaluated_share(training),
+        stop_log_sd=stop_log_sd(training),
     )
 
 
-def _noted_choice(training: Training, key: str) -> Assumed:
-    origin: Origin = "workload" if key in training.model_fields_set else "default"
-    return Assumed(f"training.{key}", str(getattr(training, key)), "", origin)
-
-
-def _noted_of_adapters(training: Training, post: PostTraining) -> list[Assumed]:
-    if training.method not in ADAPTED or post.adapter is None:
-        return []
-    named = "lora_rank" in training.model_fields_set or (
-        training.adapter is not None and training.adapter.rank
-    )
-    rank = Assumed("training.lora_rank", str(rank_of(training)), "", "workload" if named else "default")
-    given: Origin = "workload" if training.adapter is not None else "default"
-    out = [rank, Assumed("training.adapter", f"{post.adapter} on {', '.join(post.targets)}", "", given)]
-    if training.method == "qlora":
-        origin: Origin = "workload" if training.quantization else "default"
-        out.append(Assumed("training.quantization", post.base, "", origin))
-    return out
-
-
-def _noted_of_lengths(training: Training, post: PostTraining) -> list[Assumed]:
-    if post.lengths is None:
-        return []
-    lengths = post.lengths
-    origin: Origin = "workload" if training.lengths is not None else "derived"
-    text = f"mean {lengths.mean:,.0f}, p95 {lengths.p95:,.0f}, longest {lengths.longest:,.0f}"
-    return [Assumed("training.lengths", text, "tokens", origin)]
+def _left_open(training: Training, keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(key for key in keys if key in OPEN_CHOICES and key not in training.model_fields_set)
 
 
 def _resolve_requests(workload: Workload, model: ResolvedModel) -> ResolvedTraining:

@@ -126,6 +126,7 @@ class ResolvedTraining:
         evaluated: samples evaluated in the run for each one trained on.
         phases: stretches of the run, none where it has one.
         runs: independent runs (1 unless a fleet).
+        stop_log_sd: of a run that stops early, standard deviation of the logarithm of its work; totals are its mean.
     """
 
     unit: Literal["tokens", "samples"]
@@ -153,6 +154,7 @@ class ResolvedTraining:
     tokens_per_sample: float = 1.0
     evaluated: float = 0.0
     phases: tuple[ResolvedPhase, ...] = ()
+    stop_log_sd: float = 0.0
 
     @property
     def samples_per_step(self) -> float:

@@ -26,6 +26,7 @@ from planner.inputs.fields import (
 from planner.inputs.post_training_schema import (
     Adapter,
     Contrastive,
+    EarlyStop,
     Evaluation,
     Lengths,
     Objective,
@@ -288,6 +289,10 @@ class Training(Section):
         " samples or epochs.",
     )
     evaluation: Evaluation | None = Field(None, description="Evaluation in the run; default: none.")
+    early_stop: EarlyStop | None = Field(
+        None,
+        description="The run may end early: planned is its mean share, the spread of the end widens every interval.",
+    )
     stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"] = Field(
         "compiled",
         description="Software class: framework as is; hand-fused kernels (Megatron-DeepSpeed); graph compiler"

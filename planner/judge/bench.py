@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from functools import cached_property
-from math import exp, inf, log, sqrt
+from math import exp, hypot, inf, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 from planner.judge.chance import (
@@ -163,7 +163,9 @@ class Bench:
         fixed = work.hours("image_pull") + work.hours("compile_warmup") + write + work.hours("export")
         return Steps(
             work=work.steps * shape["step_time_s"] / 3600.0 * (1.0 + figures["evaluation_share_ratio"]),
-            sigma=log(shape["step_time_high_s"] / shape["step_time_low_s"]) / (2.0 * Z80),
+            sigma=hypot(
+                log(shape["step_time_high_s"] / shape["step_time_low_s"]) / (2.0 * Z80), work.stop_log_sd
+            ),
             write=write,
             fixed=fixed,
             read=saved_gb / read / 3600.0,

@@ -273,7 +273,11 @@ def _goal(bench: Bench) -> dict[str, Any]:
 def _recurrence(bench: Bench) -> dict[str, Any] | None:
     """How often the workload comes again; answers leave it out where it does not."""
     again = bench.workload.recurrence
-    return None if again is None else {"every_hours": Near(again.every.total_seconds() / 3600.0), "times": again.times}
+    return (
+        None
+        if again is None
+        else {"every_hours": Near(again.every.total_seconds() / 3600.0), "times": again.times}
+    )
 
 
 def _run(bench: Bench) -> dict[str, Any]:

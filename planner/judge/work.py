@@ -51,6 +51,7 @@ class Work:
     export_gb: float
     assumed: tuple[Assumed, ...]
     figures: Mapping[str, float]
+    stop_log_sd: float = 0.0
 
     @property
     def data_gib(self) -> float:
@@ -104,6 +105,7 @@ def work_of(workload: Workload) -> Work:
         export_gb=_exported(spec, given, training.total_samples, saved) / GB,
         assumed=(*model.assumptions, *training.assumptions),
         figures=figures,
+        stop_log_sd=training.stop_log_sd,
     )
 
 

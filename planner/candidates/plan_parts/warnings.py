@@ -128,7 +128,7 @@ def plan_warnings(
     out += dict.fromkeys(filter(None, (_rack_note(context, line) for line in lines)))
     spot = dict.fromkeys(line.instance_type for line in lines if line.purchase_option == "spot")
     out += filter(None, [unused_records(context.spot, list(spot))])
-    out += filter(None, [_recurrence_note(context.asked.workload, lines)])
+    out += filter(None, [_recurrence_note(context.asked.workload, lines), _stop_note(context.asked.workload)])
     budget = context.asked.workload.constraints.budget_usd
     if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(str(budget)):
         out.append(over_budget(risk.worst_cost_usd, Decimal(str(budget))))
@@ -146,6 +146,17 @@ def _recurrence_note(workload: Workload, lines: Sequence[PlanLine]) -> str:
     return (
         f"one of {again.times} runs, each {format_duration(again.every)} after the last: "
         f"${once * again.times:,.2f} in all at the prices of this plan, each bought anew"
+    )
+
+
+def _stop_note(workload: Workload) -> str:
+    """What the hours and cost of a run that may stop early are of; "" of other runs."""
+    stop = None if workload.training is None else workload.training.early_stop
+    if stop is None or workload.kind == "fleet":
+        return ""
+    return (
+        f"hours and cost are of {stop.mean_share:.0%} of the training, where it stops on average; run to its end it "
+        f"takes {1.0 / stop.mean_share:.1f} times as many steps"
     )
 
 

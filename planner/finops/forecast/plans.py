@@ -114,7 +114,8 @@ def _day_shares(start: datetime, end: datetime, bounds: Sequence[datetime]) -> F
     if seconds <= 0:
         return np.array([float(begin <= start < begin + _DAY) for begin in bounds])
     shared = [(min(begin + _DAY, end) - max(begin, start)).total_seconds() for begin in bounds]
-    return np.maximum(np.array(shared), 0.0) / seconds
+    shares: Floats = np.maximum(np.array(shared), 0.0) / seconds
+    return shares
 
 
 def _midnight(day: date) -> datetime:

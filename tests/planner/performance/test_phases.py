@@ -174,6 +174,33 @@ def test_a_fleet_whose_runs_stop_early_does_their_mean_share() -> None:
     assert less.total_steps == pytest.approx(0.4 * whole.total_steps)
 
 
+def test_a_run_that_stops_early_does_its_mean_share_on_all_of_the_data() -> None:
+    text = "epochs: 10, global_batch: 100"
+    more = "data: {samples: 1e6, sample_size: 100KB}"
+    whole, less = (
+        job("preset: resnet-50", text + stop, more) for stop in ("", ", early_stop: {mean_share: 0.4}")
+    )
+    assert less.total_steps == pytest.approx(0.4 * whole.total_steps) and less.data_gb == whole.data_gb
+    # nine of ten runs have stopped at the whole: ln(1 / 0.4) is 1.28 standard deviations
+    assert (whole.stop_log_sd, less.stop_log_sd) == (0.0, pytest.approx(0.715, abs=0.001))
+    noted = {item.key: item.value for item in less.assumptions}
+    assert noted["training.early_stop.mean_share"] == "0.4"
+
+
+@pytest.mark.parametrize(
+    ("stop", "more", "message"),
+    [
+        ("{mean_share: 0.4, p90_share: 0.3}", "", "p90_share: is below mean_share 0.4"),
+        ("{mean_share: 0.4}", "kind: fleet\nfleet: {runs: 4}", "of a fleet's runs give fleet.mean_share"),
+        ("{mean_share: 0.4}, phases: [{share: 1}]", "", "cannot be joined with phases"),
+        ("{mean_share: 40}", "", "mean_share"),
+    ],
+)
+def test_what_an_early_stop_cannot_be_is_said(stop: str, more: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        job("preset: resnet-50", f"samples: 1e6, global_batch: 100, early_stop: {stop}", more)
+
+
 def test_a_checkpoint_to_start_from_is_copied_with_the_data() -> None:
     plain = "samples: 1e6, global_batch: 256, sequence_length: 128"
     without, with_it = job(BERT, plain), job(BERT, plain, "checkpoint: {initial: 5GB}")

@@ -1,0 +1,52 @@
+"""Choices of a training section as assumptions of the plan, each with whether the user made it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.inputs.post_training import ADAPTED, rank_of
+from planner.inputs.resolved import Assumed, Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.inputs.post_training import PostTraining
+    from planner.inputs.training_schema import Training
+
+
+def noted_choices(training: Training, keys: Sequence[str], post: PostTraining) -> list[Assumed]:
+    """Choices by key, then those of adapters and lengths."""
+    out = [noted_choice(training, key) for key in keys]
+    return out + noted_of_adapters(training, post) + noted_of_lengths(training, post)
+
+
+def noted_choice(training: Training, key: str) -> Assumed:
+    """A choice of the training section, given or defaulted."""
+    origin: Origin = "workload" if key in training.model_fields_set else "default"
+    return Assumed(f"training.{key}", str(getattr(training, key)), "", origin)
+
+
+def noted_of_adapters(training: Training, post: PostTraining) -> list[Assumed]:
+    """Rank, kind and targets of adapters, and how frozen weights are quantised."""
+    if training.method not in ADAPTED or post.adapter is None:
+        return []
+    named = "lora_rank" in training.model_fields_set or (
+        training.adapter is not None and training.adapter.rank
+    )
+    rank = Assumed("training.lora_rank", str(rank_of(training)), "", "workload" if named else "default")
+    given: Origin = "workload" if training.adapter is not None else "default"
+    out = [rank, Assumed("training.adapter", f"{post.adapter} on {', '.join(post.targets)}", "", given)]
+    if training.method == "qlora":
+        origin: Origin = "workload" if training.quantization else "default"
+        out.append(Assumed("training.quantization", post.base, "", origin))
+    return out
+
+
+def noted_of_lengths(training: Training, post: PostTraining) -> list[Assumed]:
+    """The distribution of lengths, where there is one."""
+    if post.lengths is None:
+        return []
+    lengths = post.lengths
+    origin: Origin = "workload" if training.lengths is not None else "derived"
+    text = f"mean {lengths.mean:,.0f}, p95 {lengths.p95:,.0f}, longest {lengths.longest:,.0f}"
+    return [Assumed("training.lengths", text, "tokens", origin)]
