@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -56,15 +55,17 @@ class PlannedCost:
         """What the runs cost in a mean month while they come again; None where there is one."""
         return None if self.every is None else self.cost * (_MONTH / self.every)
 
-    def runs_between(self, first: datetime, last: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """Start and end of the runs of which something may lie between two moments."""
-        if self.every is None:
-            yield self.start, self.end
-            return
-        begin = max(0, math.ceil((first - self.end) / self.every))
-        stop = min(self.times, math.floor((last - self.start) / self.every) + 1)
-        for number in range(begin, stop):
-            yield self.start + number * self.every, self.end + number * self.every
+    def runs_until(self, moments: Sequence[datetime]) -> Floats:
+        """How many runs are over at each moment, those under way in part, shape `(n,)`."""
+        since = np.array([(one - self.start).total_seconds() for one in moments])
+        length = (self.end - self.start).total_seconds()
+        every = (self.every or self.end - self.start).total_seconds() or 1.0
+        begun = np.clip(np.ceil(since / every), 0.0, self.times)
+        if length <= 0:
+            return begun
+        over = np.clip(np.floor((since - length) / every) + 1.0, 0.0, begun)
+        mean_start = every * (over + begun - 1.0) / 2.0  # of those under way
+        return np.asarray(over + (begun - over) * (since - mean_start) / length, dtype=np.float64)
 
 
 def load_plans(patterns: Sequence[str]) -> tuple[tuple[PlannedCost, ...], str]:
@@ -99,23 +100,11 @@ def load_plans(patterns: Sequence[str]) -> tuple[tuple[PlannedCost, ...], str]:
 def daily_plan_cost(planned: Sequence[PlannedCost], days: Days) -> Floats:
     """Cost of the plans on each of the days, (n_days,); what lies outside them is left out."""
     out = np.zeros(len(days))
-    if not len(days):
-        return out
     bounds = [_midnight(day) for day in days.astype("datetime64[D]").tolist()]
-    for one in planned:
-        for start, end in one.runs_between(min(bounds), max(bounds) + _DAY):
-            out += one.cost * _day_shares(start, end, bounds)
+    ends = [begin + _DAY for begin in bounds]
+    for one in planned if bounds else ():
+        out += one.cost * (one.runs_until(ends) - one.runs_until(bounds))
     return out
-
-
-def _day_shares(start: datetime, end: datetime, bounds: Sequence[datetime]) -> Floats:
-    """The share of a stretch, or all of a moment, that lies on each of the days that begin at `bounds`."""
-    seconds = (end - start).total_seconds()
-    if seconds <= 0:
-        return np.array([float(begin <= start < begin + _DAY) for begin in bounds])
-    shared = [(min(begin + _DAY, end) - max(begin, start)).total_seconds() for begin in bounds]
-    shares: Floats = np.maximum(np.array(shared), 0.0) / seconds
-    return shares
 
 
 def _midnight(day: date) -> datetime:
