@@ -17,6 +17,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from catalogs.providers.base import (
     CredentialsMissing,
@@ -343,8 +344,6 @@ def hide_queries_in_logs() -> None:
 
 def _shown(url: str) -> str:
     """A URL without query and user info: either may carry a key."""
-    from urllib.parse import urlsplit
-
     parts = urlsplit(url)
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"

@@ -72,8 +72,8 @@ def quarantine(directory: Path | None = None) -> tuple[Quote, ...]:
 
 
 def _entries(source: Source) -> list[Entry]:
+    from catalogs.store.read import listed_quotes
     from catalogs.store.snapshots import source_rows
-    from catalogs.store.waiting import listed_quotes
 
     return waiting_quotes(source_rows(source)[1], listed_quotes(source))
 

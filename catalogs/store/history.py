@@ -30,6 +30,7 @@ from catalogs.store.read import (
     Source,
     bundled_directory,
     history_directory,
+    listed_quotes,
     provider_directories,
     read_provider,
 )
@@ -45,7 +46,6 @@ from catalogs.store.snapshots import (
     stored_snapshots,
     stored_source,
 )
-from catalogs.store.waiting import listed_quotes
 from catalogs.store.write import snapshot_bytes
 
 _GZIP_LEVEL = 6

@@ -205,3 +205,11 @@ def check_count(manifest: ProviderManifest, name: str, n_rows: int, path: Path) 
     said = manifest.n_offers if name == "offers" else manifest.n_instance_types
     if n_rows != said:
         raise CatalogError(f"{path} has {n_rows:,} rows, its manifest says {said:,}; {_REMEDY}")
+
+
+def listed_quotes(source: Source) -> list[Mapping[str, Any]]:
+    """Quotes in quarantine, each with its `row`, `reason` and the accepted price in use instead, if any."""
+    path = next(iter(source[1])).parent / MANIFEST
+    return [
+        entry for entry in read_manifest(path).get("quarantine", []) if isinstance(entry.get("row"), dict)
+    ]

@@ -18,6 +18,7 @@ from planner.asked.given import day_of
 from planner.errors import InputError
 from planner.inputs.load import MAX_BYTES, load_workload, parse_workload
 from planner.inputs.settings import with_settings
+from planner.render import render_answer
 
 if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
@@ -135,7 +136,6 @@ class Assistant:
         from catalogs.offers.query import SORT_KEYS, OfferQuery, query_offers
         from catalogs.store.load import load_catalog
         from planner.catalog.offers import offers_answer
-        from planner.render import render_answer
 
         if not 1 <= max_results <= MOST_OFFERS:
             raise InputError(f"max_results {max_results}: 1 to {MOST_OFFERS} are given")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.accelerators import canonical
+from catalogs.errors import CatalogError
 from planner.inputs.faults import Fault, FaultError, near
 from planner.market.machines import machine_at
 
@@ -69,9 +71,6 @@ def _machines(device: str, count: int, machine_set: MachineSet) -> tuple[Machine
 
     Of an accelerator's machines the largest whose size divides the count is taken, with the fastest network.
     """
-    from catalogs.accelerators import canonical
-    from catalogs.errors import CatalogError
-
     types = machine_set.types
     rows = np.flatnonzero(types.equals("instance_type", device))
     if len(rows):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
+from planner.files import write_atomically
 from planner.files.limited import read_limited
 from planner.performance.parts import model_from
 from planner.performance.post_training.read import tuning_from
@@ -134,8 +135,6 @@ def save(calibration: Calibration, text: str, out: Path | None = None) -> tuple[
     Raises:
         InputError: the place cannot be written.
     """
-    from planner.files import write_atomically
-
     path = out or directory() / file_name(calibration)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import erf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -200,8 +201,6 @@ def finish_quantile(made: Candidates, at: IntArray, level: float | FloatArray) -
 
 
 def _normal_cdf(x: FloatArray, sigma: FloatArray) -> FloatArray:
-    from math import erf
-
     certain = sigma <= 0
     scaled = x / np.where(certain, 1.0, sigma) / np.sqrt(2.0)
     # erf has no numpy form; many candidates share a value only rarely, and a thousand calls cost a millisecond

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -191,8 +191,6 @@ def show(
 @click.pass_context
 def doctor(ctx: click.Context, fmt: str, max_age: int | None) -> None:
     """Check the catalog: hashes, ages, counts, refused rows. Exit code 4 if it is broken."""
-    from datetime import UTC, datetime
-
     from catalogs.inspection.doctor import examine
     from planner.catalog.doctor import examination_text
 

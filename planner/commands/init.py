@@ -73,8 +73,7 @@ def init(
     from planner.commands.output import show_text
     from planner.trainer_files.answer import empty_workload, workload_from
     from planner.trainer_files.gather import Wishes
-    from planner.trainer_files.questions import ask_for_wishes
-    from planner.trainer_files.stated import parse_stated
+    from planner.trainer_files.questions import ask_for_wishes, parse_stated
 
     if asks:
         initial = workload_from(

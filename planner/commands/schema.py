@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -57,8 +58,6 @@ def _schema_of(kind: str) -> str:
         from planner.plan.json_schema import render_plan_schema
 
         return render_plan_schema()
-    from pathlib import Path
-
     path = Path(__file__).parent.parent / "data" / "schemas" / f"{kind}.v1.json"
     return path.read_text(encoding="utf-8")
 
@@ -87,7 +86,6 @@ def _adapters() -> str:
 def _engines() -> str:
     """Return one line per inference engine and year that the model knows."""
     import csv
-    from pathlib import Path
 
     with (Path(__file__).parent.parent / "data" / "engines.csv").open(encoding="utf-8", newline="") as file:
         known = list(csv.DictReader(file))

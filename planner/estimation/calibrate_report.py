@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp
 from typing import TYPE_CHECKING
 
 from planner.render.model import Answer, Cell, Section, Unit, Value, facts, versioned
@@ -86,8 +87,6 @@ def build_report(name: str, made: Calibrated, after: Interval, file: str, replac
 
 
 def _ends(spread: float) -> tuple[float, float]:
-    from math import exp
-
     return exp(-spread), exp(spread)
 
 

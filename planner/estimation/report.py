@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from planner.estimation import report_inference as inference
 from planner.estimation import report_prices as prices
 from planner.estimation import report_rows as rows_of_estimates
+from planner.estimation.report_rows import LIMITS, PARTS
 from planner.estimation.screen import one_screen, several_screen
 from planner.estimation.values import MAX_LOADING_RATIO, MIN_BUSY_RATIO
-from planner.estimation.words import LIMITS, PARTS
 from planner.plan.words import layout_words
 from planner.render.model import (
     Answer,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -161,8 +162,6 @@ def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
 
 
 def _read_stdin(limit: int) -> bytes:
-    import sys
-
     data = sys.stdin.buffer.read(limit + 1)
     if len(data) > limit:
         raise InputError(

@@ -13,6 +13,7 @@ from planner.candidates.decisions import count_near_ties
 from planner.candidates.model import MIXED
 from planner.errors import InputError, PlannerError
 from planner.plan.model import Proof
+from solvers.search.pareto import pareto_front
 
 if TYPE_CHECKING:
     from planner.asked.options import Options
@@ -35,7 +36,6 @@ def agreed_by_milp(found: Found, choice: Choice, options: Options, proof: Proof,
         PlannerError: the two disagree: a fault, never a plan.
     """
     from planner.job.model import SingleInput
-    from solvers.search.pareto import pareto_front
 
     made = found.candidates
     feasible = np.flatnonzero(made.bits == 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from math import exp
 from typing import Any
@@ -108,8 +109,6 @@ def _shape(findings: Findings, bench: Bench, workers: Sequence[Worker], period: 
 
 
 def _rank(bench: Bench, offer: Any) -> tuple[Any, ...]:
-    from fnmatch import fnmatchcase
-
     patterns = bench.workload.preferences.prefer_regions
     here = "/".join(offer.place)
     wish = next(

@@ -169,7 +169,7 @@ def _machine(line: Json, limits: Constraints) -> list[str]:
 def _asked_for(line: Json, limits: Constraints) -> bool:
     """Whether the accelerator runs software that is asked for: set, named by `allow`, the user's own, else CUDA."""
     from catalogs.accelerators import load_accelerators
-    from planner.performance.software import load_software
+    from planner.performance.constants import load_software
 
     table = load_accelerators()
     vendors = dict(zip(table["accelerator"].tolist(), table["vendor"].tolist(), strict=True))

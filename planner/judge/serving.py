@@ -8,6 +8,7 @@ from fractions import Fraction
 from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
+from catalogs.offers.flags import admit_offers
 from planner.judge.findings import STATED, Between, Exactly, Findings, Near
 from planner.judge.serving_proof import kinds_of, proven
 from planner.judge.serving_speeds import with_speeds
@@ -67,7 +68,6 @@ def _price(machine: Machine, catalog: Catalog, on: date) -> tuple[Fraction, str,
     """USD per hour, place, source and date: given, or that of the cheapest admitted offer."""
     if machine.usd_per_hour is not None:
         return Fraction(machine.usd_per_hour), machine.region or "", "given", ""
-    from catalogs.offers.flags import admit_offers
     from catalogs.tariffs import load_tariffs
 
     offers = catalog.offers

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from catalogs.accelerators import load_accelerators
 from catalogs.offers.naming import fits_name, known_accelerators
 from planner.inputs.faults import Fault, near
 from planner.market.offers import match_globs, match_names, places_of
@@ -70,8 +71,6 @@ def check_names(loaded: LoadedWorkload, offer_set: OfferSet, tariffs: Tariffs) -
 
 def accelerator_faults(path: tuple[str | int, ...], name: str) -> list[Fault]:
     """The fault at `path` where `name` is no accelerator id, with the nearest one; none where it is."""
-    from catalogs.accelerators import load_accelerators
-
     known = [str(one) for one in load_accelerators()["accelerator"]]
     if name in known:
         return []

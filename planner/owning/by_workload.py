@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.inputs.faults import Fault
+from planner.inputs.load import load_workload
 from planner.owning.cloud import Market
 from planner.owning.model import Factor, Rent
 
@@ -36,7 +37,6 @@ def market_by_workload(loaded: LoadedTco, options: Options, catalog_dir: Path | 
         InputError: the workload is wrong, is a fleet, or no plan on the machine's accelerator keeps its limits.
         CatalogError: the catalog cannot be used.
     """
-    from planner.inputs.load import load_workload
     from planner.inputs.settings import with_settings
     from planner.job.compare import compare
 

@@ -16,6 +16,7 @@ import numpy as np
 from catalogs.accelerators import load_accelerators
 from catalogs.offers.flags import admit_offers
 from planner.inputs.faults import Fault, near
+from planner.inputs.load import validate
 from planner.owning.inputs import ends
 from planner.owning.model import Factor, Rent
 from planner.records import record
@@ -80,7 +81,6 @@ def market_of(loaded: LoadedTco, catalog: Catalog, day: date, start: date, years
 
 def _offers(catalog: Catalog, day: date, middle: date) -> OfferSet:
     from catalogs.tariffs import load_tariffs
-    from planner.inputs.load import validate
     from planner.market.offers import gather_offers
 
     workload: Workload | None = validate(_STAND_IN)[0]

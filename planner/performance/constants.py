@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
-from planner.performance.software import RESEMBLES
 from planner.records import record
 
 DIRECTORY = Path(__file__).resolve().parent.parent / "data" / "performance"
@@ -64,3 +63,16 @@ def _read(path: Path, values: dict[str, float]) -> None:
                 values[row["name"]] = float(row["value"])
             except ValueError as error:
                 raise ValueError(f"{path}:{number}: constant {row['name']!r} has no number") from error
+
+
+# The class whose constants stand in where a class has none: hand-fused kernels without a graph compiler are nearest to
+# compiled ones, a young framework to one that launches every operator.
+RESEMBLES = {"fused": "compiled", "tinygrad": "eager"}
+_DATA = Path(__file__).parents[1] / "data" / "software.csv"
+
+
+@cache
+def load_software() -> dict[str, str]:
+    """Read software.csv: the software of each vendor; a vendor that is absent trains with none that is known."""
+    with _DATA.open(encoding="utf-8", newline="") as file:
+        return {row["vendor"]: row["software"] for row in csv.DictReader(file)}

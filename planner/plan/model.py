@@ -12,13 +12,12 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 from planner.plan.brief import Choice, Folded, Summary
 from planner.plan.carbon import Carbon
-from planner.plan.goal import Goal, Recurring
 from planner.plan.ids import BEFORE_USE, CostId, TimePartId
 from planner.plan.launch import Launch
 from planner.plan.plain import plain
 from planner.plan.profile import PROFILE_FIELDS, Profiled
 from planner.plan.quote import Quote
-from planner.plan.run import Run
+from planner.plan.run import Goal, Recurring, Run
 from planner.plan.storage import Loading, StorageChoice
 from planner.plan.upgrade import SCHEMA_VERSION
 from planner.records import record

@@ -1,8 +1,9 @@
-"""What is started on a plan's machines, as the workload says it: a part of the plan (`planner.plan.model`)."""
+"""What a plan was asked for, how often it comes again, what is started on its machines: parts of the plan (`planner.plan.model`)."""
 
 from __future__ import annotations
 
 from dataclasses import field
+from decimal import Decimal
 
 from planner.records import record
 
@@ -28,3 +29,21 @@ class Run:
     runs: int = 1
     nodes_per_run: int | None = None
     tags: dict[str, str] = field(default_factory=dict)
+
+
+@record(frozen=True)
+class Goal:
+    """What was asked for: `units` of work (tokens or samples) in all, how surely in time, and for how much at most."""
+
+    units: float
+    unit: str
+    deadline_confidence_ratio: float | None
+    budget_usd: Decimal | None
+
+
+@record(frozen=True)
+class Recurring:
+    """A run that comes again: `times` in all, each `every_hours` after the start of the one before."""
+
+    every_hours: float
+    times: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -13,7 +13,7 @@ from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
 from planner.render.document import made_by, note_lines, status_words
 from planner.render.json import render as render_json
 from planner.render.model import Answer, Chart, Figure, Section, Table
-from planner.render.sparkline import draw_sparkline
+from planner.render.svg import PALETTE, frame, rect
 from planner.render.units import cells, column_label, figure_text, is_numeric, placed, show, tidy
 
 MAX_BYTES = 300_000  # without the attached JSON
@@ -264,3 +264,32 @@ def _cell_class(unit: str, text: str = "", many: bool = False) -> str:
 def _minus(text: str) -> str:
     """A true minus sign, as wide as a digit, before a number."""
     return f"\N{MINUS SIGN}{text[1:]}" if text[:1] == "-" and text[1:2].isdigit() else text
+
+
+WIDTH_PX, HEIGHT_PX = 156.0, 30.0
+_PAST = "#b9d7ea"
+
+
+def draw_sparkline(values: Sequence[float | None], title: str, said: str, identity: str) -> str:
+    """Columns from zero, the last one in colour; None leaves a gap; values below zero stand below the line.
+
+    Args:
+        values: oldest first.
+        title: for who cannot see it.
+        said: the same in a sentence.
+        identity: unique in the page.
+    """
+    known = [value for value in values if value is not None]
+    top, low = max(known, default=0.0), min(known, default=0.0)
+    span = max(top, 0.0) - min(low, 0.0)
+    if not span:
+        return ""
+    pitch = WIDTH_PX / max(len(values), 6)
+    scale = HEIGHT_PX / span
+    zero = HEIGHT_PX + min(low, 0.0) * scale
+    parts = [
+        rect(at * pitch, zero, pitch * 0.75, -value * scale, PALETTE[0] if at == len(values) - 1 else _PAST)
+        for at, value in enumerate(values)
+        if value is not None
+    ]
+    return frame(WIDTH_PX, HEIGHT_PX, title, said, identity, parts)

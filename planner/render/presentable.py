@@ -10,6 +10,8 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from planner.render.formats import FORMATS, format_of
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -67,7 +69,6 @@ class Presentable:
         """
         from planner.errors import InputError
         from planner.files import write_atomically
-        from planner.render.formats import FORMATS, format_of
 
         target = Path(path)
         chosen = fmt or format_of(target.name)

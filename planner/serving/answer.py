@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.inputs.faults import Fault
 from planner.records import record
 from planner.serving.model import ServingInput, ServingResult, solve_serving
 from planner.serving.proof import Proof, prove
@@ -146,8 +147,6 @@ def _prices(loaded: LoadedServing, on: date, catalog: Catalog | None) -> list[Pr
         assert catalog is not None
         price = _offer_price(machine, catalog, on)
         if price is None:
-            from planner.inputs.faults import Fault
-
             text = f"the catalog has no admitted {machine.purchase_option} price of {machine.instance_type}"
             where = f" in {machine.provider}" + (f"/{machine.region}" if machine.region else "")
             raise loaded.document.source.error([Fault(("machines", at, "instance_type"), text + where)])

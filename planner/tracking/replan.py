@@ -6,6 +6,7 @@ measurement; each way to go on is the best candidate of the one engine within th
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -56,8 +57,6 @@ def workload_of(tracked: Tracked, plan_path: Path | None, named: Path | None) ->
         if loaded.sha256 != wanted:
             raise InputError(f"--workload {named}: is not the file that this plan was made of")
         return loaded
-    import hashlib
-
     folders = [Path.cwd()] if plan_path is None else [plan_path.resolve().parent, Path.cwd()]
     found = (
         path for folder in dict.fromkeys(folders) for path in sorted(folder.glob("*.y*ml"))[:_MOST_FILES]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from planner.errors import InputError
 from planner.inputs.quantities import parse_deadline
+from planner.inputs.yaml12 import resolve_scalar
 from planner.trainer_files.gather import Wishes
-from planner.trainer_files.stated import parse_stated
+from planner.trainer_files.supported import supports
 
 Ask = Callable[[str, str], str]
 """Puts a question with the answer that is taken for an empty line, and returns the answer."""
@@ -76,3 +78,24 @@ def _number(text: str) -> str:
     digits = re.sub(r"[,_\s]", "", text).strip(".").lower()
     value = float(digits.rstrip("kmbgt")) * _TIMES.get(digits[-1], 1.0)
     return f"{value:.12g}"
+
+
+def parse_stated(texts: Sequence[str]) -> dict[str, Any]:
+    """Values by dotted key.
+
+    Raises:
+        InputError: a text is no `key=value`, or a workload has no such key.
+    """
+    values: dict[str, Any] = {}
+    for text in texts:
+        key, separator, value = text.partition("=")
+        key = key.strip()
+        if not separator or not value.strip() or not key:
+            raise InputError(f"--set {text}: must be KEY=VALUE, such as training.tokens=1e9")
+        if not supports(key):
+            raise InputError(f"--set {text}: a workload has no key '{key}'; 'planner schema' lists them")
+        try:
+            values[key] = resolve_scalar(value.strip())
+        except ValueError as error:
+            raise InputError(f"--set {text}: {error}") from None
+    return values

@@ -12,7 +12,7 @@ from planner.inputs.faults import Source
 from planner.inputs.load import decode, parse_workload, read_limited, refuse_other_kind, validate
 from planner.inputs.tasks import expand_task
 from planner.inputs.yaml12 import YamlError, parse_yaml
-from planner.market.names import name_faults
+from planner.market.names import accelerator_faults, name_faults
 from planner.market.offers import gather_offers
 from planner.records import record
 from planner.render.model import Answer, Cell, facts, versioned
@@ -82,7 +82,6 @@ def _valid_tco(path: Path) -> Valid:
         InputError: lists every fault with its place.
     """
     from planner.inputs.tco_load import load_tco
-    from planner.market.names import accelerator_faults
 
     loaded = load_tco(path)
     faults = accelerator_faults(("machine", "accelerator"), loaded.tco.machine.accelerator)

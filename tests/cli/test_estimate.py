@@ -15,8 +15,7 @@ import pytest
 import yaml
 
 from catalogs.store.load import load_catalog
-from planner.estimation.report_rows import COLUMNS
-from planner.estimation.words import PARTS
+from planner.estimation.report_rows import COLUMNS, PARTS
 from tests.cli.test_optimize import example, write
 from tests.conftest import ROOT, CliResult
 from tests.schema_check import schema_faults

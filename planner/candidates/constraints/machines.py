@@ -8,7 +8,7 @@ import numpy as np
 
 from planner.candidates.constraints.base import Constraint, of_hardware, offer_fact
 from planner.market.offers import match_names
-from planner.performance.software import load_software
+from planner.performance.constants import load_software
 
 if TYPE_CHECKING:
     from catalogs.table import Coded

@@ -13,10 +13,9 @@ from planner.market.pricing import exact
 from planner.market.quota import needed_quota
 from planner.market.spot_prices import KINDS
 from planner.plan.cash import spread_months
-from planner.plan.goal import Goal, Recurring
 from planner.plan.ids import WAITED
 from planner.plan.model import Assumption, CashMonth, CatalogSource, CostLine, Layout, PlanLine
-from planner.plan.run import Run
+from planner.plan.run import Goal, Recurring, Run
 from planner.version import __version__
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import numpy as np
 from planner.errors import InputError
 from planner.finops.forecast.calendars import CalendarError, FiscalCalendar, Period, parse_calendar
 from planner.finops.forecast.clean import regular_series, until
+from planner.finops.forecast.completion import incomplete_days
 from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
 from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
-from planner.finops.forecast.tail import incomplete_days
 from planner.inputs.faults import Fault, near
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY

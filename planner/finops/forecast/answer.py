@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from planner.errors import InputError
 from planner.finops.forecast.calendars import FiscalCalendar, Period, Size
 from planner.finops.forecast.clean import ForecastError, regular_series, until
-from planner.finops.forecast.completion import Completion
+from planner.finops.forecast.completion import Completion, incomplete_days
 from planner.finops.forecast.conformal import Spread
 from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
 from planner.finops.forecast.more import Fit
 from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
 from planner.finops.forecast.scenarios import Scenario, check_scopes, day_factors
-from planner.finops.forecast.tail import incomplete_days
 from planner.records import record
 from planner.render.presentable import Presentable
 

@@ -10,9 +10,8 @@ from planner.errors import InputError
 from planner.finops.quality import assess_quality
 from planner.finops.read.tag_keys import tag_keys
 from planner.finops.review.inputs import MAX_TAGS, Beside, Inputs, daily_frame, month_name
-from planner.finops.review.lines import spend_lines
-from planner.finops.review.model import Review, Section
-from planner.finops.review.parts import review_command
+from planner.finops.review.model import Review, Section, Table
+from planner.finops.review.parts import review_command, table, text
 from planner.finops.review.sections.registry import SECTIONS
 from planner.finops.review.verdict import verdict
 from planner.version import __version__
@@ -140,3 +139,21 @@ def _check(bill: Bill, month: date, tags: Sequence[str]) -> None:
         )
     if not 1 <= len(set(tags)) == len(tags) <= MAX_TAGS:
         raise InputError(f"--tags: name one to {MAX_TAGS} different tags, got {', '.join(tags) or 'none'}")
+
+
+def spend_lines(inputs: Inputs) -> Table:
+    """Spend of at most 13 months up to the reviewed one, by month, place, product, team and kind of charge."""
+    names = ("provider", "account", "region", "service", "product", "team", "charge_category")
+    frame = inputs.ask("spend_lines")
+    rows = [
+        (month, *map(text, keys), float(effective), float(billed))
+        for month, *keys, effective, billed in frame[
+            ["x_month", *names, "effective_cost", "billed_cost"]
+        ].itertuples(index=False)
+    ]
+    return table(
+        "lines", "Data", [("month", "Month", "date"), ("provider", "Provider", "text"), ("account", "Account", "text"),
+        ("region", "Region", "text"), ("service", "Service", "text"), ("product", "Product", "text"),
+        ("team", inputs.tags[0], "text"), ("charge_category", "Charge category", "text"), ("cost", "Cost", "money"),
+        ("billed", "Billed", "money")], rows,
+    )  # fmt: skip

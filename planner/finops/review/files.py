@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
+from planner.files import write_atomically
 from planner.files.limited import read_limited
 from planner.finops.review.model import Review
 
@@ -62,8 +63,6 @@ def write_measurements(folder: Path, review: Review) -> tuple[Path, ...]:
     Raises:
         InputError: the folder cannot be written.
     """
-    from planner.files import write_atomically
-
     tables = [
         t for s in review.sections if s.key == "plan_vs_actual" for t in s.tables if t.key == "measurements"
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from planner.finops.review.model import Column, Figure, Section, Table, Unit, Value
@@ -52,7 +53,6 @@ def text(value: Any, default: str = "") -> str:
 def review_command(inputs: Inputs, options: str) -> str:
     """A `planner review` of the same bill and month, to run as written; empty where no text leads to the bill."""
     import shlex
-    from pathlib import Path
 
     paths = list(inputs.bill.named)
     if not paths:
@@ -136,3 +136,28 @@ def nothing(key: str, title: str, why: str) -> Section:
 def withheld(key: str, title: str, reason: str) -> Section:
     """A section that the gate does not let through."""
     return Section(key, title, status="withheld", reason=reason)
+
+
+def product_name(product: object, instance_type: object, otherwise: object) -> str:
+    """`GPU, p5.48xlarge`: the product with the machine it is of, or the id where the bill has no words for it.
+
+    Args:
+        product: the first of SkuMeter, ChargeDescription and InstanceType that the bill states.
+        instance_type: machine type, where it is known.
+        otherwise: what stands in where there is no name, such as the SKU's id.
+    """
+    name, machine = text(product).strip(), text(instance_type).strip()
+    if not name:
+        return machine or text(otherwise)
+    return f"{name}, {machine}" if machine and machine.lower() not in name.lower() else name
+
+
+def thing_name(row: Any) -> str:
+    """The name of a thing; SKUs of one service that share a name are told apart by their ids behind it.
+
+    Args:
+        row: has `product`, `instance_type`, `sku_id`, `charge_kind` and `skus_of_name`, how many SKUs go by the name.
+    """
+    sku = text(row.sku_id)
+    name = product_name(row.product, row.instance_type, sku or text(row.charge_kind))
+    return f"{name} ({sku})" if row.skus_of_name > 1 else name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from datetime import timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from planner.portfolios.report_values import catalog_values
@@ -171,8 +172,6 @@ def _headline(values: dict[str, Any]) -> str:
 
 
 def _usd(value: float) -> str:
-    from decimal import Decimal
-
     return dollars(Decimal(repr(round(value, 2))), 0 if value >= 100 else 2)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -119,8 +120,6 @@ def _experts(keys: Lookup, prefix: str, data: dict[str, Any]) -> None:
 
 def _frequency(text: str) -> list[int] | None:
     """The list that an expression like `([0]*3+[1]*58)` stands for; nothing is evaluated."""
-    import re
-
     out: list[int] = []
     for part in text.replace(" ", "").strip("()").split("+"):
         match = re.fullmatch(r"\(?\[([01](?:,[01])*)\]\)?(?:\*([0-9]{1,3}))?", part)

@@ -8,7 +8,6 @@ from decimal import Decimal
 from planner.job.frontier import Frontier, Point
 from planner.job.other_limits import OtherLimits, Within
 from planner.plan.brief import Choice, Summary
-from planner.plan.goal import Goal
 from planner.plan.ids import CostId, TimePartId
 from planner.plan.launch import Checkpoints, Launch, SpotPlace
 from planner.plan.model import (
@@ -29,6 +28,7 @@ from planner.plan.model import (
     Savings,
     TimePart,
 )
+from planner.plan.run import Goal
 
 D = Decimal
 HASH = "3f1c9a5be07d42c8a6e1f0b7d9c4e2a85b60713f9d8e4c2ab1706f5e3d9c8b7a"

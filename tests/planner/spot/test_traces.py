@@ -14,9 +14,8 @@ from planner.errors import InputError
 from planner.spot.generate import generate_traces, write_traces
 from planner.spot.hazards import load_hazards
 from planner.spot.policy.job import SpotZone
-from planner.spot.traces.grid import up_on_grid
 from planner.spot.traces.registry import FORMATS, format_of, read_traces
-from planner.spot.traces.samples import place_of, probe_hours, published
+from planner.spot.traces.samples import place_of, probe_hours, published, up_on_grid
 
 START = datetime(2022, 10, 26, 22, 5, tzinfo=UTC)
 DAYS = 12

@@ -16,9 +16,9 @@ from planner.finops.review.parts import (
     review_command,
     table,
     text,
+    thing_name,
     withheld,
 )
-from planner.finops.review.products import thing_name
 from planner.finops.review.sections.action import Action, joint
 from planner.finops.review.sections.allocation import owner_names
 from planner.finops.review.sections.anomalies import unusual_days

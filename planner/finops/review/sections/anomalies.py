@@ -11,8 +11,7 @@ import numpy as np
 from planner.finops.anomalies import find_anomalies
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Section, Table
-from planner.finops.review.parts import figure, money, run_regions, table, text
-from planner.finops.review.products import product_name
+from planner.finops.review.parts import figure, money, product_name, run_regions, table, text
 from planner.records import record
 
 TITLE = "Was anything unusual?"
@@ -117,8 +116,6 @@ def _with_cause(inputs: Inputs, one: Unusual) -> Unusual:
 
 def _run(inputs: Inputs, one: Unusual, peak: date, region: str) -> str:
     """A tagged run of that day whose cost per day makes up at least half of the excess."""
-    import numpy as np
-
     runs, day = inputs.runs(), np.datetime64(peak)
     start, end = (runs[name].to_numpy().astype("datetime64[D]") for name in ("first_start", "last_end"))
     per_day = runs["effective_cost"].to_numpy(dtype=float) / np.maximum(1, (end - start).astype(int))

@@ -9,8 +9,17 @@ import numpy as np
 from planner.finops.bridge import Bridge, sum_bridge
 from planner.finops.review.inputs import Inputs, in_order, month_name
 from planner.finops.review.model import Chart, Section
-from planner.finops.review.parts import figure, money, nothing, percent, signed_percent, table, text, withheld
-from planner.finops.review.products import thing_name
+from planner.finops.review.parts import (
+    figure,
+    money,
+    nothing,
+    percent,
+    signed_percent,
+    table,
+    text,
+    thing_name,
+    withheld,
+)
 from planner.finops.things.ask import ask_things, keep_things
 from planner.records import record
 from planner.render.currency import with_currency

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from catalogs.accelerators import load_accelerators
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Figure, Section, Table
 from planner.finops.review.parts import figure, flagged, percent, ratio, table
@@ -82,7 +83,6 @@ def estimate(provider: str, region: str, chip: str, hours: float) -> Emitted:
 
 def _power(chip: str) -> MaximumPower | None:
     """Rated power of an accelerator; of a chip without its form the highest of its forms."""
-    from catalogs.accelerators import load_accelerators
     from catalogs.tariffs.carbon import load_carbon
 
     exact = load_carbon().maximum_power(chip)

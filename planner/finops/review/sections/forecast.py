@@ -50,8 +50,8 @@ def outlook(inputs: Inputs) -> Outlook | str:
 
 
 def _outlook(inputs: Inputs) -> Outlook | str:
+    from planner.finops.forecast.completion import incomplete_days
     from planner.finops.forecast.model import forecast_daily, forecast_month_end
-    from planner.finops.forecast.tail import incomplete_days
 
     if not inputs.with_forecast:
         return "No forecast was asked for."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import date
 from typing import Any
 
 from planner.finops.review.inputs import Inputs
@@ -152,8 +153,6 @@ def _busy_of(inputs: Inputs, run: dict[str, Any]) -> Any:
     """What the utilisation file knows of a run, over all its days."""
     if inputs.utilisation is None:
         return None
-    from datetime import date
-
     return inputs.utilisation.between(date.min, date.max, run["run_id"])
 
 

@@ -9,9 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from planner.errors import InputError
-from planner.finops.forecast.completion import learn_completion
+from planner.finops.forecast.completion import incomplete_days, learn_completion
 from planner.finops.forecast.model import forecast_daily, forecast_month_end
-from planner.finops.forecast.tail import incomplete_days
 
 SHARES = (0.12, 0.9, 0.978, 0.985, 0.99)  # 0, 1, 2, 3 and 4 days later, then all
 START = np.datetime64("2026-01-01")
