@@ -10,6 +10,7 @@ from catalogs.offers.flags import load_flags
 from planner.market.names import name_notes
 from planner.market.offers import places_of
 from planner.market.pricing import price_age_days, total_usd
+from planner.performance.embeddings import TABLES_WITHIN
 from planner.performance.evidence import load_evidence
 from planner.plan.words import old_price, over_budget
 from planner.spot.evidence import unused_records
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Workload
+    from planner.performance.spec import ModelSpec
     from planner.plan.model import PlanLine, Risk
 
 OLD_PRICE_DAYS = 90
@@ -128,7 +130,8 @@ def plan_warnings(
     out += dict.fromkeys(filter(None, (_rack_note(context, line) for line in lines)))
     spot = dict.fromkeys(line.instance_type for line in lines if line.purchase_option == "spot")
     out += filter(None, [unused_records(context.spot, list(spot))])
-    out += filter(None, [_recurrence_note(context.asked.workload, lines), _stop_note(context.asked.workload)])
+    notes = (_recurrence_note(context.asked.workload, lines), _stop_note(context.asked.workload))
+    out += filter(None, [*notes, _tables_note(context.asked.job.model)])
     budget = context.asked.workload.constraints.budget_usd
     if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(str(budget)):
         out.append(over_budget(risk.worst_cost_usd, Decimal(str(budget))))
@@ -157,6 +160,16 @@ def _stop_note(workload: Workload) -> str:
     return (
         f"hours and cost are of {stop.mean_share:.0%} of the training, where it stops on average; run to its end it "
         f"takes {1.0 / stop.mean_share:.1f} times as many steps"
+    )
+
+
+def _tables_note(model: ModelSpec) -> str:
+    """What the speed of a model with embedding tables rests on; "" without."""
+    if model.tables is None:
+        return ""
+    return (
+        f"embedding tables ({model.tables.all_bytes / 2.0**30:,.0f} GiB over all accelerators): look-ups and exchange "
+        f"are by formula, evenly divided; measured runs lay within a factor of {TABLES_WITHIN:g}: planner calibrate"
     )
 
 
