@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.checks_parts import RULES as PART_RULES
 from planner.inputs.checks_post_training import RULES as POST_TRAINING_RULES
+from planner.inputs.embeddings import RULES as TABLE_RULES
 from planner.inputs.faults import Fault, near
 from planner.inputs.models import main_network, merge_model, missing_fields, networks
 from planner.inputs.phases import RULES as PHASE_RULES
@@ -47,7 +48,8 @@ def _rule(*needs: str) -> Callable[[Check], Check]:
 
 
 _RULES += [
-    _Rule(frozenset(needs), check) for needs, check in (*PART_RULES, *PHASE_RULES, *POST_TRAINING_RULES)
+    _Rule(frozenset(needs), check)
+    for needs, check in (*PART_RULES, *PHASE_RULES, *POST_TRAINING_RULES, *TABLE_RULES)
 ]
 
 

@@ -37,6 +37,7 @@ _RULES = (
         f"inputs/{name}.py"
         for name in (
             "checks_parts",
+            "embedding_schema",
             "phases",
             "checks_post_training",
             "post_training",

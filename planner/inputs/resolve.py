@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from planner.errors import InputError
 from planner.inputs.checks import end_moment, start_moment
+from planner.inputs.embeddings import with_tables
 from planner.inputs.faults import Fault, FaultError, near
 from planner.inputs.loading import decode_rate
 from planner.inputs.models import count_params, merge_model, missing_fields, networks
@@ -50,7 +51,7 @@ def resolve_model(model: Model) -> ResolvedModel:
         InputError: unknown preset, or a needed size is neither given nor known; names them.
     """
     first, *others = networks(model)
-    main = _resolve_network(*first)
+    main = with_tables(_resolve_network(*first), model.embedding_tables)
     if not others:
         return main
     beside = [
@@ -129,8 +130,9 @@ def _model_assumptions(place: Path, model: Network, values: dict[str, object]) -
     if preset is not None:
         note = f"{preset.source}, as of {preset.as_of}" + (f"; {preset.note}" if preset.note else "")
         out.append(Assumed(f"{at}.preset", preset.name, "", "workload", note))
+    apart = ("preset", "family", "parts", "embedding_tables")
     for key, value in model:
-        if key not in ("preset", "family", "parts") and value is not None and key in model.model_fields_set:
+        if key not in apart and value is not None and key in model.model_fields_set:
             out.append(Assumed(f"{at}.{key}", str(value), "", "workload"))
     if "params" not in values:
         total, _ = count_params(values)

@@ -25,6 +25,18 @@ class Assumed(NamedTuple):
 
 
 @record(frozen=True)
+class ResolvedTables:
+    """Embedding tables: the fields of `planner.performance.spec.TableSpec` by name."""
+
+    rows: float
+    width: int
+    tables: int
+    lookups: float
+    row_bytes: float
+    state_bytes: float
+
+
+@record(frozen=True)
 class ResolvedModel:
     """A complete model: the fields of `planner.performance.spec.ModelSpec` by name, and origin.
 
@@ -70,6 +82,7 @@ class ResolvedModel:
     learned_params: float = 0.0
     last_layers: int | None = None
     parts: tuple[ResolvedPart, ...] = ()
+    tables: ResolvedTables | None = None
 
 
 @record(frozen=True)

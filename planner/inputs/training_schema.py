@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from planner.inputs.embedding_schema import EmbeddingTables
 from planner.inputs.fields import (
     Bool,
     Confidence,
@@ -136,6 +137,10 @@ class Model(Network):
         None,
         description="Instead of all else: towers, encoders, helpers. `training` describes the first one; each other"
         " runs beside it for every sample, on the same accelerators.",
+    )
+    embedding_tables: EmbeddingTables | None = Field(
+        None,
+        description="Of recommenders: tables beside the dense network that the rest describes (its params too).",
     )
 
 

@@ -117,7 +117,10 @@ def _exported(spec: ModelSpec, training: TrainingSpec, samples: int, saved: Chec
         return samples * answer_bytes(training)
     if saved.merge_adapters:
         return all_params(spec) * WEIGHT_BYTES
-    learned = [learned_params(spec, training)]
+    learned = [
+        learned_params(spec, training),
+        0.0 if spec.tables is None else spec.tables.rows * spec.tables.width,
+    ]
     learned += [learned_params(part.model, training_of(part, training)) for part in spec.parts]
     return sum(learned) * WEIGHT_BYTES
 

@@ -33,6 +33,7 @@ from planner.records import record
 Ints = npt.NDArray[np.int64]
 MAX_TOKENS = 65536
 MAX_SAMPLES = 4096
+MAX_TABLE_SAMPLES = 131072  # recommenders: their dense networks are small
 MAX_TENSOR = 128
 MAX_TENSOR_ACROSS = 16
 MAX_CONTEXT = 32
@@ -54,6 +55,7 @@ class Bounds:
     sampled: bool
     interleaves: bool
     pin: LayoutPin
+    most_samples: int = MAX_SAMPLES
 
 
 @record(frozen=True, eq=False)
@@ -90,6 +92,7 @@ def build_bounds(model: ModelSpec, training: TrainingSpec, sampled: bool) -> Bou
     return Bounds(
         training.global_batch, training.sequence_length, int(model.layers or 1), heads, model.kv_heads or heads,
         int(model.experts or 1), sampled, training.stack == "tuned", pin,
+        MAX_SAMPLES if model.tables is None else MAX_TABLE_SAMPLES,
     )  # fmt: skip
 
 
@@ -148,7 +151,7 @@ def _micro_batches(bounds: Bounds) -> Ints:
 
 
 def _batch_cap(bounds: Bounds) -> int:
-    return MAX_SAMPLES if bounds.sampled else max(1, MAX_TOKENS // max(1, bounds.sequence))
+    return bounds.most_samples if bounds.sampled else max(1, MAX_TOKENS // max(1, bounds.sequence))
 
 
 def shard_axes(bounds: Bounds) -> Ints:

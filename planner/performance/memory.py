@@ -8,6 +8,7 @@ import numpy as np
 
 from planner.performance.constants import Constants
 from planner.performance.contrastive import pair_bytes
+from planner.performance.embeddings import table_bytes, vector_bytes
 from planner.performance.layouts import Layouts
 from planner.performance.memory_activations import FULL, NONE, SELECTIVE, passing
 from planner.performance.memory_states import states
@@ -32,10 +33,12 @@ def levels_gib(job: Footprint, layout: Layouts, levels: Sequence[int], c: Consta
     lasting = sum(
         (held.weights + held.gradients + held.optimizer + held.gathered for _, _, held in each), np.zeros(1)
     )
+    lasting = lasting + table_bytes(job.tables, layout)
     made = []
     for level in levels:
         works = [passing(network, place, level, c) for network, place, _ in each]
         moving = sum((work.activations + work.logits for work in works), pair_bytes(job.work, layout))
+        moving = moving + vector_bytes(job.tables, job.work, layout)
         made.append((lasting + moving) * factor + runtime)
     return made
 
@@ -81,8 +84,15 @@ def memory_parts(job: Footprint, layout: Layouts, level: int, c: Constants) -> d
                   state.gathered + waste * used)  # fmt: skip
         for name, value in zip(PARTS, values, strict=False):
             total[name] = total[name] + value / GIB
-    total["logits_gib"] = total["logits_gib"] + pair_bytes(job.work, layout) / GIB
-    total["buffers_gib"] = total["buffers_gib"] + waste * pair_bytes(job.work, layout) / GIB
+    pairs, held, passed = (
+        pair_bytes(job.work, layout),
+        table_bytes(job.tables, layout),
+        vector_bytes(job.tables, job.work, layout),
+    )
+    total["logits_gib"] = total["logits_gib"] + pairs / GIB
+    total["weights_gib"] = total["weights_gib"] + held / GIB
+    total["activations_gib"] = total["activations_gib"] + passed / GIB
+    total["buffers_gib"] = total["buffers_gib"] + waste * (pairs + held + passed) / GIB
     return {**total, "runtime_gib": np.broadcast_to(runtime, shape)}
 
 

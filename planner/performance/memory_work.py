@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.parts import training_of
-from planner.performance.spec import ModelSpec, PartSpec, StackClass, TrainingSpec
+from planner.performance.spec import ModelSpec, PartSpec, StackClass, TableSpec, TrainingSpec
 from planner.performance.work import (
     OPTIMIZER_STATE_BYTES,
     PRECISION_GROUP,
@@ -52,6 +52,7 @@ class Footprint:
         in_backward: 1 when each gradient is applied and freed at once.
         paged: 1 when states that do not fit move to the host and back.
         beside: the same of each network that runs beside the model.
+        tables: embedding tables beside it.
     """
 
     work: Work
@@ -76,6 +77,7 @@ class Footprint:
     in_backward: Floats
     paged: Floats
     beside: tuple[Beside, ...] = ()
+    tables: TableSpec | None = None
 
     @property
     def sampled(self) -> bool:
@@ -85,10 +87,10 @@ class Footprint:
     def take(self, index: npt.NDArray[np.int64]) -> Footprint:
         """Rows `index` of arrays with more than one row; single values stay as they are."""
         picked: dict[str, Any] = {"work": self.work.take(index)}
-        for field in fields(self)[1:-1]:
+        for field in fields(self)[1:-2]:
             value = getattr(self, field.name)
             picked[field.name] = value if value.shape[0] == 1 else value[index]
-        return Footprint(**picked, beside=self.beside)
+        return Footprint(**picked, beside=self.beside, tables=self.tables)
 
 
 @record(frozen=True)
@@ -109,14 +111,14 @@ def build_footprint(model: ModelSpec, training: TrainingSpec, work: Work | None 
     beside = tuple(
         Beside(part, stack_footprints([(part.model, training_of(part, training))])) for part in model.parts
     )
-    return replace(own, beside=beside) if beside else own
+    return replace(own, beside=beside, tables=model.tables) if beside or model.tables else own
 
 
 def stack_footprints(jobs: Sequence[tuple[ModelSpec, TrainingSpec]], work: Work | None = None) -> Footprint:
     """Stack many jobs, shape `(n_jobs,)` per field."""
     work = work or stack_work(jobs)
     rows = [_row(model, training, _pick(work, n)) for n, (model, training) in enumerate(jobs)]
-    names = [field.name for field in fields(Footprint)[1:-1]]
+    names = [field.name for field in fields(Footprint)[1:-2]]
     columns: dict[str, Any] = {
         name: np.asarray([row[name] for row in rows], dtype=np.float64) for name in names
     }

@@ -15,19 +15,21 @@ import numpy as np
 
 from planner.performance.layouts import Layouts
 from planner.performance.learning import learned_params
-from planner.performance.spec import ModelFamily, ModelSpec, PartSpec, TrainingSpec
+from planner.performance.spec import ModelFamily, ModelSpec, PartSpec, TableSpec, TrainingSpec
 from planner.performance.work import layer_params, stack_work
 
 
 def model_of(resolved: Any) -> ModelSpec:
     """A resolved model of a workload, read by attribute, with its parts."""
-    known = {field.name for field in fields(ModelSpec)} - {"family", "parts"}
+    known = {field.name for field in fields(ModelSpec)} - {"family", "parts", "tables"}
     sizes = {name: getattr(resolved, name) for name in known if hasattr(resolved, name)}
     parts = tuple(
         PartSpec(model_of(part.model), part.trains, part.tokens, part.per_sample, part.learned_params)
         for part in resolved.parts
     )
-    model = ModelSpec(**sizes, family=ModelFamily(resolved.family), parts=parts)
+    given = getattr(resolved, "tables", None)
+    tables = given and TableSpec(**{field.name: getattr(given, field.name) for field in fields(TableSpec)})
+    model = ModelSpec(**sizes, family=ModelFamily(resolved.family), parts=parts, tables=tables)
     return model if resolved.last_layers is None else split_layers(model, resolved.last_layers)
 
 
@@ -36,7 +38,8 @@ def model_from(values: Mapping[str, Any]) -> ModelSpec:
     parts = tuple(
         PartSpec(**{**part, "model": model_from(part["model"])}) for part in values.get("parts", ())
     )
-    return ModelSpec(**{**values, "family": ModelFamily(values["family"]), "parts": parts})
+    tables = values.get("tables") and TableSpec(**values["tables"])
+    return ModelSpec(**{**values, "family": ModelFamily(values["family"]), "parts": parts, "tables": tables})
 
 
 def training_of(part: PartSpec, training: TrainingSpec) -> TrainingSpec:
@@ -110,14 +113,19 @@ def _share(layers: int | None, share: float) -> int | None:
 
 
 def all_params(model: ModelSpec) -> float:
-    """Parameters of the model and of all networks beside it."""
-    return model.params + sum(part.model.params for part in model.parts)
+    """Parameters of the model, its embedding tables and all networks beside it."""
+    return model.params + table_params(model) + sum(part.model.params for part in model.parts)
+
+
+def table_params(model: ModelSpec) -> float:
+    """Parameters of the embedding tables, 0 without."""
+    return 0.0 if model.tables is None else model.tables.params
 
 
 def exported_params(model: ModelSpec, training: TrainingSpec) -> float:
     """Parameters that learn, in the model and in all networks beside it: what a finished run hands over."""
     beside = (learned_params(part.model, training_of(part, training)) for part in model.parts)
-    return learned_params(model, training) + sum(beside)
+    return learned_params(model, training) + table_params(model) + sum(beside)
 
 
 def flops_per_sample(model: ModelSpec, training: TrainingSpec) -> float:
@@ -131,5 +139,5 @@ def flops_per_sample(model: ModelSpec, training: TrainingSpec) -> float:
 
 __all__ = [
     "all_params", "exported_params", "flops_per_sample", "layout_of", "model_from", "model_of", "split_layers",
-    "training_of",
+    "table_params", "training_of",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from planner.performance.constants import Constants, load_constants
 from planner.performance.contrastive import with_pairs
 from planner.performance.core import evaluate
 from planner.performance.device import Devices, build_devices
+from planner.performance.embeddings import TABLES_WITHIN, with_tables
 from planner.performance.kernels import with_kernel
 from planner.performance.layouts import Layouts
 from planner.performance.links import build_links
@@ -72,13 +73,15 @@ class Job:
     def unsure(self) -> Floats:
         """Log of the factor within which the FLOPs of all networks are believed to be right, by their share."""
         parts = (runs * work.flops_per_sample * work.unsure for work, runs in self.networks)
-        return sum(parts, np.zeros(1)) / self.flops_per_sample
+        given = sum(parts, np.zeros(1)) / self.flops_per_sample
+        return given if self.model.tables is None else np.hypot(given, np.log(TABLES_WITHIN))
 
     @property
     def checkpoint_gib(self) -> float:
         """Weights that learn with their states."""
         held = (float((w.weight_bytes + w.opt_bytes)[0] * w.trainable_params[0]) for w, _ in self.networks)
-        return sum(held) / 1024.0**3
+        tables = 0.0 if self.model.tables is None else self.model.tables.all_bytes
+        return (sum(held) + tables) / 1024.0**3
 
     @property
     def available_gib(self) -> Floats:
@@ -151,6 +154,10 @@ def training_step_of(job: Job, layout: Layouts) -> Step:
     step = evaluate(job.work, devices, layout, job.kind, job.training.stack, job.constants)
     step = _with_networks(job, layout, step)
     step = with_pairs(job.work, devices, layout, build_links(devices, job.constants), step)
+    if job.model.tables is not None:
+        step = with_tables(
+            job.model.tables, job.work, devices, layout, build_links(devices, job.constants), step
+        )
     offloads = (job.footprint.offload_optimizer + job.footprint.offload_activations).any()
     return with_offload(job.footprint, devices, layout, step, job.constants) if offloads else step
 

@@ -84,6 +84,37 @@ class ModelSpec:
     predicted_share: float | None = None
     flops_within: float = 1.0
     parts: tuple[PartSpec, ...] = ()
+    tables: TableSpec | None = None
+
+
+@record(frozen=True)
+class TableSpec:
+    """Embedding tables, divided evenly among all accelerators beside a dense network that each of them has.
+
+    Attributes:
+        rows: of all tables.
+        width: elements of a row.
+        tables: how many; each gives a sample one vector, the sum of the rows read.
+        lookups: rows that a sample reads from all tables.
+        row_bytes, state_bytes: of a row, and of what its optimizer keeps beside it.
+    """
+
+    rows: float
+    width: int
+    tables: int
+    lookups: float
+    row_bytes: float
+    state_bytes: float
+
+    @property
+    def params(self) -> float:
+        """Elements of all rows."""
+        return self.rows * self.width
+
+    @property
+    def all_bytes(self) -> float:
+        """Bytes of all rows with their states."""
+        return self.rows * (self.row_bytes + self.state_bytes)
 
 
 @record(frozen=True)

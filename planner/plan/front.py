@@ -12,7 +12,7 @@ from decimal import Decimal
 from planner.plan.front_choices import changes, choices, rungs
 from planner.plan.front_notes import before_you_buy, verdict_lines
 from planner.plan.front_scale import Scale, chance
-from planner.plan.model import Plan, PlanLine
+from planner.plan.model import Performance, Plan, PlanLine
 from planner.plan.report_carbon import emissions
 from planner.plan.report_launch import strategy_words
 from planner.plan.report_quote import quote_sentence
@@ -24,6 +24,7 @@ from planner.render.units import compact
 from planner.render.words import cluster, devices, option, place
 
 _SURE_TO_FIT = 0.99  # a layout that fits more surely needs no word
+_MUCH_GENERATION = 0.3  # share of a step from which its low utilisation is explained
 _MOST_PLACES = 3
 _LAST_DAY, _LAST_SHARE = (
     timedelta(days=1),
@@ -263,7 +264,7 @@ def _speed(plan: Plan) -> list[_Row]:
     spread = f"80 %: {figure(low, places)} to {figure(high, places)}"
     parts = [f"{figure(speed.throughput_per_s, places)} {speed.unit}/s ({spread})"]
     if speed.mfu is not None:
-        parts.append(f"MFU {100 * speed.mfu:.0f} %")
+        parts.append(f"MFU {100 * speed.mfu:.0f} %{_of_generation(speed)}")
     if speed.memory_needed_gib is not None and speed.memory_available_gib is not None:
         needed, available = number(speed.memory_needed_gib), number(speed.memory_available_gib)
         fits = speed.memory_fits_ratio
@@ -272,3 +273,10 @@ def _speed(plan: Plan) -> list[_Row]:
     if plan.lines[0].layout is not None:
         parts.append(short_layout(plan.lines[0].layout, inference=plan.kind == "inference"))
     return [("throughput_per_s", "speed", speed.throughput_per_s, "number", "; ".join(parts))]
+
+
+def _of_generation(speed: Performance) -> str:
+    """Why the utilisation is low of a step that mostly generates; "" of others."""
+    step = speed.step_time_s or 0.0
+    share = speed.breakdown_s.get("generation", 0.0) / step if step > 0 else 0.0
+    return f" ({chance(share)} of the step generates, bound by memory)" if share >= _MUCH_GENERATION else ""

@@ -7,9 +7,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from catalogs.offers.flags import load_flags
+from planner.candidates.plan_parts.workload_notes import workload_notes
 from planner.market.names import name_notes
 from planner.market.offers import places_of
-from planner.market.pricing import price_age_days, total_usd
+from planner.market.pricing import price_age_days
 from planner.performance.evidence import load_evidence
 from planner.plan.words import old_price, over_budget
 from planner.spot.evidence import unused_records
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from planner.asked.model import Dates
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
-    from planner.inputs.schema import Workload
     from planner.plan.model import PlanLine, Risk
 
 OLD_PRICE_DAYS = 90
@@ -128,36 +128,11 @@ def plan_warnings(
     out += dict.fromkeys(filter(None, (_rack_note(context, line) for line in lines)))
     spot = dict.fromkeys(line.instance_type for line in lines if line.purchase_option == "spot")
     out += filter(None, [unused_records(context.spot, list(spot))])
-    out += filter(None, [_recurrence_note(context.asked.workload, lines), _stop_note(context.asked.workload)])
+    out += workload_notes(context.asked, lines)
     budget = context.asked.workload.constraints.budget_usd
     if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(str(budget)):
         out.append(over_budget(risk.worst_cost_usd, Decimal(str(budget))))
     return tuple(dict.fromkeys(out))
-
-
-def _recurrence_note(workload: Workload, lines: Sequence[PlanLine]) -> str:
-    """What all runs cost that come again; "" where there is one."""
-    again = workload.recurrence
-    if again is None:
-        return ""
-    from planner.units import format_duration  # only where this is said
-
-    once = total_usd([cost for line in lines for cost in line.costs])
-    return (
-        f"one of {again.times} runs, each {format_duration(again.every)} after the last: "
-        f"${once * again.times:,.2f} in all at the prices of this plan, each bought anew"
-    )
-
-
-def _stop_note(workload: Workload) -> str:
-    """What the hours and cost of a run that may stop early are of; "" of other runs."""
-    stop = None if workload.training is None else workload.training.early_stop
-    if stop is None or workload.kind == "fleet":
-        return ""
-    return (
-        f"hours and cost are of {stop.mean_share:.0%} of the training, where it stops on average; run to its end it "
-        f"takes {1.0 / stop.mean_share:.1f} times as many steps"
-    )
 
 
 def _rack_note(context: Context, line: PlanLine) -> str:

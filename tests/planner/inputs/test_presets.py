@@ -104,7 +104,7 @@ def test_a_part_that_cannot_be_modelled_is_named_by_its_place() -> None:
         "training: {samples: 1e6, global_batch: 4096}\n"
     )
     with pytest.raises(
-        InputError, match=r"model\.parts\[0\]\.preset: 'dlrm'.*memory of the tables is not counted"
+        InputError, match=r"model\.parts\[0\]\.preset: 'dlrm'.*embedding_tables"
     ):
         parse_workload(text, Path("ads.yaml"))
 

@@ -1,0 +1,61 @@
+"""What a reader must know of a plan because of what the workload says: runs that come again, early stops, tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.market.pricing import total_usd
+from planner.performance.embeddings import TABLES_WITHIN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.asked.model import Asked
+    from planner.inputs.schema import Workload
+    from planner.performance.spec import ModelSpec
+    from planner.plan.model import PlanLine
+
+
+def workload_notes(asked: Asked, lines: Sequence[PlanLine]) -> list[str]:
+    """The notes that apply, in order."""
+    notes = (
+        _recurrence_note(asked.workload, lines),
+        _stop_note(asked.workload),
+        _tables_note(asked.job.model),
+    )
+    return [note for note in notes if note]
+
+
+def _recurrence_note(workload: Workload, lines: Sequence[PlanLine]) -> str:
+    """What all runs cost that come again; "" where there is one."""
+    again = workload.recurrence
+    if again is None:
+        return ""
+    from planner.units import format_duration  # only where this is said
+
+    once = total_usd([cost for line in lines for cost in line.costs])
+    return (
+        f"one of {again.times} runs, each {format_duration(again.every)} after the last: "
+        f"${once * again.times:,.2f} in all at the prices of this plan, each bought anew"
+    )
+
+
+def _stop_note(workload: Workload) -> str:
+    """What the hours and cost of a run that may stop early are of; "" of other runs."""
+    stop = None if workload.training is None else workload.training.early_stop
+    if stop is None or workload.kind == "fleet":
+        return ""
+    return (
+        f"hours and cost are of {stop.mean_share:.0%} of the training, where it stops on average; run to its end it "
+        f"takes {1.0 / stop.mean_share:.1f} times as many steps"
+    )
+
+
+def _tables_note(model: ModelSpec) -> str:
+    """What the speed of a model with embedding tables rests on; "" without."""
+    if model.tables is None:
+        return ""
+    return (
+        f"embedding tables ({model.tables.all_bytes / 2.0**30:,.0f} GiB over all accelerators): look-ups and exchange "
+        f"are by formula, evenly divided; measured runs lay within a factor of {TABLES_WITHIN:g}: planner calibrate"
+    )

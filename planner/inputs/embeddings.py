@@ -1,0 +1,54 @@
+"""Embedding tables of a model, complete: bytes of a row and of what its optimizer keeps, and the rules on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planner.inputs.embedding_schema import ROW_STATE_BYTES, STATE_BYTES, TABLE_BYTES
+from planner.inputs.faults import Fault
+from planner.inputs.resolved import Assumed, ResolvedTables
+
+if TYPE_CHECKING:
+    from planner.inputs.embedding_schema import EmbeddingTables
+    from planner.inputs.resolved import ResolvedModel
+    from planner.inputs.schema import Workload
+
+
+def with_tables(model: ResolvedModel, given: EmbeddingTables | None) -> ResolvedModel:
+    """The model with its tables, and what they are as assumptions of the plan."""
+    if given is None:
+        return model
+    lookups = given.lookups_per_sample or float(given.tables)
+    states = STATE_BYTES[given.optimizer] * given.width + ROW_STATE_BYTES.get(given.optimizer, 0.0)
+    tables = ResolvedTables(
+        float(given.rows), given.width, given.tables, float(lookups),
+        TABLE_BYTES[given.precision] * given.width, states,
+    )  # fmt: skip
+    gib = tables.rows * (tables.row_bytes + tables.state_bytes) / 2.0**30
+    note = (
+        f"{given.tables} tables of {given.width} wide rows, {lookups:g} read by a sample; {given.optimizer}"
+    )
+    noted = Assumed("model.embedding_tables", f"{gib:.1f}", "GiB", "workload", note)
+    return replace(model, tables=tables, assumptions=(*model.assumptions, noted))
+
+
+def table_faults(w: Workload) -> Iterator[Fault]:
+    """What embedding tables cannot be joined with."""
+    if w.model is None or w.model.embedding_tables is None:
+        return
+    path = ("model", "embedding_tables")
+    given = w.model.embedding_tables
+    if w.model.parts:
+        yield Fault(path, "cannot be joined with parts: describe the dense network as one", at_key=True)
+    if w.kind == "inference":
+        yield Fault(path, "are modelled for training: remove it, or measure what answers take", at_key=True)
+    if w.training is not None and (w.training.method != "full" or w.model.trainable != "all"):
+        yield Fault(path, "learn with the dense network: remove trainable and method", at_key=True)
+    if given.lookups_per_sample is not None and given.lookups_per_sample < given.tables:
+        text = f"is below the {given.tables} tables: a sample reads at least one row of each"
+        yield Fault((*path, "lookups_per_sample"), text)
+
+
+RULES = ((("kind", "model", "training"), table_faults),)
