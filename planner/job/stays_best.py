@@ -47,11 +47,13 @@ class Rival:
         at: position of its candidate.
         best_ratio: share of draws in which it is the best of all.
         beats_ratio: share of draws in which it is better than the choice; of the choice itself 0.
+        same_cluster: whether it is the choice's instance type and count, bought elsewhere or in another way.
     """
 
     at: int
     best_ratio: float
     beats_ratio: float
+    same_cluster: bool = False
 
 
 @record(frozen=True)
@@ -62,6 +64,7 @@ class StaysBest:
         draws, seed: how many, and what they follow from.
         best_ratio: share of draws in which the choice is the best of the rivals.
         low_ratio, high_ratio: 95 % interval of that share, for so many draws (Wilson 1927).
+        cluster_ratio: share in which the best is on the choice's instance type and count, however bought.
         near_ratio: share in which it is at most `HAIR_RATIO` worse than the best.
         late_ratio: share in which its expected end, at the speed drawn, is after the deadline or beyond the budget.
         none_ratio: share in which that holds of every rival.
@@ -74,6 +77,7 @@ class StaysBest:
     best_ratio: float
     low_ratio: float
     high_ratio: float
+    cluster_ratio: float
     near_ratio: float
     late_ratio: float
     none_ratio: float
@@ -122,7 +126,9 @@ def stays_best(
         value[part] = _values(made, at, (speed[part], rate[part], wait[part]), price, part)
         if progress is not None:
             progress(part.stop, draws)
-    return _counted(value, at, seed)
+    type_of, machine = made.context.market.offer_set.type_of_offer, made.offer[at]
+    same = (type_of[machine] == type_of[machine[0]]) & (made.nodes[at] == made.nodes[winner])
+    return _counted(value, at, seed, np.asarray(same, dtype=np.bool_))
 
 
 def _values(
@@ -192,8 +198,8 @@ def _price_errors(made: Candidates, at: IntArray, worlds: _Worlds) -> dict[int, 
     return out
 
 
-def _counted(value: FloatArray, at: IntArray, seed: int) -> StaysBest:
-    """Count the worlds; the choice is the first column."""
+def _counted(value: FloatArray, at: IntArray, seed: int, same: npt.NDArray[np.bool_]) -> StaysBest:
+    """Count the worlds; the choice is the first column. `same`: on its machines and count, shape `(rivals,)`."""
     draws = len(value)
     best = value.min(axis=1)
     some = np.isfinite(best)
@@ -206,9 +212,10 @@ def _counted(value: FloatArray, at: IntArray, seed: int) -> StaysBest:
     order = [0, *(np.argsort(-shares[1:], kind="stable") + 1).tolist()]
     return StaysBest(
         draws=draws, seed=seed, best_ratio=float(shares[0]), low_ratio=low, high_ratio=high,
+        cluster_ratio=float(shares[same].sum()),
         near_ratio=float((over <= HAIR_RATIO).sum() / draws), late_ratio=float((~kept).mean()),
         none_ratio=float((~some).mean()), more_ratio=float(over.mean()) if len(over) else math.nan,
-        rivals=tuple(Rival(int(at[k]), float(shares[k]), float(beats[k])) for k in order),
+        rivals=tuple(Rival(int(at[k]), float(shares[k]), float(beats[k]), bool(same[k])) for k in order),
     )  # fmt: skip
 
 

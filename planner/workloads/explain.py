@@ -37,6 +37,7 @@ class RivalDecision:
     Attributes:
         best: in brief, with its differences to the plan; finish, p_meet_deadline: as of a plan.
         best_ratio: share of draws in which it is the best; beats_ratio: in which it is better than the plan.
+        same_cluster: whether it is the plan's instance type and count, bought elsewhere or in another way.
     """
 
     best: Summary
@@ -44,6 +45,7 @@ class RivalDecision:
     p_meet_deadline: float | None
     best_ratio: float
     beats_ratio: float
+    same_cluster: bool = False
 
 
 @record(frozen=True)
@@ -121,7 +123,7 @@ def _rivals(made: Candidates, winner: int, stays: StaysBest) -> tuple[RivalDecis
         out.append(
             RivalDecision(
                 summarize(made, one.at, winner), moment_text(end), stated_chance(made, one.at), one.best_ratio,
-                one.beats_ratio,
+                one.beats_ratio, one.same_cluster,
             )
         )  # fmt: skip
     return tuple(out)

@@ -45,10 +45,10 @@ def rests_on(plan: Plan) -> Section:
 def rests_on_brief(plan: Plan) -> Section:
     """The evidence in one row: the oldest price, the interval of the speed, and what nobody gave."""
     said = []
-    ages = [line.price_age_days for line in plan.lines if line.price_age_days is not None]
-    since = min((line.price_as_of for line in plan.lines if line.price_as_of), default="")
-    if since:
-        said.append(f"prices of {since}" + (f" ({max(ages):.0f} days old)" if ages else ""))
+    known = [line for line in plan.lines if line.price_as_of and line.price_age_days is not None]
+    if known:
+        oldest = max(known, key=lambda line: line.price_age_days or 0.0)
+        said.append(f"prices of {oldest.price_as_of} ({oldest.price_age_days:.0f} days old)")
     if plan.performance is not None:
         said.append(f"speed {_interval(plan.performance)}")
     given = sum(one.origin == "workload" for one in plan.assumptions)

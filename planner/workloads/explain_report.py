@@ -181,17 +181,26 @@ def _setting(one: Worth) -> str:
 
 
 def _sure(found: Explanation) -> str:
-    """How often the choice stays the best, and what beats it most often."""
+    """How often the choice stays the best, and its cluster, and which other cluster beats it most often.
+
+    The same machines in another place or bought in another way are near-duplicates, which share the chance.
+    """
     stays = found.stays
     assert stays is not None
     said = (
         f"best of {found.compared} decisions in {chance_words(stays.best_ratio)} of {stays.draws:,} draws (seed "
-        f"{stays.seed}), within {HAIR_RATIO * 100:.0f} % of the best in {chance_words(stays.near_ratio)}"
+        f"{stays.seed})"
     )
-    ahead = max(found.rivals[1:], key=lambda one: one.beats_ratio, default=None)
+    if stays.cluster_ratio > stays.best_ratio:
+        said += f", these machines in any place or way to buy in {chance_words(stays.cluster_ratio)}"
+    said += f"; within {HAIR_RATIO * 100:.0f} % of the best in {chance_words(stays.near_ratio)}"
+    others = [one for one in found.rivals[1:] if not one.same_cluster]
+    ahead = max(others, key=lambda one: one.beats_ratio, default=None)
     if ahead is not None and ahead.beats_ratio >= 0.005:
         word = "cheaper" if found.plan.objective == "cost" else "sooner"
-        said += f"; most often {word}: {_named(ahead.best)}, in {chance_words(ahead.beats_ratio)}"
+        said += (
+            f"; other machines most often {word}: {_named(ahead.best)}, in {chance_words(ahead.beats_ratio)}"
+        )
     if stays.late_ratio >= 0.005:
         said += f"; late or over budget in {chance_words(stays.late_ratio)}"
     return said
