@@ -22,7 +22,15 @@ from tests.planner.export.slurm import slurm
 from tests.planner.export.test_dockerfile import HADOLINT
 from tests.planner.export.test_kubernetes import BUILT_IN
 from tests.planner.export.test_prometheus import PROMTOOL
-from tests.planner.export.validators import kubernetes_faults, pcluster_says, run_tool, sky_says, written
+from tests.planner.export.validators import (
+    has_node_checks,
+    kubernetes_faults,
+    node_says,
+    pcluster_says,
+    run_tool,
+    sky_says,
+    written,
+)
 
 
 @dataclass(frozen=True)
@@ -109,6 +117,10 @@ def _terraform(exports: Exports) -> str:
         ends = test_terraform.loose_ends(main, variables)
         said += "".join(f"{path}: {fault}\n" for fault in (*test_terraform.wrong_arguments(main), *ends))
     assert exports.paths
+    if has_node_checks():  # one of several programs: without it the others still check
+        said += _lines(
+            node_says(exports.folder, hcl=exports.texts("main.tf") | exports.texts("variables.tf"))
+        )
     return said + test_terraform.fmt_says(exports.folder)
 
 
@@ -134,7 +146,10 @@ def _prometheus(exports: Exports) -> str:
 
 def _grafana(exports: Exports) -> str:
     boards = {name: test_grafana.board_of(exports.launches[name]) for name in exports.files}
-    return _lines({name: test_grafana.faults(*board) for name, board in boards.items()})
+    said = _lines({name: test_grafana.faults(*board) for name, board in boards.items()})
+    if has_node_checks():
+        said += _lines(node_says(exports.folder, dashboards=exports.texts("")))
+    return said
 
 
 CHECKS: Mapping[str, Callable[[Exports], str]] = {

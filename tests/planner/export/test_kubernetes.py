@@ -70,6 +70,8 @@ def test_built_in_kinds_pass_strictly_and_a_wrong_field_does_not() -> None:
     assert kubernetes_faults(jobs + pods) == ""
     wrong = {**pods[0], "spec": {**pods[0]["spec"], "completionMod": "Indexed"}}
     assert "completionMod" in kubernetes_faults([wrong])
+    # a kind that it does not know is a warning there, with exit code 0: it does not count as passed
+    assert kubernetes_faults([only(documents(LAUNCHES["one"]), "JobSet")]) != ""
 
 
 def test_the_scripts_are_clean() -> None:

@@ -126,6 +126,15 @@ def test_the_warning_leaves_time_for_two_checkpoints_though_slurm_may_be_early()
         assert min(65_535, write_s * 2 + 60) <= warning_s(launch) <= 65_535
 
 
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_the_warning_reaches_the_shell_alone_and_torchrun_gets_term(name: str) -> None:
+    """USR1 kills torchrun and tells its workers nothing: Slurm sends it to the batch shell, which passes on TERM."""
+    text = script(name)
+    assert re.findall(r"#SBATCH --signal=(\w+:\w+)@", text) in (["B:USR1"], [])
+    sent = re.findall(r"(?:scancel --signal=|kill -s |kill -)([A-Z]\w*)", text)
+    assert sent and set(sent) == {"TERM"}
+
+
 def test_a_run_has_the_time_that_nine_of_ten_need() -> None:
     assert time_limit(LAUNCHES["one"]) == "7-12:00:00"  # 180 h
     without = replace(LAUNCHES["one"], limits=replace(LAUNCHES["one"].limits, hours_p90=None))

@@ -25,6 +25,8 @@ from tests.planner.export.launches import LAUNCHES
 # read before fixtures clear the environment
 _PYTHONS = {key: os.environ.get(f"PLANNER_{key}_PYTHON") for key in ("SKYPILOT", "PCLUSTER")}
 
+_NODE_MODULES = os.environ.get("PLANNER_NODE_MODULES", "")
+
 
 def tool(name: str, remedy: str) -> str:
     """Path of a program, beside the interpreter or on PATH."""
@@ -98,6 +100,36 @@ def sky_says(tasks: Mapping[str, str], home: Path, launches: Iterable[Launch]) -
 def pcluster_says(clusters: Mapping[str, str], home: Path) -> dict[str, list[str]]:
     """What ParallelCluster's schema and validators say against each cluster, empty where nothing."""
     return _foreign("PCLUSTER", "aws-parallelcluster and moto", "pcluster_check.py", dict(clusters), home)
+
+
+def has_node_checks() -> bool:
+    """Whether `npm install` ran where the variable says."""
+    return bool(_NODE_MODULES) and (Path(_NODE_MODULES) / "node_modules").is_dir()
+
+
+def node_says(
+    folder: Path, *, hcl: Mapping[str, str] | None = None, dashboards: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """What HashiCorp's parser and formatter say against HCL, and Grafana's types against dashboards; empty: nothing."""
+    if not has_node_checks():
+        pytest.skip(
+            "PLANNER_NODE_MODULES names no folder where `npm install @cdktf/hcl2json @cdktf/hcl-tools "
+            "@grafana/schema typescript` ran"
+        )
+    asked = {
+        "modules": _NODE_MODULES,
+        "folder": str(folder),
+        "hcl": dict(hcl or {}),
+        "dashboards": dict(dashboards or {}),
+    }
+    done = subprocess.run(
+        [tool("node", "apt-get install nodejs"), str(Path(__file__).with_name("node_check.cjs"))],
+        input=json.dumps(asked), capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    said = json.loads(done.stdout)
+    assert isinstance(said, dict)
+    return said
 
 
 def _foreign(key: str, packages: str, program: str, asked: object, home: Path) -> dict[str, Any]:
