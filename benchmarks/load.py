@@ -1,9 +1,9 @@
 """`python -m benchmarks.load`: what large questions cost, in sizes, and how the cost grows.
 
-Rows of a bill, jobs of a portfolio, launches of a simulation: each size in a process of its own, with its CPU seconds
-and the most resident memory that it took; and the exponents of growth between the two largest sizes (log of the ratio
-of costs over log of the ratio of sizes). `--to N` says what the exponents make of a size that was not run. Bills, jobs
-and prices are generated and go to a temporary folder.
+Rows of a bill, jobs of a portfolio, offers of a catalog, launches of a simulation: each size in a process of its own,
+with its CPU seconds and the most resident memory that it took; and the exponents of growth between the two largest
+sizes (log of the ratio of costs over log of the ratio of sizes). `--to N` says what the exponents make of a size that
+was not run. Bills, jobs and prices are generated and go to a temporary folder.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from benchmarks.file_faults import DAY, ROOT
@@ -78,6 +79,16 @@ def portfolio(jobs: int, folder: Path) -> tuple[str, ...]:
     return ("portfolio", str(folder / "load.yaml"), *DAY, "-o", "json")
 
 
+def catalog(offers: int, folder: Path) -> tuple[str, ...]:
+    """One job under generated offers of up to 1,300 types beside the bundled ones, the first time they are read."""
+    from benchmarks.catalog_store import PROVIDER, generate
+    from catalogs.store.history import save_snapshot
+
+    types, rows = generate(offers)
+    save_snapshot(PROVIDER, types, rows, home=folder.parent / "data" / "catalog", as_of=date(2026, 11, 1))
+    return ("optimize", f"{ROOT}/examples/bert-large.yaml", "--as-of", "2026-11-20", "-o", "json")
+
+
 def simulation(launches: int, _: Path) -> tuple[str, ...]:
     """Random launches on two generated traces, without the offline optimum."""
     job = ("--work-hours", "40h", "--deadline", "3d", "--instance-type", "p3.2xlarge")
@@ -87,6 +98,7 @@ def simulation(launches: int, _: Path) -> tuple[str, ...]:
 KINDS = {
     "bill": Kind("rows", (100_000, 300_000, 1_000_000), bill),
     "portfolio": Kind("jobs", (2_000, 10_000, 50_000), portfolio),
+    "catalog": Kind("offers", (25_000, 80_000, 250_000), catalog),
     "simulation": Kind("launches", (100, 1_000, 10_000), simulation),
 }
 

@@ -1,15 +1,18 @@
 """`python -m benchmarks.soak --answers 2000 --processes 200`: does memory grow, does a file stay.
 
 Mixed questions (jobs, frontiers, portfolios, pipelines, estimates, bills ...) in one process, in rounds of a drawn
-order: the resident memory after each round, beside the rounds in which everything was asked first. Then the same
-questions in a process each, and the most memory that each kind took at first and at last. Folders of the user are fresh
-ones: after the first round no file may be new.
+order: after each round the resident memory, and what of it is in use (handed out by the C library and not given back).
+Growth is told after `WARM` rounds, in which each question was asked that often. Then the same questions in a process
+each, and the most memory that each kind took at first and at last. Folders of the user are fresh ones: after the first
+round no file may be new.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import gc
+import math
 import os
 import random
 import statistics
@@ -48,21 +51,37 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
 # done, no plan within limits, over a budget, or bad input: what these questions may end with
 ENDED = (0, 2, 3, 5)
 GROWTH = 0.05
+WARM = 5  # rounds, until the allocator has seen the largest answers side by side
+_MALLINFO2 = (
+    "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"
+)  # fmt: skip
+
+
+class _Mallinfo2(ctypes.Structure):
+    """What glibc's `mallinfo2` gives, in bytes or blocks (malloc.h of glibc 2.33)."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in _MALLINFO2]
 
 
 @dataclass
 class Soak:
-    """What was seen: resident memory in MB after each round, the files after the first, and at the end."""
+    """What was seen: memory in MB after each round, resident and in use, the files after the first, and at the end."""
 
     memory_mb: list[float] = field(default_factory=list)
+    used_mb: list[float] = field(default_factory=list)
     first: Files = field(default_factory=dict)
     last: Files = field(default_factory=dict)
     asked: int = 0
 
     @property
     def growth(self) -> float:
-        """Growth of memory from the first third after the warm-up (two rounds) to the last third, as medians."""
-        return _later(self.memory_mb[2:])
+        """Growth of resident memory from the first third after the warm-up to the last third, as medians."""
+        return _later(self.memory_mb[WARM:] or self.memory_mb)
+
+    @property
+    def used_growth(self) -> float:
+        """The same of the memory in use."""
+        return _later(self.used_mb[WARM:] or self.used_mb)
 
     @property
     def left(self) -> list[str]:
@@ -81,6 +100,17 @@ def resident_mb() -> float:
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def used_mb() -> float:
+    """Memory that the C library has handed out and not got back, in MB of 1e6 bytes; NaN without glibc 2.33."""
+    try:
+        mallinfo2 = ctypes.CDLL(None).mallinfo2
+    except (AttributeError, OSError):
+        return math.nan
+    mallinfo2.restype = _Mallinfo2
+    found = mallinfo2()
+    return float(found.uordblks + found.hblkhd) / 1e6
 
 
 def rounds(questions: dict[str, tuple[str, ...]], answers: int, draw: random.Random) -> Iterator[list[str]]:
@@ -106,10 +136,12 @@ def soak(
                 if code not in ENDED or "internal error" in err:
                     raise RuntimeError(f"{name}: exit code {code}: {err[-300:]}")
             seen.memory_mb.append(resident_mb())
+            seen.used_mb.append(used_mb())
             seen.first = seen.first or _all_files(run)
             if tell:
                 print(
-                    f"  {seen.asked} answers, {seen.memory_mb[-1]:.1f} MB, {time.process_time():.0f} CPU s",
+                    f"  {seen.asked} answers, {seen.memory_mb[-1]:.1f} MB, {seen.used_mb[-1]:.1f} in use, "
+                    f"{time.process_time():.0f} CPU s",
                     flush=True,
                 )
         seen.last = _all_files(run)
@@ -164,7 +196,8 @@ def main() -> int:
         if asked.answers:
             seen = soak(chosen, asked.answers, asked.seed, Path(name), tell=True)
             print(
-                f"{seen.asked} answers: memory {seen.growth:+.1%}, {len(seen.left)} files left {seen.left[:5]}"
+                f"{seen.asked} answers: memory {seen.growth:+.1%}, in use {seen.used_growth:+.1%}, "
+                f"{len(seen.left)} files left {seen.left[:5]}"
             )
             wrong = seen.growth > GROWTH or bool(seen.left)
         if asked.processes:

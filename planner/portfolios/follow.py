@@ -155,12 +155,14 @@ def _horizon(question: Question, limit: int, latest_base: int) -> int:
 
 def start_sums(base: list[int], runs: list[int], horizon: int) -> set[int]:
     """Sums of a start in `base` and any of the runs, each at most once, up to the horizon."""
-    sums = set(base)
+    sums = np.unique(np.asarray(base, dtype=np.int64))
     for run in runs:
-        sums |= {start + run for start in sums if start + run <= horizon}
+        both = np.concatenate([sums, sums[sums + run <= horizon] + run])
+        both.sort(kind="stable")  # which merges the two, both ascending
+        sums = both[np.diff(both, prepend=-1) > 0]
         if len(sums) > MOST_SUMS:
-            sums = set(thinned(sorted(sums), MOST_SUMS // 2))
-    return sums
+            sums = np.asarray(thinned(sums.tolist(), MOST_SUMS // 2), dtype=np.int64)
+    return set(sums.tolist())
 
 
 def thinned(values: list[int], count: int) -> list[int]:

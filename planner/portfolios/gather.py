@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.tariffs import load_tariffs
-from planner.errors import InputError
 from planner.inputs.checks import start_moment
-from planner.inputs.faults import near
-from planner.inputs.load import decode, read_limited
-from planner.inputs.portfolio_load import MAX_CSV_BYTES, LoadedPortfolio
+from planner.inputs.portfolio_load import LoadedPortfolio
 from planner.portfolios.candidates import Built, WorkloadCandidates
 from planner.portfolios.declared_quotas import check_quotas, type_amounts, unused_quotas
 from planner.portfolios.job_report import SHARED_LIMIT, JobReport
@@ -23,7 +20,8 @@ from planner.portfolios.own_machines import own_machines
 from planner.portfolios.question import Question, Windows, build_question
 from planner.portfolios.reduce import fits_limits
 from planner.portfolios.shared_limits import MICRO
-from planner.portfolios.sized import SizedCandidates, SizedTable, sized_from_csv, sized_from_yaml
+from planner.portfolios.sized import SizedCandidates
+from planner.portfolios.sized_jobs import SizedJobs
 from planner.portfolios.table import CandidateTable, Way, Ways, concat_tables, left_out
 
 if TYPE_CHECKING:
@@ -134,7 +132,7 @@ class Gatherer:
         self._tariffs, self._catalog = load_tariffs(), catalog
         amounts = type_amounts(portfolio, catalog)
         self._sized = SizedCandidates(portfolio.commitments, self._tariffs, self._ways, amounts)
-        self._inside, self._outside = _sized_tables(loaded)
+        self._sized_jobs = SizedJobs(loaded, self._sized, self._start)
         self.own = own_machines(loaded)
         whole = any(item is not None for item in loaded.workloads)
         self._made = (
@@ -177,25 +175,16 @@ class Gatherer:
             InputError: a job or a file is wrong.
         """
         found = _Collected()
-        jobs = zip(self._loaded.jobs, self._loaded.workloads, self.up_to_usd, strict=True)
-        for job, workload, up_to in jobs:
-            tables: list[CandidateTable] = []
-            built: list[Built] = []
-            rule = self._loaded.portfolio.starts if self._later is None else "windows"
-            limit = limit_of(job, workload, self._start)
-            for begin in starts_of(rule, job, self._start, self._windows):
-                if tables and limit is not None and begin >= limit:
-                    break
-                if workload is None:
-                    table = _sized(self._sized, self._inside, self._outside, job, begin, self._start)
-                else:
-                    one = self._build(job, workload, begin, limit, up_to)
-                    table = one.table
-                    if self._later is None or not tables:
-                        built.append(one)
-                tables.append(self._scarce(table) if tables else table)
-            found.add(job, tables, built)
+        rule = self._loaded.portfolio.starts if self._later is None else "windows"
+        for entry, (job, workload) in enumerate(zip(self._loaded.jobs, self._loaded.workloads, strict=True)):
+            if workload is None:
+                self._sized_jobs.add(entry, len(found.jobs))
+                found.add(job, [], [])
+            else:
+                found.add(job, *self._from_workload(entry, rule))
             self._progress(len(found.reports), len(self._loaded.jobs))
+        tables, counts = self._sized_jobs.gather(self._windows if rule == "windows" else None, self._scarce)
+        found.add_sized(self._loaded.jobs, tables, counts)
         contexts = [] if self._made is None else self._made.contexts
         check_quotas(self._loaded, self._ways, contexts, self._catalog, self._tariffs)
         sources = () if self._made is None else tuple(self._made.sources)
@@ -205,6 +194,22 @@ class Gatherer:
         )
         notes = gathered.notes if self._later is None else (*gathered.notes, self._later.note())
         return replace(gathered, notes=notes, follows=self._later is not None)
+
+    def _from_workload(self, entry: int, rule: str) -> tuple[list[CandidateTable], list[Built]]:
+        """Candidates of a job that is a workload, a table per start."""
+        job, workload, up_to = self._loaded.jobs[entry], self._loaded.workloads[entry], self.up_to_usd[entry]
+        assert workload is not None
+        tables: list[CandidateTable] = []
+        built: list[Built] = []
+        limit = limit_of(job, workload, self._start)
+        for begin in starts_of(rule, job, self._start, self._windows):
+            if tables and limit is not None and begin >= limit:
+                break
+            one = self._build(job, workload, begin, limit, up_to)
+            if self._later is None or not tables:
+                built.append(one)
+            tables.append(self._scarce(one.table) if tables else one.table)
+        return tables, built
 
     @property
     def ways(self) -> Ways:
@@ -234,7 +239,7 @@ class Gatherer:
         """
         job, workload = self._loaded.jobs[entry], self._loaded.workloads[entry]
         if workload is None:
-            return _sized(self._sized, self._inside, self._outside, job, begin, self._start)
+            return self._sized_jobs.candidates_of(entry, begin)
         limit = limit_of(job, workload, self._start)
         return self._build(job, workload, begin, limit, self.up_to_usd[entry]).table
 
@@ -282,17 +287,32 @@ class _Collected:
         self.kinds: list[int] = []
         self.reports: list[JobReport] = []
         self.whole_usd: list[float] = []
+        self._values: list[tuple[int, int]] = []
 
     def add(self, job: PortfolioJob, tables: list[CandidateTable], built: list[Built]) -> None:
         for copy in range(job.count):
             number = len(self.jobs)
             self.parts += [table.for_job(number) for table in tables]
             if job.value_usd is not None and not job.must_run:
-                self.parts.append(left_out(number, int(job.value_usd * MICRO)))
+                self._values.append((number, int(job.value_usd * MICRO)))
             self.jobs.append(job.name if job.count == 1 else f"{job.name}#{copy + 1}")
             self.kinds.append(len(self.reports))
-        self.reports.append(_report(job, tables, [item.report for item in built]))
+        self.reports.append(_report(job, [item.report for item in built]))
         self.whole_usd.append(min((item.whole_usd for item in built), default=np.inf))
+
+    def add_sized(
+        self,
+        jobs: Sequence[PortfolioJob],
+        tables: list[CandidateTable],
+        counts: Mapping[int, tuple[int, int]],
+    ) -> None:
+        """Add the candidates of jobs that were sized elsewhere, counted by entry of the file, and of jobs left out."""
+        self.parts += tables
+        for entry, (total, late) in counts.items():
+            removed = (("deadline", late),) if late else ()
+            self.reports[entry] = JobReport(jobs[entry].name, jobs[entry].count, total, total - late, removed)
+        if self._values:
+            self.parts.append(left_out(*np.array(self._values, dtype=np.int64).T))
 
 
 def _gathered(
@@ -329,56 +349,14 @@ def _set_aside(loaded: LoadedPortfolio) -> Iterator[str]:
             yield f"{job.name}: the commitments of its workload are set aside; list them under the portfolio's"
 
 
-def _sized_tables(loaded: LoadedPortfolio) -> tuple[SizedTable, SizedTable]:
-    listed = [(job.name, candidate) for job in loaded.jobs for candidate in job.candidates]
-    inside = sized_from_yaml(listed)
-    name = loaded.portfolio.candidates_csv
-    if name is None:
-        return inside, sized_from_yaml([])
-    file = loaded.beside(name)
-    outside = sized_from_csv(file, decode(read_limited(file, MAX_CSV_BYTES), str(file)))
-    names = {job.name for job in loaded.jobs}
-    strangers = sorted(outside.jobs - names)
-    if strangers:
-        close = near(strangers[0], names)
-        hint = f" (did you mean '{close}'?)" if close else ""
-        raise InputError(f"{file}: candidates of a job that is not listed: '{strangers[0]}'{hint}")
-    return inside, outside
-
-
-def _sized(
-    sized: SizedCandidates,
-    inside: SizedTable,
-    outside: SizedTable,
-    job: PortfolioJob,
-    begin: datetime,
-    start: datetime,
-) -> CandidateTable:
-    limit = limit_of(job, None, start)
-    hours = None if limit is None else hours_after(limit, start)
-    source = inside if job.candidates else outside
-    return sized.build(
-        source,
-        source.rows_of(job.name),
-        data=job.data,
-        begin_hours=hours_after(begin, start),
-        deadline_hours=hours,
-        delay_usd_per_hour=job.delay_usd_per_hour,
-    )
-
-
-def _report(job: PortfolioJob, tables: list[CandidateTable], counts: list[FilterReport]) -> JobReport:
-    if counts:
-        merged: dict[str, int] = {}
-        for report in counts:
-            for item in report.counts:
-                merged[item.name] = merged.get(item.name, 0) + item.removed
-        removed = tuple(sorted(merged.items(), key=lambda pair: (-pair[1], pair[0])))
-        total, passed = sum(report.total for report in counts), sum(report.passed for report in counts)
-        return JobReport(job.name, job.count, total, passed, removed)
-    total = sum(len(table) for table in tables)
-    late = sum(int((table.late_hours > 0).sum()) for table in tables)
-    return JobReport(job.name, job.count, total, total - late, (("deadline", late),) if late else ())
+def _report(job: PortfolioJob, counts: list[FilterReport]) -> JobReport:
+    merged: dict[str, int] = {}
+    for report in counts:
+        for item in report.counts:
+            merged[item.name] = merged.get(item.name, 0) + item.removed
+    removed = tuple(sorted(merged.items(), key=lambda pair: (-pair[1], pair[0])))
+    total, passed = sum(report.total for report in counts), sum(report.passed for report in counts)
+    return JobReport(job.name, job.count, total, passed, removed)
 
 
 def _with_shared_limits(reports: list[JobReport], kinds: list[int], question: Question) -> list[JobReport]:

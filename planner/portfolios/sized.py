@@ -34,11 +34,24 @@ MOST_USD = 1e9
 
 
 class SizedTable:
-    """Sized candidates in columns; `rows_of` finds those of a job."""
+    """Sized candidates in columns; `rows_of` finds those of a job.
+
+    Attributes:
+        numbers: columns of numbers, NaN where a cell is empty.
+        key: what each row buys, a position in `keys`.
+        keys: the texts, and whether the row declares its quota_units.
+        way, pool: of each key, the number of its way and of its commitment, -1 where there is none (yet).
+    """
 
     def __init__(self, texts: dict[str, list[str]], numbers: dict[str, Floats], jobs: Sequence[str]) -> None:
         """Take columns of equal length; `jobs` names the job of each row."""
-        self.texts, self.numbers = texts, numbers
+        self.numbers = numbers
+        codes: dict[tuple[tuple[str, ...], bool], int] = {}
+        declared = (~np.isnan(numbers["quota_units"])).tolist()
+        bought = zip(zip(*(texts[name] for name in _TEXTS), strict=True), declared, strict=True)
+        self.key = np.array([codes.setdefault(one, len(codes)) for one in bought], dtype=np.int64)
+        self.keys = list(codes)
+        self.way, self.pool = np.full(len(codes), -1), np.full(len(codes), -1)
         order = (
             np.argsort(np.asarray(jobs, dtype=object), kind="stable") if len(jobs) else np.zeros(0, np.int64)
         )
@@ -163,44 +176,59 @@ class SizedCandidates:
         self._codes: dict[tuple[tuple[str, ...], bool], int] = {}
         self.unknown_transfers: set[str] = set()
 
+    def number_ways(self, source: SizedTable, rows: Ints) -> None:
+        """Give numbers to the ways of candidates `rows` that have none, in their order."""
+        for key in source.key[rows].tolist():
+            if source.way[key] < 0:
+                parts, declared = source.keys[key]
+                source.way[key] = self._way(parts, declared=declared)
+                source.pool[key] = self._pools.get((*parts[:3], parts[4]), -1)
+
     def build(
         self,
         source: SizedTable,
         rows: Ints,
         *,
-        data: JobData | None,
-        begin_hours: float,
-        deadline_hours: float | None,
-        delay_usd_per_hour: float,
+        job: Ints,
+        data: Sequence[JobData | None] | None,
+        begin_hours: Floats,
+        deadline_hours: Floats,
+        delay_usd_per_hour: Floats,
     ) -> CandidateTable:
-        """Candidates `rows` of a job that starts at `begin_hours` and must end by `deadline_hours`, as job 0."""
-        texts, numbers = source.texts, {name: column[rows] for name, column in source.numbers.items()}
-        at = rows.tolist()
-        keys = [tuple(texts[name][row] for name in _TEXTS) for row in at]
+        """Candidates `rows`, whose ways have numbers; all else is of each candidate's job, of shape `(n_rows,)`.
+
+        Args:
+            source: where the rows are.
+            rows: of the source.
+            job: number of the job.
+            data: what the job reads; None where none reads any.
+            begin_hours: when it starts.
+            deadline_hours: when it must have ended, infinity without a deadline.
+            delay_usd_per_hour: what an hour until its end counts.
+        """
+        numbers = {name: column[rows] for name, column in source.numbers.items()}
         nodes, hours = numbers["nodes"].astype(np.int64), numbers["hours"]
         with np.errstate(over="ignore"):  # infinity is refused with the other numbers too large
             paid = numbers["usd_per_hour"] * nodes * hours
         cost = _micro(
             np.where(np.isnan(numbers["cost_usd"]), paid, numbers["cost_usd"]), "cost of a candidate"
         )
+        key = source.key[rows]
         if data is not None:
-            moved = [self._transfer_usd(data, f"{key[0]}/{key[1]}") for key in keys]
+            places = [f"{source.keys[at][0][0]}/{source.keys[at][0][1]}" for at in key.tolist()]
+            moved = [
+                0.0 if one is None else self._transfer_usd(one, place)
+                for one, place in zip(data, places, strict=True)
+            ]
             cost += _micro(np.array(moved), "transfer into a region")
-        units = numbers["quota_units"]
-        ways = [
-            self._way(key, declared=declared)
-            for key, declared in zip(keys, (~np.isnan(units)).tolist(), strict=True)
-        ]
+        units = np.nan_to_num(numbers["quota_units"], nan=0.0).astype(np.int64)
         end = begin_hours + hours
-        late = np.zeros(len(rows)) if deadline_hours is None else np.maximum(end - deadline_hours, 0.0)
         return CandidateTable(
-            job=np.zeros(len(rows), dtype=np.int64),
-            **single_part(
-                np.array(ways, dtype=np.int64), nodes, np.nan_to_num(units, nan=0.0).astype(np.int64),
-                np.array([self._pools.get((*key[:3], key[4]), -1) for key in keys], dtype=np.int64),
-            ),
-            start_hours=np.full(len(rows), begin_hours), hours=hours, cost_micro_usd=cost,
-            counted_micro_usd=cost + _micro(delay_usd_per_hour * end, "delay until a candidate ends"), late_hours=late,
+            job=job,
+            **single_part(source.way[key], nodes, units, source.pool[key]),
+            start_hours=begin_hours, hours=hours, cost_micro_usd=cost,
+            counted_micro_usd=cost + _micro(delay_usd_per_hour * end, "delay until a candidate ends"),
+            late_hours=np.maximum(end - deadline_hours, 0.0),
             source=np.full(len(rows), -1), row=np.full(len(rows), -1),
         )  # fmt: skip
 

@@ -169,9 +169,10 @@ def concat_tables(parts: Sequence[CandidateTable]) -> CandidateTable:
         values = [getattr(part, field.name) for part in parts]
         if field.name in _PER_PART:
             empty = _PER_PART[field.name]
+            short = ((0, width - value.shape[1]) for value in values)
             values = [
-                np.pad(value, ((0, 0), (0, width - value.shape[1])), constant_values=empty)
-                for value in values
+                np.pad(value, ((0, 0), more), constant_values=empty) if more[1] else value
+                for value, more in zip(values, short, strict=True)
             ]
         columns[field.name] = np.concatenate(values)
     joined = CandidateTable(**columns)
@@ -182,12 +183,13 @@ def concat_tables(parts: Sequence[CandidateTable]) -> CandidateTable:
     return joined.take(order)
 
 
-def left_out(job: int, value_micro_usd: int) -> CandidateTable:
-    """The candidate of not running `job`."""
-    one, zero = np.ones(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
+def left_out(jobs: Ints, values_micro_usd: Ints) -> CandidateTable:
+    """The candidates of not running `jobs`, one each."""
+    zeros, none = np.zeros(len(jobs), dtype=np.int64), np.full(len(jobs), -1)
     return CandidateTable(
-        job=job * one, **single_part(LEFT_OUT * one, zero, zero, -one), start_hours=np.zeros(1), hours=np.zeros(1),
-        cost_micro_usd=zero, counted_micro_usd=value_micro_usd * one, late_hours=np.zeros(1), source=-one, row=-one,
+        job=jobs, **single_part(np.full(len(jobs), LEFT_OUT), zeros, zeros, none), start_hours=np.zeros(len(jobs)),
+        hours=np.zeros(len(jobs)), cost_micro_usd=zeros, counted_micro_usd=values_micro_usd,
+        late_hours=np.zeros(len(jobs)), source=none, row=none,
     )  # fmt: skip
 
 
