@@ -1,4 +1,4 @@
-"""What a plan was asked for, how often it comes again, what is started on its machines: parts of the plan (`planner.plan.model`)."""
+"""Parts of a plan: what was asked for, how often it comes again, and what is started on its machines."""
 
 from __future__ import annotations
 
