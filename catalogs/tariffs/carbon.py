@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from catalogs.errors import CatalogError
-from catalogs.regions import load_regions
 from catalogs.tariffs.read import Row, read_rows
 
 DATA_DIRECTORY = Path(__file__).parent.parent / "data" / "carbon"
@@ -175,10 +174,8 @@ class CarbonTables:
     @cached_property
     def _countries(self) -> dict[str, Grid]:
         """National means by the country's name and code, in small letters."""
-        regions = load_regions()
-        codes = dict(
-            zip(zip(regions["provider"], regions["region"], strict=True), regions["country"], strict=True)
-        )
+        regions = read_rows(self.directory.parent / "regions.csv", ("provider", "region", "country"))
+        codes = {(row["provider"], row["region"]): row["country"] for row in regions}
         known: dict[str, Grid] = {}
         for row in self._read("grid_intensity.csv", "provider", "region", "basis", "of"):
             place = row["provider"], row["region"]

@@ -91,6 +91,8 @@ def _instead(advice: Advice) -> str:
     place = (
         f" in {other.action.zone}" if other.action.zone and other.word in ("start spot", "migrate") else ""
     )
+    if other.word == "switch to on-demand":
+        place = " for now"  # and back to spot when that costs less again
     if abs(more) < 0.005 * max(abs(advice.chosen.cost_usd), 0.01):
         return f"; to {_verb(other.word)}{place} instead costs about the same"
     if more < 0:

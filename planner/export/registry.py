@@ -99,7 +99,7 @@ TARGETS: Mapping[str, Target] = {
     ),
     "dockerfile": Target("planner.export.targets.dockerfile", "image with code for the chips", "hadolint"),
     "prometheus": Target("planner.export.targets.prometheus", "rules, their tests, scraping", "promtool"),
-    "grafana": Target("planner.export.targets.grafana", "dashboard of the rules' series", "promql-parser"),
+    "grafana": Target("planner.export.targets.grafana", "dashboard of the rules' series", "@grafana/schema"),
     "kubernetes": Target(
         "planner.export.targets.kubernetes",
         "JobSet or a job of Kubeflow, and queues of Kueue",
