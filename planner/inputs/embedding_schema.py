@@ -9,11 +9,6 @@ from pydantic import Field
 from planner.inputs.fields import Count, PositiveFloat, SmallInt, Width
 from planner.inputs.section import Section
 
-# Bytes per parameter of a table and, beside it, of its optimizer's states; row-wise AdaGrad keeps 4 bytes a row.
-TABLE_BYTES = {"fp32": 4.0, "fp16": 2.0, "bf16": 2.0}
-STATE_BYTES = {"sgd": 0.0, "rowwise_adagrad": 0.0, "adagrad": 4.0, "adam": 8.0}
-ROW_STATE_BYTES = {"rowwise_adagrad": 4.0}
-
 
 class EmbeddingTables(Section):
     """Tables that are divided among all accelerators, beside a dense network that each of them has."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planner.inputs.embedding_schema import ROW_STATE_BYTES, STATE_BYTES, TABLE_BYTES
 from planner.inputs.faults import Fault
 from planner.inputs.resolved import Assumed, ResolvedTables
 
@@ -14,6 +13,11 @@ if TYPE_CHECKING:
     from planner.inputs.embedding_schema import EmbeddingTables
     from planner.inputs.resolved import ResolvedModel
     from planner.inputs.schema import Workload
+
+# Bytes per parameter of a table and, beside it, of its optimizer's states; row-wise AdaGrad keeps 4 bytes a row.
+TABLE_BYTES = {"fp32": 4.0, "fp16": 2.0, "bf16": 2.0}
+STATE_BYTES = {"sgd": 0.0, "rowwise_adagrad": 0.0, "adagrad": 4.0, "adam": 8.0}
+ROW_STATE_BYTES = {"rowwise_adagrad": 4.0}
 
 
 def with_tables(model: ResolvedModel, given: EmbeddingTables | None) -> ResolvedModel:

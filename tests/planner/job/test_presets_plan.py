@@ -1,0 +1,42 @@
+"""Every listed preset can be planned, and none is refused once it is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from catalogs.model import Catalog
+from planner.inputs.presets import load_presets
+from tests.planner.spine_catalogs import A100X8, Offer, make_catalog, plan_on
+
+H100X8 = replace(
+    A100X8, instance_type="p5.48xlarge", family="p5", accelerator="h100-80gb-sxm", accelerator_memory_gib=79.6,
+    internode_gbps=3200.0,
+)  # fmt: skip
+# the largest need more than is obtained by asking
+LIMITS = {
+    "max_nodes": 512,
+    "obtainable": [{"accelerator": "*", "purchase_option": "on_demand", "accelerators": 4096}],
+}
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return make_catalog([Offer(H100X8, "us-east-1", "55")])
+
+
+@pytest.mark.parametrize("name", load_presets())
+def test_a_listed_preset_is_planned(catalog: Catalog, name: str) -> None:
+    amount = (
+        {"tokens": 1e9} if load_presets()[name].values["family"] == "transformer" else {"samples": 1_000_000}
+    )
+    sections: dict[str, Any] = {
+        "version": 1, "name": "test", "model": {"preset": name}, "training": {**amount, "global_batch": 512},
+        "data": {"size": "20GB"}, "constraints": LIMITS,
+    }  # fmt: skip
+    plan = plan_on(catalog, sections).plan
+    assert plan.status == "planned", plan.filters
+    assert plan.performance is not None and plan.performance.mfu is not None
+    assert 0.0 < plan.performance.mfu < 0.8
