@@ -103,9 +103,7 @@ def test_a_part_that_cannot_be_modelled_is_named_by_its_place() -> None:
         "version: 1\nname: ads\nmodel: {parts: [{preset: dlrm}, {preset: bert-large}]}\n"
         "training: {samples: 1e6, global_batch: 4096}\n"
     )
-    with pytest.raises(
-        InputError, match=r"model\.parts\[0\]\.preset: 'dlrm'.*embedding_tables"
-    ):
+    with pytest.raises(InputError, match=r"model\.parts\[0\]\.preset: 'dlrm'.*embedding_tables"):
         parse_workload(text, Path("ads.yaml"))
 
 
