@@ -50,4 +50,5 @@ def run_totals(
         goodput=Interval(goodput.ratio, goodput.low, goodput.high),
         stops=goodput.stops,
         checkpoint_interval_hours=goodput.interval_hours,
+        stops_early=job.stop_log_sd > 0.0,
     )

@@ -86,7 +86,7 @@ def _run(item: Estimate) -> list[Row]:
         return []
     spent = item.run.accelerator_hours
     text = f"{_known(item.run.wall_hours, 'h')}, {three(spent.value)} accelerator-hours at a typical site;"
-    text += f" {item.run.flops:.3g} FLOPs"
+    text += f" {item.run.flops:.3g} FLOPs" + (", where it stops on average" if item.run.stops_early else "")
     return [("wall_hours", "whole run", item.run.wall_hours.value, "hours", text)]
 
 

@@ -43,6 +43,7 @@ class RunTotals:
         goodput: step hours over wall hours: of a typical site, of a first large run, of a hardened site.
         stops: unplanned stops to expect.
         checkpoint_interval_hours: best time between checkpoints.
+        stops_early: whether these are the mean of a run that may stop early.
     """
 
     flops: float
@@ -52,6 +53,7 @@ class RunTotals:
     goodput: Interval
     stops: float
     checkpoint_interval_hours: float
+    stops_early: bool = False
 
     @property
     def accelerator_hours(self) -> Interval:

@@ -125,6 +125,10 @@ def _job_faults(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterato
                 yield Fault((*path, "candidates", number), text)
 
 
+_ONCE = (
+    "comes again (recurrence), but jobs that share limits are planned once: remove it from the workload and list its "
+    "runs as jobs, or plan it with `planner optimize` and add the plan to a forecast"
+)
 _BY_COST = (
     "has preferences.objective: {wished}, but jobs that share limits are planned by cost and delay: remove it "
     "from the workload and give the job a delay_usd_per_hour or a deadline"
@@ -161,6 +165,8 @@ def _workloads(
                 "needs kind: training with a model (fleets and tasks are planned one by one with `optimize`)"
             )
             faults.append(Fault(("jobs", at), f"job '{jobs[at].name}' {text}"))
+        if loaded is not None and loaded.workload.recurrence is not None:
+            faults.append(Fault(("jobs", at), f"job '{jobs[at].name}' {_ONCE}"))
         if loaded is not None and loaded.workload.preferences.objective != "cost":
             inside = ("workload",) if jobs[at].inline is None else ("inline", "preferences", "objective")
             said = _BY_COST.format(wished=loaded.workload.preferences.objective)

@@ -243,3 +243,18 @@ def test_an_answer_can_go_to_a_file(run_cli: Run, tmp_path: Path) -> None:
 def test_a_missing_peak_tells_what_is_known(run_cli: Run, machine: str, told: str) -> None:
     (one,) = ask(run_cli, LLAMA, "--instance-type", machine, code=3)["estimates"]
     assert one["reason"] == f"the accelerator has no known peak in bf16 ({told})"
+
+
+def test_the_whole_run_of_one_that_may_stop_early_is_its_mean(run_cli: Run, tmp_path: Path) -> None:
+    text = (
+        "version: 1\nname: x\nmodel: {preset: bert-base}\n"
+        "training: {steps: 1000000, global_batch: 256, sequence_length: 256%s}\ndata: {samples: 1e6}\n"
+    )
+    hours = []
+    for stop in ("", ", early_stop: {mean_share: 0.4}"):
+        (tmp_path / "w.yaml").write_text(text % stop)
+        done = run_cli("estimate", str(tmp_path / "w.yaml"), "--instance-type", "p5.48xlarge")
+        assert done.code == 0, done.stderr
+        assert ("where it stops on average" in done.unwrapped) is bool(stop)
+        hours.append(float(done.stdout.split("WHOLE RUN")[1].split()[0]))
+    assert hours[1] < 0.5 * hours[0]

@@ -7,10 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmarks.forgeries import put, steps
 from benchmarks.instances.answers import NOW, changed
 from planner.asked.options import Options
+from planner.errors import InputError
 from planner.inputs.load import load_workload
+from planner.inputs.portfolio_load import load_portfolio
 from planner.judge.judge import judge_saved
 from planner.plan.model import Plan
 from planner.workloads.answer import optimize
@@ -45,3 +49,18 @@ def test_a_stop_that_is_not_sure_makes_the_end_less_sure(tmp_path: Path) -> None
     assert one.risk is not None and other.risk is not None
     assert one.recurrence is None and "recurrence" not in one.to_dict()
     assert other.risk.worst_hours / other.hours > one.risk.worst_hours / one.hours + 0.1
+
+
+def test_a_job_that_comes_again_is_no_job_of_a_portfolio(tmp_path: Path) -> None:
+    nightly = changed(
+        "bert-large",
+        {"constraints": {"deadline": "20h"}, "recurrence": {"every": "1d", "times": 9}},
+        tmp_path,
+    )
+    file = tmp_path / "jobs.yaml"
+    file.write_text(
+        f"version: 1\nkind: portfolio\nname: p\njobs:\n  - {{name: nightly, workload: {nightly.name}}}\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(InputError, match="job 'nightly' comes again"):
+        load_portfolio(file)
