@@ -77,6 +77,29 @@ def test_every_example_is_planned(name: str) -> None:
     assert plan["excluded"]
 
 
+def test_the_page_states_how_many_lines_each_example_takes() -> None:
+    page = (ROOT / "docs" / "optimisation" / "choices.md").read_text(encoding="utf-8")
+    stated = {
+        cells[0]: cells[3:5]
+        for cells in re.findall(r"(?m)^\| (\S+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", page)
+    }
+    screens = ROOT / "tests" / "fixtures" / "golden" / "screen"
+    counted = {
+        name: tuple(
+            str(len((screens / f"{name}.{width}.txt").read_text(encoding="utf-8").splitlines()))
+            for width in (100, 80)
+        )
+        for name in EXAMPLES
+    }
+    assert stated == counted
+
+
+def test_gpt3_is_planned_on_the_machines_that_its_title_names() -> None:
+    lines = plan_of("gpt3-175b").lines
+    assert sum(line.accelerators for line in lines) == 1024
+    assert {line.accelerator for line in lines} == {"a100-80gb-sxm"}
+
+
 @pytest.mark.parametrize("name", sorted(set(EXAMPLES) - {"hpo-fleet", "embed-images-fleet"}))
 def test_a_milp_chooses_the_same_plan_of_every_example(name: str) -> None:
     """Fleets are MILPs as they are."""
