@@ -234,9 +234,9 @@ def run_review(folder: Path) -> dict[str, Any]:
             asked.append(bind(sql, parameters or {}).sql("duckdb"))
             return timed(query, sql, parameters)
 
-        def kept_and_timed(name: str, sql: str, parameters: Any = None) -> None:
+        def kept_and_timed(name: str, sql: str, parameters: Any = None, keys: Any = ()) -> None:
             asked.append(f"CREATE TEMP TABLE {name} AS {bind(sql, parameters or {}).sql('duckdb')}")
-            timed(keep, name, sql, parameters)
+            timed(keep, name, sql, parameters, keys)
 
         setattr(bill.engine, "query", asked_and_timed)  # noqa: B010  an instance's own method is its class's otherwise
         setattr(bill.engine, "keep", kept_and_timed)  # noqa: B010

@@ -55,6 +55,9 @@ if TYPE_CHECKING:
     help="Which cost of the bill.",
 )
 @currency_option
+@click.option(
+    "--exact-tags", is_flag=True, help="Keep ML-Platform and ml_platform apart; default: one scope."
+)
 @planned_option
 @click.option(
     "--more-members", is_flag=True, help="Also try statsforecast's models (extra `forecast`); slower."
@@ -115,7 +118,7 @@ def forecast(
     daily: Path | None, by: str, cost: str, currency: str | None, plans: tuple[str, ...],
     commitments_end: bool, more_members: bool, scenario: tuple[str, ...], period: str, periods: int, horizon: int,
     fiscal_start: str | None, fiscal_weeks: str | None, level: float, top: int, drop_days: int | None,
-    score: tuple[str, ...], vintages: Path | None, pairs: tuple[str, ...], map_file: Path | None,
+    score: tuple[str, ...], vintages: Path | None, pairs: tuple[str, ...], map_file: Path | None, exact_tags: bool,
     details: tuple[str, ...], output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Forecast the cost of a bill (--focus) or of daily costs (--daily), in all and by scope.
@@ -140,7 +143,7 @@ def forecast(
     planned, plan_currency = load_plans(plans)
     bill = (*focus, *more)  # a shell puts what a glob matches after --focus
     costs = read_costs(bill, daily, (by,), cost=cost, currency=currency, endings=commitments_end,
-                       mapping=read_mapping(pairs, map_file))  # fmt: skip
+                       mapping=read_mapping(pairs, map_file), exact_tags=exact_tags)  # fmt: skip
     known_currency = check_currency(costs.currency, plan_currency)
     question = Question(
         calendar=calendar, size=period, count=periods, horizon_days=horizon, level=level, top=top,  # type: ignore[arg-type]

@@ -232,7 +232,9 @@ def _statement(focus: tuple[str, ...], given: dict[str, Any]) -> Answer:
     rules = load_rules(given["showback"], (*_words(given["tags"]), "team")[0])
     usage = load_usage(given["usages"]) if given["usages"] else None
     with _open(focus, given, lambda _step, _share: None) as bill:
-        return team_statement(bill, given["month"], rules, given["statement"], usage)
+        return team_statement(
+            bill, given["month"], rules, given["statement"], usage, exact_tags=given["exact_tags"]
+        )
 
 
 def _use_case(focus: tuple[str, ...], name: str, given: dict[str, Any]) -> Answer:

@@ -15,6 +15,7 @@ from planner.finops.forecast.completion import incomplete_days
 from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
 from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
+from planner.finops.read.spellings import known_spelling
 from planner.inputs.faults import Fault, near
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY
@@ -152,8 +153,12 @@ def check_budgets(
         if not _holds(budget, period):
             silent.append(budget.name)
             continue
-        own = scopes[budget.by][budget.scope] if budget.scope is not None else total
-        mine = [one for one in planned if budget.scope is None or one.scope == budget.scope]
+        own = cost_of(budget, scopes)
+        mine = [
+            one
+            for one in planned
+            if budget.scope is None or one.scope in (budget.scope, _scope(budget, scopes))
+        ]
         lines.append(_line(file.max_p_over, budget, period, own, last, mine))
     return BudgetAnswer(file.name, file.currency, _date(last), drop, tuple(lines), tuple(silent), first)
 
@@ -167,11 +172,29 @@ def _calendar(loaded: LoadedBudgets) -> FiscalCalendar:
         raise loaded.error([Fault((key,), error.reason)]) from None
 
 
+def cost_of(budget: Budget, scopes: Scopes) -> DailyCost:
+    """The daily cost that a budget is for, whichever way it spells the value of a tag."""
+    if budget.scope is None:
+        return total_of(next(iter(scopes.values())))
+    return scopes[budget.by][_scope(budget, scopes)]
+
+
+def _scope(budget: Budget, scopes: Scopes) -> str:
+    known, asked = scopes.get(budget.by, {}), budget.scope or ""
+    return known_spelling(asked, known) if budget.by.startswith("tag:") else asked
+
+
 def _check_scopes(loaded: LoadedBudgets, scopes: Scopes) -> None:
     faults = []
+    spelled: dict[tuple[str, str], str] = {}
     for at, budget in enumerate(loaded.file.budgets):
         known = sorted(scopes.get(budget.by, {}))
-        if budget.scope is not None and budget.scope not in known:
+        scope = _scope(budget, scopes)
+        first = spelled.setdefault((budget.by, scope), budget.scope or "")
+        if first != (budget.scope or ""):
+            text = f"'{budget.scope}' and '{first}' are two spellings of one value of the tag: spell it alike"
+            faults.append(Fault(("budgets", at, "scope"), text))
+        elif budget.scope is not None and scope not in known:
             some = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
             text = f"no cost of {budget.by} '{budget.scope}'; there are {some or 'none'}"
             faults.append(Fault(("budgets", at, "scope"), text, near(budget.scope, known)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.finops.budget.answer import cost_of
 from planner.finops.forecast.calendars import FiscalCalendar, Period
 from planner.finops.forecast.clean import until
 from planner.finops.forecast.daily import DailyCost, total_of
@@ -96,10 +97,11 @@ def fiscal_year(loaded: LoadedBudgets, scopes: Scopes, first_month: int, last: d
     calendar = FiscalCalendar(first_month=first_month)
     year = calendar.periods("year", last, 1)[0]
     total = total_of(next(iter(scopes.values())))
-    made = []
-    for budget in loaded.file.budgets:
-        own = scopes[budget.by][budget.scope] if budget.scope is not None else total
-        made.append(_budget(budget, own, calendar, year, last, first_known=_day(total.days[0])))
+    first = _day(total.days[0])
+    made = [
+        _budget(budget, cost_of(budget, scopes), calendar, year, last, first_known=first)
+        for budget in loaded.file.budgets
+    ]
     return FiscalYear(year.label, year.start, year.end, tuple(made), _explained(loaded.file.budgets, made))
 
 

@@ -17,8 +17,9 @@ from planner.finops.forecast.conformal import Spread
 from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
 from planner.finops.forecast.more import Fit
-from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
+from planner.finops.forecast.plans import PlannedCost, as_known, daily_plan_cost
 from planner.finops.forecast.scenarios import Scenario, check_scopes, day_factors
+from planner.finops.read.spellings import known_spelling
 from planner.records import record
 from planner.render.presentable import Presentable
 
@@ -167,6 +168,8 @@ def forecast_scopes(
     chosen = {TOTAL: total}
     if set(scopes) != {TOTAL}:
         chosen |= _dearest(scopes, question.top)
+    if by.startswith("tag:"):
+        question = _as_spelled(question, list(chosen))
     check_scopes(question.scenarios, list(chosen))
     for plan in question.planned:
         if plan.scope is not None and plan.scope not in chosen:
@@ -191,6 +194,17 @@ def forecast_scopes(
         currency, by, question.level, _day(last), drop, tuple(found), tuple(skipped), question.planned,
         question.scenarios,
     )  # fmt: skip
+
+
+def _as_spelled(question: Question, scopes: Sequence[str]) -> Question:
+    """Scenarios and plans of a tag's value, whichever way they spell it."""
+    scenarios = tuple(
+        one if one.scope is None else replace(one, scope=known_spelling(one.scope, scopes))
+        for one in question.scenarios
+    )
+    return replace(
+        question, scenarios=scenarios, planned=tuple(as_known(one, scopes) for one in question.planned)
+    )
 
 
 def _drop(total: DailyCost, question: Question) -> int:

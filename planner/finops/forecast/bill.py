@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.finops.forecast.daily import DailyCost
+from planner.finops.read.spellings import dearest_spellings
 from planner.finops.read.tag_keys import tag_keys
 from planner.inputs.faults import near
 
@@ -31,7 +32,9 @@ _LAST_DAY = np.datetime64("2261-12-31")  # what comes after is a stand-in for "n
 _TAG_KEY = re.compile(r"[^\"'\\\x00-\x1f]{1,128}")
 
 
-def daily_of_bill(bill: Bill, by: str = TOTAL, cost: str = "effective") -> dict[str, DailyCost]:
+def daily_of_bill(
+    bill: Bill, by: str = TOTAL, cost: str = "effective", *, exact_tags: bool = False
+) -> dict[str, DailyCost]:
     """Sum a bill by day and scope, taxes left out.
 
     A day on which the bill has charges, but none of a scope, is a day without cost for that scope.
@@ -40,6 +43,7 @@ def daily_of_bill(bill: Bill, by: str = TOTAL, cost: str = "effective") -> dict[
         bill: an open bill.
         by: `total`, a name in `DIMENSIONS`, or `tag:KEY`.
         cost: `effective` (commitments spread over their use) or `billed`.
+        exact_tags: keep values of a tag apart that differ in spelling only; else the dearest spelling names them.
 
     Raises:
         InputError: there is no such dimension, or no charge.
@@ -55,6 +59,12 @@ def daily_of_bill(bill: Bill, by: str = TOTAL, cost: str = "effective") -> dict[
     if days[-1] > _LAST_DAY:
         raise InputError(f"the bill has a charge of {days[-1]}: no bill reaches so far; leave it out")
     rows = told if by == TOTAL else _query(bill, scope_sql(by), COSTS[cost])
+    if by.startswith("tag:") and not exact_tags:
+        sums: dict[str, float] = {}
+        for scope, _, amount in rows:
+            sums[scope] = sums.get(scope, 0.0) + amount
+        names = dearest_spellings(sums)
+        rows = [(names[scope], day, amount) for scope, day, amount in rows]
     place = {day: at for at, day in enumerate(days.tolist())}
     found: dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
     for scope, day, amount in rows:

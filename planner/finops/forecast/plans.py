@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import InputError
+from planner.finops.read.spellings import known_spelling
 from planner.inputs.load import decode, read_limited
 from planner.plan.model import Plan
 from planner.records import record
@@ -185,3 +187,10 @@ def _moment(text: str) -> datetime:
         return _midnight(date.fromisoformat(text))
     moment = datetime.fromisoformat(text)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def as_known(planned: PlannedCost, scopes: Iterable[str]) -> PlannedCost:
+    """A cost to come, with its scope as the costs spell that value of the tag."""
+    if planned.scope is None:
+        return planned
+    return replace(planned, scope=known_spelling(planned.scope, scopes))

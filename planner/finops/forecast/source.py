@@ -7,7 +7,7 @@ from pathlib import Path
 
 from planner.errors import InputError
 from planner.finops.forecast.daily import DailyCost, load_daily
-from planner.finops.forecast.plans import PlannedCost
+from planner.finops.forecast.plans import PlannedCost, as_known
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY
 
@@ -38,6 +38,7 @@ def read_costs(
     currency: str | None = None,
     endings: bool = False,
     mapping: Mapping[str, str] | None = None,
+    exact_tags: bool = False,
 ) -> Costs:
     """Read a bill, or a file of daily costs.
 
@@ -49,6 +50,7 @@ def read_costs(
         currency: of the rows to take from a bill; of a CSV file what its amounts are in.
         endings: whether commitments that end are looked for, along the first dimension.
         mapping: of a bill's columns, see `read.open_bill`.
+        exact_tags: as of `bill.daily_of_bill`.
 
     Raises:
         InputError: neither or both are given, or the files cannot be used.
@@ -67,9 +69,11 @@ def read_costs(
     from planner.finops.read import open_bill
 
     with open_bill(focus, currency=currency, mapping=mapping) as bill:
-        found = {by: daily_of_bill(bill, by, cost) for by in dimensions}
+        found = {by: daily_of_bill(bill, by, cost, exact_tags=exact_tags) for by in dimensions}
         told = tuple(f"{one.severity}: {one.message}" for one in bill.findings if one.severity != "info")
         ending = ending_commitments(bill, dimensions[0]) if endings else ()
+        if dimensions[0].startswith("tag:") and not exact_tags:
+            ending = tuple(as_known(one, found[dimensions[0]]) for one in ending)
         return Costs(found, bill.currency, told, ending)
 
 

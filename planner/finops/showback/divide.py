@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from planner.finops.showback.rules import team_of
+from planner.finops.read.spellings import dearest_spellings
+from planner.finops.showback.rules import rule_names, team_of
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -58,29 +60,40 @@ _Sums = dict[tuple[str, str, str, str], float]  # team, kind, provider, service 
 
 
 def divide(
-    rows: Iterable[Mapping[str, Any]], file: ShowbackFile, gpu_hours: Mapping[str, float] | None = None
+    rows: Iterable[Mapping[str, Any]],
+    file: ShowbackFile,
+    gpu_hours: Mapping[str, float] | None = None,
+    *,
+    called: Iterable[str] = (),
+    exact_tags: bool = False,
 ) -> Divided:
     """Divide the charges of a month.
+
+    Teams that differ in spelling only are one, named as the rules name it, else by the spelling that costs most.
 
     Args:
         rows: of the KPI `showback_lines`, of one month.
         file: the rules.
         gpu_hours: measured use by team, for splits by usage.
+        called: names of teams in another month, which count before this month's spellings.
+        exact_tags: keep spellings apart.
     """
+    charges = [(team_of(_charge(row), file), row) for row in rows]
+    if not exact_tags:
+        names = _names(charges, file, gpu_hours, called)
+        charges = [(names[team], row) for team, row in charges]
+        gpu_hours = None if gpu_hours is None else _summed(gpu_hours, names)
     sums: _Sums = defaultdict(float)
     unused: dict[str, _Sums] = defaultdict(lambda: defaultdict(float))
     used: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     remarks: list[str] = []
-    for row in rows:
-        charge = {name: _text(row[name]) for name in ("provider", "service", "category", "region", "charge")}
-        charge |= {"account": _text(row["sub_account_id"]), "account_name": _text(row["sub_account_name"]),
-                   "billing_account": _text(row["billing_account_id"]), "tags": _text(row["tag_text"])}  # fmt: skip
-        team, cost = team_of(charge, file), _number(row[f"{file.cost}_cost"])
+    for team, row in charges:
+        cost = _number(row[f"{file.cost}_cost"])
         commitment, status = _text(row["commitment_id"]), _text(row["commitment_status"])
         if status == "Used":
             used[commitment][team] += max(cost, 0.0)
         kind = ALLOCATED if int(row["is_allocated"]) else DIRECT
-        place = (charge["provider"], charge["service"])
+        place = (_text(row["provider"]), _text(row["service"]))
         if status == "Unused" and file.unused_commitments != "keep" and kind == DIRECT:
             unused[commitment][team, UNUSED, *place] += cost
         else:
@@ -89,6 +102,35 @@ def divide(
     for split in file.split:
         _share(sums, split, gpu_hours, remarks)
     return Divided(tuple(_in_cents(sums)), tuple(remarks))
+
+
+def _charge(row: Mapping[str, Any]) -> dict[str, str]:
+    charge = {name: _text(row[name]) for name in ("provider", "service", "category", "region", "charge")}
+    return charge | {"account": _text(row["sub_account_id"]), "account_name": _text(row["sub_account_name"]),
+                     "billing_account": _text(row["billing_account_id"]), "tags": _text(row["tag_text"])}  # fmt: skip
+
+
+def _names(
+    charges: Sequence[tuple[str, Mapping[str, Any]]],
+    file: ShowbackFile,
+    gpu_hours: Mapping[str, float] | None,
+    called: Iterable[str],
+) -> dict[str, str]:
+    """What each team is called: names of the rules stay, others that differ in spelling only are one."""
+    costs: dict[str, float] = dict.fromkeys(gpu_hours or (), -math.inf)
+    for team, row in charges:
+        costs[team] = max(costs.get(team, 0.0), 0.0) + max(_number(row[f"{file.cost}_cost"]), 0.0)
+    costs |= dict.fromkeys(called, sys.float_info.max)
+    fixed = set(rule_names(file))
+    names = dearest_spellings(costs | dict.fromkeys(fixed, math.inf))
+    return names | {team: team for team in fixed}
+
+
+def _summed(hours: Mapping[str, float], names: Mapping[str, str]) -> dict[str, float]:
+    out: dict[str, float] = defaultdict(float)
+    for team, amount in hours.items():
+        out[names[team]] += amount
+    return dict(out)
 
 
 def _divide_unused(

@@ -9,6 +9,8 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from planner.finops.read.spellings import known_spelling
+
 if TYPE_CHECKING:
     from planner.inputs.showback_schema import Rule, ShowbackFile
 
@@ -58,7 +60,15 @@ def team_of(charge: Charge, file: ShowbackFile) -> str:
 
 def _from_tag(rule: Rule, tags: Mapping[str, str]) -> str:
     value = tags.get(plain_key(rule.from_tag or ""), "")
-    return rule.rename.get(value, value)
+    return rule.rename.get(known_spelling(value, rule.rename), value)
+
+
+def rule_names(file: ShowbackFile) -> list[str]:
+    """Teams that the file names itself."""
+    named = [rule.team for rule in file.rules if rule.team]
+    named += [team for rule in file.rules for team in rule.rename.values()]
+    named += [team for split in file.split for team in (split.team, *split.weights)]
+    return [*dict.fromkeys([*named, file.unassigned])]
 
 
 def _words(charge: Charge, tags: Mapping[str, str], field: str) -> tuple[str, ...]:

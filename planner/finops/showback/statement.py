@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from calendar import monthrange
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
 from planner.finops.kpis import query_kpi
+from planner.finops.read.spellings import known_spelling
 from planner.finops.showback.divide import Divided, divide
 from planner.inputs.faults import near
 from planner.render.model import Answer, Column, Section, table_section, versioned
@@ -78,7 +80,13 @@ def month_rows(bill: Bill, month: date) -> list[dict[str, Any]]:
 
 
 def team_statement(
-    bill: Bill, month: date | None, file: ShowbackFile, team: str, usage: Usage | None = None
+    bill: Bill,
+    month: date | None,
+    file: ShowbackFile,
+    team: str,
+    usage: Usage | None = None,
+    *,
+    exact_tags: bool = False,
 ) -> Answer:
     """The statement of a team.
 
@@ -88,6 +96,7 @@ def team_statement(
         file: the rules.
         team: as the rules name it.
         usage: measured use, for splits by usage.
+        exact_tags: as of `divide`.
 
     Raises:
         InputError: the bill lacks the month, or no charge is of the team.
@@ -98,9 +107,12 @@ def team_statement(
     wanted = (month or bill.months[-1]).replace(day=1)
     if wanted not in bill.months:
         raise InputError(f"--month {wanted:%Y-%m}: the bill has no charges in it")
-    now = _divided(bill, wanted, file, usage)
+    now = _divided(bill, wanted, file, usage, exact_tags=exact_tags)
     earlier = (wanted - timedelta(days=1)).replace(day=1)
-    before = _divided(bill, earlier, file, usage) if earlier in bill.months else None
+    before = None
+    if earlier in bill.months:
+        before = _divided(bill, earlier, file, usage, called=now.teams, exact_tags=exact_tags)
+    team = team if exact_tags else known_spelling(team, now.teams)
     if team not in now.teams:
         close = near(team, list(now.teams))
         hint = f"did you mean {close}?" if close else f"teams are {', '.join(now.teams[:12])}"
@@ -108,9 +120,18 @@ def team_statement(
     return _answer(bill, wanted, file, team, now, before)
 
 
-def _divided(bill: Bill, month: date, file: ShowbackFile, usage: Usage | None) -> Divided:
+def _divided(
+    bill: Bill,
+    month: date,
+    file: ShowbackFile,
+    usage: Usage | None,
+    *,
+    called: Sequence[str] = (),
+    exact_tags: bool,
+) -> Divided:
     end = month + timedelta(days=monthrange(month.year, month.month)[1])
-    return divide(month_rows(bill, month), file, gpu_hours_by_team(usage, month, end))
+    hours = gpu_hours_by_team(usage, month, end)
+    return divide(month_rows(bill, month), file, hours, called=called, exact_tags=exact_tags)
 
 
 def _answer(

@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from planner.finops.bridge import ABSURD
+from planner.finops.engine.duckdb import DuckDbEngine
 from planner.finops.kpis import load_kpi
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from planner.finops.engine.base import Engine, Parameter
 
 TABLE = "x_things"
+_KEYS = ("SkuId", "RegionId", "PricingCategory")
 _HERE = "planner.finops.things"
 
 
@@ -36,7 +38,11 @@ def keep_things(engine: Engine, months: Mapping[str, Parameter]) -> None:
         months: values of the parameters of `price_volume`.
     """
     values = {name: months[name] for name in load_kpi("price_volume").parameters}
-    engine.keep(TABLE, things_query("things"), {**values, "absurd": ABSURD})
+    text, asked = things_query("things"), {**values, "absurd": ABSURD}
+    if isinstance(engine, DuckDbEngine):
+        engine.keep(TABLE, text, asked, _KEYS)
+    else:
+        engine.keep(TABLE, text, asked)
 
 
 def ask_things(engine: Engine, name: str, values: Mapping[str, Parameter] | None = None) -> pd.DataFrame:

@@ -1,7 +1,8 @@
 -- name: allocation
 -- title: Allocation coverage by mandatory tags
 -- meaning: How much of the cost that can carry tags carries all mandatory ones, each one alone, and whose it is by the
---   first two of them. A tag with an empty value is missing. Raw tag texts are summed first and read once each. Values
+--   first two of them. A tag with an empty value is missing. Tag texts of up to 150 characters, which many charges share,
+--   are summed first and read once each; longer ones, which would need as much memory as they are long, in each row. Values
 --   that differ by case, dashes, underscores or blanks only (ML-Platform, ml_platform) are one, under the spelling that
 --   costs most, unless :tags_apart is 'yes'; spelling_1 and spelling_2 say how they were written. Of values with a digit
 --   dashes count (team-1-2 is not team-12).
@@ -14,26 +15,53 @@
 --   ServiceProviderName
 -- gate: effective_zero, tags_known
 -- since: 1.0
-WITH texts AS (
-  SELECT x_month, ServiceProviderName AS provider, Tags AS tag_text, SUM(EffectiveCost) AS effective_cost
+WITH charges AS (
+  SELECT
+    x_month,
+    ServiceProviderName AS provider,
+    CASE WHEN LENGTH(Tags) <= 150 THEN Tags END AS tag_text,
+    CASE WHEN LENGTH(Tags) > 150 THEN Tags END AS long_text,
+    EffectiveCost AS effective_cost
   FROM focus
   WHERE ChargeCategory NOT IN ('Tax', 'Credit')
     AND NOT (ChargeCategory = 'Purchase' AND CommitmentDiscountId IS NOT NULL)
     AND COALESCE(CommitmentDiscountStatus, 'Used') <> 'Unused'
     AND ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
       OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
-  GROUP BY x_month, ServiceProviderName, Tags
+), texts AS (
+  SELECT
+    x_month,
+    provider,
+    tag_text,
+    NULLIF(TRIM(JSON_EXTRACT_STRING(long_text, :tag_1)), '') AS long_1,
+    NULLIF(TRIM(JSON_EXTRACT_STRING(long_text, :tag_2)), '') AS long_2,
+    NULLIF(TRIM(JSON_EXTRACT_STRING(long_text, :tag_3)), '') AS long_3,
+    NULLIF(TRIM(JSON_EXTRACT_STRING(long_text, :tag_4)), '') AS long_4,
+    NULLIF(TRIM(JSON_EXTRACT_STRING(long_text, :tag_5)), '') AS long_5,
+    NULLIF(TRIM(JSON_EXTRACT_STRING(long_text, :tag_6)), '') AS long_6,
+    SUM(effective_cost) AS effective_cost
+  FROM charges
+  GROUP BY
+    x_month,
+    provider,
+    tag_text,
+    NULLIF(TRIM(JSON_EXTRACT_STRING(long_text, :tag_1)), ''),
+    NULLIF(TRIM(JSON_EXTRACT_STRING(long_text, :tag_2)), ''),
+    NULLIF(TRIM(JSON_EXTRACT_STRING(long_text, :tag_3)), ''),
+    NULLIF(TRIM(JSON_EXTRACT_STRING(long_text, :tag_4)), ''),
+    NULLIF(TRIM(JSON_EXTRACT_STRING(long_text, :tag_5)), ''),
+    NULLIF(TRIM(JSON_EXTRACT_STRING(long_text, :tag_6)), '')
 ), parsed AS (
   SELECT
     x_month,
     provider,
     effective_cost,
-    NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :tag_1)), '') AS value_1,
-    NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :tag_2)), '') AS value_2,
-    NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :tag_3)), '') AS value_3,
-    NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :tag_4)), '') AS value_4,
-    NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :tag_5)), '') AS value_5,
-    NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :tag_6)), '') AS value_6
+    COALESCE(long_1, NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :tag_1)), '')) AS value_1,
+    COALESCE(long_2, NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :tag_2)), '')) AS value_2,
+    COALESCE(long_3, NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :tag_3)), '')) AS value_3,
+    COALESCE(long_4, NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :tag_4)), '')) AS value_4,
+    COALESCE(long_5, NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :tag_5)), '')) AS value_5,
+    COALESCE(long_6, NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :tag_6)), '')) AS value_6
   FROM texts
 ), tag_values AS (
   SELECT 1 AS tag, value_1 AS spelling, effective_cost FROM parsed WHERE value_1 IS NOT NULL

@@ -35,7 +35,7 @@ def scopes_of(inputs: Inputs) -> Any:
         end = np.datetime64(inputs.end)
         scopes = {}
         for by in dimensions(inputs.budgets):
-            found = daily_of_bill(inputs.bill, by, inputs.budgets.file.cost)
+            found = daily_of_bill(inputs.bill, by, inputs.budgets.file.cost, exact_tags=inputs.exact_tags)
             scopes[by] = {k: DailyCost(d.days[d.days < end], d.cost[d.days < end]) for k, d in found.items()}
         inputs.answers["budget_scopes"] = scopes
     return inputs.answers["budget_scopes"]

@@ -22,7 +22,12 @@ def build(inputs: Inputs) -> Section | None:
     if status == "withheld":
         return withheld("showback", TITLE, reason)
     rows = month_rows(inputs.bill, inputs.month)
-    found = divide(rows, file, gpu_hours_by_team(inputs.beside.usage, inputs.month, inputs.end))
+    found = divide(
+        rows,
+        file,
+        gpu_hours_by_team(inputs.beside.usage, inputs.month, inputs.end),
+        exact_tags=inputs.exact_tags,
+    )
     whole = cents_of(rows, file.cost) / 100
     free = found.of(file.unassigned) / 100
     shared = sum(one.cents for one in found.lines if one.kind.startswith("shared: ")) / 100

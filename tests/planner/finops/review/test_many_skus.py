@@ -8,8 +8,10 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from planner.finops.engine import duckdb as duckdb_engine
 from planner.finops.kpis import query_kpi
 from planner.finops.read import open_bill
 from planner.finops.review.sections.actions import CHEAPER_RATIO
@@ -53,6 +55,20 @@ def test_steady_use_is_the_low_quantile_of_each_sku(path: Path, uses: dict[Use, 
     with open_bill([path]) as bill:
         frame = query_kpi(bill.engine, "uncovered_use", {"start": OCTOBER, "end": NOVEMBER})
     assert dict(zip(frame["service"], frame["steady_cost"], strict=True)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_bill_asked_part_by_part_has_the_same_things(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    months = {"start": OCTOBER, "end": NOVEMBER, "before_start": date(2026, 9, 1), "before_end": OCTOBER}
+    found = []
+    for most in (duckdb_engine.GROUPS, 15):
+        monkeypatch.setattr(duckdb_engine, "GROUPS", most)
+        with open_bill([path]) as bill:
+            keep_things(bill.engine, months)
+            frame = bill.engine.query("SELECT * FROM x_things")
+            found.append(frame.sort_values(list(frame.columns[:7]), ignore_index=True).sort_index(axis=1))
+            files = len(list(bill.temporary.glob("x_things-*.parquet"))) if bill.temporary else 0
+    assert files > 4
+    pd.testing.assert_frame_equal(found[0], found[1], check_exact=False, rtol=1e-12)
 
 
 def cheaper(uses: dict[Use, np.ndarray]) -> dict[tuple[str, str], float]:

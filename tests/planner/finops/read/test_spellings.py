@@ -1,0 +1,119 @@
+"""One rule for values of a tag that differ in spelling only: in Python, in the engine, in forecasts and in showback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from planner.errors import InputError
+from planner.finops.forecast.bill import daily_of_bill
+from planner.finops.read import open_bill
+from planner.finops.read.spellings import dearest_spellings, known_spelling
+from planner.finops.showback.statement import rules_by_tag, team_statement
+from planner.inputs.showback_load import load_showback
+from tests.conftest import CliResult
+from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, write_bill
+
+FIRST, LAST = date(2026, 7, 1), date(2026, 10, 31)
+COSTS = {
+    "ML-Platform": 50.0, "ml_platform": 30.0, "ML  Platform": 15.0, "mlplatform": 4.0, "search": 7.0,
+    "Team 1-2": 3.0, "team_1_2": 2.0, "team-12": 1.0, "-": 1.0, "_": 2.0, "a.b": 1.0, "ab": 1.0,
+}  # fmt: skip
+LONG = ",".join(
+    f'"key-{number}":"a value of some length"' for number in range(8)
+)  # tags of more than 150 characters
+
+
+def tags(team: str, more: str = "") -> str:
+    return f'{{"team":{json.dumps(team)},"env":"prod"{"," + more if more else ""}}}'
+
+
+def written(path: Path, more: str = "") -> Path:
+    rows = [charge(date(2026, 10, 5), cost, Tags=tags(team, more)) for team, cost in COSTS.items()]
+    rows += [charge(date(2026, 9, 5), 9, Tags=tags("ml platform", more))]
+    return write_bill(path / "bill.csv", rows)
+
+
+def owners(path: Path) -> dict[str, float]:
+    made = review_of(path, only=("allocation",), month=date(2026, 10, 1))
+    return {row["owner"]: row["cost"] for row in rows_of(made, "allocation", "allocation") if row["cost"]}
+
+
+@pytest.mark.parametrize("more", ["", LONG])
+def test_engine_forecast_and_statements_join_the_same_values(more: str, tmp_path: Path) -> None:
+    """Long tag texts are read in each row, short ones once for all rows that share them; the answer is the same."""
+    path = written(tmp_path, more)
+    shown = owners(path)
+    names = dearest_spellings(COSTS)
+    expected: dict[str, float] = {}
+    for team, cost in COSTS.items():
+        expected[names[team]] = expected.get(names[team], 0.0) + cost
+    assert shown == pytest.approx(expected)
+    assert shown["ML-Platform"] == pytest.approx(99) and shown["Team 1-2"] == pytest.approx(5)
+    with open_bill([path]) as bill:
+        daily = {scope: float(one.cost[-1]) for scope, one in daily_of_bill(bill, "tag:Team").items()}
+        apart = daily_of_bill(bill, "tag:team", exact_tags=True)
+        made = team_statement(bill, None, rules_by_tag("team"), "mlPlatform").values
+    assert daily == pytest.approx(expected)
+    assert {"ML-Platform", "ml_platform", "mlplatform"} <= set(apart)
+    assert (made["team"], made["total"], made["before"]) == ("ML-Platform", 99.0, 9.0)
+
+
+def test_names_of_the_rules_count_before_those_of_the_bill(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(
+        "version: 1\nkind: showback\nrules:\n  - {team: Search, when: {service: [S3]}}\n"
+        "  - {from_tag: team, rename: {Ml Platform: models}}\nsplit:\n  - {team: a_b, by: cost}\n"
+    )
+    file = load_showback(rules)
+    rows = [charge(date(2026, 10, 5), cost, Tags=tags(team)) for team, cost in COSTS.items()]
+    rows.append(charge(date(2026, 10, 5), 1, ServiceName="S3"))
+    with open_bill([write_bill(tmp_path / "bill.csv", rows)]) as bill:
+        assert team_statement(bill, None, file, "models").values["team"] == "models"
+        found = team_statement(bill, None, file, "SEARCH").values
+        assert (found["team"], found["bill_total"]) == ("Search", 118.0)
+        assert (
+            8.0 < found["total"] < 8.2
+        )  # search of the tag, the rule's own, and a part of a_b, which ab is too
+        with pytest.raises(InputError, match="no charge of 2026-10 is of this team"):
+            team_statement(bill, None, file, "SEARCH", exact_tags=True)
+
+
+def test_what_people_ask_for_is_found_in_any_spelling(
+    tmp_path: Path, run_cli: Callable[..., CliResult]
+) -> None:
+    rows = each_day(FIRST, LAST, 60, Tags=tags("ML-Platform")) + each_day(
+        FIRST, LAST, 40, Tags=tags("ml_platform")
+    )
+    bill = write_bill(tmp_path / "bill.csv", rows + each_day(FIRST, LAST, 10, Tags=tags("search")))
+    budget = tmp_path / "budgets.yaml"
+    head = "version: 1\nkind: budget\nname: b\ncurrency: USD\nbudgets:\n"
+    line = "  - {name: %s, by: 'tag:team', scope: %s, period: month, amount: 3050}\n"
+    budget.write_text(head + line % ("one", "ml platform"))
+    made = run_cli("budget", str(budget), "--focus", str(bill), "-o", "json")
+    assert made.code == 5 and json.loads(made.stdout)["lines"][0]["actual_to_date"] == pytest.approx(3100)
+    budget.write_text(head + line % ("one", "ml platform") + line % ("two", "ML-Platform"))
+    refused = run_cli("budget", str(budget), "--focus", str(bill))
+    assert (
+        refused.code == 2
+        and "'ML-Platform' and 'ml platform' are two spellings of one value" in refused.stderr
+    )
+    ask = ("forecast", "--focus", str(bill), "--by", "tag:team", "-o", "json")
+    told = json.loads(run_cli(*ask, "--scenario", "mlplatform:price=-50%").stdout)
+    costs = {one["scope"]: one["periods"][1]["expected"] for one in told["scopes"]}
+    assert costs["ML-Platform"] == pytest.approx(50 * 31, rel=0.02) and set(costs) == {
+        "total",
+        "ML-Platform",
+        "search",
+    }
+    apart = json.loads(run_cli(*ask, "--exact-tags").stdout)
+    assert {one["scope"] for one in apart["scopes"]} == {"total", "ML-Platform", "ml_platform", "search"}
+
+
+def test_a_value_that_two_spellings_fit_stays_as_asked() -> None:
+    assert known_spelling("mlplatform", ["ML-Platform", "ml_platform"]) == "mlplatform"
+    assert known_spelling("ml_platform", ["ML-Platform", "ml_platform"]) == "ml_platform"
