@@ -18,6 +18,7 @@ from planner.judge.chance import (
     means,
     nearest_pool,
 )
+from planner.judge.in_time import beside, done
 from planner.judge.money import GB_PER_GIB, Charge, Prices, outlives, overrun, rounded, total
 from planner.judge.purchases import fault_of
 from planner.judge.starts import Waits, allotted, start_of, waits_of
@@ -277,7 +278,7 @@ class Bench:
             elapsed = paid = self.steady(nodes, steps.work, steps, interval)
             count = failures * nodes * elapsed
             lost = elapsed - steps.work * (1.0 + steps.write / interval)
-            p_meet, need = law.done(elapsed, free, steps.sigma), elapsed
+            p_meet, need = done(law, elapsed, free, steps.sigma), elapsed
         else:
             others = failures * (nodes - gang)
             loss = others * (interval / 2.0 + steps.restart)
@@ -286,7 +287,7 @@ class Bench:
             elapsed, paid = of_spot.elapsed, of_spot.paid
             count, lost = of_spot.interruptions + others * course.work, of_spot.lost + steps.work * loss
             need = self.steady(gang, course.work, steps, interval)
-            p_meet = law.beside(lambda late: chance_within(course, pool, free - late, steps.sigma))
+            p_meet = beside(law, lambda late: chance_within(course, pool, free - late, steps.sigma))
             situation = Situation(
                 course, pool, steps.fixed, need, steps.sigma, free - law.mean, 0.0, 0.0, 1.0, 0.0, fallback=False,
                 waits=None if law.are_certain else law.at,

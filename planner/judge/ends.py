@@ -6,6 +6,8 @@ from math import exp
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
+from planner.judge.in_time import sure
+
 if TYPE_CHECKING:
     from planner.judge.bench import Candidate
 
@@ -22,4 +24,4 @@ def sure_hours(made: Candidate, level: float, sigma: float) -> float:
         slow = exp(NormalDist().inv_cdf(level) * sigma)
         return made.waiting + made.steps.fixed + made.need * slow
     before = until_there(made, 0.0) - made.waits.at(0.0) + made.steps.fixed
-    return before + made.waits.sure(made.need, level, sigma)
+    return before + sure(made.waits, made.need, level, sigma)

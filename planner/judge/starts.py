@@ -6,22 +6,17 @@ import csv
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import cache
-from math import exp, inf, log
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planner.judge.chance import normal, normal_point
-from planner.judge.quadrature import unit_quadrature
 from planner.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from planner.inputs.schema import Constraints
     from planner.judge.goods import Offer
-
-
-_POINTS = _WAIT_POINTS = 12
 
 
 @record(frozen=True)
@@ -84,34 +79,6 @@ class Waits:
     def at(self, level: float) -> float:
         """Hours not exceeded with probability `level`."""
         return max(self.data, *(one.at(level) for one in self.each)) if self.each else self.data
-
-    def done(self, need: float, room: float, sigma: float) -> float:
-        """P(wait and work of `need` hours, the log of its speed off by `sigma`, end within `room` hours)."""
-        left = room - self.at(0.0)
-        if left <= 0:
-            return 0.0
-        if sigma < 1e-9:
-            return self.within(room - need) if left >= need * (1.0 - 1e-12) else 0.0
-        cap = normal(log(left / need) / sigma)
-        return cap * sum(
-            weight * self.within(max(room - need * exp(sigma * normal_point(cap * level)), 0.0))
-            for level, weight in unit_quadrature(_POINTS)
-        )
-
-    def sure(self, need: float, level: float, sigma: float) -> float:
-        """Hours that wait and work do not exceed with probability `level`."""
-        half = 1.0 - (1.0 - level) / 2.0
-        low, high = self.at(0.0), need * exp(sigma * normal_point(half)) + self.at(half)
-        for _ in range(60):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if self.done(need, middle, sigma) < level else (low, middle)
-        return high
-
-    def beside(self, chance: Callable[[float], float]) -> float:
-        """The mean over the wait of a chance that depends on it."""
-        if self.are_certain:
-            return chance(self.at(0.0))
-        return sum(weight * chance(self.at(level)) for level, weight in unit_quadrature(_WAIT_POINTS))
 
 
 def allotted(wait: Wait, limits: Constraints) -> tuple[float, float]:

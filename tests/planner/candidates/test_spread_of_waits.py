@@ -21,6 +21,8 @@ from planner.candidates.in_time import (
 )
 from planner.candidates.model import MIXED
 from planner.candidates.starts import Waits, waits_of
+from planner.judge.in_time import POINTS as JUDGED_POINTS
+from planner.judge.in_time import done, sure
 from planner.judge.starts import Wait
 from planner.judge.starts import Waits as JudgedWaits
 from planner.market.starts import Starts
@@ -118,14 +120,12 @@ def test_the_hours_of_a_chance_have_that_chance_and_the_judge_finds_them(
     assert reached >= level - 1e-9
     assert chance(wait, need, sigma, hours * (1.0 - 1e-4)) < level or sigma == 0.0
     judged = JudgedWaits((Wait(0.5, 0.5 + mean, 3.0, 1.0),), data)
-    assert judged.done(need, hours, sigma) == pytest.approx(reached, abs=2e-5)
-    assert judged.sure(need, level, sigma) == pytest.approx(hours, rel=1e-4)
+    assert done(judged, need, hours, sigma) == pytest.approx(reached, abs=2e-5)
+    assert sure(judged, need, level, sigma) == pytest.approx(hours, rel=1e-4)
 
 
 def test_quadrature_has_as_many_points_as_the_judge() -> None:
-    import planner.judge.starts as judged
-
-    assert (POINTS, WAIT_POINTS) == (judged._POINTS, judged._WAIT_POINTS)
+    assert POINTS == WAIT_POINTS == JUDGED_POINTS
 
 
 def planned(**limits: Any) -> Plan:
