@@ -1,4 +1,4 @@
-"""When candidates are done with a given probability: in closed form for steady capacity, by bisection for spot."""
+"""When candidates are done with a given probability: closed for steady capacity at once, else `in_time`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.running import finish_quantile, steady_hours
-from planner.candidates.starts import chance_had
+from planner.candidates.in_time import finish_quantile, steady_quantile
+from planner.candidates.running import steady_hours
+from planner.candidates.starts import chance_had, waits_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,7 +38,8 @@ def uninterrupted_hours(made: Candidates, at: IntArray, level: float) -> FloatAr
 def unhindered_hours(made: Candidates, at: IntArray, level: float) -> FloatArray:
     """Start-up and work alone: a lower bound for a size of cluster, in however many zones it may run."""
     work = made.work_hours[at] * np.exp(_normal_quantile(level) * made.sigma[at])
-    return made.waiting_hours[at] + made.fixed_hours[at] + work
+    waits = waits_of(made, at)
+    return waits.before + waits.at_level(0.0) + made.fixed_hours[at] + work
 
 
 def _steady(made: Candidates, at: IntArray, level: FloatArray) -> FloatArray:
@@ -48,6 +50,10 @@ def _steady(made: Candidates, at: IntArray, level: FloatArray) -> FloatArray:
     nodes, work = made.nodes[at], made.work_hours[at]
     need = steady_hours(context.asked, nodes, work, made.write_hours[at], made.interval_hours[at])
     sure = made.waiting_hours[at] + made.fixed_hours[at] + need * np.exp(slow * made.sigma[at])
+    waits = waits_of(made, at)
+    some = np.flatnonzero(waits.has_spread & (level < 1.0))
+    if len(some):
+        sure[some] = steady_quantile(made, at[some], level[some], waits.take(some))
     # where capacity comes too seldom, no time is enough
     return np.where(level < 1.0, np.maximum(sure, made.hours[at]), np.inf)
 

@@ -9,7 +9,7 @@ import numpy as np
 from planner.candidates.constraints.base import Case
 from planner.candidates.constraints.registry import CONSTRAINTS
 from planner.candidates.filters import mark
-from planner.candidates.running import finish_quantile, meet_probability
+from planner.candidates.in_time import chance_in_time, finish_quantile
 from planner.candidates.starts import chance_had
 
 if TYPE_CHECKING:
@@ -30,10 +30,7 @@ def case_of(context: Context) -> Case:
 
     def chance(made: Candidates, at: IntArray) -> FloatArray:
         assert context.dates.deadline_hours is not None
-        available = context.dates.deadline_hours - made.waiting_hours[at] - made.fixed_hours[at]
-        chance = meet_probability(
-            context, *made.gang(at), made.sigma[at], made.write_hours[at], made.interval_hours[at], available
-        )
+        chance = chance_in_time(made, at, context.dates.deadline_hours)
         return np.asarray(chance * chance_had(made, at), dtype=np.float64)
 
     def finish(made: Candidates, at: IntArray, level: float) -> FloatArray:

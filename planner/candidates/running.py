@@ -16,14 +16,11 @@ if TYPE_CHECKING:
 
     from planner.asked.model import Asked
     from planner.candidates.context import Context
-    from planner.candidates.model import Candidates
     from planner.spot.distribution import SpotPool
     from planner.spot.risk import SpotRisk
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
-
-_QUANTILE_ROUNDS, _QUANTILE_POINTS = 3, 24
 
 
 @record(frozen=True, eq=False)
@@ -173,31 +170,6 @@ def meet_probability(
             ),
         )
     return np.clip(out, 0.0, 1.0)
-
-
-def finish_quantile(made: Candidates, at: IntArray, level: float | FloatArray) -> FloatArray:
-    """Hours from the start within which candidates end with probability `level`, by bisection, shape `(len(at),)`.
-
-    Given that capacity comes; a level of 1 or more is never reached.
-    """
-    wanted = np.broadcast_to(np.asarray(level, dtype=np.float64), len(at))[:, None]
-    context = made.context
-    base = made.waiting_hours[at] + made.fixed_hours[at]
-    need = np.maximum(made.hours[at] - base, 1e-6)
-    # Round by round a finer geometric grid between the last point too early and the first late enough; a grid is one
-    # vectorised call.
-    low, high = np.log(need) - 2.0, np.log(need) + 6.0
-    for _ in range(_QUANTILE_ROUNDS):
-        grid = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, _QUANTILE_POINTS)[None, :]
-        each = np.repeat(at, _QUANTILE_POINTS)
-        chance = meet_probability(
-            context, *made.gang(each), made.sigma[each], made.write_hours[each], made.interval_hours[each],
-            np.exp(grid.ravel()),
-        ).reshape(grid.shape)  # fmt: skip
-        first = np.minimum(np.maximum((chance < wanted).sum(axis=1), 1), _QUANTILE_POINTS - 1)
-        row = np.arange(len(at))
-        low, high = grid[row, first - 1], grid[row, first]
-    return np.asarray(base + np.exp(high), dtype=np.float64)
 
 
 def _normal_cdf(x: FloatArray, sigma: FloatArray) -> FloatArray:

@@ -1,7 +1,9 @@
 """How long clusters wait for their capacity, and how often it comes.
 
 A cluster bought in several parts starts when the last of its steady parts is there; each is taken to wait as if the
-whole cluster were asked of it. Spot waits as its records say, in the course of the work.
+whole cluster were asked of it, and all to be as lucky as each other. Spot waits as its records say, in the course of
+the work. Whoever falls back on on-demand leaves it so much time that half of the chance of being late that the
+workload allows is left to its wait.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.model import IN_TURN, MIXED, SINGLE
+from planner.candidates.timing import staging_hours
+from planner.records import record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -57,5 +61,79 @@ def chance_had(made: Candidates, at: IntArray) -> Floats:
 
 
 def fallback_hours(starts: Starts, on_demand: IntArray, nodes: IntArray) -> Floats:
-    """Hours from asking for the fall-back to having it, 0 without one; `on_demand`: offers, -1 none."""
+    """Mean hours from asking for the fall-back to having it, 0 without one; `on_demand`: offers, -1 none."""
     return np.where(on_demand >= 0, starts.hours(on_demand, nodes), 0.0)
+
+
+def allotted_level(confidence: float) -> float:
+    """Probability with which a fall-back that comes does so within the hours left to it."""
+    return (1.0 + confidence) / 2.0
+
+
+def allotted_hours(made: Candidates, on_demand: IntArray, nodes: IntArray) -> Floats:
+    """Hours before the last moment at which the fall-back is asked for, 0 without one; `on_demand`: offers, -1 none."""
+    level = allotted_level(made.context.asked.workload.constraints.deadline_confidence)
+    return np.where(on_demand >= 0, made.context.starts.at_level(on_demand, nodes, level), 0.0)
+
+
+def fallback_had(made: Candidates, on_demand: IntArray, nodes: IntArray) -> Floats:
+    """Probability that the fall-back comes within the hours left to it, 0 without one."""
+    starts = made.context.starts
+    level = allotted_level(made.context.asked.workload.constraints.deadline_confidence)
+    in_time = np.where(starts.has_spread(on_demand), level, 1.0)
+    return np.where(on_demand >= 0, starts.had(on_demand, nodes) * in_time, 0.0)
+
+
+@record(frozen=True, eq=False)
+class Waits:
+    """Hours from the start of candidates until their clusters are there, arrays of shape `(n,)` unless said.
+
+    Attributes:
+        before: whatever the wait; least: for the data, whatever the wait; offer: purchases that are waited for, -1
+            none, shape `(n, k)`; nodes: of the whole cluster.
+        has_spread: whether the wait may be longer or shorter than its mean.
+    """
+
+    starts: Starts
+    before: Floats
+    least: Floats
+    offer: IntArray
+    nodes: IntArray
+    has_spread: npt.NDArray[np.bool_]
+
+    def take(self, at: IntArray) -> Waits:
+        """Some of them."""
+        return Waits(
+            self.starts, self.before[at], self.least[at], self.offer[at], self.nodes[at], self.has_spread[at]
+        )
+
+    def within(self, hours: Floats) -> Floats:
+        """Probability that all is there `hours` after `before`, given that it comes; shape `(n, ...)` like `hours`."""
+        shape = (len(self.nodes), self.offer.shape[1], *(1,) * (hours.ndim - 1))
+        rows, nodes = self.offer.reshape(shape), self.nodes.reshape(len(self.nodes), 1, *shape[2:])
+        each = np.where(rows >= 0, self.starts.within(rows, nodes, hours[:, None]), 1.0).min(axis=1)
+        return np.where(hours >= self.least.reshape(-1, *shape[2:]) - 1e-9, each, 0.0)
+
+    def at_level(self, level: float | Floats) -> Floats:
+        """Hours after `before` within which all is there with probability `level`, given that it comes."""
+        level = np.broadcast_to(np.asarray(level, dtype=np.float64), len(self.nodes))[:, None]
+        each = self.starts.at_level(self.offer, self.nodes[:, None], level)
+        last = np.where(self.offer >= 0, each, 0.0).max(axis=1)
+        return np.asarray(np.maximum(last, self.least), dtype=np.float64)
+
+
+def waits_of(made: Candidates, at: IntArray) -> Waits:
+    """The waits of candidates `at`; clusters in turn wait in the course of the work."""
+    context, starts, nodes = made.context, made.context.starts, made.nodes[at]
+    offer = made.offer[at][:, None]
+    if made.mixes is not None and (made.kind[at] == MIXED).any():
+        mixed = made.kind[at] == MIXED
+        parts = made.mixes.offer[np.where(mixed, made.detail[at], 0)]
+        single = np.concatenate([offer, np.full((len(at), parts.shape[1] - 1), -1)], axis=1)
+        offer = np.where(mixed[:, None], parts, single)
+    offer = np.where((made.kind[at] == IN_TURN)[:, None], -1, offer)
+    least = staging_hours(context.market.offer_set, context.asked.job, context.asked.assumptions)
+    least = least[made.offer[at]]
+    mean = parts_wait_hours(starts, offer, nodes)
+    spread = np.asarray(((offer >= 0) & starts.has_spread(offer)).any(axis=1), dtype=np.bool_)
+    return Waits(starts, made.waiting_hours[at] - np.maximum(least, mean), least, offer, nodes, spread)

@@ -17,11 +17,11 @@ from planner.judge.chance import (
     chance_within,
     means,
     nearest_pool,
-    steady_chance,
 )
+from planner.judge.in_time import beside, done
 from planner.judge.money import GB_PER_GIB, Charge, Prices, outlives, overrun, rounded, total
 from planner.judge.purchases import fault_of
-from planner.judge.starts import waits
+from planner.judge.starts import Waits, allotted, start_of, waits_of
 from planner.judge.storage import Option, Storage
 from planner.judge.turns import InTurn, Situation, run, unite
 from planner.judge.work import GB, GIB, Work
@@ -96,6 +96,7 @@ class Candidate:
     course: InTurn | None
     need: float
     moved_gb: Fraction
+    waits: Waits | None = None  # for what is not spot, from its request on; in turn they are the situation's
     store: Option | None = None  # what the nodes read the data from
 
     @property
@@ -270,16 +271,16 @@ class Bench:
         pool = None if spot is None else self.capacity(spot.offer, gang)[0]
         interval = self.interval(gang, steps.write, None if spot is None else spot.offer, pool)
         acquire = 0.0 if len(buys) == 1 and spot else self.work.hours("on_demand_acquire")
-        wait, had = waits([buy.offer for buy in buys], nodes, self.workload.constraints, self.start)
-        waiting = self.work.hours("provision") + acquire + max(self.staging(buys[0].offer), wait)
-        room = self.deadline_hours - waiting - steps.fixed
+        each = waits_of([buy.offer for buy in buys], nodes, self.workload.constraints, self.start)
+        law, aside = Waits(each, self.staging(buys[0].offer)), self.work.hours("provision") + acquire
+        waiting, free = aside + law.mean, self.deadline_hours - aside - steps.fixed
         failures = self.work.figures["machine_failures_per_node_hour"]
         situation = None
         if spot is None or pool is None:
             elapsed = paid = self.steady(nodes, steps.work, steps, interval)
             count = failures * nodes * elapsed
             lost = elapsed - steps.work * (1.0 + steps.write / interval)
-            p_meet, need = steady_chance(elapsed, room, steps.sigma), elapsed
+            p_meet, need = done(law, elapsed, free, steps.sigma), elapsed
         else:
             others = failures * (nodes - gang)
             loss = others * (interval / 2.0 + steps.restart)
@@ -288,10 +289,11 @@ class Bench:
             elapsed, paid = of_spot.elapsed, of_spot.paid
             count, lost = of_spot.interruptions + others * course.work, of_spot.lost + steps.work * loss
             need = self.steady(gang, course.work, steps, interval)
-            p_meet = 1.0 if room == inf else chance_within(course, pool, room, steps.sigma)
+            p_meet = beside(law, lambda late: chance_within(course, pool, free - late, steps.sigma))
             situation = Situation(
-                course, pool, steps.fixed, need, steps.sigma, room, 0.0, 1.0, 0.0, fallback=False
-            )
+                course, pool, steps.fixed, need, steps.sigma, free - law.mean, 0.0, 0.0, 1.0, 0.0, fallback=False,
+                waits=None if law.are_certain else law.at,
+            )  # fmt: skip
         hours = waiting + steps.fixed + elapsed
         store = self.storage.choice(buys[0].offer, nodes, shape["step_time_s"], hours)
         parts = []
@@ -302,9 +304,9 @@ class Bench:
             parts.append(replace(part, charges=(*part.charges, *more)))
         return Candidate(
             nodes=nodes, shape=shape, steps=steps, waiting=waiting, hours=hours, interval=interval,
-            interruptions=count, lost=lost, had=had, p_meet=None if self.deadline is None else p_meet * had,
+            interruptions=count, lost=lost, had=law.had, p_meet=None if self.deadline is None else p_meet * law.had,
             parts=tuple(parts), in_turn=False, situation=situation, course=None, need=need, moved_gb=Fraction(0),
-            store=store,
+            store=store, waits=law,
         )  # fmt: skip
 
     def _bought(
@@ -337,12 +339,16 @@ class Bench:
             pool, shares, moves = pools[0], (1.0,), 0.0
         interval = self.interval(nodes, steps.write, spot[0], pools[0])
         waiting = self.work.hours("provision") + max(self.staging(buy.offer) for buy in buys)
-        late, had = waits([last], nodes, self.workload.constraints, self.start)
+        acquire = self.work.hours("on_demand_acquire")
+        late = start_of(last, nodes, self.workload.constraints, self.start)
+        left, had = allotted(late, self.workload.constraints) if fallback else (0.0, 1.0)
         situation = Situation(
             course=self.course(spot[0], steps, steps.work, interval), pool=pool, fixed=steps.fixed,
             steady=self.steady(nodes, steps.work, steps, interval), sigma=steps.sigma,
             room=self.deadline_hours - waiting - steps.fixed, had=had, fallback=fallback,
-            acquire=self.work.hours("on_demand_acquire") + late, export=steps.write + self.work.hours("export"),
+            acquire=acquire + left, mean=acquire + (late.mean if fallback else 0.0),
+            export=steps.write + self.work.hours("export"),
+            waits=lambda level: acquire + late.at(level),
         )  # fmt: skip
         course = run(situation)
         hours = waiting + steps.fixed + course.elapsed

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
 from planner.judge.bench import Bench, Bought, Candidate
+from planner.judge.ends import until_there
 from planner.judge.findings import STATED, Exactly, Near
 from planner.judge.money import billed, total
-from planner.judge.turns import outcomes, spread
+from planner.judge.turns import outcomes, spread, wait_level
 
 if TYPE_CHECKING:
     from planner.judge.chance import Capacity
@@ -148,12 +149,13 @@ def _with_prices(spot: list[Bought], whole: float, usd: tuple[float, float]) -> 
 
 def _billed_outcomes(bench: Bench, made: Candidate) -> tuple[list[float], list[float]]:
     assert made.situation is not None
-    before, fixed = made.waiting + made.steps.fixed, made.steps.fixed
+    fixed, beside = made.steps.fixed, not made.in_turn and made.situation.waits is not None
     spot = [part for part in made.parts if part.offer.is_spot]
     whole_spot = sum(part.paid_hours for part in spot)
     hours, usd = [], []
-    for outcome in outcomes(made.situation):
-        elapsed = before + outcome.elapsed
+    for number, outcome in enumerate(outcomes(made.situation)):
+        waiting = until_there(made, wait_level(number)) if beside else made.waiting
+        elapsed = waiting + fixed + outcome.elapsed
         cost = total(bench.prices.place(made.parts[0].offer, elapsed)) + bench.stored_usd(made, elapsed)
         for part in made.parts:
             if part.offer.is_spot:

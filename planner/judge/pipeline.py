@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 from fractions import Fraction
-from math import exp
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from planner.inputs.checks import end_moment, start_moment
 from planner.judge import frame
 from planner.judge.bench import Bench, Bought, Buy, Candidate, ImpossibleError, NotRecomputedError
 from planner.judge.chance import chance_within
+from planner.judge.ends import sure_hours
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near, NotRecomputed
 from planner.judge.pipeline_quotas import check_shared
 from planner.judge.robust import risk_of
@@ -239,7 +238,7 @@ def _sure_hours(bench: Bench, made: Candidate, length: float) -> float:
     if made.situation is None:
         if made.had <= wanted:
             raise ImpossibleError(f"capacity comes with {made.had:.4f}, {wanted} is asked")
-        sure = before + made.need * exp(NormalDist().inv_cdf(wanted / made.had) * made.steps.sigma)
+        sure = sure_hours(made, wanted / made.had, made.steps.sigma)
         return max(sure, made.hours)
     assert made.p_meet is not None
     if made.p_meet < wanted - 1e-6:

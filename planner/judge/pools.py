@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from math import exp, inf
-from statistics import NormalDist
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,6 +13,7 @@ from catalogs.tariffs import load_tariffs
 from planner.judge import frame
 from planner.judge.bench import Bench, Buy, Candidate, ImpossibleError
 from planner.judge.chance import chance_within
+from planner.judge.ends import sure_hours
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
 from planner.judge.pipeline import part_of
 from planner.judge.schedule import GB, moved_usd
@@ -63,7 +63,7 @@ class _Pool:
         if own.situation is None:
             if own.had <= level:
                 raise ImpossibleError(f"{self.name}: capacity comes with {own.had:.4f}, {level} is asked")
-            sure = before + own.need * exp(NormalDist().inv_cdf(level / own.had) * own.steps.sigma)
+            sure = sure_hours(own, level / own.had, own.steps.sigma)
             return Near(max(sure, own.hours) / own.hours)
         room = ratio * own.hours - before
         chance = chance_within(own.situation.course, own.situation.pool, room, own.steps.sigma) * own.had

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
 from planner.judge.bench import Z80, Bench, Candidate
+from planner.judge.ends import sure_hours
 from planner.judge.findings import Between, Near
 from planner.judge.launch_figures import SPREAD_RATIO, outcomes_of
 from planner.judge.turns import quantile
@@ -58,7 +59,8 @@ def _bounds(bench: Bench, plan: Node, made: Candidate, level: float, grid: float
         usd = whole + hypot(max(usd - whole, 0.0), _prices_above(made, normal))
         return Near(max(hours, made.hours), SPREAD_RATIO), Near(Fraction(usd), SPREAD_RATIO, 0.011)
     before = made.waiting + made.steps.fixed
-    sure = before + made.need * exp(z * made.steps.sigma)
+    wider = z / NormalDist().inv_cdf(level) if level > _SPREAD_LEVEL else 1.0
+    sure = sure_hours(made, level, made.steps.sigma * wider)
     stated = plan["quote"]["hours"].number()
     cost = max(bench.cost_if(made, exp(z * made.steps.sigma), stated), made.cost)
     most = max(before + (sure - before) * exp(grid), made.hours)

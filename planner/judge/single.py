@@ -7,13 +7,13 @@ import json
 from datetime import datetime, timedelta
 from fractions import Fraction
 from math import exp, isnan
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import carbon, choices, frame, stored
 from planner.judge.alternatives import alternatives, decision_of, hidden, on_known_prices, savings
 from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError, worst_factor
 from planner.judge.document import Node
+from planner.judge.ends import sure_hours
 from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated, Near
 from planner.judge.launch_figures import launch_of
 from planner.judge.money import by_month, stated_price, total
@@ -255,7 +255,7 @@ def risk(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
             "basis": "; ".join(dict.fromkeys(sources)),
         }  # fmt: skip
     before = made.waiting + made.steps.fixed
-    sure = before + made.need * exp(NormalDist().inv_cdf(0.9) * made.steps.sigma)
+    sure = sure_hours(made, 0.9, made.steps.sigma)
     least = max(sure, made.hours)
     worst_hours = plan["risk"]["worst_hours"].number()
     most = max(before + (sure - before) * exp(_GRID), made.hours)

@@ -6,8 +6,11 @@ import csv
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from planner.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,17 +19,90 @@ if TYPE_CHECKING:
     from planner.judge.goods import Offer
 
 
+@record(frozen=True)
+class Wait:
+    """The wait for a purchase: at least `lead` hours, its mean, the shape of the Lomax distribution; P(it comes)."""
+
+    lead: float
+    mean: float
+    shape: float
+    had: float
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it is its mean."""
+        return self.mean - self.lead <= 0
+
+    def within(self, hours: float) -> float:
+        """P(it is there within `hours`), given that it comes."""
+        if self.is_certain:
+            return float(hours >= self.mean - 1e-9)
+        scale = (self.mean - self.lead) * (self.shape - 1.0)
+        return 1.0 - float((1.0 + max(hours - self.lead, 0.0) / scale) ** -self.shape)
+
+    def at(self, level: float) -> float:
+        """Hours not exceeded with probability `level`, given that it comes."""
+        if self.is_certain:
+            return self.mean
+        scale = (self.mean - self.lead) * (self.shape - 1.0)
+        return self.lead + scale * (float((1.0 - level) ** (-1.0 / self.shape)) - 1.0)
+
+
+@record(frozen=True)
+class Waits:
+    """The waits of a cluster: the last purchase decides, all are as lucky as each other; `data`: hours of staging."""
+
+    each: tuple[Wait, ...]
+    data: float
+
+    @property
+    def mean(self) -> float:
+        """Hours expected."""
+        return max(self.data, *(one.mean for one in self.each)) if self.each else self.data
+
+    @property
+    def had(self) -> float:
+        """P(all come)."""
+        return min((one.had for one in self.each), default=1.0)
+
+    @property
+    def are_certain(self) -> bool:
+        """Whether nothing can come sooner or later."""
+        return all(one.is_certain for one in self.each)
+
+    def within(self, hours: float) -> float:
+        """P(all is there within `hours`), given that it comes."""
+        return (
+            min((one.within(hours) for one in self.each), default=1.0) if hours >= self.data - 1e-9 else 0.0
+        )
+
+    def at(self, level: float) -> float:
+        """Hours not exceeded with probability `level`."""
+        return max(self.data, *(one.at(level) for one in self.each)) if self.each else self.data
+
+
+def allotted(wait: Wait, limits: Constraints) -> tuple[float, float]:
+    """Hours left to a fall-back from asking for it to having it, and P(it comes within them)."""
+    level = (1.0 + limits.deadline_confidence) / 2.0
+    return wait.at(level), wait.had * (1.0 if wait.is_certain else level)
+
+
 def waits(offers: Sequence[Offer], nodes: int, limits: Constraints, start: datetime) -> tuple[float, float]:
-    """Hours until the last purchase is there, each asked at the size of the whole cluster, and P(all come).
+    """Mean hours until the last purchase is there, each asked at the size of the whole cluster, and P(all come).
 
     Spot has no wait of this kind: it waits as its records say.
     """
-    each = [start_of(offer, nodes, limits, start) for offer in offers if not offer.is_spot]
-    return max((hours for hours, _ in each), default=0.0), min((had for _, had in each), default=1.0)
+    each = waits_of(offers, nodes, limits, start)
+    return max((one.mean for one in each), default=0.0), min((one.had for one in each), default=1.0)
 
 
-def start_of(offer: Offer, nodes: int, limits: Constraints, start: datetime) -> tuple[float, float]:
-    """Hours from asking for `nodes` instances to having them, and the probability that they come."""
+def waits_of(offers: Sequence[Offer], nodes: int, limits: Constraints, start: datetime) -> tuple[Wait, ...]:
+    """The wait of every purchase that is not spot."""
+    return tuple(start_of(offer, nodes, limits, start) for offer in offers if not offer.is_spot)
+
+
+def start_of(offer: Offer, nodes: int, limits: Constraints, start: datetime) -> Wait:
+    """The wait from asking for `nodes` instances to having them."""
     provider, option = offer.text("provider"), offer.text("purchase_option")
     region, accelerator = offer.text("region"), str(offer.kind["accelerator"])
     told = [
@@ -37,9 +113,9 @@ def start_of(offer: Offer, nodes: int, limits: Constraints, start: datetime) -> 
         if fnmatchcase(region, own.region) and fnmatchcase(accelerator, own.accelerator)
     ]
     if told:
-        return told[-1].hours, 1.0 - min(told[-1].never_ratio, 0.5)
+        return Wait(told[-1].hours, told[-1].hours, inf, 1.0 - min(told[-1].never_ratio, 0.5))
     if offer.text("option_variant") == "already_owned":
-        return 0.0, 1.0
+        return Wait(0.0, 0.0, inf, 1.0)
     for row in _table("waiting"):
         here = fnmatchcase(provider, row["provider"]) and fnmatchcase(option, row["purchase_option"])
         if here and fnmatchcase(accelerator, row["accelerator"]):
@@ -48,14 +124,16 @@ def start_of(offer: Offer, nodes: int, limits: Constraints, start: datetime) -> 
             lead, rest = _lead(float(row["lead_hours"]), row["start_utc"], start), float(row["hours"]) * part
             never, size = float(row["never_ratio"]) * part, offer.accelerators * nodes
             free = 0.0 if row["start_utc"] else lead  # of a calendar
-            longer, oftener = _learnt(offer, limits, (free, rest / size, never / size))
-            wait = (lead if row["start_utc"] else lead * longer) + rest * longer
-            return wait, 1.0 - min(never * oftener, 0.5)
-    return 0.0, 1.0
+            longer, oftener, shape = _learnt(offer, limits, (free, rest / size, never / size))
+            before = lead if row["start_utc"] else lead * longer
+            return Wait(before, before + rest * longer, shape, 1.0 - min(never * oftener, 0.5))
+    return Wait(0.0, 0.0, inf, 1.0)
 
 
-def _learnt(offer: Offer, limits: Constraints, table: tuple[float, float, float]) -> tuple[float, float]:
-    """How much longer capacity takes, and how much more often it never comes, by the user's requests.
+def _learnt(
+    offer: Offer, limits: Constraints, table: tuple[float, float, float]
+) -> tuple[float, float, float]:
+    """How much longer capacity takes, how much more often it never comes, by the user's requests; shape of the wait.
 
     Args:
         offer: what was asked for.
@@ -75,7 +153,7 @@ def _learnt(offer: Offer, limits: Constraints, table: tuple[float, float, float]
         came += one.came
         missed += not one.came and one.waited_hours >= prior["never_after_hours"]
         expected += min(table[2] * one.accelerators, 0.5)
-    return longer / came, missed / expected
+    return longer / came, missed / expected, 1.0 + came
 
 
 def booked_from(offer: Offer, start: datetime, planned_at: datetime) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 from math import exp, inf, sqrt
 
 from planner.judge.chance import (
@@ -16,6 +15,7 @@ from planner.judge.chance import (
     normal_point,
     steady_chance,
 )
+from planner.judge.quadrature import unit_quadrature
 from planner.records import record
 
 _STEPS = 24
@@ -100,14 +100,6 @@ def _common_error(shares: Sequence[float], link: float, lines: Sequence[str | No
     return total
 
 
-@cache
-def _unit_quadrature(points: int) -> tuple[tuple[float, float], ...]:
-    from numpy.polynomial.legendre import leggauss
-
-    nodes, weights = leggauss(points)
-    return tuple(((node + 1.0) / 2.0, weight / 2.0) for node, weight in zip(nodes, weights, strict=True))
-
-
 @record(frozen=True)
 class InTurn:
     """Expected course of a run on spot, then perhaps on on-demand; hours paid, chances, share of the work moved.
@@ -137,10 +129,14 @@ class Situation:
     steady: float
     sigma: float
     room: float
-    acquire: float
-    had: float  # probability that the fall-back comes
+    acquire: float  # left to the fall-back from asking for it to having it; `mean`: expected
+    mean: float
+    had: float  # probability that the fall-back comes within it
     export: float
     fallback: bool
+    waits: Callable[[float], float] | None = (
+        None  # hours by level of what is asked for, where they may differ
+    )
 
 
 def run(now: Situation) -> InTurn:
@@ -160,7 +156,7 @@ def run(now: Situation) -> InTurn:
     in_time = steady_chance(now.steady, left, now.sigma)
     done = now.course.floor * (1.0 - share)
     return InTurn(
-        elapsed=done + wasted + share * now.steady + change * change_hours,
+        elapsed=done + wasted + share * now.steady + change * (now.course.restart + now.mean),
         spot=done + lost + now.fixed - change * now.export,
         on_demand=share * now.steady + change * (now.course.restart + now.export),
         interruptions=free.interruptions * (1.0 - share),
@@ -186,7 +182,7 @@ def _kept(course: Course, pool: Capacity, shares: Sequence[float], slack: float)
 
 def _work_left(course: Course, pool: Capacity, slack: float) -> tuple[float, float, float]:
     """Share of the work that on-demand does, chance that it is needed, waits and losses on spot before."""
-    points = _unit_quadrature(5)
+    points = unit_quadrature(5)
     kept = _kept(course, pool, [*(node for node, _ in points), 1.0], slack)
     change = 1.0 - kept[-1]
     done = sum(weight * value for (_, weight), value in zip(points, kept, strict=False))
@@ -202,6 +198,11 @@ class Outcome:
     elapsed: float
     spot: float
     on_demand: float
+
+
+def wait_level(number: int) -> float:
+    """Level of the wait of outcome `number`: multiples of the golden ratio."""
+    return ((number + 0.5) * (sqrt(5.0) - 1.0) / 2.0) % 1.0
 
 
 def outcomes(now: Situation) -> list[Outcome]:
@@ -223,9 +224,10 @@ def outcomes(now: Situation) -> list[Outcome]:
                 continue
             share = _done_before(level, kept, shares)
             before, excess, left = whole.floor * share, max(slack, 0.0), steady * (1.0 - share)
+            late = 0.0 if now.waits is None else now.waits(wait_level(len(out))) - now.acquire
             out.append(
                 Outcome(
-                    before + excess + left + now.course.restart + now.acquire,
+                    before + excess + left + now.course.restart + now.acquire + late,
                     before + excess * whole.paid_share if share > 0 else 0.0,
                     left + now.course.restart,
                 )

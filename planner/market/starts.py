@@ -10,6 +10,10 @@ once; a new commitment is a price, not a machine.
 Requests that the user made (`constraints.waited`) tighten both. Waits over the mean that the table gives their size
 are taken as exponential; their mean has a gamma prior with the weight of `requests` of waiting_prior.csv. Those that
 did not come count as longer than they waited. How many never came is held against the number expected, likewise.
+
+What a wait may come to follows from the same model: the mixture of exponential waits over the gamma distribution of
+their rate is a Lomax distribution, P(wait - lead > t) = (1 + t / (mean (shape - 1)))^-shape with the shape
+`requests` + 1 + requests that came. A wait that the user states, and one of a calendar, is what it is.
 """
 
 from __future__ import annotations
@@ -85,7 +89,7 @@ def load_starts() -> tuple[StartRule, ...]:
 
 @record(frozen=True, eq=False)
 class Starts:
-    """Waits of every offer, shape `(n_offers,)`: hours whatever the size, and per accelerator."""
+    """Waits of every offer, shape `(n_offers,)`: hours whatever the size, per accelerator, `shape` of their spread."""
 
     lead: Floats
     each: Floats
@@ -93,6 +97,26 @@ class Starts:
     accelerators: Floats
     never_flat: Floats
     has_calendar: BoolArray
+    shape: Floats
+
+    def has_spread(self, rows: IntArray) -> BoolArray:
+        """Whether a wait may be longer or shorter than its mean."""
+        return np.asarray(self.each[rows] > 0, dtype=np.bool_)
+
+    def within(self, rows: IntArray, nodes: IntArray | Floats, hours: Floats) -> Floats:
+        """Probability that `nodes` instances are there within `hours`, given that they come."""
+        over, scale = hours - self.lead[rows], self._scale(rows, nodes)
+        later = (1.0 + np.maximum(over, 0.0) / np.where(scale > 0, scale, 1.0)) ** -self.shape[rows]
+        return np.where(scale > 0, 1.0 - later, np.where(over >= -1e-9, 1.0, 0.0))
+
+    def at_level(self, rows: IntArray, nodes: IntArray | Floats, level: float | Floats) -> Floats:
+        """Hours that waiting for `nodes` instances does not exceed with probability `level`, given that they come."""
+        times = (1.0 - np.asarray(level)) ** (-1.0 / self.shape[rows]) - 1.0
+        return np.asarray(self.lead[rows] + self._scale(rows, nodes) * times, dtype=np.float64)
+
+    def _scale(self, rows: IntArray, nodes: IntArray | Floats) -> Floats:
+        mean = self.each[rows] * self.accelerators[rows] * nodes
+        return np.asarray(mean * (self.shape[rows] - 1.0), dtype=np.float64)
 
     def hours(self, rows: IntArray, nodes: IntArray | Floats) -> Floats:
         """Hours from asking for `nodes` instances of offers to having them."""
@@ -173,13 +197,15 @@ def starts_of(
         size = np.where(np.isfinite(most[mine]), most[mine], rule.accelerators)
         each[mine], never[mine] = rule.hours / size, rule.never_ratio / size
         calendar[mine] = rule.start_utc is not None
+    shape = np.full(count, 1.0 + load_prior()["requests"])
     held = offers.equals("option_variant", ALREADY_OWNED)
     lead[held], each[held], never[held] = 0.0, 0.0, 0.0
     if seen:
         masks = [
             matching(one.provider or "*", one.purchase_option, one.accelerator, one.region) for one in seen
         ]
-        longer, oftener = _learnt(seen, masks, np.where(calendar, 0.0, lead), each, never)
+        longer, oftener, came = _learnt(seen, masks, np.where(calendar, 0.0, lead), each, never)
+        shape += came
         lead, each, never = np.where(calendar, lead, lead * longer), each * longer, never * oftener
     for known in told:
         mine = matching(known.provider or "*", known.purchase_option, known.accelerator, known.region)
@@ -188,13 +214,13 @@ def starts_of(
     spot = offers.equals("purchase_option", "spot")
     lead[spot], each[spot], never[spot], flat[spot] = 0.0, 0.0, 0.0, 0.0
     count_of = np.asarray(offer_set.types["accelerator_count"][offer_set.type_of_offer], dtype=np.float64)
-    return Starts(lead, each, never, np.nan_to_num(count_of, nan=1.0), flat, calendar)
+    return Starts(lead, each, never, np.nan_to_num(count_of, nan=1.0), flat, calendar, shape)
 
 
 def _learnt(
     seen: Sequence[SeenWait], masks: Sequence[BoolArray], lead: Floats, each: Floats, never: Floats
-) -> tuple[Floats, Floats]:
-    """How much longer capacity takes, and how much more often it never comes, than the table says, by offer."""
+) -> tuple[Floats, Floats, Floats]:
+    """How much longer capacity takes, how much more often it never comes, and requests that came, by offer."""
     prior = load_prior()
     waited, came, missed, expected = (np.zeros(len(lead)) for _ in range(4))
     for one, mask in zip(seen, masks, strict=True):
@@ -205,7 +231,7 @@ def _learnt(
         missed[mine] += not one.came and one.waited_hours >= prior["never_after_hours"]
         expected[mine] += np.minimum(never[mine] * one.accelerators, MOST_NEVER)
     longer = (prior["requests"] + waited) / (prior["requests"] + came)
-    return longer, (prior["nevers"] + missed) / (prior["nevers"] + expected)
+    return longer, (prior["nevers"] + missed) / (prior["nevers"] + expected), came
 
 
 @cache

@@ -101,8 +101,8 @@ class Launch:
         waiting_hours: expected for spot capacity; lost_hours: paid without progress.
         cost_p10_usd, cost_p90_usd: over interruptions, speed and spot prices.
         p10_hours, p90_hours, finish_p10, finish_p90: over interruptions and speed.
-        on_demand_acquire_s: assumed from asking for on-demand to having it.
-        p_on_demand_had_ratio: probability that the fall-back comes when it is asked for (planner/data/waiting.csv,
+        on_demand_acquire_s: assumed; left from asking for on-demand to having it.
+        p_on_demand_had_ratio: probability that the fall-back comes within that time (planner/data/waiting.csv,
             constraints.waiting); None without one.
         first_wait_hours: expected from asking for spot to the first start; 0 of a fleet: workers start one by one.
         why: why this way to buy, against the others.

@@ -49,7 +49,7 @@ def launch(told: Launch, *, inference: bool = False) -> Section:
         ("checkpoint_interval_hours", saved, told.checkpoints.interval_hours, "hours", _checkpoint(told)),
     ]  # fmt: skip
     if told.strategy == "spot_with_fallback":
-        said = f"assumed to be had {hours(told.on_demand_acquire_s / 3600.0)} h after it is asked for"
+        said = f"assumed to be had within {hours(told.on_demand_acquire_s / 3600.0)} h of asking for it"
         if told.p_on_demand_had_ratio is not None:
             said += f", with probability {percent(told.p_on_demand_had_ratio)}"
         rows.append(("on_demand_acquire_s", "on-demand", told.on_demand_acquire_s, "seconds", said))

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.decisions import ON_DEMAND, ONE_ZONE, best_of
+from planner.candidates.in_time import chance_in_time
 from planner.candidates.model import IN_TURN
 from planner.candidates.plan_parts.summary import describe, summarize
-from planner.candidates.running import meet_probability, steady_hours
-from planner.candidates.starts import chance_had, fallback_hours
-from planner.candidates.ways.outcomes import Outcomes, Task, possible_outcomes
+from planner.candidates.running import steady_hours
+from planner.candidates.starts import allotted_hours, chance_had, fallback_had, waits_of
+from planner.candidates.ways.outcomes import Outcomes, Task, possible_outcomes, wait_levels
 from planner.market.price_path import NAMES
 from planner.plan.launch import Checkpoints, Launch, SpotPlace, SpotRecords
 from planner.spot.pools import OWN_RECORDS
@@ -96,8 +97,17 @@ def outcomes_of(made: Candidates, at: int) -> tuple[FloatArray, FloatArray]:
     spot = [part for part in parts if made.context.market.is_spot[part.row]]
     steady = [] if turn else [part for part in parts if part not in spot]
     outcomes = possible_outcomes(_task(made, at, turn and len(spot) < len(parts)), _pool(made, at))
-    before = float(made.waiting_hours[at] + made.fixed_hours[at])
-    return before + outcomes.elapsed, _usd(made, at, outcomes, spot, steady)
+    hours = _before(made, at) + float(made.fixed_hours[at]) + outcomes.elapsed
+    return hours, _usd(made, at, outcomes, hours, spot, steady)
+
+
+def _before(made: Candidates, at: int) -> FloatArray | float:
+    """Hours until the cluster is there, of every outcome where its steady part may come sooner or later."""
+    waits = waits_of(made, np.asarray([at]))
+    if not waits.has_spread[0]:
+        return float(made.waiting_hours[at])
+    levels = wait_levels()
+    return waits.before + waits.take(np.zeros(len(levels), dtype=np.int64)).at_level(levels)
 
 
 def quantile(values: FloatArray, level: float) -> float:
@@ -153,31 +163,37 @@ def _task(made: Candidates, at: int, fallback: bool) -> Task:
         notice=float(context.spot.figures.notice_hours[rows[0]]),
         steady=float(steady_hours(context.asked, nodes, work, write, interval)[0]), sigma=float(made.sigma[at]),
         room=np.inf if context.dates.deadline_hours is None else context.dates.deadline_hours - used,
-        acquire=acquire_hours(made, at), has_fallback=fallback,
+        acquire=acquire_hours(made, at), has_fallback=fallback, late=_late(made, at) if fallback else 0.0,
     )  # fmt: skip
 
 
 def acquire_hours(made: Candidates, at: int) -> float:
-    """Hours from asking for on-demand to having it, that of the fall-back where there is one."""
+    """Hours left to on-demand from asking for it to having it, to the fall-back where there is one."""
     context, wait = made.context, 0.0
     last = made.parts(at)[-1]
     if made.kind[at] == IN_TURN and not context.market.is_spot[last.row]:
-        one = np.asarray([at])
-        wait = float(fallback_hours(context.starts, np.asarray([last.row]), made.nodes[one])[0])
+        wait = float(allotted_hours(made, np.asarray([last.row]), made.nodes[[at]])[0])
     return wait + context.asked.assumptions.on_demand_acquire_s / 3600.0
 
 
+def _late(made: Candidates, at: int) -> FloatArray:
+    """By how much the fall-back comes later than in the hours left to it, of every outcome."""
+    levels, starts = wait_levels(), made.context.starts
+    row, nodes = np.asarray([made.parts(at)[-1].row]), made.nodes[[at]]
+    return starts.at_level(row, nodes, levels) - allotted_hours(made, row, nodes)
+
+
 def _fallback_had(made: Candidates, at: int) -> float:
-    """Probability that the fall-back of candidate `at` comes when it is asked for."""
-    row = np.asarray([made.parts(at)[-1].row])
-    return float(made.context.starts.had(row, made.nodes[[at]])[0])
+    """Probability that the fall-back of candidate `at` comes within the hours left to it."""
+    return float(fallback_had(made, np.asarray([made.parts(at)[-1].row]), made.nodes[[at]])[0])
 
 
-def _usd(made: Candidates, at: int, outcomes: Outcomes, spot: list[Part], steady: list[Part]) -> FloatArray:
-    """Cost of every outcome as it would be billed, USD."""
+def _usd(
+    made: Candidates, at: int, outcomes: Outcomes, hours: FloatArray, spot: list[Part], steady: list[Part]
+) -> FloatArray:
+    """Cost of every outcome as it would be billed, USD; `hours` from the start to its end."""
     context = made.context
     count, fixed = len(outcomes.elapsed), float(made.fixed_hours[at])
-    hours = made.waiting_hours[at] + fixed + outcomes.elapsed
     parts = made.parts(at)
     all_spot = sum(part.paid_hours for part in spot)
     out = np.zeros(count)
@@ -209,14 +225,12 @@ def _meets(made: Candidates, at: int) -> tuple[float | None, float | None, float
     if context.dates.deadline_hours is None:
         return None, None, 0.0
     one = np.asarray([at])
-    room = context.dates.deadline_hours - made.waiting_hours[one] - made.fixed_hours[one]
     if made.turns is not None and made.kind[at] == IN_TURN:
         from planner.candidates.ways.chances import chances_of
 
         turns = chances_of(made, one)
         return float(turns.meet[0]), float(turns.alone[0]), float(turns.needed[0])
-    write, interval = made.write_hours[one], made.interval_hours[one]
-    chance = meet_probability(context, *made.gang(one), made.sigma[one], write, interval, room)
+    chance = chance_in_time(made, one, context.dates.deadline_hours)
     known = float((chance * chance_had(made, one))[0])
     return known, known, 0.0
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.in_time import finish_quantile
 from planner.candidates.model import IN_TURN
-from planner.candidates.running import finish_quantile
 from planner.candidates.starts import wait_hours
 from planner.candidates.timing import Z80
 from planner.candidates.ways.chances import stated_chance

@@ -6,10 +6,11 @@ on on-demand (both grow with the error of the prediction):
 
     alone  = P(T <= A)                                spot alone is in time
     needed = 1 - P(T <= A - c - (G - floor))          on-demand is asked for: at the last moment spot is not done
-    meet   = had P(G <= A - c) + (1 - had) alone      at least `alone`; had: on-demand comes when it is asked for
+    meet   = had P(G <= A - c) + (1 - had) alone      at least `alone`; had: on-demand comes within c
 
-As c and G - floor (machine failures) are never negative, needed >= 1 - alone. Where on-demand does not come, the job
-goes on on spot: it is then in time as often as spot alone is.
+c leaves the wait for on-demand more than its mean (`planner.candidates.starts.allotted_level`). As c and G - floor
+(machine failures) are never negative, needed >= 1 - alone. Where on-demand does not come in time, the job goes on on
+spot: it is then in time as often as spot alone is.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from planner.candidates.model import IN_TURN
 from planner.candidates.running import model_arguments
+from planner.candidates.starts import fallback_had
 from planner.candidates.ways.course import Cells, Frame, cells_of, change_hours, frame_of
 from planner.records import record
 from planner.spot.renewal import p_meet_deadline
@@ -86,8 +88,7 @@ def spot_alone(made: Candidates, cells: Cells, frame: Frame) -> FloatArray:
 
 def at_least(made: Candidates, cells: Cells, frame: Frame, alone: FloatArray | float) -> FloatArray:
     """Probability to be in time by on-demand, or by spot where that does not come; `alone` without a fall-back."""
-    has = cells.on_demand >= 0
-    had = np.where(has, made.context.starts.had(cells.on_demand, made.nodes[cells.base]), 0.0)
+    had = fallback_had(made, cells.on_demand, made.nodes[cells.base])
     return np.asarray(had * frame.surely + (1.0 - had) * alone, dtype=np.float64)
 
 

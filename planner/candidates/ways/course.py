@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.candidates.model import Turns
 from planner.candidates.running import model_arguments, steady_hours
-from planner.candidates.starts import fallback_hours
+from planner.candidates.starts import allotted_hours, fallback_hours
 from planner.candidates.stored import store_lines
 from planner.candidates.ways.fallback import fallback
 from planner.candidates.ways.transfers import between_regions_usd_per_gb, moved_curve
@@ -170,14 +170,15 @@ def frame_of(made: Candidates, cells: Cells) -> Frame:
 
 
 def change_hours(made: Candidates, cells: Cells) -> FloatArray:
-    """Hours from asking for on-demand to progress on it."""
+    """Hours from asking for on-demand to progress on it that the last moment leaves."""
+    return _until_progress(made, cells, allotted_hours(made, cells.on_demand, made.nodes[cells.base]))
+
+
+def _until_progress(made: Candidates, cells: Cells, wait: FloatArray) -> FloatArray:
+    """Hours from asking for on-demand to progress on it after a wait."""
     asked = made.context.asked
-    wait = fallback_hours(made.context.starts, cells.on_demand, made.nodes[cells.base])
-    return np.asarray(
-        asked.restart_hours(made.write_hours[cells.base])
-        + asked.assumptions.on_demand_acquire_s / 3600.0
-        + wait
-    )
+    restart = asked.restart_hours(made.write_hours[cells.base])
+    return np.asarray(restart + asked.assumptions.on_demand_acquire_s / 3600.0 + wait)
 
 
 def run_in_turn(made: Candidates, cells: Cells, frame: Frame) -> Course:
@@ -212,7 +213,8 @@ def _run_block(made: Candidates, cells: Cells, frame: Frame) -> Course:
     left = fallback(job, cells.pool, slack)
     share, change = (np.where(has, value, 0.0) for value in (left.work_share, left.p_change))
     on_spot = job.floor_hours * (1.0 - share)
-    in_turn = on_spot + left.wasted_hours + share * steady + change * change_hours(made, cells)
+    wait = fallback_hours(context.starts, cells.on_demand, made.nodes[base])
+    in_turn = on_spot + left.wasted_hours + share * steady + change * _until_progress(made, cells, wait)
     lost = free.expected_lost_hours * (1.0 - share)
     lost = np.where(has, np.minimum(lost, left.wasted_hours), lost)
     export = write + context.asked.assumptions.export_s / 3600.0

@@ -1,7 +1,8 @@
 """The spread of what one candidate on spot may come to: a grid of outcomes over speed and over interruptions.
 
 The speed is log-normal around the prediction; for each of its quantiles the waits and losses run through the quantiles
-of the renewal model. With on-demand to fall back on, an outcome at quantile u changes when P(X(x) <= S) falls to u
+of the renewal model. Waits for other capacity are spread over these outcomes by `wait_levels`, independently of both.
+With on-demand to fall back on, an outcome at quantile u changes when P(X(x) <= S) falls to u
 (`planner.candidates.ways.fallback`): what the run does before and after follows, and with it hours and money.
 """
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 SPEEDS, LUCK = 9, 41  # equally likely ones of each
 _SHARES = 24
 _LONGEST_HOURS = 1e6
+_GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 
 @record(frozen=True, eq=False)
@@ -43,6 +45,7 @@ class Task:
     """One candidate, hours; `steady` is the work on on-demand, `sigma` the log sd of the speed.
 
     `room`: from the first request to the deadline; `restart`, `acquire`: of on-demand; infinite room: no fall-back.
+    `late`: by how much on-demand is later than `acquire`, of every outcome, shape `(n_outcomes,)` or `()`.
     """
 
     work: float
@@ -55,6 +58,12 @@ class Task:
     room: float
     acquire: float
     has_fallback: bool
+    late: FloatArray | float = 0.0
+
+
+def wait_levels() -> FloatArray:
+    """Levels of the wait of every outcome: multiples of the golden ratio, even in each part of the grid."""
+    return np.asarray(((np.arange(SPEEDS * LUCK) + 0.5) * _GOLDEN) % 1.0, dtype=np.float64)
 
 
 def possible_outcomes(task: Task, pool: SpotPool) -> Outcomes:
@@ -78,7 +87,9 @@ def possible_outcomes(task: Task, pool: SpotPool) -> Outcomes:
     excess = np.maximum(slack, 0.0)
     return Outcomes(
         elapsed=np.where(
-            changed, before + excess + steady * (1.0 - share) + task.restart + task.acquire, elapsed
+            changed,
+            before + excess + steady * (1.0 - share) + task.restart + task.acquire + task.late,
+            elapsed,
         ),
         spot=np.where(changed, np.where(share > 0, before + excess * paid_share, 0.0), paid),
         on_demand=np.where(changed, steady * (1.0 - share) + task.restart, 0.0),

@@ -177,9 +177,11 @@ def test_the_judge_reads_the_same_waits(option: str, told: tuple[dict[str, Any],
     kind = {"accelerator": str(world.offer_set.types["accelerator"][0])}
     offer: Any = SimpleNamespace(text=texts.__getitem__, kind=kind, accelerators=8.0)
     for nodes in (1, 5, 40):
-        hours, had = start_of(offer, nodes, limits, START)
-        at, count = np.array([0]), np.array([nodes])
-        assert (hours, had) == pytest.approx((known.hours(at, count)[0], known.had(at, count)[0]))
+        wait, at, count = start_of(offer, nodes, limits, START), np.array([0]), np.array([nodes])
+        assert (wait.mean, wait.had) == pytest.approx((known.hours(at, count)[0], known.had(at, count)[0]))
+        for level, hours in ((0.1, 0.5), (0.5, 3.0), (0.95, 40.0)):
+            assert wait.at(level) == pytest.approx(known.at_level(at, count, level)[0])
+            assert wait.within(hours) == pytest.approx(known.within(at, count, np.array([hours]))[0])
 
 
 def test_a_new_commitment_is_no_machine_and_one_that_is_held_is() -> None:

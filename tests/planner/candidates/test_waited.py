@@ -88,11 +88,15 @@ def test_the_plan_waits_so_and_the_judge_agrees() -> None:
     workload = answer.context.asked.workload
     goods = Goods(answer.context.market.catalog, workload, load_tariffs(), Path(), START.date())
     offer = goods.offer("line", plan.lines[0].offer_id)
-    hours, had = start_of(offer, nodes, workload.constraints, START)
+    judged = start_of(offer, nodes, workload.constraints, START)
     starts = answer.context.starts
     rows = np.array([0])
-    assert hours == pytest.approx(wait) == pytest.approx(starts.hours(rows, np.array([nodes]))[0])
-    assert had == pytest.approx(starts.had(rows, np.array([nodes]))[0])
+    assert judged.mean == pytest.approx(wait) == pytest.approx(starts.hours(rows, np.array([nodes]))[0])
+    assert judged.had == pytest.approx(starts.had(rows, np.array([nodes]))[0])
+    assert judged.at(0.9) == pytest.approx(starts.at_level(rows, np.array([nodes]), 0.9)[0])
+    assert judged.at(0.99) < judged.mean * 2.0 * (
+        0.01 ** (-1 / 3) - 1.0
+    )  # narrower than by the table, one came
 
 
 def test_files_beside_the_workload_are_read_each_time(tmp_path: Path) -> None:
