@@ -353,7 +353,7 @@ def main(args: Sequence[str] | None = None) -> int:
     Args:
         args: arguments after the program's name; the process's own when None.
     """
-    at_end = end() if args is None else None  # only where this process is the program
+    at_end = end(is_program=args is None)
     code = _main(args)
     if at_end is not None:
         at_end(code)

@@ -28,6 +28,7 @@ from planner.records import record
 
 _THREADS = "OPENBLAS_NUM_THREADS"
 _REUSED_BYTES = 16 << 20  # larger than any array of a plan
+_M_ARENA_MAX = -8  # malloc.h of glibc
 GRACE_S = 2.0  # for the answer known so far
 EXIT_INTERNAL = 1
 EXIT_MEMORY = 6
@@ -74,11 +75,23 @@ def _keep_freed_memory() -> None:
     del block
 
 
+def share_freed_memory() -> None:
+    """Let all threads take memory from one place, in a process that answers again and again.
+
+    glibc gives a new thread an arena of its own, and what a solver's or a database's thread gives back there no other
+    takes: a process of many answers came to keep half as much again (mallopt(3), M_ARENA_MAX; only glibc has it).
+    """
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+
+
 _HOLDERS = ("coverage", "dask", "duckdb", "multiprocessing", "ray")  # objects that hold files or processes
 _codes: list[int] = []
 
 
-def end() -> Callable[[int], None]:
+def end(*, is_program: bool) -> Callable[[int], None] | None:
     """Let the process end as soon as its exit functions ran, as mypy does; to be called first of all.
 
     Taking down every module and object, only to return memory to a kernel that takes it anyway, is a thirtieth of a
@@ -87,7 +100,11 @@ def end() -> Callable[[int], None]:
 
     Returns:
         What to call with the exit code; a process that never does ends as usual. A solver left behind is told too.
+        None where the process is not the program but has other work, and may ask again.
     """
+    if not is_program:
+        share_freed_memory()
+        return None
     atexit.register(_leave)
     return _end_with
 

@@ -24,7 +24,9 @@ def mcp(folder: Path) -> None:
     """
     from planner.api.assistant_server import serve
     from planner.errors import InputError
+    from planner.startup import share_freed_memory
 
+    share_freed_memory()
     if not folder.is_dir():
         raise InputError(f"--folder {folder}: is no folder")
     serve(folder)
