@@ -17,7 +17,6 @@ import numpy.typing as npt
 from benchmarks.measured import PEAK_COLUMN, Case
 from catalogs.table import Table
 from planner.performance.constants import Constants
-from planner.performance.core import evaluate
 from planner.performance.device import Devices, build_devices
 from planner.performance.interval import log_spread
 from planner.performance.layouts import Layouts, expert_parallel, interleave
@@ -25,6 +24,7 @@ from planner.performance.memory import needed_gib
 from planner.performance.memory_host import with_offload
 from planner.performance.memory_work import Footprint, build_footprint, stack_footprints
 from planner.performance.search import estimate_shapes
+from planner.performance.search_job import evaluate
 from planner.performance.spec import TrainingSpec
 from planner.performance.step import Step
 from planner.performance.work import Work, stack_work

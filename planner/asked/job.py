@@ -6,13 +6,12 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from planner.inputs.resolve import resolve_model, resolve_training
-from planner.performance.inference.answers import answer_bytes
 from planner.performance.kernels import default_attention
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.parts import all_params, exported_params, model_of
 from planner.performance.phases import phases_of
 from planner.performance.post_training.read import tuning_of
-from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
+from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec, answer_bytes
 from planner.records import record
 
 if TYPE_CHECKING:

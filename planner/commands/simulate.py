@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -176,8 +177,6 @@ def _jobs(given: dict[str, Any]) -> tuple[str, Sequence[SimJob]]:
     Raises:
         InputError: nothing, or two things at once, say what to replay.
     """
-    from dataclasses import replace
-
     from planner.errors import InputError
     from planner.simulation.gather import named_apart, sweep_and_workload_jobs, workload_jobs
     from planner.simulation.jobs import SimJob

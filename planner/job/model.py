@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -119,8 +119,6 @@ def _useful(cost: Floats, group: Ints, units: Floats, limits: Floats) -> Ints:
 
 def solve_single(job: SingleInput, options: SolveOptions | None = None) -> SingleResult:
     """Solve `job` to proven optimality; equal costs are decided by hours, then by order."""
-    from dataclasses import replace
-
     from solvers.execution.solve import solve
 
     solution: Solution = solve(build_single(job), replace(options or SolveOptions(), gap=0.0))

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.inputs.resolve import resolve_model, resolve_training
-from planner.performance.inference.answers import answer_bytes
 from planner.performance.kernels import default_attention
 from planner.performance.learning import learned_params
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.parts import all_params, model_of, training_of
 from planner.performance.phases import phases_of
 from planner.performance.post_training.read import tuning_of
-from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
+from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec, answer_bytes
 from planner.records import record
 
 if TYPE_CHECKING:

@@ -11,20 +11,21 @@ import numpy.typing as npt
 from catalogs.table import Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.contrastive import with_pairs
-from planner.performance.core import evaluate
 from planner.performance.device import Devices, build_devices
 from planner.performance.embeddings import TABLES_WITHIN, with_tables
 from planner.performance.kernels import with_kernel
 from planner.performance.layouts import Layouts
-from planner.performance.links import build_links
+from planner.performance.links import build_links, layer_comm_s
 from planner.performance.memory import FULL, NONE, SELECTIVE, levels_gib, needed_gib
 from planner.performance.memory_host import with_offload
 from planner.performance.memory_risk import budget_gib, usable_gib
 from planner.performance.memory_work import Footprint, build_footprint
+from planner.performance.micro import transformer_micro
 from planner.performance.parts import layout_of
 from planner.performance.post_training.reinforcement import with_rollouts
 from planner.performance.spec import ModelSpec, TrainingSpec
-from planner.performance.step import Step
+from planner.performance.step import Step, step_time
+from planner.performance.vision import sampled_micro
 from planner.performance.work import Floats, Work, build_work, is_sampled
 from planner.records import record
 
@@ -198,3 +199,27 @@ def memory_levels(job: Job, layout: Layouts) -> tuple[Floats, Floats, Floats]:
 def need_of(job: Job, layout: Layouts) -> Floats:
     """Needed memory at each row's own recompute level, GiB."""
     return needed_gib(job.footprint, layout, job.constants)
+
+
+SAMPLED_KINDS = frozenset({"cnn", "vit", "diffusion"})
+
+
+def evaluate(work: Work, devices: Devices, layout: Layouts, kind: str, stack: str, c: Constants) -> Step:
+    """Step time of layouts.
+
+    Args:
+        work: one row for all, or one row per layout.
+        devices: one row per layout.
+        layout: the layouts, shape `(n,)`.
+        kind: model family (`transformer`, `cnn`, `vit`, `diffusion`).
+        stack: software stack class.
+        c: constants.
+    """
+    links = build_links(devices, c)
+    if kind in SAMPLED_KINDS:
+        comm = np.zeros(layout.tp.shape)
+        micro = sampled_micro(work, devices, layout.micro_batch, stack, c)
+    else:
+        comm = layer_comm_s(work, devices, layout, links, stack, c)
+        micro = transformer_micro(work, devices, layout, comm, stack, c)
+    return step_time(work, devices, links, layout, micro, comm, stack, c)

@@ -26,11 +26,12 @@ from planner.spot.hazards_cells import (
     load_cells,
     plain_type,
     plain_zone,
+    recorded_types,
     save_cells,
+    scale_rows,
 )
 from planner.spot.hazards_shrink import Scales, SideFit, fit_side
 from planner.spot.hazards_table import HazardTable, make_table, mean_spell_hours, moved_table
-from planner.spot.scales import recorded_types, scale_rows
 
 if TYPE_CHECKING:
     from planner.spot.hints import Hint, Hints

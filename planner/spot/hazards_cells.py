@@ -206,3 +206,22 @@ def _cells_of(path: Path, rows: list[dict[str, str]]) -> tuple[HazardCell, ...]:
             )
         )
     return tuple(out)
+
+
+def scale(name: str, side: str) -> float:
+    """One figure of hazard_scales.csv."""
+    return float(scale_rows()[name][side])
+
+
+@cache
+def scale_rows() -> dict[str, dict[str, str]]:
+    """All figures by name: texts of the columns `down` and `up`."""
+    with (DATA_DIRECTORY / "hazard_scales.csv").open(encoding="utf-8", newline="") as file:
+        return {row["name"]: row for row in csv.DictReader(file)}
+
+
+@cache
+def recorded_types() -> dict[str, int]:
+    """Accelerators of one instance, by recorded instance type (recorded_types.csv)."""
+    with (DATA_DIRECTORY / "recorded_types.csv").open(encoding="utf-8", newline="") as file:
+        return {row["instance_type"]: int(row["accelerators"]) for row in csv.DictReader(file)}

@@ -28,8 +28,8 @@ from planner.spot.hazards_cells import (
     cell_of,
     plain_type,
     plain_zone,
+    scale,
 )
-from planner.spot.scales import scale
 
 if TYPE_CHECKING:
     from catalogs.tariffs import InterruptionPrior

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from planner.errors import InputError
 from planner.files.limited import MAX_RECORD_BYTES, open_text
-from planner.spot.hazards_cells import plain_type, plain_zone
-from planner.spot.scales import scale
+from planner.spot.hazards_cells import plain_type, plain_zone, scale
 from planner.spot.traces.samples import place_of
 
 PRICE_COLUMNS = ("time", "zone", "instance_type", "spot_usd_per_hour")

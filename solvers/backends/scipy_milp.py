@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,6 @@ class ScipyBackend(ScalingBackend):
 
     def _decide(self, problem: Milp, time_limit_s: float) -> Termination:
         """Tell infeasible from unbounded: without an objective nothing is unbounded."""
-        from dataclasses import replace
-
         raw = self._run(replace(problem, c=np.zeros(problem.n_columns)), 0.0, time_limit_s, None)
         if raw.x is not None:
             return Termination.UNBOUNDED

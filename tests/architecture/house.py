@@ -115,6 +115,44 @@ def signatures_with(word: str) -> int:
     return count
 
 
+# Folders of which a registry lists each module: what one adds is a file, however short.
+REGISTRIES = {
+    "planner.candidates.constraints": "planner.candidates.constraints.registry",
+    "planner.commands": "planner.cli",
+    "planner.export.frameworks": "planner.export.frameworks.registry",
+    "planner.fleet.model": "planner.fleet.model.families",
+    "planner.plan.certificates": "planner.plan.certificates",
+    "planner.render": "planner.render.formats",
+    "planner.trainer_files.formats": "planner.trainer_files.registry",
+}
+SHORT_LINES = 40
+
+
+def short_files() -> dict[str, list[str]]:
+    """Modules of 40 lines or less: faces of packages, entries of registries, and the others.
+
+    An entry lies in a folder with a registry, and at most one module besides the registry imports it.
+    """
+    importers: dict[str, set[str]] = {}
+    for name, targets in imports_of_files().items():
+        for target in targets:
+            importers.setdefault(target, set()).add(name)
+    out: dict[str, list[str]] = {"faces": [], "entries": [], "others": []}
+    for path in source_files():
+        if len(text_of(path).splitlines()) > SHORT_LINES:
+            continue
+        name = module_name(path)
+        registry = REGISTRIES.get(name.rpartition(".")[0])
+        if path.name in ("__init__.py", "__main__.py"):
+            kind = "faces"
+        elif registry not in (None, name) and len(importers.get(name, set()) - {registry}) <= 1:
+            kind = "entries"
+        else:
+            kind = "others"
+        out[kind].append(name)
+    return out
+
+
 def measures() -> dict[str, int]:
     """What `docs/architecture.md` reports."""
     rooms, files = imports_of_rooms(), imports_of_files()
@@ -128,7 +166,8 @@ def measures() -> dict[str, int]:
         **{f"loose modules in {package}": len(loose_modules(package)) for package in PACKAGES},
         "signatures with the whole context": signatures_with("Context"),
         "files": len(lines),
-        "files of 40 lines or less": sum(count <= 40 for count in lines),
+        "files of 40 lines or less": sum(count <= SHORT_LINES for count in lines),
+        **{f"of them {kind}": len(names) for kind, names in short_files().items()},
         "longest file, lines": max(lines),
         "source lines": sum(lines),
     }

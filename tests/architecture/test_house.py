@@ -7,20 +7,23 @@ import ast
 import pytest
 
 from tests.architecture.house import (
+    REGISTRIES,
     circles,
     floors,
     imports_of_files,
     imports_of_rooms,
     loose_modules,
+    short_files,
     signatures_with,
 )
-from tests.architecture.modules import relative, source_files, syntax_tree, text_of
+from tests.architecture.modules import module_names, relative, source_files, syntax_tree, text_of
 
 LOOSE_MODULES = {"planner": 10, "catalogs": 9, "solvers": 0}
 CIRCLES_OF_ROOMS = 0
 CIRCLES_OF_FILES = 0
 FLOORS = 11
 CONTEXT_SIGNATURES = 29
+SHORT_FILES = 25
 FILE_LINES = 400
 FUNCTION_LINES = 60
 
@@ -63,6 +66,12 @@ def test_no_file_and_no_function_outgrows_its_reader() -> None:
         and (lines := node.end_lineno - node.lineno + 1) > FUNCTION_LINES
     ]
     assert long_files + long_functions == []
+
+
+def test_few_short_files_are_neither_a_face_nor_an_entry_of_a_registry() -> None:
+    assert set(REGISTRIES.values()) <= set(module_names())
+    found = short_files()
+    assert len(found["others"]) <= SHORT_FILES, found["others"]
 
 
 def test_every_room_says_what_it_answers() -> None:

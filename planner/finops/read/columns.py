@@ -130,3 +130,21 @@ def detect_version(found: Iterable[str], dataset: str = COST) -> str:
     if version in removed and not any(column.until for column in present):
         return VERSIONS[VERSIONS.index(version) + 1]
     return version
+
+
+_LIKELY = Path(__file__).resolve().parents[1] / "data"
+
+
+@lru_cache(maxsize=1)
+def _known() -> tuple[tuple[frozenset[str], str, str], ...]:
+    with (_LIKELY / "known_exports.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(
+            (frozenset(plain(name) for name in row["columns"].split()), row["product"], row["remedy"])
+            for row in csv.DictReader(file)
+        )
+
+
+def likely_product(header: Iterable[str]) -> tuple[str, str] | None:
+    """Return the product whose columns a header has, and what to do instead; None where none is known."""
+    names = {plain(name) for name in header}
+    return next(((product, remedy) for marks, product, remedy in _known() if marks <= names), None)

@@ -21,10 +21,10 @@ from planner.finops.read.columns import (
     detect_dataset,
     detect_version,
     focus_columns,
+    likely_product,
     match_columns,
 )
 from planner.finops.read.files import BillFile, find_files, inspect_files
-from planner.finops.read.likely import likely_product
 from planner.finops.read.mapping import with_mapping
 from planner.finops.read.model import Bill, Consolidated, Conversion, Finding, Progress, Source
 from planner.finops.read.overlaps import Total, find_repeats, find_twins, superseded, superseded_sql

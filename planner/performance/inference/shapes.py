@@ -16,14 +16,13 @@ import numpy.typing as npt
 from catalogs.table import Coded, Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import Devices, build_devices
-from planner.performance.inference.answers import answer_bytes
 from planner.performance.inference.cases import GIB, build_cases
 from planner.performance.inference.chips import WEIGHT_BYTES
 from planner.performance.inference.engines import efficiency, find_engine
 from planner.performance.inference.rates import MEMORY_SHARE, output_rate, prefill_s, room, sequences
 from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Requests
-from planner.performance.spec import COMPONENTS, ModelSpec, TrainingSpec
+from planner.performance.spec import COMPONENTS, ModelSpec, TrainingSpec, answer_bytes
 from planner.records import record
 
 Floats = npt.NDArray[np.float64]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.spot.futures import seen_in, spells_of
-from planner.spot.scales import scale
+from planner.spot.hazards_cells import scale
 
 if TYPE_CHECKING:
     from planner.spot.hazards import HazardTable

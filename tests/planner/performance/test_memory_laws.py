@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from planner.performance.constants import load_constants
@@ -13,6 +13,7 @@ from planner.performance.layouts import Layouts
 from planner.performance.memory import needed_gib
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.memory_risk import oom_probability
+from planner.performance.memory_work import STACKS as MEMORY_STACKS
 from planner.performance.spec import ModelSpec
 from tests.planner.performance.memory_cases import (
     BERT,
@@ -72,15 +73,41 @@ def test_memory_never_rises_with_the_zero_stage(run: tuple[Any, dict[str, float]
     assert need(job, **{**given_layout, "zero": zero + 1}) <= lower * SOME
 
 
+# found by `benchmarks.properties --times 5 --seed 11`: where adapters alone are trained, stages save little
+KEEPS = (
+    footprint(
+        BERT,
+        "bf16",
+        stack="eager",
+        lora_rank=16,
+        attention="materialised",
+        options=MemoryOptions(fp8_weights=True),
+    ),
+    {"pp": 1, "dp": 1, "micro_batch": 1, "micro_batches": 4, "zero": 0, "recompute": 0},
+)
+
+
 @QUICK
 @given(run=runs(TRANSFORMERS), pp=st.sampled_from([1, 2, 4]), zero=st.sampled_from([0, 1, 2]))
+@example(run=KEEPS, pp=1, zero=0)
 def test_memory_never_rises_with_a_deeper_pipeline(
     run: tuple[Any, dict[str, float]], pp: int, zero: int
 ) -> None:
     # Below ZeRO-3, whose weights stay gathered under a pipeline; ZeRO-2 shards no gradients there, as ZeRO-1.
     job, given_layout = run
     shallow = {**given_layout, "pp": pp, "zero": min(zero, 1) if pp == 1 else zero}
-    assert need(job, **{**shallow, "pp": 2 * pp}) <= need(job, **shallow) * SOME
+    deep = {**shallow, "pp": 2 * pp}
+    most = need(job, **shallow)
+    stack = MEMORY_STACKS[int(job.stack[0])]
+    if (
+        stack != "tuned"
+    ):  # all but Megatron-LM keep outputs of micro-batches in flight, and waste more in pipelines
+        c = load_constants()
+        piped = c["memory.fragmentation_ratio.piped"]
+        sent = float(job.work.seq[0] * job.input_bytes[0]) * deep["micro_batch"]
+        held = sent * min(deep["pp"], deep["micro_batches"]) / 2**30
+        most = most * (1.0 + piped) + held * (1.0 + piped + c.of_stack("memory.fragmentation_ratio", stack))
+    assert need(job, **deep) <= most * SOME
 
 
 @QUICK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -94,8 +95,6 @@ def _of_service(inputs: Inputs, provider: str, service: str, first: Any, cost: A
 
 
 def _with_cause(inputs: Inputs, one: Unusual) -> Unusual:
-    from dataclasses import replace
-
     peak = one.peak or one.day
     start = peak - timedelta(days=WINDOW_DAYS)
     frame = inputs.ask(
