@@ -38,6 +38,7 @@ _RULES = (
         for name in (
             "checks_parts",
             "embedding_schema",
+            "embeddings",
             "phases",
             "checks_post_training",
             "post_training",
