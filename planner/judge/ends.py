@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from planner.judge.bench import Candidate
 
 
+# Where the wait has a spread, the search reads the normal distribution from a table, the judge computes it.
+_TABLE_RATIO = 1e-5
+
+
+def table_ratio(made: Candidate) -> float:
+    """How far, of themselves, stated hours of steady capacity may be off `sure_hours`."""
+    return 0.0 if made.waits is None or made.waits.are_certain else _TABLE_RATIO
+
+
 def until_there(made: Candidate, level: float) -> float:
     """Hours until the cluster is there that are not exceeded with probability `level`."""
     assert made.waits is not None

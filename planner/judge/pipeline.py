@@ -10,7 +10,7 @@ from planner.inputs.checks import end_moment, start_moment
 from planner.judge import frame
 from planner.judge.bench import Bench, Bought, Buy, Candidate, ImpossibleError, NotRecomputedError
 from planner.judge.chance import chance_within
-from planner.judge.ends import sure_hours
+from planner.judge.ends import sure_hours, table_ratio
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near, NotRecomputed
 from planner.judge.pipeline_quotas import check_shared
 from planner.judge.robust import risk_of
@@ -239,7 +239,8 @@ def _sure_hours(bench: Bench, made: Candidate, length: float) -> float:
         if made.had <= wanted:
             raise ImpossibleError(f"capacity comes with {made.had:.4f}, {wanted} is asked")
         sure = sure_hours(made, wanted / made.had, made.steps.sigma)
-        return max(sure, made.hours)
+        sure = max(sure, made.hours)
+        return length if abs(length - sure) <= table_ratio(made) * sure else sure
     assert made.p_meet is not None
     if made.p_meet < wanted - 1e-6:
         raise ImpossibleError(f"{length:g} h are kept with {made.p_meet:.4f}, {wanted} is asked")

@@ -13,7 +13,7 @@ from catalogs.tariffs import load_tariffs
 from planner.judge import frame
 from planner.judge.bench import Bench, Buy, Candidate, ImpossibleError
 from planner.judge.chance import chance_within
-from planner.judge.ends import sure_hours
+from planner.judge.ends import sure_hours, table_ratio
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
 from planner.judge.pipeline import part_of
 from planner.judge.schedule import GB, moved_usd
@@ -64,7 +64,7 @@ class _Pool:
             if own.had <= level:
                 raise ImpossibleError(f"{self.name}: capacity comes with {own.had:.4f}, {level} is asked")
             sure = sure_hours(own, level / own.had, own.steps.sigma)
-            return Near(max(sure, own.hours) / own.hours)
+            return Near(max(sure, own.hours) / own.hours, max(Near(0.0).ratio, table_ratio(own)))
         room = ratio * own.hours - before
         chance = chance_within(own.situation.course, own.situation.pool, room, own.steps.sigma) * own.had
         if chance < level - 1e-4:

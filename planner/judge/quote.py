@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
 from planner.judge.bench import Z80, Bench, Candidate
-from planner.judge.ends import sure_hours
+from planner.judge.ends import sure_hours, table_ratio
 from planner.judge.findings import Between, Near
 from planner.judge.launch_figures import SPREAD_RATIO, outcomes_of
 from planner.judge.turns import quantile
@@ -64,7 +64,7 @@ def _bounds(bench: Bench, plan: Node, made: Candidate, level: float, grid: float
     stated = plan["quote"]["hours"].number()
     cost = max(bench.cost_if(made, exp(z * made.steps.sigma), stated), made.cost)
     most = max(before + (sure - before) * exp(grid), made.hours)
-    return Between(max(sure, made.hours), most), Near(cost, 1e-9, 2e-6)
+    return Between(max(sure * (1.0 - table_ratio(made)), made.hours), most), Near(cost, 1e-9, 2e-6)
 
 
 def _speed_z(level: float) -> float:

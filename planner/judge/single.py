@@ -13,7 +13,7 @@ from planner.judge import carbon, choices, frame, stored
 from planner.judge.alternatives import alternatives, decision_of, hidden, on_known_prices, savings
 from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError, worst_factor
 from planner.judge.document import Node
-from planner.judge.ends import sure_hours
+from planner.judge.ends import sure_hours, table_ratio
 from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated, Near
 from planner.judge.launch_figures import launch_of
 from planner.judge.money import by_month, stated_price, total
@@ -256,7 +256,7 @@ def risk(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
         }  # fmt: skip
     before = made.waiting + made.steps.fixed
     sure = sure_hours(made, 0.9, made.steps.sigma)
-    least = max(sure, made.hours)
+    least = max(sure * (1.0 - table_ratio(made)), made.hours)
     worst_hours = plan["risk"]["worst_hours"].number()
     most = max(before + (sure - before) * exp(_GRID), made.hours)
     usd = max(bench.cost_if(made, worst_factor(made.steps.sigma), worst_hours), made.cost)
