@@ -80,7 +80,8 @@ def plan_fleet(
 
     Raises:
         InputError: the workload asks what a fleet cannot answer, or the backend cannot be used.
-        TimeLimitError: no mix was found within the time limit, and none was proven impossible.
+        TimeLimitError: no mix, or none that is sure enough, was found within the time limit, and none was proven
+            impossible.
     """
     _check_asked(loaded, context.asked.workload)
     try:
@@ -117,10 +118,16 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
     first = _cheapest(_Round(found, workers, limit, work, options, begin))
     if proven is not None and first.result.has_plan:
         proven.append(first.first)
-    sure = _sure_enough(_Round(found, workers, limit, work, options, begin, first.first), first)
+    rounds = _Round(found, workers, limit, work, options, begin, first.first)
+    sure = _sure_enough(rounds, first)
     if sure.mix is not None and sure.chance >= _confidence(context.asked, context.dates):
         return fleet_plan(found, sure.mix)
     if sure.mix is not None:
+        if rounds.left_s <= 0:
+            raise TimeLimitError(
+                f"no fleet that is sure enough of its deadline was found within {options.time_limit_s:g} s; "
+                "raise --time-limit"
+            )
         return infeasible_fleet(found, unsure(found, sure.mix), time.perf_counter() - begin)
     if first.result.status is Status.NO_SOLUTION:
         raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")

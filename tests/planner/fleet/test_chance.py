@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from planner.errors import TimeLimitError
 from planner.fleet.chance import Progress
 from planner.judge.lines import verify_plan
 from planner.plan.report_choice import verdict
 from planner.render.claims import best_plan
 from tests.planner.fleet.test_spine_fleet import POOL, exactly, fleet
-from tests.planner.spine_catalogs import loaded, make_catalog
+from tests.planner.spine_catalogs import loaded, make_catalog, plan_on
 
 ROOMY = {"max_nodes": 20, "deadline": "8h"}
 
@@ -53,6 +54,12 @@ def test_where_no_mix_is_sure_enough_the_answer_names_what_would_be() -> None:
         exactly(spot, fleet(6, {**ROOMY, "max_nodes": least, "deadline_confidence": enough})).status
         == "planned"
     )
+
+
+def test_a_search_that_was_cut_short_calls_nothing_infeasible() -> None:
+    job = fleet(6, {**ROOMY, "deadline_confidence": 0.9})
+    with pytest.raises(TimeLimitError, match=r"sure enough of its deadline .* raise --time-limit"):
+        plan_on(make_catalog(POOL), job, gap=0.0, time_limit_s=1e-6)
 
 
 def test_the_headline_says_cheapest_only_of_what_is_proven_so() -> None:
