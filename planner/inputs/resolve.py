@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from planner.errors import InputError
 from planner.inputs.checks import end_moment, start_moment
+from planner.inputs.choices import open_choices, software_day
 from planner.inputs.faults import Fault, FaultError, near
 from planner.inputs.loading import decode_rate
 from planner.inputs.models import count_params, merge_model, missing_fields, networks
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Data, Model, Network, Training
 
-# Choices of the training code that move the step time: where the user does not state one, the interval is wider.
-OPEN_CHOICES = ("stack", "attention")
 # Token ids are stored in 2 bytes while they fit, else in 4 (the usual packed formats).
 _TWO_BYTE_VOCAB = 65_536
 # Of a network of unknown layers of which the output layer or adapters learn (as LoRA of rank 16): assumed.
@@ -169,7 +168,6 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     samples, steps = math.ceil(samples * share), math.ceil(steps * share)
     bytes_per_sample = _bytes_per_sample(data, model, content, noted)
     keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
-    given = training.model_fields_set
     noted += (_noted_choice(training, key) for key in keys)
     noted += _noted_of_adapters(training, post) + _noted_of_lengths(training, post)
     tokens = share * training.tokens if training.tokens else samples * content
@@ -187,8 +185,8 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         lora_rank=rank_of(training),
         stack=training.stack,
         attention=training.attention,
-        start=None if workload.start is None else start_moment(workload.start).date(),
-        open_choices=tuple(key for key in keys if key in OPEN_CHOICES and key not in given),
+        software_date=software_day(training, workload.start),
+        open_choices=open_choices(training, model),
         channels_last=training.channels_last,
         layout=None if training.layout == "auto" else training.layout,
         memory=training.memory,
@@ -256,7 +254,7 @@ def _resolve_requests(workload: Workload, model: ResolvedModel) -> ResolvedTrain
         lora_rank=None,
         stack="tuned",
         attention="auto",
-        start=None,
+        software_date=None,
         open_choices=(),
         channels_last=None,
         layout=None,
