@@ -15,7 +15,8 @@ from planner.performance.constants import Constants
 from planner.performance.device import accelerator_family
 from planner.performance.interval import AXES, axes
 from planner.performance.kernels import default_attention, with_kernel
-from planner.performance.work import stack_work
+from planner.performance.spec import ExpertKernels
+from planner.performance.work import PRECISION_GROUP, stack_work
 
 Floats = npt.NDArray[np.float64]
 COVERAGE = 0.8
@@ -128,7 +129,34 @@ def open_widths(cases: Sequence[Case], constants: Constants) -> dict[str, float]
     return {
         "interval.open.stack": round(moved(_compiled), 4),
         "interval.open.attention": round(moved(_default_kernel), 4),
+        "interval.open.software_date": round(_date_width(cases, constants), 4),
     }
+
+
+def _date_width(cases: Sequence[Case], constants: Constants) -> float:
+    """How far the date of a recipe's software moves mixtures of experts in 8 bit."""
+    concerned = [
+        case
+        for case in cases
+        if case.model.experts
+        and case.training.stack == "tuned"
+        and PRECISION_GROUP[case.training.precision] == "fp8"
+    ]
+    if not concerned:
+        return 0.0
+    older, newer = (
+        throughput(build_groups(made), len(made), constants)
+        for made in (
+            [_with_experts(case, "grouped") for case in concerned],
+            [_with_experts(case, "native") for case in concerned],
+        )
+    )
+    shift = np.log(newer / older)
+    return Z80 * float(np.sqrt(np.mean(shift * shift)))
+
+
+def _with_experts(case: Case, kernels: ExpertKernels) -> Case:
+    return replace(case, training=replace(case.training, expert_kernels=kernels))
 
 
 def _compiled(case: Case) -> Case:

@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from benchmarks.memory_rows import MemoryRule, memory_rule
 from benchmarks.rows import Skip, number, read_csv, whole
 from planner.inputs.post_training import resolve_post_training
 from planner.inputs.training_schema import Training
+from planner.performance.kernels import default_experts
 from planner.performance.post_training.read import tuning_of
 from planner.performance.post_training.spec import Tuning
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
@@ -140,11 +142,13 @@ def _case(
     sequence = int((number(row, "seq_len") or usual) * float(rule["sequence_ratio"] or 1))
     if kind is ModelFamily.TRANSFORMER and sequence < 2:
         raise Skip("sequence length not stated")
+    ran_on = run_date(row.get("date", "") or rule.get("released", ""))
     training = TrainingSpec(
         global_batch=batch, sequence_length=max(sequence, 1), precision=precision,  # type: ignore[arg-type]
         lora_rank=16 if row["family"] == "transformer-lora" else None, stack=rule["stack"],  # type: ignore[arg-type]
         optimizer="sgd" if kind is ModelFamily.CNN else "adamw", attention=rule["attention"],  # type: ignore[arg-type]
         memory=memory.options, channels_last=channels_last(row, rule), tuning=_tuning(row, sequence),
+        expert_kernels=default_experts(rule["stack"], date.fromisoformat(ran_on) if ran_on else None),  # type: ignore[arg-type]
     )  # fmt: skip
     hardware, per_node = hardware_of(row, device, per_node, gpus, layout, networks)
     return Case(
@@ -152,7 +156,7 @@ def _case(
         model, training, hardware, -(-gpus // per_node), gpus, layout, int(number(row, "ep") or 1),
         Measured(row["metric"], _in_unit(row["metric"], value), number(row, "mem_gib_per_gpu") or NAN), memory,
         row["framework"],
-        _stated_layout(row), run_date(row.get("date", "") or rule.get("released", "")),
+        _stated_layout(row), ran_on,
     )  # fmt: skip
 
 

@@ -146,13 +146,20 @@ def layouts_of(cases: Sequence[Case]) -> Layouts:
     )  # fmt: skip
 
 
+def _shared(case: Case) -> tuple[str, ...]:
+    """What the model treats as one per call: family, software class, precision and kernels by generation."""
+    training = case.training
+    native = "native" if training.attention == "native" else ""
+    return case.kind, training.stack, training.precision, native, training.expert_kernels
+
+
 def build_groups(cases: Sequence[Case]) -> list[Group]:
     """Group settled cases for fast evaluation."""
-    keys: dict[tuple[str, str, str], list[int]] = {}
+    keys: dict[tuple[str, ...], list[int]] = {}
     for position, case in enumerate(cases):
-        keys.setdefault((case.kind, case.training.stack, case.training.precision), []).append(position)
+        keys.setdefault(_shared(case), []).append(position)
     groups = []
-    for (kind, _, _), positions in sorted(keys.items()):
+    for (kind, *_), positions in sorted(keys.items()):
         chosen = [cases[p] for p in positions]
         work = stack_work([(case.model, case.training) for case in chosen])
         factor = np.asarray([metric_factor(case, work.flops_per_sample[n]) for n, case in enumerate(chosen)])

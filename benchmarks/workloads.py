@@ -70,6 +70,8 @@ def document(case: Case, users: bool) -> dict[str, Any]:
         training |= {"method": "lora", "lora_rank": case.training.lora_rank}
     if case.training.channels_last is not None:
         training["channels_last"] = case.training.channels_last
+    if case.model.experts and case.ran_on:
+        training["software_date"] = case.ran_on
     if not users:
         training["attention"] = case.training.attention
     made: dict[str, Any] = {

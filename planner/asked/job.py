@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from planner.inputs.resolve import resolve_model, resolve_training
-from planner.performance.kernels import default_attention
+from planner.performance.kernels import default_attention, default_experts
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.parts import all_params, exported_params, model_of
 from planner.performance.phases import phases_of
@@ -134,9 +134,10 @@ def _training_spec(resolved: ResolvedTraining, model: ModelSpec, learns: Resolve
         optimizer=resolved.optimizer,
         lora_rank=resolved.lora_rank,
         stack=resolved.stack,
-        attention=default_attention(resolved.stack, model, resolved.start)
+        attention=default_attention(resolved.stack, model, resolved.software_date)
         if resolved.attention == "auto"
         else resolved.attention,
+        expert_kernels=default_experts(resolved.stack, resolved.software_date),
         open_choices=resolved.open_choices,
         channels_last=resolved.channels_last,
         layout=LayoutPin() if resolved.layout is None else LayoutPin(**resolved.layout.model_dump()),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from planner.errors import InputError
 from planner.inputs.checks import end_moment, start_moment
+from planner.inputs.choices import open_choices, software_day
 from planner.inputs.embeddings import with_tables
 from planner.inputs.faults import Fault, FaultError, near
 from planner.inputs.loading import decode_rate
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Data, Model, Network, Training
 
-# Choices of the training code that move the step time: where the user does not state one, the interval is wider.
-OPEN_CHOICES = ("stack", "attention")
 # Token ids are stored in 2 bytes while they fit, else in 4 (the usual packed formats).
 _TWO_BYTE_VOCAB = 65_536
 # Of a network of unknown layers of which the output layer or adapters learn (as LoRA of rank 16): assumed.
@@ -187,8 +186,8 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         lora_rank=rank_of(training),
         stack=training.stack,
         attention=training.attention,
-        start=None if workload.start is None else start_moment(workload.start).date(),
-        open_choices=_left_open(training, keys),
+        software_date=software_day(training, workload.start),
+        open_choices=open_choices(training, model),
         channels_last=training.channels_last,
         layout=None if training.layout == "auto" else training.layout,
         memory=training.memory,
@@ -201,10 +200,6 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         evaluated=evaluated_share(training),
         stop_log_sd=stop_log_sd(training),
     )
-
-
-def _left_open(training: Training, keys: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(key for key in keys if key in OPEN_CHOICES and key not in training.model_fields_set)
 
 
 def _resolve_requests(workload: Workload, model: ResolvedModel) -> ResolvedTraining:
@@ -232,7 +227,7 @@ def _resolve_requests(workload: Workload, model: ResolvedModel) -> ResolvedTrain
         lora_rank=None,
         stack="tuned",
         attention="auto",
-        start=None,
+        software_date=None,
         open_choices=(),
         channels_last=None,
         layout=None,

@@ -130,8 +130,8 @@ class ResolvedTraining:
         lora_rank: None when all weights are trained.
         layout: None when the planner chooses all of it.
         memory: None when the software stack decides all of it.
-        attention: the attention kernel as given; `start` the day of the run where it is given (older software had
-            other kernels).
+        attention: the attention kernel as given; `software_date` the day of the software's release, by default that
+            of the run, None today's (older software had other kernels).
         channels_last: memory layout of convolutions, None what the software has by default.
         open_choices: what the user left to a default that moves the step time.
         post: objective, adapters, lengths, rollouts or requests; its own defaults for pre-training.
@@ -155,7 +155,7 @@ class ResolvedTraining:
     lora_rank: int | None
     stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"]
     attention: Literal["auto", "materialised", "fused", "flash", "native"]
-    start: date | None
+    software_date: date | None
     open_choices: tuple[str, ...]
     channels_last: bool | None
     layout: Layout | None

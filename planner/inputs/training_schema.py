@@ -14,6 +14,7 @@ from planner.inputs.fields import (
     Bool,
     Confidence,
     Count,
+    Day,
     Duration,
     NonNegativeFloat,
     PositiveFloat,
@@ -308,6 +309,11 @@ class Training(Section):
         description="Attention kernel: scores through memory, the same with a fused softmax, flash, or flash written"
         " for the accelerator's generation (Hopper: FlashAttention-3, Blackwell: 4). auto: flash on accelerators from"
         " Ampere on; older ones, and runs that start before June 2022, without it.",
+    )
+    software_date: Day | None = Field(
+        None,
+        description="Day of the training software's release, e.g. 2026-06-01: attention before June 2022 and experts in"
+        " 8 bit on Blackwell before June 2026 were slower. Default: the day the run starts.",
     )
     channels_last: Bool | None = Field(
         None,

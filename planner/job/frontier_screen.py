@@ -93,10 +93,10 @@ def _limits(found: Frontier) -> list[Row]:
     if all(point.within_deadline is None and point.within_budget is None for point in found.points):
         return []
     kept = [point for point in found.points if kept_limits(point) == "kept"]
-    text = f"{len(kept):,} of {len(found.points):,} points keep your deadline and budget"
+    text = f"{len(kept):,} of {len(found.points):,} points keep deadline and budget"
     if kept:
         soonest = min(kept, key=lambda point: point.deadline_hours)
-        text += f"; the soonest of them costs {_usd(soonest.best.cost_usd)}"
+        text += f"; the soonest costs {_usd(soonest.best.cost_usd)}"
     return [("kept", "your limits", len(kept), "count", text)]
 
 

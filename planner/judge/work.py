@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.inputs.resolve import resolve_model, resolve_training
-from planner.performance.kernels import default_attention
+from planner.performance.kernels import default_attention, default_experts
 from planner.performance.learning import learned_params
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.parts import all_params, model_of, training_of
@@ -128,12 +128,15 @@ def _training(given: ResolvedTraining, model: ModelSpec, learns: ResolvedModel) 
     pinned = LayoutPin() if given.layout is None else LayoutPin(**given.layout.model_dump())
     memory = MemoryOptions() if given.memory is None else MemoryOptions(**given.memory.model_dump())
     kernel = (
-        default_attention(given.stack, model, given.start) if given.attention == "auto" else given.attention
+        default_attention(given.stack, model, given.software_date)
+        if given.attention == "auto"
+        else given.attention
     )
     return TrainingSpec(
         global_batch=given.global_batch, sequence_length=given.sequence_length, precision=given.precision,
         optimizer=given.optimizer, lora_rank=given.lora_rank, stack=given.stack,
-        attention=kernel, open_choices=given.open_choices, channels_last=given.channels_last, layout=pinned,
+        attention=kernel, expert_kernels=default_experts(given.stack, given.software_date),
+        open_choices=given.open_choices, channels_last=given.channels_last, layout=pinned,
         bytes_per_sample=given.bytes_per_sample,
         decode_samples_per_s_per_core=given.decode_samples_per_s_per_core, memory=memory,
         tuning=tuning_of(given.post), trains=learns.trains, learned_params=learns.learned_params,

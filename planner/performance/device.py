@@ -15,7 +15,7 @@ import numpy.typing as npt
 from catalogs.table import Coded, Table
 from planner.performance.constants import Constants
 from planner.performance.inference.chips import serving_columns
-from planner.performance.kernels import has_native
+from planner.performance.kernels import has_native, has_native_experts
 from planner.performance.spec import TrainingSpec
 from planner.performance.work import PRECISION_GROUP, Floats
 from planner.records import record
@@ -49,7 +49,8 @@ class Devices:
         serve_peak: FLOP/s at the precision of generation; `serve_compute`, `serve_bandwidth` and `serve_step` what a
             chip reaches of an engine's shares and fixed times (`planner.performance.inference.chips`).
         multiplier: learned time factor per (accelerator family, precision, stack), 1 where nothing is known.
-        native: 1 where attention runs in a kernel written for the accelerator's generation.
+        native: 1 where attention runs in a kernel written for the accelerator's generation; `native_experts` where the
+            products of experts do.
         host_pace: time that the host takes to launch a kernel, relative to x86 servers of the Ampere generation.
         spread: extra log-width of the interval where measurements are thin.
     """
@@ -75,6 +76,7 @@ class Devices:
     serve_step: Floats
     multiplier: Floats
     native: Floats
+    native_experts: Floats
     host_pace: Floats
     spread: Floats
     reason: npt.NDArray[np.object_]
@@ -123,6 +125,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         **serving_columns(hardware, training.tuning, constants),
         multiplier=_multiplier(hardware, f"multiplier.{kind}.{{}}.{group}.{training.stack}", constants),
         native=has_native(hardware, training),
+        native_experts=has_native_experts(hardware, training),
         host_pace=_host_pace(hardware, constants),
         spread=_spread(hardware, kind, constants),
         reason=np.full(hardware.n_rows, "", dtype=object),

@@ -150,11 +150,12 @@ def matmul_of(work: Work, devices: Devices, peak: Floats, c: Constants) -> Matmu
 
 
 def layer_matmul_s(
-    work: Work, tokens: Floats, tp: Floats, ep: Floats, matmul: Matmul, c: Constants
+    work: Work, tokens: Floats, tp: Floats, ep: Floats, matmul: Matmul, faster: Floats, c: Constants
 ) -> tuple[Floats, Floats]:
     """Forward and backward time of a layer's matrices: qkv, output, feed-forward in and out, of all experts.
 
-    Tensor parallelism splits the outputs of the first of each pair and the inputs of the second.
+    Tensor parallelism splits the outputs of the first of each pair and the inputs of the second. `faster` is what
+    `expert_speed` gives.
     """
     routed = work.routed > 0
     ffns = np.where(routed, work.shared_experts, 1.0)
@@ -170,7 +171,7 @@ def layer_matmul_s(
     if routed.any():
         copies = np.maximum(work.experts / ep, 1.0)
         # The busiest device waits for none; grouped products of many small matrices reach less of the rate.
-        slower = c["moe.imbalance"] / c["moe.grouped_ratio"]
+        slower = c["moe.imbalance"] / c["moe.grouped_ratio"] / faster
         out, into = work.mlp_inputs * work.ffn / tp, work.ffn / tp
         more = matmul.both_s(
             copies * work.hidden * (out + into),
@@ -185,6 +186,23 @@ def layer_matmul_s(
             for total, extra in zip((forward, backward), more, strict=True)
         )
     return forward * work.shape_ratio / share, backward * work.shape_ratio / share
+
+
+def expert_speed(devices: Devices, c: Constants) -> Floats:
+    """Speed of an expert's products and copies against the grouped kernels of older software."""
+    result: Floats = np.where(devices.native_experts > 0, c["moe.native_ratio"], 1.0)
+    return result
+
+
+def expert_wait_s(work: Work, devices: Devices, c: Constants) -> Floats:
+    """Time per layer and pass in which the device is idle while the host learns how many tokens each expert gets.
+
+    The host needs the counts to launch dispatch, products and combination (NVIDIA/Megatron-LM#2368, pytorch/ao#4066);
+    kernels that read them on the device do without.
+    """
+    waits = (work.routed > 0) & (devices.native_experts == 0)
+    result: Floats = np.where(waits, c["moe.sync_s"] * devices.host_pace, 0.0)
+    return result
 
 
 def attention_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str, c: Constants) -> Floats:
@@ -256,8 +274,9 @@ def transformer_micro(
     """
     tp = layout.tp
     tokens = padded_tokens(work, layout.micro_batch) / layout.cp
+    faster = expert_speed(devices, c)
     gemm, gemm_backward = layer_matmul_s(
-        work, tokens, tp, layout.ep, matmul_of(work, devices, devices.gemm_peak, c), c
+        work, tokens, tp, layout.ep, matmul_of(work, devices, devices.gemm_peak, c), faster, c
     )
     gemm_backward = np.where(work.lora > 0, 0.5 * gemm_backward + c["lora.extra_ratio"] * gemm, gemm_backward)
     attention = attention_s(work, devices, tokens, tp, stack, c)
@@ -267,7 +286,7 @@ def transformer_micro(
     )
     passes = c.of_stack("memory.passes", stack) * (1.0 + c["memory.cast_ratio"] * work.casts)
     moved = moved + c.of_stack("adapter.passes", stack) * tokens * work.adapter_bytes / tp
-    copied = c["moe.copy_passes"] * tokens * work.routed * work.hidden * work.element_bytes / tp
+    copied = c["moe.copy_passes"] * tokens * work.routed * work.hidden * work.element_bytes / tp / faster
     memory = (passes * moved + copied) / (devices.memory_rate * c["memory.bandwidth_ratio"])
     memory = memory + dequantise_s(work, devices, tp, c)
     # Routing, permuting tokens and back are kernels of their own.
@@ -280,6 +299,7 @@ def transformer_micro(
         gemm_backward + attn_factor * attention + 2.0 * memory + comm - dequantise_s(work, devices, tp, c),
         floor * c["floor.backward"],
     )
-    backward = backward * work.backward
+    wait = expert_wait_s(work, devices, c)
+    forward, backward = forward + wait, (backward + wait) * work.backward
     head = head_s(work, devices, tokens, tp, stack, c)
     return Micro(gemm, gemm_backward, attention, memory, floor, forward, backward, head, tokens)

@@ -28,6 +28,9 @@ StackClass = Literal["eager", "fused", "compiled", "tuned", "tinygrad"]
 # flash: they never leave the chip; native: as flash, in the kernel written for the accelerator's generation where there
 # is one (`kernels.NATIVE`); auto: by accelerator generation (`kernels.default_attention`).
 AttentionKernel = Literal["auto", "materialised", "fused", "flash", "native"]
+# grouped: one product per expert in one launch, of sizes that the host knows; native: in 8 bit, kernels written for the
+# accelerator's generation where there are some, of sizes that stay on the device (`kernels.default_experts`).
+ExpertKernels = Literal["grouped", "native"]
 Recompute = Literal["none", "selective", "full"]
 # all: every weight learns; through: hardly any does (adapters, biases, a prompt), yet gradients pass back through the
 # network; none: forward pass only.
@@ -156,7 +159,8 @@ class TrainingSpec:
     """How the model is trained. `global_batch` is in samples (sequences) per optimizer step.
 
     `sequence_length` is in tokens (1 for models counted per sample); `bytes_per_sample` is what the data loader must
-    deliver per sample, None when unknown. `attention` is the kernel (see `AttentionKernel`). `open_choices` names what
+    deliver per sample, None when unknown. `attention` is the kernel (see `AttentionKernel`), `expert_kernels` those of
+    mixtures of experts. `open_choices` names what
     the user left open and a default stands in for (`stack`, `attention`): it widens the interval. `allow_fp16_fallback`
     lets a bf16 job run in fp16 on devices without bf16. `channels_last` is the memory layout of convolutions, None what
     the stack has by default: only eager PyTorch keeps channels outermost. `tuning` is what post-training adds. `trains`
@@ -174,6 +178,7 @@ class TrainingSpec:
     bytes_per_sample: float | None = None
     decode_samples_per_s_per_core: float | None = None
     attention: AttentionKernel = "flash"
+    expert_kernels: ExpertKernels = "grouped"
     open_choices: tuple[str, ...] = ()
     allow_fp16_fallback: bool = False
     channels_last: bool | None = None

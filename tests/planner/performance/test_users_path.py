@@ -35,8 +35,11 @@ ROWS = 200
 
 
 def test_the_fit_and_estimate_predict_the_same_on_200_measured_rows() -> None:
-    rows = random.Random(14).sample(load_rows(None), ROWS)
+    rows = load_rows(None)
+    native = [row for row in rows if row["source"].startswith("stas00")]
+    experts = [row for row in rows if row["model_name"].startswith("Qwen3-30B")]
     constants = load_constants()
+    rows = random.Random(14).sample(rows, ROWS) + native + experts
     cases, _ = settle(load_cases(rows, load_devices())[0], constants)
     fitted = throughput(build_groups(cases), len(cases), constants)
     asked, refused = predict_workloads(cases, False, constants)
@@ -98,6 +101,8 @@ def test_old_accelerators_and_old_runs_get_no_flash_attention_silently() -> None
     assert alone[1].tolist() == written["step_time_s"].tolist()
     assert _training(start="2021-03-01").attention == "materialised"
     assert _training(start="2021-03-01", training={"stack": "fused"}).attention == "fused"
+    assert _training(training={"software_date": "2021-03-01"}).attention == "materialised"
+    assert _training(start="2021-03-01", training={"software_date": "2026-01-01"}).attention == "auto"
     assert _training().attention == "auto"
 
 
@@ -113,6 +118,53 @@ def test_a_native_attention_kernel_is_faster_where_the_generation_has_one() -> N
     assert seconds("hopper", "native") < 0.9 * seconds("hopper", "flash")
     assert seconds("ampere", "native") == seconds("ampere", "flash")
     assert seconds("volta", "native") == seconds("volta", "materialised")
+
+
+MOE = replace(
+    SMALL, params=3e10, active_params=3e9, gated_mlp=True, experts=128, experts_per_token=8, moe_ffn=768,
+    layers=48, hidden=2048, heads=32, kv_heads=4,
+)  # fmt: skip
+
+
+def _recipe(software_date: str | None, precision: str = "fp8", stack: str = "tuned") -> TrainingSpec:
+    sizes = {name: getattr(MOE, name) for name in ("layers", "hidden", "heads", "experts", "moe_ffn")}
+    model = {"family": "transformer", **sizes, "experts_per_token": 8, "vocab": 50304, "gated_mlp": True}
+    training = {"steps": 10, "global_batch": 512, "sequence_length": 4096, "precision": precision}
+    training |= {"stack": stack, "attention": "flash"} | (
+        {"software_date": software_date} if software_date else {}
+    )
+    made = {"version": 1, "name": "a", "model": model, "training": training, "start": "2026-12-01"}
+    return resolve_job(Workload.model_validate(made), date(2026, 11, 1)).training
+
+
+def _seconds(training: TrainingSpec, generation: str = "blackwell", model: ModelSpec = MOE) -> float:
+    rates = {"bf16_tflops": 2250.0, "fp16_tflops": 2250.0, "fp8_tflops": 4500.0}
+    machine = {**A100, **rates, "generation": generation, "accelerator_memory_gib": 180.0}
+    return float(predict_shapes(model, training, machines(machine), [2]).row(0)["step_time_s"])
+
+
+def test_experts_of_older_recipes_are_slower_in_8_bit_on_blackwell_alone() -> None:
+    older, newer = _recipe("2026-04-01"), _recipe("2026-06-01")
+    assert _seconds(newer) < 0.95 * _seconds(older)
+    assert _seconds(newer, "hopper") == _seconds(older, "hopper")
+    assert _seconds(newer, model=SMALL) == _seconds(older, model=SMALL)
+    for precision, stack in (("bf16", "tuned"), ("fp8", "compiled")):
+        dated = [_recipe(day, precision, stack) for day in ("2026-04-01", "2026-06-01")]
+        assert _seconds(dated[0]) == _seconds(dated[1])
+
+
+def test_software_is_of_the_day_of_the_run_unless_stated_and_an_open_date_widens() -> None:
+    stated, left_open = _recipe("2026-12-01"), _recipe(None)
+    assert left_open == replace(stated, open_choices=("software_date",))
+    rows = [
+        predict_shapes(
+            MOE, t, machines({**A100, "accelerator_memory_gib": 180.0, "fp8_tflops": 624.0}), [2]
+        ).row(0)
+        for t in (stated, left_open)
+    ]
+    assert rows[0]["step_time_s"] == rows[1]["step_time_s"]
+    assert rows[0]["step_time_high_s"] < rows[1]["step_time_high_s"]
+    assert _recipe(None, "bf16").open_choices == ()
 
 
 def test_eager_code_written_before_flash_attention_is_taken_to_lack_it() -> None:
