@@ -183,9 +183,10 @@ class Robust:
 
 
 def _known(value: float, half_width: float) -> str:
-    """An amount in the digits that its half-width supports; one that is smaller than it has a single digit."""
+    """An amount to the first digit that its half-width reaches; one that is smaller than it has a single digit."""
     exact = round(value, 2)
-    return dollars(Decimal(repr(exact)), min(known_places(exact, half_width), 0 if abs(value) >= 100 else 2))
+    places = known_places(exact, 10.0 * half_width)  # without the guard digit of screens
+    return dollars(Decimal(repr(exact)), min(places, 0 if abs(value) >= 100 else 2))
 
 
 def _usd(value: float) -> str:
