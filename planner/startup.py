@@ -30,6 +30,7 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 _REUSED_BYTES = 16 << 20  # larger than any array of a plan
 _M_ARENA_MAX = -8  # malloc.h of glibc
 GRACE_S = 2.0  # for the answer known so far
+_LITTLE = 512 << 20  # a limit of memory within reach of what the libraries take
 EXIT_INTERNAL = 1
 EXIT_MEMORY = 6
 EXIT_OUTPUT = 7
@@ -149,6 +150,11 @@ def limit_memory(size_bytes: int) -> None:
         import resource
     except ImportError:  # not a Unix
         return
+    if 0 < size_bytes < _LITTLE:
+        import numpy as np
+
+        # OpenBLAS allocates its buffers at the first product and ends the process where there is no room for them
+        np.ones((64, 64)) @ np.ones((64, 64))
     most = resource.getrlimit(resource.RLIMIT_DATA)[1]
     wanted = size_bytes if most == resource.RLIM_INFINITY else min(size_bytes, most)
     resource.setrlimit(resource.RLIMIT_DATA, (wanted if size_bytes else most, most))

@@ -37,7 +37,6 @@ _RULES = (
         f"inputs/{name}.py"
         for name in (
             "checks_parts",
-            "embedding_schema",
             "embeddings",
             "phases",
             "checks_post_training",

@@ -10,9 +10,9 @@ from planner.inputs.faults import Fault
 from planner.inputs.resolved import Assumed, ResolvedTables
 
 if TYPE_CHECKING:
-    from planner.inputs.embedding_schema import EmbeddingTables
     from planner.inputs.resolved import ResolvedModel
     from planner.inputs.schema import Workload
+    from planner.inputs.training_schema import EmbeddingTables
 
 # Bytes per parameter of a table and, beside it, of its optimizer's states; row-wise AdaGrad keeps 4 bytes a row.
 TABLE_BYTES = {"fp32": 4.0, "fp16": 2.0, "bf16": 2.0}

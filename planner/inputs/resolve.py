@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from planner.errors import InputError
 from planner.inputs.checks import end_moment, start_moment
-from planner.inputs.choices import open_choices, software_day
 from planner.inputs.embeddings import with_tables
 from planner.inputs.faults import Fault, FaultError, near
 from planner.inputs.loading import decode_rate
 from planner.inputs.models import count_params, merge_model, missing_fields, networks
-from planner.inputs.noted import noted_choices
+from planner.inputs.noted import noted_choices, open_choices, software_day
 from planner.inputs.phases import evaluated_share, mean_share, resolve_phases, stop_log_sd, with_initial
 from planner.inputs.post_training import (
     REQUESTS_PER_STEP,

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from planner.inputs.embedding_schema import EmbeddingTables
 from planner.inputs.fields import (
     Bool,
     Confidence,
@@ -36,6 +35,21 @@ from planner.inputs.post_training_schema import (
     Teacher,
 )
 from planner.inputs.section import Section
+
+
+class EmbeddingTables(Section):
+    """Tables that are divided among all accelerators, beside a dense network that each of them has."""
+
+    rows: Count = Field(description="Rows of all tables together.")
+    width: Width = Field(description="Elements of a row.")
+    tables: SmallInt = Field(description="Tables, each of which gives a sample one vector.")
+    lookups_per_sample: PositiveFloat | None = Field(
+        None, description="Rows that a sample reads from all tables; default: one of each table."
+    )
+    precision: Literal["fp32", "fp16", "bf16"] = Field("fp32", description="Stored precision of the tables.")
+    optimizer: Literal["sgd", "rowwise_adagrad", "adagrad", "adam"] = Field(
+        "sgd", description="Decides what is kept beside each row; only rows that were read are updated."
+    )
 
 
 class Network(Section):

@@ -1,4 +1,4 @@
-"""When a cluster that waits for its capacity is done, over its wait and the error of its speed."""
+"""When a cluster that waits for its capacity is there and done, over its wait and the error of its speed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import exp, log
 from typing import TYPE_CHECKING
 
 from planner.judge.chance import normal, normal_point
-from planner.judge.quadrature import unit_quadrature
+from planner.judge.starts import unit_quadrature
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,3 +45,8 @@ def beside(waits: Waits, chance: Callable[[float], float]) -> float:
     if waits.are_certain:
         return chance(waits.at(0.0))
     return sum(weight * chance(waits.at(level)) for level, weight in unit_quadrature(POINTS))
+
+
+def until_there(waits: Waits, waiting: float, level: float) -> float:
+    """Hours until a cluster is there that are not exceeded with probability `level`; `waiting`: in the mean."""
+    return waiting - waits.mean + waits.at(level)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
 from planner.judge.bench import Bench, Bought, Candidate
-from planner.judge.ends import until_there
 from planner.judge.findings import STATED, Exactly, Near
+from planner.judge.in_time import until_there
 from planner.judge.money import billed, total
 from planner.judge.turns import outcomes, spread, wait_level
 
@@ -154,7 +154,11 @@ def _billed_outcomes(bench: Bench, made: Candidate) -> tuple[list[float], list[f
     whole_spot = sum(part.paid_hours for part in spot)
     hours, usd = [], []
     for number, outcome in enumerate(outcomes(made.situation)):
-        waiting = until_there(made, wait_level(number)) if beside else made.waiting
+        waiting = (
+            until_there(made.waits, made.waiting, wait_level(number))
+            if beside and made.waits
+            else made.waiting
+        )
         elapsed = waiting + fixed + outcome.elapsed
         cost = total(bench.prices.place(made.parts[0].offer, elapsed)) + bench.stored_usd(made, elapsed)
         for part in made.parts:

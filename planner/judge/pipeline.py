@@ -10,9 +10,9 @@ from planner.inputs.checks import end_moment, start_moment
 from planner.judge import frame
 from planner.judge.bench import Bench, Bought, Buy, Candidate, ImpossibleError, NotRecomputedError
 from planner.judge.chance import chance_within
-from planner.judge.ends import sure_hours, table_ratio
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near, NotRecomputed
 from planner.judge.pipeline_quotas import check_shared
+from planner.judge.quote import sure_hours, table_ratio
 from planner.judge.robust import risk_of
 from planner.judge.schedule import GB, moved_usd
 from planner.judge.work import assumption_rows

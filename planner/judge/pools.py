@@ -13,9 +13,9 @@ from catalogs.tariffs import load_tariffs
 from planner.judge import frame
 from planner.judge.bench import Bench, Buy, Candidate, ImpossibleError
 from planner.judge.chance import chance_within
-from planner.judge.ends import sure_hours, table_ratio
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
 from planner.judge.pipeline import part_of
+from planner.judge.quote import sure_hours, table_ratio
 from planner.judge.schedule import GB, moved_usd
 from planner.performance.inference.pool import handover_s, node_rates, weight_bytes
 

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
 from planner.judge.bench import Z80, Bench, Candidate
-from planner.judge.ends import sure_hours, table_ratio
 from planner.judge.findings import Between, Near
+from planner.judge.in_time import sure, until_there
 from planner.judge.launch_figures import SPREAD_RATIO, outcomes_of
 from planner.judge.turns import quantile
 
 if TYPE_CHECKING:
     from planner.judge.document import Node
+
+# Where the wait has a spread, the search reads the normal distribution from a table, the judge computes it.
+_TABLE_RATIO = 1e-5
 
 _LEAST, _MOST = 0.5, 0.999
 _SPREAD_LEVEL = 0.9
@@ -103,3 +106,17 @@ def _prices_above(made: Candidate, z: float) -> float:
             paid = float(next(charge.usd for charge in part.charges if charge.kind == "compute"))
             above += paid * (exp(z / Z80 * log(quote.p90 / quote.expected)) - 1.0)
     return above
+
+
+def table_ratio(made: Candidate) -> float:
+    """How far, of themselves, stated hours of steady capacity may be off `sure_hours`."""
+    return 0.0 if made.waits is None or made.waits.are_certain else _TABLE_RATIO
+
+
+def sure_hours(made: Candidate, level: float, sigma: float) -> float:
+    """Hours from the start that steady capacity keeps with probability `level`, the log of its speed off by `sigma`."""
+    if made.waits is None or made.waits.are_certain:
+        slow = exp(NormalDist().inv_cdf(level) * sigma)
+        return made.waiting + made.steps.fixed + made.need * slow
+    before = until_there(made.waits, made.waiting, 0.0) - made.waits.at(0.0) + made.steps.fixed
+    return before + sure(made.waits, made.need, level, sigma)

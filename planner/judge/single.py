@@ -13,13 +13,12 @@ from planner.judge import carbon, choices, frame, stored
 from planner.judge.alternatives import alternatives, decision_of, hidden, on_known_prices, savings
 from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError, worst_factor
 from planner.judge.document import Node
-from planner.judge.ends import sure_hours, table_ratio
 from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated, Near
 from planner.judge.launch_figures import launch_of
 from planner.judge.money import by_month, stated_price, total
 from planner.judge.prices import scaled
 from planner.judge.profile import profile_fields
-from planner.judge.quote import quote_of
+from planner.judge.quote import quote_of, sure_hours, table_ratio
 from planner.judge.starts import booked_from, waits
 
 if TYPE_CHECKING:

@@ -204,3 +204,12 @@ def _lead(hours: float, clock: str, start: datetime) -> float:
     if begin < at:
         begin += timedelta(days=1)
     return (begin - start).total_seconds() / 3600.0
+
+
+@cache
+def unit_quadrature(points: int) -> tuple[tuple[float, float], ...]:
+    """Nodes and weights of Gauss-Legendre on 0..1, from numpy."""
+    from numpy.polynomial.legendre import leggauss
+
+    nodes, weights = leggauss(points)
+    return tuple(((node + 1.0) / 2.0, weight / 2.0) for node, weight in zip(nodes, weights, strict=True))

@@ -15,7 +15,7 @@ from planner.judge.chance import (
     normal_point,
     steady_chance,
 )
-from planner.judge.quadrature import unit_quadrature
+from planner.judge.starts import unit_quadrature
 from planner.records import record
 
 _STEPS = 24

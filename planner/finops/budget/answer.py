@@ -15,7 +15,7 @@ from planner.finops.forecast.completion import incomplete_days
 from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
 from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
-from planner.finops.read.spellings import known_spelling
+from planner.finops.read.tag_keys import known_spelling
 from planner.inputs.faults import Fault, near
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY

@@ -19,7 +19,7 @@ from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
 from planner.finops.forecast.more import Fit
 from planner.finops.forecast.plans import PlannedCost, as_known, daily_plan_cost
 from planner.finops.forecast.scenarios import Scenario, check_scopes, day_factors
-from planner.finops.read.spellings import known_spelling
+from planner.finops.read.tag_keys import known_spelling
 from planner.records import record
 from planner.render.presentable import Presentable
 

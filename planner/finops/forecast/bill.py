@@ -9,8 +9,7 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.finops.forecast.daily import DailyCost
-from planner.finops.read.spellings import dearest_spellings
-from planner.finops.read.tag_keys import tag_keys
+from planner.finops.read.tag_keys import dearest_spellings, tag_keys
 from planner.inputs.faults import near
 
 if TYPE_CHECKING:

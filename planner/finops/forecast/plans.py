@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import InputError
-from planner.finops.read.spellings import known_spelling
+from planner.finops.read.tag_keys import known_spelling
 from planner.inputs.load import decode, read_limited
 from planner.plan.model import Plan
 from planner.records import record
@@ -24,6 +24,7 @@ Days = NDArray[np.datetime64]
 MAX_BYTES = 64 * 1024 * 1024
 _YEAR_HOURS = 8760
 _DAY = timedelta(days=1)
+_NOTHING = 1e-9  # of a run on a day: rounding of the difference
 _MONTH = timedelta(hours=_YEAR_HOURS / 12)
 
 
@@ -105,7 +106,8 @@ def daily_plan_cost(planned: Sequence[PlannedCost], days: Days) -> Floats:
     bounds = [_midnight(day) for day in days.astype("datetime64[D]").tolist()]
     ends = [begin + _DAY for begin in bounds]
     for one in planned if bounds else ():
-        out += one.cost * (one.runs_until(ends) - one.runs_until(bounds))
+        runs = one.runs_until(ends) - one.runs_until(bounds)
+        out += one.cost * np.where(runs > _NOTHING, runs, 0.0)
     return out
 
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from planner.finops.read.spellings import dearest_spellings
+from planner.finops.read.tag_keys import dearest_spellings
 from planner.finops.showback.rules import rule_names, team_of
 from planner.records import record
 

@@ -9,7 +9,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from planner.finops.read.spellings import known_spelling
+from planner.finops.read.tag_keys import known_spelling
 
 if TYPE_CHECKING:
     from planner.inputs.showback_schema import Rule, ShowbackFile

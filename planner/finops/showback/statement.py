@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
 from planner.finops.kpis import query_kpi
-from planner.finops.read.spellings import known_spelling
+from planner.finops.read.tag_keys import known_spelling
 from planner.finops.showback.divide import Divided, divide
 from planner.inputs.faults import near
 from planner.render.model import Answer, Column, Section, table_section, versioned

@@ -61,5 +61,5 @@ def test_where_no_worker_can_be_only_one_run_is_promised() -> None:
 
 def test_an_idle_worker_asks_for_no_region() -> None:
     """Two workers in one region do 98 % of the work: only the deadline gives way, not the regions too."""
-    plan = exactly(OFFERS, fleet(4, {"deadline": "9.7h"}, max_regions=1))
+    plan = exactly(OFFERS, fleet(4, {"deadline": "10.1h"}, max_regions=1))
     assert [item.constraint for item in plan.relaxations] == ["deadline"]

@@ -22,8 +22,8 @@ from planner.finops.forecast.report import forecast_report
 from planner.finops.forecast.scenarios import parse_scenario
 from planner.finops.forecast.score import accuracy, score_forecasts
 from planner.finops.read import open_bill
-from planner.plan.goal import Recurring
 from planner.plan.model import Plan
+from planner.plan.run import Recurring
 from planner.render import render_answer
 from tests.planner.finops.forecast.example_costs import FILE, example_costs
 from tests.saved_plans import plan_line, saved_plan

@@ -12,7 +12,7 @@ import pytest
 from planner.errors import InputError
 from planner.finops.forecast.bill import daily_of_bill
 from planner.finops.read import open_bill
-from planner.finops.read.spellings import dearest_spellings, known_spelling
+from planner.finops.read.tag_keys import dearest_spellings, known_spelling
 from planner.finops.showback.statement import rules_by_tag, team_statement
 from planner.inputs.showback_load import load_showback
 from tests.conftest import CliResult
