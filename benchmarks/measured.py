@@ -182,7 +182,7 @@ def run_date(text: str) -> str:
     text = _ROUNDS.get(text.strip(), text.strip())
     if found := re.match(r"(20\d\d)(?:-(0[1-9]|1[0-2])(?:\D|$))?", text):
         return f"{found[1]}-{found[2] or '06'}-01"
-    if found := re.match(r"(\d\d)\.(\d\d)(?:\.|$)", text):
+    if found := re.match(r"(\d\d)\.(0[1-9]|1[0-2])(?:\.|$)", text):
         return f"20{found[1]}-{found[2]}-01"
     return ""
 
@@ -292,6 +292,8 @@ def _layout(
 ) -> tuple[dict[str, Any] | None, int]:
     """The row's layout (None to be searched) and global batch; what is missing follows the source's rule."""
     tp, pp, cp = (int(number(row, name) or 1) for name in ("tp", "pp", "cp"))
+    if min(tp, pp, cp) < 1:
+        raise ValueError("degrees of parallelism below 1")
     stated_dp = number(row, "dp")
     global_batch, micro = number(row, "global_batch"), number(row, "micro_batch")
     if kind is ModelFamily.TRANSFORMER and not row["tp"] and global_batch:
