@@ -132,10 +132,16 @@ class DuckDbEngine:
         self.connection.execute(f"CREATE OR REPLACE VIEW {name} AS {sql}")
 
     def hold(self, name: str) -> None:
-        """Make a view a table in memory: for small ones that are asked many times."""
+        """Make a view a table in memory: for small ones that are asked many times.
+
+        One thread writes it: several leave its rows in another order each time, and sums with other last digits.
+        """
+        (threads,) = self.connection.execute("SELECT current_setting('threads')").fetchone() or (1,)
+        self.connection.execute("SET threads = 1")
         self._asked(
             lambda: self.connection.execute(f"CREATE OR REPLACE TABLE {name}_held AS SELECT * FROM {name}")
         )
+        self.connection.execute(f"SET threads = {threads}")
         self.connection.execute(f"DROP VIEW {name}; ALTER TABLE {name}_held RENAME TO {name}")
 
     def close(self) -> None:
