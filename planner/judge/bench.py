@@ -23,7 +23,7 @@ from planner.judge.money import GB_PER_GIB, Charge, Prices, outlives, overrun, r
 from planner.judge.purchases import fault_of
 from planner.judge.starts import Waits, allotted, start_of, waits_of
 from planner.judge.storage import Option, Storage
-from planner.judge.turns import InTurn, Situation, run, unite
+from planner.judge.turns import CHANCE_SLACK, InTurn, Situation, run, unite
 from planner.judge.work import GB, GIB, Work
 from planner.performance.search import estimate_shapes
 from planner.records import record
@@ -355,7 +355,9 @@ class Bench:
         home = "/".join(last.place)
         away = sum(s for s, at in zip(shares, regions, strict=True) if fallback and at != home)
         carried = course.interruptions * moves + away * course.p_change
-        moved_gb = rounded(carried * self.work.checkpoint_gib * float(GB_PER_GIB))
+        each_gb = self.work.checkpoint_gib * float(GB_PER_GIB)
+        moved_gb = rounded(carried * each_gb)
+        unknown_gb = CHANCE_SLACK * (1.0 + course.interruptions * moves) * each_gb
         parts = []
         paid = [share * course.spot for share in shares] + ([course.on_demand] if fallback else [])
         seen: set[str] = set()
@@ -369,7 +371,7 @@ class Bench:
                 more += self.storage.charges(buys[0].offer, store, hours)
             seen.add(place)
             if not number:
-                more += self.prices.carried([b.offer for b in buys], moved_gb)
+                more += self.prices.carried([b.offer for b in buys], moved_gb, unknown_gb)
             # what is carried stands behind the place's costs
             parts.append(replace(part, charges=(*part.charges, *more)))
         return Candidate(

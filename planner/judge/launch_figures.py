@@ -11,7 +11,7 @@ from planner.judge.bench import Bench, Bought, Candidate
 from planner.judge.findings import STATED, Exactly, Near
 from planner.judge.in_time import until_there
 from planner.judge.money import billed, total
-from planner.judge.turns import outcomes, spread, wait_level
+from planner.judge.turns import CHANCE_SLACK, outcomes, spread, wait_level
 
 if TYPE_CHECKING:
     from planner.judge.chance import Capacity
@@ -41,6 +41,8 @@ def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
     whole, ratio = plan["total_usd"].money(), frame.closeness(made)
     usd = _with_prices(spot, float(whole), usd)
     alone = made.p_meet if course is None else course.p_alone
+    # waits on spot and hours of the fall-back are weighed with such a chance each
+    unknown_hours = 2.0 * CHANCE_SLACK * made.hours if made.in_turn else 1e-7
     return {
         "strategy": "spot_with_fallback" if fallback else "spot_with_steady" if steady else "spot",
         "p_meet_deadline": _chance(made.p_meet), "p_meet_spot_only_ratio": _chance(alone),
@@ -54,7 +56,7 @@ def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
         "finish_p90": frame.finish(bench, plan["launch"]["p90_hours"].number()),
         "expected_interruptions": Near(made.interruptions, ratio), "spot_hours": Near(spot_hours, ratio),
         "on_demand_hours": Near(other, max(ratio, _CHANCE_RATIO), 1e-5),
-        "waiting_hours": Near(max(made.hours - made.waiting - paid, 0.0), ratio, 1e-7),
+        "waiting_hours": Near(max(made.hours - made.waiting - paid, 0.0), ratio, unknown_hours),
         "lost_hours": Near(made.lost, ratio, 1e-8),
         "on_demand_acquire_s": Near(_acquire_s(bench, made), 1e-9, 1e-6), "checkpoints": checkpoints(bench, made),
         "places": [

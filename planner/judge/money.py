@@ -95,6 +95,7 @@ class Charge:
     as_of: str
     flags: tuple[str, ...] = ()
     moves: bool = False  # the price follows from the hours of the run
+    slack: float = 0.0  # of the quantity, in its unit: what the chances behind it leave open
 
     @property
     def kind(self) -> str:
@@ -109,9 +110,10 @@ class Charge:
     def wanted(self, ratio: float) -> dict[str, Any]:
         """What the line of the answer must say, its quantity within `ratio`."""
         return {
-            "id": self.id, "kind": self.kind, "label": self.label, "quantity": Near(self.quantity, ratio, _LAST_DIGIT),
+            "id": self.id, "kind": self.kind, "label": self.label,
+            "quantity": Near(self.quantity, ratio, max(_LAST_DIGIT, self.slack)),
             "unit": self.unit, "unit_price": stated_price(self.unit_price, moves=self.moves), "currency": self.currency,
-            "usd_per_currency": Exactly(self.rate), "amount_usd": Near(self.usd, ratio, 1e-8), "basis": self.basis,
+            "usd_per_currency": Exactly(self.rate), "amount_usd": Near(self.usd, ratio, max(1e-8, self.slack * float(self.unit_price * self.rate))), "basis": self.basis,
             "source": self.source, "as_of": self.as_of, "flags": list(self.flags),
         }  # fmt: skip
 
@@ -242,7 +244,7 @@ class Prices:
         found = self.goods.tariffs.transfer_curve(a, b, c, d)
         return (self.goods.tariffs.dearest_internet_curve(), False) if found is None else (found, True)
 
-    def carried(self, offers: Sequence[Offer], gb: Fraction) -> list[Charge]:
+    def carried(self, offers: Sequence[Offer], gb: Fraction, slack_gb: float) -> list[Charge]:
         """Checkpoints carried between the regions of a run, at the dearest tier between any two of them."""
         places = list(dict.fromkeys("/".join(offer.place) for offer in offers))
         found = [self.curve(a, b) for a in places for b in places if a != b]
@@ -255,7 +257,7 @@ class Prices:
             Charge(
                 "checkpoint_transfer", label, rounded(in_unit(curve, gb)), curve.unit,
                 max(Fraction(price) for price in curve.usd_per_gb), "USD", Fraction(1), "derived", curve.source,
-                curve.as_of, flags,
+                curve.as_of, flags, slack=float(in_unit(curve, Fraction(slack_gb))),
             )
         ]  # fmt: skip
 

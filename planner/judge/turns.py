@@ -22,6 +22,10 @@ _STEPS = 24
 _SPEEDS, _LUCK, _SHARES = 9, 41, 24
 _LONGEST_HOURS = 1e6
 
+# The engine reads chances off a table of the normal distribution, linearly between its points (within 3e-6); the judge
+# has them exact.
+CHANCE_SLACK = 3e-6
+
 
 @record(frozen=True)
 class Union:
