@@ -13,7 +13,7 @@ PINNED = [
     (30, "training", "row order"),  # of equally dear offers beyond a limit the first row was named
     (2, "fleet", "the judge"),  # P90 of a fleet's hours had fewer digits than its judge asks
     (18, "fleet", "the judge"),  # and P10 of its cost
-    (60008, "training", "the judge"),  # checkpoints carried follow from a small chance, which the engine reads off a table
+    (60008, "training", "the judge"),  # checkpoints carried follow from a small chance, off a table
     (60218, "training", "the judge"),  # and so do the hours of waiting, a small part of all hours
 ]
 
