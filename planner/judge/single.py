@@ -6,7 +6,7 @@ import hashlib
 import json
 from datetime import datetime, timedelta
 from fractions import Fraction
-from math import exp, isnan
+from math import ceil, exp, isnan
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import carbon, choices, frame, stored
@@ -198,7 +198,11 @@ def timeline(bench: Bench, made: Candidate) -> list[dict[str, Any]]:
     offers = [] if made.in_turn else [part.offer for part in made.parts]
     wait = waits(offers, made.nodes, bench.workload.constraints, bench.start)[0]
     training = steps.work / (1.0 + work.figures["evaluation_share_ratio"])
-    saving = steps.work * steps.write / made.interval
+    on_spot = made.in_turn or any(part.offer.is_spot for part in made.parts)
+    saves = steps.work / made.interval
+    if on_spot:  # expected interval by interval, the last of which ends with the run
+        saves = max(ceil(saves - 1e-9) - 1, 0)
+    saving = saves * steps.write
     rest = made.hours - made.waiting - steps.fixed - steps.work - saving
     rows = (
         ("data_staging", made.waiting - provision - wait, "default"), ("capacity", wait, "default"),

@@ -87,10 +87,15 @@ def split_job(
 ) -> Job:
     """Cut the work into whole checkpoint intervals and a remainder (the end of the work seals itself)."""
     safe = np.where(np.isinf(interval), np.maximum(work, 1.0), interval)
-    # The tolerance keeps 10 h / 0.1 h at 100 segments, the last of which needs no checkpoint.
-    segments = np.maximum(np.ceil(work / safe - 1e-9) - 1.0, 0.0)
+    segments = whole_intervals(work, safe)
     remainder = work - segments * safe
     return Job(work, interval, write, restart, notice, segments, remainder, notice >= write)
+
+
+def whole_intervals(work: npt.ArrayLike, interval: npt.ArrayLike) -> FloatArray:
+    """Intervals of `work` that end in a checkpoint: all but the last; elementwise."""
+    # The tolerance keeps 10 h / 0.1 h at 100 segments, the last of which needs no checkpoint.
+    return np.maximum(np.ceil(np.divide(work, interval) - 1e-9) - 1.0, 0.0)
 
 
 def _failed(rate: FloatArray, length: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

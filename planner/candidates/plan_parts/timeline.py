@@ -16,6 +16,7 @@ from planner.performance.spec import COMPONENTS
 from planner.plan.ids import TimePartId
 from planner.plan.labels import time_label
 from planner.plan.model import Origin, Performance, Risk, TimePart
+from planner.spot.moments import whole_intervals
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,9 +36,12 @@ def timeline_of(candidates: Candidates, at: int) -> tuple[TimePart, ...]:
     nodes = float(candidates.nodes[at])
     work, write = float(candidates.work_hours[at]), float(candidates.write_hours[at])
     steps = work / (1.0 + assume.evaluation_share_ratio)
-    checkpoints = work * write / float(candidates.interval_hours[at])
-    parts_of = candidates.parts(at)
-    spot = candidates.kind[at] == IN_TURN or all(context.market.is_spot[part.row] for part in parts_of)
+    interval = float(candidates.interval_hours[at])
+    on_spot = [bool(context.market.is_spot[part.row]) for part in candidates.parts(at)]
+    spot = candidates.kind[at] == IN_TURN or all(on_spot)
+    # spot is expected segment by segment, the last of which ends with the run; steady capacity at the mean rate
+    saves = float(whole_intervals(work, interval)) if spot or any(on_spot) else work / interval
+    checkpoints = saves * write
     acquire = 0.0 if spot else assume.on_demand_acquire_s / 3600.0
     provision = assume.provision_s / 3600.0 + acquire
     export = write + assume.export_s / 3600.0
@@ -50,7 +54,6 @@ def timeline_of(candidates: Candidates, at: int) -> tuple[TimePart, ...]:
         - work
         - checkpoints
     )
-    interval = float(candidates.interval_hours[at])
     source = job.location or "your site"
     rows: tuple[tuple[TimePartId, float, Origin, str], ...] = (
         (TimePartId.DATA_STAGING, staging, "default", f"from {source}, before the cluster starts"),
