@@ -14,7 +14,11 @@ PINNED = [
     (2, "fleet", "the judge"),  # P90 of a fleet's hours had fewer digits than its judge asks
     (18, "fleet", "the judge"),  # and P10 of its cost
     (60008, "training", "the judge"),  # checkpoints carried follow from a small chance, off a table
-    (70182, "training", "the judge"),  # saved less often on spot than its timeline said: no answer, an AssertionError
+    (
+        70182,
+        "training",
+        "the judge",
+    ),  # saved less often on spot than its timeline said: no answer, an AssertionError
     (60218, "training", "the judge"),  # and so do the hours of waiting, a small part of all hours
 ]
 
