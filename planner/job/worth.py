@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from catalogs.table import Table
     from planner.candidates.engine import Found
     from planner.inputs.schema import Constraints
     from planner.market.model import Market
@@ -73,10 +72,10 @@ def worth_of_limits(found: Found, winner: int) -> tuple[Worth, ...]:
         winner: the plan's.
     """
     made, run = found.candidates, found.context
-    hardware = Engine(run).shapes
+    engine = Engine(run)
     out = []
     for one in _changes(run.asked.workload.constraints, run.dates.deadline, run.market):
-        best = _best(found, one, hardware)
+        best = _best(found, one, engine)
         out.append(Worth(one.limit, one.setting, one.change, one.relaxes, _against(best, made, winner)))
     return tuple(out)
 
@@ -88,14 +87,22 @@ def _against(best: Summary | None, made: Any, winner: int) -> Summary | None:
     return replace(best, delta_cost_usd=best.cost_usd - plan.cost_usd, delta_hours=best.hours - plan.hours)
 
 
-def _best(found: Found, change: _Change, shapes: Table) -> Summary | None:
-    """The best candidate under a change, None where none keeps the limits."""
+def _best(found: Found, change: _Change, unchanged: Engine) -> Summary | None:
+    """The best candidate under a change, None where none keeps the limits.
+
+    Args:
+        found: all candidates.
+        change: one limit; without fields it is the deadline, on which the engine does not depend.
+        unchanged: the engine of the run as it is.
+    """
     context, asked = found.context, found.context.asked
     workload = asked.workload.model_copy(
         update={"constraints": asked.workload.constraints.model_copy(update=change.fields)}
     )
-    changed = context.with_asked(replace(asked, workload=workload))
-    engine = Engine(changed, shapes=None if "max_nodes" in change.fields else shapes)
+    engine = unchanged
+    if change.fields:
+        shapes = None if "max_nodes" in change.fields else unchanged.shapes
+        engine = Engine(context.with_asked(replace(asked, workload=workload)), shapes=shapes)
     deadline = context.dates.deadline
     if deadline is not None:
         deadline += timedelta(hours=change.more_hours)

@@ -88,11 +88,8 @@ def _gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nod
     risk, count = spot.figures, nodes.astype(np.float64)
     assume = asked.assumptions
     prior = risk.prior_of_offer[rows]
-    own = [
-        assume.spot_frailty_sd if p.basis == "measured" else assume.spot_unrecorded_frailty_sd
-        for p in risk.priors
-    ]
-    frailty = np.asarray([*own, 0.0])[prior]
+    own = np.where(risk.recorded, assume.spot_frailty_sd, assume.spot_unrecorded_frailty_sd)
+    frailty = np.append(own, 0.0)[prior]
     # the table's levels are medians, as those of the hazards; the renewal model's frailties have mean 1
     mean = np.exp(frailty * frailty / 2.0)
     wait = risk.mean_wait_hours[rows] * count ** risk.wait_exponent[rows] * mean
@@ -103,9 +100,9 @@ def _gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nod
         frailty,
         np.full(len(rows), assume.spot_dispersion_ratio),
     ]
-    sources = [f"{p.basis}: {p.source} ({p.as_of})" for p in risk.priors]
+    sources = list(risk.sources)
     source, observed = prior.copy(), np.full(len(rows), np.nan)
-    recorded = np.asarray([p.basis == "measured" for p in risk.priors] + [False])
+    recorded = np.append(risk.recorded, False)
     at = np.flatnonzero(market.is_spot[rows] & (recorded[prior] | (spot.hazards is not None)))
     if len(at):
         _put_records(market, spot, rows, count, at, columns, source, sources, observed)

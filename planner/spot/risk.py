@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
+    BoolArray = npt.NDArray[np.bool_]
 
 
 @record(frozen=True)
@@ -35,6 +36,16 @@ class OfferRisk:
     notice_hours: FloatArray
     priors: tuple[InterruptionPrior, ...]
     prior_of_offer: IntArray
+
+    @cached_property
+    def recorded(self) -> BoolArray:
+        """Whether a line of the table rests on records, one per line."""
+        return np.asarray([prior.basis == "measured" for prior in self.priors], dtype=np.bool_)
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """Where each line of the table comes from, in words."""
+        return tuple(f"{prior.basis}: {prior.source} ({prior.as_of})" for prior in self.priors)
 
 
 @record(frozen=True, eq=False)

@@ -11,16 +11,29 @@ from typing import Any
 import pytest
 
 import planner
-from planner.asked.given import options_on
-from planner.inputs.load import LoadedWorkload, load_workload
+from planner.inputs.load import LoadedWorkload
 from planner.job import milp
 from planner.workloads import best_within
 from planner.workloads.answer import Answer
+from tests.cli.test_command_pages import run_page
 from tests.conftest import ROOT, CliResult
 
 Run = Callable[..., CliResult]
-BERT = str(ROOT / "examples" / "bert-large.yaml")
+BERT = "examples/bert-large.yaml"
 DAY = ("--as-of", "2026-11-20")
+
+
+@pytest.fixture(autouse=True)
+def _questions_are_asked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Both searches take many plans: formats, and the page, share an answer; what a fault does is asked anew."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples", target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
+    if request.function is not test_a_milp_that_disagrees_is_an_error:
+        asked_once = request.getfixturevalue("asked_once")
+        asked_once("planner.workloads.best_within.best_within")
+        asked_once("planner.workloads.answer.optimize")
 
 
 def test_a_large_budget_buys_the_soonest_end(run_cli: Run) -> None:
@@ -31,21 +44,9 @@ def test_a_large_budget_buys_the_soonest_end(run_cli: Run) -> None:
     assert "Best within $20,000.00: all of the work, and soonest" in table.unwrapped
 
 
-def test_a_small_budget_buys_as_much_as_can_be(run_cli: Run, asked_once: Callable[[str], None]) -> None:
-    asked_once("planner.workloads.best_within.best_within")
-    whole = planner.optimize(BERT, as_of=DAY[1])
-    budget = float(whole.total_usd) / 3
-    args = ("optimize", BERT, "--best-within", f"{budget:.2f}", *DAY)
-    found = json.loads(run_cli(*args, "-o", "json").stdout)
-    assert 0.8 * budget < float(found["total_usd"]) <= budget
-    (amount,) = [one for one in found["assumptions"] if one["note"].startswith("most that $")]
-    assert amount["key"].startswith("training.") and amount["origin"] == "derived"
-    share = float(amount["note"].split(" buy, ")[1].split(" %")[0])
-    assert 20 < share < 50
-    assert "all of the work costs more" in run_cli(*args).unwrapped
-
-
-def test_the_most_is_found_to_a_hundredth_with_few_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_budget_buys_as_much_as_can_be_found_with_few_plans(
+    run_cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[tuple[float, str]] = []
     find = best_within.optimize
 
@@ -55,11 +56,23 @@ def test_the_most_is_found_to_a_hundredth_with_few_plans(monkeypatch: pytest.Mon
         return answer
 
     monkeypatch.setattr(best_within, "optimize", asked)
-    best_within.best_within(load_workload(Path(BERT)), Decimal(120), options_on(DAY[1]))
+    args = ("optimize", BERT, "--best-within", "150", *DAY)
+    found = json.loads(run_cli(*args, "-o", "json").stdout)
+    assert 0.8 * 150 < float(found["total_usd"]) <= 150
+    (amount,) = [one for one in found["assumptions"] if one["note"].startswith("most that $")]
+    assert amount["key"].startswith("training.") and amount["origin"] == "derived"
+    share = float(amount["note"].split(" buy, ")[1].split(" %")[0])
+    assert 20 < share < 50
     fits = [tokens for tokens, status in seen if status == "planned"]
     lacks = [tokens for tokens, status in seen if status != "planned"]
     assert max(fits) < min(lacks) <= 1.011 * max(fits)
     assert len(seen) <= 8  # halving took a dozen
+    assert "all of the work costs more" in run_cli(*args).unwrapped
+
+
+def test_the_commands_of_the_page_run(run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    run_page("budget-and-proof", run_cli)
 
 
 @pytest.mark.parametrize("budget", ["0", "-5", "much"])

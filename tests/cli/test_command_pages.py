@@ -1,6 +1,7 @@
 """The pages of single commands: their commands run as written, with the exit code that they state.
 
-`compare` is run beside the tests that share its answers (`test_compare.py`).
+Two are run beside the tests that share their answers: `compare` (`test_compare.py`), `budget-and-proof`
+(`test_best_within.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tests.readme_blocks import mismatch, read_blocks, without_install
 
 Run = Callable[..., CliResult]
 PAGES = (
-    "budget-and-proof", "carbon", "diff", "explain", "export", "index", "size", "validate", "walks", "whatif",
+    "carbon", "diff", "explain", "export", "index", "size", "validate", "walks", "whatif",
 )  # fmt: skip
 
 
