@@ -63,10 +63,10 @@ def report(cases: Cases, rows: list[Measured]) -> list[str]:
             groups[name].append(at)
     out = []
     for name in sorted(groups, key=lambda name: (name.startswith("  "), name)):
-        at = np.asarray(groups[name])
+        own = np.asarray(groups[name])
         out.append(
-            _line(name, errors(predicted[at], measured[at]))
-            + f"  in the 80 % interval {held[at].mean():4.0%}"
+            _line(name, errors(predicted[own], measured[own]))
+            + f"  in the 80 % interval {held[own].mean():4.0%}"
         )
     out.append(
         f"80 % of a group's rows after rescaling by another of its rows: within {rescaled_spread(rows, predicted):.2f}"

@@ -49,8 +49,9 @@ def case(**changes: float) -> Cases:
 
 def engine(**changes: float) -> Efficiency:
     one = np.ones(1)
-    made = Efficiency(0.5 * one, 0.8 * one, 1e-3 * one, 2e-5, 2e-5, 0.2, 256 * one, 0.3 * one, 0.5 * one)
-    return replace(made, **{name: value * one for name, value in changes.items()})
+    made = Efficiency(0.5 * one, 0.8 * one, 1e-3 * one, 2e-5, 2e-5, 0.2, 256 * one, 0.3, 0.5)
+    values: dict[str, Any] = {name: value * one for name, value in changes.items()}
+    return replace(made, **values)
 
 
 def workload(**sections: Any) -> str:
