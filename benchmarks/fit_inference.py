@@ -2,7 +2,8 @@
 
 Soft-L1 least squares on the log of the rate, with a ridge towards typical values, so that an engine or a chip with few
 rows stays near them. A bandwidth share above 1 is not identified by its rows (the fixed time of a step takes its part):
-the planner caps engine x chip below 1.
+the planner caps engine x chip below 1. Rows faster than the full rates of their chip (`inference_rows.possible`) are
+scored, never fitted.
 
     python -m benchmarks.fit_inference --data measured.csv [--left-out] [--write]
 """
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from scipy.optimize import least_squares
 
 from benchmarks.error_figures import errors
-from benchmarks.inference_rows import Measured, load_cases
+from benchmarks.inference_rows import Measured, load_cases, possible
 from planner.performance.constants import DIRECTORY
 from planner.performance.inference.engines import find_engine, load_engines
 from planner.performance.inference.rates import Cases, Efficiency, output_rate
@@ -28,11 +29,14 @@ FOLDS = 4
 # Typical values of an engine's compute and bandwidth shares and step, s, and how hard they pull (in log).
 ENGINE, ENGINE_PULL = (0.45, 0.75, 2e-3), (2.0, 4.0, 1.0)
 CHIP_PULL = 1.5
-COMMON = ("decode.layer_s", "decode.expert_layer_s", "decode.tensor_loss", "decode.server_ratio",
-          "decode.interactive_ratio")  # fmt: skip
-COMMON_START = (np.log(2e-5), np.log(4e-5), 0.15, np.log(0.9), np.log(0.6))
-COMMON_PULL = (1.0, 1.0, 5.0, 5.0, 2.0)
+COMMON = ("decode.layer_s", "decode.expert_layer_s", "decode.tensor_loss", "decode.layers_power", "decode.link_ratio",
+          "decode.server_ratio", "decode.interactive_ratio")  # fmt: skip
+PLAIN = ("decode.tensor_loss", "decode.layers_power")  # fitted as they are, others by their logarithm
+COMMON_START = (np.log(2e-5), np.log(4e-5), 0.15, 0.0, 0.0, np.log(0.9), np.log(0.6))
+COMMON_PULL = (1.0, 1.0, 5.0, 3.0, 1.0, 5.0, 2.0)
 SCATTER = 0.25
+# The engine whose figures those without rows of their own take.
+STAND_IN = "tensorrt_llm"
 
 
 class Question:
@@ -50,6 +54,7 @@ class Question:
             [[row.scenario == word for row in rows] for word in ("server", "interactive")]
         )
         self.rate = np.log([row.rate for row in rows])
+        self.possible = possible(cases, rows)
         self.start = np.concatenate(
             [np.repeat(np.log(ENGINE), len(self.engines)), np.zeros(3 * (len(self.chips) - 1)), COMMON_START]
         )
@@ -78,8 +83,9 @@ class Question:
         made = Efficiency(
             np.minimum(np.exp(both[0]), 0.95), np.minimum(np.exp(both[1]), 0.98), np.exp(both[2]),
             float(np.exp(common[0])), float(np.exp(common[1])), float(common[2]), self.most[at],
+            float(common[3]), float(np.exp(common[4])),
         )  # fmt: skip
-        result: Floats = np.log(output_rate(self.cases.take(at), made)) + common[3:] @ self.scenario[:, at]
+        result: Floats = np.log(output_rate(self.cases.take(at), made)) + common[5:] @ self.scenario[:, at]
         return result
 
     def fit(self, at: npt.NDArray[np.int64], start: Floats | None = None) -> Floats:
@@ -101,41 +107,29 @@ def left_out(question: Question, start: Floats) -> Floats:
     own = np.asarray([fold[row.group] for row in question.rows])
     predicted = np.zeros(len(own))
     for number in range(FOLDS):
-        values = question.fit(np.flatnonzero(own != number), start)
+        values = question.fit(np.flatnonzero((own != number) & question.possible), start)
         away = np.flatnonzero(own == number)
         predicted[away] = question.predict(values, away)
     return predicted
 
 
 def write(question: Question, values: Floats, data: Path) -> None:
-    """Rewrite the two tables; engines that share another's figures keep them."""
+    """Rewrite the two tables; engines without rows that tell take another's figures."""
     engine, chip, common = question.split(values)
     gap = np.abs(question.predict(values, np.arange(len(question.rows))) - question.rate)
     kept = {(row.name, row.year): row for row in load_engines()}
     lines = []
     for (name, year), old in sorted(kept.items()):
-        if (name, year) not in question.engines or old.rows == 0:
-            figures = (
-                old.compute,
-                old.bandwidth,
-                old.step_s,
-                old.spread,
-                old.rows,
-                "as a measured engine of its time",
-            )
-        else:
-            at = question.engines.index((name, year))
-            mine = question.engine == at
-            compute, bandwidth, step = np.exp(engine[:, at]).tolist()
-            spread = max(float(np.quantile(gap[mine], 0.8)), 0.1)
-            figures = (
-                compute,
-                bandwidth,
-                step,
-                spread,
-                int(mine.sum()),
-                "python -m benchmarks.fit_inference",
-            )
+        measured = old.rows > 0
+        at = question.engines.index((name, year) if measured else (STAND_IN, year))
+        mine = (question.engine == at) & question.possible
+        source = (
+            "python -m benchmarks.fit_inference"
+            if measured
+            else f"as {STAND_IN} {year}: rows of its own do not tell"
+        )
+        spread = max(float(np.quantile(gap[mine], 0.8)), 0.1) if measured else old.spread
+        figures = (*np.exp(engine[:, at]).tolist(), spread, int(mine.sum()) if measured else 0, source)
         lines.append([name, year, *(f"{x:.3g}" for x in figures[:3]), f"{old.most_running:g}", f"{figures[3]:.3g}",
                       *figures[4:]])  # fmt: skip
     with (data / "engines.csv").open("w", encoding="utf-8", newline="") as file:
@@ -143,9 +137,7 @@ def write(question: Question, values: Floats, data: Path) -> None:
         made.writerow(["engine", "year", "compute_ratio", "bandwidth_ratio", "step_s", "most_running", "spread", "rows",
                        "source"])  # fmt: skip
         made.writerows(lines)
-    changed = {
-        name: float(x if name.endswith("loss") else np.exp(x)) for name, x in zip(COMMON, common, strict=True)
-    }
+    changed = {name: float(x if name in PLAIN else np.exp(x)) for name, x in zip(COMMON, common, strict=True)}
     for row, word in enumerate(("compute", "bandwidth", "step")):
         changed |= {
             f"chip.{c}.{word}": float(np.exp(chip[row, k])) for k, c in enumerate(question.chips) if c
@@ -155,6 +147,13 @@ def write(question: Question, values: Floats, data: Path) -> None:
     cells = [line.split(",") for line in text]
     out = [[c[0], f"{changed[c[0]]:.4g}", *c[2:]] if c[0] in changed else c for c in cells]
     path.write_text("\n".join(",".join(c) for c in out) + "\n", encoding="utf-8")
+
+
+def _show(name: str, question: Question, predicted: Floats) -> None:
+    rates, measured = np.exp(predicted), np.exp(question.rate)
+    print(f"{name}, all rows:", errors(rates, measured))
+    at = question.possible
+    print(f"{name}, possible rows:", errors(rates[at], measured[at]), flush=True)
 
 
 def main() -> int:
@@ -169,11 +168,10 @@ def main() -> int:
     cases, rows, _ = load_cases(chosen.data)
     question = Question(cases, rows)
     everything = np.arange(len(rows))
-    values = question.fit(everything)
-    measured = np.exp(question.rate)
-    print("all rows:", errors(np.exp(question.predict(values, everything)), measured))
+    values = question.fit(np.flatnonzero(question.possible))
+    _show("fitted", question, question.predict(values, everything))
     if chosen.left_out:
-        print("group left out:", errors(np.exp(left_out(question, values)), measured), flush=True)
+        _show("group left out", question, left_out(question, values))
     if chosen.write:
         write(question, values, DIRECTORY.parent)
     return 0

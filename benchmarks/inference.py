@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.error_figures import errors
-from benchmarks.inference_rows import Measured, load_cases
+from benchmarks.inference_rows import Measured, load_cases, possible
 from planner.performance.constants import Constants, load_constants
 from planner.performance.inference.engines import EngineRow, find_engine
 from planner.performance.inference.rates import Cases, Efficiency, output_rate, prefill_s, sequences, step_s
@@ -36,6 +36,7 @@ def efficiency_of(rows: list[Measured], c: Constants, engines: list[EngineRow] |
         np.minimum(engine("bandwidth") * chip("bandwidth"), 0.98),
         engine("step_s") * chip("step"),
         c["decode.layer_s"], c["decode.expert_layer_s"], c["decode.tensor_loss"], engine("most_running"),
+        c["decode.layers_power"], c["decode.link_ratio"],
     )  # fmt: skip
 
 
@@ -54,15 +55,18 @@ def report(cases: Cases, rows: list[Measured]) -> list[str]:
     measured = np.asarray([row.rate for row in rows])
     held = np.abs(np.log(predicted / measured)) <= spread
     groups: dict[str, list[int]] = defaultdict(list)
+    can = possible(cases, rows)
     for at, row in enumerate(rows):
+        if can[at]:
+            groups["all that are possible"].append(at)
         for name in ("all", row.kind, "  " + row.source, "  engine " + row.engine):
             groups[name].append(at)
     out = []
     for name in sorted(groups, key=lambda name: (name.startswith("  "), name)):
-        at = np.asarray(groups[name])
+        own = np.asarray(groups[name])
         out.append(
-            _line(name, errors(predicted[at], measured[at]))
-            + f"  in the 80 % interval {held[at].mean():4.0%}"
+            _line(name, errors(predicted[own], measured[own]))
+            + f"  in the 80 % interval {held[own].mean():4.0%}"
         )
     out.append(
         f"80 % of a group's rows after rescaling by another of its rows: within {rescaled_spread(rows, predicted):.2f}"

@@ -2,6 +2,9 @@
 
 Chips and models that the planner's tables lack have their sizes in `benchmarks/data/inference_accelerators.csv` and
 `benchmarks/data/inference_models.csv` (vendor figures and model cards).
+
+MLPerf v4.1 rows of TensorRT-LLM say fp16 of their weights, but Llama-2-70B (140 GB) ran on one GH200 of 96 GB; v5.1,
+with the same engine and accelerators, says fp8 on Hopper and Ada and fp4 on Blackwell, and v4.1 is read so.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.rows import number, read_csv
-from planner.performance.inference.rates import Cases
+from planner.performance.inference.rates import Cases, room
 from planner.records import record
 
 Floats = npt.NDArray[np.float64]
@@ -33,6 +36,12 @@ _ENGINES = {
     "gpt-fast (torch.compile)": "gpt_fast", "exllamav2": "exllama", "exllama": "exllama",
     "lmdeploy turbomind": "lmdeploy", "mlc-llm": "mlc_llm",
 }  # fmt: skip
+# Where a chip's link is not known, Gbytes/s: PCI Express of the fourth generation.
+UNSTATED_LINK = 31.5
+# MLPerf v4.1: names of accelerators by the precision that v5.1 states for them.
+_SUBMITTED = ((("B200", "GB200"), "fp4"), (("H100", "H200", "GH200", "L40S"), "fp8"))
+# Faster than the chip's full rates allow by more than this: answers ended before their stated length.
+IMPOSSIBLE = 1.25
 _CHIPS = (
     (("MI2",), "amd.cdna2"), (("MI", "RX"), "amd"), (("PVC", "Arc"), "intel"), (("Gaudi",), "habana"),
     (("Inferentia", "Trainium"), "aws"), (("Apple",), "apple"), (("TPU",), "google"), (("SN40",), "sambanova"),
@@ -76,6 +85,27 @@ def engine_of(row: dict[str, str]) -> tuple[str, int]:
 def chip_of(accelerator: str) -> str:
     """Class of chip, as constants name it; empty for NVIDIA."""
     return next((word for starts, word in _CHIPS if accelerator.startswith(starts)), "")
+
+
+def precision_of(row: dict[str, str]) -> list[str]:
+    """Precision of weights, and of keys and values where stated."""
+    words = [word.strip() for word in row["precision"].split("/")]
+    if row["engine"] == "TensorRT-LLM" and words == ["fp16"] and "inference_results_v4.1@" in row["source"]:
+        return [next((word for starts, word in _SUBMITTED if row["accelerator"].startswith(starts)), "fp16")]
+    return words
+
+
+def possible(cases: Cases, rows: list[Measured]) -> npt.NDArray[np.bool_]:
+    """Rows that do not beat the full rates of memory and arithmetic, with each weight of a token read once per step."""
+    number = np.clip(np.minimum(cases.running, room(cases)), 1.0, 2048.0)
+    chips = cases.tp * cases.pp
+    work = 2.0 * cases.active / (chips * cases.peak)
+    reads = cases.active * cases.weight_bytes / (np.where(number > 1, chips, cases.tp) * cases.memory_rate)
+    answer = cases.answer * np.maximum(reads, number * work)
+    tokens = np.where(cases.answer > 0, cases.answer, cases.prompt)
+    most = number * tokens / (number * cases.prompt * work + answer)
+    result: npt.NDArray[np.bool_] = np.asarray([row.rate for row in rows]) <= IMPOSSIBLE * most
+    return result
 
 
 def _weight_bytes(word: str) -> float:
@@ -125,7 +155,7 @@ def _case(row: dict[str, str]) -> tuple[dict[str, float], Measured] | str:
     rate = number(row, "tokens_per_s_total" if answer == 0 else "output_tokens_per_s")
     if not rate:
         return "no rate"
-    words = [word.strip() for word in row["precision"].split("/")]
+    words = precision_of(row)
     params, active = float(model["params"]), float(model["active_params"])
     experts, used = float(model["experts"]), float(model["experts_per_token"])
     routed = (params - active) / (experts - used) * experts if experts else 0.0
@@ -146,7 +176,7 @@ def _case(row: dict[str, str]) -> tuple[dict[str, float], Measured] | str:
         "weight_bytes": weight, "prompt": 1024.0 if prompt is None else prompt,
         "answer": 512.0 if answer is None else answer, "running": running, "tp": tp, "pp": pp,
         "peak": _peak(words[0], chip), "memory_rate": float(chip["memory_gb_s"]) * 1e9,
-        "memory": float(chip["memory_gb"]) * 1e9,
+        "memory": float(chip["memory_gb"]) * 1e9, "link_rate": float(chip["link_gb_s"] or UNSTATED_LINK) * 1e9,
     }  # fmt: skip
     engine, year = engine_of(row)
     return values, Measured(

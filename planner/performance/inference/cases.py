@@ -64,4 +64,5 @@ def build_cases(
         peak=devices.serve_peak,
         memory_rate=devices.memory_rate,
         memory=memory,
+        link_rate=devices.intra_rate,
     )

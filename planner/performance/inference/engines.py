@@ -79,4 +79,6 @@ def efficiency(engine: Engine, devices: Devices, c: Constants) -> Efficiency:
         c["decode.expert_layer_s"],
         c["decode.tensor_loss"],
         np.full(devices.count.shape, most),
+        c["decode.layers_power"],
+        c["decode.link_ratio"],
     )

@@ -3,7 +3,8 @@
 Formulas (N, A total and active parameters, w bytes per weight, I and O prompt and answer tokens, B sequences at once):
 prefill of a request 2 A I + 2 L h I^2 FLOPs at the compute rate; a decode step reads the weights that B sequences touch
 and their keys and values (Pope et al. 2022, arXiv 2211.05102); experts touched E (1 - (1 - k / E)^B); a pipeline of p
-stages reads its weights once per micro-batch, so that p speeds up keys, values and arithmetic alone.
+stages reads its weights once per micro-batch, so that p speeds up keys, values and arithmetic alone. Tensor parallelism
+t adds up each layer's outputs twice: 4 (t - 1) / t activations of a token cross the link of every accelerator (ring).
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ Floats = npt.NDArray[np.float64]
 MEMORY_SHARE = 0.9
 # Keys and values are read with less than the full rate: pages, and heads that share them.
 KEY_VALUE_READS = 1.3
+# Layers of the models by which the fixed time of a step is stated (7B and 8B).
+USUAL_LAYERS = 32.0
+_ACTIVATION_BYTES = 2.0
 
 
 @record(frozen=True)
@@ -35,7 +39,8 @@ class Cases:
         prompt, answer: tokens of a request; answer 0: prefill alone.
         running: requests at once, inf: as many as fit.
         tp, pp: accelerators that split each layer, and stages.
-        peak: FLOP/s of an accelerator at the precision of arithmetic; `memory_rate` bytes/s; `memory`: bytes.
+        peak: FLOP/s of an accelerator at the precision of arithmetic; `memory_rate` bytes/s; `memory`: bytes;
+            `link_rate` bytes/s to the others of its group, one direction.
     """
 
     params: Floats
@@ -55,6 +60,7 @@ class Cases:
     peak: Floats
     memory_rate: Floats
     memory: Floats
+    link_rate: Floats
 
     def take(self, index: Any) -> Cases:
         """Return rows `index`."""
@@ -67,10 +73,12 @@ class Efficiency:
 
     Attributes:
         compute, bandwidth: shares of peak and memory rate.
-        step_s: fixed time of a decode step; `layer_s` more per layer and doubling of tensor parallelism;
-            `expert_layer_s` more per layer with experts.
+        step_s: fixed time of a decode step of 32 layers, which grows by the power `layers_power` of layers;
+            `layer_s` more per layer and doubling of tensor parallelism; `expert_layer_s` more per layer with experts.
         tensor_loss: power of tensor parallelism that is lost.
         most_running: requests at once that the engine allows.
+        layers_power: launches grow with layers, the work of the host does not: between 1 and 0.
+        link: share of the link's rate that sums over tensor-parallel groups reach.
     """
 
     compute: Floats
@@ -80,6 +88,8 @@ class Efficiency:
     expert_layer_s: float
     tensor_loss: float
     most_running: Floats
+    layers_power: float
+    link: float
 
 
 def room(case: Cases) -> Floats:
@@ -103,7 +113,21 @@ def prefill_s(case: Cases, engine: Efficiency) -> Floats:
     # a prompt shorter than the chip's ridge is bound by the weights, as a step of decoding is
     reads = case.active * case.weight_bytes / (case.tp * case.memory_rate * engine.bandwidth)
     alone = np.where(case.running > 1, 0.0, reads)
-    result: Floats = np.hypot(flops / (split * case.peak * engine.compute), alone)
+    work = np.hypot(flops / (split * case.peak * engine.compute), alone)
+    result: Floats = work + case.prompt * sums_s(case, engine)
+    return result
+
+
+def sums_s(case: Cases, engine: Efficiency) -> Floats:
+    """Time that the activations of one token take over the links of a tensor-parallel group, s."""
+    moved = 4.0 * (1.0 - 1.0 / case.tp) * case.layers * case.hidden * _ACTIVATION_BYTES
+    result: Floats = moved / (case.link_rate * engine.link)
+    return result
+
+
+def fixed_s(case: Cases, engine: Efficiency) -> Floats:
+    """Fixed time of a step of decoding: launches, scheduling and sampling, s."""
+    result: Floats = engine.step_s * (case.layers / USUAL_LAYERS) ** engine.layers_power
     return result
 
 
@@ -121,9 +145,9 @@ def step_s(case: Cases, engine: Efficiency, number: Floats, context: Floats) -> 
     weights = touched(case, number) * case.weight_bytes / (split * rate)
     keys = KEY_VALUE_READS * number * case.key_value_bytes * context / (split * case.pp * rate)
     work = 2.0 * case.active * number / (split * case.pp * case.peak * engine.compute)
-    fixed = engine.step_s + engine.layer_s * case.layers * np.log2(np.maximum(case.tp, 1.0))
+    fixed = fixed_s(case, engine) + engine.layer_s * case.layers * np.log2(np.maximum(case.tp, 1.0))
     fixed = fixed + np.where(case.experts > 0, engine.expert_layer_s * case.layers, 0.0)
-    result: Floats = np.hypot(weights + keys, work) + fixed
+    result: Floats = np.hypot(weights + keys, work) + fixed + number * sums_s(case, engine)
     return result
 
 
@@ -133,5 +157,5 @@ def output_rate(case: Cases, engine: Efficiency) -> Floats:
     read = number * prefill_s(case, engine)
     write = case.answer * step_s(case, engine, number, case.prompt + 0.5 * case.answer)
     tokens = np.where(case.answer > 0, case.answer, case.prompt)
-    result: Floats = number * tokens / (read + np.where(case.answer > 0, write, engine.step_s))
+    result: Floats = number * tokens / (read + np.where(case.answer > 0, write, fixed_s(case, engine)))
     return result

@@ -42,15 +42,16 @@ def case(**changes: float) -> Cases:
     values = {
         "params": 8.03e9, "active": 8.03e9, "routed": 0.0, "layers": 32, "hidden": 4096, "experts": 0, "per_token": 0,
         "key_value_bytes": 131_072, "weight_bytes": 2.0, "prompt": 512, "answer": 512, "running": np.inf, "tp": 1,
-        "pp": 1, "peak": 989e12, "memory_rate": 3.35e12, "memory": 80e9,
+        "pp": 1, "peak": 989e12, "memory_rate": 3.35e12, "memory": 80e9, "link_rate": 450e9,
     } | changes  # fmt: skip
     return Cases(**{name: np.asarray([float(value)]) for name, value in values.items()})
 
 
 def engine(**changes: float) -> Efficiency:
     one = np.ones(1)
-    made = Efficiency(0.5 * one, 0.8 * one, 1e-3 * one, 2e-5, 2e-5, 0.2, 256 * one)
-    return replace(made, **{name: value * one for name, value in changes.items()})
+    made = Efficiency(0.5 * one, 0.8 * one, 1e-3 * one, 2e-5, 2e-5, 0.2, 256 * one, 0.3, 0.5)
+    values: dict[str, Any] = {name: value * one for name, value in changes.items()}
+    return replace(made, **values)
 
 
 def workload(**sections: Any) -> str:
@@ -96,6 +97,23 @@ def test_experts_touched_lie_between_one_sequence_s_and_all(number: float) -> No
     mixture = case(params=30e9, active=3e9, routed=28e9, experts=128, per_token=8)
     seen = touched(mixture, np.asarray([number]))[0]
     assert 3e9 * 0.99 <= seen <= 30e9 * (1 + 1e-12)
+
+
+def test_tensor_parallelism_over_pci_express_costs_more_where_many_answer() -> None:
+    fast, slow = (case(tp=8, link_rate=rate) for rate in (450e9, 31.5e9))
+    few, many = (
+        step_s(slow, engine(), np.asarray([n]), np.ones(1))
+        / step_s(fast, engine(), np.asarray([n]), np.ones(1))
+        for n in (1.0, 256.0)
+    )
+    assert 1.0 < few[0] < 1.05 < many[0]
+    assert prefill_s(slow, engine())[0] > prefill_s(fast, engine())[0]
+    assert prefill_s(case(link_rate=1.0), engine())[0] == prefill_s(case(), engine())[0]
+
+
+def test_more_layers_of_the_same_size_take_longer_to_launch() -> None:
+    deep, flat = (step_s(case(layers=n), engine(), np.ones(1), np.ones(1))[0] for n in (64, 32))
+    assert flat < deep < flat + 1e-3
 
 
 def test_without_room_for_keys_the_rate_falls() -> None:
