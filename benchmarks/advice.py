@@ -1,13 +1,14 @@
 """What a question of a launcher costs: `python -m benchmarks.advice [--runs 5]`.
 
 CPU time (user and system) of `planner advise` in processes of their own, in turns with `python` and `import pandas`, on
-the bundled example of two zones (docs/spot/drivers.md): the first question of a job, which solves hazards and policy,
-later ones, which look both up, and the whole answer with its 400 futures.
+the bundled example of two zones (docs/spot/drivers.md): the first question of a job, which solves the policy (and the
+hazards where the plan carries none), later ones, which look both up, and the whole answer with its 400 futures.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import sys
@@ -18,29 +19,44 @@ from benchmarks.startup import YARDSTICK, Cost, environment, run
 
 _STATE = "examples/spot-state.json"
 _BARE = "python alone"
+_BARE_PLAN = "first question, a plan without hazards"
 
 
 def measure(runs: int, folder: Path) -> dict[str, list[Cost]]:
     """Measure everything `runs` times, in turns, after one round that only warms byte code."""
     usual, plan = environment(folder), str(folder / "plan.json")
     run(["-m", "planner", "optimize", "examples/resnet50-imagenet.yaml", "-o", "json", "--out", plan], usual)
+    bare = _without_hazards(Path(plan))
     ask = ["-m", "planner", "advise", plan, "--state", _STATE]
+    action = ["--futures", "0"]
     jobs = {
         _BARE: ["-c", "pass"],
         YARDSTICK: ["-c", YARDSTICK],
-        "first question, the action alone": [*ask, "--futures", "0"],
-        "later, the action alone": [*ask, "--futures", "0"],
+        _BARE_PLAN: ["-m", "planner", "advise", str(bare), "--state", _STATE, *action],
+        "first question, the action alone": [*ask, *action],
+        "later, the action alone": [*ask, *action],
         "later, with 400 futures": ask,
     }
     costs: dict[str, list[Cost]] = {name: [] for name in jobs}
     for turn in range(runs + 1):
-        for copy in (folder / "cache").glob("spot-*"):
-            copy.unlink()
         for name, command in jobs.items():
+            if not name.startswith("later"):
+                for copy in (folder / "cache").glob("spot-*"):
+                    copy.unlink()
             cost, _ = run(command, usual)
             if turn:
                 costs[name].append(cost)
     return costs
+
+
+def _without_hazards(plan: Path) -> Path:
+    """The same plan without the hazards that it carries, as a plan that was not saved with `--out`."""
+    values = json.loads(plan.read_text(encoding="utf-8"))
+    for place in values["launch"]["places"]:
+        place["hazards"] = None
+    bare = plan.with_name("bare.json")
+    bare.write_text(json.dumps(values, indent=2), encoding="utf-8")
+    return bare
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from catalogs.tariffs import load_tariffs
 from planner.inputs.yaml12 import YamlError, parse_yaml
-from planner.spot import spot_outcome
+from planner.spot.renewal import spot_outcome
 
 N_CANDIDATES = 100_000
 

@@ -37,6 +37,7 @@ from catalogs.providers.base import (
     map_regions,
     text_frame,
 )
+from catalogs.providers.capped import too_large
 from catalogs.providers.limits import CallTimedOut, within
 from catalogs.providers.row_reader import RowReader
 
@@ -274,7 +275,7 @@ class AlibabaProvider:
         )
 
     def _call(self, region: str, action: str, parameters: Mapping[str, Any]) -> Any:
-        """Call with retries after throttling, server faults and network faults.
+        """Call with retries after throttling, server faults and network faults, all within `timeout_s`, pauses aside.
 
         Raises:
             ProviderError: by what went wrong.
@@ -282,23 +283,25 @@ class AlibabaProvider:
         place = {"provider": PROVIDER, "region": region, "api": f"ecs:{action}"}
         if region not in self._clients:
             self._clients[region] = self._make(region, self.options)
-        attempt = 0
+        attempt, end = 0, time.monotonic() + self.options.timeout_s
         while True:
             try:
                 client = self._clients[region]
-                return within(self.options.timeout_s, partial(client.call, action, parameters))
+                return within(end - time.monotonic(), partial(client.call, action, parameters))
             except ProviderError:
                 raise
-            except CallTimedOut as error:
-                raise Unreachable(f"{error}; check the network and try again", **place) from None
+            except CallTimedOut:
+                late = f"no whole answer in time ({self.options.timeout_s:g} s)"
+                raise Unreachable(f"{late}; check the network and try again", **place) from None
             except Exception as error:  # the SDK raises many kinds; what is unknown is passed on as it came
                 fault = explain(error, place, attempt + 1)
                 if fault is None:
                     raise
                 if attempt >= self.options.retries or not isinstance(fault, RateLimited | Unreachable):
                     raise fault from None
-            time.sleep(min(self.options.backoff_s * 2**attempt, self.options.max_wait_s))
-            attempt += 1
+            pause = min(self.options.backoff_s * 2**attempt, self.options.max_wait_s)
+            time.sleep(pause)
+            attempt, end = attempt + 1, end + pause
 
 
 class _NotSoldError(ProviderError):
@@ -312,6 +315,8 @@ def explain(error: Exception, place: Mapping[str, str], tries: int) -> ProviderE
 
     The SDK's exceptions carry `code` and `statusCode`; their own texts hold request data and are not passed on.
     """
+    if (refused := too_large(error, dict(place))) is not None:
+        return refused
     code = str(getattr(error, "code", "") or "")
     status = _status(error)
     if type(error).__name__ == "CredentialException" or code.startswith(_NO_LOGIN_CODES) or status == 401:

@@ -8,7 +8,10 @@ from typing import Any, Protocol
 from catalogs.errors import install_command
 from catalogs.providers.alibaba_rows import PROVIDER
 from catalogs.providers.base import CredentialsMissing, FetchOptions
+from catalogs.providers.capped import cap_session, capped_session
 
+_CONNECTIONS = 37
+"""Connections that a session of ours may keep: the SDK's sessions differ by it, and its own default is 40."""
 INSTALL_HINT = f"install the SDK: {install_command('alibaba')}"
 
 
@@ -43,9 +46,40 @@ def sdk_client(region: str, options: FetchOptions) -> EcsClient:
         config.protocol = scheme.upper()
     timeout_ms = int(options.timeout_s * 1000)
     runtime = RuntimeOptions(
-        autoretry=False, read_timeout=timeout_ms, connect_timeout=min(timeout_ms, 10_000)
+        autoretry=False,
+        read_timeout=timeout_ms,
+        connect_timeout=min(timeout_ms, 10_000),
+        max_idle_conns=_CONNECTIONS,
     )
-    return _SdkClient(Client(config), models, runtime)
+    client = Client(config)
+    if not _limit_session(config.protocol or "HTTPS", client._endpoint, options.max_bytes):
+        options.log.remark(
+            f"{PROVIDER}: --max-bytes does not hold with this version of darabonba-core; update it"
+        )
+    return _SdkClient(client, models, runtime)
+
+
+def _limit_session(protocol: str, host: str, max_bytes: int) -> bool:
+    """Put the limits on the session that the SDK will use for a host, and on no other.
+
+    The SDK takes no transport. It keeps its sessions by protocol, host, port and number of connections, so ours is
+    made beforehand under a number that nobody else asks for.
+
+    Returns:
+        Whether this version of the SDK keeps sessions so.
+    """
+    from darabonba.core import DaraCore
+
+    sessions = getattr(DaraCore, "_sessions", None)  # the SDK names no public way to its transport
+    if sessions is None or not hasattr(DaraCore, "_resolve_pool_maxsize"):
+        return False
+    key = f"{protocol.lower()}://{host}:80:pool={_CONNECTIONS}"  # 80 whatever the protocol: the SDK's own default
+    if key not in sessions:
+        sessions[key] = capped_session(max_bytes)
+    session = sessions[key]
+    session.max_redirects = 0  # the interface has none; a proxy's may lead anywhere
+    cap_session(session, max_bytes)
+    return True
 
 
 class _SdkClient:

@@ -1,8 +1,7 @@
 """`--max-bytes` for answers that come through a cloud's SDK: the body is counted where the SDK reads it.
 
-The SDKs of AWS, Google Cloud and Azure read whole bodies from urllib3, two of them by way of requests. Their clients
-get a transport whose bodies end at the limit; no library is changed for anybody else. The SDK of Alibaba Cloud makes
-its sessions itself and takes none, so its answers have the time limit only.
+The SDKs read whole bodies from urllib3, all but AWS's by way of requests. Their clients get a transport whose bodies
+end at the limit; no library is changed for anybody else.
 """
 
 from __future__ import annotations
@@ -101,7 +100,10 @@ def _capped_pool(kind: Any, max_bytes: int) -> Any:
 
 def too_large(error: BaseException, place: dict[str, str]) -> SchemaChanged | None:
     """Our error for an answer above the limit, however the SDK wraps it; None for any other."""
-    inner = getattr(error, "kwargs", {}).get("error", error)  # botocore keeps what it caught there
+    kept = (
+        getattr(error, "inner_exception", None) or error
+    )  # the SDK of Alibaba Cloud keeps what it caught there
+    inner = getattr(kept, "kwargs", {}).get("error", kept)  # and botocore there
     if not isinstance(inner, TooLarge):
         return None
     return SchemaChanged(f"the answer is refused: {inner}", where="body", **place)

@@ -13,7 +13,6 @@ from planner.advice.model import Advice, Option, Status, Word
 from planner.advice.reasons import reason
 from planner.advice.rollout import Forced, Guarded, futures_of, roll_out, with_history
 from planner.records import record
-from planner.spot.launch import chance_of
 from planner.spot.policy.job import Action, JobState, SpotJob
 from planner.spot.policy.registry import make_policy
 from planner.spot.policy.view import EPS_HOURS, MODES, JobView
@@ -75,6 +74,8 @@ def advise(
             question, policy_name, status, option, (), decided_by, "", work, left, slack, math.nan, tables
         )
         return replace(bare, why=reason(bare))
+    from planner.spot.launch import chance_of
+
     up = futures_of(job, tables, state, question.history, futures, seed)
     alone = roll_out(job, make_policy("spot_only", job, {}), state, up).finished
     luck = _Luck(up, alone, question.plan.on_demand_had_ratio)

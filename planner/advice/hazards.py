@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import fields, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +18,12 @@ from planner.advice.kept import kept_values
 from planner.advice.question import place_of
 from planner.errors import InputError
 from planner.files.limited import MAX_RECORD_BYTES, read_unpacked
+from planner.plan.launch import hazards_sha256
 from planner.spot.hazards import HazardModel
 from planner.spot.hazards_cells import AGE_EDGES_HOURS
 from planner.spot.hazards_evidence import table_from_means
 from planner.spot.hazards_table import HazardTable, make_table, moved_table
-from planner.spot.pools import OWN_RECORDS, RECORDED, as_wide
+from planner.spot.pools import OWN_RECORDS, as_wide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from planner.spot.policy.job import SpotZone
 
 _MOVED = "moved by"
+_CHANGED = "launch.places: the hazards of {zone} are not as the planner wrote them, or of other ages: worked out anew"
 
 
 def kept_as_planned(
@@ -52,7 +55,7 @@ def kept_as_planned(
     capacities = [place_of(question.plan, seen).capacity for seen in question.seen]
 
     def solve() -> dict[str, Any]:
-        noted, model = as_planned(replace(question, notes=()), load(), own=bool(evidence))
+        noted, model = as_planned(replace(question, notes=()), load, own=bool(evidence))
         tables = {zone.name: _plain(model.table_for(zone)) for zone in question.job.zones}
         return {"notes": noted.notes, "tables": tables}
 
@@ -85,14 +88,18 @@ def _table(values: Mapping[str, Any]) -> HazardTable:
     return HazardTable(**{**values, **hazards, "age_edges_hours": AGE_EDGES_HOURS})
 
 
-def as_planned(question: Question, model: HazardModel, *, own: bool) -> tuple[Question, HazardModel]:
+def as_planned(
+    question: Question, load: Callable[[], HazardModel], *, own: bool
+) -> tuple[Question, HazardModel]:
     """The hazards that the plan rests on, and the question with notes where they differ from the plan's.
 
     Args:
         question: plan and state.
-        model: bundled records, and the user's own where `own`.
+        load: gives the model: bundled records, and the user's own where `own`. Where the plan holds the table of every
+            zone it is not asked for: fitting the records takes longer than the rest of an answer.
         own: whether evidence of the user's own is in the model.
     """
+    load = cache(load)
     tables: dict[str, HazardTable] = {}
     notes: dict[str, None] = {}
     for seen, zone in zip(question.seen, question.job.zones, strict=True):
@@ -101,13 +108,46 @@ def as_planned(question: Question, model: HazardModel, *, own: bool) -> tuple[Qu
             continue
         note = _difference(capacity, own=own)
         notes |= {note: None} if note else {}
-        if capacity.records is not None and not own:
-            tables[zone.name] = _records_table(capacity.records)
-            continue
-        recorded = own or capacity.evidence.startswith(f"{RECORDED}: ")
-        if not (recorded and model.table_for(zone).of_family):
-            tables[zone.name] = _planned_table(capacity, zone, model)
-    return replace(question, notes=(*question.notes, *notes)), model.with_tables(tables)
+        held = None if own else _held(capacity)
+        if held is None and capacity.hazards is not None and not own:
+            notes |= {_CHANGED.format(zone=zone.name): None}
+        table = held or derived_table(capacity, zone, load, own=own)
+        tables |= {} if table is None else {zone.name: table}
+    whole = all(zone.name in tables for zone in question.job.zones)
+    model = HazardModel((), {}, tables) if whole else load().with_tables(tables)
+    return replace(question, notes=(*question.notes, *notes)), model
+
+
+def derived_table(
+    capacity: Capacity, zone: SpotZone, load: Callable[[], HazardModel], *, own: bool
+) -> HazardTable | None:
+    """The table that follows from the plan's figures of a place, or from records as they are now.
+
+    Returns:
+        None where the model has a record of the machine's family, which then gives the table.
+    """
+    recorded = own or capacity.recorded
+    return None if recorded and load().knows_family(zone) else _planned_table(capacity, zone, load())
+
+
+def _held(capacity: Capacity) -> HazardTable | None:
+    """The table of a place that the plan holds; None where it holds none, or one that something else has changed."""
+    if capacity.records is not None:
+        return _records_table(capacity.records)
+    hazards = capacity.hazards
+    if hazards is None or hazards_sha256(hazards) != hazards.sha256:
+        return None
+    if hazards.age_edges_hours != tuple(AGE_EDGES_HOURS.tolist()):
+        return None
+    return make_table(
+        np.asarray(hazards.down_per_hour, dtype=np.float64),
+        np.asarray(hazards.up_per_hour, dtype=np.float64),
+        (hazards.frailty_sd_down, hazards.frailty_sd_up),
+        hazards.hours_seen,
+        hazards.source,
+        of_family=hazards.of_family,
+        observed_ratio=hazards.observed_ratio,
+    )
 
 
 def _records_table(records: SpotRecords) -> HazardTable:

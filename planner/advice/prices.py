@@ -73,14 +73,13 @@ def _catalog(plan: SpotPlan) -> tuple[Catalog, str]:
 
 def _egress_usd(plan: SpotPlan, regions: Collection[str]) -> float:
     """Dearest transfer of one checkpoint from the plan's region to another of `regions`; 0 where nothing moves."""
-    if plan.checkpoint_gb is None:
+    others = set(regions) - {plan.region}
+    if plan.checkpoint_gb is None or not others:
         return plan.egress_usd
     from catalogs.tariffs import load_tariffs
 
     tariffs, dearest = load_tariffs(), plan.egress_usd
-    for region in regions:
-        if region == plan.region:
-            continue
+    for region in others:
         curve = tariffs.transfer_curve(plan.provider, plan.region, plan.provider, region)
         curve = curve or tariffs.dearest_internet_curve()
         dearest = max(dearest, float(curve.cost_usd(Decimal(repr(plan.checkpoint_gb)))))

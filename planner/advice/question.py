@@ -274,8 +274,10 @@ def place_of(plan: SpotPlan, zone: StateZone) -> Place:
     if named:
         return found
     capacity = found.capacity
-    if capacity is not None and found.zone:  # the records of one zone say little of another
-        capacity = replace(capacity, records=None)
+    if capacity is not None:  # the records of one zone say little of another
+        records = None if found.zone else capacity.records
+        same = not capacity.recorded or (not found.zone and zone.name == found.region)
+        capacity = replace(capacity, records=records, hazards=capacity.hazards if same else None)
     return Place(region or found.region, zone.name, found.usd_per_hour, capacity)
 
 

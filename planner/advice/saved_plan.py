@@ -12,9 +12,10 @@ from planner.errors import InputError
 from planner.market.starts import usually_had
 from planner.plan.file import load_plan
 from planner.plan.ids import RUN_WORK, TimePartId
-from planner.plan.launch import SpotRecords
+from planner.plan.launch import SpotHazards, SpotRecords
 from planner.plan.model import Plan, PlanLine
 from planner.records import record
+from planner.spot.pools import RECORDED
 
 _GB_PER_GIB = 1.073741824
 _IN_TURN = ("spot", "spot_with_fallback")
@@ -26,12 +27,18 @@ _RESTART_S = 720.0  # as in planner/data/assumptions.csv, for plans that do not 
 
 @record(frozen=True)
 class Capacity:
-    """How the plan expects all nodes together to come and go in a place, by which evidence, and the user's records."""
+    """How the plan expects all nodes together to come and go in a place, by which evidence; tables that it holds."""
 
     mean_up_hours: float
     mean_wait_hours: float
     evidence: str
     records: SpotRecords | None = None
+    hazards: SpotHazards | None = None
+
+    @property
+    def recorded(self) -> bool:
+        """Whether a bundled record is the evidence, which says something of this place alone."""
+        return self.evidence.startswith(f"{RECORDED}: ")
 
 
 @record(frozen=True)
@@ -232,7 +239,7 @@ def _capacity(plan: Plan, line: PlanLine) -> Capacity | None:
     found = (place for place in told if place.offer_id == line.offer_id)
     return next(
         (
-            Capacity(place.mean_up_hours, place.mean_wait_hours, place.evidence, place.records)
+            Capacity(place.mean_up_hours, place.mean_wait_hours, place.evidence, place.records, place.hazards)
             for place in found
         ),
         None,

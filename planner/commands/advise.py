@@ -17,6 +17,8 @@ from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
     from planner.advice.question import Question
+    from planner.advice.recording import Row
+    from planner.inputs.state_load import LoadedState
     from planner.spot.hazards import HazardModel
 
 POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand", "spot_only")
@@ -111,7 +113,6 @@ def advise(
         from planner.advice.hazards import kept_as_planned, workload_evidence
         from planner.advice.kept import kept_arrays
         from planner.advice.question import build_question, usual_tick_hours
-        from planner.advice.recording import append_rows, recorded_rows
         from planner.advice.report import advice_report
         from planner.advice.saved_plan import load_spot_plan
         from planner.inputs.state_load import load_state
@@ -125,7 +126,7 @@ def advise(
         clock=datetime.now(UTC),
         loop_hours=None if every is None else tick_hours,
     )
-    seen = () if record is None else recorded_rows(question, loaded)
+    seen = () if record is None else _to_record(question, loaded)
     named, notes = ((), ()) if workload is None else workload_evidence(workload, made)
     evidence = _readable((*named, *spot_evidence), record)
     question = replace(question, notes=(*question.notes, *notes))
@@ -135,9 +136,18 @@ def advise(
         _write_table(table, question, model, policy)
     show_answer(advice_report(found), output, out)
     if record is not None:  # after the answer: a full disk must not stop the job
+        from planner.advice.recording import append_rows
+
         append_rows(record, seen)
     if found.status in ("late", "missed"):
         click.get_current_context().exit(3)
+
+
+def _to_record(question: Question, loaded: LoadedState) -> tuple[Row, ...]:
+    """What `--record` adds; its module is read for it alone."""
+    from planner.advice.recording import recorded_rows
+
+    return recorded_rows(question, loaded)
 
 
 def _readable(evidence: Sequence[Path], record: Path | None) -> tuple[Path, ...]:

@@ -27,6 +27,7 @@ from planner.render.formats import PLAN_FORMATS
 from planner.startup import quick_imports
 
 if TYPE_CHECKING:
+    from planner.plan.model import Plan
     from planner.render.model import Answer as Shown
     from planner.workloads.answer import Answer
 
@@ -161,7 +162,8 @@ def optimize(
 
         answer, said = find_best(loaded, Decimal(repr(best_within)), options)
     wanted = details or ((ALL_DETAILS,) if verbose else ())
-    shown = plan_answer(answer.plan, verbose=verbose or is_complete(output), details=wanted)
+    plan = _to_follow(answer.plan) if output == "json" and out is not None else answer.plan
+    shown = plan_answer(plan, verbose=verbose or is_complete(output), details=wanted)
     if said:
         shown = replace(shown, summary=(said, *shown.summary))
     show_answer(_for_format(shown, answer, output, whole=not details), output, out)
@@ -171,6 +173,15 @@ def optimize(
         click.get_current_context().exit(3)
     if not is_answered:
         click.get_current_context().exit(4)
+
+
+def _to_follow(plan: Plan) -> Plan:
+    """The plan with what `planner advise` would work out at its first question; plans without spot as they are."""
+    if plan.launch is None:
+        return plan
+    with quick_imports():
+        from planner.advice.carried import with_hazards
+    return with_hazards(plan)
 
 
 def _for_format(shown: Shown, answer: Answer, output: str, *, whole: bool) -> Shown:

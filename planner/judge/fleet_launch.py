@@ -17,7 +17,7 @@ from planner.judge import frame
 from planner.judge.bench import Bench
 from planner.judge.chance import normal, normal_point
 from planner.judge.document import Node
-from planner.judge.findings import Exactly, Near
+from planner.judge.findings import Exactly, IfStated, Near
 from planner.judge.fleet_workers import Worker, runs_of
 from planner.judge.launch_figures import checkpoints, place
 from planner.judge.money import Charge, total
@@ -67,7 +67,8 @@ def launch_of(
         "lost_hours": Near(sum(w.run.lost * runs_of(w) for w in spot), _RATIO),
         "on_demand_acquire_s": Near(bench.work.figures["on_demand_acquire_s"]), "checkpoints": saved,
         "places": [
-            place(bench, w.buy.offer, w.buy.nodes, Near(w.count * w.paid, _RATIO)) | {"records": None}
+            place(bench, w.buy.offer, w.buy.nodes, Near(w.count * w.paid, _RATIO))
+            | {"records": None, "hazards": IfStated(None)}
             for at, w in enumerate(spot)
         ], "why": [],
         "notes": [SUMMED], "replay": None, "first_wait_hours": 0.0,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
 from planner.judge.bench import Bench, Bought, Candidate
+from planner.judge.carried import hazards_of
 from planner.judge.findings import STATED, Exactly, Near
 from planner.judge.in_time import until_there
 from planner.judge.money import billed, total
@@ -61,7 +62,7 @@ def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
         "on_demand_acquire_s": Near(_acquire_s(bench, made), 1e-9, 1e-6), "checkpoints": checkpoints(bench, made),
         "places": [
             place(bench, part.offer, part.nodes, Near(part.paid_hours, ratio)) | records_of(plan, at)
-            for at, part in enumerate(spot)
+            | hazards_of(plan, at) for at, part in enumerate(spot)
         ], "why": STATED,
         "first_wait_hours": Near(first_wait_hours(made.situation.pool), ratio, 1e-7),
         "p_on_demand_had_ratio": Near(made.situation.had) if fallback else None,

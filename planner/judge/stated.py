@@ -5,6 +5,7 @@ from __future__ import annotations
 _SEARCH = "a count of the search, which only the search itself recomputes"
 _WORDS = "words on figures that are checked where they are given"
 _RECORDS = "the user's own records by age, for `planner advise`; the plan's figures from them are recomputed"
+_HAZARDS = "the bundled records by age, for `planner advise`; their hash and their mean spells are checked"
 _WHEN = "when, by which version or in how long the answer was made; nothing depends on it"
 
 FRONTIER = {
@@ -184,6 +185,8 @@ PLAN = {
     "launch.why[*]": _WORDS,
     "launch.places[*].records.*": _RECORDS,
     "launch.places[*].records.*[*]": _RECORDS,
+    "launch.places[*].hazards.*": _HAZARDS,
+    "launch.places[*].hazards.*[*]": _HAZARDS,
     "launch.replay.*": "a second opinion by drawing futures (`planner optimize --replays`)",
     "savings.note": _WORDS,
     "sensitivity[*].name": _WORDS,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+import hashlib
+import json
+from dataclasses import field, fields
 from decimal import Decimal
 from typing import Literal
 
@@ -48,12 +50,41 @@ class SpotRecords:
 
 
 @record(frozen=True)
+class SpotHazards:
+    """What the planner knew of the spells of one place at the gang of the plan, when the plan was saved to a file.
+
+    `planner advise` decides by it without fitting the bundled records again, unless the user names records. The fields
+    are those of `planner.spot.hazards_table.HazardTable`; `sha256` is over all others (`hazards_sha256`), so a table
+    that something else changed is not used.
+    """
+
+    age_edges_hours: tuple[float, ...]
+    down_per_hour: tuple[float, ...]
+    up_per_hour: tuple[float, ...]
+    frailty_sd_down: float
+    frailty_sd_up: float
+    hours_seen: float
+    of_family: bool
+    observed_ratio: float | None
+    source: str
+    sha256: str
+
+
+def hazards_sha256(hazards: SpotHazards) -> str:
+    """Hash of a table's JSON with sorted keys and no spaces, without its own hash."""
+    values = {item.name: getattr(hazards, item.name) for item in fields(hazards) if item.name != "sha256"}
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@record(frozen=True)
 class SpotPlace:
     """One zone (or region, where the catalog knows no zones) that spot is taken in, and the evidence on it.
 
     `spot_hours` are expected there; `mean_up_hours`, `mean_wait_hours` and `availability_ratio` are the model's for the
     whole gang, `observed_ratio` is the share of time up in the records behind them as seen, None without a record.
-    `records` holds your own records where the plan rests on them.
+    `records` holds your own records where the plan rests on them, `hazards` the planner's where the plan was saved to
+    a file that `planner advise` can follow.
     """
 
     offer_id: str
@@ -66,6 +97,7 @@ class SpotPlace:
     )  # older plans lack it; its place in files stays
     evidence: str
     records: SpotRecords | None = None
+    hazards: SpotHazards | None = None
 
 
 @record(frozen=True)

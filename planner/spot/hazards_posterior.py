@@ -111,7 +111,7 @@ def outlasts(shape: FloatArray, level: FloatArray, hours: float) -> FloatArray:
 
     With H the cumulative hazard, `integral of S from T / integral of S from 0`, in closed form within age buckets.
     """
-    edges = np.unique(np.append(AGE_EDGES_HOURS, hours))
+    edges = np.asarray(sorted({*AGE_EDGES_HOURS.tolist(), hours}))  # np.unique would import numpy.ma
     bucket = np.searchsorted(AGE_EDGES_HOURS, edges, side="right") - 1
     hazard = shape[bucket][None, :] * np.exp(level)[:, None]
     width = np.append(np.diff(edges), np.inf)

@@ -86,7 +86,7 @@ class PoolInduction:
         self.zones, self.k = len(pool.chains), pool.stages
         self.pad = 2
         self.slack_at = _grid(self.slack)
-        self.work_at = np.unique(np.append(np.arange(0, work + 1, COARSE_STEP), work))
+        self.work_at = np.asarray(sorted({*range(0, work + 1, COARSE_STEP), work}), dtype=np.int64)
         shape = (len(self.slack_at), len(self.work_at))
         z, k = self.zones, self.k
         self.start, self.run = (np.full((z * k, *shape), MISS, np.float32) for _ in range(2))

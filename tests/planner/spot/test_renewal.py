@@ -9,14 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.spot import (
-    checkpoint_overhead_ratio,
-    p_meet_deadline,
-    spot_outcome,
-    useful_ratio,
-    young_interval_hours,
-)
+from planner.spot.checkpoint import checkpoint_overhead_ratio, useful_ratio, young_interval_hours
 from planner.spot.meet import calibration
+from planner.spot.renewal import p_meet_deadline, spot_outcome
 from tests.planner.spot.simulate_spot import Case, simulate
 
 CASES = [
