@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.commitments.bill import BillUse, Key, read_use
+from planner.commitments.bill import BillUse, read_use
+from planner.commitments.bill_prices import Key
 from planner.commitments.prices import pool_prices
 from planner.commitments.walk import draw_year
 from planner.errors import InputError
@@ -133,7 +134,7 @@ def _pool(key: Key, bill: BillUse, catalog: Catalog) -> Pool | None:
     committed = {} if own is None else {o: usd for o, usd in own.committed.items() if o in YEAR_OPTIONS}
     if own is None or not committed:
         return None
-    prices = {"on_demand": own.on_demand, **committed}
+    prices: dict[str, float] = {"on_demand": own.on_demand, **{str(o): usd for o, usd in committed.items()}}
     return Pool.model_validate({"name": pool.name, "provider": provider, "region": region, "prices": prices})
 
 
