@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.commitments.answer import File
+from planner.commitments.bill_prices import BillPrices, Key, bill_prices
 from planner.commitments.history import type_of
 from planner.errors import InputError
 from planner.finops.read import open_bill
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from planner.inputs.commit_schema import CommitOption
 
 Floats = npt.NDArray[np.float64]
-Key = tuple[str, str, str]  # provider id, region, machine type
 KNOWN_DAYS = 396  # thirteen months
 OWNED_DAYS = 30
 LEAST_DAYS = 14
@@ -42,6 +42,8 @@ _HOURS = (
     "CASE WHEN x_hours_of = 'machine' THEN PricingQuantity * x_unit_hours "
     "WHEN PricingUnit IS NULL AND LOWER(ConsumedUnit) IN ('hour', 'hours', 'hrs', 'h') THEN ConsumedQuantity END"
 )
+_IS_PRICED = "(x_contracted_known OR x_list_known)"
+_PRICE = "CASE WHEN x_contracted_known THEN ContractedCost WHEN x_list_known THEN ListCost END"
 _IS_USE = "ChargeCategory = 'Usage' AND COALESCE(PricingCategory, '') <> 'Dynamic'"
 _NOT_UNUSED = "COALESCE(CommitmentDiscountStatus, '') <> 'Unused'"
 
@@ -74,6 +76,7 @@ class BillUse:
         use: machines in use per step, shape `(n, P)`.
         spend: cost of each pool's use at contracted prices, else at list, else effective, shape `(P,)`.
         owned: commitments.
+        prices: of pools with commitments that save; of a bill in US dollars alone.
         files: the bill's files with the hash of their bytes.
         notes: what a reader must know.
     """
@@ -85,6 +88,7 @@ class BillUse:
     use: Floats
     spend: Floats
     owned: tuple[OwnedUse, ...]
+    prices: Mapping[Key, BillPrices]
     files: tuple[File, ...]
     notes: tuple[str, ...]
 
@@ -112,6 +116,7 @@ def read_use(paths: Sequence[str], *, currency: str | None = None) -> BillUse:
         ends = _ends(bill)
         covered = _covered_rows(bill)
         files = tuple(File(source.path, source.sha256) for source in bill.sources)
+        in_usd = bill.currency == "USD"
     first, last = _window(rows, ", ".join(paths))
     step = 1 if min(row["end_at"] - row["begin_at"] for row in rows) <= _HOUR else 24
     keys, use, spend = _table(rows, first, last, step)
@@ -125,15 +130,21 @@ def read_use(paths: Sequence[str], *, currency: str | None = None) -> BillUse:
         notes.append(
             "the bill counts by the day: peaks within a day are not seen, so commitments look better used"
         )
-    return BillUse(first, last, step, keys, np.maximum(use, 0.0), spend, owned, files, (*notes, *said))
+    options = {str(row["id"]): _option(row, ends.get(str(row["id"]))) for row in covered}
+    prices = bill_prices(rows, _typed(covered), options) if in_usd else {}
+    return BillUse(
+        first, last, step, keys, np.maximum(use, 0.0), spend, owned, prices, files, (*notes, *said)
+    )
 
 
 def _use_rows(bill: Bill) -> list[dict[str, Any]]:
-    cost = "CASE WHEN x_contracted_known THEN ContractedCost WHEN x_list_known THEN ListCost ELSE EffectiveCost END"
+    cost = f"COALESCE({_PRICE}, EffectiveCost)"
     keys = _present(bill)
     frame = bill.engine.query(
         f"SELECT ChargePeriodStart AS begin_at, COALESCE(ChargePeriodEnd, ChargePeriodStart + INTERVAL 1 DAY) "  # noqa: S608
-        f"AS end_at, SUM({_HOURS}) AS hours, SUM({cost}) AS cost, {keys} FROM focus WHERE {_IS_USE} AND {_NOT_UNUSED} "
+        f"AS end_at, SUM({_HOURS}) AS hours, SUM({cost}) AS cost, "
+        f"CASE WHEN COUNT({_PRICE}) = COUNT(*) THEN SUM({_PRICE}) END AS priced, {keys} "
+        f"FROM focus WHERE {_IS_USE} AND {_NOT_UNUSED} "
         f"AND ({_HOURS}) IS NOT NULL AND x_day > (SELECT MAX(x_day) FROM focus WHERE {_IS_USE}) - "
         f"INTERVAL {KNOWN_DAYS + 1} DAY GROUP BY begin_at, end_at, {keys} ORDER BY begin_at, end_at, {keys}"
     )
@@ -206,7 +217,9 @@ def _covered_rows(bill: Bill) -> list[dict[str, Any]]:
         f"MAX(x_day) AS last_day, SUM(CASE WHEN {used} THEN {_HOURS} END) AS used_hours, "
         f"SUM(CASE WHEN NOT ({used}) THEN {_HOURS} END) AS unused_hours, "
         f"SUM(CASE WHEN {used} THEN EffectiveCost END) AS used_cost, "
-        f"SUM(CASE WHEN NOT ({used}) THEN EffectiveCost END) AS unused_cost, {keys} FROM focus "
+        f"SUM(CASE WHEN NOT ({used}) THEN EffectiveCost END) AS unused_cost, "
+        f"SUM(CASE WHEN {used} AND {_IS_PRICED} THEN EffectiveCost END) AS known_cost, "
+        f"SUM(CASE WHEN {used} THEN {_PRICE} END) AS known_price, {keys} FROM focus "
         f"WHERE CommitmentDiscountId IS NOT NULL AND {_IS_USE} AND x_day > "
         f"(SELECT MAX(x_day) FROM focus WHERE {_IS_USE}) - INTERVAL {OWNED_DAYS} DAY "
         f"GROUP BY CommitmentDiscountId, {keys} ORDER BY CommitmentDiscountId, {keys}"

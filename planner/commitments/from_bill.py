@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.commitments.bill import BillUse, Key, read_use
+from planner.commitments.bill import BillUse, read_use
+from planner.commitments.bill_prices import Key
 from planner.commitments.prices import pool_prices
 from planner.commitments.walk import draw_year
 from planner.errors import InputError
@@ -57,7 +58,8 @@ def question_from_bill(
 
     Args:
         paths: files, folders and globs of a bill.
-        catalog: prices; machines without a price of a one-year commitment in it are left out and named.
+        catalog: prices; machines without a price of a one-year commitment in it take those of the bill's own
+            commitments, and are left out and named where it has none.
         seed: of the scenarios.
         currency: rows of this currency only, where the bill has several.
 
@@ -66,11 +68,12 @@ def question_from_bill(
     """
     bill = read_use(paths, currency=currency)
     kept, pools, left = _pools(bill, catalog)
+    by_bill = [pool.name for pool in pools if pool.prices]
     named = ", ".join(Path(path).name for path in paths[:2]) + (" and more" if len(paths) > 2 else "")
     if not pools:
         raise InputError(
-            f"{named}: no machine of the bill has a one-year commitment with a price in the catalog: {left}; see "
-            "`planner catalog list`, or give 'prices' in a question (examples/commit.yaml)"
+            f"{named}: no machine of the bill has a one-year commitment with a price in the catalog, or with a saving "
+            f"in the bill: {left}; see `planner catalog list`, or give 'prices' in a question (examples/commit.yaml)"
         )
     start = bill.last + timedelta(days=1)
     index = {bill.keys[number]: pool.name for number, pool in zip(kept, pools, strict=True)}
@@ -97,6 +100,7 @@ def question_from_bill(
     loaded = LoadedCommit(question, Document(Path(paths[0]), data, Source(paths[0], "")))
     span = f"demand: {named}, {bill.first} to {bill.last}, by the {'hour' if bill.step_hours == 1 else 'day'}"
     notes = [f"{span}, {len(pools)} kind{'s' * (len(pools) > 1)} of machines", *bill.notes]
+    notes += [_of_bill(by_bill)] if by_bill else []
     notes += [f"left out, no price of a one-year commitment in the catalog: {left}"] if left else []
     return FromBill(loaded, futures, bill.files, tuple(notes))
 
@@ -107,9 +111,8 @@ def _pools(bill: BillUse, catalog: Catalog) -> tuple[list[int], tuple[Pool, ...]
     pools: list[Pool] = []
     left: list[int] = []
     for number, key in enumerate(bill.keys):
-        provider, region, kind = key
-        pool = Pool(name=f"{kind} {region}", provider=provider, region=region, instance_type=kind)
-        if len(pools) < _MOST_POOLS and _is_sold(pool, catalog):
+        pool = _pool(key, bill, catalog) if len(pools) < _MOST_POOLS else None
+        if pool is not None:
             kept.append(number)
             pools.append(pool)
         else:
@@ -119,6 +122,28 @@ def _pools(bill: BillUse, catalog: Catalog) -> tuple[list[int], tuple[Pool, ...]
     words = ", ".join(_words(bill.keys[number]) for number in left[:_SHOWN])
     more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
     return kept, tuple(pools), f"{words}{more} ({100 * share:.0f} % of the machines' cost)" if left else ""
+
+
+def _pool(key: Key, bill: BillUse, catalog: Catalog) -> Pool | None:
+    """A pool at the catalog's prices, else at those of its commitments in the bill; None without either."""
+    provider, region, kind = key
+    pool = Pool(name=f"{kind} {region}", provider=provider, region=region, instance_type=kind)
+    if _is_sold(pool, catalog):
+        return pool
+    own = bill.prices.get(key)
+    committed = {} if own is None else {o: usd for o, usd in own.committed.items() if o in YEAR_OPTIONS}
+    if own is None or not committed:
+        return None
+    prices: dict[str, float] = {"on_demand": own.on_demand, **{str(o): usd for o, usd in committed.items()}}
+    return Pool.model_validate({"name": pool.name, "provider": provider, "region": region, "prices": prices})
+
+
+def _of_bill(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    return (
+        f"prices of {shown}: those of the bill, as its own commitments save today (no offer; a term that the bill does "
+        "not tell counts as one year)"
+    )
 
 
 def _is_sold(pool: Pool, catalog: Catalog) -> bool:

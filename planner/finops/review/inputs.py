@@ -149,11 +149,20 @@ class Inputs:
         """Rows of the KPI `run_cost` of runs that go on in the month; a bill may name many others."""
         if "runs" not in self.answers:
             there = "first_month <= :start AND (last_month >= :start OR last_end > :start)"
+            there = there if self._names_runs() else "FALSE"  # the query reads all tags twice
             frame: Any = query_kpi(self.bill.engine, "run_cost", self.parameters, where=there)
             for name in ("first_month", "last_month"):
                 frame[name] = frame[name].astype(str).str[:7]
             self.answers["runs"] = in_order(frame)
         return self.answers["runs"]
+
+    def _names_runs(self) -> bool:
+        """Whether a charge for use carries the tag that names runs; the search ends at the first one."""
+        found = self.bill.engine.query(
+            "SELECT 1 AS one FROM focus WHERE Tags LIKE :like_tag AND ChargeCategory = 'Usage' LIMIT 1",
+            {"like_tag": self.parameters["like_tag"]},
+        )
+        return len(found) > 0
 
     def of_month(self, frame: Any, month: date | None = None) -> Any:
         """Rows of one month, by default the reviewed one."""

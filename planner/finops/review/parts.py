@@ -12,6 +12,7 @@ from planner.render.currency import with_currency
 _NAMED_FILES = 3  # in a command; of more, as a shell expands a pattern, their folders are named
 
 if TYPE_CHECKING:
+    from planner.finops.read import Bill
     from planner.finops.review.inputs import Inputs
 
 
@@ -54,14 +55,12 @@ def review_command(inputs: Inputs, options: str) -> str:
     """A `planner review` of the same bill and month, to run as written; empty where no text leads to the bill."""
     import shlex
 
-    paths = list(inputs.bill.named)
+    paths = bill_paths(inputs.bill)
     if not paths:
         return ""
     if inputs.bill.connection:
         reached = shlex.quote(inputs.bill.connection)
         options = f"--engine {inputs.bill.engine.name} --connection {reached} {options}"
-    elif len(paths) > _NAMED_FILES:
-        paths = list(dict.fromkeys(str(Path(path).parent) for path in paths))
     shown = " ".join(shlex.quote(path) for path in paths)
     if any(finding.code == "other_currency" for finding in inputs.bill.findings):
         options = f"--currency {inputs.bill.currency} {options}"
@@ -70,6 +69,14 @@ def review_command(inputs: Inputs, options: str) -> str:
     pairs = (f"--map {shlex.quote(f'{column}={focus}')} " for focus, column in inputs.bill.mapping)
     options = f"{''.join(pairs)}{options}"
     return f"planner review --focus {shown} --month {inputs.month:%Y-%m} {options}"
+
+
+def bill_paths(bill: Bill) -> list[str]:
+    """The bill's paths as the user named them, of many their folders; tables of a warehouse by name."""
+    paths = list(bill.named)
+    if len(paths) <= _NAMED_FILES or bill.connection:
+        return paths
+    return list(dict.fromkeys(str(Path(path).parent) for path in paths))
 
 
 def run_regions(run: Any) -> tuple[str, ...]:

@@ -123,6 +123,36 @@ def test_a_commitment_counts_over_the_days_that_it_was_there(tmp_path: Path) -> 
     assert use.use[:, 0].tolist() == [6.0] * 14 + [5.0] + [7.0] * 5
 
 
+@pytest.mark.parametrize(
+    ("paid", "currency", "prices"), [(0.6, "USD", {"reserved_1y": 2.4}), (1.0, "USD", {}), (0.6, "EUR", {})]
+)
+def test_machines_that_no_catalog_has_take_the_prices_of_their_commitments(
+    tmp_path: Path, run_cli: Run, paid: float, currency: str, prices: dict[str, float]
+) -> None:
+    """A machine at 4 an hour whose reservation costs 60 % of that: 2.40; none where nothing is saved, or not in USD."""
+    owned = {
+        "CommitmentDiscountId": "r",
+        "CommitmentDiscountStatus": "Used",
+        "CommitmentDiscountType": "Reservation",
+    }
+    rows: list[Mapping[str, str]] = []
+    for number in range(DAYS):
+        day = FIRST + timedelta(number)
+        rows.append(charge(day, "own-8", 10, BillingCurrency=currency))
+        cost = f"{2 * 24 * 4 * paid:.2f}"
+        rows.append(charge(day, "own-8", 2, **owned, EffectiveCost=cost, BillingCurrency=currency))
+    path = write(tmp_path / "bill.csv", rows)
+    found = {key: dict(of.committed) for key, of in read_use([str(path)]).prices.items()}
+    assert found == ({("azure", REGION, "own-8"): pytest.approx(prices)} if prices else {})
+    answer = run_cli("commit", "--from-focus", path, "-o", "json", "--no-regret")
+    assert answer.code == (0 if prices else 2), answer.stderr
+    if prices:
+        made: dict[str, Any] = json.loads(answer.stdout)
+        assert [line["option"] for line in made["lines"]] == ["reserved_1y"]
+        assert 1 <= made["lines"][0]["units"] <= 12
+        assert any("own-8 polandcentral: those of the bill" in note for note in made["notes"])
+
+
 def test_one_source_of_demand(bill: Path, run_cli: Run) -> None:
     for arguments in (
         (),

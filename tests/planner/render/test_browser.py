@@ -153,6 +153,11 @@ def test_on_paper_nothing_is_cut(browser: Browser, pages: dict[str, Path], name:
     assert browser.value("getComputedStyle(document.querySelector('nav')).display") == "none"
     folded = "[...document.querySelectorAll('.folded')].map(e => e.getBoundingClientRect().height)"
     assert all(height > 0 for height in browser.value(folded))
+    said = "[...document.querySelectorAll('h2 + p')].filter(e => e.nextElementSibling)"
+    breaks = browser.value(f"{said}.map(e => getComputedStyle(e).breakAfter)")
+    assert breaks and set(breaks) == {
+        "avoid"
+    }  # "What moved most?" stood at the foot of a page, its chart on the next
     browser.call("Emulation.setEmulatedMedia", media="")
     assert browser.print_pdf().startswith(b"%PDF")
 

@@ -21,6 +21,9 @@ class Action:
         amount: money in the bill's currency, per month but for `once`; None where the bill cannot tell.
         owner: the team whose use it is, or the account where no team is known.
         command: what shows its grounds in this bill, to run as written; empty for a bill without files.
+        plan: what plans the action, to run as written; empty where there is none.
+        needs: why there is none, and what would make one.
+        file: the saved plan that does it, where one was given.
         pool: the use it changes; actions of one pool exclude one another.
         sure: how sure the amount is, and why.
         thing: id of the SKU, resource or commitment, where it is one.
@@ -38,6 +41,9 @@ class Action:
     basis: Basis = "estimate"
     sure: Confidence = Confidence()
     thing: str = ""
+    plan: str = ""
+    needs: str = ""
+    file: str = ""
 
     @property
     def saves(self) -> float | None:

@@ -20,6 +20,7 @@ from planner.finops.review.parts import (
     withheld,
 )
 from planner.finops.review.sections.action import Action, joint
+from planner.finops.review.sections.action_plan import commit_plan, run_plan, said_of_plan
 from planner.finops.review.sections.allocation import owner_names
 from planner.finops.review.sections.anomalies import unusual_days
 from planner.finops.review.sections.bridge import things
@@ -49,6 +50,7 @@ def actions(inputs: Inputs) -> list[Action]:
     kept = [one for one in found if one.amount is None or one.amount >= least]
     small = [one for one in found if one.amount is not None and 0 < one.amount < least]
     kept += [one for one in _together(small) if one.amount is not None and one.amount >= least]
+    kept = [said_of_plan(one) for one in kept]
     return sorted(kept, key=lambda one: (-(one.amount or 0.0), one.kind, one.what))
 
 
@@ -78,7 +80,7 @@ def _summed(largest: Action, count: int, amount: float, owner: str) -> Action:
     of = f" ({pool[1] or 'commitments'} of {pool[0]})" if pool != ("", "") else ""
     return Action(
         kind, f"{count} smaller {_TOGETHER[kind]}{of}", f"the largest: {largest.what}", amount, owner,
-        largest.command, pool, largest.basis, largest.sure,
+        largest.command, pool, largest.basis, largest.sure, plan=largest.plan, needs=largest.needs, file=largest.file,
     )  # fmt: skip
 
 
@@ -86,6 +88,8 @@ _COLUMNS: list[Any] = [
     ("what", "Action", "text"), ("saves", "Per month", "money"), ("once", "Once", "money"),
     ("confidence", "Confidence", "text"), ("owner", "Owner", "text"), ("why", "Why", "text", "below"),
     ("confidence_why", "How sure", "text", "below"), ("command", "Look closer", "text", "below"),
+    ("plan", "Plan it", "text", "below"), ("plan_needs", "To plan it", "text", "below"),
+    ("plan_file", "Saved plan", "text", "below"),
     ("basis", "Amount is", "text", "data"), ("provider", "Provider", "text", "data"),
     ("service", "Service", "text", "data"), ("thing", "Id", "text", "data"),
 ]  # fmt: skip
@@ -128,8 +132,8 @@ def build(inputs: Inputs) -> Section:
 
 def _row(one: Action) -> tuple[Any, ...]:
     amounts = (None, one.amount) if one.basis == "once" else (one.amount, None)
-    return (one.what, *amounts, one.sure.level, one.owner, one.why, one.sure.why, one.command, one.basis, *one.pool,
-            one.thing)  # fmt: skip
+    return (one.what, *amounts, one.sure.level, one.owner, one.why, one.sure.why, one.command, one.plan, one.needs,
+            one.file, one.basis, *one.pool, one.thing)  # fmt: skip
 
 
 def _sentence(first: Action, currency: str) -> str:
@@ -221,11 +225,11 @@ def _commit(inputs: Inputs) -> list[Action]:
         why = f"{money(amount, inputs.bill.currency)} a month of it runs nine days of ten and is under no commitment"
         if rate is not None:
             why += f"; the commitments that you have with {provider} save {percent(rate, 0)}"
-        out.append(Action(
+        out.append(commit_plan(inputs, Action(
             "commit_more", f"Commit more: {service} of {provider}", why, None if rate is None else amount * rate,
             _owner(inputs, provider, service), _command(inputs, "commitment_opportunities"), (provider, service),
             sure=confidence(inputs, doubts=(_OTHER_RATE,)) if rate is not None else Confidence(),
-        ))  # fmt: skip
+        )))  # fmt: skip
     return out
 
 
@@ -282,11 +286,12 @@ def _elsewhere(inputs: Inputs, names: tuple[str, ...], product: str, rows: list[
         ]
         what, use_case, doubts = f"Run {product} on spot where work may pause", "usage_and_rates", _ALL_PAUSED
         why = f"spot cost {', '.join(shown)} {per_unit(unit)} this month"
-    return Action(
+    places = (rows[0].to_region,) if kind == "move_region" else tuple(r.region for r in rows)
+    return run_plan(inputs, Action(
         kind, what, why, math.fsum(r.saves for r in rows), _owner(inputs, provider, service),
         _command(inputs, use_case), (provider, service), "at most",
         confidence(inputs, service=(provider, service), doubts=doubts), sku,
-    )  # fmt: skip
+    ), text(rows[0].instance_type), places)  # fmt: skip
 
 
 def _renew(inputs: Inputs) -> list[Action]:
