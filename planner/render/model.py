@@ -19,7 +19,7 @@ Unit = Literal[
     "usd", "usd_change", "usd_rounded", "usd_price", "usd_marked", "price", "hours_change", "number",
     "seconds", "gib", "gb", "moment", "measure", "cluster", "devices", "place", "option",
     "percent_change", "moment_short", "of", "span", "chance", "money_short", "interval", "tenths",
-    "three", "three_span", "usd_per_hour", "usd_known",
+    "three", "three_span", "usd_per_hour", "usd_known", "usd_change_known",
 ]  # fmt: skip
 Status = Literal["ok", "flagged", "withheld"]
 Scalar = float | int | str | Decimal | None
