@@ -199,6 +199,11 @@ class Answer:
     brief: tuple[Section, ...] = ()
     flat: Table | None = None
 
+    @property
+    def behind(self) -> tuple[Section, ...]:
+        """The sections that the screen does not show already."""
+        return tuple(one for one in self.sections if all(one is not shown for shown in self.front))
+
 
 def versioned(values: Mapping[str, Any], schema_version: int = 1) -> dict[str, Any]:
     """`values` with the versions of their shape and of this program."""
