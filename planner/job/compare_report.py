@@ -48,7 +48,9 @@ _MISSES = {
     "no_discount": "spot without a discount",
 }  # fmt: skip
 _SHOWN, _SHOWN_BRIEF, _FEW = 16, 12, 6
-_NARROWER = 19  # columns of a screen that emissions and the longer names of regions take from the plan's
+_NARROWER = (
+    19  # columns of the plan's that emissions and long names take, or lines of what stands below the table
+)
 
 
 def comparison_report(found: Comparison) -> Answer:
@@ -216,7 +218,7 @@ def _fitting(found: Comparison) -> int:
     texts = [
         row.reason if row.best is None else _bought(row, found.over) for row in found.rows[:_SHOWN_BRIEF]
     ]
-    narrow = _NARROWER * len(_kg_column(found))
+    narrow = _NARROWER if _kg_column(found) or _spot(found) else 0
     return next(
         (count for count in range(len(texts), 3, -1) if has_room(texts[:count], narrow)), len(texts[:3])
     )
