@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from planner.commands.completing import instance_types
+from planner.commands.completing import instance_types, rows_compared
 from planner.commands.options import as_of_option, examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
@@ -29,7 +29,7 @@ from planner.render.formats import ANSWER_FORMATS
 )
 @click.option("--over", type=click.Choice(["region", "type", "option", "provider"]), default=None,
               help="Compare all of these that can run the job.")  # fmt: skip
-@click.option("--base", default=None, metavar="NAME",
+@click.option("--base", shell_complete=rows_compared, default=None, metavar="NAME",
               help="Row to compare with (default: the first picked, else the best).")  # fmt: skip
 @output_options(ANSWER_FORMATS)
 @as_of_option

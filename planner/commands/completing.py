@@ -19,6 +19,18 @@ def regions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     return [name for name in _column("region") if name.startswith(incomplete)]
 
 
+def rows_compared(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Rows of a comparison that begin with what is typed: places, instance types, providers."""
+    from catalogs.store.load import load_catalog
+
+    offers = load_catalog().offers
+    places = {
+        f"{provider}/{region}" for provider, region in zip(offers["provider"], offers["region"], strict=True)
+    }
+    names = places.union(map(str, offers["instance_type"]), map(str, offers["provider"]))
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
 def providers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
     """Providers that begin with what is typed."""
     return [name for name in _column("provider") if name.startswith(incomplete)]

@@ -64,7 +64,9 @@ if TYPE_CHECKING:
     default=None,
     help="Also write what was proven, for `planner verify`.",
 )
-@details_option("stuck", "relaxation", "teams", "sums", "jobs", "limits", "warnings", "filters", "proof")
+@details_option(
+    "stuck", "relaxation", "teams", "sums", "points", "jobs", "limits", "warnings", "filters", "proof"
+)
 @click.option("-v", "--verbose", is_flag=True, help="All sections, with every job, limit and filter.")
 def portfolio(
     jobs: Path, output: str, as_of: datetime | None, mode: str, backend: str, time_limit: float, gap: float,
@@ -98,17 +100,17 @@ def portfolio(
         return
     options = PortfolioOptions(gap=gap, time_limit_s=time_limit, backend=backend, mode=mode)
 
+    wanted = details or (("all",) if verbose else ())
     try:
         if frontier is None:
             answer = plan_portfolio(loaded, planning, options, robust_level=robust)
-            wanted = details or (("all",) if verbose else ())
             report, code = portfolio_report(answer, verbose=verbose, details=wanted), _exit_code(answer)
         elif robust is not None or loaded.portfolio.risk is not None:
             raise InputError(
                 "--frontier: its points are by expected cost; leave out --robust, and `risk` of the file"
             )
         else:
-            report, code = _frontier(loaded, planning, options, frontier)
+            report, code = _frontier(loaded, planning, options, frontier, wanted)
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
     except ModelError as error:
@@ -154,11 +156,12 @@ def _frontier(
     planning: Options,
     options: PortfolioOptions,
     points: int,
+    details: tuple[str, ...],
 ) -> tuple[Answer, int]:
     from planner.portfolios.frontier_report import frontier_report, plan_frontier
 
     made = plan_frontier(loaded, planning, options, points)
-    return frontier_report(made), 0 if made.points else 3
+    return frontier_report(made, details=details), 0 if made.points else 3
 
 
 def _exit_code(answer: PortfolioAnswer) -> int:

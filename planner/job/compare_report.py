@@ -23,6 +23,7 @@ from planner.render.model import (
 )
 from planner.render.numbers import usd
 from planner.render.precision import dollars, moment_known, rounded
+from planner.render.screen import has_room
 from planner.render.units import three
 from planner.render.words import cluster, place
 
@@ -47,6 +48,9 @@ _MISSES = {
     "no_discount": "spot without a discount",
 }  # fmt: skip
 _SHOWN, _SHOWN_BRIEF, _FEW = 16, 12, 6
+_NARROWER = (
+    19  # columns of the plan's that emissions and long names take, or lines of what stands below the table
+)
 
 
 def comparison_report(found: Comparison) -> Answer:
@@ -61,8 +65,9 @@ def comparison_report(found: Comparison) -> Answer:
     flat = [_flat(row, row.name == found.base) for row in found.rows]
     able = any(row.best is not None for row in found.rows)
     # the lists of all regions are no part of the comparison of this job: pages and files hold them
-    sections = [_table(found), *_claims(found.claims), *_spot(found), *_list_prices(found)]
-    screen = (_brief_table(found), *_claims(found.claims), *_spot(found), _next(found))
+    beside = (*_claims(found.claims), *_spot(found))
+    sections = [_table(found), *beside, *_list_prices(found)]
+    screen = (_brief_table(found), *beside, _next(found))
     return Answer(
         f"{_NOUNS[found.over].capitalize()} compared for {found.workload}", _title(found), (),
         tuple(sections), versioned(values), _FLAT, flat, success=able, front=screen,
@@ -196,6 +201,7 @@ def _brief_table(found: Comparison) -> Section:
         *_kg_column(found),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
+    shown = _fitting(found)
     for row in found.rows:
         if row.best is None:
             rows.append((row.name, row.reason, "", "", "", "", "", *_kg(row, found)))
@@ -204,7 +210,18 @@ def _brief_table(found: Comparison) -> Section:
         rows.append(
             (name, _bought(row, found.over), cost, change, done, speed, in_time, *_kg(row, found, brief=True))
         )
-    return table_section("rows", "Comparison", columns, rows, _notes(found, brief=True), shown=_SHOWN_BRIEF)
+    return table_section("rows", "Comparison", columns, rows, _notes(found, brief=True), shown=shown)
+
+
+def _fitting(found: Comparison) -> int:
+    """Rows for which a screen has room, where plans take several lines."""
+    texts = [
+        row.reason if row.best is None else _bought(row, found.over) for row in found.rows[:_SHOWN_BRIEF]
+    ]
+    narrow = _NARROWER if _kg_column(found) or _spot(found) else 0
+    return next(
+        (count for count in range(len(texts), 3, -1) if has_room(texts[:count], narrow)), len(texts[:3])
+    )
 
 
 def _kg_column(found: Comparison) -> list[Column]:
@@ -242,7 +259,7 @@ def _bought(row: Row, over: str) -> str:
 
 def _notes(found: Comparison, *, brief: bool = False) -> list[str]:
     """What stands below the table."""
-    shown = found.rows[: _SHOWN_BRIEF if brief else _SHOWN]
+    shown = found.rows[: _fitting(found) if brief else _SHOWN]
     notes = [_miss_note(shown)] if any(row.misses for row in shown) else []
     if found.excluded:
         notes.append(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
+from planner.plan.front_scale import Scale, chance, cost_places
 from planner.plan.outcome import Outcome, outcome_of
 from planner.records import record
-from planner.render.numbers import hours, moment, number, percent, price, usd, usd_change
+from planner.render.numbers import hours, moment, number, percent, price, usd, usd_change_known
+from planner.render.precision import dollars, figure, known_places, rounded
 from planner.render.presentable import Presentable
 from planner.render.words import cluster, option, place
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from planner.plan.model import Plan, PlanLine
 
+_SPEED_KNOWN = 0.1  # half-width of a predicted speed, of the speed: two or three digits are printed
 Mark = Literal["~", "+", "-"]
 
 
@@ -23,7 +26,8 @@ Mark = Literal["~", "+", "-"]
 class Change:
     """One difference. `mark`: `~` changed, `+` only in the new plan, `-` only in the old one.
 
-    `change_usd` is what it adds to the cost, where it is a line of the plan or the cost itself.
+    `change_usd` is what it adds to the cost, where it is a line of the plan or the cost itself. `brief`: old and new as
+    people read them, in the digits that are known; empty where they are `old` and `new`.
     """
 
     mark: Mark
@@ -31,6 +35,12 @@ class Change:
     old: str
     new: str
     change_usd: Decimal | None = None
+    brief: tuple[str, str] | tuple[()] = ()
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """Old and new as people read them."""
+        return self.brief or (self.old, self.new)
 
 
 @record(frozen=True)
@@ -59,6 +69,15 @@ class PlanDiff(Presentable):
         change, base = self.change_usd, self.old.total_usd
         return None if change is None or not base else float(change / base)
 
+    @property
+    def usd_ratio(self) -> float:
+        """Half of the interval of the worse known cost over the cost; 0: neither is known."""
+        return max(self.old.usd_ratio, self.new.usd_ratio)
+
+    def known(self, usd: Decimal) -> Decimal:
+        """A change in cost, in the digits that are known of a cost of its size."""
+        return rounded(usd, cost_places(usd, self.usd_ratio))
+
 
 def diff_plans(old: Plan, new: Plan, old_name: str, new_name: str) -> PlanDiff:
     """Compare two plans.
@@ -83,19 +102,37 @@ def _figures(old: Plan, new: Plan) -> Iterator[Change]:
         return
     if old.total_usd != new.total_usd:
         yield Change(
-            "~", "expected cost", usd(old.total_usd), usd(new.total_usd), new.total_usd - old.total_usd
-        )
-    pairs = {
-        "hours": (hours(old.hours), hours(new.hours)),
-        "done": (moment(old.finish_expected), moment(new.finish_expected)),
-        "deadline": (moment(old.deadline), moment(new.deadline)),
-        "in time": (_chance(old), _chance(new)),
-        "speed": (_speed(old), _speed(new)),
-        "memory": (_memory(old), _memory(new)),
+            "~", "expected cost", usd(old.total_usd), usd(new.total_usd), new.total_usd - old.total_usd,
+            _known_pair(old, new),
+        )  # fmt: skip
+    before_end, after_end = (Scale.of(plan).moment(plan.finish_expected or "") for plan in (old, new))
+    pairs: dict[str, tuple[str, str, tuple[str, str] | tuple[()]]] = {
+        "hours": (hours(old.hours), hours(new.hours), ()),
+        "done": (moment(old.finish_expected), moment(new.finish_expected), (before_end, after_end)),
+        "deadline": (moment(old.deadline), moment(new.deadline), ()),
+        "in time": (_chance(old), _chance(new), (_in_time(old), _in_time(new))),
+        "speed": (_speed(old), _speed(new), (_speed_in_brief(old), _speed_in_brief(new))),
+        "memory": (_memory(old), _memory(new), ()),
     }
-    for what, (before, after) in pairs.items():
+    for what, (before, after, brief) in pairs.items():
         if before != after:
-            yield Change("~", what, before, after)
+            told = brief if brief and brief[0] != brief[1] else ()
+            yield Change("~", what, before, after, None, told)
+
+
+def _known_pair(old: Plan, new: Plan) -> tuple[str, str]:
+    """Both costs in the digits known, or in as many as set them apart."""
+    scales = Scale.of(old), Scale.of(new)
+    pair = scales[0].usd(old.total_usd), scales[1].usd(new.total_usd)
+    for places in range(scales[0].places(old.total_usd) + 1, 2):
+        if pair[0] != pair[1]:
+            break
+        pair = dollars(old.total_usd, places), dollars(new.total_usd, places)
+    return pair if pair[0] != pair[1] else (usd(old.total_usd), usd(new.total_usd))
+
+
+def _in_time(plan: Plan) -> str:
+    return "" if plan.risk is None else chance(plan.risk.p_meet_deadline)
 
 
 def _chance(plan: Plan) -> str:
@@ -105,6 +142,14 @@ def _chance(plan: Plan) -> str:
 def _speed(plan: Plan) -> str:
     speed = plan.performance
     return "" if speed is None else f"{number(speed.throughput_per_s)} {speed.unit}/s"
+
+
+def _speed_in_brief(plan: Plan) -> str:
+    speed = plan.performance
+    if speed is None:
+        return ""
+    rate = speed.throughput_per_s
+    return f"{figure(rate, known_places(rate, rate * _SPEED_KNOWN))} {speed.unit}/s"
 
 
 def _memory(plan: Plan) -> str:
@@ -120,12 +165,15 @@ def _lines(old: Plan, new: Plan) -> Iterator[Change]:
     for key, line in after.items():
         was = before.get(key)
         if was is None:
-            yield Change("+", _name(line), "", _terms(line), line.cost_usd)
+            yield Change("+", _name(line), "", _terms(line), line.cost_usd, ("", _in_brief(line)))
         elif _terms(was) != _terms(line):
-            yield Change("~", _name(line), _terms(was), _terms(line), line.cost_usd - was.cost_usd)
+            yield Change(
+                "~", _name(line), _terms(was), _terms(line), line.cost_usd - was.cost_usd,
+                (_in_brief(was), _in_brief(line)),
+            )  # fmt: skip
     for key, line in before.items():
         if key not in after:
-            yield Change("-", _name(line), _terms(line), "", -line.cost_usd)
+            yield Change("-", _name(line), _terms(line), "", -line.cost_usd, (_in_brief(line), ""))
 
 
 def _by_offer(plan: Plan) -> dict[str, PlanLine]:
@@ -140,6 +188,11 @@ def _name(line: PlanLine) -> str:
 def _terms(line: PlanLine) -> str:
     each = price(line.price_per_hour, line.currency)
     return f"{cluster(line.nodes, line.instance_type)}, {hours(line.billed_hours)} h at {each} = {usd(line.cost_usd)}"
+
+
+def _in_brief(line: PlanLine) -> str:
+    """What is bought, without the type that is its name and the cost, which has a column."""
+    return f"{line.nodes:,} x {hours(line.billed_hours)} h at {price(line.price_per_hour, line.currency)}"
 
 
 def _grounds(old: Plan, new: Plan) -> Iterator[Change]:
@@ -172,17 +225,17 @@ def verdict(found: PlanDiff) -> str:
         if new.status == old.status:
             return f"{found.workload}: neither {old.name} nor {new.name} has a plan"
         has = "has a plan now" if new.total_usd is not None else "no longer has a plan"
-        return f"{found.workload} {has}" + (f": {usd(new.total_usd)}" if new.total_usd is not None else "")
+        return f"{found.workload} {has}" + (f": {new.usd_words}" if new.total_usd is not None else "")
     change = new.total_usd - old.total_usd
     if not found.changes:
-        return f"{found.workload}: nothing differs, {usd(new.total_usd)} in {hours(new.hours)} h"
+        return f"{found.workload}: nothing differs, {new.usd_words} in {hours(new.hours)} h"
     ratio = found.change_ratio
     much = (
         "the same"
         if not change
-        else f"{usd_change(change)}" + ("" if ratio is None else f" ({ratio * 100:+.1f} %)")
+        else usd_change_known(found.known(change)) + ("" if ratio is None else f" ({ratio * 100:+.1f} %)")
     )
     end = new.hours - old.hours
     when = "as soon" if abs(end) < 0.05 else f"{hours(abs(end))} h {'later' if end > 0 else 'sooner'}"
     choice = "the same choice" if new.choice == old.choice else f"now {new.choice} instead of {old.choice}"
-    return f"{found.workload}: cost {much} to {usd(new.total_usd)}, done {when}; {choice}"
+    return f"{found.workload}: cost {much} to {new.usd_words}, done {when}; {choice}"

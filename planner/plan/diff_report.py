@@ -18,29 +18,33 @@ def diff_report(found: PlanDiff) -> Answer:
     """Build the answer."""
     sides = (found.old, found.new)
     columns = (
-        Column("name", "plan", "text"), Column("cost", "cost", "usd"), Column("hours", "h", "hours"),
-        Column("done", "done", "moment"), Column("in_time", "in time", "chance"), Column("choice", "choice", "text"),
+        Column("name", "plan", "text"), Column("cost", "cost", "usd_known"), Column("hours", "h", "hours"),
+        Column("done", "done", "text"), Column("in_time", "in time", "chance"), Column("choice", "choice", "text"),
     )  # fmt: skip
     rows = [
-        (one.name, one.total_usd, one.hours, one.finish or "", one.p_meet_deadline, one.choice or "no plan")
+        (one.name, one.usd_known, one.hours, one.done_words, one.p_meet_deadline, one.choice or "no plan")
         for one in sides
     ]
-    lines = [(one.mark, one.what, one.old, one.new, one.change_usd) for one in found.changes]
+    lines = [
+        (one.mark, one.what, *one.words, "" if one.change_usd is None else found.known(one.change_usd))
+        for one in found.changes
+    ]
     change_columns = (
         Column("mark", "", "text"), Column("what", "what", "text"), Column("old", "old", "text"),
-        Column("new", "new", "text"), Column("change_usd", "cost", "usd_change"),
+        Column("new", "new", "text"), Column("change_usd", "cost", "usd_change_known"),
     )  # fmt: skip
     notes = () if found.same_workload else ("the workload itself differs",)
+    exact = ("costs in the digits that are known; -o json and csv have them to the cent",)
     sections = [table_section("plans", "Plans", columns, rows, notes)]
     if lines:
-        sections.append(table_section("changes", "Changes", change_columns, lines))
+        sections.append(table_section("changes", "Changes", change_columns, lines, exact))
     sections += [
         Section("needs", f"What would bring a plan for {one.name}", one.needs) for one in sides if one.needs
     ]
     values = {
         "workload": found.workload, "old": plain(found.old), "new": plain(found.new), "change_usd": found.change_usd,
         "change_ratio": found.change_ratio, "same_workload": found.same_workload, "verdict": verdict(found),
-        "changes": [plain(one) for one in found.changes],
+        "changes": [{name: plain(getattr(one, name)) for name in _COLUMNS} for one in found.changes],
     }  # fmt: skip
     flat = [{name: getattr(one, name) for name in _COLUMNS} for one in found.changes]
     return Answer(

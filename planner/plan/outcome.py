@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from planner.plan.front_scale import Scale, cost_places
 from planner.plan.report_launch import strategy_words
 from planner.records import record
-from planner.render.precision import dollars, moment_known
+from planner.render.precision import dollars, moment_known, rounded
 from planner.render.words import cluster, option, place
 
 if TYPE_CHECKING:
@@ -41,6 +41,12 @@ class Outcome:
     prices_as_of: str = ""
     usd_ratio: float = 0.0
     hours_ratio: float = 0.0
+
+    @property
+    def usd_known(self) -> Decimal | None:
+        """The cost rounded to what is known of it."""
+        total = self.total_usd
+        return None if total is None else rounded(total, cost_places(total, self.usd_ratio))
 
     @property
     def usd_words(self) -> str:

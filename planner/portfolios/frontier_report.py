@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planner.portfolios.frontier import FrontierPoint, delay_of, find_frontier
+from planner.portfolios.frontier_screen import frontier_screen
 from planner.portfolios.gather import Gatherer, opened
 from planner.portfolios.moments import refuse_arrivals
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.report_values import catalog_values, job_values, limit_values, window_values
 from planner.portfolios.shared_limits import MICRO, Ints
-from planner.render.model import Answer, Chart, Column, Value, table_section, versioned
+from planner.portfolios.spread import between_usd, price_dates
+from planner.render.model import Answer, Chart, Column, Section, Value, table_section, versioned
+from planner.render.screen import on_screen
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from planner.portfolios.gather import Gathered
     from planner.portfolios.solve import PortfolioOptions
 
+_MOST_JOBS = 100  # rows of the jobs by point
 COLUMNS = (
     "budget_usd", "cost_usd", "delay", "delay_bound", "delay_bound_exact", "gap_ratio", "gap_exact_ratio", "mean_hours",
     "status",
@@ -105,8 +110,13 @@ def _without(numbers: Any, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> 
     )  # fmt: skip
 
 
-def frontier_report(made: PortfolioFrontier) -> Answer:
-    """Return a frontier in the shape that every format is made of."""
+def frontier_report(made: PortfolioFrontier, *, details: Sequence[str] = ()) -> Answer:
+    """Return a frontier in the shape that every format is made of.
+
+    Args:
+        made: the points.
+        details: keys of sections to show in place of the screen, or `all`.
+    """
     points = [_values(made, point) for point in made.points]
     name = made.loaded.portfolio.name
     values = {
@@ -122,9 +132,36 @@ def frontier_report(made: PortfolioFrontier) -> Answer:
         "points": points,
     }
     topic = f"Cost against delay of {name}"
-    if not points:
-        title = f"No feasible plan for {name}: `planner portfolio` says why"
-        return Answer(topic, title, (), (), versioned(values), COLUMNS, [], success=False)
+    if points:
+        title = f"{name}: {len(points)} points of cost against delay"
+        sections: tuple[Section, ...] = (_point_section(made, points), _job_section(points))
+    else:
+        title, sections = f"No feasible plan for {name}: `planner portfolio` says why", ()
+    flat = [{name: point[name] for name in COLUMNS} for point in points]
+    whole = Answer(topic, title, (), sections, versioned(values), COLUMNS, flat, success=bool(points))
+    budget = made.loaded.portfolio.budget_usd
+    half, dates = _known(made)
+    screen = frontier_screen(
+        values, dates, half=half, budget=None if budget is None else float(budget), notes=made.gathered.notes
+    )
+    return on_screen(whole, screen, details)
+
+
+def _known(made: PortfolioFrontier) -> tuple[float, list[str]]:
+    """Half of the interval of the costs, of the costs (0: not known), and the dates of the prices behind them."""
+    half, dates = 0.0, set[str]()
+    for point in made.points:
+        if point.result.picks is None:
+            continue
+        table = made.question.table.take(made.kept[point.result.picks])
+        dates |= set(price_dates(made.gathered, table))
+        if point in (made.points[0], made.points[-1]) and point.cost:
+            low, high = between_usd(made.gathered, table) or (Decimal(0), Decimal(0))
+            half = max(half, float(high - low) / 2.0 / (point.cost / MICRO))
+    return half, sorted(dates)
+
+
+def _point_section(made: PortfolioFrontier, points: list[dict[str, Any]]) -> Section:
     unit = "delay (USD)" if made.weighted else "job-hours"
     names = ("budget_usd", "cost_usd", "delay", "delay_bound", "gap_ratio", "mean_hours")
     rows: list[tuple[Value, ...]] = [
@@ -143,12 +180,28 @@ def frontier_report(made: PortfolioFrontier) -> Answer:
     series = (("x", tuple(p["delay"] for p in found)), ("cost", tuple(p["cost_usd"] for p in found)))
     labels = tuple(f"budget {point['budget_usd']:,.0f}" for point in found)
     chart = Chart("cost_by_delay", "", "steps", labels, series, "usd", "", drawn_only=True, axis=unit)
-    section = table_section(
-        "points", "Cost against delay", columns, rows, notes, charts=(chart,) if len(found) > 1 else ()
-    )
-    title = f"{name}: {len(points)} points of cost against delay"
-    flat = [{name: point[name] for name in COLUMNS} for point in points]
-    return Answer(topic, title, (), (section,), versioned(values), COLUMNS, flat)
+    charts = (chart,) if len(found) > 1 else ()
+    return table_section("points", "Cost against delay", columns, rows, notes, charts=charts)
+
+
+def _job_section(points: list[dict[str, Any]]) -> Section:
+    """What each job gets at each point."""
+    columns = (
+        Column("budget_usd", "budget", "usd"), Column("job", "job", "text"), Column("cluster", "machines", "cluster"),
+        Column("option", "bought", "text"), Column("place", "where", "place"), Column("end", "ends", "date"),
+        Column("cost_usd", "cost", "usd"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = [
+        (
+            point["budget_usd"], job["job"], (job["nodes"], job["instance_type"]) if "nodes" in job else job["status"],
+            job.get("purchase_option", "") + (" (owned)" if job.get("owned") else ""),
+            (job["provider"], job["region"], "") if "region" in job else "",
+            job["end"][:16].replace("T", " ") if "end" in job else "", job["cost_usd"],
+        )
+        for point in points
+        for job in point["jobs"]
+    ]  # fmt: skip
+    return table_section("jobs", "Jobs by point", columns, rows, shown=_MOST_JOBS, detail=True)
 
 
 def _values(made: PortfolioFrontier, point: FrontierPoint) -> dict[str, Any]:

@@ -73,9 +73,9 @@ def portfolio_report(
     of = searched(answer).rstrip(",")
     stuck = [text for part in whole.sections if part.key == "stuck" for text in (part.title, *part.sentences)]
     risk = None if answer.robust is None else (answer.robust.sentence("job"), answer.robust.claim())
-    screen = portfolio_screen(
-        values, entries, price_dates(answer), stuck=stuck, helps=helps, why=why, of=of, risk=risk
-    )
+    chosen = None if answer.shown is None else answer.gathered.question.table.take(answer.shown[1])
+    dates = [] if chosen is None else price_dates(answer.gathered, chosen)
+    screen = portfolio_screen(values, entries, dates, stuck=stuck, helps=helps, why=why, of=of, risk=risk)
     return on_screen(whole, screen, details)
 
 

@@ -166,7 +166,8 @@ def _totals(answer: PortfolioAnswer, jobs: list[dict[str, Any]]) -> dict[str, An
         return {}
     cost = int(answer.gathered.question.numbers.cost[shown[1]].sum()) / MICRO
     budget = answer.loaded.portfolio.budget_usd
-    low, high = between_usd(answer) or (None, None)
+    chosen = answer.gathered.question.table.take(shown[1])
+    low, high = between_usd(answer.gathered, chosen) or (None, None)
     return {
         "cost_usd": cost,
         "cost_p10_usd": None if low is None else float(low),

@@ -10,16 +10,19 @@ from planner.portfolios.shared_limits import MICRO
 
 if TYPE_CHECKING:
     from planner.candidates.plan_parts.spread import Spread
-    from planner.portfolios.answer import PortfolioAnswer
+    from planner.portfolios.gather import Gathered
+    from planner.portfolios.table import CandidateTable
 
 MOST_KINDS = 100  # of candidates chosen: about 5 ms each
 
 
-def between_usd(answer: PortfolioAnswer) -> tuple[Decimal, Decimal] | None:
-    """P10 and P90 of the cost of all jobs; None where all were sized elsewhere, or where too many kinds are chosen."""
-    if answer.shown is None:
-        return None
-    table = answer.gathered.question.table.take(answer.shown[1])
+def between_usd(gathered: Gathered, table: CandidateTable) -> tuple[Decimal, Decimal] | None:
+    """P10 and P90 of the cost of all jobs; None where all were sized elsewhere, or where too many kinds are chosen.
+
+    Args:
+        gathered: what the table's numbers mean.
+        table: one candidate per job.
+    """
     kinds = {
         (int(source), int(row)) for source, row in zip(table.source, table.row, strict=True) if source >= 0
     }
@@ -34,19 +37,17 @@ def between_usd(answer: PortfolioAnswer) -> tuple[Decimal, Decimal] | None:
             certain += cost
             continue
         if key not in known:
-            known[key] = spread_of(answer.gathered.sources[key[0]], key[1], cost)
+            known[key] = spread_of(gathered.sources[key[0]], key[1], cost)
         spreads.append(known[key])
     return together(spreads, certain)
 
 
-def price_dates(answer: PortfolioAnswer) -> list[str]:
+def price_dates(gathered: Gathered, table: CandidateTable) -> list[str]:
     """Dates of the prices of the offers chosen; those of jobs sized elsewhere are not known."""
-    if answer.shown is None:
-        return []
-    table, out = answer.gathered.question.table.take(answer.shown[1]), set[str]()
+    out = set[str]()
     for number, row in zip(table.source.tolist(), table.row.tolist(), strict=True):
         if number >= 0:
-            source = answer.gathered.sources[number]
+            source = gathered.sources[number]
             offers = source.context.market.offer_set.offers
             out |= {str(offers["as_of"][part.row]) for part in source.made.parts(row)}
     return sorted(out)

@@ -89,7 +89,7 @@ class Document:
 
 def build_document(answer: Answer) -> Document:
     """Return the answer as headed blocks, every section in its order."""
-    blocks = [block for section in answer.sections for block in section_blocks(section, answer.currency)]
+    blocks = [block for section in answer.behind for block in section_blocks(section, answer.currency)]
     front = [block for section in answer.front for block in section_blocks(section, answer.currency)]
     if answer.sources:
         blocks.append(Notes("Sources", (*(tidy(source) for source in answer.sources), made_by(answer))))

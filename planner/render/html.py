@@ -51,7 +51,7 @@ def _attachment(answer: Answer) -> str:
 def _is_long(answer: Answer) -> bool:
     """Whether even the first level leaves more out than rows of tables, which say so themselves."""
     rows, _, charts = _LEVELS[0]
-    return len(answer.front) + len(answer.sections) > _MAX_SECTIONS or any(
+    return len(answer.front) + len(answer.behind) > _MAX_SECTIONS or any(
         len(section.charts) > charts or max(len(section.figures), len(section.sentences)) > rows
         for section in answer.sections
     )
@@ -65,7 +65,7 @@ def _page(answer: Answer, attachment: str, rows: int, length: int, charts: int, 
         autoescape=True, undefined=StrictUndefined, loader=loader, trim_blocks=True, lstrip_blocks=True
     )
     cut = _cutter(length)
-    shown = (*answer.front, *answer.sections)[:_MAX_SECTIONS]
+    shown = (*answer.front, *answer.behind)[:_MAX_SECTIONS]
     style = _template("page.css")
     script = _template("page.js") if any(t.picked is not None for s in shown for t in s.tables) else ""
     view = {

@@ -19,7 +19,7 @@ Unit = Literal[
     "usd", "usd_change", "usd_rounded", "usd_price", "usd_marked", "price", "hours_change", "number",
     "seconds", "gib", "gb", "moment", "measure", "cluster", "devices", "place", "option",
     "percent_change", "moment_short", "of", "span", "chance", "money_short", "interval", "tenths",
-    "three", "three_span", "usd_per_hour", "usd_known",
+    "three", "three_span", "usd_per_hour", "usd_known", "usd_change_known",
 ]  # fmt: skip
 Status = Literal["ok", "flagged", "withheld"]
 Scalar = float | int | str | Decimal | None
@@ -198,6 +198,11 @@ class Answer:
     attached: str = ""
     brief: tuple[Section, ...] = ()
     flat: Table | None = None
+
+    @property
+    def behind(self) -> tuple[Section, ...]:
+        """The sections that the screen does not show already."""
+        return tuple(one for one in self.sections if all(one is not shown for shown in self.front))
 
 
 def versioned(values: Mapping[str, Any], schema_version: int = 1) -> dict[str, Any]:

@@ -102,8 +102,7 @@ def show_answer(answer: Answer) -> str:
     """
     parts = [tag("p", {"style": f"color:{INK};font-weight:600"}, escaped(tidy(answer.title)))]
     parts += [tag("p", {}, escaped(tidy(text))) for text in answer.summary]
-    behind = (one for one in answer.sections if all(one is not shown for shown in answer.front))
-    for section in (*answer.front, *behind):
+    for section in (*answer.front, *answer.behind):
         body = Shown(section, answer.currency)._repr_html_()
         heading = escaped(tidy(section.title))
         if section.detail:

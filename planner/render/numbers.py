@@ -31,6 +31,13 @@ def usd_change(value: Decimal | None) -> str:
     return text if value is None or text in (UNKNOWN, "$0.00") or text.startswith("-") else f"+{text}"
 
 
+def usd_change_known(value: Decimal) -> str:
+    """A difference in US dollars that was rounded to what is known of it: `+$4,800`, `-$20`, `+$0.20`."""
+    whole = value == value.to_integral_value()
+    text = f"{abs(value):,.0f}" if whole else f"{abs(value):,.2f}"
+    return f"{'-' if value < 0 else '+' if value else ''}${text}"
+
+
 def price(value: Decimal, currency: str = "USD") -> str:
     """Format a unit price with two to four decimals, more where it is tiny: `$32.7726`, `CNY 34.742`."""
     if not value.is_finite():

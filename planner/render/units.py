@@ -265,6 +265,9 @@ STYLES: dict[str, Style] = {
     "usd": Style(lambda v, _d: numbers.usd(exact(v)), sheet=_DOLLARS, sheet_unit="USD"),
     "usd_known": Style(lambda v, _d: _known(v), sheet=_DOLLARS, sheet_unit="USD"),
     "usd_change": Style(lambda v, _d: numbers.usd_change(exact(v)), sheet=_SIGNED_DOLLARS, sheet_unit="USD"),
+    "usd_change_known": Style(
+        lambda v, _d: numbers.usd_change_known(exact(v)), sheet=_SIGNED_DOLLARS, sheet_unit="USD"
+    ),
     "usd_rounded": Style(_rounded, sheet=_DOLLARS, sheet_unit="USD"),
     "usd_price": Style(lambda v, _d: numbers.price(exact(v)), sheet="$#,##0.00##", sheet_unit="USD"),
     "usd_marked": Style(_marked, parts=(("", "usd"), ("derived", "text"))),

@@ -55,7 +55,7 @@ def render(answer: Answer, *, width: int = 100, color: bool = False) -> bytes:
         writer = _Writer(book, tidy(answer.currency))
         writer.summary(answer)
         writer.figures(answer)
-        for section in (*answer.front, *answer.sections):
+        for section in (*answer.front, *answer.behind):
             hosts = [
                 (writer.table(table, table.title or section.title), table)
                 for table in section.tables

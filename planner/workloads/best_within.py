@@ -50,7 +50,7 @@ def best_within(
     if budget_usd <= 0:
         raise InputError(f"--best-within {budget_usd}: must be more than 0 US dollars")
     whole = optimize(_limited(loaded, budget_usd, "time"), options, catalog_dir=catalog_dir)
-    asked = usd(budget_usd)
+    asked = usd(budget_usd).removesuffix(".00")
     if whole.plan.status == "planned":
         return whole, f"Best within {asked}: all of the work, and soonest: {hours(whole.plan.hours)} h"
     amount = _amount(loaded)

@@ -11,11 +11,11 @@ from planner.errors import InputError
 from planner.inputs.faults import near
 from planner.inputs.load import parse_workload
 from planner.inputs.tasks import load_tasks
+from planner.plan.front_scale import Scale
 from planner.plan.ids import TimePartId
 from planner.plan.outcome import Outcome, outcome_of
 from planner.plan.storage_words import reason_of
 from planner.records import record
-from planner.render.numbers import usd
 from planner.render.presentable import Presentable
 from planner.workloads.answer import optimize
 from planner.workloads.size_beside import Beside, beside, with_memory
@@ -181,19 +181,19 @@ def _needs(answer: Answer, goal: str, data_gb: float) -> tuple[Needs, dict[str, 
         workers_per_accelerator=workers, vcpus=cores_for(accelerators, nodes, workers),
         ram_gb=accelerators * (line.accelerator_memory_gib or 0.0) * _GB_PER_GIB, disk_gb=kept, read_gb_per_s=read,
         network_gbps=has["network_gbps"] if nodes > 1 else 0.0,
-        storage=_storage(plan),
+        storage=_storage(plan, Scale.of(plan)),
     )  # fmt: skip
     return needs, has
 
 
-def _storage(plan: Plan) -> str:
+def _storage(plan: Plan, scale: Scale) -> str:
     """Where the plan has the data, and why; empty where it has none."""
     data = next((choice for choice in plan.storage if choice.content == "data"), None)
     if data is None:
         return ""
     other = data.runner_up
-    beside = "" if other is None else f"; next {other.service}, {usd(other.cost_usd)}"
-    return f"{data.chosen.service}, {usd(data.chosen.cost_usd)}: {reason_of(data, data.chosen)}{beside}"
+    beside = "" if other is None else f"; next {other.service}, {scale.usd(other.cost_usd)}"
+    return f"{data.chosen.service}, {scale.usd(data.chosen.cost_usd)}: {reason_of(data, data.chosen)}{beside}"
 
 
 def _hardware(market: Market, provider: str, instance_type: str, nodes: int) -> dict[str, float]:

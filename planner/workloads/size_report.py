@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.plan.plain import plain
 from planner.render.model import Answer, Column, Section, Value, facts, table_section, versioned
-from planner.render.numbers import hours, number, usd
+from planner.render.numbers import hours, number
 from planner.render.precision import dollars, known_places
 from planner.render.screen import Row, Screen, on_screen
 from planner.render.units import three
@@ -67,7 +67,7 @@ def size_report(found: Size, *, details: Collection[str] = ()) -> Answer:
     sections.append(Section("workload", "Workload", tuple(found.workload.splitlines()), detail=True))
     title = f"No machines for {found.goal} with {number(found.data_gb)} GB within these limits"
     if outcome.total_usd is not None and outcome.hours is not None:
-        title = f"{outcome.choice}: {usd(outcome.total_usd)}, {hours(outcome.hours)} h"
+        title = f"{outcome.choice}: {outcome.usd_words}, {hours(outcome.hours)} h"
     summary = (
         "The model and its training are assumed from the goal, so confidence is low: name them in the workload as soon "
         "as you know them. Data size storage and loading; accelerators follow from the model and the deadline.",
@@ -256,7 +256,7 @@ def _rules(found: Size) -> list[Section]:
     notes = (
         "model: what this run needs; its cost: of the cheapest plan that keeps a rule on A100 or memory (others change "
         "no plan); the plan itself costs "
-        f"{usd(found.outcome.total_usd)}",
+        f"{found.outcome.usd_words}",
     )
     return [table_section("rules", "Rules of thumb beside the model", columns, rows, notes)] if rows else []
 
@@ -275,7 +275,7 @@ def _range(one: Judged) -> str:
 def _cost(one: Judged) -> str:
     if one.cost is None:
         return ""
-    return "no plan" if one.cost.total_usd is None else usd(one.cost.total_usd)
+    return "no plan" if one.cost.total_usd is None else one.cost.usd_words
 
 
 def _refuted(found: Size) -> list[Section]:

@@ -82,14 +82,14 @@ def _title(found: WhatIf) -> str:
     if not planned:
         return f"No plan for {found.workload} under {_those(found)}"
     best = min(planned, key=lambda one: one.total_usd or 0)
-    lead = (
-        best.name
-        if len(found.scenarios) == 1
-        else f"Cheapest of {len(found.scenarios)} scenarios: {best.name}"
-    )
+    many = len(found.scenarios) > 1
+    lead = f"Cheapest of {len(found.scenarios)} scenarios, {best.name}" if many else best.name
     if before.total_usd is None or best.total_usd is None:
         return f"{lead}: {best.usd_words}, done {best.done_words}, where the file as it is has no plan"
     if (best.choice, best.total_usd) == (before.choice, before.total_usd):
+        if many:
+            end = f"{best.usd_words}, done {best.done_words}"
+            return f"No scenario of {len(found.scenarios)} is cheaper than the file as it is: {end}"
         return f"{lead} changes nothing: {best.usd_words}, done {best.done_words}"
     change = float(best.total_usd / before.total_usd) - 1.0 if before.total_usd else 0.0
     much = f"{change * 100:+.0f} %" if abs(change) >= 0.005 else "nearly the same"

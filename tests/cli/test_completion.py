@@ -22,6 +22,7 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         ("compare w.yaml --over reg", "region"),
         ("estimate w.yaml --instance-type p5.", "p5.48xlarge"),
         ("compare w.yaml --pick p4d.24xlarge,a2-highgpu-8", "p4d.24xlarge,a2-highgpu-8g"),
+        ("compare w.yaml --over region --base aws/us-w", "aws/us-west-1"),
         ("catalog list --provider aw", "aws"),
         ("catalog list --region eu-north", "eu-north-1"),
         ("catalog show p4d", "p4d.24xlarge"),

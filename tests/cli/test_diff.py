@@ -17,6 +17,7 @@ import yaml
 import planner
 from planner.cli import root
 from planner.plan.diff import diff_plans
+from planner.render import render_answer
 from tests.conftest import ROOT, CliResult
 
 Run = Callable[..., CliResult]
@@ -60,6 +61,28 @@ def test_what_is_new_gone_and_changed_adds_up(plans: tuple[planner.Plan, planner
     assert sorted((swap[c.mark], c.what) for c in back.changes) == sorted(
         (c.mark, c.what) for c in found.changes
     )
+
+
+def test_people_read_the_digits_known_and_programs_all(plans: tuple[planner.Plan, planner.Plan]) -> None:
+    found = diff_plans(*plans, "a", "b")
+    shown, exact = (
+        str(render_answer(found.report(), "table", width=100)),
+        str(render_answer(found.report(), "json")),
+    )
+    cost = found.new.usd_words
+    assert (
+        f"to {cost}," in found.report().title and cost in shown and len(cost.strip("$").replace(",", "")) <= 4
+    )
+    assert f"${plans[1].total_usd:,.2f}" not in shown and f"${plans[1].total_usd:,.2f}" in exact
+    assert json.loads(exact)["change_usd"] == str(found.change_usd)
+
+
+def test_a_change_below_what_is_known_is_still_seen(plans: tuple[planner.Plan, planner.Plan]) -> None:
+    old = plans[0]
+    new = replace(old, total_usd=old.total_usd + Decimal("0.60"))
+    [change] = diff_plans(old, new, "a", "b").changes
+    assert change.words[0] != change.words[1]
+    assert "cost +$0.60 " in diff_plans(old, new, "a", "b").report().title
 
 
 @pytest.mark.parametrize(("limit", "code"), [("0.1%", 5), ("1usd", 5), ("100000%", 0), ("1000000 USD", 0)])

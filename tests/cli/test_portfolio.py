@@ -137,7 +137,8 @@ def test_the_frontier(run_cli: Run) -> None:
     assert [point["budget_usd"] for point in points] == sorted(point["budget_usd"] for point in points)
     delays = [point["delay"] for point in points]
     assert delays == sorted(delays, reverse=True)
-    assert "Cost against delay" in run_cli("portfolio", EXAMPLE, "--frontier", "3", *DAY).stdout
+    told = run_cli("portfolio", EXAMPLE, "--frontier", "3", "--details", "all", *DAY).stdout
+    assert "Cost against delay" in told and "adapters#1" in told
 
 
 def test_jobs_and_candidates_from_csv(tmp_path: Path, run_cli: Run) -> None:

@@ -7,6 +7,7 @@ import functools
 import re
 import shlex
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from unittest import mock
 
 import click
@@ -99,6 +100,40 @@ def test_a_frontier_of_every_example_fits_a_screen(name: str, against: str) -> N
     for width, most in MOST_LINES.items():
         text = str(render_answer(shown_by(*asked), "table", width=width))
         assert len(text.splitlines()) <= most, text
+
+
+def test_a_frontier_of_a_portfolio_fits_a_screen(check_golden: Callable[[str, str], None]) -> None:
+    asked = ("portfolio", str(EXAMPLES / "portfolio.yaml"), *DAY, "--frontier")
+    for points in ("5", "20"):
+        for width, most in MOST_LINES.items():
+            text = str(render_answer(shown_by(*asked, points), "table", width=width))
+            lines = text.splitlines()
+            assert len(lines) <= most and max(map(display_width, lines)) <= width, text
+            places = [
+                text.index(word) for word in ("CHEAPEST", "BEST TRADE", "SOONEST", "COST ", "BEFORE YOU BUY")
+            ]
+            assert places == sorted(places) and places[-1] < text.index("next: planner portfolio FILE, ")
+    check_golden(
+        "screen/portfolio-frontier.100.txt", str(render_answer(shown_by(*asked, "5"), "table", width=100))
+    )
+    assert "points between not shown" in text
+    exact = shown_by(*asked, "5").values
+    assert isinstance(exact, dict) and exact["points"][0]["cost_usd"] != round(
+        exact["points"][0]["cost_usd"], 0
+    )
+
+
+def test_points_of_a_frontier_that_are_one_plan_are_one_row(tmp_path: Path) -> None:
+    one = (
+        "version: 1\nkind: portfolio\nname: one\nstart: 2026-12-01\njobs:\n- name: only\n  candidates:\n"
+        "  - {provider: aws, region: us-east-2, instance_type: g5.xlarge, nodes: 1, hours: 2, cost_usd: 4}\n"
+    )
+    (tmp_path / "one.yaml").write_text(one, encoding="utf-8")
+    text = str(
+        render_answer(shown_by("portfolio", str(tmp_path / "one.yaml"), *DAY, "--frontier", "4"), "table")
+    )
+    assert "the least delay of 1 job" in text and "SOONEST" not in text
+    assert len(re.findall(r"^ *\$4\b.*", text, re.MULTILINE)) == 1
 
 
 def test_a_robust_portfolio_fits_a_screen_and_rounds_its_worst_outcomes() -> None:

@@ -103,6 +103,14 @@ def test_figures_have_the_digits_of_the_plan(run_cli: Run) -> None:
     assert "$435" not in shown and "next: planner optimize" in shown
 
 
+def test_scenarios_are_listed_once_in_every_text(run_cli: Run) -> None:
+    asked = ("whatif", str(BERT), "--set", "constraints.max_nodes=1", *DAY)
+    assert run_cli(*asked, "-o", "md").stdout.count("| as the file says |") == 1
+    assert run_cli(*asked, "-o", "html").stdout.count('data-label="choice"') == len(
+        ("as the file says", "scenario")
+    )
+
+
 def test_the_api_takes_values() -> None:
     found = planner.whatif(BERT, {"constraints.max_nodes": 1, "constraints.deadline": None}, as_of=DAY[1])
     assert found.scenarios[0].choice.startswith("1 x ") and len(found.to_frame()) == 2
