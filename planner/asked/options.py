@@ -24,6 +24,8 @@ class Options:
         calibrated: correct predictions with the user's own measurements.
         replays: futures on which a plan with spot is replayed; 0 none.
         quote: level at which the plan's cost and end are bounded, 0.5 to 0.999; None: no bound is asked for.
+        brief: of a single job describe the plan alone, without what stands beside it (alternatives, choices, filters,
+            storage): for questions that show one row of it. Choice, cost, risk and savings stay the same.
     """
 
     now: datetime
@@ -38,6 +40,7 @@ class Options:
     calibrated: bool = True
     replays: int = 0
     quote: float | None = None
+    brief: bool = False
 
 
 def utc_now() -> datetime:

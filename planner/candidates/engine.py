@@ -153,7 +153,7 @@ class Engine:
             if self._partners is None:
                 self._partners = on_demand_partners(context.market, self.offer_bits)
             mark_no_discount(made, self._partners)
-            made = add_turns(made, self.offer_bits, wanted)
+            made = add_turns(made, self.offer_bits, wanted, self._partners)
         return Found(context, made, self.offer_bits, self.counts, len(leaders), wanted)
 
     @property
@@ -218,8 +218,19 @@ def candidates_of(found: Found, offers: IntArray, sizes: Sequence[int]) -> Candi
         sizes: numbers of nodes.
     """
     context = found.candidates.context
-    shapes = estimate_for(context.asked, context.market, offers, sizes)
+    shapes = _known_shape(found, offers, sizes)
+    if shapes is None:
+        shapes = estimate_for(context.asked, context.market, offers, sizes)
     return build_candidates(context, found.offer_bits, shapes, offers)
+
+
+def _known_shape(found: Found, offers: IntArray, sizes: Sequence[int]) -> Table | None:
+    """The shape of offers of one hardware at one size, where the search has estimated it; else None."""
+    shapes, hardware = found.candidates.shapes, np.unique(hardware_of_offer(found.context.market)[offers])
+    if len(hardware) != 1 or len(sizes) != 1:
+        return None
+    at = np.flatnonzero((shapes["hardware_row"] == hardware[0]) & (shapes["nodes"] == sizes[0]))
+    return shapes.take(at[:1]) if len(at) else None
 
 
 def _sizes_between(counts: Sequence[int]) -> tuple[int, ...]:

@@ -52,7 +52,7 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, Found]:
             from planner.job.milp import agreed_by_milp
 
             proof = agreed_by_milp(found, choice, options, proof, begin)
-    plan = assemble_plan(found, choice, proof)
+    plan = assemble_plan(found, choice, proof, brief=options.brief)
     if options.replays and plan.launch is not None:
         from planner.job.spot_replay import replay_of
 

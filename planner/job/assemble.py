@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.candidates.choose import Choice
 from planner.candidates.filters import count_filters
@@ -37,27 +37,30 @@ if TYPE_CHECKING:
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
 
+_NOTHING_BESIDE: dict[str, Any] = {
+    "n_results": 1, "alternatives": (), "filters": (), "filter_pairs": (), "relaxations": (),
+}  # fmt: skip
 
-def assemble_plan(found: Found, choice: Choice, proof: Proof) -> Plan:
+
+def assemble_plan(found: Found, choice: Choice, proof: Proof, *, brief: bool = False) -> Plan:
     """Build the plan of the winning candidate.
 
     Args:
         found: all candidates.
         choice: winner and ranking.
         proof: how the choice was proven.
+        brief: leave out what stands beside the plan and the reasons for its launch.
     """
     context = found.candidates.context
     candidates, at = found.candidates, choice.winner
     lines = plan_lines(candidates, at)
     total = total_usd([cost for line in lines for cost in line.costs])
-    launch = _launch_of(candidates, at, total)
+    launch = _launch_of(candidates, at, total, with_reasons=not brief)
     risk = risk_of(candidates, at, total, launch)
-    limit = context.asked.workload.preferences.max_results
-    others, folded = alternatives_of(candidates, at, limit)
-    report = count_filters(candidates.all_bits())
     hours, in_turn = float(candidates.hours[at]), bool(candidates.kind[at] == IN_TURN)
     return Plan(
         **plan_frame(context),
+        **(_NOTHING_BESIDE if brief else _beside(found, at, lines, total)),
         status="planned",
         finish_expected=moment_text(context.dates.start + timedelta(hours=hours)),
         lines=tuple(lines),
@@ -68,36 +71,46 @@ def assemble_plan(found: Found, choice: Choice, proof: Proof) -> Plan:
         risk=risk,
         savings=find_savings(found, at),
         cash=cash_of(context.dates, context.market, lines, context.dates.start + timedelta(hours=hours)),
-        alternatives=others,
-        on_known_prices=best_on_known_prices(candidates, at),
-        filters=report.counts,
-        filter_pairs=report.pairs,
-        relaxations=find_better(found, at),
         unknown_options=unknown_options(context.market, lines),
         proof=proof,
         warnings=(
             *plan_warnings(context, lines, risk, in_turn=in_turn),
             *memory_warnings(candidates, at),
         ),
-        n_results=len(others) + 1,
         n_feasible=choice.n_feasible,
         launch=launch,
-        folded=folded,
-        choices=choices_of(candidates, at),
         checkpoint_interval_hours=float(candidates.interval_hours[at]),
         carbon=carbon_of(candidates, at),
-        storage=storage_of(candidates, at, lines),
-        loading=loading_of(candidates, at, total),
     )
 
 
-def _launch_of(candidates: Candidates, at: int, total: Decimal) -> Launch | None:
+def _beside(found: Found, at: int, lines: list[PlanLine], total: Decimal) -> dict[str, Any]:
+    """Fields of the plan of candidate `at` that stand beside it: what else could be bought, and what it rests on."""
+    candidates = found.candidates
+    limit = candidates.context.asked.workload.preferences.max_results
+    others, folded = alternatives_of(candidates, at, limit)
+    report = count_filters(candidates.all_bits())
+    return {
+        "alternatives": others,
+        "folded": folded,
+        "n_results": len(others) + 1,
+        "choices": choices_of(candidates, at),
+        "on_known_prices": best_on_known_prices(candidates, at),
+        "filters": report.counts,
+        "filter_pairs": report.pairs,
+        "relaxations": find_better(found, at),
+        "storage": storage_of(candidates, at, lines),
+        "loading": loading_of(candidates, at, total),
+    }
+
+
+def _launch_of(candidates: Candidates, at: int, total: Decimal, *, with_reasons: bool) -> Launch | None:
     context = candidates.context
     if not any(context.market.is_spot[part.row] for part in candidates.parts(at)):
         return None
     from planner.candidates.plan_parts.launch import launch_of
 
-    return launch_of(candidates, at, total)
+    return launch_of(candidates, at, total, with_reasons=with_reasons)
 
 
 def plan_lines(candidates: Candidates, at: int) -> list[PlanLine]:

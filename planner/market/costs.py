@@ -266,11 +266,14 @@ class CostModel:
             hours: elapsed hours.
         """
         place = self._place_of_offer[rows]
-        moved = np.asarray(
-            [sum(float(t.quantity) * float(t.unit_price) for t in _copies(p)) for p in self.places]
-        )
-        usd: FloatArray = self._copy_gib_months(place, hours) * self._storage[place] + moved[place]
+        usd: FloatArray = self._copy_gib_months(place, hours) * self._storage[place] + self._copied_usd[place]
         return usd
+
+    @cached_property
+    def _copied_usd(self) -> FloatArray:
+        """What bringing the data to each place costs, USD."""
+        usd = [sum(float(t.quantity) * float(t.unit_price) for t in _copies(p)) for p in self.places]
+        return np.asarray(usd, dtype=np.float64)
 
     def copy_lines(self, row: int, hours: float) -> list[CostLine]:
         """The lines of `copy_usd` for one candidate."""

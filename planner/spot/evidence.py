@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     BoolArray = npt.NDArray[np.bool_]
     IntArray = npt.NDArray[np.int64]
 
+_MOST_KEPT = 8  # sets of gangs: the stages of one search ask for the same few
+
 
 @record(frozen=True, eq=False)
 class GangRisk:
@@ -79,17 +81,29 @@ def gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, node
         nodes: instances that must run together, shape `(n,)`.
     """
     alike = spot.alike(market.pool_of_offer)[rows] * (int(nodes.max(initial=0)) + 1) + nodes
-    _, first, own = distinct(alike)
-    each = _gang_risk(asked, market, spot, rows[first], nodes[first])
-    return GangRisk(each.pool.take(own), each.source[own], each.sources, each.observed[own])
+    gangs, first, own = distinct(alike)
+    assume = asked.assumptions
+    key = (
+        gangs.tobytes(), int(nodes.max(initial=0)), asked.workload.kind, assume.spot_frailty_sd,
+        assume.spot_unrecorded_frailty_sd, assume.spot_first_wait_ratio, assume.spot_dispersion_ratio,
+    )  # fmt: skip
+    if key not in spot.gangs:
+        each = _gang_risk(asked, market, spot, rows[first], nodes[first])
+        if len(spot.gangs) >= _MOST_KEPT:
+            del spot.gangs[next(iter(spot.gangs))]
+        spot.gangs[key] = each.pool, each.source, each.sources, each.observed
+    pool, source, sources, observed = spot.gangs[key]
+    return GangRisk(pool.take(own), source[own], sources, observed[own])
 
 
 def _gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nodes: IntArray) -> GangRisk:
     risk, count = spot.figures, nodes.astype(np.float64)
     assume = asked.assumptions
     prior = risk.prior_of_offer[rows]
-    own = np.where(risk.recorded, assume.spot_frailty_sd, assume.spot_unrecorded_frailty_sd)
-    frailty = np.append(own, 0.0)[prior]
+    recorded = risk.is_recorded
+    sd = np.where(recorded, assume.spot_frailty_sd, assume.spot_unrecorded_frailty_sd)
+    sd[-1] = 0.0
+    frailty = sd[prior]
     # the table's levels are medians, as those of the hazards; the renewal model's frailties have mean 1
     mean = np.exp(frailty * frailty / 2.0)
     wait = risk.mean_wait_hours[rows] * count ** risk.wait_exponent[rows] * mean
@@ -102,7 +116,6 @@ def _gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nod
     ]
     sources = list(risk.sources)
     source, observed = prior.copy(), np.full(len(rows), np.nan)
-    recorded = np.append(risk.recorded, False)
     at = np.flatnonzero(market.is_spot[rows] & (recorded[prior] | (spot.hazards is not None)))
     if len(at):
         _put_records(market, spot, rows, count, at, columns, source, sources, observed)

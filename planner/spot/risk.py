@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from catalogs.tariffs import InterruptionPrior, Tariffs
     from planner.market.offers import OfferSet
+    from planner.spot.distribution import SpotPool
     from planner.spot.hazards import HazardModel, HazardTable
     from planner.spot.policy.job import SpotZone
     from planner.spot.pools import Pool
@@ -38,13 +39,13 @@ class OfferRisk:
     prior_of_offer: IntArray
 
     @cached_property
-    def recorded(self) -> BoolArray:
-        """Whether a line of the table rests on records, one per line."""
-        return np.asarray([prior.basis == "measured" for prior in self.priors], dtype=np.bool_)
+    def is_recorded(self) -> npt.NDArray[np.bool_]:
+        """Whether a recorded family is behind each of `priors`; a last entry, False, for what nothing interrupts."""
+        return np.asarray([*(prior.basis == "measured" for prior in self.priors), False], dtype=np.bool_)
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """Where each line of the table comes from, in words."""
+        """What each of `priors` rests on."""
         return tuple(f"{prior.basis}: {prior.source} ({prior.as_of})" for prior in self.priors)
 
 
@@ -121,6 +122,11 @@ class SpotRisk:
         )
 
     @cached_property
+    def gangs(self) -> dict[tuple[object, ...], tuple[SpotPool, IntArray, tuple[str, ...], FloatArray]]:
+        """Fields of `GangRisk` (`planner.spot.evidence`) of the sets of gangs asked for last, by what decides them."""
+        return {}
+
+    @cached_property
     def _alike(self) -> list[IntArray]:
         return []
 
@@ -132,14 +138,24 @@ class SpotRisk:
 def _risk(offer_set: OfferSet, tariffs: Tariffs) -> OfferRisk:
     offers, types = offer_set.offers, offer_set.types
     spot = np.flatnonzero(offers.equals("purchase_option", "spot"))
-    family = types["family"][offer_set.type_of_offer]
-    accelerator = types["accelerator"][offer_set.type_of_offer]
-    provider, band = offers["provider"], offers["interruption_band"]
-    keys: dict[tuple[str, ...], int] = {}
+    family, accelerator = (
+        types.coded(name).codes[offer_set.type_of_offer] for name in ("family", "accelerator")
+    )
+    provider, band = (offers.coded(name).codes for name in ("provider", "interruption_band"))
+    joint = np.zeros(len(spot), dtype=np.int64)
+    for codes in (provider, family, accelerator, band):
+        joint = joint * (int(codes.max(initial=0)) + 2) + codes[spot] + 1
+    _, first, own = distinct(joint)
+    order = np.argsort(first, kind="stable")  # in the order of the offers
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
     prior_of = np.full(offers.n_rows, -1, dtype=np.int64)
-    for row in spot.tolist():
-        key = (provider[row], family[row], accelerator[row], band[row])
-        prior_of[row] = keys.setdefault(key, len(keys))
+    prior_of[spot] = rank[own]
+    lines = spot[first[order]]
+    keys = zip(
+        offers["provider"][lines], types["family"][offer_set.type_of_offer[lines]],
+        types["accelerator"][offer_set.type_of_offer[lines]], offers["interruption_band"][lines], strict=True,
+    )  # fmt: skip
     priors = tuple(tariffs.interruption_prior(*key) for key in keys)
 
     def spread(name: str) -> FloatArray:

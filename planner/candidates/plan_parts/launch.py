@@ -38,13 +38,14 @@ _UNKNOWN = (
 )
 
 
-def launch_of(made: Candidates, at: int, total: Decimal) -> Launch | None:
+def launch_of(made: Candidates, at: int, total: Decimal, *, with_reasons: bool = True) -> Launch | None:
     """Describe candidate `at` at launch, None where it has no spot.
 
     Args:
         made: all candidates.
         at: the chosen one.
         total: its cost in Decimal, the sum of the plan's lines.
+        with_reasons: say why it runs so; False leaves the reasons empty.
     """
     context = made.context
     parts = made.parts(at)
@@ -82,7 +83,7 @@ def launch_of(made: Candidates, at: int, total: Decimal) -> Launch | None:
         waiting_hours=max(waits, 0.0), lost_hours=float(made.lost_hours[at]),
         on_demand_acquire_s=acquire_hours(made, at) * 3600.0,
         checkpoints=checkpoints_of(made, at, rows.tolist()), places=spot_places(context, rows, nodes, paid),
-        why=_why(made, at, known[1]), notes=(_UNKNOWN,) if fallback else (),
+        why=_why(made, at, known[1]) if with_reasons else (), notes=(_UNKNOWN,) if fallback else (),
         p_on_demand_had_ratio=_fallback_had(made, at) if fallback else None,
         first_wait_hours=float((pool.first_wait * pool.rate * pool.wait / (1.0 + pool.rate * pool.wait))[0]),
     )  # fmt: skip

@@ -55,18 +55,23 @@ _SLIP_HOURS = 1e-9  # of the sums of hours
 Judged = tuple[dict[str, Any], Turns]
 
 
-def add_turns(made: Candidates, offer_bits: IntArray, wanted: Wanted) -> Candidates:
+def add_turns(
+    made: Candidates, offer_bits: IntArray, wanted: Wanted, partner: IntArray | None = None
+) -> Candidates:
     """Return the candidates with those that run in turn behind them.
 
     Args:
         made: candidates of one offer and mixes.
         offer_bits: filter bits per offer, shape `(n_offers,)`.
         wanted: what the question needs; ways that are of no use to it are not worked out.
+        partner: `on_demand_partners` of the offers, where they are known.
     """
     context = made.context
     if context.dates.deadline_hours is None:
         return made
-    wish, partner = context.asked.workload.spot, on_demand_partners(context.market, offer_bits)
+    wish = context.asked.workload.spot
+    if partner is None:
+        partner = on_demand_partners(context.market, offer_bits)
     if wish.fallback == "none":
         partner = np.full_like(partner, -1)
     if wanted.one_region:

@@ -7,7 +7,7 @@ together. Volumes and file systems are looked at place by place, only where they
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 NONE, LOCAL, OBJECT, PACKED, BLOCK, FILE_SYSTEM = -1, 0, 1, 2, 3, 4
 KINDS = {LOCAL: "local_nvme", OBJECT: "object", PACKED: "object", BLOCK: "block", FILE_SYSTEM: "file_system"}
 LOCAL_DISK, SHARDS = "local NVMe", "packed into shards"
+_STORE_LIMITS = ("small_client_mb_s", "client_mb_s", "total_mb_s")
 _NEAR, _LEAST = 1e-9, 1e-9
 ALIKE_USD = 0.01  # copies on local disks win where they cost no more than this above the cheapest way
 # USD a month that nothing in the table is below: of a file system, a GiB and a MB/s of a volume; and the most MB/s that
@@ -66,10 +67,27 @@ class Place:
     file_systems: tuple[StorageService, ...]
     reads: Figure | None
 
-    @property
+    @cached_property
     def usd_per_read(self) -> float:
         """USD per request."""
         return 0.0 if self.reads is None else float(self.reads.value) / 1000.0
+
+    @cached_property
+    def store_mb_s(self) -> dict[str, float | None]:
+        """Most MB/s of the object store by name of the limit, None unknown."""
+        return {name: None if self.store is None else self.store.value(name) for name in _STORE_LIMITS}
+
+
+@lru_cache(maxsize=2048)
+def _services_at(tariffs: Tariffs, provider: str, region: str) -> Place:
+    """Services of a region: of the tariffs alone, so that jobs planned one after another share them."""
+    found = tariffs.storage_services(provider, region)
+    store = next((s for s in found if s.kind == "object"), None)
+    reads = None if store is None else store.figure("usd_per_1000_reads")
+    return Place(
+        store, next((s for s in found if s.kind == "block"), None),
+        tuple(s for s in found if s.kind == "file_system"), reads or tariffs.dearest_reads,
+    )  # fmt: skip
 
 
 @record(frozen=True, eq=False)
@@ -121,13 +139,7 @@ class Stores:
     def _place(self, at: int) -> Place:
         if at not in self._places:
             provider, region = self._keys[at]
-            found = self._tariffs.storage_services(provider, region)
-            store = next((s for s in found if s.kind == "object"), None)
-            reads = None if store is None else store.figure("usd_per_1000_reads")
-            self._places[at] = Place(
-                store, next((s for s in found if s.kind == "block"), None),
-                tuple(s for s in found if s.kind == "file_system"), reads or self._tariffs.dearest_reads,
-            )  # fmt: skip
+            self._places[at] = _services_at(self._tariffs, provider, region)
         return self._places[at]
 
     @property
@@ -157,9 +169,9 @@ class Stores:
 
     def _store_limits(self, place: Place) -> tuple[float, float, float]:
         """Most MB/s of a machine, as the data are and in shards, and of the store; unknown: the assumed ones."""
-        assume, store = self._asked.assumptions, place.store
+        assume = self._asked.assumptions
         named = ("small_client_mb_s" if self.has_small_files else "client_mb_s", "client_mb_s", "total_mb_s")
-        known = [None if store is None else store.value(name) for name in named]
+        known = [place.store_mb_s[name] for name in named]
         per_node, total = assume.object_store_read_gb_per_s_per_node, assume.object_store_read_gb_per_s_total
         own, shards, whole = (
             1e3 * assumed if value is None else value

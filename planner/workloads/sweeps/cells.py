@@ -7,6 +7,7 @@ import os
 import platform
 import time
 import traceback
+from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -126,14 +127,13 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     from planner.job.overrides import override
     from planner.workloads.answer import optimize
 
-    lean = override(
-        cell.loaded, max_results=1
-    )  # a row has no alternatives: the plan is the same without them
+    # a row has no alternatives: the plan is the same without them
+    lean, brief = override(cell.loaded, max_results=1), replace(cell.options, brief=True)
     catalog = _checked_catalog(cell)
     warm = _STATE["warm"]
     wall, cpu = time.perf_counter(), time.thread_time()
     try:
-        values = _row_of(optimize(lean, cell.options, catalog=catalog).plan)
+        values = _row_of(optimize(lean, brief, catalog=catalog).plan)
     except (PlannerError, CatalogError) as error:
         values = {"status": REFUSED, "message": str(error)}
     except Exception as error:  # noqa: BLE001 - a defect that one workload meets is a row, counted and shown
