@@ -154,16 +154,16 @@ def main() -> int:
             with contextlib.redirect_stderr(io.StringIO()):  # it says how far it is
                 generate(Path(name), rows, Shape())
             cost, sections = measured(Path(name), "spark", rows)
-            if not costs:
+            costs.append(cost)
+            print(
+                f"| {rows:,} | {cost.cpu_s:.1f} | {cost.jvm_cpu_s:.1f} | {cost.jvm_gb:.2f} | {cost.python_gb:.2f} |",
+                flush=True,
+            )
+            if len(costs) == 1:
                 _, others = measured(Path(name), "duckdb", rows)
                 differ = differences(others, sections)
                 print(f"{rows:,} rows: {figures(sections):,} figures, {len(differ)} differ from DuckDB's")
-                print("\n".join(differ[:20]))
-        costs.append(cost)
-        print(
-            f"| {rows:,} | {cost.cpu_s:.1f} | {cost.jvm_cpu_s:.1f} | {cost.jvm_gb:.2f} | {cost.python_gb:.2f} |",
-            flush=True,
-        )
+                print("\n".join(differ[:20]), flush=True)
     if len(costs) > 1:
         print(extrapolated(costs, asked.to))
     return 1 if differ else 0
