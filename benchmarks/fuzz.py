@@ -236,7 +236,12 @@ def main() -> int:
         folder, plans = Path(name), Path(name) / "plans"
         plans.mkdir()
         saved_plans(plans)
-        for reader in readers(plans):
+        known = tuple(readers(plans))
+        if unknown := set(asked.only) - {reader.name for reader in known}:
+            parser.error(
+                f"--only {', '.join(sorted(unknown))}: not one of {', '.join(r.name for r in known)}"
+            )
+        for reader in known:
             if asked.only and reader.name not in asked.only:
                 continue
             slowest, seconds, ran = 0.0, 0.0, 0

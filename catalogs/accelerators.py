@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from catalogs.errors import CatalogError
@@ -42,7 +42,7 @@ def _load() -> Table:
     return read_csv_table("accelerators", DATA_DIRECTORY / "accelerators.csv")
 
 
-@cache
+@lru_cache(maxsize=256)  # asked by names that callers give
 def load_aliases(provider: str) -> tuple[Alias, ...]:
     """Load the aliases of a provider (or `performance`: the names of the measured rows); empty if none."""
     path = DATA_DIRECTORY / "aliases" / f"{provider}.csv"

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from planner.inputs.fields import Text
+from planner.inputs.fields import MAX_FLOAT, Text
 from planner.inputs.section import Section
 
-Weight = Annotated[float, Field(ge=0)]
+Weight = Annotated[float, Field(ge=0, le=MAX_FLOAT)]
 
 
 class Rule(Section):

@@ -17,7 +17,7 @@ from __future__ import annotations
 import csv
 import math
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -181,7 +181,7 @@ class ListTerms:
     unplaced_margin: float
 
 
-@cache
+@lru_cache(maxsize=256)  # users name providers too
 def list_terms(provider: str) -> ListTerms:
     """Terms of a provider's list prices; those of `*` for one without a history of its own."""
     text = (_DATA / "list.csv").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import csv
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,7 @@ COLUMNS = (
     "provider", "region", "zone", "instance_type", "gang", "age_from_hours", "age_to_hours", "up_hours",
     "downs", "down_hours", "ups", "source", "as_of",
 )  # fmt: skip
+MOST_NAMES = 4096  # remembered of each kind; users' records and workloads bring names of their own
 _COUNTED = ("up_hours", "downs", "down_hours", "ups")
 
 
@@ -120,19 +121,19 @@ def cell_of(trace: ZoneTrace) -> HazardCell:
     )  # fmt: skip
 
 
-@cache
+@lru_cache(maxsize=MOST_NAMES)
 def plain_zone(name: str) -> str:
     """The provider's zone in a trace's name for it: `us-west-2a` of `us-west-2a_v100_1`."""
     return name.split("_", 1)[0]
 
 
-@cache
+@lru_cache(maxsize=MOST_NAMES)
 def plain_type(instance_type: str) -> str:
     """Instance type without a gang written behind it: `a3-highgpu-1g` of `a3-highgpu-1g x16`."""
     return re.sub(r"\s+x\d+$", "", instance_type)
 
 
-@cache
+@lru_cache(maxsize=MOST_NAMES)
 def family_of(instance_type: str) -> str:
     """Family of an instance type: what stands before its first point or dash (`p3` of `p3.2xlarge`)."""
     return re.split(r"[.\-]", instance_type, maxsplit=1)[0]

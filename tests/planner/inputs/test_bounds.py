@@ -24,6 +24,7 @@ INPUTS = (
     "state",
     "sweep",
     "tco",
+    "showback",
 )
 BASE = """version: 1
 name: tiny
