@@ -88,6 +88,8 @@ def readers(plans: Path) -> Iterator[Reader]:
     yield Reader("plan", tuple(sorted(plans.glob("*.json"))), (("verify", "FILE"), ("diff", "FILE", spot)))
     bills = (plans / "bill.csv", *sorted((EXAMPLES / "focus").glob("*.csv.gz"))[-1:])
     yield Reader("bill", bills, (("review", "--focus", "FILE", "-o", "json"),), structured=False)
+    shown = ("review", "--focus", str(plans / "bill.csv"), "--showback", "FILE", "-o", "json")
+    yield Reader("showback", (EXAMPLES / "showback.yaml",), (shown,))
     daily = ("forecast", "--daily", "FILE", "-o", "json")
     yield Reader("daily", (EXAMPLES / "daily-costs.csv",), (daily,), structured=False)
     example = EXAMPLES / "llama-3-8b.yaml"
@@ -104,7 +106,7 @@ _QUESTIONS: dict[str, tuple[tuple[str, ...], ...]] = {
     "schedule": (("schedule", "FILE", "--time-limit", "2s"),),
     "serving": (("serving", "FILE", "--time-limit", "2s", *DAY),),
     "budget": (),
-    "commit": (),
+    "commit": (("commit", "FILE", "--time-limit", "2s", "--no-regret", *DAY),),
     "tco": (("tco", "FILE", *DAY),),
 }
 
@@ -112,6 +114,8 @@ _QUESTIONS: dict[str, tuple[tuple[str, ...], ...]] = {
 def _kind(document: Any) -> str:
     if "machines" in document and "kind" not in document:
         return "machines"
+    if "pools" in document and "kind" not in document:
+        return "commit"
     kind = str(document.get("kind", "budget" if "budgets" in document else "workload"))
     return "workload" if kind in ("training", "fleet", "inference") else kind
 
@@ -189,7 +193,7 @@ def outcome(arguments: Sequence[str], *, latest_s: int = LATEST_S) -> tuple[str,
 
 
 def broken_file(reader: Reader, draw: random.Random, folder: Path) -> Path:
-    """One broken file, beside nothing that it could name."""
+    """One broken file, beside nothing that it could name but the usage of the commitments."""
     seed = draw.choice(reader.seeds)
     data = seed.read_bytes()
     if reader.structured and draw.random() < 0.7:
@@ -236,6 +240,7 @@ def main() -> int:
         folder, plans = Path(name), Path(name) / "plans"
         plans.mkdir()
         saved_plans(plans)
+        (folder / "commit-usage.csv").write_bytes((EXAMPLES / "commit-usage.csv").read_bytes())
         known = tuple(readers(plans))
         if unknown := set(asked.only) - {reader.name for reader in known}:
             parser.error(
