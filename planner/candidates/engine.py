@@ -209,22 +209,24 @@ class Engine:
         return add_mixes(made, self.offer_bits, self.counts[-1])
 
 
-def candidates_of(found: Found, offers: IntArray, sizes: Sequence[int]) -> Candidates:
+def candidates_of(
+    found: Found, offers: IntArray, sizes: Sequence[int], shapes: Table | None = None
+) -> Candidates:
     """Candidates of some offers at given sizes, of one offer each, under the limits of `found`; also excluded ones.
 
     Args:
         found: the run's candidates.
         offers: rows of offers.
         sizes: numbers of nodes.
+        shapes: theirs, where they are known: `known_shape`, if `found` is of the job as it is asked for.
     """
     context = found.candidates.context
-    shapes = _known_shape(found, offers, sizes)
     if shapes is None:
         shapes = estimate_for(context.asked, context.market, offers, sizes)
     return build_candidates(context, found.offer_bits, shapes, offers)
 
 
-def _known_shape(found: Found, offers: IntArray, sizes: Sequence[int]) -> Table | None:
+def known_shape(found: Found, offers: IntArray, sizes: Sequence[int]) -> Table | None:
     """The shape of offers of one hardware at one size, where the search has estimated it; else None."""
     shapes, hardware = found.candidates.shapes, np.unique(hardware_of_offer(found.context.market)[offers])
     if len(hardware) != 1 or len(sizes) != 1:

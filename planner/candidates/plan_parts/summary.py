@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.decisions import KNOWN_PRICES, ON_DEMAND, best_of
-from planner.candidates.engine import candidates_of
+from planner.candidates.engine import candidates_of, known_shape
 from planner.candidates.footprint import footprint_of
 from planner.candidates.model import IN_TURN
 from planner.candidates.stored import store_lines
@@ -205,7 +205,8 @@ def _present_cluster(found: Found, winner: int, cost: Decimal) -> Savings:
     where = f"{baseline.provider}/{baseline.region}"
     if not len(rows):
         return Savings(None, None, None, f"baseline {named} in {where}: not in the catalog")
-    made = candidates_of(found, rows, (baseline.nodes,))
+    sizes = (baseline.nodes,)
+    made = candidates_of(found, rows, sizes, known_shape(found, rows, sizes))
     if not len(made.offer):
         return Savings(None, None, None, f"baseline {named} in {where}: the job does not fit on it")
     at = int(np.argmin(made.cost_usd))
