@@ -55,7 +55,7 @@ JobRequeue=1
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 NodeName=real1 NodeHostname=localhost NodeAddr=127.0.0.1 Port={slurmd} CPUs=1 RealMemory=100 Gres=gpu:h100:8
-PartitionName=low Nodes=real1 Default=YES MaxTime=14-00:00:00 State=UP PriorityTier=1 GraceTime=5
+PartitionName=low Nodes=real1 Default=YES MaxTime=14-00:00:00 State=UP PriorityTier=1 GraceTime=60
 PartitionName=high Nodes=real1 MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF
 """
 REQUIRED = os.environ.get("PLANNER_REQUIRE_SLURM") == "1"  # read before fixtures clear the environment
