@@ -25,13 +25,13 @@ DIRECTIVES = {
 }  # fmt: skip
 TORCHRUN = (ROOT / "examples" / "running" / "torchrun").read_text(encoding="utf-8")  # a stand-in
 # saves and exits with 0 when it is told to stop; only its second start reaches the end. Slurm signals every process of
-# a step and launchers pass the signal on, so a worker may be told more than once in one start
+# a step and launchers pass the signal on, so a worker may be told more than once in one start; it signals `sleep` too,
+# perhaps first, so the end of `sleep` must not be the end of the worker
 WORK = r"""#!/bin/bash
 trap 'echo "start $(wc -l <starts)" >>saves; exit 0' TERM
 echo "$1" >>starts
 if [ "$(wc -l <starts)" -gt 1 ]; then echo done >result; exit 0; fi
-sleep 300 &
-wait
+while :; do sleep 300 & wait; done
 """
 
 
