@@ -21,8 +21,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -34,6 +34,19 @@ from benchmarks.malformed import MISSING, ODD, broken, places
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
 DAY = ("--as-of", "2026-11-20")
+TINY = """version: 1
+name: tiny
+model: {preset: bert-large}
+training: {samples: 1e6, global_batch: 4096, sequence_length: 512}
+"""
+SWEEP = """version: 1
+kind: sweep
+name: small
+workloads: [tiny.yaml]
+days: [2026-11-20]
+scenarios:
+  tight: [constraints.deadline=2d]
+"""
 LATEST_S = 10
 MOST_KIB = 1 << 20
 TOKENS = (
@@ -62,14 +75,16 @@ class Reader:
     Attributes:
         name: of the kind.
         seeds: good files.
-        commands: arguments; `FILE` is the broken file, the first is used four times of five.
+        commands: arguments; `FILE` is the broken file, `BESIDE` its folder; the first is used four times of five.
         structured: whether a value of the document may be exchanged.
+        beside: texts of files that lie beside the broken one, by name; one of them may be what the command reads.
     """
 
     name: str
     seeds: tuple[Path, ...]
     commands: tuple[tuple[str, ...], ...]
     structured: bool = True
+    beside: Mapping[str, str] = field(default_factory=dict)
 
 
 def readers(plans: Path) -> Iterator[Reader]:
@@ -80,8 +95,7 @@ def readers(plans: Path) -> Iterator[Reader]:
         kinds.setdefault(_kind(document), []).append(path)
     for kind, more in _QUESTIONS.items():
         if kind in kinds:
-            check = () if kind == "machines" else (("validate", "FILE"),)
-            yield Reader(kind, tuple(kinds[kind]), (*check, *more))
+            yield Reader(kind, tuple(kinds[kind]), (("validate", "FILE"), *more))
     spot = str(plans / "spot.json")
     advise = ("advise", spot, "--state", "FILE", "--futures", "0")
     yield Reader("state", (EXAMPLES / "spot-state.json",), (advise,))
@@ -92,6 +106,11 @@ def readers(plans: Path) -> Iterator[Reader]:
     yield Reader("showback", (EXAMPLES / "showback.yaml",), (shown,))
     daily = ("forecast", "--daily", "FILE", "-o", "json")
     yield Reader("daily", (EXAMPLES / "daily-costs.csv",), (daily,), structured=False)
+    swept = ("sweep", "FILE", "--results", "BESIDE/results.csv", "--parts", "BESIDE/parts")
+    yield Reader("sweep", (plans / "sweep.yaml",), (swept,), beside={"tiny.yaml": TINY})
+    owner = {"owner.yaml": f"{TINY}prices: {{offers: [broken.yaml]}}\n"}
+    machines = ("optimize", "BESIDE/owner.yaml", *DAY)
+    yield Reader("machines", (EXAMPLES / "onprem-machines.yaml",), (machines,), beside=owner)
     example = EXAMPLES / "llama-3-8b.yaml"
     yield Reader("training configuration", (example,), (("init", "--from", "FILE"),))
     yield Reader(
@@ -205,11 +224,19 @@ def broken_file(reader: Reader, draw: random.Random, folder: Path) -> Path:
     suffix = "".join(seed.suffixes)
     path = folder / f"broken{suffix}"
     path.write_bytes(data)
+    for name, text in reader.beside.items():
+        (folder / name).write_text(text, encoding="utf-8")
     return path
+
+
+def words_of(command: Sequence[str], file: Path) -> list[str]:
+    """The command's arguments for a broken file."""
+    return [word.replace("BESIDE", str(file.parent)).replace("FILE", str(file)) for word in command]
 
 
 def saved_plans(folder: Path) -> None:
     """Plans to be broken, one on spot that a state can be asked about, and a bill that is not packed."""
+    (folder / "sweep.yaml").write_text(SWEEP, encoding="utf-8")
     bill = gzip.decompress((EXAMPLES / "focus" / "bill-2026-10.csv.gz").read_bytes())
     (folder / "bill.csv").write_bytes(b"".join(bill.splitlines(keepends=True)[:400]))
     for name, example in (
@@ -256,7 +283,7 @@ def main() -> int:
                 draw = random.Random(f"{reader.name}/{asked.seed}/{number}")
                 file = broken_file(reader, draw, folder)
                 command = reader.commands[0] if draw.random() < 0.8 else draw.choice(reader.commands)
-                gave, took = outcome([str(file) if word == "FILE" else word for word in command])
+                gave, took = outcome(words_of(command, file))
                 slowest, seconds, ran = max(slowest, took), seconds + took, ran + 1
                 if gave:
                     faults[f"{reader.name}: {command[0]}: {gave}"] += 1

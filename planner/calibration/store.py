@@ -15,6 +15,7 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from planner.calibration.checked import check_record, checked_hardware
 from planner.errors import InputError
 from planner.files import write_atomically
 from planner.files.limited import read_limited
@@ -22,12 +23,16 @@ from planner.performance.parts import model_from
 from planner.performance.post_training.read import tuning_from
 from planner.performance.post_training.spec import Tuning
 from planner.performance.spec import ModelFamily, ModelSpec, Phase, TrainingSpec
+from planner.performance.work import stack_work
 from planner.records import record
 from planner.version import __version__
 
 SCHEMA_VERSION = 1
 SCHEMA_PATH = Path(__file__).resolve().parent.parent / "data" / "schemas" / "calibration.v1.json"
 MAX_BYTES = 1 << 18
+MOST_STEP_S = 1e9
+MOST_ERROR = 10.0  # of a logarithm
+MOST_NODES = 16_384
 
 
 @record(frozen=True)
@@ -161,8 +166,8 @@ def load(path: Path) -> Calibration:
         raise InputError(f"{path}: not JSON ({error}); delete it or run `planner calibrate` again") from None
     try:
         return _parse(values, path)
-    except (KeyError, TypeError, ValueError) as error:
-        reason = f"{type(error).__name__}: {error}"
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        reason = f"{type(error).__name__}: {str(error)[:200]}"
         raise InputError(
             f"{path}: no calibration of schema {SCHEMA_VERSION} ({reason}); delete it or run `planner calibrate` again"
         ) from None
@@ -173,13 +178,20 @@ def _parse(values: dict[str, Any], path: Path) -> Calibration:
         raise ValueError(f"schema_version is {values['schema_version']!r}")
     measured = values["measured"]
     step, error = float(measured["step_time_s"]), float(measured["error_log"])
-    if not (0.0 < step < math.inf and 0.0 < error < math.inf):
-        raise ValueError("measured.step_time_s and measured.error_log must be above 0")
-    model, training = dict(values["model"]), dict(values["training"])
-    if int(values["cluster"]["nodes"]) < 1:
-        raise ValueError("cluster.nodes must be at least 1")
+    if not (0.0 < step <= MOST_STEP_S and 0.0 < error <= MOST_ERROR):
+        raise ValueError(
+            f"measured.step_time_s must be above 0 and at most {MOST_STEP_S:g} s, error_log at most {MOST_ERROR:g}"
+        )
+    if not 1 <= int(values["cluster"]["nodes"]) <= MOST_NODES:
+        raise ValueError(f"cluster.nodes must be 1 to {MOST_NODES}")
+    model, training = model_from(dict(values["model"])), _training(dict(values["training"]))
+    check_record(model, "model")
+    check_record(training, "training")
+    if training.global_batch < 1 or training.sequence_length < 1:
+        raise ValueError("training.global_batch and training.sequence_length must be at least 1")
+    stack_work([(model, training)])  # names a size that the family needs and the file lacks
     return Calibration(
-        model=model_from(model), training=_training(training), hardware=dict(values["hardware"]),
+        model=model, training=training, hardware=checked_hardware(values["hardware"]),
         cluster=dict(values["cluster"]), step_time_s=step, error=error,
         evidence={key: item for key, item in measured.items() if key not in ("step_time_s", "error_log")},
         created_at=str(values["created_at"]), path=path,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from catalogs.table import Table
 
 _Z80 = 1.2815515655446008
+_MOST_DAYS = 36_525.0  # a file may be dated 9999; no quote is a hundred years old
 _FRESH_DAYS = 60
 _HALF_DAYS = (0.0, 3.0, 10.0, 30.0, 90.0, 365.0)
 _DATA = Path(__file__).parents[1] / "data" / "prices"
@@ -204,6 +205,7 @@ class _Spot:
 
     def figures(self, days: float) -> tuple[float, float, float]:
         """Expected price, P10 and P90 over the quote, `days` after it."""
+        days = min(days, _MOST_DAYS)
         derived = self.quote.kind == "derived"
         kept = self.of("rest") + (1 - self.of("rest")) * exp(
             -((days / self.of("decay_days")) ** self.of("decay_power"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fuzz import Reader, broken_file, outcome, readers, saved_plans
+from benchmarks.fuzz import Reader, broken_file, outcome, readers, saved_plans, words_of
 from planner.errors import InputError
 from planner.finops.forecast.daily import load_daily
 
@@ -19,6 +19,7 @@ OTHERS = 300
 KINDS = (
     "workload", "portfolio", "pipeline", "schedule", "serving", "budget", "commit", "tco", "state", "plan", "bill",
     "showback", "daily", "log", "training configuration",
+    "sweep", "machines",
 )  # fmt: skip
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the time limit is an alarm of POSIX")
 
@@ -36,7 +37,7 @@ def test_a_broken_file_ends_in_an_answer_or_a_named_error(
 ) -> None:
     for number in range(FILES.get(kind, OTHERS)):
         file = broken_file(known[kind], random.Random(f"{kind}/{SEED}/{number}"), tmp_path)
-        command = [str(file) if word == "FILE" else word for word in known[kind].commands[0]]
+        command = words_of(known[kind].commands[0], file)
         gave, _ = outcome(command, latest_s=60)
         assert not gave, (f"PLANNER_FUZZ_SEED={SEED}, file {number}", command, gave)
 

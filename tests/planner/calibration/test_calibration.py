@@ -27,7 +27,7 @@ from tests.planner.performance.test_performance import A100, SMALL, machines
 TRAINING = TrainingSpec(64, 2048, "bf16")
 PLAIN = {
     name: None if isinstance(value, float) and math.isnan(value) else value for name, value in A100.items()
-}
+} | {"trainable": True}
 PRIOR = load_prior()
 
 

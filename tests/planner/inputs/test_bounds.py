@@ -25,6 +25,7 @@ INPUTS = (
     "sweep",
     "tco",
     "showback",
+    "calibration",
 )
 BASE = """version: 1
 name: tiny
@@ -35,7 +36,8 @@ training: {samples: 1e6, global_batch: 256, sequence_length: 128}
 
 def unbounded(node: Any, path: str = "") -> Iterator[str]:
     if isinstance(node, dict):
-        if node.get("type") in ("number", "integer") and not {
+        kinds = node.get("type")
+        if {"number", "integer"} & set(kinds if isinstance(kinds, list) else [kinds]) and not {
             "maximum", "exclusiveMaximum", "enum", "const"
         } & set(node):  # fmt: skip
             yield path
