@@ -30,7 +30,8 @@ def check_record(made: Any, where: str) -> None:
     Raises:
         ValueError: names the first field that differs.
     """
-    for name, hint in _hints(type(made)).items():
+    kind: Any = type(made)
+    for name, hint in _hints(kind).items():
         _check(getattr(made, name), hint, f"{where}.{name}")
 
 
