@@ -126,7 +126,20 @@ def changes(plan: Plan) -> list[Section]:
         Column("finish_expected", "done", "text"),
     )  # fmt: skip
     rows = [_change(plan, item) for item in plan.relaxations[:_MOST_CHANGES]]
-    return [table_section("changes", "What would be enough", columns, rows)]
+    return [table_section("changes", "What would be enough", columns, rows, _larger(plan))]
+
+
+def _larger(plan: Plan) -> list[str]:
+    """A word on clusters that would be quicker, where they are left out for what asking brings."""
+    if not any(item.constraint == "deadline" for item in plan.relaxations):
+        return []
+    counts = [item.removed for item in plan.filters if item.name == "obtainable"]
+    return [
+        f"  {count:,} larger clusters were left out: more accelerators than asking brings; state what you can get"
+        " (constraints.obtainable, constraints.waiting)"
+        for count in counts
+        if count
+    ]
 
 
 def _change(plan: Plan, item: Relaxation) -> Sequence[Value]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Workload
 
-_NEAREST = 64  # candidates whose deadline is worked out
+_NEAREST = 64  # candidates whose deadline is worked out first
 
 
 class Deadline(Constraint):
@@ -43,9 +43,13 @@ class Deadline(Constraint):
         )
 
     def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
-        """Hours needed, of the nearest by expected hours; their confidence decides among them."""
-        at = at[np.argsort(made.hours[at], kind="stable")[:_NEAREST]]
-        return at, hours_needed(case, made, at)
+        """Hours needed, by rising expected hours until none that follows can need less."""
+        at = at[np.argsort(made.hours[at], kind="stable")]
+        needed = np.empty(0)
+        while len(needed) < len(at) and made.hours[at[len(needed)]] < needed.min(initial=np.inf):
+            some = at[len(needed) : max(2 * len(needed), _NEAREST)]
+            needed = np.concatenate([needed, hours_needed(case, made, some)])
+        return at[: len(needed)], needed
 
     def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
         """Hours given and needed."""
