@@ -180,11 +180,10 @@ def _one_length(w: Workload) -> Iterator[Fault]:
     if not given:
         yield Fault(("training",), "needs one of tokens, samples, epochs, steps", at_key=True)
     for name in given[1:]:
-        yield Fault(
-            ("training", name),
-            f"only one of tokens, samples, epochs, steps may be given, and '{given[0]}' is",
-            at_key=True,
-        )
+        words = f"only one of tokens, samples, epochs, steps may be given, and '{given[0]}' is"
+        if name == "epochs" and given[0] in ("tokens", "samples"):
+            words += f"; the size of the set that epochs pass over is data.{given[0]}"
+        yield Fault(("training", name), words, at_key=True)
 
 
 @_rule("training")
