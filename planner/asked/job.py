@@ -86,7 +86,7 @@ def resolve_job(workload: Workload, on: date) -> Job:
         on: date for exchange rates.
     """
     assert workload.model is not None
-    model = resolve_model(workload.model)
+    model = resolve_model(workload.model, workload.training)
     training = resolve_training(workload, model)
     spec = model_of(model)
     data, checkpoint = workload.data, workload.checkpoint

@@ -205,12 +205,12 @@ def _training_fits_model(w: Workload) -> Iterator[Fault]:
     if family is None or w.training is None or w.model is None:
         return
     training = w.training
-    if training.method != "full" and family != "transformer":
-        yield Fault(
-            ("training", "method"),
-            f"{training.method} is modelled for transformers, not for family '{family}': write full, and"
-            " 'model: {trainable: through}', which counts adapters of 1 % of the weights",
-        )
+    if training.method == "qlora" and family != "transformer":
+        text = f"qlora is modelled for transformers, not for family '{family}': write lora"
+        yield Fault(("training", "method"), text)
+    if training.adapter is not None and family != "transformer":
+        text = f"of family '{family}' the layers are not known: give training.lora_rank alone"
+        yield Fault(("training", "adapter"), text, at_key=True)
     if family == "transformer":
         yield from _transformer_training(w)
         return

@@ -128,16 +128,19 @@ def together(first: Lengths, second: Lengths) -> Lengths:
     return Lengths(first.mean + second.mean, p95, first.longest + second.longest)
 
 
-def resolve_post_training(training: Training, sequence_length: int, towers: bool = False) -> PostTraining:
+def resolve_post_training(
+    training: Training, sequence_length: int, towers: bool = False, text: bool = True
+) -> PostTraining:
     """Complete what a valid training says.
 
     Args:
         training: the section.
         sequence_length: tokens of the longest sequence.
         towers: the halves of a pair run through networks of their own.
+        text: whether the model is a transformer, whose adapters are known by layer.
     """
     objective = load_objectives()[training.objective]
-    adapted = training.method in ADAPTED
+    adapted = training.method in ADAPTED and text
     given = training.adapter
     prompts = answers = None
     lengths = None if training.lengths is None else complete(training.lengths, sequence_length)

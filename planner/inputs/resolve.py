@@ -40,16 +40,22 @@ if TYPE_CHECKING:
 _TWO_BYTE_VOCAB = 65_536
 # Of a network of unknown layers of which the output layer or adapters learn (as LoRA of rank 16): assumed.
 SMALL_SHARE = 0.01
+SMALL_RANK = 16
 
 
-def resolve_model(model: Model) -> ResolvedModel:
+def resolve_model(model: Model, training: Training | None = None) -> ResolvedModel:
     """Complete a model from its preset and its explicit fields, or from its parts.
+
+    Args:
+        model: the section.
+        training: says whether adapters of the first network learn, where its layers are not known (diffusion, vision).
 
     Raises:
         InputError: unknown preset, or a needed size is neither given nor known; names them.
     """
     first, *others = networks(model)
-    main = with_tables(_resolve_network(*first), model.embedding_tables)
+    rank = None if training is None else rank_of(training)
+    main = with_tables(_resolve_network(*first, rank), model.embedding_tables)
     if not others:
         return main
     beside = [
@@ -71,7 +77,7 @@ def _tokens(part: Network) -> int | None:
     return tokens
 
 
-def _resolve_network(place: Path, model: Network) -> ResolvedModel:
+def _resolve_network(place: Path, model: Network, rank: int | None = None) -> ResolvedModel:
     preset = find_preset(model.preset) if model.preset is not None else None
     if model.preset is not None and preset is None:
         hint = near(model.preset, preset_names())
@@ -91,12 +97,11 @@ def _resolve_network(place: Path, model: Network) -> ResolvedModel:
             values.setdefault("active_params", active)
     given = values.pop("name", None)
     config = getattr(model, "config", None)
-    trains, learned = _learning(model, values)
+    trains, learned = _learning(model, values, rank)
     if learned:
         at = ".".join(map(str, (*place, "learned")))
-        assumptions += (
-            Assumed(at, f"{learned:.0f}", "parameters", "default", f"trainable {model.trainable}"),
-        )
+        why = f"trainable {model.trainable}" if model.trainable != "all" else f"adapters of rank {rank}"
+        assumptions += (Assumed(at, f"{learned:.0f}", "parameters", "default", why),)
     return ResolvedModel(
         name=given or (preset.name if preset else f"{values['family']} of {config or 'own sizes'}"),
         context_length=preset.sequence_length if preset is not None else None,
@@ -111,8 +116,12 @@ def _resolve_network(place: Path, model: Network) -> ResolvedModel:
     )
 
 
-def _learning(model: Network, values: dict[str, Any]) -> tuple[Literal["all", "through", "none"], float]:
+def _learning(
+    model: Network, values: dict[str, Any], rank: int | None
+) -> tuple[Literal["all", "through", "none"], float]:
     """What learns, and how many parameters of a network that does not learn as a whole."""
+    if rank is not None and values["family"] != "transformer":
+        return "through", SMALL_SHARE * values["params"] * rank / SMALL_RANK
     if model.trainable in ("all", "none"):
         return model.trainable, 0.0
     if model.trainable == "head":
@@ -155,12 +164,12 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         return _resolve_requests(workload, model if model is not None else resolve_model(workload.model))
     if workload.model is None or training is None:
         raise InputError("the workload names a task: expand it to a model and a training first")
-    model = model if model is not None else resolve_model(workload.model)
+    model = model if model is not None else resolve_model(workload.model, training)
     text = model.family == "transformer"
     runs = workload.fleet.runs if workload.fleet is not None else 1
     noted: list[Assumed] = []
     length = _sequence_length(training, model, noted) if text else 1
-    post = resolve_post_training(training, length, towers=bool(model.parts))
+    post = resolve_post_training(training, length, towers=bool(model.parts), text=text)
     content = post.tokens_per_sample(length) if text else 1.0
     samples = _total_samples(training, data, content, noted)
     phases, samples, steps = resolve_phases(training, model, length, samples)
@@ -182,7 +191,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         data_bytes=with_initial(workload, _data_bytes(data, copied, runs, bytes_per_sample, noted)),
         precision=training.precision,
         optimizer=training.optimizer,
-        lora_rank=rank_of(training),
+        lora_rank=rank_of(training) if text else None,
         stack=training.stack,
         attention=training.attention,
         software_date=software_day(training, workload.start),

@@ -73,7 +73,7 @@ def assumption_rows(kind: str = "training") -> list[dict[str, str]]:
 def work_of(workload: Workload) -> Work:
     """Resolve a workload that names model and training."""
     assert workload.model is not None
-    model = resolve_model(workload.model)
+    model = resolve_model(workload.model, workload.training)
     training = resolve_training(workload, model)
     spec = model_of(model)
     figures = {row["key"]: float(row["value"]) for row in assumption_rows(workload.kind)}

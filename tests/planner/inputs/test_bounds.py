@@ -37,7 +37,8 @@ training: {samples: 1e6, global_batch: 256, sequence_length: 128}
 def unbounded(node: Any, path: str = "") -> Iterator[str]:
     if isinstance(node, dict):
         kinds = node.get("type")
-        if {"number", "integer"} & set(kinds if isinstance(kinds, list) else [kinds]) and not {
+        stated = kinds if isinstance(kinds, list) else [kinds] if isinstance(kinds, str) else []
+        if {"number", "integer"} & set(stated) and not {
             "maximum", "exclusiveMaximum", "enum", "const"
         } & set(node):  # fmt: skip
             yield path

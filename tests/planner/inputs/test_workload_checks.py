@@ -54,8 +54,8 @@ def outcome(text: str) -> str:
         (RESNET + TOKENS, "family 'cnn' has no tokens"),
         (RESNET + "training: {samples: 1, global_batch: 1, sequence_length: 5}\n", "has no sequences"),
         (
-            RESNET + "training: {samples: 1, global_batch: 1, method: lora}\n",
-            "lora is modelled for transformers",
+            RESNET + "training: {samples: 1, global_batch: 1, method: qlora}\n",
+            "qlora is modelled for transformers",
         ),
         ("model: {preset: resnet-50, vocab: 5}\n", "family 'cnn' does not use it"),
         ("model: {preset: llama-3-8b, image_size: 5}\n", "family 'transformer' does not use it"),

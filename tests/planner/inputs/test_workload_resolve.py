@@ -24,7 +24,7 @@ from planner.inputs import (
 )
 from planner.inputs.load import validate
 from planner.inputs.tasks import load_tasks
-from planner.inputs.training_schema import Model
+from planner.inputs.training_schema import Model, Training
 from planner.performance.spec import ModelSpec
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -233,3 +233,15 @@ def test_hundred_gigabytes_of_images() -> None:
     resolved = middle.resolve_training()
     assert resolved.total_samples == 300 * (100 * 10**9 // 114_660)
     assert "114660" in {item.value for item in resolved.assumptions}
+
+
+def test_adapters_of_a_diffusion_model_learn_in_proportion_to_their_rank() -> None:
+    model = Model(preset="sdxl")
+    small, large = (
+        resolve_model(model, Training(method="lora", lora_rank=rank, samples=100, global_batch=4))
+        for rank in (16, 64)
+    )
+    assert small.trains == large.trains == "through" and resolve_model(model).trains == "all"
+    assert small.learned_params == pytest.approx(0.01 * small.params)
+    assert large.learned_params == pytest.approx(4 * small.learned_params)
+    assert any("adapters of rank 16" in item.note for item in small.assumptions)
