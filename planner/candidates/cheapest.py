@@ -19,11 +19,17 @@ from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import Engine, Found, bits_of, is_scarce
 from planner.candidates.grid import build_candidates
 from planner.candidates.model import concat_candidates
-from planner.candidates.sizes import coarse_node_counts, estimate_for, hopeful_hardware
+from planner.candidates.sizes import (
+    coarse_node_counts,
+    estimate_hardware,
+    hardware_of_offer,
+    hopeful_hardware,
+)
 from planner.candidates.timing import fixed_hours, time_shapes
 from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.build import add_turns
 from planner.candidates.ways.partners import on_demand_partners
+from planner.performance.device import has_peak
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.table import Table
+    from planner.asked.model import Asked
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.market.model import Market
@@ -54,14 +61,23 @@ def build_cheapest(context: Context) -> Found:
     """
     asked, market, deadline = context.asked, context.market, context.dates.deadline
     counts, bits = coarse_node_counts(asked.workload.constraints.max_nodes), bits_of(asked, market)
-    usable = np.flatnonzero(_usable(market, bits))
+    hardware = _able_hardware(asked, market, bits)
     objective = asked.workload.preferences.objective
-    if objective == "cost" and len(usable) and not is_scarce(market, bits, counts[-1]):
-        shapes = estimate_for(asked, market, usable, counts)
+    if objective == "cost" and len(hardware) and not is_scarce(market, bits, counts[-1]):
+        shapes = estimate_hardware(asked, market, hardware, counts)
         found = _Search(Engine(context, shapes=shapes, offer_bits=bits), deadline).found()
         if found is not None:
             return found
     return Engine(context, offer_bits=bits).at(deadline)
+
+
+def _able_hardware(asked: Asked, market: Market, offer_bits: IntArray) -> IntArray:
+    """Hardware that something may be bought of and that computes in the job's precision."""
+    rows = np.unique(hardware_of_offer(market)[_usable(market, offer_bits)])
+    tuning = asked.job.training.tuning
+    if tuning.requests is not None or tuning.rollouts is not None or asked.job.training.phases:
+        return rows  # what generates has a precision of its own
+    return rows[has_peak(market.offer_set.hardware.take(rows), asked.job.training)]
 
 
 def _usable(market: Market, offer_bits: IntArray) -> BoolArray:

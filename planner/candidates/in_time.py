@@ -55,7 +55,7 @@ def chance_in_time(made: Candidates, at: IntArray, hours: float | FloatArray) ->
         own, room = waits.take(beside), hours[beside]
         nodes, weights = unit_quadrature(WAIT_POINTS)
         each = [_work_chance(made, at[beside], room - own.before - own.at_level(u)) for u in nodes.tolist()]
-        out[beside] = (weights[:, None] * np.asarray(each)).sum(axis=0)
+        out[beside] = weights @ np.asarray(each)
     return np.clip(out, 0.0, 1.0)
 
 
@@ -125,8 +125,7 @@ def _steady_chance(waits: Waits, need: FloatArray, sigma: FloatArray, room: Floa
     cap = np.where(certain, np.where(scaled >= -1e-12, 1.0, 0.0), normal_cdf(scaled))
     speed = normal_quantile(cap[:, None] * nodes) * np.where(certain, 0.0, sigma)[:, None]
     after = room[:, None] - need[:, None] * np.exp(speed)
-    # not a matrix product, whose last digit hangs on the candidates beside one
-    return np.asarray(cap * (waits.within(np.maximum(after, 0.0)) * weights).sum(axis=1), dtype=np.float64)
+    return np.asarray(cap * (waits.within(np.maximum(after, 0.0)) @ weights), dtype=np.float64)
 
 
 def _work_chance(made: Candidates, at: IntArray, hours: FloatArray) -> FloatArray:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -85,7 +84,7 @@ class Devices:
 
     def take(self, index: npt.NDArray[np.int64]) -> Devices:
         """Return rows `index`."""
-        picked: dict[str, Any] = {field.name: getattr(self, field.name)[index] for field in fields(self)}
+        picked: dict[str, Any] = {name: getattr(self, name)[index] for name in self.__dataclass_fields__}
         return Devices(**picked)
 
 
@@ -219,6 +218,11 @@ def _peaks(hardware: Table, training: TrainingSpec) -> tuple[Floats, Floats]:
     small = PRECISION_GROUP[training.precision] == "fp8"
     attn = np.where(np.isnan(half), gemm, half) if small else gemm
     return gemm, attn
+
+
+def has_peak(hardware: Table, training: TrainingSpec) -> npt.NDArray[np.bool_]:
+    """Rows that compute in the precision of the weights, shape `(n_rows,)`; no other can train."""
+    return np.asarray(_peaks(hardware, training)[0] > 0, dtype=np.bool_)
 
 
 def _half_peak(hardware: Table) -> Floats:
