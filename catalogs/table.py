@@ -98,6 +98,16 @@ class Table(Mapping[str, Array]):
         self._codes_by_key: dict[tuple[str, ...], tuple[IntArray, IntArray]] = {}
         self._length = lengths.pop() if lengths else 0
 
+    @classmethod
+    def _of(cls, columns: dict[str, Array | Coded], length: int) -> Table:
+        """A table of columns that are known to be sound; they are frozen."""
+        made = cls({}, length=length)
+        made._columns = columns
+        for column in columns.values():
+            if not isinstance(column, Coded):
+                column.setflags(write=False)
+        return made
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -163,15 +173,18 @@ class Table(Mapping[str, Array]):
         taken: dict[str, Array | Coded] = {}
         for name, column in self._columns.items():
             taken[name] = column.take(at) if isinstance(column, Coded) else column[at]
-        return Table(taken, length=len(at))
+        return Table._of(taken, len(at))
 
     def with_columns(self, **columns: Array | Coded | Sequence[Any]) -> Table:
         """Return a table with `columns` added or replaced."""
-        return Table({**self._columns, **columns})
+        if not self._columns:
+            return Table(columns)
+        added = Table(columns, length=self._length)
+        return Table._of({**self._columns, **added._columns}, self._length)
 
     def select(self, names: Iterable[str]) -> Table:
         """Return a table of only the columns `names`, in that order."""
-        return Table({name: self._columns[name] for name in names}, length=self._length)
+        return Table._of({name: self._columns[name] for name in names}, self._length)
 
     def keys_of(self, *names: str) -> list[tuple[str, ...]]:
         """Return the key of each row as a tuple of the text columns `names`."""

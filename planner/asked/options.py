@@ -25,7 +25,8 @@ class Options:
         replays: futures on which a plan with spot is replayed; 0 none.
         quote: level at which the plan's cost and end are bounded, 0.5 to 0.999; None: no bound is asked for.
         brief: of a single job describe the plan alone, without what stands beside it (alternatives, choices, filters,
-            storage): for questions that show one row of it. Choice, cost, risk and savings stay the same.
+            storage): for questions that show one row of it. Choice, cost, risk and savings stay the same; its proof
+            counts the candidates that were looked at, as those that cannot be the best are not.
     """
 
     now: datetime

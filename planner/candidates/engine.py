@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,8 +37,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.table import Table
+    from planner.asked.model import Asked
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
+    from planner.market.model import Market
 
     IntArray = npt.NDArray[np.int64]
 
@@ -85,6 +88,7 @@ class Engine:
         max_nodes: int | None = None,
         sizes: Sequence[int] | None = None,
         shapes: Table | None = None,
+        offer_bits: IntArray | None = None,
     ) -> None:
         """Estimate and price what does not depend on the deadline.
 
@@ -93,17 +97,15 @@ class Engine:
             max_nodes: look at sizes up to this many nodes, default the workload's limit.
             sizes: look at these numbers of nodes alone.
             shapes: of all hardware at `coarse_node_counts`, where another run of the same job estimated them.
+            offer_bits: filter bits per offer, where they are known.
         """
         limit = max_nodes or context.asked.workload.constraints.max_nodes
         self.counts = coarse_node_counts(limit) if sizes is None else tuple(sizes)
         self._between = () if sizes is not None else _sizes_between(self.counts)
         self.shapes = estimate_all(context.asked, context.market, self.counts) if shapes is None else shapes
         self.context = with_checkpoint(context.with_deadline(None), self.shapes)
-        limits = context.asked.workload.constraints
-        self.offer_bits = mark_offers(context.market.offer_set, limits, context.asked.job.model.family)
-        self._coarse = build_candidates(self.context, self.offer_bits, self.shapes)
+        self.offer_bits = bits_of(context.asked, context.market) if offer_bits is None else offer_bits
         self._units = {} if sizes is not None else self._unit_sizes(limit)
-        self._coarse = self._with_units()
         self._steady: dict[bytes, Candidates] = {}
         self._at_start: dict[datetime, Engine] = {}
         self._limits: dict[str, Any] = {"max_nodes": max_nodes, "sizes": sizes}
@@ -114,15 +116,22 @@ class Engine:
         wanted = unit_node_counts(self.context.market, limit)
         return {row: tuple(sorted(set(counts) - set(self.counts))) for row, counts in wanted.items()}
 
-    def _with_units(self) -> Candidates:
-        """The coarse candidates, and racks in whole units."""
-        context, made = self.context, [self._coarse]
+    @cached_property
+    def _coarse(self) -> Candidates:
+        """Candidates of one offer each at the sizes looked at for all hardware, and racks in whole units."""
+        return concat_candidates([self._priced(self.shapes), *(self._priced(*one) for one in self.units())])
+
+    def _priced(self, shapes: Table, offers: IntArray | None = None) -> Candidates:
+        return build_candidates(self.context, self.offer_bits, shapes, offers)
+
+    def units(self) -> list[tuple[Table, IntArray]]:
+        """Shapes of racks in whole units, with the offers of each rack."""
+        context, made = self.context, []
         for row, counts in self._units.items():
             if counts:
                 shapes = estimate_hardware(context.asked, context.market, np.asarray([row]), counts)
-                offers = np.flatnonzero(hardware_of_offer(context.market) == row)
-                made.append(build_candidates(context, self.offer_bits, shapes, offers))
-        return concat_candidates(made) if len(made) > 1 else self._coarse
+                made.append((shapes, np.flatnonzero(hardware_of_offer(context.market) == row)))
+        return made
 
     def at_hours(self, hours: float, wanted: Wanted = LISTED) -> Found:
         """Candidates at a deadline so many hours after the start (never a microsecond earlier)."""
@@ -147,12 +156,10 @@ class Engine:
         mark_deadline(made)
         if not wanted.one_offer and (context.market.is_spot & (self.offer_bits == 0)).any():
             from planner.candidates.ways.build import add_turns
-            from planner.candidates.ways.discount import mark_no_discount
             from planner.candidates.ways.partners import on_demand_partners
 
             if self._partners is None:
                 self._partners = on_demand_partners(context.market, self.offer_bits)
-            mark_no_discount(made, self._partners)
             made = add_turns(made, self.offer_bits, wanted, self._partners)
         return Found(context, made, self.offer_bits, self.counts, len(leaders), wanted)
 
@@ -170,7 +177,7 @@ class Engine:
 
     def _leaders(self, context: Context, wanted: Wanted) -> IntArray:
         """Hardware that is looked at in all sizes between the coarse ones."""
-        if not self._between:
+        if not self.has_sizes_between:
             return np.zeros(0, dtype=np.int64)
         coarse = self._coarse
         coarse = replace(coarse, context=context, bits=coarse.bits.copy(), p_meet=coarse.p_meet.copy())
@@ -179,10 +186,13 @@ class Engine:
             return hardware_beside_front(coarse, self.offer_bits)
         return hopeful_hardware(coarse, self.offer_bits, wanted.up_to)
 
-    def _sized(self, leaders: IntArray) -> Candidates:
-        """Candidates of one offer each, of all coarse sizes and of all sizes of the leaders."""
-        if not len(leaders):
-            return self._coarse
+    @property
+    def has_sizes_between(self) -> bool:
+        """Whether there are sizes between those looked at for all hardware."""
+        return bool(self._between)
+
+    def between(self, leaders: IntArray) -> tuple[Table, IntArray]:
+        """Shapes of leading hardware at all sizes between the coarse ones, with its admitted offers."""
         context = self.context
         mask = np.zeros(context.market.offer_set.hardware.n_rows, dtype=np.bool_)
         mask[leaders] = True
@@ -190,7 +200,13 @@ class Engine:
         shapes = estimate_hardware(context.asked, context.market, leaders, self._between)
         for row, counts in self._units.items():  # those are there already
             shapes = shapes.take(~((shapes["hardware_row"] == row) & np.isin(shapes["nodes"], counts)))
-        return concat_candidates([self._coarse, build_candidates(context, self.offer_bits, shapes, offers)])
+        return shapes, offers
+
+    def _sized(self, leaders: IntArray) -> Candidates:
+        """Candidates of one offer each, of all coarse sizes and of all sizes of the leaders."""
+        if not len(leaders):
+            return self._coarse
+        return concat_candidates([self._coarse, self._priced(*self.between(leaders))])
 
     def _with_parts(self, leaders: IntArray) -> Candidates:
         """The same, and clusters bought in parts."""
@@ -201,12 +217,22 @@ class Engine:
 
     def _with_mixes(self, made: Candidates) -> Candidates:
         """Add clusters bought in parts where an admitted offer holds fewer than the largest cluster."""
-        scarce = self.context.market.offer_set.offers["capacity"] < self.counts[-1]  # NaN: unlimited
-        if not (scarce & (self.offer_bits == 0)).any():
+        if not is_scarce(self.context.market, self.offer_bits, self.counts[-1]):
             return made
         from planner.candidates.bought_in_parts import add_mixes
 
         return add_mixes(made, self.offer_bits, self.counts[-1])
+
+
+def bits_of(asked: Asked, market: Market) -> IntArray:
+    """Filter bits of what depends on offers and their types alone, shape `(n_offers,)`."""
+    return mark_offers(market.offer_set, asked.workload.constraints, asked.job.model.family)
+
+
+def is_scarce(market: Market, offer_bits: IntArray, most: int) -> bool:
+    """Whether an admitted offer holds fewer than `most` instances: then clusters may be bought in parts, too."""
+    scarce = market.offer_set.offers["capacity"] < most  # NaN: unlimited
+    return bool((scarce & (offer_bits == 0)).any())
 
 
 def candidates_of(

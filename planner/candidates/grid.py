@@ -19,6 +19,8 @@ from planner.candidates.running import run_candidates
 from planner.candidates.timing import fixed_hours, staging_hours, time_shapes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from catalogs.table import Table
@@ -27,10 +29,16 @@ if TYPE_CHECKING:
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
+    # offers and shapes of cells that a layout fits, and the filters that remove them -> whether they are wanted
+    Select = Callable[[IntArray, IntArray, IntArray], npt.NDArray[np.bool_]]
 
 
 def build_candidates(
-    context: Context, offer_bits: IntArray, shapes: Table, offers: IntArray | None = None
+    context: Context,
+    offer_bits: IntArray,
+    shapes: Table,
+    offers: IntArray | None = None,
+    select: Select | None = None,
 ) -> Candidates:
     """Time, price and filter every offer on every shape of its hardware.
 
@@ -39,6 +47,7 @@ def build_candidates(
         offer_bits: filter bits per offer, shape `(n_offers,)`.
         shapes: output of `estimate_shapes`: one row per (hardware row, node count).
         offers: rows to consider; all by default.
+        select: which cells are wanted; the others are left out uncounted.
     """
     rows, shape_rows = _grid(context.market.offer_set, shapes, offers)
     bits = offer_bits[rows]
@@ -51,6 +60,8 @@ def build_candidates(
         if reason:
             mark(bits, SHAPE_FILTERS[reason], dead & (reasons.codes[shape_rows] == code))
     alive = np.flatnonzero(fits)
+    if select is not None:
+        alive = alive[select(rows[alive], shape_rows[alive], bits[alive])]
     return _evaluate(context, shapes, rows[alive], shape_rows[alive], bits[alive], bits[dead])
 
 

@@ -38,7 +38,12 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, Found]:
     if context.asked.workload.preferences.objective == "carbon" and options.solver != "enumerate":
         raise InputError("--solver: the MILP compares cost or hours; `--solver enumerate` finds least carbon")
     begin = time.perf_counter()
-    found = build(context)
+    if options.brief:
+        from planner.candidates.cheapest import build_cheapest
+
+        found = build_cheapest(context)
+    else:
+        found = build(context)
     choice = choose(found.candidates, context.asked.workload.preferences.objective)
     if choice is None:
         return _explain_empty(found, begin)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.market.offers import known_places
 from planner.market.pricing import (
     HOURS_PER_MONTH,
     QUANTUM,
@@ -109,6 +110,7 @@ class CostModel:
         self._job = job
         self._tariffs = tariffs
         self._tiers: dict[tuple[CostId, int], tuple[TierCurve, tuple[Transfer, ...]]] = {}
+        self._tags = known_places(offer_set, tariffs).tags
         self._place_of_offer, keys = offer_set.offers.distinct_keys("provider", "region")
         self.places = tuple(self._place(*key) for key in keys)
         self._storage = np.asarray([float(p.storage.unit_price) for p in self.places])
@@ -327,13 +329,19 @@ class CostModel:
             transfers += self._split_tiers(cost_id, job.location, here, moved or 0.0, job.egress_used_gb)
         if job.export_gb:
             transfers += self._split_tiers(CostId.MODEL_EXPORT, here, job.location, job.export_gb, 0.0)
-        storage = self._tariffs.storage_price(provider, region, "object")
-        fee = self._tariffs.system_disk_fee(provider, region)
-        disk = None
-        if fee is not None:
-            rate = self._tariffs.usd_per(fee.currency, self._job.on)
-            disk = PriceTag(fee.price_per_hour, fee.currency, rate.rate, fee.basis, fee.source, fee.as_of)
-        return Place(_storage_tag(storage), transfers, staged and not job.stream, disk)
+        storage, disk = self._tags_of(provider, region)
+        return Place(storage, transfers, staged and not job.stream, disk)
+
+    def _tags_of(self, provider: str, region: str) -> tuple[PriceTag, PriceTag | None]:
+        """Prices of object storage and of the default system disk, asked once of all jobs."""
+        key = (provider, region, self._job.on)
+        if key not in self._tags:
+            fee, disk = self._tariffs.system_disk_fee(provider, region), None
+            if fee is not None:
+                rate = self._tariffs.usd_per(fee.currency, self._job.on)
+                disk = PriceTag(fee.price_per_hour, fee.currency, rate.rate, fee.basis, fee.source, fee.as_of)
+            self._tags[key] = _storage_tag(self._tariffs.storage_price(provider, region, "object")), disk
+        return self._tags[key]
 
     def _split_tiers(
         self, cost_id: CostId, src: str | None, dst: str | None, gb: float, used_gb: float

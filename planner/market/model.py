@@ -9,7 +9,7 @@ import numpy as np
 
 from catalogs.table import Coded
 from planner.market.costs import CostModel
-from planner.market.offers import places_of, preference_rank
+from planner.market.offers import known_places, places_of, preference_rank
 from planner.market.storage.stores import Stores
 from planner.records import record
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.model import Catalog
-    from catalogs.tariffs import Tariffs, TierCurve
+    from catalogs.tariffs import Tariffs
     from planner.asked.model import Asked
-    from planner.market.offers import OfferSet
+    from planner.market.offers import KnownPlaces, OfferSet
 
     IntArray = npt.NDArray[np.int64]
 
@@ -44,15 +44,10 @@ class Market:
         """Chooses where nodes read the data of this job from."""
         return Stores(self.offer_set, self.asked, self.tariffs)
 
-    @cached_property
-    def curves_between(self) -> dict[frozenset[int], tuple[TierCurve, bool]]:
-        """Dearest transfer prices within sets of regions (by `region_of_offer`) asked for so far, and if known."""
-        return {}
-
-    @cached_property
-    def curves_from(self) -> dict[tuple[int, int], tuple[float, TierCurve] | None]:
-        """Transfer prices from one region to another asked for so far, with USD per GB of the dearest tier."""
-        return {}
+    @property
+    def known_places(self) -> KnownPlaces:
+        """What the tariffs were asked about the places of the offers, by this job and those before."""
+        return known_places(self.offer_set, self.tariffs)
 
     @cached_property
     def pool_of_offer(self) -> IntArray:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from decimal import Decimal
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,14 +34,30 @@ if TYPE_CHECKING:
     from catalogs.model import Catalog
     from catalogs.offers.overlays import PriceNote
     from catalogs.offers.owned_cost import OwnedCost
-    from catalogs.tariffs import FxRate, OptionRule, Tariffs
+    from catalogs.tariffs import FxRate, OptionRule, Tariffs, TierCurve
     from catalogs.tariffs.carbon import Site
     from planner.inputs.schema import OwnedCommitment, Workload
+    from planner.market.pricing import PriceTag
     from planner.market.spot_prices import PriceBook
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
     BoolArray = npt.NDArray[np.bool_]
+
+
+@record(frozen=True, eq=False)
+class KnownPlaces:
+    """What tariffs said about the places of offers, whatever the job: one after another shares it.
+
+    Attributes:
+        usd_per_gb: of the dearest tier from one region to another, by their codes; NaN: not asked yet.
+        curves: the dearest curve within a set of regions, and whether it is known.
+        tags: prices of object storage and of the default system disk, by provider, region and day.
+    """
+
+    usd_per_gb: FloatArray
+    curves: dict[frozenset[int], tuple[TierCurve, bool]]
+    tags: dict[tuple[str, str, date], tuple[PriceTag, PriceTag | None]]
 
 
 @record(frozen=True, eq=False)
@@ -78,6 +95,11 @@ class OfferSet(MachineSet):
     notes: tuple[PriceNote, ...] = ()
     own_costs: Mapping[int, OwnedCost] = field(default_factory=dict)
     own_sites: Mapping[int, Site] = field(default_factory=dict)
+
+    @cached_property
+    def known_places(self) -> dict[Tariffs, KnownPlaces]:
+        """What tariffs were asked about the places of these offers."""
+        return {}
 
     def offer_id(self, row: int) -> str:
         """Return the offer's id: its six key parts joined by `/`, `-` for an empty part."""
@@ -295,6 +317,14 @@ def _index(
 def _rules(offers: Table, tariffs: Tariffs) -> tuple[tuple[OptionRule, ...], IntArray]:
     codes, keys = offers.distinct_keys("provider", "purchase_option", "option_variant")
     return tuple(tariffs.option_rule(*key) for key in keys), codes
+
+
+def known_places(offer_set: OfferSet, tariffs: Tariffs) -> KnownPlaces:
+    """What these tariffs were asked about the places of the offers."""
+    if tariffs not in offer_set.known_places:
+        count = int(offer_set.offers.key_codes("provider", "region").max(initial=-1)) + 1
+        offer_set.known_places[tariffs] = KnownPlaces(np.full((count, count), np.nan), {}, {})
+    return offer_set.known_places[tariffs]
 
 
 def unit_of_offer(offer_set: OfferSet) -> IntArray:

@@ -91,9 +91,10 @@ def overrun_hours(
     ends = np.asarray(sorted(rule.block_hours), dtype=np.float64)
     steps = np.append(np.diff(ends), ends[-1] - ends[-2]) if len(ends) > 1 else ends
     left = np.maximum(ends - fixed_hours[:, None], 1e-12) / np.maximum(work_hours, 1e-12)[:, None]
-    late = normal_above(np.log(left) / np.maximum(work_log_sd, 1e-12)[:, None])
     bought = ends >= (fixed_hours + work_hours)[:, None]
-    return np.asarray(np.round((np.where(bought, late, 0.0) * steps).sum(axis=1), QUANTUM), dtype=np.float64)
+    deviations = np.log(left) / np.maximum(work_log_sd, 1e-12)[:, None]
+    late = normal_above(np.where(bought, deviations, np.inf))
+    return np.asarray(np.round((late * steps).sum(axis=1), QUANTUM), dtype=np.float64)
 
 
 def normal_above(x: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ Unknown is never zero: a missing peak, an inference-only chip or an unknown netw
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ _PEAKS = {
 # PCI Express x16, one direction, by generation (PCI-SIG encoding rates); unknown generations count as 3.
 _PCIE_GB_PER_S = {3.0: 15.75, 4.0: 31.5, 5.0: 63.0, 6.0: 121.0}
 _MEMORY_SIZE = re.compile(r"-\d+gb")
+_FAST_LINKS = frozenset({"nvswitch", "nvlink", "neuronlink", "xgmi", "ici"})
 RDMA_KINDS = frozenset({"efa", "infiniband", "roce", "erdma", "gpudirect", "ici"})
 
 
@@ -83,7 +84,7 @@ class Devices:
 
     def take(self, index: npt.NDArray[np.int64]) -> Devices:
         """Return rows `index`."""
-        picked: dict[str, Any] = {field.name: getattr(self, field.name)[index] for field in fields(self)}
+        picked: dict[str, Any] = {name: getattr(self, name)[index] for name in self.__dataclass_fields__}
         return Devices(**picked)
 
 
@@ -105,7 +106,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
     pcie_rate = _pcie_rate(hardware.number("pcie_gen"))
     intra, on_pcie = _intra_rate(hardware, pcie_rate, constants)
     network = hardware.number("internode_gbps")
-    rdma = np.asarray([str(word).lower() in RDMA_KINDS for word in hardware["rdma"]], dtype=np.float64)
+    rdma = by_text(hardware, "rdma", lambda word: word.lower() in RDMA_KINDS)
     devices = Devices(
         count=count,
         domain=_domain(hardware, count),
@@ -146,45 +147,62 @@ def accelerator_family(accelerator: str) -> str:
     return _MEMORY_SIZE.sub("", accelerator)
 
 
+def by_text(hardware: Table, name: str, figure: Callable[[str], float]) -> Floats:
+    """`figure` of what column `name` says of each row, worked out once per text, shape `(n_rows,)`."""
+    column = hardware.column(name)
+    if not isinstance(column, Coded):
+        column = Coded.encode(str(value) for value in column)
+    texts = (*column.values, "")  # code -1: the empty text
+    used = np.zeros(len(texts), dtype=np.bool_)
+    used[column.codes] = True  # few rows may be left of many texts
+    figures = np.full(len(texts), np.nan)
+    for at in np.flatnonzero(used).tolist():
+        figures[at] = figure(texts[at])
+    return figures[column.codes]
+
+
 def _multiplier(hardware: Table, pattern: str, constants: Constants) -> Floats:
     """Learned time factor of each row: its accelerator family's, else its generation's, else 1."""
-    generation = _by_generation(constants, hardware["generation"], pattern, 1.0)
+    generation = _by_generation(constants, hardware, pattern, 1.0)
     if "accelerator" not in hardware:
         return generation
-    found = [
-        constants.get(pattern.format(accelerator_family(str(a))), np.nan) for a in hardware["accelerator"]
-    ]
-    family = np.asarray(found, dtype=np.float64)
+    family = _by_family(constants, hardware, pattern)
     return np.where(np.isnan(family), generation, family)
 
 
 def _host_pace(hardware: Table, constants: Constants) -> Floats:
     """Launch time of each row's host: of accelerators that come with one, else of the generation, else 1."""
-    pace = _by_generation(constants, hardware["generation"], "floor.host.{}", 1.0)
+    pace = _by_generation(constants, hardware, "floor.host.{}", 1.0)
     if "accelerator" not in hardware:
         return pace
-    own = [constants.get(f"floor.host.{accelerator_family(str(a))}", np.nan) for a in hardware["accelerator"]]
+    own = _by_family(constants, hardware, "floor.host.{}")
     return np.where(np.isnan(own), pace, own)
 
 
-def _by_generation(
-    constants: Constants, generation: npt.NDArray[Any], pattern: str, default: float
-) -> Floats:
-    return np.asarray([constants.get(pattern.format(word), default) for word in generation], dtype=np.float64)
+def _by_generation(constants: Constants, hardware: Table, pattern: str, default: float) -> Floats:
+    return by_text(hardware, "generation", lambda word: constants.get(pattern.format(word), default))
+
+
+def _by_family(constants: Constants, hardware: Table, pattern: str) -> Floats:
+    """Constants of accelerator families, NaN where there is none."""
+    return by_text(
+        hardware,
+        "accelerator",
+        lambda word: constants.get(pattern.format(accelerator_family(word)), np.nan),
+    )
 
 
 def _spread(hardware: Table, kind: str, constants: Constants) -> Floats:
     """Extra log-width by accelerator family or generation; full where the memory is outside of what was measured."""
-    generation, rate = hardware["generation"], hardware.number("memory_gb_per_s")
+    rate = hardware.number("memory_gb_per_s")
     unknown = constants["thin.default"]
-    spread = _by_generation(constants, generation, f"thin.{kind}.{{}}", unknown)
+    spread = _by_generation(constants, hardware, f"thin.{kind}.{{}}", unknown)
     if "accelerator" in hardware:
-        names = [f"thin.{kind}.{accelerator_family(str(a))}" for a in hardware["accelerator"]]
-        own = np.asarray([constants.get(name, np.nan) for name in names], dtype=np.float64)
+        own = _by_family(constants, hardware, f"thin.{kind}.{{}}")
         # A family that was never measured is less sure than its generation.
         spread = np.where(np.isnan(own), np.hypot(spread, constants["thin.family"]), own)
-    low = _by_generation(constants, generation, f"thin.{kind}.{{}}.slowest_gb_per_s", np.inf)
-    high = _by_generation(constants, generation, f"thin.{kind}.{{}}.fastest_gb_per_s", 0.0)
+    low = _by_generation(constants, hardware, f"thin.{kind}.{{}}.slowest_gb_per_s", np.inf)
+    high = _by_generation(constants, hardware, f"thin.{kind}.{{}}.fastest_gb_per_s", 0.0)
     spread = np.where((rate < 0.9 * low) | (rate > 1.1 * high), np.maximum(spread, unknown), spread)
     link = np.where(hardware.is_in("intra_node", ("unknown", "")), constants["interval.unknown_link"], 0.0)
     result: Floats = np.hypot(spread, link)
@@ -202,6 +220,11 @@ def _peaks(hardware: Table, training: TrainingSpec) -> tuple[Floats, Floats]:
     return gemm, attn
 
 
+def has_peak(hardware: Table, training: TrainingSpec) -> npt.NDArray[np.bool_]:
+    """Rows that compute in the precision of the weights, shape `(n_rows,)`; no other can train."""
+    return np.asarray(_peaks(hardware, training)[0] > 0, dtype=np.bool_)
+
+
 def _half_peak(hardware: Table) -> Floats:
     peak: Floats = np.fmax(hardware.number("bf16_tflops"), hardware.number("fp16_tflops")) * 1e12
     return peak
@@ -209,10 +232,7 @@ def _half_peak(hardware: Table) -> Floats:
 
 def _achievable(hardware: Table, training: TrainingSpec, constants: Constants) -> Floats:
     """Share of the peak a large matmul reaches: measured (MAMF) for 16, 8 and 4 bit, else typical."""
-    generation = hardware["generation"]
-    typical = _by_generation(
-        constants, generation, "gemm.achievable.{}", constants["gemm.achievable_default"]
-    )
+    typical = _by_generation(constants, hardware, "gemm.achievable.{}", constants["gemm.achievable_default"])
     if training.precision in ("fp32", "tf32"):
         return np.full(hardware.n_rows, constants[f"gemm.achievable_{training.precision}"], dtype=np.float64)
     measured = hardware.number("achievable_bf16_tflops") / hardware.number("bf16_tflops")
@@ -239,10 +259,9 @@ def _pcie_rate(generation: Floats) -> Floats:
 
 def _intra_rate(hardware: Table, pcie_rate: Floats, constants: Constants) -> tuple[Floats, Floats]:
     """One-direction bytes/s per accelerator inside a node, and 1 where the path is PCI Express."""
-    words = hardware["intra_node"]
     stated = hardware.number("intra_node_gb_per_s") / 2.0
     link = hardware.number("link_gb_per_s") / 2.0
-    fast = np.asarray([word in ("nvswitch", "nvlink", "neuronlink", "xgmi", "ici") for word in words])
+    fast = by_text(hardware, "intra_node", lambda word: word in _FAST_LINKS) > 0
     rate = np.where(np.isnan(stated), link, stated)
     rate = np.where(np.isnan(rate), constants["link.unstated_gb_per_s"], rate)
     rate = np.where(fast, rate, np.nan)
@@ -253,18 +272,16 @@ def _intra_rate(hardware: Table, pcie_rate: Floats, constants: Constants) -> tup
 
 def _reasons(hardware: Table, devices: Devices) -> list[str]:
     """Why a row cannot be estimated at all, `""` when it can."""
-    column = hardware.column("trainable")
-    values = column.decode() if isinstance(column, Coded) else column
-    trainable = [str(value).strip().lower() not in ("false", "0", "0.0", "no") for value in values]
+    trainable = by_text(
+        hardware, "trainable", lambda value: value.strip().lower() not in ("false", "0", "0.0", "no")
+    )
     usable = np.isfinite(devices.memory_gib) & np.isfinite(devices.memory_rate) & (devices.memory_gib > 0)
-    reasons: list[str] = []
-    for position in range(hardware.n_rows):
-        if not trainable[position]:
-            reasons.append("not_trainable")
-        elif not devices.gemm_peak[position] > 0:
-            reasons.append("no_peak_for_precision")
-        elif not usable[position]:
-            reasons.append("unknown_memory")
-        else:
-            reasons.append("")
-    return reasons
+    checks = (
+        (trainable > 0, "not_trainable"),
+        (devices.gemm_peak > 0, "no_peak_for_precision"),
+        (usable, "unknown_memory"),
+    )
+    reasons = np.full(hardware.n_rows, "", dtype=object)
+    for passed, reason in reversed(checks):
+        reasons[~passed] = reason
+    return reasons.tolist()

@@ -67,7 +67,7 @@ def default_experts(stack: StackClass, software_date: date | None) -> ExpertKern
 
 def lacks_flash(hardware: Table) -> npt.NDArray[np.bool_]:
     """Rows of `hardware` whose generation is older than what flash attention supports, shape `(n_rows,)`."""
-    return np.asarray([str(word) in WITHOUT_FLASH for word in hardware["generation"]], dtype=np.bool_)
+    return hardware.is_in("generation", WITHOUT_FLASH)
 
 
 def with_kernel(training: TrainingSpec, hardware: Table) -> TrainingSpec:
@@ -103,4 +103,4 @@ def has_native_experts(hardware: Table, training: TrainingSpec) -> npt.NDArray[n
 
 
 def _generations(hardware: Table, asked: bool, those: frozenset[str]) -> npt.NDArray[np.float64]:
-    return np.asarray([asked and str(word) in those for word in hardware["generation"]], dtype=np.float64)
+    return hardware.is_in("generation", those if asked else ()).astype(np.float64)

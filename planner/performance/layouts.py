@@ -36,7 +36,7 @@ class Layouts:
 
     def take(self, index: npt.NDArray[np.int64]) -> Layouts:
         """Return rows `index`."""
-        picked: dict[str, Any] = {field.name: getattr(self, field.name)[index] for field in fields(self)}
+        picked: dict[str, Any] = {name: getattr(self, name)[index] for name in self.__dataclass_fields__}
         return Layouts(**picked)
 
     @staticmethod

@@ -8,7 +8,6 @@ alike, so whichever of host and device is slower sets the pace. The backward pas
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -55,7 +54,7 @@ class Micro:
 
     def take(self, index: npt.NDArray[np.int64]) -> Micro:
         """Return rows `index`."""
-        picked: dict[str, Any] = {field.name: getattr(self, field.name)[index] for field in fields(self)}
+        picked: dict[str, Any] = {name: getattr(self, name)[index] for name in self.__dataclass_fields__}
         return Micro(**picked)
 
 

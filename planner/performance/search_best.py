@@ -79,8 +79,9 @@ def find_best(job: Job, nodes: Ints, open_cells: Bools, bounds: Bounds, *, prune
     least[active] = of_size[size]
     groups = _groups(job, made, active, size, open_cells, needs)
     fitting = sum(len(group.devices) * len(group.rows) for group in groups)
+    every = Combined(groups)
     pairs, timed = (
-        _hopeful(job, made, groups, open_cells.shape) if prune and groups else (_all_pairs(groups), 0)
+        _hopeful(job, made, every, open_cells.shape) if prune and groups else (every.pairs(every.all()), 0)
     )
     cell = pairs.device * len(nodes) + made.at[pairs.row]
     best = _first_least(_times(job, made, pairs), cell)
@@ -143,61 +144,77 @@ def _groups(
     return groups
 
 
-def _all_pairs(groups: list[Group]) -> Pairs:
-    """Every device of each group with every layout."""
-    return _pairs(
-        groups, [np.ones((len(group.devices), len(group.rows)), dtype=np.bool_) for group in groups]
-    )
+class Combined:
+    """Every device of each group with every layout, by group, device and layout: positions of one long list."""
+
+    def __init__(self, groups: list[Group]) -> None:
+        self.groups = groups
+        self._widths = np.asarray([len(group.rows) for group in groups], dtype=np.int64)
+        sizes = np.asarray([len(group.devices) for group in groups], dtype=np.int64) * self._widths
+        self.starts = np.cumsum(sizes) - sizes
+        self.size = int(sizes.sum())
+
+    def all(self) -> Ints:
+        """All positions."""
+        return np.arange(self.size)
+
+    def pairs(self, at: Ints) -> Pairs:
+        """The pairs at some positions, ascending."""
+        none = np.zeros(0, dtype=np.int64)
+        edges = np.searchsorted(at, np.append(self.starts, self.size)).tolist()
+        device, row, level = [none], [none], [none]
+        for number, group in enumerate(self.groups):
+            own = at[edges[number] : edges[number + 1]] - self.starts[number]
+            of_device = own // self._widths[number]
+            of_row = own - of_device * self._widths[number]
+            device.append(group.devices[of_device])
+            row.append(group.rows[of_row])
+            level.append(group.level[of_row])
+        return Pairs(np.concatenate(device), np.concatenate(row), np.concatenate(level))
+
+    def first_least(self, bounds: list[Floats], family: Ints) -> Ints:
+        """Where each device's first least bound of each family is."""
+        heads = [np.zeros(0, dtype=np.int64)]
+        for group, start, width in zip(self.groups, self.starts.tolist(), self._widths.tolist(), strict=True):
+            firsts = start + np.arange(len(group.devices)) * width
+            heads.append((firsts[:, None] + _changes(family[group.rows])).ravel())
+        return _first_least_between(
+            np.concatenate([bound.ravel() for bound in bounds]), np.concatenate(heads)
+        )
 
 
-def _pairs(groups: list[Group], masks: list[Bools]) -> Pairs:
-    """The pairs where `masks`, shape `(n_devices, n_rows)` per group, hold; by group, device and layout."""
-    none = np.zeros(0, dtype=np.int64)
-    device, row, level = [none], [none], [none]
-    for group, mask in zip(groups, masks, strict=True):
-        own, at = np.nonzero(mask)
-        device.append(group.devices[own])
-        row.append(group.rows[at])
-        level.append(group.level[at])
-    return Pairs(np.concatenate(device), np.concatenate(row), np.concatenate(level))
-
-
-def _hopeful(job: Job, made: Grid, groups: list[Group], shape: tuple[int, ...]) -> tuple[Pairs, int]:
+def _hopeful(job: Job, made: Grid, every: Combined, shape: tuple[int, ...]) -> tuple[Pairs, int]:
     """The pairs that may be the fastest of their cell, and how many layouts were timed to find them."""
-    bounds, probes = lower_bounds(job, made, groups)
-    first = _pairs(
-        groups,
-        [_least_of_family(made.family[g.rows], bound) for g, bound in zip(groups, bounds, strict=True)],
-    )
+    bounds, probes = lower_bounds(job, made, every.groups)
+    first = every.pairs(every.first_least(bounds, made.family))
     limit = np.full(shape, np.inf)
     np.fmin.at(limit, (first.device, made.at[first.row]), _times(job, made, first))
     masks = [
-        ~(bound > limit[group.devices][:, made.at[group.rows]])
-        for group, bound in zip(groups, bounds, strict=True)
+        (bound > limit[group.devices][:, made.at[group.rows]]).ravel()
+        for group, bound in zip(every.groups, bounds, strict=True)
     ]
-    return _pairs(groups, masks), probes + len(first.row)
-
-
-def _least_of_family(family: Ints, bound: Floats) -> Bools:
-    """Where each device's first least bound of each family is; shape of `bound`."""
-    heads = np.flatnonzero(np.r_[True, family[1:] != family[:-1]])
-    number = np.repeat(np.arange(len(heads)), np.diff(np.r_[heads, len(family)]))
-    least = np.minimum.reduceat(bound, heads, axis=1)
-    device, row = np.nonzero(bound == least[:, number])
-    new = np.r_[True, (device[1:] != device[:-1]) | (number[row[1:]] != number[row[:-1]])]
-    mask = np.zeros(bound.shape, dtype=np.bool_)
-    mask[device[new], row[new]] = True
-    return mask
+    return every.pairs(np.flatnonzero(~np.concatenate(masks))), probes + len(first.row)
 
 
 def _first_least(value: Floats, cell: Ints) -> Ints:
     """Per cell the position of the first least value; rows of one cell stand together."""
-    if not len(cell):
-        return cell
-    heads = np.flatnonzero(np.r_[True, cell[1:] != cell[:-1]])
-    least = np.fmin.reduceat(value, heads)
-    reached = np.flatnonzero(value == np.repeat(least, np.diff(np.r_[heads, len(cell)])))
-    return reached[np.r_[True, cell[reached][1:] != cell[reached][:-1]]]
+    return _first_least_between(value, _changes(cell))
+
+
+def _first_least_between(value: Floats, heads: Ints) -> Ints:
+    """The position of the first least value from each head to the next; NaN is none."""
+    if not len(heads):
+        return heads
+    sizes = np.diff(np.append(heads, len(value)))
+    reached = np.flatnonzero(value == np.repeat(np.fmin.reduceat(value, heads), sizes))
+    return reached[_changes(np.searchsorted(heads, reached, side="right"))]
+
+
+def _changes(values: Ints) -> Ints:
+    """Positions of values that differ from the one before, the first among them."""
+    new = np.ones(len(values), dtype=np.bool_)
+    np.not_equal(values[1:], values[:-1], out=new[1:])
+    return np.flatnonzero(new)
 
 
 def _times(job: Job, made: Grid, pairs: Pairs) -> Floats:

@@ -226,7 +226,7 @@ class SpotPool:
 
     def take(self, at: npt.NDArray[np.int64] | slice) -> SpotPool:
         """Some of the pools."""
-        return SpotPool(**{name.name: getattr(self, name.name)[at] for name in fields(self)})
+        return SpotPool(**{name: getattr(self, name)[at] for name in self.__dataclass_fields__})
 
 
 def describe_elapsed(job: Job, pool: SpotPool) -> Elapsed:

@@ -32,6 +32,7 @@ from planner.candidates.ways.course import (
     run_in_turn,
     take_columns,
 )
+from planner.candidates.ways.discount import mark_no_discount
 from planner.candidates.ways.partners import cheapest_partner, on_demand_partners
 from planner.market.quota import draws_on
 from planner.spot.distribution import SpotPool
@@ -58,20 +59,21 @@ Judged = tuple[dict[str, Any], Turns]
 def add_turns(
     made: Candidates, offer_bits: IntArray, wanted: Wanted, partner: IntArray | None = None
 ) -> Candidates:
-    """Return the candidates with those that run in turn behind them.
+    """Return the candidates with those that run in turn behind them, and spot at no discount marked.
 
     Args:
-        made: candidates of one offer and mixes.
+        made: candidates of one offer and mixes; the bits of those of one offer change in place.
         offer_bits: filter bits per offer, shape `(n_offers,)`.
         wanted: what the question needs; ways that are of no use to it are not worked out.
         partner: `on_demand_partners` of the offers, where they are known.
     """
     context = made.context
+    if partner is None:
+        partner = on_demand_partners(context.market, offer_bits)
+    mark_no_discount(made, partner)
     if context.dates.deadline_hours is None:
         return made
     wish = context.asked.workload.spot
-    if partner is None:
-        partner = on_demand_partners(context.market, offer_bits)
     if wish.fallback == "none":
         partner = np.full_like(partner, -1)
     if wanted.one_region:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from decimal import Decimal
 from itertools import permutations
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +11,6 @@ import numpy as np
 from catalogs.table import distinct
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from catalogs.tariffs import TierCurve
@@ -43,19 +40,21 @@ def _dearest_usd_per_gb(market: Market, offer: IntArray, place: IntArray) -> Flo
         if len(at):
             _, first, own = distinct(a[at] * size + b[at])
             ends = offer[at[first]]
-            price = np.asarray(_usd_per_gb_from(market, ends[:, source], ends[:, target]))
+            price = _usd_per_gb_from(market, ends[:, source], ends[:, target])
             dearest[at] = np.maximum(dearest[at], price[own])
     return dearest
 
 
-def _usd_per_gb_from(market: Market, source: IntArray, target: IntArray) -> list[float]:
+def _usd_per_gb_from(market: Market, source: IntArray, target: IntArray) -> FloatArray:
     """Prices between the regions of pairs of offers, the dearest one to the internet where one is not known."""
-    region, unknown = market.region_of_offer, usd_per_gb(market.tariffs.dearest_internet_curve())
-    ends = zip(
-        region[source].tolist(), region[target].tolist(), source.tolist(), target.tolist(), strict=True
-    )
-    found = (_curve_from(market, (here, there), rows) for here, there, *rows in ends)
-    return [unknown if one is None else one[0] for one in found]
+    known, region = market.known_places.usd_per_gb, market.region_of_offer
+    here, there = region[source], region[target]
+    for at in np.flatnonzero(np.isnan(known[here, there])).tolist():
+        curve = _curve_from(market, int(source[at]), int(target[at]))
+        known[here[at], there[at]] = usd_per_gb(
+            market.tariffs.dearest_internet_curve() if curve is None else curve
+        )
+    return known[here, there]
 
 
 def _row_code(rows: IntArray) -> IntArray:
@@ -73,9 +72,10 @@ def usd_per_gb(curve: TierCurve) -> float:
 def moved_curve(market: Market, offers: list[int]) -> tuple[TierCurve, bool]:
     """The dearest curve between two regions of `offers`, and whether it is known."""
     codes = frozenset(market.region_of_offer[[row for row in offers if row >= 0]].tolist())
-    if codes not in market.curves_between:
-        market.curves_between[codes] = _moved_curve(market, offers)
-    return market.curves_between[codes]
+    curves = market.known_places.curves
+    if codes not in curves:
+        curves[codes] = _moved_curve(market, offers)
+    return curves[codes]
 
 
 def _moved_curve(market: Market, offers: list[int]) -> tuple[TierCurve, bool]:
@@ -84,27 +84,15 @@ def _moved_curve(market: Market, offers: list[int]) -> tuple[TierCurve, bool]:
     for row in offers:
         if row >= 0:
             places.setdefault(int(region[row]), row)
-    found = [_curve_from(market, pair, [places[end] for end in pair]) for pair in permutations(places, 2)]
-    known = [one for one in found if one is not None]
+    found = [_curve_from(market, *pair) for pair in permutations(places.values(), 2)]
+    known = [curve for curve in found if curve is not None]
     if len(known) < len(found):
-        dearest = market.tariffs.dearest_internet_curve()
-        known.append((usd_per_gb(dearest), dearest))
-    return max(known, key=itemgetter(0))[1], len(known) == len(found)
+        known.append(market.tariffs.dearest_internet_curve())
+    return max(known, key=usd_per_gb), len(known) == len(found)
 
 
-def _curve_from(
-    market: Market, pair: tuple[int, int], offers: Sequence[int]
-) -> tuple[float, TierCurve] | None:
-    """What moving data from one region to another costs: USD per GB of the dearest tier, and the curve.
-
-    Args:
-        market: tariffs, and what was asked of them before.
-        pair: codes of the regions.
-        offers: an offer of each.
-    """
-    if pair not in market.curves_from:
-        text = market.offer_set.offers
-        ends = (str(text[name][row]) for row in offers for name in ("provider", "region"))
-        curve = market.tariffs.transfer_curve(*ends)
-        market.curves_from[pair] = None if curve is None else (usd_per_gb(curve), curve)
-    return market.curves_from[pair]
+def _curve_from(market: Market, source: int, target: int) -> TierCurve | None:
+    """What moving data costs from the region of one offer to that of another, None unknown."""
+    text = market.offer_set.offers
+    ends = (str(text[name][row]) for row in (source, target) for name in ("provider", "region"))
+    return market.tariffs.transfer_curve(*ends)

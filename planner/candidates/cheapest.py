@@ -1,0 +1,206 @@
+"""The cheapest candidate of a job, without pricing what cannot be it: for questions that show nothing else.
+
+A run pays no less than its bare work, start and end at the least price that its offer can be expected to have. So a
+cell whose floor is above the cost of a candidate that keeps all limits is not the cheapest, nor is any way to run that
+begins with it. What to compare with is the best of a sample: the types and sizes with the least floors, with all ways
+to run on them. Then what is below that is worked out: mostly nothing is left. Of each type and size all zones are
+looked at or none, so ways to run in several of them are the same as in `planner.candidates.engine`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.constraints.registry import BIT
+from planner.candidates.engine import Engine, Found, bits_of, is_scarce
+from planner.candidates.grid import build_candidates
+from planner.candidates.model import concat_candidates
+from planner.candidates.sizes import (
+    coarse_node_counts,
+    estimate_hardware,
+    hardware_of_offer,
+    hopeful_hardware,
+)
+from planner.candidates.timing import fixed_hours, time_shapes
+from planner.candidates.wanted import Scope, Wanted
+from planner.candidates.ways.build import add_turns
+from planner.candidates.ways.partners import on_demand_partners
+from planner.performance.device import has_peak
+from planner.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    import numpy.typing as npt
+
+    from catalogs.table import Table
+    from planner.asked.model import Asked
+    from planner.candidates.context import Context
+    from planner.candidates.model import Candidates
+    from planner.market.model import Market
+
+    BoolArray = npt.NDArray[np.bool_]
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+SAMPLE = 24  # types, each at one size
+_ROUNDING = 0.999  # quantities are rounded, prices are sums of floats
+# What removes a cell, but perhaps no way to run that begins with it.
+_NOT_OF_TURNS = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["budget"] | BIT["carbon"]
+
+
+def build_cheapest(context: Context) -> Found:
+    """As `engine.build`, for the cheapest candidate and, without a baseline, the cheapest on demand.
+
+    Other objectives, clusters bought in parts and jobs that nothing in the sample holds have all their candidates.
+    """
+    asked, market, deadline = context.asked, context.market, context.dates.deadline
+    counts, bits = coarse_node_counts(asked.workload.constraints.max_nodes), bits_of(asked, market)
+    hardware = _able_hardware(asked, market, bits)
+    objective = asked.workload.preferences.objective
+    if objective == "cost" and len(hardware) and not is_scarce(market, bits, counts[-1]):
+        shapes = estimate_hardware(asked, market, hardware, counts)
+        found = _Search(Engine(context, shapes=shapes, offer_bits=bits), deadline).found()
+        if found is not None:
+            return found
+    return Engine(context, offer_bits=bits).at(deadline)
+
+
+def _able_hardware(asked: Asked, market: Market, offer_bits: IntArray) -> IntArray:
+    """Hardware that something may be bought of and that computes in the job's precision."""
+    rows = np.unique(hardware_of_offer(market)[_usable(market, offer_bits)])
+    tuning = asked.job.training.tuning
+    if tuning.requests is not None or tuning.rollouts is not None or asked.job.training.phases:
+        return rows  # what generates has a precision of its own
+    return rows[has_peak(market.offer_set.hardware.take(rows), asked.job.training)]
+
+
+def _usable(market: Market, offer_bits: IntArray) -> BoolArray:
+    """Offers that no limit removes, or of spot only those that a way to run may keep."""
+    usable = (offer_bits & np.where(market.is_spot, ~_NOT_OF_TURNS, -1)) == 0
+    return np.asarray(usable, dtype=np.bool_)
+
+
+@record(frozen=True, eq=False)
+class _Cells:
+    """Cells of the grid that a layout fits, shape `(n,)`.
+
+    Attributes:
+        rows, at: offers and shapes.
+        group: code of the instance type and the shape; types that perform the same share a shape.
+        is_open: whether no limit removes it, or of spot only those that a way to run may keep.
+        floor_usd: what it costs at least.
+    """
+
+    rows: IntArray
+    at: IntArray
+    group: IntArray
+    is_open: BoolArray
+    floor_usd: FloatArray
+
+    def groups(self, mask: BoolArray) -> BoolArray:
+        """Whether a cell of `mask` is of each group."""
+        out = np.zeros(int(self.group.max(initial=0)) + 1, dtype=np.bool_)
+        out[self.group[mask]] = True
+        return out
+
+
+class _Search:
+    """The sample, and what may be of use beside it."""
+
+    def __init__(self, engine: Engine, deadline: datetime | None) -> None:
+        self._engine = engine
+        self._context = engine.context.with_deadline(deadline)
+        market = self._context.market
+        self._offers = np.flatnonzero(_usable(market, engine.offer_bits))
+        self._partner = on_demand_partners(market, engine.offer_bits)
+        self._on_demand = market.offer_set.offers.equals("purchase_option", "on_demand")
+        self._sampled: BoolArray = np.zeros(0, dtype=np.bool_)
+
+    def found(self) -> Found | None:
+        """The candidates that may be of use; None where the sample has none that keeps all limits."""
+        engine, context = self._engine, self._context
+        sample = self._priced(engine.shapes, self._offers, self._sample)
+        ways = self._with_ways(sample, np.inf)
+        best = _least(ways, ways.bits == 0)
+        if not np.isfinite(best):
+            return None
+        # which sizes between are looked at follows from the best of one offer
+        limit = _least(sample, sample.bits == 0) if engine.has_sizes_between else best
+        shown = context.asked.workload.baseline is None
+        most = _least(sample, (sample.bits == 0) & self._on_demand[sample.offer]) if shown else limit
+        limits = np.where(self._on_demand, max(limit, most), limit)
+        useful = partial(self._useful, limits, best)
+        beside = partial(self._beside, limits, best)
+        rest = [self._priced(engine.shapes, self._offers, beside)]
+        rest += [self._priced(shapes, offers, useful) for shapes, offers in engine.units()]
+        leaders: IntArray = np.zeros(0, dtype=np.int64)
+        if engine.has_sizes_between:
+            leaders = hopeful_hardware(concat_candidates([sample, *rest]), engine.offer_bits)
+            if len(leaders):
+                rest.append(self._priced(*engine.between(leaders), useful))
+        made = concat_candidates([ways, *(self._with_ways(one, best) for one in rest if len(one.offer))])
+        return Found(context, made, engine.offer_bits, engine.counts, len(leaders), Wanted(Scope.BEST))
+
+    def _priced(self, shapes: Table, offers: IntArray, wanted: Callable[[_Cells], BoolArray]) -> Candidates:
+        def select(rows: IntArray, at: IntArray, bits: IntArray) -> BoolArray:
+            return wanted(self._cells(shapes, rows, at, bits))
+
+        return build_candidates(self._context, self._engine.offer_bits, shapes, offers, select)
+
+    def _with_ways(self, made: Candidates, below: float) -> Candidates:
+        """The candidates with the ways to run that begin with them, as `Engine.at` adds them."""
+        if not self._context.market.is_spot[self._offers].any():
+            return made
+        made = replace(made, bits=made.bits.copy())
+        return add_turns(made, self._engine.offer_bits, Wanted(Scope.BEST, below=below), self._partner)
+
+    def _cells(self, shapes: Table, rows: IntArray, at: IntArray, bits: IntArray) -> _Cells:
+        asked, market, offer_set = self._context.asked, self._context.market, self._context.market.offer_set
+        step, nodes = shapes["step_time_s"], shapes["nodes"].astype(np.float64)
+        times = time_shapes(asked.job, nodes, step, step, step, asked.assumptions)
+        hours = nodes * (times.work + fixed_hours(asked.assumptions, times)) * _ROUNDING
+        share = asked.workload.prices.commitment_share
+        usd = offer_set.least_usd_per_hour * (1.0 if share is None else min(share, 1.0))
+        usd = np.where(np.isnan(offer_set.owned_share), usd, 0.0)
+        within = np.arange(shapes.n_rows) - np.searchsorted(shapes["hardware_row"], shapes["hardware_row"])
+        group = offer_set.type_of_offer[rows] * (int(within.max(initial=0)) + 1) + within[at]
+        is_open = (bits & np.where(market.is_spot, ~_NOT_OF_TURNS, -1)[rows]) == 0
+        return _Cells(rows, at, group, is_open, usd[rows] * hours[at])
+
+    def _sample(self, cells: _Cells) -> BoolArray:
+        """Cells of the types and sizes with the least floors whose bare work is done in time."""
+        context, deadline = self._context, self._context.dates.deadline_hours
+        hours = self._engine.shapes["step_time_s"] * (context.asked.job.total_steps / 3600.0)
+        usable = cells.is_open & (hours <= (np.inf if deadline is None else deadline))[cells.at]
+        least = np.full(len(cells.groups(usable)), np.inf)
+        np.minimum.at(least, cells.group[usable], cells.floor_usd[usable])
+        last = min(SAMPLE, len(least)) - 1
+        self._sampled = np.isfinite(least) & (least <= np.partition(least, last)[last])
+        return np.asarray(usable & self._sampled[cells.group], dtype=np.bool_)
+
+    def _beside(self, limits: FloatArray, best: float, cells: _Cells) -> BoolArray:
+        return self._useful(limits, best, cells) & ~self._sampled[cells.group]
+
+    def _useful(self, limits: FloatArray, best: float, cells: _Cells) -> BoolArray:
+        """Cells that cost at most `limits` of their offers, and those that ways to run for up to `best` are made of.
+
+        Spot is kept for a whole type and size, as a zone that is dear by itself may be one of a set; and so is what it
+        falls back on, which decides whether it is a discount.
+        """
+        spot = self._context.market.is_spot[cells.rows] & cells.is_open
+        zones = spot & cells.groups(spot & (cells.floor_usd <= best))[cells.group]
+        partner = np.zeros(len(limits) + 1, dtype=np.bool_)
+        partner[self._partner[cells.rows[zones]]] = True
+        partner[-1] = False  # without one
+        backing = partner[cells.rows] & cells.groups(zones)[cells.group]
+        return cells.is_open & ((cells.floor_usd <= limits[cells.rows]) | zones | backing)
+
+
+def _least(made: Candidates, mask: BoolArray) -> float:
+    return float(made.cost_usd[mask].min(initial=np.inf))
