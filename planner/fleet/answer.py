@@ -25,6 +25,7 @@ from planner.fleet.chance import progress_of, with_reserve
 from planner.fleet.kept import work_units
 from planner.fleet.limits import relaxations_of, unsure
 from planner.fleet.mix import Mix
+from planner.fleet.moving_price import at_full_hours, at_least, at_most, at_their_dearest
 from planner.fleet.plan import fleet_plan, infeasible_fleet
 from planner.fleet.question import FleetInput
 from planner.fleet.search import FleetResult
@@ -112,7 +113,7 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
     found = _candidates(context)
     context = found.context
     limit, work = _limit_hours(context.asked, context.dates), work_units(context.asked)
-    workers = build_workers(found.candidates, limit)
+    workers = at_least(build_workers(found.candidates, limit), context.market, work)
     if not len(workers.at):
         return infeasible_fleet(found, (), time.perf_counter() - begin)
     first = _cheapest(_Round(found, workers, limit, work, options, begin))
@@ -131,7 +132,8 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
         return infeasible_fleet(found, unsure(found, sure.mix), time.perf_counter() - begin)
     if first.result.status is Status.NO_SOLUTION:
         raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
-    asked = _with_copies(first.question, _question(context, workers, work, kept_hours=limit))
+    dear = at_most(workers, context.market)
+    asked = at_their_dearest(first.question, _question(context, dear, work, kept_hours=limit))
     reasons = relaxations_of(_reasons(asked, first.result), context.asked)
     return infeasible_fleet(found, reasons, time.perf_counter() - begin)
 
@@ -243,7 +245,8 @@ def _cheapest(asked: _Round) -> _Outcome:
         if charged:  # obligations may exceed what the job carries of them
             spared += over * (1 + 1e-6)
         else:
-            workers = in_granules(*_nearby(workers, question, mix, everything=over > 0), work)
+            near, used, hours = _nearby(workers, question, mix, everything=over > 0)
+            workers = in_granules(at_full_hours(near, context.market), used, hours, work)
             charged = True
         if mixes and asked.left_s <= 0:
             break
@@ -323,13 +326,6 @@ def _question(
         budget_usd=None if limits.budget_usd is None else float(limits.budget_usd) - spared_usd,
         uses=_uses(context, workers), **wishes, **_shared_capacity(context.market, rows, nodes, held),
     )  # fmt: skip
-
-
-def _with_copies(question: FleetInput, whole: FleetInput) -> FleetInput:
-    """The question with places as dear as in `whole`, which keeps their data to the end: its budget is enough."""
-    dear = dict(zip(whole.region_names, whole.region_cost_usd.tolist(), strict=True))
-    costs = np.asarray([dear[name] for name in question.region_names], dtype=np.float64)
-    return replace(question, region_cost_usd=np.maximum(question.region_cost_usd, costs))
 
 
 def _uses(context: Context, workers: Workers) -> tuple[Use, ...]:

@@ -119,7 +119,10 @@ def _lines(made: Candidates, mix: Mix) -> list[PlanLine]:
         row, count = int(workers.rows[at]), int(mix.count[at])
         nodes = int(workers.nodes[at]) * count
         hours = round(float(money.instance_hours[at]) * count, 9)
-        costs: list[CostLine] = market.costs.lines(row, hours, 0.0, 0.0, nodes, with_place=False)
+        run = float(workers.lead_hours[at] + mix.hours[at])
+        costs: list[CostLine] = market.costs.lines(
+            row, hours, 0.0, 0.0, nodes, with_place=False, run_hours=run
+        )
         place = int(region[at])
         copy = 0.0 if place in opened else float(money.dataset_gib_months[region == place].max())
         of_place = market.costs.place_lines(row, copy, float(money.checkpoint_gib_months[at]) * count)
@@ -127,9 +130,8 @@ def _lines(made: Candidates, mix: Mix) -> list[PlanLine]:
         costs += stored.of(at)
         opened.add(place)
         units = float(mix.units[at]) / mix.period / 3600.0
-        out.append(
-            offer_line(asked, market, row, nodes, float(money.billed_hours[at]), units, tuple(costs), None)
-        )
+        billed = float(money.billed_hours[at])
+        out.append(offer_line(asked, market, row, nodes, billed, units, tuple(costs), None, run))
     return out
 
 
@@ -248,7 +250,7 @@ def _proof(found: Found, mix: Mix, total: Decimal) -> Proof:
     gap = float((total - bound) / total) if total else 0.0
     note = f"{result.n_columns} ways to be a worker in the model"
     if gap > mix.gap:
-        note += "; the bound is for hours as worked, billing rounds them up"
+        note += "; the bound is for hours as worked, at the least that they can cost: billing rounds them up"
     return Proof(
         method="MILP over whole workers and their hours",
         status="optimal" if gap <= mix.gap * (1 + 1e-6) else "feasible",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import exp, inf, sqrt
+from math import exp, hypot, inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -39,15 +39,19 @@ def launch_of(
     spot = [worker for worker in workers if worker.buy.offer.is_spot]
     if not spot:
         return None
-    usd_var = 0.0
+    usd_var, cheaper, dearer = 0.0, 0.0, 0.0
     for worker, (charges, _) in zip(workers, lines, strict=True):
         if worker.buy.offer.is_spot:
             bought = total([c for c in charges if c.kind in ("compute", "upfront", "system_disk")])
             usd_var += (float(bought) * _spread(*_luck(bench, worker), worker.hours)) ** 2
+            rent, quote = float(total([c for c in charges if c.kind == "compute"])), worker.buy.offer.quote
+            cheaper += rent * (1.0 - quote.p10 / quote.expected)
+            dearer += rent * (quote.p90 / quote.expected - 1.0)
     z = normal_point(0.9)
     course = course_of(bench, workers, lines)
     early, late = min(course.until(0.1, work), period), max(course.until(0.9, work), period)
-    sides, whole = Fraction(round(z * sqrt(usd_var), 2)), plan["total_usd"].money()
+    low, high = (Fraction(round(hypot(z * sqrt(usd_var), prices), 2)) for prices in (cheaper, dearer))
+    whole = plan["total_usd"].money()
     first = max(spot, key=lambda w: w.count * w.paid)
     done = chance_of(bench, course, work)
     told = plan["launch"]
@@ -55,8 +59,8 @@ def launch_of(
     return {
         "strategy": "spot_in_fleet", "p_meet_deadline": done, "p_meet_spot_only_ratio": None,
         "p_on_demand_needed_ratio": 0.0, "expected_cost_usd": Exactly(whole),
-        "cost_p10_usd": Near(max(whole - sides, Fraction(0)), 1e-5, 0.011),
-        "cost_p90_usd": Near(whole + sides, 1e-5, 0.011),
+        "cost_p10_usd": Near(max(whole - low, Fraction(0)), 1e-5, 0.011),
+        "cost_p90_usd": Near(whole + high, 1e-5, 0.011),
         "expected_hours": Exactly(plan["hours"].money()), "p10_hours": Near(early, 1e-5), "p90_hours": Near(late, 1e-5),
         "finish_p10": frame.finish(bench, told["p10_hours"].number()),
         "finish_p90": frame.finish(bench, told["p90_hours"].number()),

@@ -55,9 +55,10 @@ def worker_of(bench: Bench, buy: Buy, count: int) -> Worker:
 
 
 def with_hours(worker: Worker, hours: float) -> Worker:
-    """The same workers, each of `hours` of work."""
+    """The same workers, each of `hours` of work, at the prices in the middle of their run."""
+    buy = Buy(worker.buy.offer.during(worker.lead + hours), worker.buy.nodes)
     return Worker(
-        worker.buy, worker.count, worker.run, hours, worker.units_per_hour, worker.caution, worker.paid_ratio
+        buy, worker.count, worker.run, hours, worker.units_per_hour, worker.caution, worker.paid_ratio
     )
 
 
