@@ -48,8 +48,9 @@ def fleet_launch(found: Found, mix: Mix, total: Decimal) -> Launch | None:
     spread = told.spread(mix.hours)  # relative, of a line's workers together
     usd_sd = float(np.sqrt(((money.worker_usd * mix.count * spread)[at] ** 2).sum()))
     deadline = context.dates.deadline_hours
-    early = min(told.hours_for(1.0 - HIGH, mix.work), mix.period)
-    late = max(told.hours_for(HIGH, mix.work), mix.period)
+    coming = told.coming()
+    early = min(coming.hours_for(1.0 - HIGH, mix.work), mix.period)
+    late = max(coming.hours_for(HIGH, mix.work), mix.period)
     paid = mix.hours * workers.paid_ratio + workers.fixed_hours
     course = made.hours[workers.at] - made.waiting_hours[workers.at] - made.fixed_hours[workers.at]
     runs = mix.count * mix.hours / course

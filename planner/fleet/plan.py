@@ -16,6 +16,7 @@ from planner.fleet.carbon import carbon_of, footprint_of_workers
 from planner.fleet.chance import progress_of
 from planner.fleet.stored import Lines as StoreLines
 from planner.fleet.stored_plan import storage_of
+from planner.fleet.waits import in_time
 from planner.market.obtainable import instances_at_once
 from planner.market.pricing import total_usd
 from planner.plan.brief import Choice, Summary, SummaryPart
@@ -201,7 +202,8 @@ def _savings(found: Found, mix: Mix, total: Decimal) -> tuple[Savings, float | N
 
     workers, kept = build_with_storage(found.candidates, mix.limit_hours)
     on_demand = context.market.offer_set.offers.equals("purchase_option", "on_demand")
-    alone = np.flatnonzero(on_demand[workers.rows])
+    workers = in_time(found.candidates, workers)
+    alone = np.flatnonzero(on_demand[workers.rows] & (workers.hours_limit > 0))
     workers, kept = workers.take(alone), kept.take(alone)
     count = np.ceil(mix.work / (workers.units_per_hour * workers.hours_limit) - 1e-9)
     limits = context.asked.workload.constraints

@@ -18,7 +18,7 @@ from planner.judge.bench import Bench
 from planner.judge.chance import normal, normal_point
 from planner.judge.document import Node
 from planner.judge.findings import Exactly, IfStated, Near
-from planner.judge.fleet_workers import Worker, runs_of
+from planner.judge.fleet_workers import Worker, begins, runs_of
 from planner.judge.launch_figures import checkpoints, place
 from planner.judge.money import Charge, total
 from planner.records import record
@@ -49,7 +49,8 @@ def launch_of(
             dearer += rent * (quote.p90 / quote.expected - 1.0)
     z = normal_point(0.9)
     course = course_of(bench, workers, lines)
-    early, late = min(course.until(0.1, work), period), max(course.until(0.9, work), period)
+    coming = course.coming()
+    early, late = min(coming.until(0.1, work), period), max(coming.until(0.9, work), period)
     low, high = (Fraction(round(hypot(z * sqrt(usd_var), prices), 2)) for prices in (cheaper, dearer))
     whole = plan["total_usd"].money()
     first = max(spot, key=lambda w: w.count * w.paid)
@@ -82,14 +83,29 @@ def launch_of(
 
 @record(frozen=True)
 class _Course:
-    """What lines do: hours before work, most hours of work, units per hour, log sd of the speed, luck (`_luck`)."""
+    """What lines do: most hours of work, units per hour, log sd of the speed, luck of spot (`_luck`).
 
-    lines: tuple[tuple[float, float, float, float, tuple[float, float]], ...]
+    `begins`: weights of the luck of what is waited for, with the hours before work of each line, infinite: never.
+    """
+
+    lines: tuple[tuple[float, float, float, tuple[float, float]], ...]
+    begins: tuple[tuple[float, tuple[float, ...]], ...]
+
+    def coming(self) -> _Course:
+        """The same given that all come."""
+        there = [(weight, leads) for weight, leads in self.begins if max(leads) < inf]
+        whole = sum(weight for weight, _ in there)
+        return (
+            _Course(self.lines, tuple((weight / whole, leads) for weight, leads in there)) if there else self
+        )
 
     def done(self, at: float, work: float) -> float:
         """P(`work` is done `at` hours after the start)."""
+        return sum(weight * self._done(at, work, leads) for weight, leads in self.begins)
+
+    def _done(self, at: float, work: float, leads: tuple[float, ...]) -> float:
         each = []
-        for lead, most, rate, sigma, luck in self.lines:
+        for lead, (most, rate, sigma, luck) in zip(leads, self.lines, strict=True):
             hours = min(max(at - lead, 0.0), most)
             each.append((rate * hours, sigma, _spread(*luck, hours)))
         if not any(units * spread for units, _, spread in each):
@@ -127,8 +143,8 @@ def course_of(
             most = rule.max_term_hours
         most = (most - worker.run.steps.fixed) / worker.paid_ratio
         rate = worker.count * worker.units_per_hour * worker.caution
-        out.append((worker.lead, most, rate, worker.run.steps.sigma, _luck(bench, worker)))
-    return _Course(tuple(out))
+        out.append((most, rate, worker.run.steps.sigma, _luck(bench, worker)))
+    return _Course(tuple(out), begins(workers))
 
 
 def chance_of(bench: Bench, course: _Course, work: float) -> Near | None:
