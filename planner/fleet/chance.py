@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 SPEEDS = 400  # quantiles of the speed that the chance is averaged over
 MOST_HOURS = 1e6  # nothing takes longer
 _ROUNDS = 60  # of bisection: more than the digits of a number
+_HOURS_ERROR, _CHANCE_ERROR = 1e-12, 1e-13  # relative, of the hours sought; of the chance that they have
 _TABLE_ERROR = 1e-5  # of `normal_cdf`, three times what its table is off
 
 
@@ -106,14 +107,11 @@ class Progress:
             for at, (weight, _) in enumerate(levels)
         ]
 
-    def _reaches(self, level: float, at_hours: float, work: float) -> bool:
-        """Whether `chance` is at least `level`; most answers are clear from the table of the normal distribution."""
+    def _near(self, at_hours: float, work: float) -> float:
+        """`chance` from the table of the normal distribution, off by `_TABLE_ERROR` at most."""
         each = self._each(at_hours, work)
         chances = np.split(normal_cdf(-np.concatenate([short for _, short in each])), _ends(each))
-        near = sum(weight * float(own.mean()) for (weight, _), own in zip(each, chances, strict=True))
-        if abs(near - level) > _TABLE_ERROR:
-            return near > level
-        return self.chance(at_hours, work) >= level
+        return sum(weight * float(own.mean()) for (weight, _), own in zip(each, chances, strict=True))
 
     def _slowest(self, done: FloatArray, work: float) -> float:
         """Standard normal z of the slowest speed at which `done` without interruptions is `work`."""
@@ -131,7 +129,34 @@ class Progress:
             return math.inf
         for _ in range(_ROUNDS):
             middle = (low + high) / 2.0
-            low, high = (low, middle) if self._reaches(level, middle, work) else (middle, high)
+            near = self._near(middle, work) - level
+            if abs(near) <= _TABLE_ERROR:
+                break
+            low, high = (low, middle) if near > 0 else (middle, high)
+        return self._crossing(level, work, low, high)
+
+    def _crossing(self, level: float, work: float, low: float, high: float) -> float:
+        """Hours from `low` to `high` where the chance reaches `level`: secants (Illinois), each third time the half."""
+        below, above = (self.chance(hours, work) - level for hours in (low, high))
+        if below >= 0:
+            return low
+        was_enough = None
+        for at in range(_ROUNDS):
+            if high - low <= _HOURS_ERROR * high:
+                break
+            part = 0.5 if at % 3 == 2 else -below / (above - below) if above > below else 0.5
+            middle = low + (high - low) * part
+            over = self.chance(middle, work) - level
+            enough = over >= 0
+            if enough:  # whoever is kept twice in a row counts half
+                below = below / 2.0 if was_enough is True else below
+                high, above = middle, over
+            else:
+                above = above / 2.0 if was_enough is False else above
+                low, below = middle, over
+            was_enough = enough
+            if abs(over) <= _CHANCE_ERROR:
+                return middle
         return high
 
 
