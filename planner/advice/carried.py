@@ -23,7 +23,12 @@ def with_hazards(plan: Plan) -> Plan:
     Places whose own records the plan holds get none beside them. A table has ten ages, a place about a kilobyte.
     """
     launch = plan.launch
-    if launch is None or plan.deadline is None or not (launch.in_turn or len(plan.lines) == 1):
+    if (
+        plan.kind == "fleet"
+        or launch is None
+        or plan.deadline is None
+        or not (launch.in_turn or len(plan.lines) == 1)
+    ):
         return plan
     lines = {line.offer_id: line for line in plan.lines}
     places = tuple(_with_table(place, lines[place.offer_id]) for place in launch.places)

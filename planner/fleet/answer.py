@@ -25,10 +25,12 @@ from planner.fleet.chance import progress_of, with_reserve
 from planner.fleet.kept import work_units
 from planner.fleet.limits import relaxations_of, unsure
 from planner.fleet.mix import Mix
+from planner.fleet.moving_price import at_full_hours, at_least, at_most, at_their_dearest
 from planner.fleet.plan import fleet_plan, infeasible_fleet
 from planner.fleet.question import FleetInput
 from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
+from planner.fleet.waits import in_time
 from planner.fleet.workers import Workers, build_workers, in_granules
 from planner.inputs.faults import Fault
 from planner.market.obtainable import instances_at_once
@@ -56,9 +58,7 @@ if TYPE_CHECKING:
 ROUNDING_RATIO = 1e-3
 _NEARBY = 200  # offers asked about again, beside those used
 _ROUNDS = 4  # times a mix is held against its bill, which rounds hours up
-_FIRST_SHARE = (
-    0.5  # of the reserve that a line of spot workers needs by itself: asked for first, and added each time
-)
+_FIRST_SHARE = 0.5  # of the reserve that a line needs by itself: asked for first, and added each time
 _Proven = tuple[FleetInput, FleetResult]  # a question, and the answer with its proof
 _RESERVES = 6  # times more or less is kept in reserve
 _NEAR = 0.02  # of the cost: as near to the bound as this, no smaller reserve is tried
@@ -112,26 +112,29 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
     found = _candidates(context)
     context = found.context
     limit, work = _limit_hours(context.asked, context.dates), work_units(context.asked)
-    workers = build_workers(found.candidates, limit)
+    made, market = found.candidates, context.market
+    whole = build_workers(made, limit)
+    workers = at_least(whole, market, work)
     if not len(workers.at):
         return infeasible_fleet(found, (), time.perf_counter() - begin)
     first = _cheapest(_Round(found, workers, limit, work, options, begin))
     if proven is not None and first.result.has_plan:
         proven.append(first.first)
-    rounds = _Round(found, workers, limit, work, options, begin, first.first)
+    punctual = in_time(made, whole)
+    punctual = at_least(punctual.take(np.flatnonzero(punctual.hours_limit > 0)), market, work)
+    rounds = _Round(found, punctual, limit, work, options, begin, first.first)
     sure = _sure_enough(rounds, first)
     if sure.mix is not None and sure.chance >= _confidence(context.asked, context.dates):
         return fleet_plan(found, sure.mix)
     if sure.mix is not None:
         if rounds.left_s <= 0:
-            raise TimeLimitError(
-                f"no fleet that is sure enough of its deadline was found within {options.time_limit_s:g} s; "
-                "raise --time-limit"
-            )
+            told = f"no fleet that is sure enough of its deadline was found within {options.time_limit_s:g} s"
+            raise TimeLimitError(f"{told}; raise --time-limit")
         return infeasible_fleet(found, unsure(found, sure.mix), time.perf_counter() - begin)
     if first.result.status is Status.NO_SOLUTION:
         raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
-    asked = _with_copies(first.question, _question(context, workers, work, kept_hours=limit))
+    dear = at_most(workers, market)
+    asked = at_their_dearest(first.question, _question(context, dear, work, kept_hours=limit))
     reasons = relaxations_of(_reasons(asked, first.result), context.asked)
     return infeasible_fleet(found, reasons, time.perf_counter() - begin)
 
@@ -183,13 +186,18 @@ class _Outcome:
 def _sure_enough(asked: _Round, mean: _Outcome) -> _Outcome:
     """The cheapest mix that meets the deadline with the confidence asked, else the surest known.
 
-    Spot workers leave some of their time in reserve: the least share, by bisection, with which the whole mix is sure.
+    Workers that are not spot leave time for their wait, spot workers some of their time in reserve: the least share, by
+    bisection, with which the whole mix is sure.
     """
     wanted, best = _confidence(asked.found.context.asked, asked.found.context.dates), mean
-    low, high = 0.0, math.inf
+    spot = asked.found.context.market.is_spot
+    # what is not spot may need no more than time for its wait
+    needs = mean.mix is not None and spot[mean.mix.workers.rows].any()
+    low, high = 0.0 if needs else -_FIRST_SHARE, math.inf
     for _ in range(_RESERVES):
         sure = best.chance >= wanted
-        if best.mix is None or (sure and best is mean) or (asked.left_s <= 0 and (sure or low > 0)):
+        late = asked.left_s <= 0 and (sure or low > 0)
+        if best.mix is None or (sure and best is mean) or late or high <= 0:
             break
         if sure and _gap_of(best) <= max(asked.options.gap, _NEAR):
             break
@@ -243,7 +251,8 @@ def _cheapest(asked: _Round) -> _Outcome:
         if charged:  # obligations may exceed what the job carries of them
             spared += over * (1 + 1e-6)
         else:
-            workers = in_granules(*_nearby(workers, question, mix, everything=over > 0), work)
+            near, used, hours = _nearby(workers, question, mix, everything=over > 0)
+            workers = in_granules(at_full_hours(near, context.market), used, hours, work)
             charged = True
         if mixes and asked.left_s <= 0:
             break
@@ -323,13 +332,6 @@ def _question(
         budget_usd=None if limits.budget_usd is None else float(limits.budget_usd) - spared_usd,
         uses=_uses(context, workers), **wishes, **_shared_capacity(context.market, rows, nodes, held),
     )  # fmt: skip
-
-
-def _with_copies(question: FleetInput, whole: FleetInput) -> FleetInput:
-    """The question with places as dear as in `whole`, which keeps their data to the end: its budget is enough."""
-    dear = dict(zip(whole.region_names, whole.region_cost_usd.tolist(), strict=True))
-    costs = np.asarray([dear[name] for name in question.region_names], dtype=np.float64)
-    return replace(question, region_cost_usd=np.maximum(question.region_cost_usd, costs))
 
 
 def _uses(context: Context, workers: Workers) -> tuple[Use, ...]:

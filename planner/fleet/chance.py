@@ -7,7 +7,8 @@ a (1 - a) s. At a speed slower by e^(-sigma z) the work of the whole fleet is a 
 
     P(done by t) = integral of phi(z) Phi((S(z, t) - W) / D(z, t)) dz
 
-with S the mean work until t, D its standard deviation over interruptions, W the work asked. Runs are independent, so a
+with S the mean work until t, D its standard deviation over interruptions, W the work asked. Machines that are not spot
+may come sooner or later, or never: that is averaged over their luck (`planner.fleet.waits`). Runs are independent, so a
 worker that is done with its share takes runs of those that are late: until the deadline, or the end of its block.
 """
 
@@ -16,12 +17,15 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cache
+from itertools import accumulate
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.starts import waits_of
 from planner.fleet.question import WORK_TOLERANCE
+from planner.fleet.waits import levels_of
 from planner.records import record
 from planner.spot.distribution import normal_cdf, normal_quantile
 
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
     from planner.fleet.mix import Mix
+    from planner.fleet.waits import Levels
     from planner.fleet.workers import Workers
 
     FloatArray = npt.NDArray[np.float64]
@@ -38,6 +43,7 @@ if TYPE_CHECKING:
 SPEEDS = 400  # quantiles of the speed that the chance is averaged over
 MOST_HOURS = 1e6  # nothing takes longer
 _ROUNDS = 60  # of bisection: more than the digits of a number
+_HOURS_ERROR, _CHANCE_ERROR = 1e-12, 1e-13  # relative, of the hours sought; of the chance that they have
 _TABLE_ERROR = 1e-5  # of `normal_cdf`, three times what its table is off
 
 
@@ -50,6 +56,7 @@ class Progress:
         rate: units per hour of all workers of a line, at the middle of the prediction and at spot's mean goodput.
         sigma: log sd of the speed.
         alone: sd of one line's relative work times the root of its hours; level: sd that hours do not lessen.
+        levels: of luck with the wait, weight and hours before the work begins; empty: `lead` is certain.
     """
 
     lead: FloatArray
@@ -58,6 +65,15 @@ class Progress:
     sigma: FloatArray
     alone: FloatArray
     level: FloatArray
+    levels: Levels = ()
+
+    def coming(self) -> Progress:
+        """The same given that all workers come."""
+        there = [(weight, lead) for weight, lead in self.levels if np.isfinite(lead).all()]
+        whole = sum(weight for weight, _ in there)
+        return (
+            replace(self, levels=tuple((weight / whole, lead) for weight, lead in there)) if there else self
+        )
 
     def spread(self, hours: FloatArray) -> FloatArray:
         """Relative sd of each line's work over `hours`."""
@@ -65,26 +81,37 @@ class Progress:
 
     def chance(self, at_hours: float, work: float) -> float:
         """P(`work` units are done `at_hours` after the start)."""
-        short = self._short(at_hours, work)
         # exact, not from the table: hours are sought by this chance, to more digits than the table has
-        return math.fsum(0.5 * math.erfc(z / math.sqrt(2.0)) for z in short.tolist()) / len(short)
+        return math.fsum(
+            weight * math.fsum(0.5 * math.erfc(z / math.sqrt(2.0)) for z in short.tolist()) / len(short)
+            for weight, short in self._each(at_hours, work)
+        )
 
-    def _short(self, at_hours: float, work: float) -> FloatArray:
-        """Standard normal z that is needed at each of equally likely speeds, or at all of them together."""
-        hours = np.minimum(np.maximum(at_hours - self.lead, 0.0), self.most)
+    def _each(self, at_hours: float, work: float) -> list[tuple[float, FloatArray]]:
+        """Weight of each level of luck, and the standard normal z that is needed there.
+
+        At each of equally likely speeds, or at all of them together where nothing is interrupted.
+        """
+        levels = self.levels or ((1.0, self.lead),)
+        begin = np.stack([lead for _, lead in levels])
+        hours = np.minimum(np.maximum(at_hours - begin, 0.0), self.most)
         done, spread = self.rate * hours, self.spread(hours)
-        if not (done * spread).any():
-            return np.asarray([-self._slowest(done, work)])
-        each = done[None, :] * np.exp(-self.sigma[None, :] * _speeds()[:, None])
-        sd = np.sqrt(((each * spread[None, :]) ** 2).sum(axis=1))
-        return np.asarray((work - each.sum(axis=1)) / np.maximum(sd, 1e-9 * work), dtype=np.float64)
+        noisy = np.flatnonzero((done * spread).any(axis=1))
+        slower = np.exp(-self.sigma * _speeds()[:, None])
+        each = done[noisy][:, None, :] * slower
+        sd = np.sqrt(((each * spread[noisy][:, None, :]) ** 2).sum(axis=2))
+        found = (work - each.sum(axis=2)) / np.maximum(sd, 1e-9 * work)
+        of_noise = dict(zip(noisy.tolist(), found, strict=True))
+        return [
+            (weight, of_noise[at] if at in of_noise else np.asarray([-self._slowest(done[at], work)]))
+            for at, (weight, _) in enumerate(levels)
+        ]
 
-    def _reaches(self, level: float, at_hours: float, work: float) -> bool:
-        """Whether `chance` is at least `level`; most answers are clear from the table of the normal distribution."""
-        near = float(normal_cdf(-self._short(at_hours, work)).mean())
-        if abs(near - level) > _TABLE_ERROR:
-            return near > level
-        return self.chance(at_hours, work) >= level
+    def _near(self, at_hours: float, work: float) -> float:
+        """`chance` from the table of the normal distribution, off by `_TABLE_ERROR` at most."""
+        each = self._each(at_hours, work)
+        chances = np.split(normal_cdf(-np.concatenate([short for _, short in each])), _ends(each))
+        return sum(weight * float(own.mean()) for (weight, _), own in zip(each, chances, strict=True))
 
     def _slowest(self, done: FloatArray, work: float) -> float:
         """Standard normal z of the slowest speed at which `done` without interruptions is `work`."""
@@ -102,8 +129,40 @@ class Progress:
             return math.inf
         for _ in range(_ROUNDS):
             middle = (low + high) / 2.0
-            low, high = (low, middle) if self._reaches(level, middle, work) else (middle, high)
+            near = self._near(middle, work) - level
+            if abs(near) <= _TABLE_ERROR:
+                break
+            low, high = (low, middle) if near > 0 else (middle, high)
+        return self._crossing(level, work, low, high)
+
+    def _crossing(self, level: float, work: float, low: float, high: float) -> float:
+        """Hours from `low` to `high` where the chance reaches `level`: secants (Illinois), each third time the half."""
+        below, above = (self.chance(hours, work) - level for hours in (low, high))
+        if below >= 0:
+            return low
+        was_enough = None
+        for at in range(_ROUNDS):
+            if high - low <= _HOURS_ERROR * high:
+                break
+            part = 0.5 if at % 3 == 2 else -below / (above - below) if above > below else 0.5
+            middle = low + (high - low) * part
+            over = self.chance(middle, work) - level
+            enough = over >= 0
+            if enough:  # whoever is kept twice in a row counts half
+                below = below / 2.0 if was_enough is True else below
+                high, above = middle, over
+            else:
+                above = above / 2.0 if was_enough is False else above
+                low, below = middle, over
+            was_enough = enough
+            if abs(over) <= _CHANCE_ERROR:
+                return middle
         return high
+
+
+def _ends(each: list[tuple[float, FloatArray]]) -> list[int]:
+    """Where the values of the levels end, one behind the other, but for the last."""
+    return list(accumulate(len(short) for _, short in each[:-1]))
 
 
 @cache
@@ -123,6 +182,7 @@ def progress_of(found: Found, mix: Mix) -> Progress:
         sigma=made.sigma[workers.at],
         alone=alone / np.sqrt(mix.count),
         level=level,
+        levels=levels_of(made, workers),
     )
 
 
@@ -155,7 +215,7 @@ def _most_hours(made: Candidates, mix: Mix) -> FloatArray:
 
 
 def with_reserve(made: Candidates, workers: Workers, share: float, crowd: float) -> Workers:
-    """Workers whose spot hours leave time for bad luck: a share of what the confidence asks of a line on its own.
+    """Workers whose hours leave time for bad luck: a share of what the confidence asks of a line on its own.
 
     Only the hours to be planned shrink: what a worker delivers and costs per hour stays.
 
@@ -169,7 +229,10 @@ def with_reserve(made: Candidates, workers: Workers, share: float, crowd: float)
         return workers
     alone, level = spread_of(made, workers)
     sd = np.sqrt(alone**2 / (np.maximum(workers.hours_limit, 1e-9) * crowd) + level**2)
-    confidence = np.asarray([made.context.asked.workload.constraints.deadline_confidence])
-    z = max(float(normal_quantile(confidence)[0]), 0.0)
-    kept = replace(workers, hours_limit=workers.hours_limit * np.maximum(1.0 - share * z * sd, 0.0))
+    confidence = made.context.asked.workload.constraints.deadline_confidence
+    z = max(float(normal_quantile(np.asarray([confidence]))[0]), 0.0)
+    waits = waits_of(made, workers.at)
+    late = np.where(waits.has_spread, waits.at_level(confidence) - waits.at_level(0.5), 0.0)
+    less = share * (z * sd + late / np.maximum(workers.hours_limit, 1e-9))
+    kept = replace(workers, hours_limit=workers.hours_limit * np.maximum(1.0 - less, 0.0))
     return kept.take(np.flatnonzero(kept.hours_limit > 0))

@@ -16,6 +16,7 @@ from planner.fleet.carbon import carbon_of, footprint_of_workers
 from planner.fleet.chance import progress_of
 from planner.fleet.stored import Lines as StoreLines
 from planner.fleet.stored_plan import storage_of
+from planner.fleet.waits import in_time
 from planner.market.obtainable import instances_at_once
 from planner.market.pricing import total_usd
 from planner.plan.brief import Choice, Summary, SummaryPart
@@ -119,7 +120,10 @@ def _lines(made: Candidates, mix: Mix) -> list[PlanLine]:
         row, count = int(workers.rows[at]), int(mix.count[at])
         nodes = int(workers.nodes[at]) * count
         hours = round(float(money.instance_hours[at]) * count, 9)
-        costs: list[CostLine] = market.costs.lines(row, hours, 0.0, 0.0, nodes, with_place=False)
+        run = float(workers.lead_hours[at] + mix.hours[at])
+        costs: list[CostLine] = market.costs.lines(
+            row, hours, 0.0, 0.0, nodes, with_place=False, run_hours=run
+        )
         place = int(region[at])
         copy = 0.0 if place in opened else float(money.dataset_gib_months[region == place].max())
         of_place = market.costs.place_lines(row, copy, float(money.checkpoint_gib_months[at]) * count)
@@ -127,9 +131,8 @@ def _lines(made: Candidates, mix: Mix) -> list[PlanLine]:
         costs += stored.of(at)
         opened.add(place)
         units = float(mix.units[at]) / mix.period / 3600.0
-        out.append(
-            offer_line(asked, market, row, nodes, float(money.billed_hours[at]), units, tuple(costs), None)
-        )
+        billed = float(money.billed_hours[at])
+        out.append(offer_line(asked, market, row, nodes, billed, units, tuple(costs), None, run))
     return out
 
 
@@ -199,7 +202,8 @@ def _savings(found: Found, mix: Mix, total: Decimal) -> tuple[Savings, float | N
 
     workers, kept = build_with_storage(found.candidates, mix.limit_hours)
     on_demand = context.market.offer_set.offers.equals("purchase_option", "on_demand")
-    alone = np.flatnonzero(on_demand[workers.rows])
+    workers = in_time(found.candidates, workers)
+    alone = np.flatnonzero(on_demand[workers.rows] & (workers.hours_limit > 0))
     workers, kept = workers.take(alone), kept.take(alone)
     count = np.ceil(mix.work / (workers.units_per_hour * workers.hours_limit) - 1e-9)
     limits = context.asked.workload.constraints
@@ -248,7 +252,7 @@ def _proof(found: Found, mix: Mix, total: Decimal) -> Proof:
     gap = float((total - bound) / total) if total else 0.0
     note = f"{result.n_columns} ways to be a worker in the model"
     if gap > mix.gap:
-        note += "; the bound is for hours as worked, billing rounds them up"
+        note += "; the bound is for hours as worked, at the least that they can cost: billing rounds them up"
     return Proof(
         method="MILP over whole workers and their hours",
         status="optimal" if gap <= mix.gap * (1 + 1e-6) else "feasible",

@@ -54,6 +54,9 @@ class Workers:
             (`planner.fleet.kept.Kept`: code, workers, part).
         copy_usd_per_hour: of the copy of the data set that workers of its place share; opened_usd: least that the use
             of its place costs beside transfers; system_usd_per_hour: of a file system for a fleet of its offer alone.
+        start_fixed_usd, start_usd_per_hour: as `fixed_usd` and `usd_per_hour`, at the price of the start; spot prices
+            move while a worker is there (`planner.fleet.moving_price`).
+        best_hours: at which an hour costs least, `hours_limit` where longer is always better.
     """
 
     at: IntArray
@@ -76,15 +79,28 @@ class Workers:
     copy_usd_per_hour: FloatArray
     opened_usd: FloatArray
     system_usd_per_hour: FloatArray
+    start_fixed_usd: FloatArray
+    start_usd_per_hour: FloatArray
+    best_hours: FloatArray
+
+    @classmethod
+    def joined(cls, parts: list[Workers]) -> Workers:
+        """Return the workers of all parts, one part after the other."""
+        return cls(
+            *(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__)
+        )
 
     def take(self, numbers: IntArray) -> Workers:
         """Return the workers `numbers`."""
         return Workers(*(getattr(self, name)[numbers] for name in self.__dataclass_fields__))
 
     def price(self, market: Market, hours: FloatArray) -> Money:
-        """Price one worker of each for `hours` of work, as billed (granularity, minimum, blocks, terms)."""
-        paid = self.fixed_hours + hours * self.paid_ratio
-        return market.costs.evaluate(self.rows, self.nodes, paid, self.lead_hours + hours)
+        """Price one worker of each for `hours` of work, as billed (granularity, minimum, blocks, terms).
+
+        Prices are those to expect in the middle of each worker's run, from the start of all work to its end.
+        """
+        paid, ends = self.fixed_hours + hours * self.paid_ratio, self.lead_hours + hours
+        return market.costs.evaluate(self.rows, self.nodes, paid, ends, run_hours=ends)
 
 
 def build_workers(made: Candidates, limit_hours: float) -> Workers:
@@ -118,12 +134,14 @@ def build_with_storage(made: Candidates, limit_hours: float) -> tuple[Workers, K
     copy = copy_rate(context.market, rows)
     stored = stored + kept.usd_per_hour + copy / most
     opened = _least_by(context.market.region_of_offer[rows], kept.shared_usd)
+    first = fixed_usd + usd_per_hour * fixed + stored * lead[at] + kept.once_usd
+    first = first + (kept.shared_usd - opened) / most
+    later = usd_per_hour * ratio + stored + kept.usd_per_unit * units_per_hour
     workers = Workers(
         at=at, rows=rows, nodes=nodes, lead_hours=lead[at], fixed_hours=fixed, hours_limit=hours,
         units_per_hour=units_per_hour, caution=caution, paid_ratio=ratio,
-        fixed_usd=fixed_usd + usd_per_hour * fixed + stored * lead[at] + kept.once_usd
-        + (kept.shared_usd - opened) / most,
-        usd_per_hour=usd_per_hour * ratio + stored + kept.usd_per_unit * units_per_hour, place_usd=place,
+        fixed_usd=first, usd_per_hour=later, start_fixed_usd=first, start_usd_per_hour=later, best_hours=hours,
+        place_usd=place,
         granule_hours=granule, granule_usd=usd_per_hour * granule,
         store=kept.code, gang_workers=kept.workers, gang_part=kept.part, copy_usd_per_hour=copy,
         opened_usd=opened, system_usd_per_hour=np.where(kept.code >= FILE_SYSTEM, kept.alone_usd_per_hour, 0.0),
@@ -237,8 +255,7 @@ def in_granules(workers: Workers, used: IntArray, hours: FloatArray, work: float
     whole = np.ceil((workers.fixed_hours + alone * workers.paid_ratio) / workers.granule_hours - 1e-9)
     blocks = [_block(mine, granules + step) for step in (-1.0, 0.0, 1.0, 2.0)]
     parts = [charged, _block(workers, whole, at_most=True), *blocks]
-    names = Workers.__dataclass_fields__
-    return Workers(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return Workers.joined(parts)
 
 
 def _block(workers: Workers, granules: FloatArray, *, at_most: bool = False) -> Workers:

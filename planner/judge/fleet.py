@@ -14,11 +14,13 @@ from planner.judge.bench import Z80, Bench, Buy, ImpossibleError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near
 from planner.judge.fleet_launch import chance_of, course_of, launch_of
-from planner.judge.fleet_workers import Worker, limit_hours, runs_of, with_hours, worker_of
+from planner.judge.fleet_workers import Worker, limit_hours, runs_of, sure_hours, with_hours, worker_of
 from planner.judge.money import Charge, by_month, rounded, total
 
 WORK_SHARE = 1e-6  # of all work; what dividing it among workers may be off by
 _RATIO = 1e-6
+_HAIR = 1e-9  # of the hours of a block
+_SURE_RATIO = 1e-5  # of hours in which a wait is in time with a given chance
 BASIS = "sized at the cautious end of the prediction; P: workers take each other's runs until the deadline"
 LIMITED_BY = "see each instance type"
 SUMMED = "hours are summed over workers; the finish is that of all work at this size of the fleet"
@@ -125,7 +127,10 @@ def _lines(bench: Bench, workers: Sequence[Worker], work: float) -> list[tuple[l
     opened: set[tuple[str, str]] = set()
     for worker, data in zip(workers, fleet_stored.charges(bench, workers, work), strict=True):
         offer, each = worker.buy.offer, worker.buy.nodes
-        hours = bench.prices.billed_hours(offer, worker.paid, expected=False) or Fraction(0)
+        # hours come from a throughput: those of a whole block or term are not a hair more than it
+        whole = bool(offer.rule.block_hours) or offer.rule.whole_term
+        paid = worker.paid * (1.0 - _HAIR) if whole else worker.paid
+        hours = bench.prices.billed_hours(offer, paid, expected=False) or Fraction(0)
         charges = [_times(charge, worker.count) for charge in bench.prices.worker(offer, each, hours)]
         longest = max(w.lead + w.hours for w in workers if w.buy.offer.place == offer.place)
         saved = bench.prices.place(offer, worker.lead + worker.hours)
@@ -293,10 +298,11 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> Near 
     worker = with_hours(worker, hours)
     lines = _lines(bench, [worker], work)
     charges, _ = lines[0]
-    most = limit_hours(bench, work) - worker.lead
-    least = -(-(work / (worker.units_per_hour * most) - 1e-9) // 1)
+    most = sure_hours(bench, worker, limit_hours(bench, work) - worker.lead)
+    need = work / (worker.units_per_hour * most)
+    least = {int(-(-need * (1.0 + slack) // 1)) for slack in (-_SURE_RATIO, _SURE_RATIO)}
     findings.require(
-        worker.count == int(least), f"{given.path}.nodes", f"{int(least)} workers do the work in time"
+        worker.count in least, f"{given.path}.nodes", f"{min(least)} workers do the work in time"
     )
     cost, whole = given["cost_usd"].money(), plan["total_usd"].money()
     saved = cost - whole

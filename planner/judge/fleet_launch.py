@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import exp, inf, sqrt
+from math import exp, hypot, inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from planner.judge.bench import Bench
 from planner.judge.chance import normal, normal_point
 from planner.judge.document import Node
 from planner.judge.findings import Exactly, IfStated, Near
-from planner.judge.fleet_workers import Worker, runs_of
+from planner.judge.fleet_workers import Worker, begins, runs_of
 from planner.judge.launch_figures import checkpoints, place
 from planner.judge.money import Charge, total
 from planner.records import record
@@ -39,15 +39,20 @@ def launch_of(
     spot = [worker for worker in workers if worker.buy.offer.is_spot]
     if not spot:
         return None
-    usd_var = 0.0
+    usd_var, cheaper, dearer = 0.0, 0.0, 0.0
     for worker, (charges, _) in zip(workers, lines, strict=True):
         if worker.buy.offer.is_spot:
             bought = total([c for c in charges if c.kind in ("compute", "upfront", "system_disk")])
             usd_var += (float(bought) * _spread(*_luck(bench, worker), worker.hours)) ** 2
+            rent, quote = float(total([c for c in charges if c.kind == "compute"])), worker.buy.offer.quote
+            cheaper += rent * (1.0 - quote.p10 / quote.expected)
+            dearer += rent * (quote.p90 / quote.expected - 1.0)
     z = normal_point(0.9)
     course = course_of(bench, workers, lines)
-    early, late = min(course.until(0.1, work), period), max(course.until(0.9, work), period)
-    sides, whole = Fraction(round(z * sqrt(usd_var), 2)), plan["total_usd"].money()
+    coming = course.coming()
+    early, late = min(coming.until(0.1, work), period), max(coming.until(0.9, work), period)
+    low, high = (Fraction(round(hypot(z * sqrt(usd_var), prices), 2)) for prices in (cheaper, dearer))
+    whole = plan["total_usd"].money()
     first = max(spot, key=lambda w: w.count * w.paid)
     done = chance_of(bench, course, work)
     told = plan["launch"]
@@ -55,8 +60,8 @@ def launch_of(
     return {
         "strategy": "spot_in_fleet", "p_meet_deadline": done, "p_meet_spot_only_ratio": None,
         "p_on_demand_needed_ratio": 0.0, "expected_cost_usd": Exactly(whole),
-        "cost_p10_usd": Near(max(whole - sides, Fraction(0)), 1e-5, 0.011),
-        "cost_p90_usd": Near(whole + sides, 1e-5, 0.011),
+        "cost_p10_usd": Near(max(whole - low, Fraction(0)), 1e-5, 0.011),
+        "cost_p90_usd": Near(whole + high, 1e-5, 0.011),
         "expected_hours": Exactly(plan["hours"].money()), "p10_hours": Near(early, 1e-5), "p90_hours": Near(late, 1e-5),
         "finish_p10": frame.finish(bench, told["p10_hours"].number()),
         "finish_p90": frame.finish(bench, told["p90_hours"].number()),
@@ -78,14 +83,29 @@ def launch_of(
 
 @record(frozen=True)
 class _Course:
-    """What lines do: hours before work, most hours of work, units per hour, log sd of the speed, luck (`_luck`)."""
+    """What lines do: most hours of work, units per hour, log sd of the speed, luck of spot (`_luck`).
 
-    lines: tuple[tuple[float, float, float, float, tuple[float, float]], ...]
+    `begins`: weights of the luck of what is waited for, with the hours before work of each line, infinite: never.
+    """
+
+    lines: tuple[tuple[float, float, float, tuple[float, float]], ...]
+    begins: tuple[tuple[float, tuple[float, ...]], ...]
+
+    def coming(self) -> _Course:
+        """The same given that all come."""
+        there = [(weight, leads) for weight, leads in self.begins if max(leads) < inf]
+        whole = sum(weight for weight, _ in there)
+        return (
+            _Course(self.lines, tuple((weight / whole, leads) for weight, leads in there)) if there else self
+        )
 
     def done(self, at: float, work: float) -> float:
         """P(`work` is done `at` hours after the start)."""
+        return sum(weight * self._done(at, work, leads) for weight, leads in self.begins)
+
+    def _done(self, at: float, work: float, leads: tuple[float, ...]) -> float:
         each = []
-        for lead, most, rate, sigma, luck in self.lines:
+        for lead, (most, rate, sigma, luck) in zip(leads, self.lines, strict=True):
             hours = min(max(at - lead, 0.0), most)
             each.append((rate * hours, sigma, _spread(*luck, hours)))
         if not any(units * spread for units, _, spread in each):
@@ -123,8 +143,8 @@ def course_of(
             most = rule.max_term_hours
         most = (most - worker.run.steps.fixed) / worker.paid_ratio
         rate = worker.count * worker.units_per_hour * worker.caution
-        out.append((worker.lead, most, rate, worker.run.steps.sigma, _luck(bench, worker)))
-    return _Course(tuple(out))
+        out.append((most, rate, worker.run.steps.sigma, _luck(bench, worker)))
+    return _Course(tuple(out), begins(workers))
 
 
 def chance_of(bench: Bench, course: _Course, work: float) -> Near | None:

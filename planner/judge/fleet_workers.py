@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from math import exp, inf
+from collections.abc import Sequence
+from math import exp, inf, log
 from statistics import NormalDist
 
 from planner.judge.bench import Bench, Buy, Candidate
+from planner.judge.chance import normal
+from planner.judge.starts import unit_quadrature
 from planner.records import record
+
+POINTS = 12  # of the luck with a wait, between two chances to come at all
+_SLACK, _SPAN = 1e-5, 3.0  # of the chance, more than what is asked; logarithms of hours that are searched
 
 
 @record(frozen=True)
@@ -55,9 +61,10 @@ def worker_of(bench: Bench, buy: Buy, count: int) -> Worker:
 
 
 def with_hours(worker: Worker, hours: float) -> Worker:
-    """The same workers, each of `hours` of work."""
+    """The same workers, each of `hours` of work, at the prices in the middle of their run."""
+    buy = Buy(worker.buy.offer.during(worker.lead + hours), worker.buy.nodes)
     return Worker(
-        worker.buy, worker.count, worker.run, hours, worker.units_per_hour, worker.caution, worker.paid_ratio
+        buy, worker.count, worker.run, hours, worker.units_per_hour, worker.caution, worker.paid_ratio
     )
 
 
@@ -78,3 +85,57 @@ def limit_hours(bench: Bench, work: float) -> float:
         hours.append(work / per_s / 3600.0)
     least = min(hours)
     return bench.work.figures["fleet_horizon_hours"] if least == inf else least
+
+
+def begins(workers: Sequence[Worker]) -> tuple[tuple[float, tuple[float, ...]], ...]:
+    """Weights of the luck of all that is waited for, with the hours before the work of each line; infinite: never.
+
+    At a level of luck a line waits that quantile of its wait, and never comes above the chance that it comes at all.
+    """
+    laws = [worker.run.waits for worker in workers]
+    had = [1.0 if law is None else law.had for law in laws]
+    if min(had) >= 1.0 and all(law is None or law.are_certain for law in laws):
+        return ((1.0, tuple(worker.lead for worker in workers)),)
+    out, low = [], 0.0
+    for high in sorted({*had, 1.0}):
+        moved = any(
+            law is not None and not law.are_certain and h >= high for law, h in zip(laws, had, strict=True)
+        )
+        for node, weight in unit_quadrature(POINTS) if moved else ((0.5, 1.0),):
+            luck = low + (high - low) * node
+            leads = (_begin(w, luck / h) if h >= high else inf for w, h in zip(workers, had, strict=True))
+            out.append((weight * (high - low), tuple(leads)))
+        low = high
+    return tuple(out)
+
+
+def _begin(worker: Worker, level: float) -> float:
+    """Hours before the work of a line at a level of its wait."""
+    law = worker.run.waits
+    return worker.lead if law is None else worker.lead - law.mean + law.at(level)
+
+
+def sure_hours(bench: Bench, worker: Worker, most: float) -> float:
+    """Hours of work, `most` at the longest, with which a line is in time by itself with the confidence asked."""
+    law = worker.run.waits
+    if bench.deadline is None or law is None or (law.are_certain and law.had >= 1.0):
+        return most
+    wanted, sigma = bench.workload.constraints.deadline_confidence, worker.run.steps.sigma
+    wanted = min(wanted + _SLACK, (1.0 + wanted) / 2.0)
+    points = [(_begin(worker, node), weight) for node, weight in unit_quadrature(POINTS)]
+
+    def is_sure(hours: float) -> bool:
+        scores = [
+            (log(max(bench.deadline_hours - begin, 1e-300) * worker.caution / hours), weight)
+            for begin, weight in points
+        ]
+        met = [w * (normal(score / sigma) if sigma >= 1e-9 else float(score >= 0)) for score, w in scores]
+        return law.had * sum(met) >= wanted
+
+    low, high = most * exp(-_SPAN), most
+    if is_sure(high) or not is_sure(low):
+        return high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if is_sure(middle) else (low, middle)
+    return low

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge.launch import check_launch, runs_in_turn
 from planner.judge.limits import check_limits
-from planner.judge.prices import PriceOf, expected_price
+from planner.judge.prices import RUN_HOURS, PriceOf, expected_price
 
 if TYPE_CHECKING:
     from catalogs.table import Table
@@ -23,6 +23,7 @@ Json = dict[str, Any]
 OFFER_KEY = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
 _CENT_TRILLIONTH = Fraction(1, 10**12)
 _HOURS = 1e-6
+_ROUNDED_UP = 1.0  # hours; billing rounds a line up at most to the next whole hour
 _COMMITMENT_KEY = ("provider", "region", "instance_type", "purchase_option")
 _ONCE_PER_PLACE = ("data_storage", "checkpoint_storage", "data_transfer")
 _NOT_IN_USE = ("data_staging", "capacity", "provisioning")
@@ -240,11 +241,24 @@ def _wrong_price(plan: Json, line: Json, offers: Table, row: int, mode: str | No
     price = Fraction(line["price_per_hour"])
     believed = price == listed if not mode else mode == "quoted"
     now, start = (datetime.fromisoformat(plan[name]).date() for name in ("created_at", "start"))
-    run_hours = 0.0 if plan["kind"] == "fleet" else float(plan["hours"])
-    expected = price_of(offers, row, believed, now, start, run_hours)
-    if abs(price - expected) > expected * Fraction(1, 10**9):
-        return f"{line['price_per_hour']} {line['currency']}/h, expected is {float(expected):.10g}"
+    expected = [price_of(offers, row, believed, now, start, hours) for hours in _run_hours(plan, line)]
+    slack = max(expected) * Fraction(1, 10**9)
+    if not min(expected) - slack <= price <= max(expected) + slack:
+        told = " to ".join(f"{float(bound):.10g}" for bound in sorted({min(expected), max(expected)}))
+        return f"{line['price_per_hour']} {line['currency']}/h, expected is {told}"
     return ""
+
+
+def _run_hours(plan: Json, line: Json) -> list[float]:
+    """Lengths of the runs that a line may be priced for, with those between which prices bend.
+
+    Workers of a fleet run as long as they are paid, at least, and no longer than the fleet.
+    """
+    longest = float(plan["hours"])
+    if plan["kind"] != "fleet":
+        return [longest]
+    shortest = min(max(float(line["billed_hours"]) - _ROUNDED_UP, 0.0), longest)
+    return [shortest, *(hours for hours in RUN_HOURS if shortest < hours < longest), longest]
 
 
 def _has_overlay(offers: Table) -> bool:

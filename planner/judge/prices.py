@@ -26,6 +26,7 @@ _Z80 = 1.2815515655446008
 _MOST_DAYS = 36_525.0  # a file may be dated 9999; no quote is a hundred years old
 _FRESH_DAYS = 60
 _HALF_DAYS = (0.0, 3.0, 10.0, 30.0, 90.0, 365.0)
+RUN_HOURS = tuple(days * 48.0 for days in _HALF_DAYS)  # of whole runs; prices are straight between them
 _DATA = Path(__file__).parents[1] / "data" / "prices"
 _DIGITS = Context(prec=10)
 _NOT_CONTRACTUAL = ("on_demand", "flex_start", "dedicated")

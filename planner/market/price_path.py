@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 HALF_DAYS = (0.0, 3.0, 10.0, 30.0, 90.0, 365.0)  # half lengths of runs; longer ones count as the last
-_HOURS = np.asarray(HALF_DAYS) * 48.0  # of whole runs
+RUN_HOURS = tuple(days * 48.0 for days in HALF_DAYS)  # of whole runs; prices are straight between them
+_HOURS = np.asarray(RUN_HOURS)
 NAMES = ("expected_ratio", "p10_ratio", "p90_ratio")
 
 

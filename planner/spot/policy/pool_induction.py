@@ -9,6 +9,9 @@ restart. Prices are in units of one on-demand tick; values of all actions are ke
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -87,20 +90,12 @@ class PoolInduction:
         self.pad = 2
         self.slack_at = _grid(self.slack)
         self.work_at = np.asarray(sorted({*range(0, work + 1, COARSE_STEP), work}), dtype=np.int64)
-        shape = (len(self.slack_at), len(self.work_at))
-        z, k = self.zones, self.k
-        self.start, self.run = (np.full((z * k, *shape), MISS, np.float32) for _ in range(2))
-        self.wait, self.keep, self.begin = (
-            np.full(((z + 1) * k, *shape), MISS, np.float32) for _ in range(3)
-        )
-        for table in (self.start, self.run, self.wait, self.keep, self.begin):
-            table[..., 0] = 0.0  # no work left: nothing to pay
+        own, all_rows = self.zones * self.k, (self.zones + 1) * self.k
+        ends = np.cumsum([own, own, all_rows, all_rows, all_rows])
+        self.kept = np.full((int(ends[-1]), len(self.slack_at), len(self.work_at)), MISS, np.float32)
+        self.kept[..., 0] = 0.0  # no work left: nothing to pay
+        self.start, self.run, self.wait, self.keep, self.begin = np.split(self.kept, ends[:-1])
         self._solve()
-
-    def _blank(self, rows: tuple[int, ...]) -> Float32Array:
-        blank = np.full((*rows, self.pad + self.work + 1), MISS, np.float32)
-        blank[..., : self.pad + 1] = 0.0
-        return blank
 
     def _solve(self) -> None:
         z, k, pool = self.zones, self.k, self.pool
@@ -111,15 +106,28 @@ class PoolInduction:
         self.none = (1.0 - pool.other.sum(axis=1)).astype(np.float32)[:, None]
         self.moved = (pool.other * pool.move).sum(axis=1).astype(np.float32)[:, None]
         self.jump = [np.linalg.matrix_power(self.step, n) for n in (self.spot.ticks, self.on_demand.ticks)]
+        self.gone = [1.0 - jump.sum(axis=2, keepdims=True) for jump in self.jump]
         self.dry_jump = np.linalg.matrix_power(self.dry, self.on_demand.ticks)
-        zones, dry = self._blank((z, k)), self._blank((k,))
-        lost = self._blank((z,))
-        past: list[Values] = [(zones, zones, dry, zones, dry, lost, lost)]
-        past *= max(self.spot.ticks, self.on_demand.ticks) + 1
+        self.wet = 1.0 - self.dry_jump.sum(axis=1, keepdims=True)
+        self.paid = self.spot.ticks * self.price
+        width = self.pad + self.work + 1
+        past = [_Tick(z, k, width, self.pad) for _ in range(max(self.spot.ticks, self.on_demand.ticks) + 2)]
+        held = self._grid_by_tick()
         for left in range(1, self.work + self.slack + 1):
             low, high = max(1, left - self.slack), min(self.work, left)
             if high >= low:
-                past = [self._tick(left, low, high, past), *past[:-1]]
+                new = past.pop()  # of too long ago for any restart
+                self._tick(left, low, high, [tick.values for tick in past], new, held[left])
+                past.insert(0, new)
+
+    def _grid_by_tick(self) -> list[tuple[IntArray, IntArray]]:
+        """Rows and columns of the grid that have so many ticks left, work and slack together, work among them."""
+        left = (self.slack_at[:, None] + self.work_at).ravel()
+        left[np.tile(self.work_at == 0, len(self.slack_at))] = 0
+        order = np.argsort(left, kind="stable")
+        ends = np.searchsorted(left[order], np.arange(self.work + self.slack + 2)).tolist()
+        row, column = np.divmod(order, len(self.work_at))
+        return [(row[a:b], column[a:b]) for a, b in pairwise([*ends, len(order)])]
 
     def _onward(self, value: Float32Array, lost: Float32Array) -> Float32Array:
         """Expected value after a tick in which a zone may be lost."""
@@ -131,8 +139,10 @@ class PoolInduction:
         after = self.other @ typical + self.none * dry[0]
         return np.asarray(after + self.moved if moved else after)
 
-    def _tick(self, left: int, low: int, high: int, past: list[Values]) -> Values:
-        """Values with `left` ticks left from those with one tick less."""
+    def _tick(
+        self, left: int, low: int, high: int, past: list[Values], new: _Tick, held: tuple[IntArray, IntArray]
+    ) -> None:
+        """Values with `left` ticks left from those with one tick less, kept where the grid has them."""
         run1, free1, dry1, rent1, rent_dry1, lost1, lost_rent1 = past[0]
         at = slice(self.pad + low, self.pad + high + 1)
         on = slice(at.start - 1, at.stop - 1)
@@ -145,11 +155,14 @@ class PoolInduction:
         begin, begin_dry = self._begin(left, at, past, keep, keep_dry)
         best = np.minimum(np.minimum(wait, start), begin)
         best_dry = np.minimum(wait_dry, begin_dry)
-        self._store(left, low, high, (start, run, wait, keep, begin), (wait_dry, keep_dry, begin_dry))
+        row, column = held
+        if len(row):
+            parts = (start, run, wait, wait_dry, keep, keep_dry, begin, begin_dry)
+            found = np.concatenate([part.reshape(-1, high - low + 1) for part in parts])
+            self.kept[:, row, column] = found.take(self.work_at[column] - low, axis=1)
         run, keep, keep_dry = np.minimum(run, best), np.minimum(keep, best), np.minimum(keep_dry, best_dry)
         lost, lost_rented = self._lost(best, best_dry, True), self._lost(keep, keep_dry, False)
-        new = (run, best, best_dry, keep, keep_dry, lost, lost_rented)
-        return tuple(self._filled(value, at) for value in new)
+        new.fill(at, (run, best, best_dry, keep, keep_dry, lost, lost_rented))
 
     def _start(self, left: int, at: slice, past: list[Values], run: Float32Array) -> Float32Array:
         """Start spot: survive the restart, or lose all of it."""
@@ -158,10 +171,8 @@ class PoolInduction:
             return run
         if left < n:
             return np.full_like(run, MISS)
-        jump = self.jump[0]
-        gone = 1.0 - jump.sum(axis=2, keepdims=True)
-        then = jump @ done(past[n - 1][0], at, self.spot.gain) + gone * past[n - 1][5][:, None, at]
-        return np.asarray(n * self.price + then)
+        then = self.jump[0] @ done(past[n - 1][0], at, self.spot.gain)
+        return np.asarray(self.paid + (then + self.gone[0] * past[n - 1][5][:, None, at]))
 
     def _begin(
         self, left: int, at: slice, past: list[Values], keep: Float32Array, keep_dry: Float32Array
@@ -175,38 +186,35 @@ class PoolInduction:
         rented, rented_dry, lost = past[n - 1][3], past[n - 1][4], past[n - 1][6]
         gain = self.on_demand.gain
         paid = np.float32(n - self.wait_ticks)
-        gone = 1.0 - self.jump[1].sum(axis=2, keepdims=True)
-        wet = 1.0 - self.dry_jump.sum(axis=1, keepdims=True)
-        begin = paid + self.jump[1] @ done(rented, at, gain) + gone * done(lost, at, gain)[:, None]
-        fresh = done(rented[:, 0], at, gain).mean(axis=0)
-        return begin, np.asarray(paid + self.dry_jump @ done(rented_dry, at, gain) + wet * fresh)
+        then = done(rented, at, gain)
+        begin = paid + self.jump[1] @ then + self.gone[1] * done(lost, at, gain)[:, None]
+        fresh = then[:, 0].sum(axis=0) / self.zones
+        return begin, np.asarray(paid + self.dry_jump @ done(rented_dry, at, gain) + self.wet * fresh)
 
-    def _filled(self, value: Float32Array, at: slice) -> Float32Array:
-        filled = self._blank(value.shape[:-1])
-        filled[..., at] = np.minimum(value, np.float32(MISS))
-        return filled
 
-    def _store(
-        self,
-        left: int,
-        low: int,
-        high: int,
-        values: Values,
-        dry: Values,
-    ) -> None:
-        slack = left - self.work_at
-        place = np.searchsorted(self.slack_at, np.maximum(slack, 0))
-        place = np.minimum(place, len(self.slack_at) - 1)
-        held = (self.work_at >= low) & (self.work_at <= high) & (self.slack_at[place] == slack)
-        if not held.any():
-            return
-        column, row = np.flatnonzero(held), place[held]
-        take = self.work_at[held] - low
-        own = self.zones * self.k
-        for kept, value in zip((self.start, self.run, self.wait, self.keep, self.begin), values, strict=True):
-            kept[:own, row, column] = value.reshape(own, -1)[:, take]
-        for kept, value in zip((self.wait, self.keep, self.begin), dry, strict=True):
-            kept[own:, row, column] = value[:, take]
+class _Tick:
+    """What the ticks after this one need of it, in one array: all but reachable work is out of reach."""
+
+    def __init__(self, zones: int, stages: int, width: int, pad: int) -> None:
+        """Take a tick at which only finished work is in reach."""
+        shapes = [(zones, stages), (zones, stages), (stages,), (zones, stages), (stages,), (zones,), (zones,)]
+        ends = np.cumsum([math.prod(shape) for shape in shapes]).tolist()
+        self._all, self._done = np.empty((ends[-1], width), np.float32), pad + 1
+        self._clear()
+        rows = pairwise([0, *ends])
+        self.values: Values = tuple(
+            self._all[a:b].reshape(*shape, width) for (a, b), shape in zip(rows, shapes, strict=True)
+        )
+
+    def _clear(self) -> None:
+        self._all.fill(MISS)
+        self._all[:, : self._done] = 0.0
+
+    def fill(self, at: slice, values: Values) -> None:
+        """Take the values of the work at `at`."""
+        self._clear()
+        flat = [value.reshape(-1, value.shape[-1]) for value in values]
+        np.minimum(np.concatenate(flat), np.float32(MISS), out=self._all[:, at])
 
 
 def _grid(slack: int) -> IntArray:

@@ -7,6 +7,7 @@ for the zones as they are: start here or there, stay, move, wait, or take on-dem
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -276,18 +277,24 @@ class _SeveralZones:
         row = np.arange(zones) * self.k + stage
         dry = zones * self.k + stage.min(axis=1, initial=self.k - 1, where=~runs.up)
         here = self._corner(runs, 0.0)
+        zones_here, dry_here = here.cells(row), here.cells(dry[:, None])
         moved = (runs.region[:, None] >= 0) & (runs.region[:, None] != self.view.region[None, :])
         # who puts a start off has the transfer still before them: without this, putting it off would save it for ever
         transfer = moved * self.egress_ticks
-        start = np.where(up, self._at(self.values.start, row, here) + transfer, np.inf)
-        wait = self._market(self.values.wait, row, dry, up, here, transfer)
-        begin = self._market(self.values.begin, row, dry, up, here, transfer)
+        start = np.where(up, zones_here.of(self.values.start) + transfer, np.inf)
+        wait = self._market(self.values.wait, zones_here, dry_here, up, transfer)
+        begin = self._market(self.values.begin, zones_here, dry_here, up, transfer)
         restarting = self._corner(runs, runs.restart_left_hours)
-        zone = np.maximum(runs.zone, 0)
-        stay = self._at(self.values.run, row[rows, zone][:, None], restarting)[:, 0]
-        stay = np.where((runs.mode == SPOT) & up[rows, zone], stay - self.MOVE_MARGIN, np.inf)
-        keep = self._market(self.values.keep, row, dry, up, restarting, transfer)
-        keep = np.where(runs.mode == ON_DEMAND, keep, np.inf)
+        zone, stay, keep = np.maximum(runs.zone, 0), np.full(n, np.inf), np.full(n, np.inf)
+        on = np.flatnonzero((runs.mode == SPOT) & up[rows, zone])
+        if len(on):
+            going = restarting.take(on).cells(row[on, zone[on]][:, None])
+            stay[on] = going.of(self.values.run)[:, 0] - self.MOVE_MARGIN
+        rented = np.flatnonzero(runs.mode == ON_DEMAND)
+        if len(rented):
+            left = restarting.take(rented)
+            cells = left.cells(row[rented]), left.cells(dry[rented][:, None])
+            keep[rented] = self._market(self.values.keep, *cells, up[rented], transfer[rented])
         start[rows[runs.mode == SPOT], zone[runs.mode == SPOT]] = np.inf
         best = start.argmin(axis=1)
         choice = np.stack([wait, start[rows, best], np.minimum(begin, keep), stay])
@@ -298,37 +305,57 @@ class _SeveralZones:
     def _market(
         self,
         table: npt.NDArray[np.float32],
-        row: IntArray,
-        dry: IntArray,
+        zones: _Cells,
+        dry: _Cells,
         up: BoolArray,
-        corner: _Corner,
         transfer: FloatArray,
     ) -> FloatArray:
         """Value with the best zone that is up, its transfer included, or in a dry spell."""
-        wet = np.where(up, self._at(table, row, corner) + transfer, np.inf).min(axis=1)
-        return np.where(up.any(axis=1), wet, self._at(table, dry[:, None], corner)[:, 0])
+        wet = np.where(up, zones.of(table) + transfer, np.inf).min(axis=1)
+        return np.where(up.any(axis=1), wet, dry.of(table)[:, 0])
 
     def _corner(self, runs: RunStates, extra_hours: float | FloatArray) -> _Corner:
         grid = self.grid
         work, slack = _place(self.view, grid, runs, extra_hours)
         return _Corner(self.values, -(-work // grid.per_tick), slack // grid.per_tick)
 
-    def _at(self, table: npt.NDArray[np.float32], row: IntArray, corner: _Corner) -> FloatArray:
-        s, w = corner.slack[:, None], corner.work[:, None]
-        fs, fw = corner.slack_part[:, None], corner.work_part[:, None]
-        near = (1 - fw) * table[row, s, w] + fw * table[row, s, w + 1]
-        far = (1 - fw) * table[row, s + 1, w] + fw * table[row, s + 1, w + 1]
-        value = (1 - fs) * near + fs * far
-        return np.where(corner.lost[:, None], MISS, value)
-
 
 class _Corner:
     """Where on the grid of slack and work the runs are."""
 
     def __init__(self, values: _Values, work: IntArray, slack: IntArray) -> None:
-        self.lost = slack < 0
+        self.lost, self.shape = slack < 0, (len(values.slack_at), len(values.work_at))
         self.slack, self.slack_part = _between(values.slack_at, slack)
         self.work, self.work_part = _between(values.work_at, work)
+
+    def take(self, at: IntArray) -> _Corner:
+        """Some of the runs."""
+        some = copy.copy(self)
+        for name in ("lost", "slack", "slack_part", "work", "work_part"):
+            setattr(some, name, getattr(self, name)[at])
+        return some
+
+    def cells(self, row: IntArray) -> _Cells:
+        """Of tables whose rows are `row`, shape `(n_runs, n)`."""
+        return _Cells(self, row)
+
+
+class _Cells:
+    """Cells of a table around runs: four corners of the grid, found once for all tables of a shape."""
+
+    def __init__(self, corner: _Corner, row: IntArray) -> None:
+        slacks, works = corner.shape
+        self.first = (row * slacks + corner.slack[:, None]) * works + corner.work[:, None]
+        self.works, self.lost = works, corner.lost[:, None]
+        self.slack_part, self.work_part = corner.slack_part[:, None], corner.work_part[:, None]
+
+    def of(self, table: npt.NDArray[np.float32]) -> FloatArray:
+        """Values between the corners, as they would be on a straight line both ways."""
+        flat, at, fw, fs = table.reshape(-1), self.first, self.work_part, self.slack_part
+        near = (1 - fw) * flat.take(at) + fw * flat.take(at + 1)
+        at = at + self.works
+        far = (1 - fw) * flat.take(at) + fw * flat.take(at + 1)
+        return np.where(self.lost, MISS, (1 - fs) * near + fs * far)
 
 
 def _between(grid: IntArray, at: IntArray) -> tuple[IntArray, FloatArray]:

@@ -55,6 +55,13 @@ def answer(run_cli: Run, folder: Path, plan: dict[str, Any], *more: str, **chang
     return found
 
 
+def test_a_fleet_carries_none_as_advice_does_not_follow_fleets() -> None:
+    job = plan_of(BAND)
+    fleet = Plan.from_dict({**job, "kind": "fleet"})
+    assert with_hazards(fleet) == fleet
+    assert with_hazards(Plan.from_dict(job)) != Plan.from_dict(job)
+
+
 @pytest.mark.parametrize("evidence", [BAND, RECORD])
 @pytest.mark.parametrize("zone", ["us-east-2a", ""])
 @pytest.mark.parametrize("zones", [OTHER_ZONES[:1], OTHER_ZONES])
