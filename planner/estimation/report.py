@@ -194,9 +194,8 @@ def _others(item: Estimate) -> list[Section]:
         )
         for other in report.others
     ]  # fmt: skip
-    notes = [
-        f"{report.layouts:,} layouts searched, {report.too_big:,} out of memory, {report.slower:,} slower"
-    ]
+    fitting = f"{report.slower:,} {'others fit' if report.measured else 'slower'}"
+    notes = [f"{report.layouts:,} layouts searched, {report.too_big:,} out of memory, {fitting}"]
     if report.measured:
         notes.append(f"the layout is {report.measured}")
     if report.blocked is not None:

@@ -59,7 +59,7 @@ class LayoutReport:
         off_node: of these, tensor groups that do not fill nodes evenly; `off_cluster`: combinations that do not divide
             the accelerators; `off_batch`: those whose data-parallel degree does not divide the batch.
         layouts: layouts of the rest, with micro-batch, ZeRO stage, expert parallelism and interleaving.
-        too_big: of these, out of memory at every recompute level allowed; `slower`: fit, but take longer.
+        too_big: of these, out of memory at every recompute level allowed; `slower`: fit, but are not taken.
         best: the fastest that fits, None where nothing does.
         others: the best layout of each other combination of degrees, fastest first.
         blocked: of the layouts that would be faster but do not fit, the one that needs least memory, None without any.
@@ -245,7 +245,7 @@ def report_lines(report: LayoutReport) -> list[str]:
     ways += [f"{count:,} {why}" for why, count in lost.items() if count]
     lines = [
         f"{report.accelerators} accelerators: {', '.join(ways)}; {report.layouts:,} layouts of the rest: "
-        f"{report.too_big:,} out of memory, {report.slower:,} slower"
+        f"{report.too_big:,} out of memory, {report.slower:,} {'others fit' if report.measured else 'slower'}"
     ]
     if report.best is not None:
         best = report.best
