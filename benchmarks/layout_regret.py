@@ -3,21 +3,26 @@
 A grid is a set of measured rows of one source, framework, model, accelerator, cluster and global batch that differ in
 their layout ("batch free": the global batch and the accumulation may differ too, as a plan may choose both). Regret is
 the measured throughput of its best row over that of the row with the best prediction, less 1. "All that should fit"
-leaves out rows that the memory model calls too big, as the search does; every row of a grid did run.
+leaves out rows that the memory model calls too big, as the search does; every row of a grid did run. "As the search
+picks" also prefers a layout that was measured as the fastest for a job nearby (`planner.performance.measured_layouts`):
+one of another workload, or "of other publishers" only.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.measured_layouts import fastest_of
+from benchmarks.predict import layouts_of
 from planner.performance.constants import load_constants
+from planner.performance.measured_layouts import MeasuredLayout, accelerator_codes, nearby, with_measured
 from planner.performance.memory_risk import budget_gib, usable_gib
 
 if TYPE_CHECKING:
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from benchmarks.throughput import Scored
 
 Floats = npt.NDArray[np.float64]
+Pick = Callable[[list[list[int]], Floats], int]
 _HARDWARE = (
     "generation",
     "memory_gb_per_s",
@@ -67,10 +73,36 @@ def fitting(scored: Scored) -> npt.NDArray[np.bool_]:
     return np.asarray(~(scored.memory_gib > allowed), dtype=np.bool_)
 
 
+def searched(scored: Scored, made: Sequence[list[list[int]]], others: str) -> Pick:
+    """The pick of the search, with measured layouts of other `workload`s or other `publisher`s than the grid's."""
+    entries = fastest_of(scored.cases, made)
+
+    def pick(layouts: list[list[int]], hope: Floats) -> int:
+        cases = [scored.cases[rows[0]] for rows in layouts]
+        first = cases[0]
+        own = {"workload": first.split_group, "publisher": first.group}[others]
+        known: list[MeasuredLayout] = [item for _, item in entries if getattr(item, others) != own]
+        best, cell = np.asarray([np.argmax(hope)]), np.zeros(len(cases), dtype=np.int64)
+        clusters = np.full(len(cases), float(first.accelerators))
+        code = accelerator_codes().get(str(first.hardware["accelerator"]), 0.0)
+        alike = nearby(first.model, first.training, known)
+        codes, times = np.full(len(cases), code), 1.0 / np.maximum(hope, 1e-300)
+        return int(with_measured(alike, layouts_of(cases), clusters, codes, times, cell, best)[0])
+
+    return pick
+
+
+def _fastest(_: list[list[int]], hope: Floats) -> int:
+    return int(np.argmax(hope))
+
+
 def regrets(
-    scored: Scored, usable: npt.NDArray[np.bool_], which: Sequence[list[list[int]]]
+    scored: Scored,
+    usable: npt.NDArray[np.bool_],
+    which: Sequence[list[list[int]]],
+    pick: Pick = _fastest,
 ) -> dict[str, float]:
-    """Regret over grids in %, with the regret of a pick at random beside it."""
+    """Regret over grids in %, with the regret of a pick at random beside it; `pick` chooses by predicted speeds."""
     measured, predicted = scored.measured, scored.predicted
     chosen, random, right, empty = [], [], 0, 0
     for layouts in which:
@@ -80,7 +112,7 @@ def regrets(
         if not open_.any():
             empty += 1
             continue
-        picked = int(np.argmax(np.where(open_, hope, -np.inf)))
+        picked = pick(layouts, np.where(open_, hope, 0.0))
         chosen.append(float(speed.max() / speed[picked] - 1.0) * 100.0)
         random.append(float((speed.max() / speed - 1.0).mean()) * 100.0)
         right += picked == int(np.argmax(speed))
@@ -101,6 +133,11 @@ def layout_regret(scored: Scored) -> dict[str, dict[str, float]]:
     report = {
         "all grids": regrets(scored, everything, made),
         "all that should fit": regrets(scored, fits, made),
+        "all, as the search picks": regrets(scored, everything, made, searched(scored, made, "workload")),
+        "as the search picks": regrets(scored, fits, made, searched(scored, made, "workload")),
+        "as the search picks, of other publishers": regrets(
+            scored, fits, made, searched(scored, made, "publisher")
+        ),
         "grids of 5 layouts and more": regrets(scored, everything, large),
     }
     report |= _by_source(scored, everything, made, "source")

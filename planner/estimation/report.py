@@ -194,9 +194,10 @@ def _others(item: Estimate) -> list[Section]:
         )
         for other in report.others
     ]  # fmt: skip
-    notes = [
-        f"{report.layouts:,} layouts searched, {report.too_big:,} out of memory, {report.slower:,} slower"
-    ]
+    fitting = f"{report.slower:,} {'others fit' if report.measured else 'slower'}"
+    notes = [f"{report.layouts:,} layouts searched, {report.too_big:,} out of memory, {fitting}"]
+    if report.measured:
+        notes.append(f"the layout is {report.measured}")
     if report.blocked is not None:
         gain, blocked = percent(-report.blocked.over_best_ratio), report.blocked
         notes.append(f"with {three(blocked.memory_gib)} GiB allowed, {blocked.words} would be {gain} faster")

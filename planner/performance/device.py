@@ -16,6 +16,7 @@ from catalogs.table import Coded, Table
 from planner.performance.constants import Constants
 from planner.performance.inference.chips import serving_columns
 from planner.performance.kernels import has_native, has_native_experts
+from planner.performance.measured_layouts import accelerator_codes
 from planner.performance.spec import TrainingSpec
 from planner.performance.work import PRECISION_GROUP, Floats
 from planner.records import record
@@ -54,6 +55,7 @@ class Devices:
             products of experts do.
         host_pace: time that the host takes to launch a kernel, relative to x86 servers of the Ampere generation.
         spread: extra log-width of the interval where measurements are thin.
+        measured: the accelerator's number in the table of measured layouts, 0 where it has none.
     """
 
     count: Floats
@@ -80,6 +82,7 @@ class Devices:
     native_experts: Floats
     host_pace: Floats
     spread: Floats
+    measured: Floats
     reason: npt.NDArray[np.object_]
 
     def take(self, index: npt.NDArray[np.int64]) -> Devices:
@@ -129,6 +132,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         native_experts=has_native_experts(hardware, training),
         host_pace=_host_pace(hardware, constants),
         spread=_spread(hardware, kind, constants),
+        measured=_measured(hardware),
         reason=np.full(hardware.n_rows, "", dtype=object),
     )
     devices.reason[:] = _reasons(hardware, devices)
@@ -168,6 +172,13 @@ def _multiplier(hardware: Table, pattern: str, constants: Constants) -> Floats:
         return generation
     family = _by_family(constants, hardware, pattern)
     return np.where(np.isnan(family), generation, family)
+
+
+def _measured(hardware: Table) -> Floats:
+    if "accelerator" not in hardware:
+        return np.zeros(hardware.n_rows)
+    codes = accelerator_codes()
+    return np.asarray([codes.get(str(name), 0.0) for name in hardware["accelerator"]], dtype=np.float64)
 
 
 def _host_pace(hardware: Table, constants: Constants) -> Floats:

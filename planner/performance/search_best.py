@@ -9,7 +9,9 @@ Three steps, each for all machines at once:
 3. per cell, tp and pp the layout with the least bound is timed; layouts whose bound is above the best of these times
    are left out, the rest is timed.
 
-Step 3 never drops the best layout as long as step 2 is a lower bound; tests compare with the search without it.
+Where the model cannot tell layouts apart, one that was measured as the fastest is taken (`measured_layouts`): those
+are timed whatever their bound. Step 3 never drops the best layout as long as step 2 is a lower bound; tests compare
+with the search without it.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import numpy.typing as npt
 
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import Bounds, Grid, grid
+from planner.performance.measured_layouts import nearby, preferred, with_measured
 from planner.performance.search_job import LEVELS, Ints, Job, memory_levels, step_of, training_step_of
 from planner.performance.work import Floats
 from planner.records import record
@@ -84,7 +87,7 @@ def find_best(job: Job, nodes: Ints, open_cells: Bools, bounds: Bounds, *, prune
         _hopeful(job, made, every, open_cells.shape) if prune and groups else (every.pairs(every.all()), 0)
     )
     cell = pairs.device * len(nodes) + made.at[pairs.row]
-    best = _first_least(_times(job, made, pairs), cell)
+    best = _chosen(job, made, pairs, cell)
     order = best[np.argsort(cell[best])]
     layout = pairs.take(order).layout(made)
     return Winners(
@@ -118,6 +121,32 @@ class Group:
     devices: Ints
     rows: Ints
     level: Ints
+
+
+def _chosen(job: Job, made: Grid, pairs: Pairs, cell: Ints) -> Ints:
+    """The position of each cell's best pair."""
+    times = _times(job, made, pairs)
+    best = _first_least(times, cell)
+    known = nearby(job.model, job.training)
+    if not known or not job.devices.measured[pairs.device].any():
+        return best
+    layout = pairs.layout(made)
+    clusters = layout.nodes * job.devices.count[pairs.device]
+    codes = job.devices.measured[pairs.device]
+    return with_measured(known, layout, clusters, codes, times, cell, best)
+
+
+def _measured(job: Job, made: Grid, group: Group) -> Bools:
+    """Which layouts of a group were measured as the fastest elsewhere; shape `(n_devices, n_rows)`."""
+    codes = job.devices.measured[group.devices]
+    mask = np.zeros((len(codes), len(group.rows)), dtype=np.bool_)
+    known = nearby(job.model, job.training) if codes.any() else []
+    if known:
+        layout = replace(made.layout.take(group.rows), recompute=group.level.astype(np.float64))
+        for row in np.flatnonzero(codes):
+            clusters = layout.nodes * job.devices.count[group.devices[row]]
+            mask[row] = preferred(known, layout, clusters, np.full(layout.n_rows, codes[row]))
+    return mask
 
 
 def _groups(
@@ -190,7 +219,7 @@ def _hopeful(job: Job, made: Grid, every: Combined, shape: tuple[int, ...]) -> t
     limit = np.full(shape, np.inf)
     np.fmin.at(limit, (first.device, made.at[first.row]), _times(job, made, first))
     masks = [
-        (bound > limit[group.devices][:, made.at[group.rows]]).ravel()
+        ((bound > limit[group.devices][:, made.at[group.rows]]) & ~_measured(job, made, group)).ravel()
         for group, bound in zip(every.groups, bounds, strict=True)
     ]
     return every.pairs(np.flatnonzero(~np.concatenate(masks))), probes + len(first.row)

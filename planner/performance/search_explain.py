@@ -10,6 +10,7 @@ from catalogs.table import Table
 from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import Grid, build_bounds, fits_node, grid, shard_axes
+from planner.performance.measured_layouts import measured_words, nearby, with_measured
 from planner.performance.memory import NONE, SELECTIVE
 from planner.performance.search_job import LEVELS, Job, build_job, memory_levels, step_of
 from planner.performance.spec import COMPONENTS, ModelSpec, TrainingSpec
@@ -58,13 +59,14 @@ class LayoutReport:
         off_node: of these, tensor groups that do not fill nodes evenly; `off_cluster`: combinations that do not divide
             the accelerators; `off_batch`: those whose data-parallel degree does not divide the batch.
         layouts: layouts of the rest, with micro-batch, ZeRO stage, expert parallelism and interleaving.
-        too_big: of these, out of memory at every recompute level allowed; `slower`: fit, but take longer.
+        too_big: of these, out of memory at every recompute level allowed; `slower`: fit, but are not taken.
         best: the fastest that fits, None where nothing does.
         others: the best layout of each other combination of degrees, fastest first.
         blocked: of the layouts that would be faster but do not fit, the one that needs least memory, None without any.
         least: the layout that needs least memory, where nothing fits.
         offload_gib: what the most frugal layout would need with its optimizer states in host memory, None where
             something fits; `host_gib`: what the states then take of each node's memory. No time is claimed for it.
+        measured: who measured the best layout as the fastest, where others are predicted to be a little faster.
     """
 
     accelerators: int
@@ -82,6 +84,7 @@ class LayoutReport:
     least: RankedLayout | None
     offload_gib: float | None
     host_gib: float | None
+    measured: str = ""
 
 
 def explain_layouts(
@@ -144,13 +147,22 @@ def _report(job: Job, made: Grid, counted: tuple[int, float, int, int, int, int]
         offload, host = _offload(job, made.layout)
         told = table.ranked(least, None)
         return LayoutReport(*counted, len(fits), len(fits), 0, None, (), None, told, offload, host)
-    best = int(np.argmin(np.where(fits, table.total, np.inf)))
-    order = [k for k in np.argsort(table.total, kind="stable").tolist() if fits[k]]
+    best, measured = _best(job, layout, np.where(fits, table.total, np.inf))
+    order = [best, *(k for k in np.argsort(table.total, kind="stable").tolist() if fits[k] and k != best)]
     return LayoutReport(
         *counted, len(fits), int((~fits).sum()), int(fits.sum()) - 1, table.ranked(best, best),
         tuple(table.ranked(k, best) for k in _distinct(layout, order)[1 : 1 + top]),
-        _blocked(job, made, needs, budget, table, best), None, None, None,
+        _blocked(job, made, needs, budget, table, best), None, None, None, measured,
     )  # fmt: skip
+
+
+def _best(job: Job, layout: Layouts, times: Floats) -> tuple[int, str]:
+    """The layout that the search takes, and who measured it where it is not the fastest by prediction."""
+    best, cell = np.asarray([np.argmin(times)]), np.zeros(len(times), dtype=np.int64)
+    known = nearby(job.model, job.training)
+    clusters, codes = layout.nodes * job.devices.count[0], np.full(len(times), job.devices.measured[0])
+    taken = int(with_measured(known, layout, clusters, codes, times, cell, best)[0])
+    return taken, measured_words(known, layout, clusters, codes, taken) if times[taken] > times.min() else ""
 
 
 def _distinct(layout: Layouts, order: list[int]) -> list[int]:
@@ -233,12 +245,14 @@ def report_lines(report: LayoutReport) -> list[str]:
     ways += [f"{count:,} {why}" for why, count in lost.items() if count]
     lines = [
         f"{report.accelerators} accelerators: {', '.join(ways)}; {report.layouts:,} layouts of the rest: "
-        f"{report.too_big:,} out of memory, {report.slower:,} slower"
+        f"{report.too_big:,} out of memory, {report.slower:,} {'others fit' if report.measured else 'slower'}"
     ]
     if report.best is not None:
         best = report.best
         lines.append(f"best: {best.words}: {best.step_time_s:,.3g} s a step, "
                      f"{best.memory_gib:,.1f} of {report.available_gib:,.1f} GiB")  # fmt: skip
+    if report.measured:
+        lines.append(report.measured)
     for other in report.others:
         why = ", ".join(f"{name} +{seconds:,.2g} s" for name, seconds in other.loses[:3])
         lines.append(f"next: {other.words}: {other.over_best_ratio:+.1%}{f' ({why})' if why else ''}")
