@@ -191,7 +191,7 @@ def adaptive_widths(errors: Errors, delay: int, stand_in: Floats) -> Floats:
     rate = GAMMA * min(1.0, _RATE_DAYS / delay)
     asked = misses.copy()
     widths = np.full((len(size), len(LEVELS)), np.nan)
-    finite, has_stand_in = np.isfinite(size).tolist(), np.isfinite(stand_in).all(axis=1).tolist()
+    finite, has_stand_in = np.isfinite(size).tolist(), np.all(np.isfinite(stand_in), axis=1).tolist()
     weights = 0.5 ** (np.arange(len(size))[::-1] / _HALF_LIFE_DAYS)
     known, count = np.empty(len(size)), 0
     for origin in range(len(size)):
@@ -252,7 +252,7 @@ def _quantiles_so_far(size: Floats, least: int) -> Floats:
         elif n > 1:
             low[n], high[n], part[n] = low[n - 1], high[n - 1], part[n - 1]
     gap = high - low
-    return np.where(part >= 0.5, high - gap * (1.0 - part), low + gap * part)
+    return np.asarray(np.where(part >= 0.5, high - gap * (1.0 - part), low + gap * part))
 
 
 def _from_days(cost: Floats, length: int, logarithmic: bool, out: Floats) -> Floats:
