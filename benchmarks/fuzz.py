@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import copy
+import functools
 import gzip
 import io
 import json
@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -141,17 +141,24 @@ def _kind(document: Any) -> str:
 
 def exchanged(text: str, draw: random.Random, *, is_json: bool) -> str:
     """The document with one to three values exchanged, gone or named otherwise."""
-    document = json.loads(text) if is_json else yaml.safe_load(text)
+    document = _document(text, is_json=is_json)
     for _ in range(draw.choice((1, 1, 2, 3))):
         where = list(places(document))
         if not where or not isinstance(document, dict):
             break
         with contextlib.suppress(KeyError, IndexError, TypeError):
-            document = broken(
-                document, draw.choice(where), draw.choice((*ODD, MISSING, copy.deepcopy(document)))
-            )
-    dump: Callable[[Any], str] = json.dumps if is_json else yaml.safe_dump
-    return dump(document)
+            document = broken(document, draw.choice(where), draw.choice((*ODD, MISSING, document)))
+    return json.dumps(document) if is_json else str(yaml.dump(document, Dumper=_DUMPER))
+
+
+@functools.cache
+def _document(text: str, *, is_json: bool) -> Any:
+    """A good file, read once however often it is broken."""
+    return json.loads(text) if is_json else yaml.safe_load(text)
+
+
+# several times quicker, where PyYAML was built with libyaml
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def scrambled(data: bytes, draw: random.Random) -> bytes:

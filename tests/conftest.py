@@ -95,12 +95,17 @@ def pytest_sessionfinish(exitstatus: int) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hand out files in the order of their folders, not those of many tests first.
+    """Hand out files in the order of their folders, not those of many tests first, and keep what is compiled.
 
     The dearest files hold few tests (a law on hundreds of plans each): they came last, and a core waited for one.
     """
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
+    if os.environ.get("PYTHONDONTWRITEBYTECODE") and hasattr(config, "cache"):
+        # It is for the checkout: each process of the tests would compile its imports anew, 25 CPU s in a worker.
+        sys.dont_write_bytecode, sys.pycache_prefix = False, str(config.cache.mkdir("bytecode"))
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+        del os.environ["PYTHONDONTWRITEBYTECODE"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -130,14 +130,14 @@ def _judge_plan(loaded: LoadedWorkload, catalog: Catalog) -> Callable[[dict[str,
     return judge
 
 
-def frontiers() -> Iterator[Saved]:
+def frontiers(names: tuple[str, ...] = ("bert-large", "owned-top-up")) -> Iterator[Saved]:
     """Answers of `planner frontier`."""
     from planner.asked.options import Options
     from planner.job.frontier import frontier, thin
     from planner.job.frontier_report import frontier_report
     from planner.render import render_answer
 
-    for name in ("bert-large", "owned-top-up"):
+    for name in names:
         loaded = load_workload(EXAMPLES / f"{name}.yaml")
         found = frontier(loaded, Options(now=NOW))
         made = json.loads(render_answer(frontier_report(found, thin(found.points, 12)), "json"))
@@ -145,7 +145,7 @@ def frontiers() -> Iterator[Saved]:
         yield Saved(f"frontier of {name}", "frontier", made, set(FRONTIER), judge)
 
 
-def fleets_that_serve() -> Iterator[Saved]:
+def fleets_that_serve(names: tuple[str, ...] = ("serving", "serving-llama-8b")) -> Iterator[Saved]:
     """Answers of `planner serving`."""
     from planner.inputs.serving_load import LoadedServing, load_serving
     from planner.judge.judge import judge_serving
@@ -159,7 +159,7 @@ def fleets_that_serve() -> Iterator[Saved]:
     def judged(loaded: LoadedServing, answer: Any) -> list[str]:
         return list(judge_serving(answer, loaded, catalog).faults)
 
-    for name in ("serving", "serving-llama-8b"):
+    for name in names:
         loaded = load_serving(EXAMPLES / f"{name}.yaml")
         answer = plan_serving(loaded, SolveOptions(gap=1e-3), on=NOW.date())
         made = json.loads(render_answer(serving_report(answer), "json"))
@@ -183,7 +183,7 @@ def schedules() -> Iterator[Saved]:
     )
 
 
-def pipelines() -> Iterator[Saved]:
+def pipelines(levels: tuple[float | None, ...] = (None, 0.95)) -> Iterator[Saved]:
     """Answers of `planner pipeline`, by expected cost and with risk."""
     from planner.asked.options import Options
     from planner.inputs.pipeline_load import load_pipeline
@@ -197,7 +197,8 @@ def pipelines() -> Iterator[Saved]:
     def judge(one: dict[str, Any]) -> list[str]:
         return list(judge_pipeline(one, loaded, memory).faults)
 
-    for name, level in (("pipeline", None), ("pipeline with risk", 0.95)):
+    for level in levels:
+        name = "pipeline" if level is None else "pipeline with risk"
         answer = plan_pipeline(loaded, Options(now=NOW), robust_level=level)
         made = json.loads(render_answer(pipeline_report(answer), "json"))
         yield Saved(name, "pipeline", made, set(PIPELINE), judge)

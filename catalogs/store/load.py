@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,14 +84,30 @@ def assemble(sources: Sequence[Source], *, cache: bool = True) -> Catalog:
         if (key_file := pinned_key()) is not None:
             require_trusted(sources, key_file)
             cache = False
-    manifests = [manifest for manifest, _ in sources]
+    manifests = tuple(manifest for manifest, _ in sources)
+    return _remembered(manifests, sources) if cache else _assembled(parse_sources(sources), manifests)
+
+
+def _remembered(manifests: tuple[ProviderManifest, ...], sources: Sequence[Source]) -> Catalog:
+    """The catalog of these sources, made once in a process: what asks again shares what was worked out of it."""
+    for known in list(_LAST):
+        if known.manifests == manifests:  # so are all files: their hashes were checked when they were read
+            return known
     key = _cache_key(manifests)
-    tables = load_compiled(key, SNAPSHOT_TABLES) if cache else None
+    tables = load_compiled(key, SNAPSHOT_TABLES)
     if tables is None:
         tables = parse_sources(sources)
-        if cache:
-            save_compiled(key, tables)
-    return Catalog(tables["instance_types"], tables["offers"], load_accelerators(), tuple(manifests))
+        save_compiled(key, tables)
+    made = _assembled(tables, manifests)
+    _LAST.append(made)
+    return made
+
+
+_LAST: deque[Catalog] = deque(maxlen=2)
+
+
+def _assembled(tables: Mapping[str, Table], manifests: tuple[ProviderManifest, ...]) -> Catalog:
+    return Catalog(tables["instance_types"], tables["offers"], load_accelerators(), manifests)
 
 
 def _is_directory(path: Path) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import exp, hypot, inf, sqrt
 from typing import Any
 
@@ -116,6 +117,7 @@ class _Course:
         scores = (slow.sum(axis=0) - work) / np.maximum(sd, 1e-9 * work)
         return sum(normal(score) for score in scores.tolist()) / _SPEEDS
 
+    @lru_cache(maxsize=256)  # noqa: B019 - courses are small, and an answer is often judged more than once
     def until(self, level: float, work: float) -> float:
         """Hours after which `work` is done with probability `level`."""
         low, high = 0.0, _LATEST

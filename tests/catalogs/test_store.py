@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import stat
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,12 @@ from catalogs.table import Table
 OFFERS = "lambda/offers.csv.gz"
 MANIFEST = "lambda/manifest.json"
 ROWS = 24  # of the bundled provider
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every load is the first of its process."""
+    monkeypatch.setattr("catalogs.store.load._LAST", deque(maxlen=0))
 
 
 def same(one: Table, other: Table) -> bool:
@@ -44,6 +51,29 @@ def rewrite_offers(root: Path, data: bytes) -> None:
     edit_manifest(root, files=files, sha256=whole)
 
 
+def test_a_process_reads_the_rows_of_a_snapshot_once(snapshot: Path) -> None:
+    first = load_catalog(snapshot)
+    assert load_catalog(snapshot) is first
+    assert load_catalog(snapshot, cache=False) is not first
+
+
+def test_a_snapshot_that_changes_under_a_process_is_read_again(snapshot: Path) -> None:
+    price = str(load_catalog(snapshot).offers["price_per_hour"][0])
+    text = gzip.decompress((snapshot / OFFERS).read_bytes()).replace(f",{price},".encode(), b",1234.5,")
+    rewrite_offers(snapshot, gzip.compress(text))
+    after = set(load_catalog(snapshot).offers["price_per_hour"])
+    assert "1234.5" in after
+    assert price not in after
+
+
+def test_damage_is_named_however_often_the_snapshot_was_read(snapshot: Path) -> None:
+    load_catalog(snapshot)
+    (snapshot / OFFERS).write_bytes((snapshot / OFFERS).read_bytes()[:-40])
+    with pytest.raises(CatalogError, match="was changed or cut short"):
+        load_catalog(snapshot)
+
+
+@pytest.mark.usefixtures("processes")
 def test_a_cached_load_gives_the_same_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bundled: Catalog
 ) -> None:
@@ -55,6 +85,7 @@ def test_a_cached_load_gives_the_same_tables(
         assert same(getattr(cached, name), getattr(bundled, name))
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04nonsense", b"not a zip"])
 def test_a_damaged_cache_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Path, damage: bytes
@@ -66,6 +97,7 @@ def test_a_damaged_cache_is_ignored(
     assert load_catalog(snapshot).offers.n_rows == ROWS
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_cache_that_is_a_file_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Path
 ) -> None:
@@ -74,6 +106,7 @@ def test_a_cache_that_is_a_file_is_ignored(
     assert load_catalog(snapshot).offers.n_rows == ROWS
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_read_only_cache_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Path
 ) -> None:
@@ -89,6 +122,7 @@ def test_a_read_only_cache_is_ignored(
         cache.chmod(stat.S_IRWXU)
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("how", ["owned by another", "open to all"])
 def test_a_copy_that_another_user_can_have_written_is_ignored(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bundled: Catalog

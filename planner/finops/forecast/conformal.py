@@ -9,6 +9,7 @@ little.
 from __future__ import annotations
 
 import math
+from bisect import insort
 from statistics import NormalDist
 
 import numpy as np
@@ -190,32 +191,33 @@ def adaptive_widths(errors: Errors, delay: int, stand_in: Floats) -> Floats:
     rate = GAMMA * min(1.0, _RATE_DAYS / delay)
     asked = misses.copy()
     widths = np.full((len(size), len(LEVELS)), np.nan)
-    known: list[float] = []
+    finite, has_stand_in = np.isfinite(size).tolist(), np.all(np.isfinite(stand_in), axis=1).tolist()
+    weights = 0.5 ** (np.arange(len(size))[::-1] / _HALF_LIFE_DAYS)
+    known, count = np.empty(len(size)), 0
     for origin in range(len(size)):
         over = origin - delay
-        if over >= 0 and math.isfinite(size[over]):
+        if over >= 0 and finite[over]:
             if np.isfinite(widths[over]).all():
                 asked = np.maximum(asked + rate * (misses - (size[over] > widths[over])), _LEAST_ASKED)
-            known.append(float(size[over]))
-        widths[origin] = _blend(np.asarray(known), asked, stand_in[origin])
+            known[count] = size[over]
+            count += 1
+        widths[origin] = stand_in[origin]
+        if count:
+            own, mass = _own(known[:count], weights[len(weights) - count :], 1.0 - asked)
+            if has_stand_in[origin]:
+                own = (mass * own + _PRIOR_WINDOWS * stand_in[origin]) / (mass + _PRIOR_WINDOWS)
+            widths[origin] = own  # drawn towards the stand-in while the windows are few
     return np.asarray(np.maximum.accumulate(widths, axis=1))
 
 
-def _blend(known: Floats, asked: Floats, stand_in: Floats) -> Floats:
-    """Quantiles of the known errors, the later ones counting more, drawn towards the stand-in while they are few."""
-    if not len(known):
-        return stand_in
-    level = 1.0 - asked
-    weight = 0.5 ** (np.arange(len(known))[::-1] / _HALF_LIFE_DAYS)
-    order = np.argsort(known)
-    mass = np.cumsum(weight[order])
-    place = (mass - 0.5 * weight[order]) / mass[-1]
-    own = np.interp(np.clip(level, 0.0, 1.0), place, known[order]) * (
-        1.0 + 2.0 * np.maximum(level - 1.0, 0.0)
-    )
-    if not np.isfinite(stand_in).all():
-        return own
-    return np.asarray((mass[-1] * own + _PRIOR_WINDOWS * stand_in) / (mass[-1] + _PRIOR_WINDOWS))
+def _own(known: Floats, weight: Floats, level: Floats) -> tuple[Floats, float]:
+    """Weighted quantiles of the known errors, the later ones counting more, and the sum of their weights."""
+    order = known.argsort()
+    weight = weight[order]
+    mass = weight.cumsum()
+    place = (mass - 0.5 * weight) / mass[-1]
+    within = np.interp(np.minimum(np.maximum(level, 0.0), 1.0), place, known[order])
+    return within * (1.0 + 2.0 * np.maximum(level - 1.0, 0.0)), mass[-1]
 
 
 def _stand_in(cost: Floats, paths: Floats, length: int, logarithmic: bool) -> Floats:
@@ -227,12 +229,30 @@ def _stand_in(cost: Floats, paths: Floats, length: int, logarithmic: bool) -> Fl
             continue
         growth = (max(length, 7) / max(shorter, 7)) ** _GROWTH
         size = np.abs(errors.values)
-        for origin in np.flatnonzero(~np.isfinite(out).all(axis=1)):
-            known = size[: max(origin - shorter + 1, 0)]
-            known = known[np.isfinite(known)]
-            if len(known) >= (1 if shorter == 1 else 7):
-                out[origin] = growth * np.quantile(known, LEVELS)
+        missing = np.flatnonzero(~np.isfinite(out).all(axis=1))
+        quantiles = _quantiles_so_far(size, least=1 if shorter == 1 else 7)
+        out[missing] = growth * quantiles[np.maximum(missing - shorter + 1, 0)]
     return _from_days(cost, length, logarithmic, out)
+
+
+def _quantiles_so_far(size: Floats, least: int) -> Floats:
+    """`np.quantile` at `LEVELS` of the finite ones of the first n values, by n from 0; NaN where they are too few."""
+    known: list[float] = []
+    low = np.full((len(size) + 1, len(LEVELS)), np.nan)
+    high, part = low.copy(), np.zeros_like(low)
+    for n, value in enumerate(size.tolist(), start=1):
+        if math.isfinite(value):
+            insort(known, value)
+            if len(known) >= least:
+                at = LEVELS * (len(known) - 1)
+                below = at.astype(np.int64)
+                part[n] = at - below
+                low[n] = [known[k] for k in below.tolist()]
+                high[n] = [known[min(k + 1, len(known) - 1)] for k in below.tolist()]
+        elif n > 1:
+            low[n], high[n], part[n] = low[n - 1], high[n - 1], part[n - 1]
+    gap = high - low
+    return np.asarray(np.where(part >= 0.5, high - gap * (1.0 - part), low + gap * part))
 
 
 def _from_days(cost: Floats, length: int, logarithmic: bool, out: Floats) -> Floats:

@@ -59,26 +59,39 @@ def overlapping(seed: int, *, hours: bool) -> FleetInput:
 
 
 def least(fleet: FleetInput) -> float | None:
-    """The least cost over every number of workers; their work is divided by a linear program."""
+    """The least cost over every number of workers; where they may work a part, a linear program divides the work."""
     best = None
+    rows = [-fleet.throughput] + [np.zeros(4) if use.per_busy is None else use.per_busy for use in fleet.uses]
     for counts in itertools.product(range(4), repeat=4):
         units = np.array(counts, dtype=float)
         opened = sum(
             float(fleet.region_cost_usd[code])
             for code in {int(fleet.region[n]) for n in np.flatnonzero(units)}
         )
-        rows = [-fleet.throughput] + [
-            np.zeros(4) if use.per_busy is None else use.per_busy for use in fleet.uses
-        ]
         room = [-fleet.required_throughput] + [
             use.limit - float(use.per_worker @ units) for use in fleet.uses
         ]
-        lower = np.zeros(4) if fleet.part_time else units
-        found = linprog(fleet.busy_usd, A_ub=rows, b_ub=room, bounds=list(zip(lower, units, strict=True)))
-        if found.status == 0:
-            cost = opened + float(fleet.worker_usd @ units) + float(found.fun)
-            best = cost if best is None else min(best, cost)
+        cost = opened + float(fleet.worker_usd @ units)
+        if best is not None and cost >= best:
+            continue  # work costs nothing at the least
+        busy = _least_busy_usd(fleet, units, rows, room)
+        if busy is not None:
+            best = cost + busy if best is None else min(best, cost + busy)
     return best
+
+
+def _least_busy_usd(
+    fleet: FleetInput, units: np.ndarray, rows: list[np.ndarray], room: list[float]
+) -> float | None:
+    """The least cost of work by these workers, all of them at work unless they may work a part; None: impossible."""
+    assert (fleet.busy_usd >= 0).all()
+    if not fleet.part_time:
+        fits = all(row @ units <= most + 1e-9 for row, most in zip(rows, room, strict=True))
+        return float(fleet.busy_usd @ units) if fits else None
+    if rows[0] @ units > room[0] + 1e-9 or min(room[1:]) < -1e-9:
+        return None  # all of them at work are too slow, or nobody at work is too much
+    found = linprog(fleet.busy_usd, A_ub=rows, b_ub=room, bounds=[(0.0, most) for most in units])
+    return float(found.fun) if found.status == 0 else None
 
 
 @pytest.mark.parametrize("hours", [False, True])

@@ -33,7 +33,8 @@ from tests.planner.judge.tampering import changes_of, uncaught
 RunCli = Callable[..., CliResult]
 
 KINDS: dict[str, Callable[[], Iterator[Saved]]] = {
-    "frontier": frontiers, "serving": fleets_that_serve, "schedule": schedules, "pipeline": pipelines,
+    "frontier": partial(frontiers, ("owned-top-up",)), "serving": partial(fleets_that_serve, ("serving-llama-8b",)),
+    "schedule": schedules, "pipeline": partial(pipelines, (0.95,)),
     **{name: partial(portfolios, (name,)) for name in PORTFOLIOS},
     "portfolio frontier": portfolio_frontiers, "commit": partial(commits, ("commitments of given futures",)),
 }  # fmt: skip
@@ -41,7 +42,7 @@ KINDS: dict[str, Callable[[], Iterator[Saved]]] = {
 
 @pytest.fixture(scope="module", params=sorted(KINDS))
 def saved(request: pytest.FixtureRequest) -> Saved:
-    found: Saved = list(KINDS[request.param]())[-1]
+    (found,) = KINDS[request.param]()
     return found
 
 

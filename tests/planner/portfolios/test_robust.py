@@ -165,7 +165,8 @@ def test_rolling_plans_and_frontiers_refuse_risk_by_name(run_cli: RunCli, tmp_pa
 def test_a_pipeline_with_risk_keeps_its_deadline_and_lowers_the_worst() -> None:
     loaded, catalog = load_pipeline(EXAMPLES / "pipeline.yaml"), load_catalog()
     plain, robust = (
-        plan_pipeline(loaded, Options(now=NOW), catalog=catalog, robust_level=level) for level in (None, 0.95)
+        plan_pipeline(loaded, Options(now=NOW, time_limit_s=600), catalog=catalog, robust_level=level)
+        for level in (None, 0.95)
     )
     made = robust.robust
     assert made is not None and plain.total_usd is not None and robust.total_usd is not None
@@ -175,6 +176,6 @@ def test_a_pipeline_with_risk_keeps_its_deadline_and_lowers_the_worst() -> None:
     assert made.chosen.expected_usd == pytest.approx(float(robust.total_usd))
     assert float(made.scenario_usd.mean()) == pytest.approx(float(robust.total_usd))
     assert made.bound_usd <= made.chosen.objective_usd and made.gap <= 1.1e-3
-    level_0 = plan_pipeline(loaded, Options(now=NOW), catalog=catalog, robust_level=0.0)
+    level_0 = plan_pipeline(loaded, Options(now=NOW, time_limit_s=600), catalog=catalog, robust_level=0.0)
     assert level_0.total_usd == plain.total_usd
     assert [stage.way.place for stage in level_0.stages] == [stage.way.place for stage in plain.stages]
