@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.asked.model import Dates
-    from planner.candidates.context import Context
     from planner.candidates.engine import Found
     from planner.fleet.mix import Mix
+    from planner.market.offers import OfferSet
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -55,7 +55,7 @@ def fleet_launch(found: Found, mix: Mix, total: Decimal) -> Launch | None:
     course = made.hours[workers.at] - made.waiting_hours[workers.at] - made.fixed_hours[workers.at]
     runs = mix.count * mix.hours / course
     luck = NormalDist().inv_cdf(HIGH) * usd_sd
-    low, high = (float(np.hypot(luck, side)) for side in _price_sides(context, mix, money.instance_hours, at))
+    low, high = (float(np.hypot(luck, side)) for side in _price_sides(context.market.offer_set, mix, money.instance_hours, at))
     first = int(at[np.argmax((mix.count * paid)[at])])
     place = at[np.argsort(context.market.id_rank[workers.rows[at]], kind="stable")]
     return Launch(
@@ -76,9 +76,9 @@ def fleet_launch(found: Found, mix: Mix, total: Decimal) -> Launch | None:
     )  # fmt: skip
 
 
-def _price_sides(context: Context, mix: Mix, instance_hours: FloatArray, at: IntArray) -> tuple[float, float]:
+def _price_sides(offers: OfferSet, mix: Mix, instance_hours: FloatArray, at: IntArray) -> tuple[float, float]:
     """USD from the cost to its P10 and P90 by the prices of the spot lines `at`, which move together."""
-    offers, rows = context.market.offer_set, mix.workers.rows[at]
+    rows = mix.workers.rows[at]
     run = (mix.workers.lead_hours + mix.hours)[at]
     mean, p10, p90 = (offers.book.during(name, rows, run) for name in NAMES)
     usd = offers.usd_during(rows, run) * instance_hours[at] * mix.count[at]
