@@ -55,7 +55,8 @@ def fleet_launch(found: Found, mix: Mix, total: Decimal) -> Launch | None:
     course = made.hours[workers.at] - made.waiting_hours[workers.at] - made.fixed_hours[workers.at]
     runs = mix.count * mix.hours / course
     luck = NormalDist().inv_cdf(HIGH) * usd_sd
-    low, high = (float(np.hypot(luck, side)) for side in _price_sides(context.market.offer_set, mix, money.instance_hours, at))
+    sides = _price_sides(context.market.offer_set, mix, money.instance_hours, at)
+    low, high = (float(np.hypot(luck, side)) for side in sides)
     first = int(at[np.argmax((mix.count * paid)[at])])
     place = at[np.argsort(context.market.id_rank[workers.rows[at]], kind="stable")]
     return Launch(
