@@ -19,7 +19,11 @@ PINNED = [
         "training",
         "the judge",
     ),  # saved less often on spot than its timeline said: no answer, an AssertionError
-    (73004, "training", "row order"),  # the deadline that is enough followed the order of equally quick clusters
+    (
+        73004,
+        "training",
+        "row order",
+    ),  # the deadline that is enough followed the order of equally quick clusters
     (60218, "training", "the judge"),  # and so do the hours of waiting, a small part of all hours
 ]
 
