@@ -6,7 +6,6 @@ import math
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from enum import Enum
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -94,4 +93,4 @@ def _is_plain(value: Any, hint: Any) -> bool:
         )
     if hint is str:
         return isinstance(value, str) and len(value) <= MOST_TEXT
-    return isinstance(value, hint if isinstance(hint, type) else Enum)
+    return isinstance(value, hint)
