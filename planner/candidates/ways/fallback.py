@@ -78,7 +78,8 @@ def mean_fallback(
     some, of_work = normal_cdf(edge), normal_cdf(edge - log_sd)
     levels, weights = unit_quadrature(SPEEDS)
     factors = np.exp(log_sd * normal_quantile(np.outer(levels, some)) - log_sd * log_sd / 2.0)
-    parts = of_work * weights[:, None] * factors / (weights @ factors)
+    mean = (weights[:, None] * factors).sum(axis=0)
+    parts = of_work * weights[:, None] * factors / mean
     share, change, wasted = 1.0 - of_work, 1.0 - some, np.zeros_like(some)
     for factor, weight, part in zip(factors, weights, parts, strict=True):
         slack = slack_hours + steady_hours * (1.0 - factor)
