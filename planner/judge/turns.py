@@ -21,7 +21,7 @@ from planner.records import record
 
 _STEPS = 24
 _SPEEDS, _LUCK, _SHARES = 9, 41, 24
-_MEAN_SPEEDS = 4
+_MEAN_SPEEDS = 3
 _LONGEST_HOURS = 1e6
 
 # The engine reads chances off a table of the normal distribution, linearly between its points (within 3e-6); the judge

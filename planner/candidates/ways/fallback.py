@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 POINTS = 5  # of the work, at one speed
-SPEEDS, POINTS_EACH = 4, 2  # of the error of the speed, and of the work at each
+SPEEDS, POINTS_EACH = 3, 2  # of the error of the speed, and of the work at each
 _FAR = 9.0  # standard deviations: beyond it nothing is left of a normal distribution
 
 
