@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import exp, inf, sqrt
+from math import exp, inf, log, sqrt
 
 from planner.judge.chance import (
     Capacity,
@@ -12,6 +12,7 @@ from planner.judge.chance import (
     chance_within,
     means,
     model_chance,
+    normal,
     normal_point,
     steady_chance,
 )
@@ -20,6 +21,7 @@ from planner.records import record
 
 _STEPS = 24
 _SPEEDS, _LUCK, _SHARES = 9, 41, 24
+_MEAN_SPEEDS = 3
 _LONGEST_HOURS = 1e6
 
 # The engine reads chances off a table of the normal distribution, linearly between its points (within 3e-6); the judge
@@ -108,7 +110,7 @@ def _common_error(shares: Sequence[float], link: float, lines: Sequence[str | No
 class InTurn:
     """Expected course of a run on spot, then perhaps on on-demand; hours paid, chances, share of the work moved.
 
-    `p_change` is the model's own at the predicted speed, behind the hours; `p_needed` the calibrated chance.
+    `p_change` is the model's own, behind the hours; `p_needed` the calibrated chance.
     """
 
     elapsed: float
@@ -154,7 +156,7 @@ def run(now: Situation) -> InTurn:
         )  # fmt: skip
     change_hours = now.course.restart + now.acquire
     slack = now.room - change_hours - now.steady
-    share, change, wasted = _work_left(now.course, now.pool, slack)
+    share, change, wasted = _mean_left(now, slack)
     lost = min(free.lost * (1.0 - share), wasted)
     left = max(now.room - change_hours, 0.0)
     in_time = steady_chance(now.steady, left, now.sigma)
@@ -184,9 +186,31 @@ def _kept(course: Course, pool: Capacity, shares: Sequence[float], slack: float)
     return kept
 
 
+def _mean_left(now: Situation, slack: float) -> tuple[float, float, float]:
+    """`_work_left` in the mean over the error of the work, log-normal with mean 1; the slowest never begin on spot."""
+    slowest = max(1.0 + slack / now.steady, 0.0)
+    if now.sigma > 0:
+        edge = log(slowest) / now.sigma + now.sigma / 2.0 if slowest > 0 else -inf
+    else:
+        edge = inf if slowest >= 1.0 else -inf
+    some, of_work = normal(edge), normal(edge - now.sigma)
+    points = unit_quadrature(_MEAN_SPEEDS)
+    factors = [
+        exp(now.sigma * normal_point(level * some) - now.sigma * now.sigma / 2.0) for level, _ in points
+    ]
+    mean = sum(weight * factor for (_, weight), factor in zip(points, factors, strict=True))
+    share, change, wasted = 1.0 - of_work, 1.0 - some, 0.0
+    for (_, weight), factor in zip(points, factors, strict=True):
+        left = _work_left(now.course.slower(factor), now.pool, slack + now.steady * (1.0 - factor))
+        share += weight * of_work * factor / mean * left[0]
+        change += weight * some * left[1]
+        wasted += weight * some * left[2]
+    return share, change, wasted
+
+
 def _work_left(course: Course, pool: Capacity, slack: float) -> tuple[float, float, float]:
     """Share of the work that on-demand does, chance that it is needed, waits and losses on spot before."""
-    points = unit_quadrature(5)
+    points = unit_quadrature(2)
     kept = _kept(course, pool, [*(node for node, _ in points), 1.0], slack)
     change = 1.0 - kept[-1]
     done = sum(weight * value for (_, weight), value in zip(points, kept, strict=False))

@@ -12,7 +12,7 @@ from planner.candidates.model import Turns
 from planner.candidates.running import model_arguments, steady_hours
 from planner.candidates.starts import allotted_hours, fallback_hours
 from planner.candidates.stored import store_lines
-from planner.candidates.ways.fallback import fallback
+from planner.candidates.ways.fallback import mean_fallback
 from planner.candidates.ways.transfers import between_regions_usd_per_gb, moved_curve
 from planner.market.pricing import PriceTag, exact, price_line
 from planner.market.storage.stores import Stored
@@ -75,8 +75,9 @@ class Cells:
 class Course:
     """How cells are expected to run, arrays of shape `(n,)`, hours; `on_demand_hours` and `spot_hours` are paid.
 
-    `p_change` weighs the hours of a change, at the predicted speed and by the model's own distribution, as all
-    expectations are. Chances that are stated are those of `planner.candidates.ways.chances`.
+    All are means over luck and over the error of the speed (`planner.candidates.ways.fallback`) by the model's own
+    distribution, `p_change` too. Chances that are stated are those of `planner.candidates.ways.chances`; `slack` is
+    that of the predicted speed.
     """
 
     waiting: FloatArray
@@ -210,7 +211,7 @@ def _run_block(made: Candidates, cells: Cells, frame: Frame) -> Course:
     has = cells.on_demand >= 0
     restart, steady, slack = context.asked.restart_hours(write), frame.steady, frame.slack
     job = split_job(work, interval, write, restart, arguments["notice_hours"])
-    left = fallback(job, cells.pool, slack)
+    left = mean_fallback(job, cells.pool, slack, steady, made.sigma[base])
     share, change = (np.where(has, value, 0.0) for value in (left.work_share, left.p_change))
     on_spot = job.floor_hours * (1.0 - share)
     wait = fallback_hours(context.starts, cells.on_demand, made.nodes[base])

@@ -15,6 +15,12 @@ with the distribution of X of the renewal model (`planner.spot.distribution`), b
 changes has had S of waits and losses by then, so in the mean they are E[min(X(W), S)]. Spot is paid in proportion to
 the work it does (Wald), but no more losses than that. A policy that looks ahead does a little better
 (`python -m benchmarks.spot_launch`); the figure is then a cautious one.
+
+How fast the job runs is not known before: a slow run has more work and less slack, and costs more than a fast one
+saves. So all is averaged over the error of the predicted work, a factor s that is log-normal with mean 1 (standard
+deviation of its logarithm sd). Slow runs, s > s* = 1 + S / (g W), are on-demand from the start: with
+z* = ln(s*) / sd + sd / 2 they are 1 - Phi(z*) of all and do 1 - Phi(z* - sd) of the work. The others are summed by
+Gauss-Legendre over their quantiles.
 """
 
 from __future__ import annotations
@@ -25,7 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.records import record
-from planner.spot.distribution import describe_elapsed, scaled_job
+from planner.spot.distribution import describe_elapsed, normal_cdf, normal_quantile, scaled_job
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -36,7 +42,9 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
-POINTS = 5
+POINTS = 5  # of the work, at one speed
+SPEEDS, POINTS_EACH = 3, 2  # of the error of the speed, and of the work at each
+_FAR = 9.0  # standard deviations: beyond it nothing is left of a normal distribution
 
 
 @record(frozen=True, eq=False)
@@ -54,15 +62,52 @@ class Fallback:
     wasted_hours: FloatArray
 
 
-def fallback(job: Job, pool: SpotPool, slack_hours: FloatArray) -> Fallback:
-    """Expect how much of the work on-demand does.
+def mean_fallback(
+    job: Job, pool: SpotPool, slack_hours: FloatArray, steady_hours: FloatArray, log_sd: FloatArray
+) -> Fallback:
+    """Expect how much of the work on-demand does, in the mean over the error of the predicted speed.
+
+    Args:
+        job: the work on spot as predicted, arrays of shape `(n,)`.
+        pool: its capacity.
+        slack_hours: S at the predicted speed, shape `(n,)`.
+        steady_hours: the work on on-demand as predicted, shape `(n,)`.
+        log_sd: standard deviation of the log error of the work, shape `(n,)`.
+    """
+    edge = _edge(1.0 + slack_hours / steady_hours, log_sd)
+    some, of_work = normal_cdf(edge), normal_cdf(edge - log_sd)
+    levels, weights = unit_quadrature(SPEEDS)
+    factors = np.exp(log_sd * normal_quantile(np.outer(levels, some)) - log_sd * log_sd / 2.0)
+    mean = (weights[:, None] * factors).sum(axis=0)
+    parts = of_work * weights[:, None] * factors / mean
+    share, change, wasted = 1.0 - of_work, 1.0 - some, np.zeros_like(some)
+    for factor, weight, part in zip(factors, weights, parts, strict=True):
+        slack = slack_hours + steady_hours * (1.0 - factor)
+        left = fallback(scaled_job(job, factor), pool, slack, POINTS_EACH)
+        share += part * left.work_share
+        change += weight * some * left.p_change
+        wasted += weight * some * left.wasted_hours
+    return Fallback(share, change, wasted)
+
+
+def _edge(slowest: FloatArray, log_sd: FloatArray) -> FloatArray:
+    """Standard normal level of the slowest run that spot may still begin."""
+    known = np.where(slowest >= 1.0, _FAR, -_FAR)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        level = np.log(np.maximum(slowest, 0.0)) / log_sd + log_sd / 2.0
+    return np.clip(np.where(log_sd > 0, level, known), -_FAR, _FAR)
+
+
+def fallback(job: Job, pool: SpotPool, slack_hours: FloatArray, points: int = POINTS) -> Fallback:
+    """Expect how much of the work on-demand does at one speed.
 
     Args:
         job: the work on spot with its checkpoints, arrays of shape `(n,)`.
         pool: its capacity.
         slack_hours: S, the waits and losses that can be afforded, shape `(n,)`; negative: only on-demand is in time.
+        points: parts of the work looked at.
     """
-    nodes, weights = unit_quadrature(POINTS)
+    nodes, weights = unit_quadrature(points)
     shares = np.append(nodes, 1.0)
     elapsed = describe_elapsed(scaled_job(job, shares[:, None]), pool)
     kept = falling(np.where(slack_hours < 0, 0.0, elapsed.cdf(elapsed.floor + slack_hours)))
@@ -78,7 +123,7 @@ def falling(kept: FloatArray) -> FloatArray:
     return np.maximum.accumulate(kept[::-1], axis=0)[::-1]
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def unit_quadrature(points: int) -> tuple[FloatArray, FloatArray]:
     """Nodes and weights of Gauss-Legendre on 0..1, by Golub and Welsch (1969)."""
     order = np.arange(1.0, points)

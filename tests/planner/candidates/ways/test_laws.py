@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.candidates.ways.build import set_cells, spot_candidates
-from planner.candidates.ways.fallback import fallback, unit_quadrature
+from planner.candidates.ways.fallback import fallback, mean_fallback, unit_quadrature
 from planner.candidates.ways.outcomes import Task, possible_outcomes
 from planner.candidates.ways.partners import on_demand_partners
-from planner.spot.distribution import SpotPool, describe_elapsed, meet_probability
+from planner.spot.distribution import (
+    SpotPool,
+    describe_elapsed,
+    meet_probability,
+    normal_quantile,
+    scaled_job,
+)
 from planner.spot.moments import split_job
 from planner.spot.zones import subsets, unite
 from tests.planner.candidates.ways.cases import A10G, AWAY, HOME, V100, answer, on_demand, spot
@@ -181,6 +188,60 @@ def test_without_slack_all_is_on_demand_and_without_interruptions_nothing() -> N
     assert fallback(one_job(10.0), calm, np.asarray([0.5])).work_share[0] == pytest.approx(0.0, abs=1e-9)
     busy = SpotPool(*(np.asarray([v]) for v in (0.5, 2.0, 5.0, 0.3, 5.0)))
     assert fallback(one_job(10.0), busy, np.asarray([-0.1])).work_share[0] == pytest.approx(1.0)
+
+
+SPREADS = st.just(0.0) | st.floats(0.05, 0.6)
+
+
+def mean_of(pool: SpotPool, hours: float, slack: float, sigma: float) -> Any:
+    return mean_fallback(one_job(hours), pool, *(np.asarray([v]) for v in (slack, 1.02 * hours, sigma)))
+
+
+@given(POOLS, st.floats(1.0, 200.0), SPREADS, st.lists(st.floats(-20.0, 400.0), min_size=2, max_size=6))
+def test_more_slack_never_means_more_on_demand_whatever_the_speed(
+    pool: SpotPool, hours: float, sigma: float, slack: list[float]
+) -> None:
+    made = [mean_of(pool, hours, value, sigma) for value in sorted(slack)]
+    share, change = ([float(getattr(m, name)[0]) for m in made] for name in ("work_share", "p_change"))
+    assert all(-1e-9 <= value <= 1 + 1e-9 for value in (*share, *change))
+    assert np.all(np.diff(share) <= 2e-3) and np.all(np.diff(change) <= 2e-3)  # the error of the quadrature
+
+
+def test_the_mean_over_speeds_is_that_of_many_speeds() -> None:
+    rng, off = np.random.default_rng(2), []
+    levels = (np.arange(400) + 0.5) / 400
+    for _ in range(60):
+        low, high = (0.01, 0.05, 0.0, 1.0, 2.0, 0.1), (2.0, 8.0, 0.8, 12.0, 100.0, 0.5)
+        rate, wait, sd, spread, hours, sigma = rng.uniform(low, high)
+        one = np.asarray([rate, wait, wait * rng.uniform(1.0, 8.0), sd, spread])
+        slack = hours * rng.uniform(-0.1, 1.5)
+        slower = np.exp(sigma * normal_quantile(levels))
+        slower /= slower.mean()
+        left = fallback(
+            scaled_job(one_job(hours), slower),
+            SpotPool(*np.repeat(one[:, None], len(levels), axis=1)),
+            slack + 1.02 * hours * (1.0 - slower),
+        )
+        made = mean_of(SpotPool(*one[:, None]), hours, slack, sigma)
+        off.append(
+            (
+                float(made.work_share[0]) - float((slower * left.work_share).mean()),
+                float(made.p_change[0]) - float(left.p_change.mean()),
+                float(made.wasted_hours[0]) / hours - float(left.wasted_hours.mean()) / hours,
+            )
+        )
+    assert np.max(np.abs(off), axis=0) == pytest.approx(np.zeros(3), abs=0.03)
+    assert np.abs(np.mean(off, axis=0)) == pytest.approx(np.zeros(3), abs=0.01)
+
+
+def test_a_speed_that_may_be_slow_costs_on_demand_that_the_prediction_does_not() -> None:
+    """A calm pool never interrupts: at the predicted speed nothing is left to on-demand, of slow runs all is."""
+    calm = SpotPool(*(np.asarray([v]) for v in (0.0, 1.0, 1.0, 0.3, 5.0)))
+    assert float(mean_of(calm, 10.0, 2.0, 0.0).work_share[0]) == pytest.approx(0.0, abs=1e-9)
+    slow = mean_of(calm, 10.0, 2.0, 0.3)
+    edge = np.log(1.0 + 2.0 / 10.2) / 0.3 + 0.15
+    assert float(slow.p_change[0]) == pytest.approx(1.0 - NormalDist().cdf(edge), abs=1e-4)
+    assert float(slow.work_share[0]) == pytest.approx(1.0 - NormalDist().cdf(edge - 0.3), abs=1e-4)
 
 
 @given(POOLS, st.floats(2.0, 100.0), st.floats(1.05, 3.0))
