@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from catalogs.accelerators import load_accelerators, load_aliases
+from catalogs.tables.accelerators import load_accelerators, load_aliases
 
 COLUMNS = (
     "accelerator", "vendor", "generation", "memory_gib", "memory_gb_per_s", "fp32_tflops", "tf32_tflops", "fp16_tflops",

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from catalogs.store.load import load_catalog
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.market.machines import build_hardware
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import build_bounds, grid

@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.error_figures import errors
 from benchmarks.post_training_rows import Row, read_row
 from benchmarks.rows import Skip, read_csv
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.asked.job import resolve_job
 from planner.estimation.predict import predict_shapes
 from planner.performance.constants import Constants, load_constants

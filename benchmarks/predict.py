@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.measured import PEAK_COLUMN, Case
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.performance.constants import Constants
 from planner.performance.device import Devices, build_devices
 from planner.performance.interval import log_spread

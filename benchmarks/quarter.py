@@ -39,7 +39,7 @@ from planner.portfolios.rolling.replan import RollingPolicy
 from planner.records import record
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
 
 POLICIES: dict[str, Callable[[], Policy]] = {
     "rolling planner": RollingPolicy,

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from planner.records import record
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
 
 Floats = npt.NDArray[np.float64]
 START = datetime(2026, 12, 1, tzinfo=UTC)

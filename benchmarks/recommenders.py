@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.accelerators import load_devices
 from benchmarks.measured import hardware_of, read_networks
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.asked.job import resolve_job
 from planner.inputs import parse_workload
 from planner.performance.search import estimate_shapes

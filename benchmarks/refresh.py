@@ -21,7 +21,7 @@ from typing import Any
 
 from catalogs.providers.base import FetchOptions
 from catalogs.refresh.run import refresh
-from catalogs.regions import residency_groups
+from catalogs.tables.regions import residency_groups
 from tests.fakes import aws, azure, gcp
 from tests.fakes.http_base import FakeServer, Handler, Request
 

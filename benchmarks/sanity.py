@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from catalogs.accelerators import load_accelerators
-from catalogs.table import Table
+from catalogs.tables.accelerators import load_accelerators
+from catalogs.tables.table import Table
 from planner.performance.search import estimate_shapes
 from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
 

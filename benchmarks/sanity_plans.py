@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from catalogs.model import Severity
 from catalogs.offers.flags import load_flags
 from catalogs.store.load import load_catalog
+from catalogs.tables.model import Severity
 from planner.asked.options import Options
 from planner.inputs import load_workload
 from planner.plan.model import Plan

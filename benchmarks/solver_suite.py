@@ -18,12 +18,12 @@ import numpy as np
 from benchmarks.choice_bound import choice_bound
 from benchmarks.solver_families.base import Clock, Figure, in_child, known
 from solvers.backends.registry import get_backend
-from solvers.certificates.bounds import exact_bound
 from solvers.execution.solve import solve
 from solvers.problem.milp import Block, Milp
 from solvers.problem.options import SolveOptions
 from solvers.problem.presolve import whole_limits
 from solvers.problem.solution import Solution, relative_gap
+from solvers.search.bounds import exact_bound
 
 
 def load_model(path: Path) -> Milp:

@@ -27,7 +27,7 @@ from benchmarks.accelerators import find_device, load_devices
 from benchmarks.error_figures import errors
 from benchmarks.measured import hardware_of, read_networks, run_date
 from benchmarks.rows import number, read_csv, whole
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.asked.job import Job, resolve_job
 from planner.estimation.predict import predict_shapes
 from planner.estimation.run import run_totals

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.performance.search import estimate_shapes
 from planner.performance.spec import ModelSpec, TrainingSpec
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.sanity import GPT3, RESNET_50, hardware
-from catalogs.accelerators import load_accelerators
-from catalogs.model import Severity
 from catalogs.offers.flags import load_flags
 from catalogs.store.load import load_catalog
+from catalogs.tables.accelerators import load_accelerators
+from catalogs.tables.model import Severity
 from planner.performance.memory_work import state_bytes_per_param
 from planner.performance.phases import flops_per_step
 from planner.performance.search import estimate_shapes

@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from catalogs.model import Catalog
 from catalogs.store.load import load_catalog
+from catalogs.tables.model import Catalog
 from planner.inputs.load import LoadedWorkload, load_workload
 from planner.inputs.portfolio_load import LoadedPortfolio
 from planner.judge.judge import judge_saved

@@ -9,9 +9,9 @@ from benchmarks.solver_families.base import Clock, Figure, in_child, known
 from planner.fleet.question import FleetInput
 from planner.fleet.search import FleetResult
 from planner.fleet.solve import proof_of, solve_fleet
-from solvers.certificates.bounds import exact_bound, in_millionths
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import relative_gap
+from solvers.search.bounds import exact_bound, in_millionths
 
 NAME = "fleet"
 GOALS = (

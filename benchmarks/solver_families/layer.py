@@ -13,10 +13,10 @@ import numpy as np
 from benchmarks.instances.choice import choice_model, naive_single
 from benchmarks.solver_families.base import Clock, Figure, in_child, known
 from planner.plan.certificates import write_certificate
-from solvers.certificates.bounds import build_dual_certificate, in_millionths
 from solvers.execution.solve import relax, solve
 from solvers.problem.options import SolveOptions
 from solvers.problem.presolve import whole_limits
+from solvers.search.bounds import build_dual_certificate, in_millionths
 
 NAME = "layer"
 GOALS = (

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.errors import CatalogInputError
-from catalogs.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog
 from catalogs.store.history import open_snapshot
-from catalogs.table import BoolArray, Coded, Table
+from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog
+from catalogs.tables.table import BoolArray, Coded, Table
 
 Key = tuple[str, ...]
 _UNTOLD = frozenset({"source", "as_of", "note"})

@@ -8,14 +8,9 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
-from catalogs.accelerators import load_accelerators
 from catalogs.errors import CatalogError
 from catalogs.inspection.history import HistoryHealth, examine_history
-from catalogs.model import REGIONAL_OFFER_KEY, ProviderManifest
-from catalogs.normalize import usd_per
 from catalogs.offers.flags import admit_offers
-from catalogs.regions import residency_groups
-from catalogs.schema.columns import column_names, make_table
 from catalogs.store.read import (
     Source,
     catalog_directory,
@@ -27,8 +22,13 @@ from catalogs.store.read import (
     read_provider,
 )
 from catalogs.store.snapshots import newest_source, provider_places
-from catalogs.table import Table
-from catalogs.validate import Fault, References, validate_rows
+from catalogs.store.validate import Fault, References, validate_rows
+from catalogs.tables.accelerators import load_accelerators
+from catalogs.tables.columns import column_names, make_table
+from catalogs.tables.model import REGIONAL_OFFER_KEY, ProviderManifest
+from catalogs.tables.regions import residency_groups
+from catalogs.tables.table import Table
+from catalogs.tariffs import usd_per
 
 TextRow = dict[str, str]
 

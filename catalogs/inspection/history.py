@@ -9,11 +9,11 @@ from pathlib import Path
 
 from catalogs.errors import CatalogError
 from catalogs.inspection.diff import PriceMove, diff_catalogs
-from catalogs.model import Catalog, PurchaseOption
 from catalogs.store.files import POINTER, read_pointer, snapshot_directories
 from catalogs.store.load import assemble
 from catalogs.store.read import bundled_directory, parse_source, read_provider
 from catalogs.store.snapshots import Snapshot, day_of, histories, stored_snapshots
+from catalogs.tables.model import Catalog, PurchaseOption
 
 DISAGREE_ABOVE_RATIO = 0.2
 

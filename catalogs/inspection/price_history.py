@@ -13,11 +13,11 @@ from pathlib import Path
 from catalogs.errors import CatalogError, CatalogInputError
 from catalogs.offers.flags import admit_offers
 from catalogs.offers.query import near_misses, usd_per_hour
-from catalogs.schema.columns import make_table
 from catalogs.store.history import list_snapshots
 from catalogs.store.read import read_provider
 from catalogs.store.snapshots import Snapshot, warn
-from catalogs.table import Table
+from catalogs.tables.columns import make_table
+from catalogs.tables.table import Table
 
 
 @dataclass(frozen=True)

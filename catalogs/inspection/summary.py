@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from catalogs.errors import CatalogInputError
-from catalogs.model import Catalog
 from catalogs.offers.derive import unknown_options
 from catalogs.offers.flags import admit_offers, load_flags, split_flags
 from catalogs.offers.query import near_misses, usd_per_hour
-from catalogs.table import Table
+from catalogs.tables.model import Catalog
+from catalogs.tables.table import Table
 
 Values = dict[str, Any]
 

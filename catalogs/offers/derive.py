@@ -6,11 +6,11 @@ import csv
 from decimal import Decimal
 from functools import cache
 
-from catalogs.model import Catalog, PurchaseOption
-from catalogs.normalize import decimal_text
 from catalogs.offers.flags import admit_offers
-from catalogs.schema.columns import DATA_DIRECTORY, column_names, make_table, read_csv_table
-from catalogs.table import Table
+from catalogs.tables.columns import DATA_DIRECTORY, column_names, make_table, read_csv_table
+from catalogs.tables.model import Catalog, PurchaseOption
+from catalogs.tables.normalize import decimal_text
+from catalogs.tables.table import Table
 
 DERIVED_FLAG = "derived_from_ratio"
 

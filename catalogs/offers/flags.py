@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from catalogs.model import Severity
-from catalogs.schema.columns import DATA_DIRECTORY, read_csv_table
-from catalogs.table import BoolArray, Coded, Table
+from catalogs.tables.columns import DATA_DIRECTORY, read_csv_table
+from catalogs.tables.model import Severity
+from catalogs.tables.table import BoolArray, Coded, Table
 
 FLAG_SEPARATOR = ";"
 NO_PRICE = "no_price"

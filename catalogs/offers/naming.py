@@ -53,7 +53,7 @@ def _without_prefix(name: str) -> str:
 
 def known_accelerators(name: str) -> list[str]:
     """Accelerators of the data dictionary that a name stands for, whether or not anything is sold with them."""
-    from catalogs.accelerators import load_accelerators
+    from catalogs.tables.accelerators import load_accelerators
 
     ids = [str(one) for one in load_accelerators()["accelerator"]]
     return [one for one in ids if fits_name(name, one, ids)]

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.errors import CatalogInputError
-from catalogs.table import Coded, Table
+from catalogs.tables.table import Coded, Table
 
 FLAG = "overlay"
 _CHANGE = re.compile(r"(?P<sign>[+-]?)(?P<amount>\d+(?:\.\d+)?|\.\d+)(?P<percent>%?)")

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.errors import CatalogInputError
-from catalogs.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog, PurchaseOption
-from catalogs.normalize import usd_per
 from catalogs.offers.flags import admit_offers
 from catalogs.offers.naming import fits_name
-from catalogs.table import BoolArray, Coded, Table
+from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog, PurchaseOption
+from catalogs.tables.table import BoolArray, Coded, Table
+from catalogs.tariffs import usd_per
 
 Floats = npt.NDArray[np.float64]
 SORT_KEYS = {

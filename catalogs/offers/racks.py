@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 
-from catalogs.schema.columns import DATA_DIRECTORY
+from catalogs.tables.columns import DATA_DIRECTORY
 
 _COLUMNS = ("allocation_unit", "link_domain_accelerators")
 

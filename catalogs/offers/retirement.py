@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from catalogs.offers.flags import join_flags, split_flags
-from catalogs.schema.columns import DATA_DIRECTORY
+from catalogs.tables.columns import DATA_DIRECTORY
 
 Row = Mapping[str, str]
 RETIRED = "retired"

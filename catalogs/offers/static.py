@@ -26,7 +26,7 @@ from catalogs.offers.static_fields import (
     no_such_field,
 )
 from catalogs.offers.static_file import read_entries
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from catalogs.tariffs.carbon import Site
 
 __all__ = ["StaticCatalog", "load_static", "owned_cost_breakdown"]

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 
-from catalogs.accelerators import canonical, load_accelerators
 from catalogs.errors import CatalogError
-from catalogs.model import PurchaseOption
 from catalogs.offers.owned_cost import OwnedCost, owned_cost_breakdown
 from catalogs.offers.static_site import stated_site
+from catalogs.tables.accelerators import canonical, load_accelerators
+from catalogs.tables.model import PurchaseOption
 from catalogs.tariffs.carbon import Site
 
 Faults = list[tuple[int, str]]

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from catalogs.model import OFFER_KEY, PurchaseOption, Severity
 from catalogs.offers.flags import join_flags, load_flags, split_flags
-from catalogs.schema.columns import DATA_DIRECTORY
+from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.model import OFFER_KEY, PurchaseOption, Severity
 
 Row = Mapping[str, str]
 Key = tuple[str, ...]

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from catalogs.model import PurchaseOption
 from catalogs.providers.alibaba_rows import (
     PROVIDER,
     SUBSCRIPTION_HOURS,
@@ -40,6 +39,7 @@ from catalogs.providers.base import (
 from catalogs.providers.capped import too_large
 from catalogs.providers.limits import CallTimedOut, within
 from catalogs.providers.row_reader import RowReader
+from catalogs.tables.model import PurchaseOption
 
 if TYPE_CHECKING:
     from pandas import DataFrame

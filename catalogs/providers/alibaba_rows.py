@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from catalogs.accelerators import canonical, load_accelerators
 from catalogs.errors import CatalogError
-from catalogs.model import PurchaseOption
-from catalogs.normalize import decimal_text, family_of, number_of
 from catalogs.providers.base import FetchLog, SchemaChanged
 from catalogs.providers.known_types import known_types
 from catalogs.providers.row_reader import RowReader
+from catalogs.tables.accelerators import canonical, load_accelerators
+from catalogs.tables.model import PurchaseOption
+from catalogs.tables.normalize import decimal_text, family_of, number_of
 
 PROVIDER = "alibaba"
 SOURCE = "Alibaba Cloud ECS API 2014-05-26"

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from catalogs.model import OFFER_KEY, offer_id
 from catalogs.providers import aws_ec2 as ec2
 from catalogs.providers import aws_quotas as quotas
 from catalogs.providers.aws_account import OPTIONS, AwsAccount
@@ -23,6 +22,7 @@ from catalogs.providers.base import (
     map_regions,
     text_frame,
 )
+from catalogs.tables.model import OFFER_KEY, offer_id
 
 if TYPE_CHECKING:
     from pandas import DataFrame

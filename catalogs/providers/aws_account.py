@@ -8,8 +8,6 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TypeVar
 
-from catalogs.model import PurchaseOption
-from catalogs.normalize import family_of
 from catalogs.providers import aws_commitments as commitments
 from catalogs.providers import aws_ec2 as ec2
 from catalogs.providers import aws_pricing as pricing
@@ -26,6 +24,8 @@ from catalogs.providers.base import (
     map_regions,
 )
 from catalogs.providers.row_reader import RowReader
+from catalogs.tables.model import PurchaseOption
+from catalogs.tables.normalize import family_of
 
 Result = TypeVar("Result")
 LISTED = frozenset({"on_demand", "reserved_1y", "reserved_3y"})

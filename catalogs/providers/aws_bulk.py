@@ -13,11 +13,11 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from catalogs.model import PurchaseOption
 from catalogs.providers import aws_rows
 from catalogs.providers.aws_rows import Listing, Row, amount, changed, is_hourly, option_of_term, reservation
 from catalogs.providers.base import FetchLog
 from catalogs.providers.row_reader import RowReader
+from catalogs.tables.model import PurchaseOption
 
 API = "bulk price list"
 HOST = "https://pricing.us-east-1.amazonaws.com"

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from catalogs.model import PurchaseOption
 from catalogs.offers.racks import rack_of
 from catalogs.providers.aws_rows import Price, Row, amount, changed, field, is_hourly, listed, payment_word
 from catalogs.providers.row_reader import RowReader, read_rows
+from catalogs.tables.model import PurchaseOption
 
 SAVINGS_API = "savingsplans:DescribeSavingsPlansOfferingRates"
 BLOCK_API = "ec2:DescribeCapacityBlockOfferings"

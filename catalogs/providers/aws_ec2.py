@@ -8,12 +8,12 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from catalogs.accelerators import canonical, load_accelerators
 from catalogs.errors import CatalogError
-from catalogs.normalize import decimal_text, family_of
 from catalogs.providers.aws_rows import PROVIDER, Row, field, listed
 from catalogs.providers.row_reader import RowReader, read_rows
-from catalogs.schema.columns import DATA_DIRECTORY, read_csv_table
+from catalogs.tables.accelerators import canonical, load_accelerators
+from catalogs.tables.columns import DATA_DIRECTORY, read_csv_table
+from catalogs.tables.normalize import decimal_text, family_of
 
 REGIONS, ZONES = "ec2:DescribeRegions", "ec2:DescribeAvailabilityZones"
 TYPES, OFFERINGS = "ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings"

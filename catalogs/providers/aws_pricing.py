@@ -8,7 +8,6 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from catalogs.model import PurchaseOption
 from catalogs.providers.aws_rows import (
     Listing,
     Price,
@@ -22,6 +21,7 @@ from catalogs.providers.aws_rows import (
     reservation,
 )
 from catalogs.providers.row_reader import RowReader, read_rows
+from catalogs.tables.model import PurchaseOption
 
 API = "pricing:GetProducts"
 SOURCE = API

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from catalogs.normalize import decimal_text
 from catalogs.providers.aws_rows import PROVIDER, Row, field, listed
 from catalogs.providers.row_reader import RowReader, read_rows
+from catalogs.tables.normalize import decimal_text
 
 API = "service-quotas:ListServiceQuotas"
 SERVICE = "ec2"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from catalogs.model import PurchaseOption
-from catalogs.normalize import decimal_text, number_of
 from catalogs.providers.base import SchemaChanged
+from catalogs.tables.model import PurchaseOption
+from catalogs.tables.normalize import decimal_text, number_of
 
 PROVIDER = "aws"
 Row = dict[str, str]

@@ -9,10 +9,10 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from catalogs.model import PurchaseOption
-from catalogs.normalize import decimal_text
 from catalogs.providers.aws_rows import Price, Row, amount, changed, field, listed
 from catalogs.providers.row_reader import RowReader, read_rows
+from catalogs.tables.model import PurchaseOption
+from catalogs.tables.normalize import decimal_text
 
 API = "ec2:DescribeSpotPriceHistory"
 ADVISOR_API = "spot advisor data file"

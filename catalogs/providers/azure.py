@@ -83,7 +83,7 @@ class AzureProvider:
 
     def fetch_regions(self) -> list[str]:
         """Regions with prices: those of the catalog's table, the public list has no other."""
-        from catalogs.regions import load_regions
+        from catalogs.tables.regions import load_regions
 
         return sorted(row["region"] for row in load_regions().rows() if row["provider"] == PROVIDER)
 

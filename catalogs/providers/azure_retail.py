@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from catalogs.model import PurchaseOption
-from catalogs.normalize import decimal_text, number_of
 from catalogs.offers.flags import join_flags
 from catalogs.providers.azure_types import PROVIDER, Row, Size
 from catalogs.providers.base import FetchLog, SchemaChanged, require
 from catalogs.providers.row_reader import RowReader
+from catalogs.tables.model import PurchaseOption
+from catalogs.tables.normalize import decimal_text, number_of
 
 RETAIL_API = "Retail Prices API"
 API_VERSION = "2023-01-01-preview"  # the first with savings plans

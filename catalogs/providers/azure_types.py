@@ -14,11 +14,11 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from catalogs.normalize import decimal_text, family_of
 from catalogs.providers.base import FetchLog, SchemaChanged
 from catalogs.providers.known_types import known_types
 from catalogs.providers.row_reader import RowReader
-from catalogs.schema.columns import DATA_DIRECTORY
+from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.normalize import decimal_text, family_of
 
 Row = dict[str, str]
 PROVIDER = "azure"

@@ -307,7 +307,7 @@ def text_frame(table: str, rows: Iterable[Row]) -> DataFrame:
     """Build a DataFrame of text columns in the data dictionary's order; absent cells are ""."""
     import pandas as pd
 
-    from catalogs.schema.columns import column_names
+    from catalogs.tables.columns import column_names
 
     names = column_names(table)
     listed = list(rows)

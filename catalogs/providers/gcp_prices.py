@@ -15,13 +15,13 @@ from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import cache
 
-from catalogs.model import PurchaseOption
-from catalogs.normalize import decimal_text
 from catalogs.offers.flags import join_flags
 from catalogs.providers.gcp_skus import BILLING_API, PROVIDER, RateBook, SkuNote
 from catalogs.providers.gcp_types import NO_SSD, Machine, Row, attached_names, ssd_gib
 from catalogs.providers.known_types import known_places, known_types
-from catalogs.schema.columns import DATA_DIRECTORY
+from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.model import PurchaseOption
+from catalogs.tables.normalize import decimal_text
 
 # Options sold per zone; a commitment is one for the whole region.
 ZONAL_OPTIONS = ("on_demand", "spot", "flex_start")

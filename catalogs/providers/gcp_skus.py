@@ -17,7 +17,7 @@ from typing import Any
 
 from catalogs.providers.base import FetchLog, SchemaChanged, require
 from catalogs.providers.row_reader import RowReader
-from catalogs.schema.columns import DATA_DIRECTORY
+from catalogs.tables.columns import DATA_DIRECTORY
 
 PROVIDER = "gcp"
 BILLING_API = "cloudbilling.services.skus.list"

@@ -14,10 +14,7 @@ from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from catalogs.accelerators import canonical
 from catalogs.errors import CatalogError, install_command
-from catalogs.model import PurchaseOption
-from catalogs.normalize import decimal_text, family_of
 from catalogs.providers.base import (
     ApiCall,
     FetchLog,
@@ -29,6 +26,9 @@ from catalogs.providers.base import (
     text_frame,
 )
 from catalogs.providers.known_types import known_types
+from catalogs.tables.accelerators import canonical
+from catalogs.tables.model import PurchaseOption
+from catalogs.tables.normalize import decimal_text, family_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame

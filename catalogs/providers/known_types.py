@@ -9,8 +9,8 @@ Row = dict[str, str]
 
 @cache
 def _bundled(provider: str, table: str) -> list[Row]:
-    from catalogs.schema.columns import column_names
     from catalogs.store.read import bundled_directory, parse_file, provider_directories, read_provider
+    from catalogs.tables.columns import column_names
 
     for directory in provider_directories(bundled_directory()):
         if directory.name == provider:

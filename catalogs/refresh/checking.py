@@ -8,16 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from catalogs.accelerators import load_accelerators
 from catalogs.errors import CatalogError
-from catalogs.model import PurchaseOption
-from catalogs.normalize import usd_per
 from catalogs.offers.flags import join_flags, split_flags
 from catalogs.offers.racks import with_racks
 from catalogs.offers.retirement import mark_retired
 from catalogs.offers.suspicion import key_of
 from catalogs.providers.registry import BUILT_IN
-from catalogs.validate import Fault, References, validate_rows
+from catalogs.store.validate import Fault, References, validate_rows
+from catalogs.tables.accelerators import load_accelerators
+from catalogs.tables.model import PurchaseOption
+from catalogs.tariffs import usd_per
 
 Row = Mapping[str, str]
 MAX_EXAMPLES = 10

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from catalogs.errors import CatalogInputError
-from catalogs.model import offer_id
 from catalogs.offers.flags import join_flags, load_flags, split_flags
 from catalogs.offers.suspicion import CONFIRMED, WAITING_FLAGS, key_of
+from catalogs.tables.model import offer_id
 
 if TYPE_CHECKING:
     from catalogs.store.read import Source

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from catalogs.model import PurchaseOption, offer_id
 from catalogs.offers.flags import join_flags, split_flags
 from catalogs.offers.suspicion import (
     AT_LIMIT,
@@ -26,6 +25,7 @@ from catalogs.offers.suspicion import (
     key_of,
     price_of,
 )
+from catalogs.tables.model import PurchaseOption, offer_id
 
 KEPT = "price_kept"
 # A move by these factors is looked at; listed prices move rarely, so a smaller move of theirs is too.

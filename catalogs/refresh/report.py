@@ -9,7 +9,7 @@ from pathlib import Path
 
 from catalogs.errors import CatalogError, CatalogInputError
 from catalogs.providers.base import NotUnderstood, ProviderError
-from catalogs.redact import redact
+from catalogs.providers.redact import redact
 from catalogs.refresh.quarantine import Waiting
 
 

@@ -24,8 +24,8 @@ from catalogs.providers.base import (
     Provider,
     frame_rows,
 )
+from catalogs.providers.redact import redact
 from catalogs.providers.registry import check_names, create_provider
-from catalogs.redact import redact
 from catalogs.refresh.checking import check_fetched
 from catalogs.refresh.last_good import keep_vanished_options, last_good, refuse_emptiness
 from catalogs.refresh.quarantine import set_aside

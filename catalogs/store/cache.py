@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from catalogs.cache.copies import cache_directory, open_copy, write_copy
-from catalogs.schema.columns import load_columns
-from catalogs.table import Array, Coded, Table
+from catalogs.tables.columns import load_columns
+from catalogs.tables.table import Array, Coded, Table
 
 _VERSION = "3"
 _KEPT = 16

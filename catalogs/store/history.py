@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from catalogs.errors import CatalogError, CatalogInputError
-from catalogs.model import OFFER_KEY, Catalog, ProviderManifest
 from catalogs.store.files import (
     LOCK_TIMEOUT_S,
     Pointer,
@@ -47,6 +46,7 @@ from catalogs.store.snapshots import (
     stored_source,
 )
 from catalogs.store.write import snapshot_bytes
+from catalogs.tables.model import OFFER_KEY, Catalog, ProviderManifest
 
 _GZIP_LEVEL = 6
 

@@ -15,9 +15,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalogs.accelerators import load_accelerators
-from catalogs.model import Catalog, ProviderManifest
-from catalogs.schema.columns import COLUMNS_FILE, make_table
 from catalogs.store.cache import load_compiled, save_compiled
 from catalogs.store.plausible import flag_implausible
 from catalogs.store.read import (
@@ -30,7 +27,10 @@ from catalogs.store.read import (
     provider_directories,
     read_provider,
 )
-from catalogs.table import Table
+from catalogs.tables.accelerators import load_accelerators
+from catalogs.tables.columns import COLUMNS_FILE, make_table
+from catalogs.tables.model import Catalog, ProviderManifest
+from catalogs.tables.table import Table
 
 if TYPE_CHECKING:
     from datetime import date

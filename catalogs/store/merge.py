@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from catalogs.errors import CatalogError
-from catalogs.model import INSTANCE_TYPE_KEY, OFFER_KEY, offer_id
-from catalogs.schema.columns import column_names
+from catalogs.tables.columns import column_names
+from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, offer_id
 
 Row = Mapping[str, str]
 

@@ -10,9 +10,9 @@ from functools import cache
 import numpy as np
 
 from catalogs.errors import CatalogError
-from catalogs.model import INSTANCE_TYPE_KEY
-from catalogs.schema.columns import DATA_DIRECTORY
-from catalogs.table import Table
+from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.model import INSTANCE_TYPE_KEY
+from catalogs.tables.table import Table
 from catalogs.tariffs import load_tariffs
 
 IMPLAUSIBLE = "implausible_price"

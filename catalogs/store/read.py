@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from catalogs.errors import CatalogError
-from catalogs.model import SCHEMA_VERSION, ProviderManifest
-from catalogs.schema.columns import DATA_DIRECTORY, check_cells, check_header, is_date, with_later_columns
+from catalogs.tables.columns import DATA_DIRECTORY, check_cells, check_header, is_date, with_later_columns
+from catalogs.tables.model import SCHEMA_VERSION, ProviderManifest
 
 MANIFEST = "manifest.json"
 SNAPSHOT_TABLES = ("instance_types", "offers")

@@ -9,8 +9,6 @@ from datetime import date
 from pathlib import Path
 
 from catalogs.errors import CatalogError
-from catalogs.model import ProviderManifest
-from catalogs.schema.columns import column_names
 from catalogs.store.files import read_pointer, snapshot_directories
 from catalogs.store.read import (
     MANIFEST,
@@ -22,6 +20,8 @@ from catalogs.store.read import (
     read_manifest,
     read_provider,
 )
+from catalogs.tables.columns import column_names
+from catalogs.tables.model import ProviderManifest
 
 PROVIDER_ID = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _READS = 5

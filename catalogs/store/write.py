@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from catalogs.model import SCHEMA_VERSION, ProviderManifest
-from catalogs.schema.columns import column_names
 from catalogs.store.read import MANIFEST, SNAPSHOT_TABLES, provider_manifest
+from catalogs.tables.columns import column_names
+from catalogs.tables.model import SCHEMA_VERSION, ProviderManifest
 
 
 def csv_bytes(table: str, rows: Sequence[Mapping[str, str]]) -> bytes:

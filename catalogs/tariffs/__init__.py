@@ -8,6 +8,7 @@ only. All provider knowledge stands in those tables; nothing here asks which pro
 from __future__ import annotations
 
 from datetime import date
+from decimal import Decimal
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -30,6 +31,7 @@ __all__ = [
     "Tariffs",
     "TierCurve",
     "load_tariffs",
+    "usd_per",
 ]
 
 DATA_DIRECTORY = Path(__file__).parent.parent / "data" / "tariffs"
@@ -180,3 +182,8 @@ def load_tariffs(directory: Path | None = None) -> Tariffs:
 @cache
 def _bundled() -> Tariffs:
     return Tariffs(DATA_DIRECTORY)
+
+
+def usd_per(currency: str) -> Decimal:
+    """USD for one unit of `currency` at the newest rate of the dated table; 1 for USD."""
+    return Decimal(1) if currency == "USD" else load_tariffs().usd_per(currency).rate

@@ -12,7 +12,7 @@ from planner.records import record
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from planner.asked.assumptions import Assumptions
     from planner.asked.job import Job
     from planner.inputs.fio import DiskRates

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.calibration.kernel import Z80, Points, load_prior, posterior, spread_ratio
 from planner.performance.constants import load_constants
 from planner.performance.search import estimate_shapes

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from catalogs.accelerators import canonical
 from catalogs.errors import CatalogError
+from catalogs.tables.accelerators import canonical
 from planner.inputs.faults import Fault, FaultError, near
 from planner.market.machines import machine_at
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from planner.asked.model import Asked
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from planner.carbon.model import Machines, machines_of
+from planner.candidates.carbon import Machines, machines_of
 from planner.market.obtainable import most_obtainable
 from planner.market.starts import Starts, starts_of
 from planner.records import record

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.table import distinct
+from catalogs.tables.table import distinct
 from planner.candidates.choose import best_where, rank
 from planner.candidates.model import IN_TURN, MIXED, SINGLE
 from planner.candidates.wanted import value_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.table import count_distinct
+from catalogs.tables.table import count_distinct
 from planner.candidates.constraints.registry import BIT, CONSTRAINTS
 from planner.plan.model import FilterCount, FilterPair
 from planner.records import record

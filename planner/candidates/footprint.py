@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.table import distinct
+from catalogs.tables.table import distinct
+from planner.candidates.carbon import GRAMS_PER_KG, MID, draw_in, draw_of_shapes
 from planner.candidates.model import IN_TURN, MIXED, SINGLE, Mixes
-from planner.carbon.model import GRAMS_PER_KG, MID, draw_in, draw_of_shapes
 from solvers.search.pareto import pareto_front
 
 if TYPE_CHECKING:

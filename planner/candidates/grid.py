@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.candidates.constraints.registry import SHAPE_FILTERS
 from planner.candidates.filters import mark
 from planner.candidates.limits import mark_cells, mark_limits
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from planner.candidates.context import Context
     from planner.market.offers import OfferSet
 

@@ -12,7 +12,7 @@ from planner.market.quota import known_quotas
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from catalogs.quotas import LiveQuotas
+    from catalogs.providers.quotas import LiveQuotas
     from planner.candidates.context import Context
 
 KEY = "quota.live."  # and the provider: key of a note on what was not read
@@ -35,7 +35,7 @@ def with_live_quotas(context: Context) -> Context:
     Only quotas that the planner's rules know are taken; what could not be read is told as a warning and stays
     "not checked".
     """
-    from catalogs.quotas import fetch_live_quotas
+    from catalogs.providers.quotas import fetch_live_quotas
     from planner.candidates.sources import asked_of
 
     asked = asked_of(context.asked.workload.constraints)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.market.storage.stores import Stored
 from planner.records import record
 from planner.spot.distribution import SpotPool

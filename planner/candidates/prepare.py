@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.fio import DiskRates
     from planner.inputs.load import LoadedWorkload

@@ -50,7 +50,7 @@ def _regions(limits: Constraints) -> tuple[str, ...]:
     patterns = tuple(limits.regions or ())
     if limits.residency is None:
         return patterns
-    from catalogs.regions import regions_in
+    from catalogs.tables.regions import regions_in
 
     places = sorted({place for group in limits.residency for place in regions_in(group)})
     named = [

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
-from catalogs.model import offer_id
+from catalogs.tables.model import offer_id
 from planner.render.model import ALL_ROWS, Answer, Column, Section, Value, table_section, versioned
 from planner.render.units import bare
 

@@ -7,7 +7,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from catalogs.model import offer_id
+from catalogs.tables.model import offer_id
 from planner.render.terminal import terminal_width
 from planner.render.text import columns
 

@@ -6,11 +6,11 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from catalogs.model import OFFER_KEY, offer_id
+from catalogs.tables.model import OFFER_KEY, offer_id
 from planner.render.model import Answer, Column, Value, table_section, versioned
 
 if TYPE_CHECKING:
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
 
 _LISTED = (
     "provider",

@@ -138,7 +138,7 @@ def _size(option: str, text: str) -> int:
 
 
 def _check_options(names: tuple[str, ...]) -> None:
-    from catalogs.model import PurchaseOption
+    from catalogs.tables.model import PurchaseOption
     from planner.errors import InputError
 
     known = [option.value for option in PurchaseOption]

@@ -32,7 +32,7 @@ from solvers.problem.solution import Termination
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.commitments.answer import Level, Regret
     from planner.commitments.from_bill import FromBill
     from planner.commitments.model import CommitModel

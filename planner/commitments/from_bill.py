@@ -22,7 +22,7 @@ from planner.records import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.commitments.answer import File
     from planner.commitments.scenarios import Futures
     from planner.inputs.commit_schema import CommitOption

@@ -11,7 +11,7 @@ from planner.errors import InputError
 from planner.records import record
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.inputs.commit_schema import Pool
 
 COMMITTED = ("reserved_1y", "reserved_3y", "savings_plan_1y", "savings_plan_3y", "cud_1y", "cud_3y")

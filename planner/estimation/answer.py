@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from planner.asked.model import Asked
     from planner.estimation.values import Answered
     from planner.inputs.load import LoadedWorkload

@@ -15,7 +15,7 @@ from planner.performance.search_job import build_job
 from planner.performance.step import loading_s
 
 if TYPE_CHECKING:
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from planner.asked.model import Asked
     from planner.performance.layouts import Layouts
     from planner.performance.spec import TrainingSpec

@@ -12,7 +12,7 @@ from planner.performance.search import estimate_shapes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from planner.performance.constants import Constants
     from planner.performance.spec import ModelSpec, TrainingSpec
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Literal
 
-from catalogs.accelerators import load_accelerators
+from catalogs.tables.accelerators import load_accelerators
 from planner.errors import InputError
 from planner.export.names import RUN_TAG
 from planner.plan.model import Layout, Plan, PlanLine

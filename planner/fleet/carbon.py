@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from planner.candidates.carbon import GRAMS_PER_KG, HIGH, LOW, MID, Machines, draw_in
 from planner.candidates.plan_parts.carbon import carbon_line, sum_of_lines
-from planner.carbon.model import GRAMS_PER_KG, HIGH, LOW, MID, Machines, draw_in
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -11,9 +11,9 @@ from planner.fleet.model.build import raised, solution_to_busy, solution_to_coun
 from planner.fleet.question import FleetInput, violations
 from solvers.backends.base import Relaxation
 from solvers.backends.registry import get_backend
-from solvers.certificates.bounds import exact_bound
 from solvers.problem.milp import Milp
 from solvers.problem.solution import Solution, Status, Termination
+from solvers.search.bounds import exact_bound
 from solvers.search.search import Search
 
 HAIR_BUSY = 1e-6  # of a full worker; less work than this is the solver's tolerance

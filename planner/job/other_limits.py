@@ -24,7 +24,7 @@ from planner.plan.brief import Summary
 from planner.records import record
 
 if TYPE_CHECKING:
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Workload

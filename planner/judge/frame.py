@@ -16,7 +16,7 @@ from planner.plan.ids import WAITED
 from planner.plan.upgrade import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.judge.goods import Goods
 
 # Of expected hours and money of steady capacity and of spot alone: formulas in another order.

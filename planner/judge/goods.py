@@ -12,15 +12,15 @@ from math import floor, inf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from catalogs.tariffs.carbon import load_carbon
 from planner.judge.document import MalformedError
 from planner.judge.prices import Quote, expected_price, quotes_of, scaled
 from planner.records import record
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
     from catalogs.offers.owned_cost import OwnedCost
+    from catalogs.tables.model import Catalog
     from catalogs.tariffs import FxRate, OptionRule, QuotaRule, Tariffs
     from catalogs.tariffs.carbon import Site
     from planner.inputs.schema import OwnedCommitment, Workload
@@ -294,7 +294,7 @@ class Goods:
 
     def vendor(self, accelerator: str) -> str:
         """Vendor of an accelerator."""
-        from catalogs.accelerators import load_accelerators
+        from catalogs.tables.accelerators import load_accelerators
 
         known = load_accelerators()
         return str(known.take(known.equals("accelerator", accelerator))["vendor"][0])
@@ -363,7 +363,7 @@ class UnknownOfferError(MalformedError):
 
 def hardware_of(kind: Table) -> Table:
     """Instance types with the columns of their accelerators."""
-    from catalogs.accelerators import load_accelerators
+    from catalogs.tables.accelerators import load_accelerators
 
     known = load_accelerators()
     rows = known.take(kind.lookup(known, ("accelerator",)))

@@ -44,7 +44,7 @@ from planner.judge.stated import (
 from planner.judge.verdict import Verdict
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.inputs.schedule_load import LoadedSchedule

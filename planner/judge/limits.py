@@ -137,7 +137,7 @@ def _place(line: Json, limits: Constraints) -> list[str]:
     ):
         faults.append(f"region {place} is not allowed")
     if limits.residency is not None:
-        from catalogs.regions import regions_in
+        from catalogs.tables.regions import regions_in
 
         allowed = set().union(*(regions_in(group) for group in limits.residency))
         if (line["provider"], line["region"]) not in allowed:
@@ -168,7 +168,7 @@ def _machine(line: Json, limits: Constraints) -> list[str]:
 
 def _asked_for(line: Json, limits: Constraints) -> bool:
     """Whether the accelerator runs software that is asked for: set, named by `allow`, the user's own, else CUDA."""
-    from catalogs.accelerators import load_accelerators
+    from catalogs.tables.accelerators import load_accelerators
     from planner.performance.constants import load_software
 
     table = load_accelerators()

@@ -16,7 +16,7 @@ from planner.judge.limits import check_limits
 from planner.judge.prices import RUN_HOURS, PriceOf, expected_price
 
 if TYPE_CHECKING:
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from planner.inputs.schema import Workload
 
 Json = dict[str, Any]

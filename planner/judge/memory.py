@@ -14,7 +14,7 @@ from planner.judge.goods import Goods
 from planner.judge.work import work_of
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.inputs.schema import Workload
     from planner.inputs.tasks import TaskVariant

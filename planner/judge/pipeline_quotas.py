@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planner.judge.portfolio_parts import quota_names
 
 if TYPE_CHECKING:
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from planner.inputs.schema import QuotaLimit
     from planner.judge.document import Node
     from planner.judge.findings import Findings

@@ -23,7 +23,7 @@ from planner.judge.single import obligations
 from planner.judge.work import GB, work_of
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.inputs.portfolio_schema import PortfolioJob
     from planner.inputs.schema import Workload

@@ -20,7 +20,7 @@ from catalogs.offers.flags import admit_offers, is_placeless
 from planner.records import record
 
 if TYPE_CHECKING:
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
 
 _Z80 = 1.2815515655446008
 _MOST_DAYS = 36_525.0  # a file may be dated 9999; no quote is a hundred years old

@@ -14,7 +14,7 @@ from planner.judge.serving_proof import kinds_of, proven
 from planner.judge.serving_speeds import with_speeds
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.inputs.serving_load import LoadedServing
     from planner.inputs.serving_schema import Machine
     from planner.judge.document import Node

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.inputs.serving_checks import served_model
 from planner.judge.document import MalformedError
 from planner.judge.findings import Near
@@ -20,7 +20,7 @@ from planner.performance.parts import model_of
 from planner.performance.post_training.read import engine_of_section
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.inputs.serving_load import LoadedServing
     from planner.inputs.serving_schema import Machine, Serving
 

@@ -14,7 +14,7 @@ from math import hypot
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from catalogs.accelerators import load_accelerators
+from catalogs.tables.accelerators import load_accelerators
 from catalogs.tariffs import load_tariffs
 from planner.inputs.tco_load import defaults
 from planner.judge import frame
@@ -24,7 +24,7 @@ from planner.judge.tco_case import Case, Rented
 from planner.records import record
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.inputs.tco_load import LoadedTco
     from planner.inputs.tco_schema import Estimate, Tco
     from planner.judge.document import Node

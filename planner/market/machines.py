@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from catalogs.accelerators import load_accelerators
-from catalogs.table import Coded
+from catalogs.tables.accelerators import load_accelerators
+from catalogs.tables.table import Coded
 from planner.errors import InputError
 from planner.inputs.faults import near
 from planner.records import record
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
 
     IntArray = npt.NDArray[np.int64]
 

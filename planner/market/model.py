@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.table import Coded
+from catalogs.tables.table import Coded
 from planner.market.costs import CostModel
 from planner.market.offers import known_places, places_of, preference_rank
 from planner.market.storage.stores import Stores
@@ -16,7 +16,7 @@ from planner.records import record
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from catalogs.tariffs import Tariffs
     from planner.asked.model import Asked
     from planner.market.offers import KnownPlaces, OfferSet

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from catalogs.accelerators import load_accelerators
 from catalogs.offers.naming import fits_name, known_accelerators
+from catalogs.tables.accelerators import load_accelerators
 from planner.inputs.faults import Fault, near
 from planner.market.offers import match_globs, match_names, places_of
 from planner.market.quota import known_quotas
@@ -16,7 +16,7 @@ from planner.market.quota import known_quotas
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from catalogs.tariffs import Tariffs
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Constraints, QuotaLimit, Workload
@@ -258,7 +258,7 @@ def _check_location(location: str | None, places: list[str], faults: list[Fault]
     """
     if location is None or location == "onprem" or location in places:
         return
-    from catalogs.regions import load_regions
+    from catalogs.tables.regions import load_regions
 
     provider, _, region = location.partition("/")
     if not region or provider not in {place.partition("/")[0] for place in places}:
@@ -277,7 +277,7 @@ def _without_digits(name: str) -> str:
 
 
 def _residency_names() -> list[str]:
-    from catalogs.regions import load_regions, residency_groups
+    from catalogs.tables.regions import load_regions, residency_groups
 
     table = load_regions()
     places = {text.lower() for name in ("country", "continent") for text in table.coded(name).values if text}

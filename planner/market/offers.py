@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.offers.naming import fits_name
-from catalogs.table import Coded, Table
+from catalogs.tables.table import Coded, Table
 from catalogs.tariffs.carbon import load_carbon
 from planner.errors import InputError
 from planner.inputs.faults import Fault, FaultError
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from catalogs.model import Catalog
     from catalogs.offers.overlays import PriceNote
     from catalogs.offers.owned_cost import OwnedCost
+    from catalogs.tables.model import Catalog
     from catalogs.tariffs import FxRate, OptionRule, Tariffs, TierCurve
     from catalogs.tariffs.carbon import Site
     from planner.inputs.schema import OwnedCommitment, Workload

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.table import distinct
+from catalogs.tables.table import distinct
 from planner.plan.model import QuotaNeed
 from planner.records import record
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from catalogs.tariffs import QuotaRule, Tariffs
     from planner.inputs.schema import QuotaLimit
     from planner.market.offers import OfferSet

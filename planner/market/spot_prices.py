@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.offers.flags import admit_offers, placeless
-from catalogs.table import Coded
+from catalogs.tables.table import Coded
 from planner.market.expected_price import Z80, Quotes, list_terms, price_terms
 from planner.market.price_path import PricePath
 from planner.market.pricing import price_age_days
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from planner.market.expected_price import PriceTerms
 
     BoolArray = npt.NDArray[np.bool_]

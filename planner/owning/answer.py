@@ -41,7 +41,7 @@ from planner.render.presentable import Presentable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.tco_load import LoadedTco
 

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalogs.accelerators import load_accelerators
+from catalogs.tables.accelerators import load_accelerators
 from planner.inputs.tco_load import hardware_prices
 from planner.owning.inputs import ends, hardware, load_watts, power, sites
 from planner.owning.model import Check

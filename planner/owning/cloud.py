@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from catalogs.accelerators import load_accelerators
 from catalogs.offers.flags import admit_offers
+from catalogs.tables.accelerators import load_accelerators
 from planner.inputs.faults import Fault, near
 from planner.inputs.load import validate
 from planner.owning.inputs import ends
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import date
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.inputs.schema import Workload
     from planner.inputs.tco_load import LoadedTco
     from planner.market.offers import OfferSet

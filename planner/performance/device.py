@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.table import Coded, Table
+from catalogs.tables.table import Coded, Table
 from planner.performance.constants import Constants
 from planner.performance.inference.chips import serving_columns
 from planner.performance.kernels import has_native, has_native_experts

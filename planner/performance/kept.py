@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.cache.copies import cache_directory, open_copy, write_copy
-from catalogs.table import Array, Coded, Table
+from catalogs.tables.table import Array, Coded, Table
 from planner.version import __version__
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SUM_BYTES = 32  # of sha256
 _WORD_BYTES = 16  # columns start at multiples of it: numpy copies unaligned ones value by value
 _ROOT = Path(__file__).parents[2]
 RULES = (
-    "catalogs/table.py", "planner/records.py", "planner/performance/*.py", "planner/performance/*/*.py",
+    "catalogs/tables/table.py", "planner/records.py", "planner/performance/*.py", "planner/performance/*/*.py",
     "planner/data/adapters.csv", "planner/data/engines.csv", "planner/data/measured_layouts.csv",
     "planner/data/vision_operators.csv",
     "planner/data/performance/*.csv",

@@ -20,7 +20,7 @@ from planner.performance.spec import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
 
 # FlashAttention was released with its paper (arXiv 2205.14135) on 2022-05-27.
 FLASH_SINCE = date(2022, 6, 1)

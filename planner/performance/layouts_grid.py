@@ -25,7 +25,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.table import distinct
+from catalogs.tables.table import distinct
 from planner.performance.layouts import MAX_INTERLEAVE, Layouts
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
 from planner.records import record

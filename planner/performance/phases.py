@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.performance.parts import flops_per_sample
 from planner.performance.spec import COMPONENTS, ModelSpec, Phase, TrainingSpec
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.table import Coded, Table
+from catalogs.tables.table import Coded, Table
 from planner.performance.constants import Constants
 from planner.performance.inference.pool import estimate_rollouts
 from planner.performance.inference.shapes import estimate_requests

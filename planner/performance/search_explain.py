@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import Grid, build_bounds, fits_node, grid, shard_axes

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.contrastive import with_pairs
 from planner.performance.device import Devices, build_devices

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.table import Coded, Table
+from catalogs.tables.table import Coded, Table
 from planner.performance.interval import log_spread
 from planner.performance.layouts import Layouts
 from planner.performance.memory_host import HOST_PARTS, host_needs

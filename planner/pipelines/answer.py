@@ -37,7 +37,7 @@ from solvers.problem.solution import Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.pipelines.shared import SharedQuota

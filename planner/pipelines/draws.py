@@ -12,7 +12,7 @@ from planner.pipelines.shared import SharedQuota
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from catalogs.tariffs import Tariffs
     from planner.candidates.plan_parts.bought import Bought, BoughtPart
     from planner.inputs.schema import QuotaLimit

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from catalogs.tariffs import Tariffs
     from planner.asked.options import Options
     from planner.inputs.pipeline_load import LoadedPipeline

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.asked.model import Asked
     from planner.asked.options import Options
     from planner.candidates.engine import Found

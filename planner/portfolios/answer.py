@@ -35,7 +35,7 @@ MOST_ROUNDS = 4  # times candidates are gathered anew; the second nearly always 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.inputs.portfolio_schema import PortfolioJob

@@ -31,8 +31,8 @@ from planner.portfolios.table import CandidateTable, Floats, Way, Ways
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from catalogs.model import Catalog
-    from catalogs.table import Table
+    from catalogs.tables.model import Catalog
+    from catalogs.tables.table import Table
     from planner.asked.options import Options
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates

@@ -14,8 +14,8 @@ from planner.portfolios.sized import QUOTA_UNITS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from catalogs.model import Catalog
-    from catalogs.table import Table
+    from catalogs.tables.model import Catalog
+    from catalogs.tables.table import Table
     from catalogs.tariffs import Tariffs
     from planner.candidates.context import Context
     from planner.inputs.portfolio_load import LoadedPortfolio

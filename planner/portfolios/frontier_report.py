@@ -23,7 +23,7 @@ from planner.render.screen import on_screen
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.portfolios.gather import Gathered

@@ -27,7 +27,7 @@ from planner.portfolios.table import CandidateTable, Way, Ways, concat_tables, l
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.asked.options import Options
     from planner.candidates.filters import FilterReport
     from planner.candidates.plan_parts.bought import Source

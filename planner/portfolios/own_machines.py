@@ -15,7 +15,7 @@ from planner.inputs.portfolio_schema import SharedCommitment
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.market.offers import OfferSet
 

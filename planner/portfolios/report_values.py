@@ -12,7 +12,7 @@ from planner.portfolios.shared_limits import CAPACITY, MICRO
 from planner.portfolios.spread import between_usd
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.portfolios.answer import PortfolioAnswer
     from planner.portfolios.gather import Gathered
     from planner.portfolios.question import Question

@@ -19,7 +19,7 @@ from planner.serving.speeds import Speed, predict_speeds
 if TYPE_CHECKING:
     from datetime import date
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.inputs.serving_load import LoadedServing
     from planner.inputs.serving_schema import Machine
     from solvers.problem.options import SolveOptions

@@ -27,8 +27,8 @@ from planner.performance.post_training.read import engine_of_section
 from planner.records import record
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
-    from catalogs.table import Table
+    from catalogs.tables.model import Catalog
+    from catalogs.tables.table import Table
     from planner.inputs.serving_load import LoadedServing
     from planner.inputs.serving_schema import Machine
 

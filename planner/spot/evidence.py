@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.table import distinct
+from catalogs.tables.table import distinct
 from planner.records import record
 from planner.spot.distribution import SpotPool
 from planner.spot.pools import figures_at, observed_at

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.table import distinct
+from catalogs.tables.table import distinct
 from planner.records import record
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from planner.records import record
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.asked.model import Asked
     from planner.asked.options import Options
     from planner.candidates.context import Context

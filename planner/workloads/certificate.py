@@ -45,7 +45,7 @@ def certify(answer: Answer) -> dict[str, Any]:
 
 def _fleet(plan: Plan, question: FleetInput, result: FleetResult) -> dict[str, Any]:
     from planner.fleet.solve import proof_of
-    from solvers.certificates.bounds import build_dual_certificate, in_millionths
+    from solvers.search.bounds import build_dual_certificate, in_millionths
 
     problem, duals, point = proof_of(question, result)
     certificate = build_dual_certificate(

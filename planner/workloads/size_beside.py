@@ -11,7 +11,7 @@ import math
 from functools import cache
 from pathlib import Path
 
-from catalogs.accelerators import load_accelerators
+from catalogs.tables.accelerators import load_accelerators
 from planner.records import record
 
 FILE = Path(__file__).parents[1] / "data" / "workstations.csv"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from catalogs.accelerators import load_aliases
+from catalogs.tables.accelerators import load_aliases
 from planner.market.expected_price import list_terms
 from planner.spot.hazards_cells import family_of, plain_type, plain_zone
 from tests.architecture.modules import relative, source_files, syntax_tree

@@ -18,12 +18,12 @@ from tests.architecture.house import (
 )
 from tests.architecture.modules import module_names, relative, source_files, syntax_tree, text_of
 
-LOOSE_MODULES = {"planner": 10, "catalogs": 9, "solvers": 0}
+LOOSE_MODULES = {"planner": 10, "catalogs": 1, "solvers": 0}
 CIRCLES_OF_ROOMS = 0
 CIRCLES_OF_FILES = 0
 FLOORS = 11
 CONTEXT_SIGNATURES = 29
-SHORT_FILES = 25
+SHORT_FILES = 24
 FILE_LINES = 400
 FUNCTION_LINES = 60
 

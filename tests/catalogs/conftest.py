@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.model import Catalog
 from catalogs.store.load import load_catalog
 from catalogs.store.read import bundled_directory
+from catalogs.tables.model import Catalog
 
 
 @pytest.fixture(scope="session")

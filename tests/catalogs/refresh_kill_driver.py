@@ -17,9 +17,9 @@ from pathlib import Path
 
 from catalogs.providers.base import FetchOptions
 from catalogs.refresh.run import refresh
-from catalogs.regions import load_regions
 from catalogs.store.read import history_directory
 from catalogs.store.snapshots import source_rows, stored_source
+from catalogs.tables.regions import load_regions
 from tests.catalogs.kill_driver import fork
 from tests.fakes.provider import FakeProvider, offer_row, type_row
 

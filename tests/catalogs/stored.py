@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from catalogs.model import Catalog
 from catalogs.store.load import assemble, read_sources
+from catalogs.tables.model import Catalog
 
 
 def stored(provider: str) -> Catalog:

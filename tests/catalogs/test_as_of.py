@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from catalogs.errors import CatalogError
-from catalogs.model import Catalog
 from catalogs.store.history import catalog_as_of, save_snapshot
 from catalogs.store.load import load_catalog
 from catalogs.store.read import bundled_directory
+from catalogs.tables.model import Catalog
 from tests.catalogs.history_rows import refresh
 
 

@@ -15,7 +15,7 @@ import pytest
 from catalogs.providers.aws import AwsProvider
 from catalogs.providers.aws_client import AwsClients
 from catalogs.providers.base import FetchOptions, Provider
-from catalogs.redact import HIDDEN, redact
+from catalogs.providers.redact import HIDDEN, redact
 from tests.catalogs.providers import azure_setup, gcp_setup
 from tests.catalogs.providers.test_alibaba import provider as alibaba_provider
 from tests.catalogs.providers.test_aws_faults import session

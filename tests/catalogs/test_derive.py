@@ -6,11 +6,11 @@ from decimal import Decimal
 
 import pytest
 
-from catalogs.model import OFFER_KEY, REGIONAL_OFFER_KEY, Catalog
 from catalogs.offers.derive import derive_offers, load_commitment_ratios, unknown_options
 from catalogs.offers.flags import admit_offers
-from catalogs.schema.columns import column_names
-from catalogs.table import Table
+from catalogs.tables.columns import column_names
+from catalogs.tables.model import OFFER_KEY, REGIONAL_OFFER_KEY, Catalog
+from catalogs.tables.table import Table
 
 
 def test_derived_offers_say_so_and_stack_with_the_catalog(bundled: Catalog) -> None:

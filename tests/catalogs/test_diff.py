@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from catalogs.errors import CatalogInputError
 from catalogs.inspection.diff import CatalogDiff, Rename, diff_catalogs, diff_refs
-from catalogs.model import Catalog, ProviderManifest
-from catalogs.schema.columns import column_names, make_table
 from catalogs.store.history import save_snapshot
+from catalogs.tables.columns import column_names, make_table
+from catalogs.tables.model import Catalog, ProviderManifest
 from tests.catalogs.history_rows import Rows, machine, offer, refresh
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.model import REGIONAL_OFFER_KEY, Catalog
 from catalogs.offers.flags import admit_offers, load_flags
-from catalogs.schema.dictionary import replace_dictionary
+from catalogs.tables.dictionary import replace_dictionary
+from catalogs.tables.model import REGIONAL_OFFER_KEY, Catalog
 
 
 def test_data_dictionary_is_up_to_date(project_root: Path, request: pytest.FixtureRequest) -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogs.model import Catalog, Severity
 from catalogs.offers.flags import admit_offers, join_flags, load_flags, split_flags
-from catalogs.table import Table
+from catalogs.tables.model import Catalog, Severity
+from catalogs.tables.table import Table
 
 flag_sets = st.lists(st.sampled_from(sorted(load_flags())), max_size=4).map(tuple)
 

@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catalogs.errors import CatalogError, CatalogInputError
-from catalogs.model import Catalog
 from catalogs.store import files as snapshot_files
 from catalogs.store.history import list_snapshots, open_snapshot, save_snapshot
 from catalogs.store.load import load_catalog
 from catalogs.store.read import bundled_directory
+from catalogs.tables.model import Catalog
 from tests.catalogs.history_rows import machine, offer, refresh
 from tests.catalogs.stored import stored
 from tests.conftest import CliResult

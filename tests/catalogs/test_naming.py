@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from catalogs.accelerators import load_accelerators
 from catalogs.offers.naming import fits_name
 from catalogs.store.load import load_catalog
+from catalogs.tables.accelerators import load_accelerators
 
 ACCELERATORS = [str(one) for one in load_accelerators()["accelerator"]]
 

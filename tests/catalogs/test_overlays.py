@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from catalogs.errors import CatalogInputError
 from catalogs.offers.overlays import Overlay, PriceNote, apply_overlays
-from catalogs.table import Table
+from catalogs.tables.table import Table
 
 TYPES = Table(
     {

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.model import OFFER_KEY
 from catalogs.offers.flags import admit_offers, split_flags
 from catalogs.offers.suspicion import WAITING_FLAGS
 from catalogs.providers.base import FetchOptions
 from catalogs.refresh.run import refresh
-from catalogs.schema.columns import column_names, make_table
 from catalogs.store.read import bundled_directory, history_directory, read_provider
 from catalogs.store.snapshots import source_rows, stored_source
+from catalogs.tables.columns import column_names, make_table
+from catalogs.tables.model import OFFER_KEY
 from tests.fakes.provider import FakeProvider
 
 CLOUDS = ("aws", "gcp", "azure", "alibaba")

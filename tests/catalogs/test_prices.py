@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from catalogs.model import Catalog
+from catalogs.tables.model import Catalog
 
 # provider, region, instance type, price in the list's currency as published (Alibaba: without system disk)
 KNOWN = [

@@ -271,7 +271,7 @@ def _confirm_all(provider: str) -> None:
 
 def _in_use(provider: str) -> dict[str, float]:
     """Admitted prices of a provider by offer."""
-    from catalogs.model import OFFER_KEY, offer_id
+    from catalogs.tables.model import OFFER_KEY, offer_id
 
     offers = stored(provider).offers
     kept = offers.take(admit_offers(offers, allow_flagged=False).mask & offers.equals("provider", provider))

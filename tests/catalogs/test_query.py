@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalogs.errors import CatalogInputError
-from catalogs.model import OFFER_KEY, Catalog
 from catalogs.offers.query import SORT_KEYS, OfferQuery, query_offers
+from catalogs.tables.model import OFFER_KEY, Catalog
 
 
 @pytest.mark.parametrize("sort", SORT_KEYS)

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from catalogs.inspection.summary import find_types
-from catalogs.model import INSTANCE_TYPE_KEY, OFFER_KEY, REGIONAL_OFFER_KEY, Catalog
 from catalogs.offers.flags import load_flags, split_flags
-from catalogs.regions import residency_groups
-from catalogs.schema.columns import column_names, load_columns, make_table
-from catalogs.table import Table
-from catalogs.validate import References, validate_rows
+from catalogs.store.validate import References, validate_rows
+from catalogs.tables.columns import column_names, load_columns, make_table
+from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, REGIONAL_OFFER_KEY, Catalog
+from catalogs.tables.regions import residency_groups
+from catalogs.tables.table import Table
 
 DATE = re.compile(r"20\d\d-(0[1-9]|1[0-2])(-\d\d)?")
 FAMILIES = {
@@ -67,7 +67,7 @@ def test_every_row_has_a_source_and_a_date(bundled: Catalog) -> None:
 
 
 def test_every_row_passes_the_data_dictionary(bundled: Catalog) -> None:
-    from catalogs.normalize import usd_per
+    from catalogs.tariffs import usd_per
 
     types = text_rows(bundled.instance_types)
     references = References.of(text_rows(bundled.accelerators), types, {"CNY": float(usd_per("CNY"))})

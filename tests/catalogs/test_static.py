@@ -132,7 +132,7 @@ def test_what_the_cost_of_an_owned_machine_needs(tmp_path: Path, old: str, new: 
 
 
 def test_the_tables_have_the_catalogs_columns(tmp_path: Path) -> None:
-    from catalogs.schema.columns import load_columns
+    from catalogs.tables.columns import load_columns
 
     static = load_static(write(tmp_path, GOOD))
     for name, table in (("instance_types", static.instance_types), ("offers", static.offers)):

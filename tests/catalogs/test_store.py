@@ -14,11 +14,11 @@ import pytest
 
 from catalogs.cache.copies import cache_directory, open_copy
 from catalogs.errors import CatalogError
-from catalogs.model import Catalog
 from catalogs.store.load import load_catalog
 from catalogs.store.read import bundled_directory
 from catalogs.store.write import write_snapshot
-from catalogs.table import Table
+from catalogs.tables.model import Catalog
+from catalogs.tables.table import Table
 
 OFFERS = "lambda/offers.csv.gz"
 MANIFEST = "lambda/manifest.json"

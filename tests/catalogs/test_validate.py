@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from catalogs.errors import CatalogError
-from catalogs.validate import References, require_valid, validate_rows
+from catalogs.store.validate import References, require_valid, validate_rows
 
 TYPE = {
     "provider": "aws",

@@ -98,7 +98,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     with ExitStack() as stack:
         made = World(tmp_path, stack)
         monkeypatch.setattr("catalogs.refresh.run.create_provider", made.create)
-        monkeypatch.setattr("catalogs.quotas.create_provider", made.create)
+        monkeypatch.setattr("catalogs.providers.quotas.create_provider", made.create)
         original = made.open
 
         def opened(*args: Any, **given: Any) -> None:

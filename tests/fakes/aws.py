@@ -103,7 +103,7 @@ class World:
 
         As in the real one most machines have no accelerator, so they are answered but have no row.
         """
-        from catalogs.regions import residency_groups
+        from catalogs.tables.regions import residency_groups
 
         names = sorted(
             region for provider, region in residency_groups() if provider == "aws" and "gov" not in region

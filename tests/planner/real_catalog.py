@@ -19,9 +19,9 @@ from unittest import mock
 import numpy as np
 
 from benchmarks.instances.drawn_workloads import Sections, draw_workload
-from catalogs.model import Catalog
 from catalogs.store.load import load_catalog
-from catalogs.table import Table
+from catalogs.tables.model import Catalog
+from catalogs.tables.table import Table
 from planner.asked.options import Options
 from planner.errors import PlannerError
 from planner.judge.judge import judge_saved

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from catalogs.accelerators import load_accelerators
-from catalogs.model import Catalog, ProviderManifest
-from catalogs.table import Table
+from catalogs.tables.accelerators import load_accelerators
+from catalogs.tables.model import Catalog, ProviderManifest
+from catalogs.tables.table import Table
 from catalogs.tariffs import DATA_DIRECTORY, StorageFee, StoragePrice, StorageService, Tariffs, TierCurve
 from catalogs.tariffs.services import Figure
 from planner.asked.options import Options

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.accelerators import load_accelerators
+from catalogs.tables.accelerators import load_accelerators
 from planner.inputs.load import load_workload
 from planner.workloads.size_beside import beside, with_memory
 from planner.workloads.size_needs import cores_for, disk_for, read_rate, tier_of, workers_for

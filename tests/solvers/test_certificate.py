@@ -20,17 +20,17 @@ from hypothesis import strategies as st
 
 from planner.plan.certificates import check_certificate, kinds, summary, write_certificate
 from solvers.backends.registry import get_backend
-from solvers.certificates.bounds import (
+from solvers.execution.solve import solve
+from solvers.problem.milp import Milp, MilpBuilder
+from solvers.problem.options import SolveOptions
+from solvers.problem.presolve import whole_limits
+from solvers.search.bounds import (
     build_dual_certificate,
     exact_bound,
     fingerprint,
     in_millionths,
     whole_numbers,
 )
-from solvers.execution.solve import solve
-from solvers.problem.milp import Milp, MilpBuilder
-from solvers.problem.options import SolveOptions
-from solvers.problem.presolve import whole_limits
 from tests.solvers import cases
 
 Certificate = dict[str, Any]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from catalogs.errors import CatalogError
-from catalogs.schema.columns import DATA_DIRECTORY
 from catalogs.store.load import load_catalog
+from catalogs.tables.columns import DATA_DIRECTORY
 from tests.architecture.modules import ROOT
 from tools.import_catalog import import_catalog
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from catalogs.errors import CatalogError
-from catalogs.schema.columns import DATA_DIRECTORY
+from catalogs.tables.columns import DATA_DIRECTORY
 from tools.import_catalog import import_catalog
 
 

@@ -10,10 +10,10 @@ from decimal import Decimal
 from pathlib import Path
 
 from catalogs.errors import CatalogError
-from catalogs.model import REGIONAL_OFFER_KEY, ProviderManifest
-from catalogs.normalize import decimal_text
+from catalogs.store.validate import Fault, References, validate_rows
 from catalogs.store.write import csv_bytes, write_snapshot
-from catalogs.validate import Fault, References, validate_rows
+from catalogs.tables.model import REGIONAL_OFFER_KEY, ProviderManifest
+from catalogs.tables.normalize import decimal_text
 from tools.import_catalog.accelerators import build_accelerators, build_interconnects
 from tools.import_catalog.offers import build_offers
 from tools.import_catalog.rules import Row, read_rows, source_rates
@@ -102,7 +102,7 @@ def _report(
     faults: tuple[Fault, ...],
 ) -> ImportReport:
     from catalogs.offers.flags import admit_offers
-    from catalogs.schema.columns import column_names, make_table
+    from catalogs.tables.columns import column_names, make_table
 
     table = make_table("offers", [[row[name] for name in column_names("offers")] for row in offers], "offers")
     admitted = int(admit_offers(table, allow_flagged=False).mask.sum())

@@ -11,9 +11,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from catalogs.accelerators import canonical
-from catalogs.model import PurchaseOption
-from catalogs.normalize import decimal_text, family_of
+from catalogs.tables.accelerators import canonical
+from catalogs.tables.model import PurchaseOption
+from catalogs.tables.normalize import decimal_text, family_of
 from tools.import_catalog.rules import HERE, Row, read_json, read_rows
 
 NOT_STATED = "not-stated"

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 
-from catalogs.model import OFFER_KEY, PurchaseOption
-from catalogs.normalize import decimal_text, split_date
 from catalogs.offers.flags import join_flags
 from catalogs.offers.retirement import retirement_of
 from catalogs.offers.suspicion import flag_suspicious
+from catalogs.tables.model import OFFER_KEY, PurchaseOption
+from catalogs.tables.normalize import decimal_text, split_date
 from tools.import_catalog.marketplaces import NOT_STATED, marketplace_offers
 from tools.import_catalog.rules import IMPORT_DAY, Row, options_of, origin, read_json, read_rows, rule
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
 
-from catalogs.normalize import decimal_text, family_of
 from catalogs.offers.racks import with_racks
 from catalogs.offers.retirement import retirement_of
-from catalogs.schema.columns import column_names
+from catalogs.tables.columns import column_names
+from catalogs.tables.normalize import decimal_text, family_of
 from tools.import_catalog.marketplaces import marketplace_types
 from tools.import_catalog.rules import (
     HERE,
@@ -46,7 +46,9 @@ def build_types(catalog: Path, peaks: Mapping[str, Row]) -> list[Row]:
         catalog: directory of the collected lists.
         peaks: accelerators by canonical id.
     """
-    from catalogs.accelerators import canonical  # the alias tables only: accelerators.csv is being built
+    from catalogs.tables.accelerators import (
+        canonical,  # the alias tables only: accelerators.csv is being built
+    )
 
     listed: dict[tuple[str, str], Row] = {}
     for row in read_rows(catalog / "offers.csv"):

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.carbon import GRAMS_PER_KG, draw_in, machines_of
 from planner.candidates.constraints.base import Constraint, Use, round_up
 from planner.candidates.footprint import operational_kg
-from planner.carbon.model import GRAMS_PER_KG, draw_in, machines_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from planner.candidates.carbon import Machines
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
     from planner.candidates.model import Candidates
-    from planner.carbon.model import Machines
     from planner.inputs.schema import Constraints
     from planner.market.offers import OfferSet
 

@@ -11,7 +11,7 @@ from planner.market.offers import match_names
 from planner.performance.constants import load_software
 
 if TYPE_CHECKING:
-    from catalogs.table import Coded
+    from catalogs.tables.table import Coded
     from planner.candidates.constraints.base import Bools, Case
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints, Filter

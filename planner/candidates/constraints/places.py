@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from catalogs.regions import regions_in
+from catalogs.tables.regions import regions_in
 from planner.candidates.constraints.base import Constraint, offer_fact
 from planner.market.offers import match_globs, places_of
 

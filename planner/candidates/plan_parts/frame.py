@@ -19,7 +19,7 @@ from planner.plan.run import Goal, Recurring, Run
 from planner.version import __version__
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.asked.model import Asked, Dates
     from planner.candidates.context import Context
     from planner.market.model import Market

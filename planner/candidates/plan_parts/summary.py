@@ -22,7 +22,7 @@ from planner.plan.words import OBJECTIVES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates, Part
     from planner.market.model import Market

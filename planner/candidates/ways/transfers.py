@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.table import distinct
+from catalogs.tables.table import distinct
 
 if TYPE_CHECKING:
     import numpy.typing as npt

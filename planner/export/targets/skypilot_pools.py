@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from catalogs.accelerators import load_accelerators
+from catalogs.tables.accelerators import load_accelerators
 from planner.errors import InputError
 from planner.export.files import ExportFile
 from planner.export.frameworks.registry import part_of

@@ -9,7 +9,7 @@ from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
 
-from catalogs.accelerators import load_accelerators, load_aliases
+from catalogs.tables.accelerators import load_accelerators, load_aliases
 from planner.records import record
 
 _DATA = Path(__file__).resolve().parents[1] / "data"

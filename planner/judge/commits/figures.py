@@ -25,7 +25,7 @@ from planner.judge.commits.use import Hours, Market, Use, use_of
 from planner.records import record
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.inputs.commit_load import LoadedCommit
 
 Floats = npt.NDArray[np.float64]

@@ -10,7 +10,7 @@ from planner.errors import InputError
 from planner.records import record
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.inputs.commit_schema import CommitQuestion, Pool
 
 HOURS_PER_YEAR = 8760

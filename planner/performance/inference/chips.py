@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from planner.performance.constants import Constants
     from planner.performance.post_training.spec import Engine, Tuning
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import build_devices
 from planner.performance.inference.cases import GIB

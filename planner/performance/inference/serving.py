@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import Devices, build_devices
 from planner.performance.inference.cases import build_cases

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from catalogs.table import Coded, Table
+from catalogs.tables.table import Coded, Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import Devices, build_devices
 from planner.performance.inference.cases import GIB, build_cases

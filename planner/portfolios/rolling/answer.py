@@ -20,7 +20,7 @@ from planner.render.presentable import Presentable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.portfolio_load import LoadedPortfolio
 

@@ -18,7 +18,7 @@ from planner.portfolios.rolling.limits import Limits
 from planner.portfolios.table import CandidateTable, Floats
 
 if TYPE_CHECKING:
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.inputs.portfolio_schema import Portfolio, PortfolioJob

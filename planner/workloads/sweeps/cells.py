@@ -21,7 +21,7 @@ from planner.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from catalogs.model import Catalog
+    from catalogs.tables.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.load import LoadedWorkload
     from planner.plan.model import Plan, PlanLine

@@ -22,13 +22,13 @@ from decimal import Decimal
 
 import pytest
 
-from catalogs.model import INSTANCE_TYPE_KEY, OFFER_KEY, PurchaseOption
 from catalogs.offers.flags import load_flags, split_flags
 from catalogs.providers.base import Provider, QuotaProvider, frame_rows
 from catalogs.providers.registry import BUILT_IN
 from catalogs.refresh.checking import Checked, check_fetched, flag_dear_spot
-from catalogs.regions import load_regions
-from catalogs.schema.columns import column_names
+from catalogs.tables.columns import column_names
+from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, PurchaseOption
+from catalogs.tables.regions import load_regions
 
 Rows = list[dict[str, str]]
 _DATE = re.compile(r"\d{4}-\d{2}(-\d{2})?")

@@ -14,12 +14,12 @@ from botocore.exceptions import ClientError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogs.model import PurchaseOption
 from catalogs.providers import aws_commitments, aws_ec2, aws_pricing, aws_quotas, aws_spot
 from catalogs.providers.aws_client import mapped
 from catalogs.providers.aws_rows import Listing, field, option_of_term, reservation
 from catalogs.providers.base import FetchLog, ProviderError, SchemaChanged
 from catalogs.providers.row_reader import RowReader
+from catalogs.tables.model import PurchaseOption
 from tests.fakes.aws import NOW, World, load, product
 
 TODAY = "2026-11-20"

@@ -12,7 +12,7 @@ from catalogs.providers.azure_client import SUBSCRIPTION_VARIABLE, ProviderError
 from catalogs.providers.azure_types import load_size_patterns, parse_resource_skus, parse_usages, type_rows
 from catalogs.providers.base import CredentialsMissing, FetchLog, SchemaChanged, frame_rows
 from catalogs.providers.row_reader import RowReader
-from catalogs.validate import References, validate_rows
+from catalogs.store.validate import References, validate_rows
 from tests.catalogs.providers.azure_setup import AS_OF, REGIONS, options, provider
 from tests.fakes import azure as fake
 from tests.fakes.http_base import Request
@@ -250,7 +250,7 @@ def test_every_call_has_its_permission_or_is_public() -> None:
 
 
 def test_size_patterns_name_their_source_and_a_known_accelerator() -> None:
-    from catalogs.accelerators import load_accelerators
+    from catalogs.tables.accelerators import load_accelerators
 
     known = set(load_accelerators()["accelerator"])
     assert all(pattern.source and pattern.as_of for pattern in load_size_patterns())

@@ -21,7 +21,7 @@ from catalogs.providers.gcp_types import (
     parse_quotas,
     type_rows,
 )
-from catalogs.validate import References, validate_rows
+from catalogs.store.validate import References, validate_rows
 from tests.catalogs.providers.gcp_setup import AS_OF, options, provider
 from tests.fakes import gcp as fake
 from tests.fakes.http_base import Request

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.calibration.correction import Correction, build_correction, hardware_table, model_key, predict
 from planner.calibration.kernel import Points, correlation, load_prior, posterior
 from planner.calibration.store import Calibration, file_name, load, load_all, save, to_text

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import catalogs.quotas
-from catalogs.quotas import LiveQuota, LiveQuotas
+import catalogs.providers.quotas
+from catalogs.providers.quotas import LiveQuota, LiveQuotas
 from planner.asked.options import Options
 from planner.inputs import load_workload
 from planner.workloads.answer import optimize
@@ -19,7 +19,7 @@ P_FAMILY = "L-417A185B"
 
 
 def plan_with(monkeypatch: pytest.MonkeyPatch, live: LiveQuotas):  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(catalogs.quotas, "fetch_live_quotas", lambda providers, regions: live)
+    monkeypatch.setattr(catalogs.providers.quotas, "fetch_live_quotas", lambda providers, regions: live)
     return optimize(load_workload(EXAMPLE), Options(NOW, live_quota=True)).plan
 
 

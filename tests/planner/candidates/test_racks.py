@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from catalogs.offers.racks import load_racks, with_racks
-from catalogs.schema.columns import column_names, with_later_columns
 from catalogs.store.load import load_catalog
+from catalogs.tables.columns import column_names, with_later_columns
 from planner.judge.goods import Goods
 from planner.judge.purchases import fault_of
 from planner.performance.layouts import explicit

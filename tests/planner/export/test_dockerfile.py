@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.accelerators import load_accelerators
+from catalogs.tables.accelerators import load_accelerators
 from planner.errors import InputError
 from planner.export.registry import Options, export
 from planner.export.software import cuda_of, image_for, load_software, software_of, version

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from catalogs.model import Catalog
+from catalogs.tables.model import Catalog
 from planner.asked.options import Options
 from planner.candidates.choose import choose
 from planner.candidates.context import Context

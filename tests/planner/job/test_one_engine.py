@@ -15,8 +15,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from catalogs.model import Catalog
 from catalogs.store.load import load_catalog
+from catalogs.tables.model import Catalog
 from planner.asked.options import Options
 from planner.candidates.prepare import prepare
 from planner.fleet.answer import plan_fleet

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from catalogs.model import Catalog
+from catalogs.tables.model import Catalog
 from planner.inputs.presets import load_presets
 from tests.planner.spine_catalogs import A100X8, Offer, make_catalog, plan_on
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from catalogs.accelerators import load_accelerators
-from catalogs.table import Table
+from catalogs.tables.accelerators import load_accelerators
+from catalogs.tables.table import Table
 from planner.asked.assumptions import Assumptions, load_assumptions
 from planner.asked.job import resolve_job
 from planner.candidates.constraints.registry import BIT

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from catalogs.model import Catalog
+from catalogs.tables.model import Catalog
 from planner.workloads.answer import Answer
 from tests.planner.spine_catalogs import (
     A10G,

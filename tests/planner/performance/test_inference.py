@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.asked.job import resolve_job
 from planner.errors import InputError
 from planner.inputs.load import parse_workload

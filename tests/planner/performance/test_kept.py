@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from catalogs.table import Coded, Table
+from catalogs.tables.table import Coded, Table
 from planner.performance import kept, search, spec
 from planner.performance.post_training import spec as post_training
 from planner.performance.spec import ModelSpec, TrainingSpec
@@ -145,7 +145,7 @@ import sys
 from pathlib import Path
 opened = set()
 sys.addaudithook(lambda event, args: opened.add(str(args[0])) if event == "open" else None)
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.performance.post_training import spec as tuning
 from planner.performance.search import estimate_shapes
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec

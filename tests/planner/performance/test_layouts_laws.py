@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.performance.constants import load_constants
 from planner.performance.device import build_devices
 from planner.performance.layouts import Layouts

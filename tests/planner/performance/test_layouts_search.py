@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.performance.constants import load_constants
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import build_bounds, fits_node, grid, shard_axes, stages, tensor_degrees

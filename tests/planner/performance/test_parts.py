@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.asked.job import Job, resolve_job
 from planner.errors import InputError
 from planner.inputs import parse_workload

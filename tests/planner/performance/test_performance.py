@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.layouts import explicit
 from planner.performance.search import estimate_layouts, estimate_shapes

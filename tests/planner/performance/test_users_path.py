@@ -17,7 +17,7 @@ from benchmarks.measured import load_cases, run_date
 from benchmarks.points import load_rows
 from benchmarks.predict import build_groups, settle, throughput
 from benchmarks.workloads import document, job_of, predict_workloads
-from catalogs.table import Table
+from catalogs.tables.table import Table
 from planner.asked.job import resolve_job
 from planner.asked.options import utc_now
 from planner.estimation.answer import estimate_workload, open_job

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from catalogs.model import Catalog
 from catalogs.store.load import load_catalog
+from catalogs.tables.model import Catalog
 from planner.errors import InputError
 from planner.inputs.serving_load import load_serving
 from planner.performance.inference.serving import Class, Target, serve, serving_devices

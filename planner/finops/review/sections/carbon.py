@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from catalogs.accelerators import load_accelerators
+from catalogs.tables.accelerators import load_accelerators
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Figure, Section, Table
 from planner.finops.review.parts import figure, flagged, percent, ratio, table

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from catalogs.schema.columns import DATA_DIRECTORY, read_csv_table
-from catalogs.table import Table
+from catalogs.tables.columns import DATA_DIRECTORY, read_csv_table
+from catalogs.tables.table import Table
 
 
 def load_regions() -> Table:

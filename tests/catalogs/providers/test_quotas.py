@@ -9,7 +9,7 @@ import pytest
 
 from catalogs.errors import CatalogInputError
 from catalogs.providers.base import FetchOptions, PermissionDenied, Provider
-from catalogs.quotas import LiveQuotas, fetch_live_quotas
+from catalogs.providers.quotas import LiveQuotas, fetch_live_quotas
 from tests.catalogs.providers import azure_setup, gcp_setup
 from tests.catalogs.providers.test_alibaba import provider as alibaba_provider
 from tests.fakes import alibaba, azure, gcp

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from catalogs.errors import CatalogError
 from catalogs.providers.base import FetchLog, FetchOptions, Provider, QuotaProvider, frame_rows
+from catalogs.providers.redact import redact
 from catalogs.providers.registry import check_names, create_provider
-from catalogs.redact import redact
 
 MAX_AGE_S = 3600.0
 _VERSION = 1

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalogs.tariffs.carbon import CarbonTables, Grid, load_carbon
+from planner.candidates.carbon import HIGH, LOW, MID, Machines, draw_of_shapes
 from planner.candidates.footprint import energy_kwh, operational_kg
-from planner.carbon.model import HIGH, LOW, MID, Machines, draw_of_shapes
 from planner.workloads.answer import Answer
 from tests.planner.spine_catalogs import A10G, L4, Offer, make_catalog, plan_on, work
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from catalogs.table import Table
+from catalogs.tables.table import Table
 
 SCHEMA_VERSION = 1
 HOURS_PER_YEAR = 8760.0

@@ -8,8 +8,8 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from catalogs.errors import CatalogError
-from catalogs.schema.columns import DATA_DIRECTORY, read_csv_table
-from catalogs.table import Table
+from catalogs.tables.columns import DATA_DIRECTORY, read_csv_table
+from catalogs.tables.table import Table
 
 
 class Alias(NamedTuple):

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from catalogs.errors import CatalogError
-from catalogs.model import INSTANCE_TYPE_KEY, OFFER_KEY, offer_id
 from catalogs.offers.flags import load_flags, split_flags
-from catalogs.regions import residency_groups
-from catalogs.schema.columns import Column, is_date, load_columns
 from catalogs.store.plausible import band_of
+from catalogs.tables.columns import Column, is_date, load_columns
+from catalogs.tables.model import INSTANCE_TYPE_KEY, OFFER_KEY, offer_id
+from catalogs.tables.regions import residency_groups
 
 Row = Mapping[str, str]
 KEYS: Mapping[str, tuple[str, ...]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalogs.schema.columns import Column, load_columns
+from catalogs.tables.columns import Column, load_columns
 
 BEGIN = "<!-- data dictionary: generated from catalogs/columns.csv, do not edit -->"
 END = "<!-- end of data dictionary -->"

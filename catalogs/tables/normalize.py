@@ -7,7 +7,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from functools import cache
 
-from catalogs.schema.columns import DATA_DIRECTORY
+from catalogs.tables.columns import DATA_DIRECTORY
 
 _DATE = re.compile(r"\d{4}-\d{2}(-\d{2})?")
 _PLACES = Decimal("1e-8")
@@ -82,12 +82,3 @@ def family_of(provider: str, instance_type: str) -> str:
         if found:
             return found.expand(family)
     return instance_type
-
-
-def usd_per(currency: str) -> Decimal:
-    """USD for one unit of `currency` at the newest rate of the dated table; 1 for USD."""
-    if currency == "USD":
-        return Decimal(1)
-    from catalogs.tariffs import load_tariffs
-
-    return load_tariffs().usd_per(currency).rate

@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers.backends.base import rounded
-from solvers.certificates.implied import Implied, implied_bounds
 from solvers.problem.milp import Floats, Milp
 from solvers.problem.presolve import whole_limits
+from solvers.search.implied import Implied, implied_bounds
 
 VERSION = 1
 DUAL_BITS = 40  # significant binary digits kept of the smallest dual that matters

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogs.table import Coded, Table, count_distinct, distinct
+from catalogs.tables.table import Coded, Table, count_distinct, distinct
 
 texts = st.lists(st.text(max_size=4), max_size=30)
 

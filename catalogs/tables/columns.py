@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from catalogs.errors import CatalogError
-from catalogs.table import Array, Coded, Table
+from catalogs.tables.table import Array, Coded, Table
 
 COLUMNS_FILE = Path(__file__).parents[1] / "columns.csv"
 DATA_DIRECTORY = Path(__file__).parents[1] / "data"

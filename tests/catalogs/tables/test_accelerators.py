@@ -6,11 +6,11 @@ import csv
 
 import pytest
 
-from catalogs.accelerators import canonical, load_accelerators, load_aliases
 from catalogs.errors import CatalogError
-from catalogs.normalize import decimal_text, family_of, split_date
-from catalogs.regions import regions_in
-from catalogs.schema.columns import DATA_DIRECTORY, read_csv_table
+from catalogs.tables.accelerators import canonical, load_accelerators, load_aliases
+from catalogs.tables.columns import DATA_DIRECTORY, read_csv_table
+from catalogs.tables.normalize import decimal_text, family_of, split_date
+from catalogs.tables.regions import regions_in
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_interconnects_carry_rates_and_sources() -> None:
 
 
 def test_provider_options_are_purchase_options() -> None:
-    from catalogs.model import PurchaseOption
+    from catalogs.tables.model import PurchaseOption
 
     with (DATA_DIRECTORY / "provider_options.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -21,7 +21,7 @@ from planner.records import record
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from catalogs.table import Table
+    from catalogs.tables.table import Table
     from catalogs.tariffs.carbon import Site
 
     FloatArray = npt.NDArray[np.float64]

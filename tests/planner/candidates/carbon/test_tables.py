@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.accelerators import load_accelerators
 from catalogs.errors import CatalogError
+from catalogs.tables.accelerators import load_accelerators
 from catalogs.tariffs.carbon import DATA_DIRECTORY, CarbonTables, load_carbon
 
 

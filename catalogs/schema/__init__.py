@@ -1,1 +1,0 @@
-"""The data dictionary (columns.csv): names, types, units and bounds of every catalog table."""

@@ -1,1 +1,0 @@
-"""Bounds that hold in exact arithmetic, from the duals of any solver; programs come in."""

@@ -1,0 +1,1 @@
+"""What tables answers, and what may come in: to be written."""

@@ -1,0 +1,1 @@
+"""What carbon answers, and what may come in: to be written."""
