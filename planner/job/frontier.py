@@ -193,7 +193,7 @@ def _deadlines(free: Found, wished: Sequence[float], steps: int) -> tuple[list[f
     between: list[float] = []
     if len(kept) and ends:
         first, last = min(float(work.min()), *ends), max(ends)
-        between = np.exp(np.linspace(np.log(first), np.log(max(last, first * 1.001)), _BETWEEN)).tolist()
+        between = np.geomspace(first, max(last, first * 1.001), _BETWEEN).tolist()  # its ends are exact
     return sorted({*ends, *between}), set(wished)
 
 

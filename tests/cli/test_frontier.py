@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.conftest import ROOT, CliResult
@@ -44,3 +46,22 @@ def test_nothing_possible_is_exit_3(tmp_path: Path, fmt: str, run_cli: Run) -> N
 def test_a_fleet_has_no_frontier(run_cli: Run) -> None:
     result = run_cli("frontier", str(ROOT / "examples" / "hpo-fleet.yaml"), *DAY)
     assert result.code == 2 and "one synchronous job" in result.stderr and not result.stdout
+
+
+def test_the_last_deadline_is_listed_once_and_none_is_rounded_down(run_cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(
+        "version: 1\nname: w\nmodel: {preset: bert-base}\n"
+        "training: {epochs: 3, global_batch: 32, sequence_length: 128}\n"
+        "data: {samples: 25_000, sample_size: 1KB}\nconstraints: {deadline: 1d, providers: [gcp]}\n",
+        encoding="utf-8",
+    )
+    points = json.loads(run_cli("frontier", str(path), "-o", "json", *DAY).stdout)["points"]
+    deadlines = [point["deadline_hours"] for point in points]
+    assert min(np.diff(deadlines)) > 1e-6 and deadlines[-1] == 24.0
+    table = run_cli("frontier", str(path), *DAY)
+    soonest = re.search(r"SOONEST .* by (Nov 20 \d\d:\d\d)", table.stdout)
+    assert soonest is not None and deadlines[0] < 1.0
+    by = datetime.strptime(f"2026 {soonest[1]}", "%Y %b %d %H:%M")
+    assert 0 <= (by - datetime(2026, 11, 20)).total_seconds() / 3600.0 - deadlines[0] <= 1 / 60
+    assert re.search(r"--set constraints\.deadline=\d+m,", table.unwrapped)
