@@ -232,11 +232,7 @@ def _transformer_training(w: Workload) -> Iterator[Fault]:
     named = main_network(w.model).preset
     preset = find_preset(named) if named is not None else None
     stated = training.rollouts is not None or training.lengths is not None
-    if (
-        training.sequence_length is None
-        and (preset is None or preset.sequence_length is None)
-        and not stated
-    ):
+    if training.sequence_length is None and (preset is None or preset.sequence_length is None) and not stated:
         yield Fault(
             ("training",),
             "needs sequence_length: the model is not a preset with a known context",

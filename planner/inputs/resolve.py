@@ -256,7 +256,9 @@ def _sequence_length(training: Training, model: ResolvedModel, noted: list[Assum
     longest = longest_stated(training)
     if longest is not None:
         tokens = longest if model.context_length is None else min(longest, model.context_length)
-        note = "longest prompt and response" if training.rollouts is not None else "longest of training.lengths"
+        note = (
+            "longest prompt and response" if training.rollouts is not None else "longest of training.lengths"
+        )
         noted.append(Assumed("training.sequence_length", str(tokens), "tokens", "derived", note))
         return tokens
     if model.context_length is None:
