@@ -20,6 +20,7 @@ from planner.candidates.decisions import (
     PROVIDER_OF,
     Kind,
     best_of,
+    is_commitment,
 )
 from planner.candidates.model import MIXED
 from planner.candidates.wanted import value_of
@@ -53,11 +54,22 @@ def _is_owned(made: Candidates) -> BoolArray:
     return np.asarray(out, dtype=np.bool_)
 
 
+def _is_reserved(made: Candidates) -> BoolArray:
+    """Paid for a term ahead; commitments of a year only where one is the best way that is not taken back.
+
+    What is owed for a year is no choice for a job of hours: on-demand costs less and promises the same. Whether a
+    year of many jobs pays is a question of its own (`planner commit`).
+    """
+    term, commitment, firm = FOR_A_TERM.member(made), is_commitment(made), best_of(made, FIRM)
+    return term if firm is None or commitment[firm] else term & ~commitment
+
+
+RESERVED = Kind("reserved", "a block, or a commitment that is the best firm way", _is_reserved)
 OWNED = Kind("owned", "machines or commitments that you own", _is_owned)
 _FIRST = {"cost": "cheapest", "time": "fastest", "carbon": "least_carbon"}
 # In the order in which they name a decision that is the best for several.
 WEIGHED = (
-    ("reserved", FOR_A_TERM),
+    ("reserved", RESERVED),
     ("firm", FIRM),
     ("on_demand", ON_DEMAND),
     ("owned", OWNED),

@@ -21,6 +21,7 @@ from planner.records import record
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from catalogs.tariffs import OptionRule
     from planner.candidates.model import Candidates
 
     BoolArray = npt.NDArray[np.bool_]
@@ -164,11 +165,20 @@ def _is_firm(made: Candidates) -> BoolArray:
 
 def _is_for_a_term(made: Candidates) -> BoolArray:
     """One offer that is paid for a whole term ahead: blocks, reservations, commitments; owned capacity is not."""
+    return _is_new_with(made, lambda rule: rule.whole_term or bool(rule.block_hours))
+
+
+def is_commitment(made: Candidates) -> BoolArray:
+    """One offer of which the whole term is owed, a year or more, however short the job; owned ones are not."""
+    return _is_new_with(made, lambda rule: rule.whole_term)
+
+
+def _is_new_with(made: Candidates, holds: Callable[[OptionRule], bool]) -> BoolArray:
+    """One offer, not owned, whose way to buy has a property."""
     offer_set = made.context.market.offer_set
-    fixed = [rule.whole_term or bool(rule.block_hours) for rule in offer_set.rules]
-    term = np.asarray(fixed, dtype=np.bool_)[offer_set.rule_of_offer]
-    term &= np.isnan(offer_set.owned_share)
-    return np.asarray((made.kind == SINGLE) & term[made.offer], dtype=np.bool_)
+    mine = np.asarray([holds(rule) for rule in offer_set.rules], dtype=np.bool_)[offer_set.rule_of_offer]
+    mine &= np.isnan(offer_set.owned_share)
+    return np.asarray((made.kind == SINGLE) & mine[made.offer], dtype=np.bool_)
 
 
 def _is_on_known_prices(made: Candidates) -> BoolArray:

@@ -231,12 +231,8 @@ def _transformer_training(w: Workload) -> Iterator[Fault]:
     assert training is not None and w.model is not None
     named = main_network(w.model).preset
     preset = find_preset(named) if named is not None else None
-    generated = training.rollouts is not None
-    if (
-        training.sequence_length is None
-        and (preset is None or preset.sequence_length is None)
-        and not generated
-    ):
+    stated = training.rollouts is not None or training.lengths is not None
+    if training.sequence_length is None and (preset is None or preset.sequence_length is None) and not stated:
         yield Fault(
             ("training",),
             "needs sequence_length: the model is not a preset with a known context",

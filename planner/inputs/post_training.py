@@ -122,6 +122,16 @@ def complete(lengths: LengthSection, limit: float = math.inf) -> Lengths:
     return Lengths(min(lengths.mean, longest), p95, max(longest, p95))
 
 
+def longest_stated(training: Training) -> int | None:
+    """The longest sequence by the lengths stated, twice their 95th percentile where no max is; None without lengths."""
+    if training.lengths is not None:
+        return math.ceil(complete(training.lengths).longest)
+    if training.rollouts is None:
+        return None
+    prompts, responses = training.rollouts.prompt_tokens, training.rollouts.response_tokens
+    return math.ceil(complete(prompts).longest + complete(responses).longest)
+
+
 def together(first: Lengths, second: Lengths) -> Lengths:
     """Lengths of prompts with their answers; the longer part gives the spread."""
     p95 = max(first.p95 + second.mean, first.mean + second.p95)

@@ -41,7 +41,9 @@ class Lengths(Section):
     p95: PositiveFloat | None = Field(
         None, description="Length that 95 % do not exceed; default: 2 x mean, at most max."
     )
-    max: Count | None = Field(None, description="Longest, where longer ones are cut; default: no limit.")
+    max: Count | None = Field(
+        None, description="Longest, where longer ones are cut; default: sequence_length, else 2 x p95."
+    )
 
 
 class Adapter(Section):

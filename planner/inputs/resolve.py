@@ -17,6 +17,7 @@ from planner.inputs.noted import noted_choices, open_choices, software_day
 from planner.inputs.phases import evaluated_share, mean_share, resolve_phases, stop_log_sd, with_initial
 from planner.inputs.post_training import (
     REQUESTS_PER_STEP,
+    longest_stated,
     rank_of,
     resolve_inference,
     resolve_post_training,
@@ -252,32 +253,20 @@ def _sequence_length(training: Training, model: ResolvedModel, noted: list[Assum
     if training.sequence_length is not None:
         noted.append(Assumed("training.sequence_length", str(training.sequence_length), "tokens", "workload"))
         return training.sequence_length
-    if training.rollouts is not None:
-        longest = _longest_response(training)
-        if longest is not None:
-            noted.append(
-                Assumed(
-                    "training.sequence_length",
-                    str(longest),
-                    "tokens",
-                    "derived",
-                    "longest prompt and response",
-                )
-            )
-            return longest
+    longest = longest_stated(training)
+    if longest is not None:
+        tokens = longest if model.context_length is None else min(longest, model.context_length)
+        note = (
+            "longest prompt and response" if training.rollouts is not None else "longest of training.lengths"
+        )
+        noted.append(Assumed("training.sequence_length", str(tokens), "tokens", "derived", note))
+        return tokens
     if model.context_length is None:
         text = "must be given: the model is not a preset with a known context"
         raise FaultError(Fault(("training", "sequence_length"), text))
     note = f"published context of {model.name}"
     noted.append(Assumed("training.sequence_length", str(model.context_length), "tokens", "default", note))
     return model.context_length
-
-
-def _longest_response(training: Training) -> int | None:
-    """The longest prompt with the longest response, where both have a limit."""
-    assert training.rollouts is not None
-    prompt, response = training.rollouts.prompt_tokens.max, training.rollouts.response_tokens.max
-    return prompt + response if prompt and response else None
 
 
 def _total_samples(training: Training, data: Data, length: float, noted: list[Assumed]) -> int:

@@ -261,7 +261,8 @@ class Training(Section):
     steps: Count | None = Field(None, description="Optimizer steps.")
     global_batch: Count = Field(description="Samples (sequences) per optimizer step over all accelerators.")
     sequence_length: Count | None = Field(
-        None, description="Tokens per sequence; default: the preset's context."
+        None,
+        description="Tokens per sequence; default: the longest of lengths or rollouts, else the preset's context.",
     )
     lengths: Lengths | None = Field(
         None, description="Lengths of the sequences; default: all are sequence_length long (or packed to it)."

@@ -34,8 +34,10 @@ from planner.plan.model import (
 )
 
 if TYPE_CHECKING:
+    from planner.candidates.context import Context
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
+    from planner.plan.model import Savings
 
 _NOTHING_BESIDE: dict[str, Any] = {
     "n_results": 1, "alternatives": (), "filters": (), "filter_pairs": (), "relaxations": (),
@@ -58,6 +60,7 @@ def assemble_plan(found: Found, choice: Choice, proof: Proof, *, brief: bool = F
     launch = _launch_of(candidates, at, total, with_reasons=not brief)
     risk = risk_of(candidates, at, total, launch)
     hours, in_turn = float(candidates.hours[at]), bool(candidates.kind[at] == IN_TURN)
+    savings = find_savings(found, at)
     return Plan(
         **plan_frame(context),
         **(_NOTHING_BESIDE if brief else _beside(found, at, lines, total)),
@@ -69,19 +72,26 @@ def assemble_plan(found: Found, choice: Choice, proof: Proof, *, brief: bool = F
         timeline=timeline_of(candidates, at),
         performance=performance_of(candidates, at),
         risk=risk,
-        savings=find_savings(found, at),
+        savings=savings,
         cash=cash_of(context.dates, context.market, lines, context.dates.start + timedelta(hours=hours)),
         unknown_options=unknown_options(context.market, lines),
         proof=proof,
         warnings=(
             *plan_warnings(context, lines, risk, in_turn=in_turn),
             *memory_warnings(candidates, at),
+            *_unknown_baseline(context, savings),
         ),
         n_feasible=choice.n_feasible,
         launch=launch,
         checkpoint_interval_hours=float(candidates.interval_hours[at]),
         carbon=carbon_of(candidates, at),
     )
+
+
+def _unknown_baseline(context: Context, savings: Savings) -> list[str]:
+    """Why the cluster that the workload names as its baseline is not compared."""
+    named = context.asked.workload.baseline is not None and savings.baseline is None
+    return [savings.note] if named else []
 
 
 def _beside(found: Found, at: int, lines: list[PlanLine], total: Decimal) -> dict[str, Any]:

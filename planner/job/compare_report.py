@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.plan.front_scale import cost_places
 from planner.plan.plain import plain
 from planner.plan.report_storage import KINDS as STORAGE_KINDS
+from planner.render import units
 from planner.render.model import (
     Answer,
     Column,
@@ -24,7 +25,6 @@ from planner.render.model import (
 from planner.render.numbers import usd
 from planner.render.precision import dollars, moment_known, rounded
 from planner.render.screen import has_room
-from planner.render.units import three
 from planner.render.words import cluster, place
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ _MISSES = {
     "confidence": "too unsure to be in time", "budget": "over budget", "throughput": "too slow",
     "no_discount": "spot without a discount",
 }  # fmt: skip
+_TERMS = ("_1y", "_3y")  # ways to buy that are owed for years
 _SHOWN, _SHOWN_BRIEF, _FEW = 16, 12, 6
 _NARROWER = (
     19  # columns of the plan's that emissions and long names take, or lines of what stands below the table
@@ -113,7 +114,13 @@ def _title(found: Comparison) -> str:
 
 
 def _percent(change: float) -> str:
-    return f"{change * 100:+.0f} %" if abs(change) >= 0.005 else "nearly the same"
+    return units.change(change, 0) if abs(change) >= 0.005 else "nearly the same"
+
+
+def _noun(found: Comparison) -> str:
+    """What is compared, for the number of those left out."""
+    noun = _NOUNS[found.over]
+    return noun if found.excluded != 1 else noun.replace("ways", "way").removesuffix("s")
 
 
 def _usd(found: Comparison, row: Row) -> str:
@@ -263,10 +270,14 @@ def _notes(found: Comparison, *, brief: bool = False) -> list[str]:
     notes = [_miss_note(shown)] if any(row.misses for row in shown) else []
     if found.excluded:
         notes.append(
-            f"{found.excluded} more {_NOUNS[found.over]} cannot run this job within the file's other limits"
+            f"{found.excluded} more {_noun(found)} cannot run this job within the file's other limits"
         )
     if found.base:
         notes.append(f"changes are to {found.base}; each row is the plan of the file limited to that row")
+    if terms := [row.name for row in shown if row.best and row.name.endswith(_TERMS)]:
+        notes.append(
+            f"{', '.join(terms)}: the whole term, owed in full; planner commit weighs one for all your work"
+        )
     if _kg_column(found):
         notes.append("kgCO2e: expected, of the electricity; grids differ in basis and year (docs/carbon.md)")
     able = [row for row in shown if row.performance and row.best]
@@ -290,12 +301,12 @@ def _data_note(row: Row) -> str:
 def _speed_note(row: Row) -> str:
     speed, best = row.performance, row.best
     assert speed is not None and best is not None
-    low, high = three(speed.throughput_low_per_s), three(speed.throughput_high_per_s)
+    low, high = units.three(speed.throughput_low_per_s), units.three(speed.throughput_high_per_s)
     memory = ""
     if speed.memory_needed_gib is not None and speed.memory_available_gib is not None:
         memory = f", {speed.memory_needed_gib:.0f} of {speed.memory_available_gib:.0f} GiB"
     return (
-        f"{row.name}: {three(speed.throughput_per_s)} {speed.unit}/s (80 %: {low} to {high}){memory}, prices of "
+        f"{row.name}: {units.three(speed.throughput_per_s)} {speed.unit}/s (80 %: {low} to {high}){memory}, prices of "
         f"{best.price_as_of}{_data_note(row)}"
     )
 

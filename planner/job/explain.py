@@ -9,7 +9,7 @@ import numpy as np
 from planner.candidates.choose import best_where
 from planner.candidates.decisions import KINDS, best_of
 from planner.candidates.filters import count_filters
-from planner.candidates.plan_parts.summary import describe, summarize
+from planner.candidates.plan_parts.summary import describe, summarize, words_of_reasons
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -86,7 +86,7 @@ def why_not(asked: Asked, market: Market, found: Found | None, wanted: str) -> l
         ]
     made = found.candidates
     mine = np.isin(made.offer, rows)
-    out = [f"{wanted}: {len(rows)} offers, {int(mine.sum())} candidates that fit in memory"]
+    out = [f"{wanted}: {len(rows)} offers, {int(mine.sum())} candidates that can run the job"]
     bits = made.bits[mine]
     winner = best_where(made, made.bits == 0, asked.workload.preferences.objective)
     best = best_where(made, mine & (made.bits == 0), asked.workload.preferences.objective)
@@ -113,14 +113,15 @@ def _why_no_shape(found: Found, rows: IntArray) -> list[str]:
     out = []
     for reason in dict.fromkeys(reasons.tolist()):
         nodes = sorted(set(mine["nodes"][reasons == reason].tolist()))
-        line = (
-            f"  does not run ({reason}) on {nodes[0]}..{nodes[-1]} nodes"
+        size = (
+            f"{nodes[0]}..{nodes[-1]} nodes"
             if len(nodes) > 1
-            else f"  does not run ({reason}) on {nodes[0]} node"
+            else f"{nodes[0]} node{'s' if nodes[0] > 1 else ''}"
         )
+        line = f"  does not run on {size}: {'; '.join(words_of_reasons([reason])) or reason}"
         if reason == "out_of_memory":
             need = np.nanmin(mine["memory_needed_gib"][reasons == reason])
             have = np.nanmax(mine["memory_available_gib"][reasons == reason])
-            line += f": needs at least {need:,.1f} GiB per accelerator, has {have:,.1f}"
+            line += f": it needs at least {need:,.1f} GiB per accelerator, has {have:,.1f}"
         out.append(line)
     return out

@@ -2,8 +2,9 @@
 
 Asked for are the workload's own deadline, the deadlines given, the earliest one that each candidate on the front of
 steady capacity and spot alone keeps with `deadline_confidence`, and deadlines in equal steps of the logarithm between
-and before them. A later deadline never costs more, so between two of them the cheapest plan is no better than at the
-later and no worse than at the earlier. Deadline and budget of the workload are set aside; every other limit holds.
+and before them, and later ones until the cost falls no more. A later deadline never costs more, so between two of
+them the cheapest plan is no better than at the later and no worse than at the earlier. Deadline and budget of the
+workload are set aside; every other limit holds.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from catalogs.store.load import load_catalog
 from planner.candidates.choose import best_where
 from planner.candidates.constraints.deadline import without_record
+from planner.candidates.decisions import HAIR_RATIO
 from planner.candidates.engine import Engine
 from planner.candidates.finish import sure_hours, uninterrupted_hours
 from planner.candidates.model import SINGLE
@@ -24,6 +26,7 @@ from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.prepare import check_ages, prepare, unlimited
 from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.chances import stated_chance
+from planner.inputs.bounds import MOST_HOURS
 from planner.inputs.resolve import resolve_times
 from planner.inputs.tasks import expand_task
 from planner.plan.brief import Summary
@@ -52,6 +55,7 @@ _BLOCK = 128
 _BETWEEN = 16  # deadlines in equal steps of the logarithm
 _BEST = Wanted(Scope.BEST)
 _SLIP = 1.001  # of costs that hardly change from one deadline to the next
+_LATER, _MOST_LATER = 2.0, 6  # ratio of deadlines after the last one asked for, and how many at most
 _SPAN = 1.5  # least ratio of the last to the first of the deadlines listed in steps
 
 
@@ -148,23 +152,56 @@ def find_frontier(
     wished = sorted({*deadlines_hours, *([] if limit is None else [limit])})
     free = engine.at(None, _BEST)
     asked, listed = _deadlines(free, wished, steps)
-    points: list[Point] = []
-    found, least = free, np.inf
+    walk = _Walk(engine, own, limit, wished, free)
     for hours in asked:
-        # what an earlier deadline allows costs no more at a later one
-        found = engine.at_hours(hours, replace(_BEST, below=least * _SLIP))
-        made = found.candidates
-        at = best_where(made, made.bits == 0, "cost")
-        if at is None or (hours not in listed and not made.cost_usd[at] < least):
-            continue
-        least = min(least, float(made.cost_usd[at]))
-        points.append(_point(found, own, at, hours, limit, hours in wished))
+        walk.ask(hours, hours in listed)
+    later = [] if steps else walk.go_on(asked)
+    points, found = walk.points, walk.found
     confidence = context.asked.workload.constraints.deadline_confidence
     count = int((found.candidates.bits == 0).sum()) if points else 0
     return Frontier(
-        own.name, confidence, tuple(points), count, searched(found), len(asked), context.asked.sha256,
+        own.name, confidence, tuple(points), count, searched(found), len(asked) + len(later), context.asked.sha256,
         moment_text(context.dates.now), moment_text(context.dates.start), catalog_sources(context.market),
     )  # fmt: skip
+
+
+class _Walk:
+    """Asks for one deadline after another, rising, and keeps the points of the frontier."""
+
+    def __init__(
+        self, engine: Engine, own: Workload, limit: float | None, wished: Sequence[float], free: Found
+    ) -> None:
+        """Take the engine and the workload; `limit`: its own deadline in hours; `free`: found without a deadline."""
+        self.engine, self.own, self.limit, self.wished = engine, own, limit, wished
+        self.points: list[Point] = []
+        self.found, self.least, self.free = free, np.inf, free.candidates
+
+    def ask(self, hours: float, listed: bool = False) -> None:
+        """Add the plan of one deadline where it is listed or costs less than those before."""
+        # what an earlier deadline allows costs no more at a later one
+        self.found = self.engine.at_hours(hours, replace(_BEST, below=self.least * _SLIP))
+        made = self.found.candidates
+        at = best_where(made, made.bits == 0, "cost")
+        if at is None or (not listed and not made.cost_usd[at] < self.least):
+            return
+        self.least = min(self.least, float(made.cost_usd[at]))
+        self.points.append(_point(self.found, self.own, at, hours, self.limit, hours in self.wished))
+
+    def go_on(self, asked: Sequence[float]) -> list[float]:
+        """Ask for later deadlines until one costs hardly more than the cheapest candidate does by none.
+
+        Spot that no deadline admits alone is on no front of single offers: with on-demand to fall back on it costs the
+        less the later the deadline.
+        """
+        feasible = self.free.cost_usd[self.free.bits == 0]
+        floor, later = float(feasible.min(initial=np.inf)) * (1 + HAIR_RATIO), list[float]()
+        while asked and self.least > floor and len(later) < _MOST_LATER:
+            hours = (later or asked)[-1] * _LATER
+            if hours > MOST_HOURS:
+                break
+            later.append(hours)
+            self.ask(hours)
+        return later
 
 
 def searched(found: Found) -> str:
@@ -193,7 +230,7 @@ def _deadlines(free: Found, wished: Sequence[float], steps: int) -> tuple[list[f
     between: list[float] = []
     if len(kept) and ends:
         first, last = min(float(work.min()), *ends), max(ends)
-        between = np.exp(np.linspace(np.log(first), np.log(max(last, first * 1.001)), _BETWEEN)).tolist()
+        between = np.geomspace(first, max(last, first * 1.001), _BETWEEN).tolist()  # its ends are exact
     return sorted({*ends, *between}), set(wished)
 
 

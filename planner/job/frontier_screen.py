@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from planner.job.frontier import Frontier, Point
 
 _HALF_WIDTH = 0.3  # of a cost whose interval is not worked out: that of a usual plan
+_ROUND_HOURS = 12.0  # deadlines from here on are printed to the hour, shorter ones to the minute
+_MINUTES_BELOW_HOURS = 3.0  # of deadlines that are typed
+_SLIP = 1e-6  # of deadlines that are whole hours but for rounding
 _COLUMNS = (
     Column("deadline_hours", "deadline h", "hours"), Column("expected_hours", "done in", "hours"),
     Column("cost_usd", "cost", "usd_known"), Column("plan", "plan", "text"), Column("limits", "your limits", "text"),
@@ -52,7 +55,7 @@ def frontier_screen(found: Frontier, shown: Sequence[Point]) -> Screen:
         f"two of them no better than at the later. Without taxes and support plans."
     )
     steps = (
-        f"optimize FILE --set constraints.deadline={ceil(fair.deadline_hours)}h",
+        f"optimize FILE --set constraints.deadline={_as_duration(fair.deadline_hours)}",
         "compare FILE --over region",
     )
     return Screen(asked, rows, _table(found, shown), _notes(found), proof, steps)
@@ -85,7 +88,15 @@ def _moment(found: Frontier, hours: float) -> str:
     if not found.start:
         return f"{numbers.hours(hours)} h"
     start = datetime.fromisoformat(found.start)
-    return moment_known((start + timedelta(hours=hours)).isoformat(), 1.0, start.year)
+    # what is kept by a moment is not kept by an earlier one: never rounded down
+    step = 60 if hours >= _ROUND_HOURS else 1
+    ends = start + timedelta(minutes=step * ceil(hours * 60.0 / step - _SLIP))
+    return moment_known(ends.isoformat(), 0.0, start.year)
+
+
+def _as_duration(hours: float) -> str:
+    """A deadline as a workload writes it, rounded up: `32h`, of a short one `25m`."""
+    return f"{ceil(hours - _SLIP)}h" if hours >= _MINUTES_BELOW_HOURS else f"{ceil(hours * 60.0 - _SLIP)}m"
 
 
 def _limits(found: Frontier) -> list[Row]:

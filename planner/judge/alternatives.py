@@ -143,6 +143,9 @@ def _unlike(one: Decision, other: Decision) -> list[str]:
     return [name for name in names if getattr(one, name) != getattr(other, name)]
 
 
+_YOURS = ("", "your cluster")  # answers saved before it was named say nothing
+
+
 def savings(findings: Findings, bench: Bench, plan: Node, reference: Reference) -> None:
     """The baseline recomputed, and the difference to it."""
     node, objective = plan["savings"], bench.workload.preferences.objective
@@ -171,6 +174,11 @@ def savings(findings: Findings, bench: Bench, plan: Node, reference: Reference) 
         hours = made.parts[0].hours * own.nodes
         usd = made.cost - compute.usd + hours * Fraction(str(own.price_per_hour_usd))
         summary |= {"cost_usd": Near(usd, 1e-8), "marginal_cost_usd": None, "full_cost_usd": None}
+    label = node["baseline"]["label"]
+    findings.require(
+        label.text() in _YOURS, label.path, "the baseline is the cluster that the workload names"
+    )
+    summary["label"] = label.text()
     findings.expect(node["baseline"], summary)
 
 

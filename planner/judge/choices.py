@@ -108,12 +108,26 @@ def _all_named(
     for node in plan["choices"]:
         findings.require(len(node["kinds"]) > 0, node.path, "of no kind")
     named = {name for node in plan["choices"] for name in _texts(node["kinds"])}
+    firm = next((own for node, own in rows if "firm" in _texts(node["kinds"])), None)
     for name in sorted(
         {*_KINDS, "provider", _WORTH[bench.workload.preferences.objective]} - {"known_prices"} - named
     ):
         for node, own in rows:
+            if name == "reserved" and _is_no_choice(own, firm):
+                continue
             unnamed = _is(bench, name, own, made, margin=-_MARGIN)
             findings.require(not unnamed, node.path, f"is {name}, which no row is named")
+
+
+def _is_no_choice(own: Candidate, firm: Candidate | None) -> bool:
+    """A commitment of a year beside a firm way without one: the row that is named firm costs (or takes) less."""
+    return firm is not None and _is_commitment(own) and not _is_commitment(firm)
+
+
+def _is_commitment(own: Candidate) -> bool:
+    return (
+        len(own.parts) == 1 and bool(own.parts[0].offer.rule.whole_term) and not _is_owned(own.parts[0].offer)
+    )
 
 
 def _in_order(

@@ -12,15 +12,20 @@ from catalogs.tables.accelerators import load_accelerators
 from planner.inputs.faults import Fault, near
 from planner.market.offers import match_globs, match_names, places_of
 from planner.market.quota import known_quotas
+from planner.performance.constants import load_software
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
 
     from catalogs.tables.table import Table
     from catalogs.tariffs import Tariffs
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Constraints, QuotaLimit, Workload
     from planner.market.offers import OfferSet
+
+    Bools = npt.NDArray[np.bool_]
 
 _MISSPELT = 0.9  # likeness of a name with two letters exchanged, as of `difflib`
 _DIGITS = str.maketrans("", "", "0123456789")
@@ -109,6 +114,20 @@ def _unpriced(limits: Constraints, offer_set: OfferSet) -> Iterator[Fault]:
         if rule.allow and named.any() and not (named & sold).any():
             found = sorted({column.values[code] for code in column.codes[named]})
             yield Fault(("constraints", key, "allow"), _UNPRICED.format(", ".join(found)))
+    yield from _unpriced_software(limits, offer_set, sold)
+
+
+def _unpriced_software(limits: Constraints, offer_set: OfferSet, sold: Bools) -> Iterator[Fault]:
+    """Yield a fault where no machine that runs the software asked for has a price."""
+    vendors = offer_set.hardware.coded("vendor")
+    runs = [load_software().get(vendor, "any") in (limits.software or ("any",)) for vendor in vendors.values]
+    fits = np.asarray(runs, dtype=np.bool_)[vendors.codes][offer_set.hardware_of_type]
+    if limits.software is None or "any" in limits.software or not fits.any() or (fits & sold).any():
+        return
+    column = offer_set.types.coded("accelerator")
+    known = sorted({column.values[code] for code in column.codes[fits]})
+    asked = f"software {' or '.join(limits.software)} ({', '.join(known)})"
+    yield Fault(("constraints", "software"), _UNPRICED.format(asked))
 
 
 def name_notes(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from planner.plan.front_choices import changes, choices, rungs
+from planner.plan.front_choices import changes, choices, in_brief, rungs
 from planner.plan.front_notes import before_you_buy, verdict_lines
 from planner.plan.front_scale import Scale, chance
 from planner.plan.model import Performance, Plan, PlanLine
@@ -18,11 +18,12 @@ from planner.plan.report_launch import strategy_words
 from planner.plan.report_quote import quote_sentence
 from planner.plan.words import short_layout
 from planner.render.model import Section, Unit, Value, facts
-from planner.render.numbers import number
+from planner.render.numbers import number, percent
 from planner.render.precision import dollars, figure, known_places, moment_known
 from planner.render.units import compact
 from planner.render.words import cluster, devices, option, place
 
+_LONG_CONTEXT = 8192  # tokens; runs on longer sequences are stages of their own, and say so
 _SURE_TO_FIT = 0.99  # a layout that fits more surely needs no word
 _MUCH_GENERATION = 0.3  # share of a step from which its low utilisation is explained
 _MOST_PLACES = 3
@@ -58,8 +59,20 @@ def headline(plan: Plan) -> str:
         parts.append(f"budget {dollars(goal.budget_usd, 0)}")
     if plan.carbon is not None and plan.carbon.limit_kgco2e is not None:
         parts.append(f"at most {number(plan.carbon.limit_kgco2e)} kgCO2e")
+    parts += _long_context(plan)
     low = ["low confidence: sizes are assumed"] if plan.confidence == "low" else []
     return f"{plan.workload}: {', '.join([*parts, *low])}"
+
+
+def _long_context(plan: Plan) -> list[str]:
+    """A sequence length that nobody stated, where it is a long one: of most fine-tuning it is far from true."""
+    return [
+        f"sequences of {int(item.value):,} tokens assumed (training.sequence_length)"
+        for item in plan.assumptions
+        if item.key == "training.sequence_length"
+        and item.origin == "default"
+        and int(item.value) > _LONG_CONTEXT
+    ]
 
 
 def _sure(confidence: float) -> str:
@@ -82,7 +95,7 @@ def front(plan: Plan) -> tuple[Section, ...]:
         scale = Scale.of(plan)
         rows = [
             ("plan", "plan", bought(plan), "text", bought(plan)), _cost(plan, scale), _done(plan, scale),
-            *_quote(plan),
+            *_quote(plan), *_saved(plan, scale),
             *_speed(plan), *_carbon(plan),
         ]  # fmt: skip
     return (
@@ -113,10 +126,11 @@ def _removed(plan: Plan) -> list[_Row]:
         return []
     said = ", ".join(f"{f.name} {f.removed_only_by_this:,}" for f in alone[:_MOST_FILTERS])
     more = len(alone) - _MOST_FILTERS
+    also = f" and {more} more {'limit' if more == 1 else 'limits'}" if more > 0 else ""
     return [
         (
             "removed_by_one", "why", len(alone), "count",
-            f"removed by one limit alone: {said}" + (f" and {more} more limits" if more > 0 else ""),
+            f"removed by one limit alone: {said}{also}",
         )
     ]  # fmt: skip
 
@@ -245,6 +259,21 @@ def _quote(plan: Plan) -> list[_Row]:
     """The bound that was asked for."""
     told = plan.quote
     return [] if told is None else [("quote_usd", "quote", told.cost_usd, "usd", quote_sentence(plan))]
+
+
+def _saved(plan: Plan, scale: Scale) -> list[_Row]:
+    """What the plan saves against the cluster that the workload names."""
+    saved = plan.savings
+    if saved is None or saved.saved_usd is None or saved.baseline is None or not saved.baseline.label:
+        return []
+    base = saved.baseline
+    usd, ratio = abs(saved.saved_usd), abs(saved.saved_ratio or 0.0)
+    ends = datetime.fromisoformat(plan.start) + timedelta(hours=min(base.hours, 1e6))
+    text = (
+        f"{scale.usd(usd, base.cost_usd)} ({percent(ratio, 0)}) against {base.label}, {in_brief(base)}: "
+        f"{scale.usd(base.cost_usd)}, done {scale.moment(ends.isoformat(), base.hours)}"
+    )
+    return [("saved_usd", "saves" if saved.saved_usd >= 0 else "costs more", saved.saved_usd, "usd", text)]
 
 
 def _carbon(plan: Plan) -> list[_Row]:

@@ -133,7 +133,13 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
     """Return what was proven of the choice and of which set, what is left out, and what to ask next."""
     left_out = f"Without {' and '.join(plan.excluded[:2])}." if plan.excluded and plan.lines else ""
     if plan.status == "infeasible":
-        following = "next: planner explain FILE; --details filters, relaxations or all"
+        changed = " ".join(item.constraint for item in plan.relaxations)
+        other = (
+            "frontier FILE, "
+            if plan.kind != "fleet" and ("deadline" in changed or "budget" in changed)
+            else ""
+        )
+        following = f"next: planner {other}explain FILE; --details filters, relaxations or all"
     else:
         asked = [step for step in _NEXT if plan.kind != "fleet" or step not in _OF_ONE_JOB]
         if plan.objective == "carbon":

@@ -174,7 +174,7 @@ def _table(table: Table, section_title: str, currency: str, detail: bool) -> Blo
     align = "".join("r" if is_numeric(column.unit) else "l" for column in table.columns)
     names, body, sides = without_empty(header, rows, align)
     if more:
-        notes = (f"{more:,} more rows: -o csv, json or xlsx has them all", *notes)
+        notes = (f"{more:,} more {'row' if more == 1 else 'rows'}: -o csv, json or xlsx has them all", *notes)
     amounts = any(column.unit in _AMOUNTS for column in table.columns)
     return Grid(
         _titled(title, currency_words(currency) if amounts else ""),

@@ -220,8 +220,13 @@ def _moment_short(value: Any, _digits: int | None) -> str:
         return str(value)
 
 
-def _change(value: float, digits: int | None) -> str:
-    """A change as a percentage with its sign, in so many decimals if given."""
+_TENFOLD = 9.995  # from +1,000 % on, as it is rounded, a factor is easier to read
+
+
+def change(value: float, digits: int | None) -> str:
+    """A change as a percentage with its sign, in so many decimals if given; `x 342` where it is more than tenfold."""
+    if value >= _TENFOLD:
+        return f"x {value + 1:,.0f}"
     if digits is not None:
         text = f"{value * 100:+.{digits}f} %"
         return text if text.strip("+-0. %") else "same"
@@ -243,7 +248,7 @@ STYLES: dict[str, Style] = {
     "unit_price": Style(lambda v, _d: _price(float(v)), sheet="#,##0.00########"),
     "ratio": Style(lambda v, d: numbers.percent(float(v), 1 if d is None else d), sheet="0.0%"),
     "chance": Style(_chance, sheet="0.0%"),
-    "percent_change": Style(_change, sheet="+0.0%;-0.0%;0%"),
+    "percent_change": Style(change, sheet="+0.0%;-0.0%;0%"),
     "count": Style(
         lambda v, _d: f"{v:,.0f}" if v == round(v) else _significant(float(v), 4), sheet="#,##0.####"
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,22 @@ def test_what_spot_saves_has_a_chance(run_cli: Run) -> None:
     found = json.loads(run_cli("compare", BERT, "--over", "provider", *DAY, "-o", "json").stdout)
     saving = next(row["spot"] for row in found["rows"] if row["row"] == "aws")
     assert saving["saved_ratio"] > 0 and 0.9 <= saving["p_meet_deadline"] <= 1.0
+
+
+def test_commitments_of_years_say_that_they_are_and_large_changes_are_factors(
+    run_cli: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "tiny.yaml"
+    path.write_text(
+        "version: 1\nname: tiny\nmodel: {preset: bert-base}\n"
+        "training: {epochs: 3, global_batch: 32, sequence_length: 128}\n"
+        "data: {samples: 25_000, sample_size: 1KB}\nconstraints: {deadline: 1d, providers: [gcp]}\n",
+        encoding="utf-8",
+    )
+    said = run_cli("compare", str(path), "--over", "option", *DAY)
+    assert said.code == 0, said.stderr
+    assert "cud_1y, cud_3y: the whole term, owed in full; planner commit weighs one" in said.unwrapped
+    assert re.search(r"cud_1y .* x \d\d,\d{3} ", said.stdout)
 
 
 def test_a_fleet_is_not_compared(run_cli: Run) -> None:

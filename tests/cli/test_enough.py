@@ -39,3 +39,20 @@ def test_the_deadline_that_is_enough_is_the_least(run_cli: Run, tmp_path: Path) 
 def test_larger_clusters_that_asking_does_not_bring_are_named(run_cli: Run, tmp_path: Path) -> None:
     shown = run_cli("optimize", huge(tmp_path, 1_920), *DAY).stdout
     assert "larger clusters were left out" in shown and "constraints.obtainable" in shown
+
+
+def test_where_deadline_and_budget_give_way_neither_goes_to_an_end(run_cli: Run, tmp_path: Path) -> None:
+    """The least product of hours and dollars: not weeks after a deadline of a day to save a tenth."""
+    path = write(
+        tmp_path, model={"preset": "llama-3.1-70b"},
+        training={"tokens": 100e9, "global_batch": 512, "sequence_length": 8192},
+        constraints={"deadline": "1d", "budget_usd": 20_000, "providers": ["aws"]},
+    )  # fmt: skip
+    done = run_cli("optimize", path, *DAY, "-o", "json")
+    assert done.code == 3, done.stderr
+    (one,) = json.loads(done.stdout)["relaxations"]
+    assert one["constraint"] == "deadline and budget"
+    points = json.loads(run_cli("frontier", path, "-o", "json", *DAY).stdout)["points"]
+    product = min(float(point["cost_usd"]) * point["expected_hours"] for point in points)
+    assert float(one["best"]["cost_usd"]) * one["best"]["hours"] <= 1.05 * product
+    assert "next: planner frontier FILE, explain FILE" in run_cli("optimize", path, *DAY).unwrapped

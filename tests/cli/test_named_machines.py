@@ -35,6 +35,7 @@ def test_a_short_name_stands_for_its_cards(run_cli: Run, tmp_path: Path) -> None
             {"instance_types": {"allow": ["ecs.gn7-c13g1.6xlarge"]}},
             "no offers with prices for ecs.gn7-c13g1.6xlarge",
         ),
+        ({"software": "tpu"}, "no offers with prices for software tpu (tpu-v5e-16gb, tpu-v5p-95gb,"),
         ({"accelerators": {"allow": ["H1000"]}}, "no accelerator called 'H1000' in the catalog"),
         ({"accelerators": {"allow": ["h20"]}}, "no offers with prices for h20-96gb-sxm"),
         ({"accelerators": {"allow": ["MI250"]}}, "no offers with prices for mi250-128gb-oam"),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 MOST_RELAXATIONS = 5
+_KNEE = {"deadline", "budget"}
 _TIE_RATIO = 1e-12  # of a value: what is no difference
 
 
@@ -131,6 +132,15 @@ def _removed_by(bits: IntArray, group: tuple[Constraint, ...]) -> npt.NDArray[np
     return np.asarray(mask, dtype=np.bool_)
 
 
+def _knee(made: Candidates, at: IntArray) -> int:
+    """Where hours and dollars both give way: their least product, as of the choice `sooner`.
+
+    The least dollars alone would be weeks after a deadline of a day, the least hours cost any sum.
+    """
+    product = made.hours[at] * made.cash_usd[at]
+    return best_of(made, at[product <= product.min() * (1 + _TIE_RATIO)], "cost")
+
+
 def _relax(
     case: Case,
     found: Found,
@@ -149,6 +159,8 @@ def _relax(
         mask[near] = True
     at = best_where(made, mask, context.asked.workload.preferences.objective)
     assert at is not None
+    if {item.id for item in group} == _KNEE:
+        at = _knee(made, np.flatnonzero(mask))
     changes = [item.change(case, made, at) for item in group]
     return Relaxation(
         constraint=" and ".join(item.id for item in group),

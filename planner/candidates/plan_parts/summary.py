@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.constraints.registry import SHAPE_FILTERS, constraint
 from planner.candidates.decisions import KNOWN_PRICES, ON_DEMAND, best_of
 from planner.candidates.engine import candidates_of, known_shape
 from planner.candidates.footprint import footprint_of
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates, Part
     from planner.market.model import Market
+
+
+YOUR_CLUSTER = "your cluster"  # label of a baseline that the workload names
 
 
 def lines_of(candidates: Candidates, at: int) -> list[CostLine]:
@@ -164,6 +168,12 @@ def describe(summary: Summary) -> str:
     return f"{summary.nodes} x {summary.instance_type} {summary.purchase_option} in {summary.provider}/{summary.region}"
 
 
+def words_of_reasons(reasons: Sequence[str]) -> list[str]:
+    """Why shapes cannot run the job, each reason once, in the words of the filters."""
+    names = dict.fromkeys(SHAPE_FILTERS[reason] for reason in reasons if reason in SHAPE_FILTERS)
+    return [constraint(name).words for name in names]
+
+
 def find_savings(found: Found, winner: int) -> Savings:
     """Compare with the user's present cluster, or the cheapest feasible on-demand candidate."""
     context = found.candidates.context
@@ -208,9 +218,10 @@ def _present_cluster(found: Found, winner: int, cost: Decimal) -> Savings:
     sizes = (baseline.nodes,)
     made = candidates_of(found, rows, sizes, known_shape(found, rows, sizes))
     if not len(made.offer):
-        return Savings(None, None, None, f"baseline {named} in {where}: the job does not fit on it")
+        why = "; ".join(words_of_reasons(made.shapes["reason"].tolist())) or "no shape of it is known"
+        return Savings(None, None, None, f"baseline {named} in {where} cannot run the job: {why}")
     at = int(np.argmin(made.cost_usd))
-    summary = summarize(made, at, None)
+    summary = replace(summarize(made, at, None), label=YOUR_CLUSTER)
     note = "the user's present cluster"
     if baseline.price_per_hour_usd is not None:
         billed = Decimal(repr(round(float(made.instance_hours[at]), 9)))

@@ -73,6 +73,21 @@ def _booking(tariffs: Tariffs, dates: Dates, line: PlanLine) -> str:
     return f"{line.purchase_option} of {line.instance_type}: {', '.join(said)}"
 
 
+def _commitment(context: Context, line: PlanLine, risk: Risk | None) -> str:
+    """What a new commitment binds the buyer to beyond this run; "" for other ways to buy, and where it is owned."""
+    rule = context.market.tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
+    if not rule.whole_term or line.purchase_option == "owned" or line.option_variant == "already_owned":
+        return ""
+    share = context.asked.workload.prices.commitment_share
+    counted = "is in the cost" if share is None else f"counts by {100 * share:g} % (prices.commitment_share)"
+    takes = "" if risk is None else f"; this run takes {risk.expected_hours:,.0f} h"
+    others = "; where other work pays a part, state prices.commitment_share" if share is None else ""
+    return (
+        f"{line.purchase_option} of {line.instance_type}: its whole term of {line.billed_hours:,.0f} h is owed, "
+        f"used or not, and {counted}{takes}; {_CANCELLED[rule.cancellable]}{others}"
+    )
+
+
 def plan_warnings(
     context: Context, lines: Sequence[PlanLine], risk: Risk | None, *, in_turn: bool = False
 ) -> tuple[str, ...]:
@@ -101,6 +116,7 @@ def plan_warnings(
     out += dict.fromkeys(
         filter(None, (_booking(context.market.tariffs, context.dates, line) for line in lines))
     )
+    out += dict.fromkeys(filter(None, (_commitment(context, line, risk) for line in lines)))
     for line in lines:
         age = price_age_days(line.price_as_of, context.dates.now.date())
         if line.price_basis == "derived":

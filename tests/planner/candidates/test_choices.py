@@ -94,6 +94,39 @@ def test_the_plan_is_named_with_all_that_it_is_the_best_for() -> None:
     assert answer.plan.choices[0].best is None
 
 
+A_YEAR = Offer(A10G, "us-east-1", "0.6", purchase_option="reserved_1y", term_hours=8760.0)
+
+
+def test_a_year_is_no_choice_for_a_job_of_hours() -> None:
+    """It promises what on-demand promises, and is owed for a year: the cheapest firm way is the choice."""
+    job = work(constraints=LIMITS, **BULK)
+    catalog = make_catalog([Offer(A10G, "us-east-1", "1.0"), A_YEAR])
+    plan = plan_on(catalog, job).plan
+    assert any(item.purchase_option == "reserved_1y" for item in plan.alternatives)
+    assert not any("reserved" in choice.kinds for choice in plan.choices)
+    own = loaded(job)
+    assert judge_plan(plan.to_dict(), own.workload, own.sha256, catalog, Path()).finish() == []
+
+
+def test_a_year_is_a_choice_where_it_is_the_best_firm_way_and_says_what_is_owed() -> None:
+    job = work(constraints={**LIMITS, "purchase_options": ["reserved_1y"]}, **BULK)
+    catalog = make_catalog([Offer(A10G, "us-east-1", "1.0"), A_YEAR])
+    plan = plan_on(catalog, job).plan
+    assert plan.choices[0].kinds == ("cheapest", "reserved", "firm")
+    (said,) = [text for text in plan.warnings if "whole term" in text]
+    assert "8,760 h is owed, used or not, and is in the cost; this run takes" in said
+    own = loaded(job)
+    assert judge_plan(plan.to_dict(), own.workload, own.sha256, catalog, Path()).finish() == []
+
+
+def test_the_share_of_a_year_that_a_job_pays_is_said() -> None:
+    job = work(
+        constraints={**LIMITS, "purchase_options": ["reserved_1y"]}, prices={"commitment_share": 0.25}, **BULK
+    )
+    plan = plan_on(make_catalog([A_YEAR]), job).plan
+    assert any("counts by 25 % (prices.commitment_share)" in text for text in plan.warnings)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -245,3 +245,35 @@ def test_adapters_of_a_diffusion_model_learn_in_proportion_to_their_rank() -> No
     assert small.learned_params == pytest.approx(0.01 * small.params)
     assert large.learned_params == pytest.approx(4 * small.learned_params)
     assert any("adapters of rank 16" in item.note for item in small.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("training", "tokens"),
+    [
+        ({"lengths": {"mean": 600, "p95": 1400, "max": 2048}}, 2048),
+        ({"lengths": {"mean": 600, "p95": 1400}}, 2800),  # no max: twice the 95th percentile
+        ({"lengths": {"mean": 600, "max": 500_000}}, 131_072),  # no longer than the published context
+        ({"lengths": {"mean": 600, "max": 2048}, "sequence_length": 4096}, 4096),
+    ],
+)
+def test_lengths_say_how_long_a_sequence_is(training: dict[str, Any], tokens: int) -> None:
+    """Not the context of the model: a run on 600 tokens does not need the memory of 131,072."""
+    resolved = resolve_training(job({"epochs": 1, **training}, {"samples": 1000}, "llama-3.1-8b"))
+    assert resolved.sequence_length == tokens
+
+
+def test_rollouts_say_how_long_a_sequence_is_without_a_limit_of_the_prompts() -> None:
+    rollouts = {"prompt_tokens": {"mean": 200}, "response_tokens": {"mean": 400, "max": 1024}}
+    training = {"objective": "ppo", "steps": 10, "rollouts": rollouts}
+    resolved = resolve_training(job(training, {"samples": 1000}, "llama-3.1-8b"))
+    assert resolved.sequence_length == 4 * 200 + 1024
+
+
+def test_own_sizes_need_no_context_where_lengths_are_stated() -> None:
+    model = {"family": "transformer", "layers": 2, "hidden": 64, "heads": 4, "vocab": 1000}
+    raw = {
+        "version": 1, "name": "t", "model": model, "data": {"samples": 1000},
+        "training": {"epochs": 1, "global_batch": 8, "lengths": {"mean": 100, "max": 256}},
+    }  # fmt: skip
+    checked, faults = validate(raw)
+    assert checked is not None and not faults and resolve_training(checked).sequence_length == 256

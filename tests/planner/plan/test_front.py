@@ -1,0 +1,61 @@
+"""The screen says what the file asked to be compared, and what was assumed in its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.judge.judge import judge_plan
+from planner.plan.front import front, headline
+from planner.plan.model import Plan
+from tests.planner.spine_catalogs import A10G, L4, V100, Offer, loaded, make_catalog, plan_on, work
+
+LIMITS = {"max_nodes": 4, "deadline": "90d", "deadline_confidence": 0.6}
+TRAINING = {"samples": 2_000_000, "global_batch": 512, "sequence_length": 128, "precision": "bf16"}
+OFFERS = [Offer(A10G, "us-east-1", "1.0"), Offer(L4, "us-central1", "9.0"), Offer(V100, "us-east-1", "3.0")]
+
+
+def answer_with(baseline: dict[str, Any]) -> tuple[Plan, list[str]]:
+    """The plan beside a baseline, and what is found wrong in it."""
+    job = work(constraints=LIMITS, training=TRAINING, baseline=baseline)
+    catalog = make_catalog(OFFERS)
+    plan = plan_on(catalog, job).plan
+    own = loaded(job)
+    return plan, judge_plan(plan.to_dict(), own.workload, own.sha256, catalog, Path()).finish()
+
+
+def rows_of(plan: Plan) -> dict[str, str]:
+    return {row.label: row.words for row in front(plan)[0].figures}
+
+
+def test_what_is_saved_against_the_cluster_that_the_file_names_is_on_the_screen() -> None:
+    plan, faults = answer_with(
+        {"provider": "gcp", "region": "us-central1", "instance_type": L4.instance_type, "nodes": 1}
+    )
+    assert faults == [] and plan.savings is not None and plan.savings.baseline is not None
+    assert plan.savings.baseline.label == "your cluster"
+    assert "against your cluster, 1 x" in rows_of(plan)["saves"]
+
+
+def test_a_baseline_that_cannot_run_the_job_is_a_warning_with_the_reason() -> None:
+    plan, faults = answer_with(
+        {"provider": "aws", "region": "us-east-1", "instance_type": V100.instance_type, "nodes": 1}
+    )
+    assert faults == [] and "saves" not in rows_of(plan)
+    (said,) = [text for text in plan.warnings if text.startswith("baseline")]
+    assert said.endswith("cannot run the job: the accelerator has no peak for the precision asked")
+
+
+def test_without_a_baseline_of_the_file_no_row_is_added() -> None:
+    plan = plan_on(make_catalog(OFFERS), work(constraints=LIMITS, training=TRAINING)).plan
+    assert plan.savings is not None and plan.savings.baseline is not None
+    assert "saves" not in rows_of(plan)
+
+
+@pytest.mark.parametrize(("preset", "said"), [("llama-3.1-8b", True), ("llama-2-7b", False)])
+def test_a_long_context_that_nobody_stated_is_in_the_headline(preset: str, said: bool) -> None:
+    training = {"objective": "sft", "samples": 1000, "global_batch": 8, "method": "lora"}
+    plan = plan_on(make_catalog(OFFERS), work(model={"preset": preset}, training=training)).plan
+    assert ("sequences of 131,072 tokens assumed (training.sequence_length)" in headline(plan)) == said
