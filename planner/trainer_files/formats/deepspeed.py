@@ -30,7 +30,7 @@ def recognises(document: Document) -> bool:
     return (
         document.syntax in ("json", "yaml")
         and any(mark in data for mark in _MARKS)
-        and "base_model" not in data
+        and not any(key in data for key in ("base_model", "num-layers", "num_layers"))
     )
 
 

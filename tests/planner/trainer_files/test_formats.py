@@ -151,8 +151,27 @@ mode = "selective"
 [compile]
 enable = true
 """
+GPT_NEOX = """
+{
+  "pipe-parallel-size": 2,
+  "model-parallel-size": 2,
+  "num-layers": 20,
+  "hidden-size": 2048,
+  "num-attention-heads": 16,
+  "seq-length": 2048,
+  "pos-emb": "rotary",
+  "no-weight-tying": true,
+  "optimizer": {"type": "Adam", "params": {"lr": 2.0e-4,}},
+  "zero_optimization": {"stage": 1,},
+  "train_micro_batch_size_per_gpu": 4,
+  "gradient_accumulation_steps": 8,
+  "checkpoint-activations": true,
+  "fp16": {"enabled": true},
+  "train-iters": 5000,
+}
+"""
 FIXTURES: dict[str, str] = {
-    "megatron": MEGATRON, "nemo": NEMO, "torchtitan": TORCHTITAN,
+    "gpt_neox": GPT_NEOX, "megatron": MEGATRON, "nemo": NEMO, "torchtitan": TORCHTITAN,
     "axolotl": AXOLOTL, "deepspeed": json.dumps(DEEPSPEED), "llama_factory": LLAMA_FACTORY,
     "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),
 }  # fmt: skip
