@@ -43,9 +43,9 @@ _WITHOUT_EFFECT = (
 def recognises(document: Document) -> bool:
     """Whether the arguments are Megatron-LM's."""
     names = document.data
-    return (
-        document.syntax == "arguments" and sum(mark in names for mark in _MARKS) >= 2 and "model" not in names
-    )
+    started = any(name.startswith("pretrain_") for name in document.programs)
+    marks = sum(mark in names for mark in _MARKS)
+    return document.syntax == "arguments" and marks >= (1 if started else 2) and "model" not in names
 
 
 def read(document: Document) -> Reading:

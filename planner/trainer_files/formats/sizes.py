@@ -83,7 +83,10 @@ def stated_model(
         if name not in data
     ]
     if missing and not pattern:
-        raise InputError(f"{place}: {' and '.join(prefix + name for name in missing)} must be given")
+        unset = "; ".join(keys.document.remarks[:4])
+        raise InputError(
+            f"{place}: {' and '.join(prefix + name for name in missing)} must be given{f' ({unset})' if unset else ''}"
+        )
     if gated and learned_positions:
         notes.append("learned positions are not counted")
     model = model_of_config(data, place)

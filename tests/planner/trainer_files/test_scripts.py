@@ -125,3 +125,86 @@ def test_accelerators_of_axolotl_that_share_out_experts_see_samples_of_their_own
         draft(tmp_path, "run.yml", AXOLOTL + degrees, accelerators=8)["training.global_batch"]
         == 2 * 4 * copies
     )
+
+
+def test_sizes_that_only_the_caller_decides_are_a_reason(tmp_path: Path) -> None:
+    branches = "if [ $1 = 7B ]; then\n L=4\nelse\n L=8\nfi"
+    text = f"{branches}\ntorchrun pretrain_gpt.py --num-layers $L --hidden-size 64 --bf16"
+    with pytest.raises(
+        InputError, match=r"num_layers and num_attention_heads must be given \(--num-layers is not"
+    ):
+        draft(tmp_path, "train.sh", text)
+
+
+NEMO_T5 = """
+trainer: {devices: 1, num_nodes: 1, max_steps: 1000, precision: 16}
+model:
+  micro_batch_size: 4
+  global_batch_size: 8
+  seq_length: 512
+  num_layers: 12
+  hidden_size: 768
+  ffn_hidden_size: 3072
+  num_attention_heads: 12
+  tokenizer: {type: BertWordPieceCase}
+  data: {dataset_type: t5, seq_length: 512}
+"""
+NEMO_DPO = """
+trainer: {devices: 8, num_nodes: 1, precision: bf16, dpo: {max_epochs: 1}, max_epochs: "${.dpo.max_epochs}"}
+model:
+  micro_batch_size: 1
+  global_batch_size: 64
+  restore_from_path: ???
+  dpo: {ref_policy_kl_penalty: 0.2}
+"""
+NEMO_GRPO = """
+defaults: ../../base.yaml
+grpo: {num_generations_per_prompt: 16, async_grpo: {enabled: true, max_trajectory_age_steps: 2}}
+policy:
+  model_name: meta-llama/Llama-3.1-8B-Instruct
+  train_global_batch_size: 512
+  generation: {colocated: {enabled: false}}
+"""
+
+
+def test_an_encoder_decoder_of_nemo_has_two_halves(tmp_path: Path) -> None:
+    found = draft(tmp_path, "t5.yaml", NEMO_T5)
+    assert (found["model.architecture"], found["model.layers"]) == ("encoder_decoder", 24)
+    assert found["model.params"] == pytest.approx(220e6, rel=0.01)  # T5 base
+
+
+def test_nemo_aligner_states_its_objective_below_the_model(tmp_path: Path) -> None:
+    assert draft(tmp_path, "dpo.yaml", NEMO_DPO, model="llama-3.1-8b")["training.objective"] == "dpo"
+    with pytest.raises(InputError, match="states no model"):
+        draft(tmp_path, "dpo.yaml", NEMO_DPO)
+
+
+def test_where_nemo_rl_generates_is_in_the_blank_and_a_base_that_is_not_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "grpo.yaml"
+    path.write_text(NEMO_GRPO, encoding="utf-8")
+    found = gather([path], Wishes())
+    blank = next(blank.example for blank in found.blanks if blank.key == "training.rollouts")
+    assert "samples_per_prompt: 16, placement: disaggregated, steps_off_policy: 2" in blank
+    assert any("defaults ../../base.yaml" in warning for warning in found.warnings)
+
+
+def test_a_batch_alone_does_not_make_a_file_of_deepspeed(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is none of the files that are read"):
+        draft(tmp_path, "data.yaml", "train_batch_size: 1024\ntrain_files: some.parquet\n")
+
+
+def test_the_folder_of_a_trainers_file_tells_its_objective_and_its_memory_counts(tmp_path: Path) -> None:
+    folder = tmp_path / "dpo"
+    folder.mkdir()
+    text = "model_name_or_path: mistralai/Mistral-7B-v0.1\nmax_length: 1024\nuse_liger_kernel: true\nfsdp: shard_grad_op"
+    found = draft(folder, "config_full.yaml", text)
+    assert found["training.objective"] == "dpo"
+    assert found["training.memory.loss"] == "tiled"
+    assert found["training.layout.zero_stage"] == 2
+
+
+@pytest.mark.parametrize(("components", "stack"), [('["loss"]', "eager"), ('["model", "loss"]', "compiled")])
+def test_a_compiled_loss_is_no_compiled_model(components: str, stack: str, tmp_path: Path) -> None:
+    model = '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nsteps = 10'
+    text = f"{model}\n[compile]\nenable = true\ncomponents = {components}\n"
+    assert draft(tmp_path, "run.toml", text)["training.stack"] == stack
