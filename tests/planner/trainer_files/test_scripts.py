@@ -196,7 +196,8 @@ def test_a_batch_alone_does_not_make_a_file_of_deepspeed(tmp_path: Path) -> None
 def test_the_folder_of_a_trainers_file_tells_its_objective_and_its_memory_counts(tmp_path: Path) -> None:
     folder = tmp_path / "dpo"
     folder.mkdir()
-    text = "model_name_or_path: mistralai/Mistral-7B-v0.1\nmax_length: 1024\nuse_liger_kernel: true\nfsdp: shard_grad_op"
+    text = "model_name_or_path: mistralai/Mistral-7B-v0.1\nmax_length: 1024\nuse_liger_kernel: true\n"
+    text += "fsdp: shard_grad_op auto_wrap"
     found = draft(folder, "config_full.yaml", text)
     assert found["training.objective"] == "dpo"
     assert found["training.memory.loss"] == "tiled"
