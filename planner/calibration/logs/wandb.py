@@ -47,7 +47,7 @@ def read(path: Path, options: ReadOptions) -> Log:
 
 
 def _check(path: Path, logged: float, mean: float | None) -> None:
-    """Refuse a logged time that is far below the run's mean: some trainers log that of one forward and backward pass."""
+    """Refuse a logged time far below the run's mean: some trainers log that of one forward and backward pass."""
     if mean is not None and logged * _MOST_OVERHEAD < mean:
         raise InputError(
             f"{path}: the last step time that was logged is {logged:.3g} s, the run's mean {mean:.3g} s a step: is the "
