@@ -12,7 +12,7 @@ from planner.commands.options import examples
 
 # The names of planner.trainer_files.registry.FORMATS, which is imported only when a file is read; a test compares them.
 FORMAT_NAMES = (
-    "axolotl", "llama_factory", "trl", "torchtitan", "megatron", "nemo", "gpt_neox", "peft", "accelerate",
+    "axolotl", "llama_factory", "llama_factory_v1", "trl", "torchtitan", "megatron", "nemo", "gpt_neox", "peft", "accelerate",
     "deepspeed", "huggingface",
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ _ROOM = "planner.trainer_files.formats"
 FORMATS: dict[str, Format] = {
     "axolotl": Format("axolotl", f"{_ROOM}.axolotl", 1),
     "llama_factory": Format("LLaMA-Factory", f"{_ROOM}.llama_factory", 1),
+    "llama_factory_v1": Format("LLaMA-Factory v1", f"{_ROOM}.llama_factory_v1", 1),
     "trl": Format("TRL / Hugging Face Trainer", f"{_ROOM}.trl", 1),
     "torchtitan": Format("torchtitan", f"{_ROOM}.torchtitan", 1),
     "megatron": Format("Megatron-LM", f"{_ROOM}.megatron", 1),

@@ -170,7 +170,20 @@ GPT_NEOX = """
   "train-iters": 5000,
 }
 """
+LLAMA_FACTORY_V1 = """
+model: Qwen/Qwen3-8B
+model_class: llm
+template: qwen3_nothink
+peft_config: {name: lora, r: 32, target_modules: all}
+quant_config: {name: bnb, quantization_bit: 4}
+dist_config: {name: fsdp2, cp_size: 2}
+train_dataset: data/own.yaml
+micro_batch_size: 2
+cutoff_len: 4096
+max_steps: 200
+"""
 FIXTURES: dict[str, str] = {
+    "llama_factory_v1": LLAMA_FACTORY_V1,
     "gpt_neox": GPT_NEOX, "megatron": MEGATRON, "nemo": NEMO, "torchtitan": TORCHTITAN,
     "axolotl": AXOLOTL, "deepspeed": json.dumps(DEEPSPEED), "llama_factory": LLAMA_FACTORY,
     "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),

@@ -10,7 +10,7 @@ import pytest
 from planner.errors import InputError
 from planner.trainer_files.arguments import parse_arguments
 from planner.trainer_files.gather import Wishes, gather
-from tests.planner.trainer_files.test_formats import AXOLOTL, GPT_NEOX
+from tests.planner.trainer_files.test_formats import AXOLOTL, GPT_NEOX, LLAMA_FACTORY_V1
 
 SIZES = "--num-layers 4 --hidden-size 128 --num-attention-heads 2 --seq-length 64 --micro-batch-size 1"
 
@@ -209,3 +209,14 @@ def test_a_compiled_loss_is_no_compiled_model(components: str, stack: str, tmp_p
     model = '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nsteps = 10'
     text = f"{model}\n[compile]\nenable = true\ncomponents = {components}\n"
     assert draft(tmp_path, "run.toml", text)["training.stack"] == stack
+
+
+def test_the_new_engine_of_llama_factory_with_its_defaults(tmp_path: Path) -> None:
+    found = draft(tmp_path, "run.yaml", LLAMA_FACTORY_V1, accelerators=8)
+    assert found["model.preset"] == "qwen3-8b"
+    assert found["training.global_batch"] == 2 * 8 // 2  # two accelerators share a sequence
+    assert (found["training.method"], found["training.lora_rank"]) == ("qlora", 32)
+    assert (found["training.precision"], found["training.layout.recompute"]) == ("bf16", "full")
+    assert (found["training.layout.zero_stage"], found["training.layout.context_parallel"]) == (3, 2)
+    with pytest.raises(InputError, match="names no train_dataset"):
+        draft(tmp_path, "chat.yaml", "model: Qwen/Qwen3-8B\nmodel_class: llm\nsample_backend: hf\n")
