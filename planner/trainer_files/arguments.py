@@ -1,7 +1,8 @@
 """Arguments of a command line inside a shell script, without running it.
 
-Understood: continued lines, quotes, comments, assignments (`X=8`, `X=${X:-8}`, arrays, arithmetic of known numbers) and
-references to them. A reference to what the script does not set is left out and named.
+Understood: continued lines, quotes, comments, assignments (`X=8`, `X=${X:-8}`, arrays, arithmetic of known numbers),
+references to them, and branches (`if`, `case`) that such values decide. A reference to what the script does not set is
+left out and named.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from planner.errors import InputError
+from planner.trainer_files.branches import UNSET, Branches
 
 MAX_WORDS = 20_000
 _MOST_EXPANSION = 100_000
@@ -54,32 +56,49 @@ def parse_arguments(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
         given twice the last counts, as for a command.
     """
     try:
-        words = _words(text, name)
+        words, doubtful = _words(text, name)
     except _EndlessError:
         raise InputError(f"{name}: its variables grow without bound: write the arguments out") from None
     found, dropped = _arguments([part for word in words for part in _parts(word)])
     named = sorted(name for name in dropped if name not in found and not _PLACES.search(name))
     remarks = [f"--{name.replace('_', '-')} is not read: the file does not set its value" for name in named]
+    remarks += [
+        f"{name} depends on a condition that the file does not decide: its last form is read"
+        for name in sorted(doubtful)
+    ]
     return found, remarks
 
 
-def _words(text: str, name: str) -> list[str]:
-    """Words of the commands, variables put in."""
+def programs_of(text: str, name: str) -> tuple[str, ...]:
+    """Names of the Python programs that a script starts, without folder and ending, such as `pretrain_gpt`."""
+    words, _ = _words(text, name)
+    parts = (part for word in words for part in _parts(word))
+    return tuple(dict.fromkeys(part.rsplit("/", 1)[-1][:-3] for part in parts if part.endswith(".py")))
+
+
+def _words(text: str, name: str, *, branching: bool = True) -> tuple[list[str], set[str]]:
+    """Words of the commands, variables put in, and the variables whose value is doubtful."""
     variables: dict[str, str] = {}
     words: list[str] = []
-    for line in _lines(text):
+    branches = Branches(variables, lambda part: _expand(part, variables))
+    for line in (
+        part for whole in _lines(text) for part in (branches.lines(whole) if branching else [whole])
+    ):
         match = _ASSIGNMENT.fullmatch(line)
         if match is not None and not line.startswith("-"):
             value = _expand(_assigned(match[3]), variables)
-            variables[match[1]] = f"{variables.get(match[1], '')} {value}".strip() if match[2] else value
+            joined = f"{variables.get(match[1], '')} {value}".strip() if match[2] else value
+            branches.assign(match[1], joined)
             continue
         if "--" in line or "$" in line:
             words += _split(_expand(line, variables), name)
         if len(words) > MAX_WORDS:
             raise InputError(f"{name}: holds more than {MAX_WORDS:,} words: name the script of one run")
+    if branches.open:  # what looked like a branch was none: a text, or another language's
+        return _words(text, name, branching=False)
     if not any(word.startswith("--") for word in words):  # the variables are put together elsewhere
         words = [word for value in variables.values() for word in _split(_expand(value, variables), name)]
-    return words
+    return words, branches.doubtful
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -125,11 +144,11 @@ def _expand(text: str, variables: Mapping[str, str]) -> str:
             return _assigned(default or "")
         if kind == "+":
             return default or "" if name in variables else ""
-        return _UNSET
+        return UNSET
 
     for _ in range(_DEPTH):
         before = text
-        text = _COMMAND.sub(_UNSET, text)  # what a command would print is not known without running it
+        text = _COMMAND.sub(UNSET, text)  # what a command would print is not known without running it
         text = _ARITHMETIC.sub(lambda match: _calculated(_REFERENCE.sub(value_of, match[1]), variables), text)
         text = _REFERENCE.sub(value_of, text)
         if len(text) > _MOST_EXPANSION:
@@ -139,15 +158,12 @@ def _expand(text: str, variables: Mapping[str, str]) -> str:
     return text
 
 
-_UNSET = "\u2400"
-
-
 def _calculated(expression: str, variables: Mapping[str, str]) -> str:
     names = re.sub(r"[A-Za-z_]\w*", lambda match: variables.get(match[0], match[0]), expression)
     try:
         return str(_number(ast.parse(names.strip(), mode="eval").body))
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
-        return _UNSET
+        return UNSET
 
 
 def _number(node: ast.expr) -> int:
@@ -188,7 +204,7 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
         if not word.startswith("--"):
             values.append(word)
             continue
-        if name and _UNSET in "".join(values[:1]):
+        if name and UNSET in "".join(values[:1]):
             dropped.add(name)
         elif name:
             _put(found, name, True if not values else values[0] if len(values) == 1 else values)

@@ -10,6 +10,7 @@ from planner.trainer_files.model import Fact
 
 _ASSUMED_BATCH = 128
 _DIVIDED = {"tensor_parallel": "heads", "pipeline_parallel": "layers", "expert_parallel": "experts"}
+_COPIES = ("batch.shards", "batch.replicas", "batch.expert_groups")
 _SPLITTING = ("tensor_parallel", "pipeline_parallel", "context_parallel")
 
 
@@ -32,7 +33,7 @@ def global_batch(facts: dict[str, Fact], warnings: list[str]) -> Fact:
 
 def _replicas(facts: dict[str, Fact]) -> tuple[int, str, bool]:
     """Copies of the model that see samples of their own, in words, and whether they are assumed."""
-    stated = [facts[key].value for key in ("batch.shards", "batch.replicas") if key in facts]
+    stated = [facts[key].value for key in _COPIES if key in facts]
     if stated:
         return prod(stated), f"{prod(stated)} data-parallel", False
     accelerators = facts.get(ACCELERATORS)

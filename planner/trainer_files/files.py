@@ -12,7 +12,7 @@ from planner.inputs.faults import Fault, Source, fault_text
 from planner.inputs.load import decode, read_limited
 from planner.inputs.model_config import parse_json
 from planner.inputs.yaml12 import YamlError, parse_yaml
-from planner.trainer_files.arguments import parse_arguments
+from planner.trainer_files.arguments import parse_arguments, programs_of
 from planner.trainer_files.model import Document
 
 MAX_BYTES = 1024 * 1024
@@ -45,15 +45,28 @@ def parse_document(text: str, path: Path) -> Document:
     stripped = text.lstrip()
     if not stripped:
         raise InputError(f"{path}: is empty")
-    if stripped.startswith("{"):
-        return Document(path, "json", parse_json(text, str(path)))
+    is_yaml = path.suffix.lower() in (".yaml", ".yml")
+    if stripped.startswith("{") and not is_yaml:
+        return _braces(text, path)
     if path.suffix.lower() == ".toml" or (_TABLE.search(text) and "=" in text and path.suffix != ".sh"):
         return Document(path, "toml", _toml(text, path))
-    is_yaml = path.suffix.lower() in (".yaml", ".yml") or bool(_FLAG_KEY.search(text))
-    if is_yaml or not _ARGUMENT.search(text):
+    if is_yaml or _FLAG_KEY.search(text) or not _ARGUMENT.search(text):
         return _yaml(text, path)
     arguments, remarks = parse_arguments(text, str(path))
-    return Document(path, "arguments", arguments, tuple(remarks))
+    return Document(path, "arguments", arguments, tuple(remarks), programs_of(text, str(path)))
+
+
+def _braces(text: str, path: Path) -> Document:
+    """JSON, or YAML in braces: with comments, or a comma behind the last key."""
+    try:
+        return Document(path, "json", parse_json(text, str(path)))
+    except InputError as error:
+        if path.suffix.lower() == ".json":
+            raise
+        try:
+            return _yaml(text, path)
+        except InputError:
+            raise error from None
 
 
 def _toml(text: str, path: Path) -> dict[str, Any]:

@@ -42,8 +42,8 @@ class Lookup:
         return value
 
     def has(self, key: str) -> bool:
-        """Whether the key is given and is neither null nor empty."""
-        return self.get(key) not in (None, "", [], {})
+        """Whether the key is given and is neither null nor empty (`???`: OmegaConf's mark of what must be given)."""
+        return self.get(key) not in (None, "", "???", [], {})
 
     def first(self, *keys: str) -> str:
         """The first of the keys that is given, empty where none is."""

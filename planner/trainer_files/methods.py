@@ -98,4 +98,6 @@ def _rollouts(facts: dict[str, Fact]) -> str:
         "{mean: 1000}" if longest is None else f"{{mean: {max(1, longest.value // 2)}, max: {longest.value}}}"
     )
     group = f", samples_per_prompt: {samples.value}" if samples is not None else ""
-    return f"{{prompt_tokens: {{mean: 200}}, response_tokens: {response}{group}}}"
+    stated = {name: facts.get(f"rollouts.{name}") for name in ("placement", "steps_off_policy")}
+    others = "".join(f", {name}: {fact.value}" for name, fact in stated.items() if fact is not None)
+    return f"{{prompt_tokens: {{mean: 200}}, response_tokens: {response}{group}{others}}}"

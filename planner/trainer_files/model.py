@@ -20,12 +20,14 @@ class Document:
         syntax: `json`, `yaml`, `toml` or `arguments` (a command line, or a script around one).
         data: its keys; of arguments, their names without dashes.
         remarks: faults that did not prevent reading.
+        programs: names of the programs that a script starts, without `.py`.
     """
 
     path: Path
     syntax: str
     data: Mapping[str, Any]
     remarks: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
 
 
 @record(frozen=True)

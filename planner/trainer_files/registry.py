@@ -13,10 +13,12 @@ _ROOM = "planner.trainer_files.formats"
 FORMATS: dict[str, Format] = {
     "axolotl": Format("axolotl", f"{_ROOM}.axolotl", 1),
     "llama_factory": Format("LLaMA-Factory", f"{_ROOM}.llama_factory", 1),
+    "llama_factory_v1": Format("LLaMA-Factory v1", f"{_ROOM}.llama_factory_v1", 1),
     "trl": Format("TRL / Hugging Face Trainer", f"{_ROOM}.trl", 1),
     "torchtitan": Format("torchtitan", f"{_ROOM}.torchtitan", 1),
     "megatron": Format("Megatron-LM", f"{_ROOM}.megatron", 1),
     "nemo": Format("NeMo", f"{_ROOM}.nemo", 1),
+    "gpt_neox": Format("GPT-NeoX", f"{_ROOM}.gpt_neox", 1),
     "peft": Format("PEFT", f"{_ROOM}.peft", 2),
     "accelerate": Format("Accelerate", f"{_ROOM}.accelerate", 3),
     "deepspeed": Format("DeepSpeed", f"{_ROOM}.deepspeed", 4),

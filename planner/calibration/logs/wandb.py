@@ -19,6 +19,8 @@ _TIMES = (
     "train_step_timing in s",
     "time_metrics/end_to_end(s)",
 )
+# Start-up, evaluations and saves rarely double the mean of a step.
+_MOST_OVERHEAD = 2.0
 _NOTE = "the mean of the whole run, with start-up, evaluations and saves: a steady step is shorter"
 
 
@@ -27,11 +29,12 @@ def read(path: Path, options: ReadOptions) -> Log:
     del options
     summary = _summary(path)
     logged = next((value for name in _TIMES if (value := _number(summary, name))), None)
-    if logged is not None:
-        return Log("wandb", (logged,), note="the last step time that was logged")
     steps = next((value for name in _STEPS if (value := _number(summary, name))), None)
     runtime = _number(summary, "train/train_runtime") or _number(summary, "train_runtime")
     runtime = runtime or _number(summary, "_runtime") or _number(summary, "_wandb.runtime")
+    if logged is not None:
+        _check(path, logged, runtime / steps if runtime and steps else None)
+        return Log("wandb", (logged,), note="the last step time that was logged")
     if runtime and steps:
         return Log("wandb", (runtime / steps,), steps=int(steps), note=_NOTE)
     rate = next((value for name in _RATES if (value := _number(summary, name))), None)
@@ -41,6 +44,15 @@ def read(path: Path, options: ReadOptions) -> Log:
         f"{path}: the summary has no step time ({', '.join(_TIMES[:3])}) and no steps ({', '.join(_STEPS[:3])}) beside "
         "its runtime; export the run's history as CSV with a column step_time_s instead"
     )
+
+
+def _check(path: Path, logged: float, mean: float | None) -> None:
+    """Refuse a logged time far below the run's mean: some trainers log that of one forward and backward pass."""
+    if mean is not None and logged * _MOST_OVERHEAD < mean:
+        raise InputError(
+            f"{path}: the last step time that was logged is {logged:.3g} s, the run's mean {mean:.3g} s a step: is the "
+            f"former the time of one pass of several? State the right one: --measured '{1 / mean:.3g} steps/s'"
+        )
 
 
 def _summary(path: Path) -> dict[str, Any]:

@@ -22,7 +22,9 @@ _MAX_HOSTS = 100_000
 def recognises(text: str) -> bool:
     """Whether the first line is sacct's header, in either of its forms."""
     first = text.split("\n", 1)[0]
-    return bool(re.match(r"\s*JobID(Raw)?\s*[|\s]", first))
+    names = {name.strip() for name in first.split("|")}
+    piped = bool(names & {"JobID", "JobIDRaw"}) and len(names) > 1  # -o puts the columns in any order
+    return piped or bool(re.match(r"\s*JobID(Raw)?\s", first))
 
 
 def read(path: str, text: str) -> UsageFile:

@@ -13,7 +13,16 @@ HIDDEN = ("hidden_size", "n_embd", "d_model", "dim", "model_dim")
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
 HEADS = ("num_attention_heads", "n_head", "num_heads", "n_heads")
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "n_kv_heads")
-FFN = ("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "hidden_dim", "d_ff", "block_ff_dim")
+FFN = (
+    "intermediate_size",
+    "n_inner",
+    "ffn_dim",
+    "ffn_hidden_size",
+    "hidden_dim",
+    "d_ff",
+    "dff",
+    "block_ff_dim",
+)
 VOCAB = ("vocab_size", "padded_vocab_size", "n_vocab")
 CONTEXT = (
     "max_position_embeddings",
@@ -163,6 +172,8 @@ def _experts(keys: Keys, layers: int, ffn: int) -> Experts | None:
         shared, shared_width = 1, wide
     if keys.text("model_type").startswith("llama4"):
         shared, shared_width = 1, width
+    if keys.flag("enable_moe_block", False):  # Gemma 4: the plain network works beside the experts
+        shared, shared_width = 1, ffn
     return Experts(routed, per_token, shared or 0, width, shared_width, _expert_layers(keys, layers))
 
 
@@ -206,15 +217,20 @@ def _count(
     active = total
     one = matrices * hidden * experts.ffn if experts else 0
     always = matrices * hidden * experts.shared_ffn * experts.shared if experts else 0
+    doubled = (keys.count("num_kv_shared_layers") or 0) if keys.flag("use_double_wide_mlp", False) else 0
     for layer, has_mlp in enumerate(_has_mlp(keys, len(mixers))):
         if experts is not None and experts.layers[layer]:
             router = hidden * experts.routed
             total += router + always + experts.routed * one
             active += router + always + experts.per_token * one
         elif has_mlp:
-            total += dense
-            active += dense
+            times = 2 if layer >= len(mixers) - doubled else 1
+            total += dense * times
+            active += dense * times
     tables = values["vocab"] * hidden * (1 if values["tied_embeddings"] else 2) + hidden
+    narrow = keys.size("embedding_size")
+    if narrow is not None and narrow != hidden:  # ELECTRA: a narrow table, widened before the first layer
+        tables = values["vocab"] * narrow + narrow * hidden
     if kind.positions:
         tables += (keys.count(*CONTEXT) or 0) * hidden
     per_layer = keys.count("hidden_size_per_layer_input") or 0
@@ -233,7 +249,7 @@ def _has_mlp(keys: Keys, layers: int) -> tuple[bool, ...]:
 
 def _notes(keys: Keys, kind: ModelType, mixers: tuple[str, ...]) -> list[str]:
     notes = [kind.note] if kind.note else []
-    others = [mixer for mixer in mixers if mixer not in ("attention", "none")]
+    others = [mixer for mixer in mixers if mixer not in ("attention", "global", "none")]
     if others:
         notes.append(
             f"{len(others)} of {len(mixers)} layers mix tokens without full attention; the time of attention is "

@@ -8,6 +8,7 @@ from planner.inputs.model_config.model import Keys
 from planner.records import record
 
 _LINEAR = ("linear_attention", "gated_delta_net", "linear", "kda")
+_GLOBAL_HEAD = 512  # the default of `global_head_dim`
 _STATE_SPACE = ("mamba", "mamba2", "ssm")
 
 
@@ -27,17 +28,18 @@ def pattern_of(keys: Keys) -> str:
     named = [str(name) for name in keys.items("layers_block_type")]
     if pattern or not {"moe", "mlp"} & set(named):
         return pattern
-    return "".join({"moe": "E", "mlp": "-", "attention": "*"}.get(name, "M") for name in named)
+    letters = {"moe": "E", "mlp": "-", "attention": "*", "full_attention": "*"}
+    return "".join(letters.get(name, "M") for name in named)
 
 
 def mixers_of(keys: Keys, layers: int) -> tuple[str, ...]:
-    """The mixer of each layer: `attention`, `linear`, `mamba`, `conv`, `both` or `none`."""
+    """The mixer of each layer: `attention`, `global`, `linear`, `lightning`, `mamba`, `conv`, `both` or `none`."""
     pattern = pattern_of(keys)
     if pattern:
         return tuple({"M": "mamba", "*": "attention"}.get(letter, "none") for letter in pattern)
     named = [str(name) for name in (*keys.items("layer_types"), *keys.items("layers_block_type"))][:layers]
     if len(named) == layers:
-        return tuple(_mixer(name) for name in named)
+        return tuple(_mixer(name, keys) for name in named)
     if keys.items("attn_layer_indices"):
         chosen = set(keys.items("attn_layer_indices"))
         return tuple("attention" if layer in chosen else "mamba" for layer in range(layers))
@@ -48,14 +50,19 @@ def mixers_of(keys: Keys, layers: int) -> tuple[str, ...]:
     if interval:
         return tuple("linear" if (layer + 1) % interval else "attention" for layer in range(layers))
     kind = keys.text("model_type")
-    if kind in ("mamba", "mamba2", "falcon_mamba"):
+    if kind in ("mamba", "mamba2", "falcon_mamba", "bamba"):
         return ("mamba",) * layers
     return ("both" if kind == "falcon_h1" else "attention",) * layers
 
 
-def _mixer(name: str) -> str:
+def _mixer(name: str, keys: Keys) -> str:
+    """The mixer by its name; Transformers 5 calls state spaces and lightning attention `linear_attention` too."""
     if name in _LINEAR:
-        return "linear"
+        if any(size in keys for size in ("mamba_d_state", "ssm_state_size")):
+            return "mamba"
+        return "lightning" if keys.text("model_type").startswith("minimax") else "linear"
+    if name == "full_attention" and keys.text("model_type").startswith("gemma4"):
+        return "global"
     if name in _STATE_SPACE:
         return "mamba"
     return "conv" if name == "conv" else "attention"
@@ -65,8 +72,12 @@ def mixer_params(kind: str, keys: Keys, attention: Attention) -> int:
     """Parameters of one layer's mixer."""
     if kind == "attention":
         return attention_params(keys, attention)
+    if kind == "global":
+        return _global_params(keys, attention)
     if kind == "linear":
         return _delta_net_params(keys, attention.hidden)
+    if kind == "lightning":  # queries, keys, values, gate and output of all heads (arXiv:2501.08313)
+        return 5 * attention.hidden * attention.heads * attention.head_dim
     if kind == "mamba":
         return _state_space_params(keys, attention.hidden)
     if kind == "conv":
@@ -81,7 +92,8 @@ def attention_params(keys: Keys, attention: Attention) -> int:
     hidden, heads = attention.hidden, attention.heads
     latent = keys.size("kv_lora_rank")
     if latent is None:
-        queries = 2 if keys.flag("attn_output_gate", keys.text("model_type") == "qwen3_next") else 1
+        gated = keys.text("model_type").startswith(("qwen3_next", "qwen3_5"))
+        queries = 2 if keys.flag("attn_output_gate", gated) else 1
         width = heads * (queries + 1) + 2 * attention.kv_heads
         return hidden * attention.head_dim * width
     rope = keys.need("qk_rope_head_dim")
@@ -92,6 +104,14 @@ def attention_params(keys: Keys, attention: Attention) -> int:
     queries_params = hidden * width if rank is None else rank * (hidden + width)
     keys_values = hidden * (latent + rope) + latent * heads * (plain + value)
     return queries_params + keys_values + heads * value * hidden
+
+
+def _global_params(keys: Keys, attention: Attention) -> int:
+    """Gemma 4's layers over the whole sequence: wider heads, fewer of keys, which may serve as values too."""
+    width = keys.size("global_head_dim") or _GLOBAL_HEAD
+    kv_heads = keys.size("num_global_key_value_heads") or attention.kv_heads
+    kinds = 1 if keys.flag("attention_k_eq_v", False) else 2
+    return attention.hidden * width * (2 * attention.heads + kinds * kv_heads)
 
 
 def _delta_net_params(keys: Keys, hidden: int) -> int:

@@ -117,6 +117,7 @@ def vision_work(keys: Keys) -> Work:
     if not patches:
         raise _odd(keys, "patch_size")
     gated = keys.flag("use_swiglu_ffn", False) or keys.text("hidden_act") == "silu"
+    gated = gated or keys.text("model_type") in ("pixtral", "glm4v_vision", "glm4v_moe_vision")
     if keys.flag("use_swiglu_ffn", False):
         ffn = 8 * math.ceil(2 * ffn / 3 / 8)  # DINOv2 keeps the parameters of the plain network
     work = linear(channels * patch * patch * (keys.size("temporal_patch_size") or 1), hidden, patches)

@@ -143,7 +143,18 @@ def _multimodal(data: Mapping[str, Any], text: Mapping[str, Any], place: str) ->
         tower = data.get(name)
         if isinstance(tower, dict):
             model = _with_tower(model, tower, f"{place}: {name}")
+    others = [name for name, part in data.items() if name.endswith("_config") and _is_uncounted(name, part)]
+    if others:
+        note = f"{', '.join(others)}: not counted; check params against the model's page"
+        model = replace(model, notes=(*model.notes, note))
     return replace(model, model_type=str(data.get("model_type", model.model_type)))
+
+
+def _is_uncounted(name: str, part: object) -> bool:
+    """Whether a section of a file describes a network that nothing here counts (an adapter, a resampler)."""
+    counted = (*_TEXT_SECTIONS, "vision_config", "audio_config")
+    sizes = ("hidden_size", "d_model", "hidden_dim", "num_hidden_layers", "num_layers")
+    return name not in counted and isinstance(part, dict) and any(part.get(size) for size in sizes)
 
 
 def _with_tower(model: ConfigModel, tower: Mapping[str, Any], place: str) -> ConfigModel:
@@ -170,6 +181,11 @@ def _tower_params(keys: Keys) -> int:
         return keys.need("encoder_layers") * (4 * hidden * hidden + 2 * hidden * ffn)
     more = keys.count("num_global_layers") or 0
     extended = {**keys.data, "num_hidden_layers": keys.need("num_hidden_layers", "depth") + more}
+    if keys.text("model_type").startswith("glm4v"):  # its blocks are as wide as what it puts out
+        out, wide = keys.need("out_hidden_size"), keys.need("intermediate_size")
+        work = vision_work(Keys({**extended, "intermediate_size": out}, keys.place))
+        joined = (keys.size("spatial_merge_size") or 2) ** 2 * keys.need("hidden_size") * out
+        return work.params + joined + out * out + 3 * out * wide
     return vision_work(Keys(extended, keys.place)).params + _merger_params(keys)
 
 

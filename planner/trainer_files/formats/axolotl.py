@@ -131,8 +131,21 @@ def _sharding(reading: Reading, keys: Lookup) -> None:
         reading, keys, "training.layout.context_parallel", "context_parallel_size", "sequence_parallel_degree"
     )
     add_whole(reading, keys, "training.layout.expert_parallel", "expert_parallel_size")
-    add_whole(reading, keys, "batch.shards", "dp_shard_size")
-    add_whole(reading, keys, "batch.replicas", "dp_replicate_size")
+    _degrees_of_data(reading, keys)
+
+
+def _degrees_of_data(reading: Reading, keys: Lookup) -> None:
+    """Copies that see samples of their own: accelerators that share out experts do too.
+
+    Where no degree is above one, all accelerators take part (axolotl/utils/distributed.py).
+    """
+    degrees = {
+        "batch.shards": "dp_shard_size", "batch.replicas": "dp_replicate_size",
+        "batch.expert_groups": "expert_parallel_size",
+    }  # fmt: skip
+    if any((keys.whole(name) or 1) > 1 for name in ("dp_shard_size", "dp_replicate_size")):
+        for target, name in degrees.items():
+            add_whole(reading, keys, target, name)
 
 
 def _memory(reading: Reading, keys: Lookup) -> None:

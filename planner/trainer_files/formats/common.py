@@ -58,6 +58,7 @@ def add_length(
 ) -> None:
     """Note how long training runs: steps count before epochs, as in the Trainer of Hugging Face."""
     count = keys.whole(steps)
+    keys.seen.add(epochs)
     if count is not None:
         reading.add("training.steps", count, steps)
         return

@@ -12,10 +12,16 @@ from planner.trainer_files.formats.common import (
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
-_MARKS = (
-    "zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size", "zero_allow_untested_optimizer",
-    "bfloat16",
-)  # fmt: skip
+_MARKS = ("zero_optimization", "train_micro_batch_size_per_gpu", "zero_allow_untested_optimizer", "bfloat16")
+# Other files have a train_batch_size too.
+_BESIDE_A_BATCH = (
+    "optimizer",
+    "fp16",
+    "bf16",
+    "gradient_accumulation_steps",
+    "steps_per_print",
+    "gradient_clipping",
+)
 _WITHOUT_EFFECT = (
     r"_comment.*|gradient_clipping|zero_(allow|force).*|steps_per_print|wall_clock.*|dump_state|scheduler|prescale.*",
     r"gradient_predivide.*|sparse_gradients|communication_data_type|comms_.*|.*monitor.*|tensorboard|wandb|csv_monitor",
@@ -27,10 +33,11 @@ _WITHOUT_EFFECT = (
 def recognises(document: Document) -> bool:
     """Whether the keys are DeepSpeed's."""
     data = document.data
+    batch = "train_batch_size" in data and any(name in data for name in _BESIDE_A_BATCH)
     return (
         document.syntax in ("json", "yaml")
-        and any(mark in data for mark in _MARKS)
-        and "base_model" not in data
+        and (batch or any(mark in data for mark in _MARKS))
+        and not any(key in data for key in ("base_model", "num-layers", "num_layers"))
     )
 
 

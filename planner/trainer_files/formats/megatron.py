@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from planner.errors import InputError
+from planner.inputs.model_config import ConfigModel
 from planner.trainer_files.formats.common import (
     MICRO_BATCH,
     add_launcher,
@@ -20,6 +22,12 @@ _MARKS = (
     "tensor_model_parallel_size",
     "hybrid_override_pattern",
 )
+# programs of Megatron-LM that train no decoder -> the model_type that has their sizes
+_KINDS = {"pretrain_bert": "bert", "pretrain_t5": "t5"}
+_OTHERS = {
+    "pretrain_vision": "a network of images", "pretrain_ict": "two encoders of a retriever",
+    "pretrain_retro": "a decoder with a retriever",
+}  # fmt: skip
 _WITHOUT_EFFECT = (
     r".*lr.*|.*decay.*|adam_.*|clip_grad|init_method.*|.*dropout|seed|log_.*|tensorboard_.*|wandb_.*|timing_.*|eval_.*",
     r"save.*|load.*|ckpt_.*|dist_ckpt.*|data_.*|.*_data_path|split|vocab_file|merge_file|tokenizer.*|num_workers|.*path",
@@ -35,27 +43,16 @@ _WITHOUT_EFFECT = (
 def recognises(document: Document) -> bool:
     """Whether the arguments are Megatron-LM's."""
     names = document.data
-    return (
-        document.syntax == "arguments" and sum(mark in names for mark in _MARKS) >= 2 and "model" not in names
-    )
+    started = any(name.startswith("pretrain_") for name in document.programs)
+    marks = sum(mark in names for mark in _MARKS)
+    return document.syntax == "arguments" and marks >= (1 if started else 2) and "model" not in names
 
 
 def read(document: Document) -> Reading:
     """Read a launch script."""
     keys, reading = Lookup(document), Reading(document.path, "Megatron-LM")
     _layout(reading, keys)
-    split = reading.facts.get("training.layout.tensor_parallel")
-    gated = bool(keys.flag("swiglu") or keys.flag("gated_linear_unit"))
-    groups = (keys.whole("num_query_groups") or 1) if keys.flag("group_query_attention") else None
-    tied = not keys.flag("untie_embeddings_and_output_weights")
-    learned = keys.text("position_embedding_type") in ("", "learned_absolute") and not keys.flag(
-        "use_rotary_position_embeddings"
-    )
-    reading.model = stated_model(
-        keys, "", gated=gated, tied=tied, learned_positions=learned, kv_heads=groups,
-        vocab=keys.whole("padded_vocab_size") or keys.whole("vocab_size"),
-        split=split.value if split is not None else 1, latent=bool(keys.flag("multi_latent_attention")),
-    )  # fmt: skip
+    reading.model = _model(reading, keys)
     add_whole(reading, keys, MICRO_BATCH, "micro_batch_size")
     add_whole(reading, keys, "training.global_batch", "global_batch_size")
     add_whole(reading, keys, "training.sequence_length", "seq_length", "encoder_seq_length")
@@ -69,6 +66,33 @@ def read(document: Document) -> Reading:
         reading.warn("mtp_num_layers: layers that predict further tokens are not counted")
     reading.unknown = keys.unknown((*_WITHOUT_EFFECT, *NUMBERS.values()))
     return reading
+
+
+def _model(reading: Reading, keys: Lookup) -> ConfigModel:
+    """The model by its sizes, and by the program that trains it.
+
+    Raises:
+        InputError: the program trains a network that these sizes do not describe; names it.
+    """
+    programs = " ".join(keys.document.programs)
+    for mark, text in _OTHERS.items():
+        if mark in programs:
+            raise InputError(
+                f"{reading.path}: {mark} trains {text}: write the workload, or give --model-config"
+            )
+    kind = next((name for mark, name in _KINDS.items() if mark in programs), "")
+    split = reading.facts.get("training.layout.tensor_parallel")
+    gated = bool(keys.flag("swiglu") or keys.flag("gated_linear_unit"))
+    groups = (keys.whole("num_query_groups") or 1) if keys.flag("group_query_attention") else None
+    tied = not keys.flag("untie_embeddings_and_output_weights")
+    learned = keys.text("position_embedding_type") in ("", "learned_absolute") and not keys.flag(
+        "use_rotary_position_embeddings"
+    )
+    return stated_model(
+        keys, "", gated=gated, tied=tied, learned_positions=learned, kv_heads=groups,
+        vocab=keys.whole("vocab_size"), kind=kind,
+        split=split.value if split is not None else 1, latent=bool(keys.flag("multi_latent_attention")),
+    )  # fmt: skip
 
 
 def _length(reading: Reading, keys: Lookup) -> None:

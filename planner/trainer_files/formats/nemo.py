@@ -30,7 +30,7 @@ _PLACES = (
     "model.", "trainer.strategy.", "policy.megatron_cfg.", "policy.dtensor_cfg.", "distributed.", "strategy.",
     "model.config.",
 )  # fmt: skip
-_OBJECTIVES = ("grpo", "dpo", "sft", "rm", "distillation")
+_OBJECTIVES = ("grpo", "ppo", "dpo", "kto", "rm", "distillation", "sft")
 
 
 def recognises(document: Document) -> bool:
@@ -67,6 +67,8 @@ def read(document: Document) -> Reading:
             break
     _adapters(reading, keys)
     _objective(reading, keys)
+    _rollouts(reading, keys)
+    _name_what_is_not_read(reading, keys)
     reading.add("training.stack", "tuned", "NeMo's fused kernels", assumed=True)
     return reading
 
@@ -106,8 +108,16 @@ def _model(reading: Reading, keys: Lookup) -> None:
         keys, prefix, gated=bool(gated), tied=tied is not False, learned_positions=learned,
         vocab=keys.whole(f"{prefix}override_vocab_size") or keys.whole(f"{prefix}vocab_size"),
         split=split.value if split is not None else 1, kv_heads=keys.whole(f"{prefix}num_query_groups"),
-        latent=bool(keys.flag(f"{prefix}multi_latent_attention")),
+        latent=bool(keys.flag(f"{prefix}multi_latent_attention")), kind=_kind(keys),
     )  # fmt: skip
+
+
+def _kind(keys: Lookup) -> str:
+    """`t5` or `bert` where the data are those of an encoder-decoder or an encoder; empty for a decoder."""
+    named = keys.text("model.data.dataset_type")
+    if named in ("t5", "ul2", "bart") or keys.has("model.decoder_arch"):
+        return "t5"
+    return "bert" if "bert" in named or keys.has("model.bert_binary_head") else ""
 
 
 def _layout(reading: Reading, keys: Lookup) -> None:
@@ -194,10 +204,31 @@ def _adapters(reading: Reading, keys: Lookup) -> None:
 
 
 def _objective(reading: Reading, keys: Lookup) -> None:
-    for name in _OBJECTIVES:
-        if isinstance(keys.get(name), Mapping):
-            objective = {"rm": "reward", "distillation": "distill"}.get(name, name)
-            reading.add("training.objective", objective, f"section {name}")
-            break
+    places = [place + name for name in _OBJECTIVES for place in ("", "model.", "trainer.")]
+    section = next((place for place in places if isinstance(keys.get(place), Mapping)), None)
+    if section is not None:
+        name = section.rpartition(".")[2]
+        objective = {"rm": "reward", "distillation": "distill"}.get(name, name)
+        reading.add("training.objective", objective, f"section {section}")
+
+
+def _rollouts(reading: Reading, keys: Lookup) -> None:
     add_whole(reading, keys, "rollouts.response_max", "policy.generation.max_new_tokens")
     add_whole(reading, keys, "rollouts.samples_per_prompt", "grpo.num_generations_per_prompt")
+    apart = "policy.generation.colocated.enabled"
+    if keys.flag(apart) is not None:
+        reading.add("rollouts.placement", "colocated" if keys.flag(apart) else "disaggregated", apart)
+    if keys.flag("grpo.async_grpo.enabled"):
+        age = "grpo.async_grpo.max_trajectory_age_steps"
+        reading.add("rollouts.steps_off_policy", keys.whole(age) or 1, age)
+
+
+def _name_what_is_not_read(reading: Reading, keys: Lookup) -> None:
+    """Warn of files whose values this one builds on."""
+    bases = keys.get("defaults")
+    listed = bases if isinstance(bases, list) else [bases]
+    named = [str(base) for base in listed if str(base).endswith((".yaml", ".yml"))]
+    if named:
+        reading.warn(
+            f"defaults {', '.join(named)}: what it says is not read: add it to --from, behind this one"
+        )

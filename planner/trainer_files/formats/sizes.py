@@ -28,11 +28,12 @@ _TOKENIZERS = {
     "GPT2BPETokenizer": 50257, "BertWordPieceLowerCase": 30522, "BertWordPieceCase": 28996, "Llama2Tokenizer": 32000,
 }  # fmt: skip
 _USUAL_VOCAB = 50257
+_VOCAB_STEP = 128
 
 
 def stated_model(
     keys: Lookup, prefix: str, *, gated: bool, tied: bool, learned_positions: bool, vocab: int | None, split: int,
-    kv_heads: int | None, latent: bool,
+    kv_heads: int | None, latent: bool, kind: str = "",
 ) -> ConfigModel:  # fmt: skip
     """Count the model whose sizes are given under `prefix`.
 
@@ -46,6 +47,7 @@ def stated_model(
         split: accelerators over which the vocabulary is padded (tensor parallelism).
         kv_heads: groups of queries; None: as many as heads.
         latent: latent attention.
+        kind: `bert` or `t5` where the model is no decoder.
 
     Raises:
         InputError: a size is missing; names the argument.
@@ -57,20 +59,23 @@ def stated_model(
             data[name] = value
     _complete(data, gated, kv_heads, latent)
     _experts(keys, prefix, data)
-    pattern = keys.text(f"{prefix}hybrid_override_pattern") or keys.text(f"{prefix}hybrid_layer_pattern")
+    pattern = _pattern(keys, prefix, data.get("num_hidden_layers") or 0)
     if pattern:
         data = {**_STATE_SPACE, **data, "hybrid_override_pattern": pattern.replace("/", "").split(":")[0]}
         hidden = data.get("hidden_size") or 0
         data.setdefault("mamba_num_heads", 2 * hidden // data["mamba_head_dim"])
     notes = []
     if vocab is None:
-        vocab, note = _vocabulary(keys, prefix)
+        vocab, note = _vocabulary(keys, prefix, "BertWordPieceLowerCase" if kind else "")
         notes.append(note)
-    padding = 128 * max(1, split)
-    data["vocab_size"] = padding * -(-vocab // padding)
+    padded = keys.whole(f"{prefix}padded_vocab_size") or keys.whole(f"{prefix}pad_vocab_size_to")
+    data["vocab_size"] = padded or _padded(keys, prefix, vocab, split)
+    notes = notes if padded is None else []
     data["model_type"] = (
         ("llama" if gated else "gpt2" if learned_positions else "gpt_neox") if not pattern else "nemotron_h"
     )
+    if kind:
+        data |= _HALVES[kind](keys, data)
     place = str(keys.document.path)
     missing = [
         NUMBERS[name]
@@ -78,13 +83,56 @@ def stated_model(
         if name not in data
     ]
     if missing and not pattern:
-        raise InputError(f"{place}: {' and '.join(prefix + name for name in missing)} must be given")
+        unset = "; ".join(keys.document.remarks[:4])
+        raise InputError(
+            f"{place}: {' and '.join(prefix + name for name in missing)} must be given{f' ({unset})' if unset else ''}"
+        )
     if gated and learned_positions:
         notes.append("learned positions are not counted")
     model = model_of_config(data, place)
     sources = {key: f"{prefix}{NUMBERS.get(source, source)}" for key, source in model.sources.items()}
     sources.pop("vocab", None)
     return replace(model, model_type="own sizes", sources=sources, notes=(*model.notes, *notes))
+
+
+def _padded(keys: Lookup, prefix: str, vocab: int, split: int) -> int:
+    """The vocabulary in whole steps on each of the accelerators that divide it."""
+    step = (keys.whole(f"{prefix}make_vocab_size_divisible_by") or _VOCAB_STEP) * max(1, split)
+    return step * -(-vocab // step)
+
+
+def _bert(_keys: Lookup, _data: dict[str, Any]) -> dict[str, Any]:
+    return {"model_type": "bert"}
+
+
+def _t5(keys: Lookup, data: dict[str, Any]) -> dict[str, Any]:
+    """The keys of an encoder-decoder; both halves have the same layers where one number is given."""
+    layers = keys.whole("encoder_num_layers") or data.get("num_hidden_layers")
+    heads, hidden = data.get("num_attention_heads"), data.get("hidden_size")
+    return {
+        "model_type": "t5", "d_model": hidden, "num_heads": heads, "num_layers": layers, "num_hidden_layers": layers,
+        "num_decoder_layers": keys.whole("decoder_num_layers") or layers, "d_kv": data.get("head_dim"),
+        "d_ff": data.get("intermediate_size"),
+    }  # fmt: skip
+
+
+_HALVES = {"bert": _bert, "t5": _t5}
+
+
+def _pattern(keys: Lookup, prefix: str, layers: int) -> str:
+    """A letter for each layer of a hybrid, as Megatron-LM allots its shares; empty for a transformer.
+
+    Shares of attention and of feed-forward layers leave the others to state spaces
+    (megatron/core/ssm/mamba_hybrid_layer_allocation.py).
+    """
+    stated = keys.text(f"{prefix}hybrid_override_pattern") or keys.text(f"{prefix}hybrid_layer_pattern")
+    shares = [keys.number(f"{prefix}hybrid_{kind}_ratio") or 0.0 for kind in ("attention", "mlp")]
+    module = keys.document.data.get("spec")
+    state_spaces = "mamba" in " ".join(map(str, module if isinstance(module, list) else [module]))
+    if stated or not (any(shares) or state_spaces):
+        return stated
+    attention, dense = (min(layers, max(0, round(layers * share))) for share in shares)
+    return ("*" * attention + "-" * dense + "M" * layers)[:layers]
 
 
 def _complete(data: dict[str, Any], gated: bool, kv_heads: int | None, latent: bool) -> None:
@@ -131,9 +179,9 @@ def _frequency(text: str) -> list[int] | None:
     return out
 
 
-def _vocabulary(keys: Lookup, prefix: str) -> tuple[int, str]:
-    """The vocabulary by the tokenizer, and how it was taken."""
-    kind = keys.text(f"{prefix}tokenizer_type") or keys.text(f"{prefix}tokenizer.type")
+def _vocabulary(keys: Lookup, prefix: str, usual: str) -> tuple[int, str]:
+    """The vocabulary by the tokenizer, `usual` where none is stated, and how it was taken."""
+    kind = keys.text(f"{prefix}tokenizer_type") or keys.text(f"{prefix}tokenizer.type") or usual
     if kind in _TOKENIZERS:
         return _TOKENIZERS[kind], f"the vocabulary is that of {kind}"
     for name in ("tokenizer_model", "tokenizer_name_or_path", "tokenizer.type", "tokenizer.model"):

@@ -61,7 +61,9 @@ def read(document: Document) -> Reading:
     elif mode:
         reading.warn(f"activation_checkpoint.mode {mode}: left to the planner")
     _precision(reading, keys)
-    compiled = keys.flag("compile.enable") or keys.flag("training.compile")
+    parts = keys.get("compile.components")
+    whole = not isinstance(parts, list) or not parts or "model" in parts  # the loss alone is a small part
+    compiled = (keys.flag("compile.enable") and whole) or keys.flag("training.compile")
     source = keys.first("compile.enable", "training.compile") if compiled else "compile is not set"
     reading.add("training.stack", "compiled" if compiled else "eager", source, assumed=not compiled)
     if keys.flag("training.enable_cpu_offload") or keys.flag("experimental.enable_cpu_offload"):

@@ -7,6 +7,7 @@ from planner.trainer_files.formats.common import (
     add_launcher,
     add_length,
     add_optimizer,
+    add_shard,
     add_trainer_precision,
     add_whole,
 )
@@ -68,10 +69,19 @@ def read(document: Document) -> Reading:
     if keys.has("num_generations"):
         reading.add("training.objective", "grpo", "num_generations")
     else:
-        named = next((name for name in _OBJECTIVES if name in document.path.name.lower()), None)
-        reading.add("training.objective", named, "by the file's name", assumed=True)
+        place = f"{document.path.parent.name}/{document.path.name}".lower()
+        named = next((name for name in _OBJECTIVES if name in place), None)
+        reading.add("training.objective", named, "by the name of the file or its folder", assumed=True)
     add_whole(reading, keys, "rollouts.response_max", "max_completion_length")
     add_whole(reading, keys, "rollouts.samples_per_prompt", "num_generations")
+    _memory(reading, keys)
+    if keys.text("deepspeed"):
+        reading.files["deepspeed"] = keys.text("deepspeed")
+    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
+    return reading
+
+
+def _memory(reading: Reading, keys: Lookup) -> None:
     checkpointing = keys.flag("gradient_checkpointing")
     stated = (
         "gradient_checkpointing" if checkpointing is not None else "gradient_checkpointing is off by default"
@@ -85,7 +95,9 @@ def read(document: Document) -> Reading:
     compiled = bool(keys.flag("torch_compile"))
     text = "torch_compile" if compiled else "torch_compile is not set: the framework as it is"
     reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
-    if keys.text("deepspeed"):
-        reading.files["deepspeed"] = keys.text("deepspeed")
-    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
-    return reading
+    liger = keys.first("use_liger_kernel", "use_liger")
+    if liger and keys.flag(liger):
+        reading.add("training.memory.loss", "tiled", liger)
+    if keys.text("fsdp"):
+        named = next((word for word in keys.text("fsdp").split() if "shard" in word), "full_shard")
+        add_shard(reading, named, "fsdp")

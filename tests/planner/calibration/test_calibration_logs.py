@@ -88,6 +88,17 @@ def test_a_wandb_summary_without_steps_says_what_to_export(tmp_path: Path) -> No
         read_log(path)
     path.write_text('{"_runtime": 10, "perf/step_time": 1.5}')
     assert read_log(path).values == (1.5,)
+    path.write_text('{"_runtime": 1000, "train/global_step": 500, "train/step_time": 1.5}')
+    assert read_log(path).values == (1.5,)
+
+
+def test_a_time_that_a_trainer_logs_for_one_pass_of_several_is_not_taken_for_a_step(tmp_path: Path) -> None:
+    path = tmp_path / "wandb-summary.json"
+    path.write_text('{"_runtime": 4000, "train/global_step": 100, "train/step_time": 9.5}')
+    with pytest.raises(
+        InputError, match=r"logged is 9.5 s, the run's mean 40 s a step.*--measured '0.025 steps/s'"
+    ):
+        read_log(path)
 
 
 def test_nsys_ranks_do_not_add_up_and_other_names_can_be_asked_for() -> None:

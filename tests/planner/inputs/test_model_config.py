@@ -22,6 +22,7 @@ LATENT = {
     "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "moe_layer_freq": 1,
     "tie_word_embeddings": False,
 }  # fmt: skip
+GEMMA_4 = ["sliding_attention"] * 5 + ["full_attention"]
 NEMOTRON = "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-"
 
 # published parameters in billions, and the documented keys of the published configuration
@@ -143,6 +144,46 @@ PUBLISHED: list[tuple[float, dict[str, Any]]] = [
     (7.063, {"model_type": "llava", "text_config": {"model_type": "llama", "vocab_size": 32064}, "vision_config": {
         "hidden_size": 1024, "image_size": 336, "intermediate_size": 4096, "num_attention_heads": 16,
         "num_hidden_layers": 24, "patch_size": 14}, "tie_word_embeddings": False}),
+    # parameters of the model that Transformers 5.24 builds from these keys (`torch.device("meta")`)
+    (30.70, {"model_type": "gemma4_text", "hidden_size": 5376, "num_hidden_layers": 60, "num_attention_heads": 32,
+             "num_key_value_heads": 16, "head_dim": 256, "global_head_dim": 512, "num_global_key_value_heads": 4,
+             "attention_k_eq_v": True, "intermediate_size": 21504, "vocab_size": 262144, "layer_types": GEMMA_4 * 10}),
+    (25.23, {"model_type": "gemma4_text", "hidden_size": 2816, "num_hidden_layers": 30, "num_attention_heads": 16,
+             "num_key_value_heads": 8, "head_dim": 256, "global_head_dim": 512, "num_global_key_value_heads": 2,
+             "attention_k_eq_v": True, "intermediate_size": 2112, "enable_moe_block": True, "num_experts": 128,
+             "top_k_experts": 8, "moe_intermediate_size": 704, "vocab_size": 262144, "layer_types": GEMMA_4 * 5}),
+    (4.621, {"model_type": "gemma4_text", "hidden_size": 1536, "num_hidden_layers": 35, "num_attention_heads": 8,
+             "num_key_value_heads": 1, "head_dim": 256, "intermediate_size": 6144, "num_kv_shared_layers": 20,
+             "use_double_wide_mlp": True, "hidden_size_per_layer_input": 256, "vocab_size": 262144,
+             "vocab_size_per_layer_input": 262144, "layer_types": ["sliding_attention"] * 28 + ["full_attention"] * 7}),
+    (1.968, {"model_type": "nemotron_h", "hidden_size": 4096, "vocab_size": 131072, "num_attention_heads": 32,
+             "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 21504, "mamba_num_heads": 128,
+             "layers_block_type": ["linear_attention", "moe", "full_attention", "mlp"], "mamba_head_dim": 64,
+             "ssm_state_size": 128, "n_groups": 8, "conv_kernel": 4, "n_routed_experts": 8, "n_shared_experts": 1,
+             "moe_intermediate_size": 7688, "moe_shared_expert_intermediate_size": 7688, "num_experts_per_tok": 2,
+             "tie_word_embeddings": False}),
+    (38.60, {"model_type": "granitemoehybrid", "hidden_size": 4096, "num_hidden_layers": 32, "vocab_size": 32000,
+             "intermediate_size": 11008, "num_attention_heads": 32, "num_local_experts": 8, "num_experts_per_tok": 2,
+             "shared_intermediate_size": 1024, "layer_types": ["linear_attention"] * 32, "mamba_n_heads": 128,
+             "mamba_d_state": 256, "mamba_d_head": 64, "tie_word_embeddings": False}),
+    (47.37, {"model_type": "minimax", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+             "num_key_value_heads": 8, "intermediate_size": 14336, "num_local_experts": 8, "num_experts_per_tok": 2,
+             "layer_types": ["full_attention", "linear_attention"] * 16, "vocab_size": 32000}),
+    (9.993, {"model_type": "bamba", "hidden_size": 4096, "num_hidden_layers": 32, "intermediate_size": 14336,
+             "num_attention_heads": 32, "num_key_value_heads": 8, "mamba_n_heads": 128, "mamba_d_state": 256,
+             "mamba_n_groups": 1, "vocab_size": 128000}),
+    (10.29, {"model_type": "glm4v", "text_config": {
+        "model_type": "glm4v_text", "hidden_size": 4096, "intermediate_size": 13696, "num_hidden_layers": 40,
+        "num_attention_heads": 32, "num_key_value_heads": 2, "vocab_size": 151552}, "vision_config": {
+        "model_type": "glm4v_vision", "depth": 24, "hidden_size": 1536, "intermediate_size": 13696, "num_heads": 12,
+        "out_hidden_size": 4096, "patch_size": 14, "spatial_merge_size": 2, "image_size": 336}}),
+    (0.01355, {"model_type": "electra", "embedding_size": 128, "hidden_size": 256, "num_hidden_layers": 12,
+               "num_attention_heads": 4, "intermediate_size": 1024, "vocab_size": 30522,
+               "max_position_embeddings": 512}),
+    (8.954, {"model_type": "qwen3_5_text", "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 32,
+             "num_attention_heads": 16, "num_key_value_heads": 4, "head_dim": 256, "linear_key_head_dim": 128,
+             "linear_value_head_dim": 128, "linear_num_key_heads": 16, "linear_num_value_heads": 32,
+             "vocab_size": 248320, "tie_word_embeddings": False}),
     (11.90, {"_class_name": "FluxTransformer2DModel", "num_layers": 19, "num_single_layers": 38, "in_channels": 64,
              "joint_attention_dim": 4096, "pooled_projection_dim": 768, "num_attention_heads": 24,
              "attention_head_dim": 128}),
@@ -269,3 +310,15 @@ def test_samples_are_as_large_as_their_names_say() -> None:
         path = SAMPLES / f"{name}.config.json"
         model = model_of_config(parse_json(path.read_text(), str(path)), str(path))
         assert model.values["params"] / 1e9 == pytest.approx(billions, rel=0.01), name
+
+
+def test_a_section_that_nothing_counts_is_named() -> None:
+    config = {"model_type": "blip-2", "text_config": LLAMA_8B, "qformer_config": {"hidden_size": 768}}
+    notes = model_of_config(config, "config.json").notes
+    assert any(note.startswith("qformer_config: not counted") for note in notes)
+
+
+@pytest.mark.parametrize("name", ["longcat_flash", "doge", "xlnet", "moshi", "videomae"])
+def test_networks_of_other_parts_are_refused_and_not_read_as_plain_decoders(name: str) -> None:
+    with pytest.raises(InputError, match=f"model_type '{name}' cannot be modelled"):
+        model_of_config({**LLAMA_8B, "model_type": name}, "config.json")

@@ -151,8 +151,40 @@ mode = "selective"
 [compile]
 enable = true
 """
+GPT_NEOX = """
+{
+  "pipe-parallel-size": 2,
+  "model-parallel-size": 2,
+  "num-layers": 20,
+  "hidden-size": 2048,
+  "num-attention-heads": 16,
+  "seq-length": 2048,
+  "pos-emb": "rotary",
+  "no-weight-tying": true,
+  "optimizer": {"type": "Adam", "params": {"lr": 2.0e-4,}},
+  "zero_optimization": {"stage": 1,},
+  "train_micro_batch_size_per_gpu": 4,
+  "gradient_accumulation_steps": 8,
+  "checkpoint-activations": true,
+  "fp16": {"enabled": true},
+  "train-iters": 5000,
+}
+"""
+LLAMA_FACTORY_V1 = """
+model: Qwen/Qwen3-8B
+model_class: llm
+template: qwen3_nothink
+peft_config: {name: lora, r: 32, target_modules: all}
+quant_config: {name: bnb, quantization_bit: 4}
+dist_config: {name: fsdp2, cp_size: 2}
+train_dataset: data/own.yaml
+micro_batch_size: 2
+cutoff_len: 4096
+max_steps: 200
+"""
 FIXTURES: dict[str, str] = {
-    "megatron": MEGATRON, "nemo": NEMO, "torchtitan": TORCHTITAN,
+    "llama_factory_v1": LLAMA_FACTORY_V1,
+    "gpt_neox": GPT_NEOX, "megatron": MEGATRON, "nemo": NEMO, "torchtitan": TORCHTITAN,
     "axolotl": AXOLOTL, "deepspeed": json.dumps(DEEPSPEED), "llama_factory": LLAMA_FACTORY,
     "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),
 }  # fmt: skip

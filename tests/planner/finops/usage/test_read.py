@@ -70,6 +70,13 @@ def test_elapsed_and_old_gres_are_read(tmp_path: Path) -> None:
     assert sum(one.ended_badly for one in file.allocated) == pytest.approx(51)
 
 
+def test_columns_of_sacct_may_come_in_any_order(tmp_path: Path) -> None:
+    names = "User|JobName|JobID|Start|ElapsedRaw|AllocTRES|NodeList|State|"
+    text = f"{names}\nann|fit|9|2026-10-01T00:00:00|3600|gres/gpu=4|n1|COMPLETED|\n"
+    (file,) = load_usage([write(tmp_path, "jobs", text)]).files
+    assert [(one.hours, one.team, one.runs) for one in file.allocated] == [(4, "ann", ("fit", "9"))]
+
+
 @given(
     st.lists(st.tuples(st.sampled_from(["gpu", "n-"]), st.integers(0, 99), st.integers(0, 40)), max_size=4)
 )
