@@ -10,7 +10,7 @@ from planner.finops.plan_vs_actual import PlannedRun
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.parts import bill_paths, text
 from planner.finops.review.sections.action import Action
-from planner.finops.review.sections.bridge import things
+from planner.finops.review.sections.things import things
 from planner.finops.units.names import provider_id
 
 _OPTIONS = {"move_region": "with the region allowed", "switch_option": "with spot allowed"}
