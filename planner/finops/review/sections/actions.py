@@ -108,7 +108,8 @@ def build(inputs: Inputs) -> Section:
     made = table("actions", "Actions", _COLUMNS, rows, _NOTE + (
         f" Left out: {len(found) - TOP} smaller." if len(found) > TOP else ""
     ))  # fmt: skip
-    made = replace(made, shown=SHOWN)
+    columns = tuple(replace(column, links=column.key == "plan_file") for column in made.columns)
+    made = replace(made, shown=SHOWN, columns=columns)
     figures = (
         figure(inputs, "actions_count", "Actions", len(found), "count"),
         figure(
