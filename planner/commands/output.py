@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,8 @@ def show_answer(answer: Answer, output: str, out: Path | None) -> None:
         from planner.render.timings import without_timings
 
         answer = without_timings(answer)
+    if out is not None:
+        answer = replace(answer, folder=str(out.parent))
     width, color = layout(out, output)
     show_text(render_answer(answer, output, width=width, color=color), out)
 

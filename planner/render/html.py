@@ -12,6 +12,7 @@ from planner.render.charts import NARROW_PX, PANEL_PX, WIDE_PX, draw
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
 from planner.render.document import made_by, note_lines, status_words
 from planner.render.json import render as render_json
+from planner.render.links import address
 from planner.render.model import Answer, Chart, Figure, Section, Table
 from planner.render.svg import PALETTE, frame, rect
 from planner.render.units import cells, column_label, figure_text, is_numeric, placed, show, tidy
@@ -79,7 +80,7 @@ def _page(answer: Answer, attachment: str, rows: int, length: int, charts: int, 
         "summary": [cut(text) for text in answer.summary],
         "currency": cut(_money_words(answer)),
         "sections": [
-            _section(section, number, answer.currency, cut, rows, charts)
+            _section(section, number, answer, cut, rows, charts)
             for number, section in enumerate(shown, start=1)
         ],
         "sources": [cut(source) for source in answer.sources[: max(rows, 3)]],
@@ -118,8 +119,9 @@ def _cutter(length: int) -> Callable[[object], str]:
 
 
 def _section(
-    section: Section, number: int, currency: str, cut: Callable[[object], str], rows: int, charts: int
+    section: Section, number: int, answer: Answer, cut: Callable[[object], str], rows: int, charts: int
 ) -> dict[str, Any]:
+    currency = answer.currency
     held = _held_together(section.figures)
     figures = _read_figures(section, held)
     return {
@@ -140,7 +142,7 @@ def _section(
             _chart(chart, f"s{number}c{index}", currency, cut, section.sentences)
             for index, chart in enumerate(section.charts[:charts])
         ],
-        "tables": [_table(table, currency, cut, rows) for table in section.tables if table.columns],
+        "tables": [_table(table, answer, cut, rows) for table in section.tables if table.columns],
     }
 
 
@@ -213,7 +215,8 @@ def _chart(
     }
 
 
-def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int) -> dict[str, Any]:
+def _table(table: Table, answer: Answer, cut: Callable[[object], str], limit: int) -> dict[str, Any]:
+    currency = answer.currency
     below, table = placed(table, "below"), placed(table, "cell")
     texts = cells(table, currency, limit)
     folds = bool(below.columns) and table.shown < len(texts)
@@ -240,7 +243,11 @@ def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int
             for row in texts
         ],
         "below": [
-            [(cut(column.label), cut(text)) for column, text in zip(below.columns, row, strict=True) if text]
+            [
+                (cut(column.label), cut(text), address(text, answer.folder) if column.links else "")
+                for column, text in zip(below.columns, row, strict=True)
+                if text
+            ]
             for row in (cells(below, currency, limit) if below.columns else [])
         ],
         "first": table.shown if folds else len(texts),

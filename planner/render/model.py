@@ -66,6 +66,7 @@ class Column:
         digits: in place of the usual number of digits of the unit.
         place: `cell`: in the table; `below`: people read it below the table or behind a row, where it takes no width;
             `data`: for programs, such as the id of what a row names. Data formats and workbooks have all of them.
+        links: cells name files or addresses that a page leads to.
     """
 
     key: str
@@ -73,6 +74,7 @@ class Column:
     unit: Unit
     digits: int | None = None
     place: Literal["cell", "below", "data"] = "cell"
+    links: bool = False
 
 
 @record(frozen=True)
@@ -180,6 +182,7 @@ class Answer:
             answer has none.
         flat: the sheet of a workbook to pivot, in place of `rows`; one without columns: no such sheet.
         attached: name of the file in which a page hands out `values` as JSON; empty where it does not.
+        folder: that a page is written to, from where its links lead to files; empty: where the command runs.
     """
 
     topic: str
@@ -198,6 +201,7 @@ class Answer:
     attached: str = ""
     brief: tuple[Section, ...] = ()
     flat: Table | None = None
+    folder: str = ""
 
     @property
     def behind(self) -> tuple[Section, ...]:

@@ -133,7 +133,7 @@ def _parameters(sql: str) -> tuple[str, ...]:
 
 
 def query_kpi(
-    engine: Engine, name: str, parameters: Mapping[str, Parameter], *, where: str = ""
+    engine: Engine, name: str, parameters: Mapping[str, Parameter], *, where: str = "", over: str = ""
 ) -> pd.DataFrame:
     """Run a KPI's query.
 
@@ -142,11 +142,14 @@ def query_kpi(
         name: of the KPI.
         parameters: values; those that the query does not name are left out.
         where: a condition on the KPI's rows, in SQL; it may name parameters too.
+        over: a table that stands for `focus`: it has the columns that the query names.
 
     Raises:
         InputError: no such KPI, or a parameter is missing.
     """
     kpi = load_kpi(name)
     sql = "\n".join(("WITH kpi AS (", kpi.sql, ")", "SELECT * FROM kpi WHERE", where)) if where else kpi.sql
+    if over:
+        sql = "\n".join(("WITH focus AS (SELECT * FROM", over, ") SELECT * FROM (", sql, ") AS asked"))
     names = dict.fromkeys((*kpi.parameters, *_parameters(where)))
     return engine.query(sql, {key: parameters[key] for key in names if key in parameters})

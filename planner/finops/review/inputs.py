@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.finops.kpis import load_kpi, query_kpi
 from planner.finops.quality import Gate
 from planner.finops.read import Bill
+from planner.finops.review.short_tags import SHORT, TABLE, keep_short_tags, names_runs
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -138,7 +139,8 @@ class Inputs:
         key = repr((kpi, sorted(more.items(), key=str)))
         if key not in self.answers:
             needed = load_kpi(kpi).parameters
-            frame: Any = query_kpi(self.bill.engine, kpi, {name: values[name] for name in needed})
+            over = TABLE if kpi in SHORT and self._has_short_tags() else ""
+            frame: Any = query_kpi(self.bill.engine, kpi, {name: values[name] for name in needed}, over=over)
             for name in ("x_month", "first_month", "last_month"):
                 if name in frame:
                     frame[name] = frame[name].astype(str).str[:7]
@@ -158,11 +160,24 @@ class Inputs:
 
     def _names_runs(self) -> bool:
         """Whether a charge for use carries the tag that names runs; the search ends at the first one."""
+        if self._has_short_tags():
+            return names_runs(self.bill, self._months, str(self.parameters["like_tag"]))
         found = self.bill.engine.query(
             "SELECT 1 AS one FROM focus WHERE Tags LIKE :like_tag AND ChargeCategory = 'Usage' LIMIT 1",
             {"like_tag": self.parameters["like_tag"]},
         )
         return len(found) > 0
+
+    def _has_short_tags(self) -> bool:
+        """Whether long tags were read once for all questions; decided by the first of them."""
+        if "short_tags" not in self.answers:
+            self.answers["short_tags"] = keep_short_tags(self.bill, self._months, self.tags, self.run_tag)
+        return bool(self.answers["short_tags"])
+
+    @property
+    def _months(self) -> dict[str, Any]:
+        names = ("start", "end", "before_start", "before_end")
+        return {name: self.parameters[name] for name in names}
 
     def of_month(self, frame: Any, month: date | None = None) -> Any:
         """Rows of one month, by default the reviewed one."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from planner.finops.bridge import ABSURD
+from planner.finops.engine.dialects import parameter_names
 from planner.finops.engine.duckdb import DuckDbEngine
 from planner.finops.kpis import load_kpi
 
@@ -17,17 +18,20 @@ if TYPE_CHECKING:
     from planner.finops.engine.base import Engine, Parameter
 
 TABLE = "x_things"
+SHOWN = ("cheaper", "movers")  # queries whose rows are shown by name
 _KEYS = ("SkuId", "RegionId", "PricingCategory")
 _HERE = "planner.finops.things"
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def things_query(name: str) -> str:
-    """The text of a query of `queries/`, over the table of things; of `things` itself, over the view `focus`."""
+    """The text of a query of `queries/`; where it reads the KPI `price_volume`, with that put in."""
     text = files(_HERE).joinpath("queries", f"{name}.sql").read_text(encoding="utf-8")
-    if name != "things":
-        return text
-    return text.replace("WITH filled", f"WITH price_volume AS (\n{load_kpi('price_volume').sql}), filled", 1)
+    kpi = load_kpi("price_volume").sql
+    if name == "things":
+        return text.replace("WITH filled", f"WITH price_volume AS (\n{kpi}), filled", 1)
+    asked = kpi.replace("FROM focus", "FROM focus\nJOIN asked_skus ON COALESCE(SkuId, '') = asked_sku_id", 1)
+    return text.replace("price_volume AS (\n", f"price_volume AS (\n{asked}", 1)
 
 
 def keep_things(engine: Engine, months: Mapping[str, Parameter]) -> None:
@@ -37,12 +41,18 @@ def keep_things(engine: Engine, months: Mapping[str, Parameter]) -> None:
         engine: has the bill as the view `focus`.
         months: values of the parameters of `price_volume`.
     """
-    values = {name: months[name] for name in load_kpi("price_volume").parameters}
-    text, asked = things_query("things"), {**values, "absurd": ABSURD}
-    if isinstance(engine, DuckDbEngine):
-        engine.keep(TABLE, text, asked, _KEYS)
-    else:
-        engine.keep(TABLE, text, asked)
+    _keep(engine, TABLE, "things", {**months, "absurd": ABSURD}, _KEYS)
+
+
+def keep_names(engine: Engine, values: Mapping[str, Parameter]) -> None:
+    """Make the tables `x_cheaper`, `x_movers` and `x_names`, which the queries `cheaper_named` and `movers_named` join.
+
+    Args:
+        engine: has the table of things.
+        values: of the parameters of `price_volume` and of both queries.
+    """
+    for query in (*SHOWN, "names"):
+        _keep(engine, f"x_{query}", query, values)
 
 
 def ask_things(engine: Engine, name: str, values: Mapping[str, Parameter] | None = None) -> pd.DataFrame:
@@ -51,6 +61,21 @@ def ask_things(engine: Engine, name: str, values: Mapping[str, Parameter] | None
     Args:
         engine: has the table.
         name: of the query's file.
-        values: its parameters.
+        values: its parameters; others are left out.
     """
-    return engine.query(things_query(name), values or {})
+    return engine.query(things_query(name), _of_query(name, values or {}))
+
+
+def _keep(
+    engine: Engine, table: str, query: str, values: Mapping[str, Parameter], keys: Sequence[str] = ()
+) -> None:
+    text, asked = things_query(query), _of_query(query, values)
+    if isinstance(engine, DuckDbEngine):
+        engine.keep(table, text, asked, keys)
+    else:
+        engine.keep(table, text, asked)
+
+
+def _of_query(name: str, values: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    names = parameter_names(things_query(name))
+    return {key: value for key, value in values.items() if key in names}

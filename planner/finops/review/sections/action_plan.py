@@ -10,11 +10,15 @@ from planner.finops.plan_vs_actual import PlannedRun
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.parts import bill_paths, text
 from planner.finops.review.sections.action import Action
-from planner.finops.review.sections.bridge import things
+from planner.finops.review.sections.things import things
 from planner.finops.units.names import provider_id
 
 _OPTIONS = {"move_region": "with the region allowed", "switch_option": "with spot allowed"}
 _NOT_MACHINES = "no plan: this use is not hours of machines by type, which `planner commit` plans"
+_LEFT_OUT = (
+    "its plan leaves out machines, GPU machines among them, for which neither the catalog nor the bill has a price of "
+    "a one-year commitment, and names them"
+)
 _NO_PLAN = {
     "commit_less": "no plan: an exchange or a sale is agreed on with the provider",
     "renew": "no plan: whether it goes on is agreed on with the provider",
@@ -32,7 +36,9 @@ def commit_plan(inputs: Inputs, action: Action) -> Action:
     lacks = (
         "" if command else "no plan: `planner commit --from-focus` needs the bill as files with FOCUS columns"
     )
-    return replace(action, plan=command, needs=lacks)
+    return replace(
+        action, plan=command, needs=lacks, why=f"{action.why}; {_LEFT_OUT}" if command else action.why
+    )
 
 
 def said_of_plan(action: Action) -> Action:

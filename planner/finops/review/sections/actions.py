@@ -23,9 +23,9 @@ from planner.finops.review.sections.action import Action, joint
 from planner.finops.review.sections.action_plan import commit_plan, run_plan, said_of_plan
 from planner.finops.review.sections.allocation import owner_names
 from planner.finops.review.sections.anomalies import unusual_days
-from planner.finops.review.sections.bridge import things
 from planner.finops.review.sections.commitments import expiries
 from planner.finops.review.sections.confidence import Confidence, confidence
+from planner.finops.review.sections.things import MATERIAL_RATIO, least_amount, named_things
 from planner.render.currency import with_currency
 
 TITLE = "What should be done?"
@@ -33,11 +33,9 @@ TOP = 20
 SHOWN = 5  # of them in texts; pages, workbooks and data formats hold all
 # a commitment used below this loses more than a usual one-year discount gives (bundled 1-year discounts: 25 to 40 %)
 LOW_UTILISATION = 0.75
-MATERIAL_RATIO = 0.0005  # of the month's cost; smaller actions are not worth a line
 
 
 SKU = ["provider", "service", "sku_id", "pricing_unit"]
-CHEAPER_RATIO = 0.02  # a region that is cheaper by less is not worth a move
 _TOGETHER = {"delete_idle": "idle things",
              "move_region": "moves to a cheaper region", "switch_option": "moves to spot"}  # fmt: skip
 
@@ -46,17 +44,12 @@ def actions(inputs: Inputs) -> list[Action]:
     """All actions worth a line, the dearest first; what is too small for a line counts together with its like."""
     found = [*_waste(inputs), *_commit(inputs), *_idle(inputs), *_move_or_switch(inputs), *_renew(inputs),
              *_unusual(inputs)]  # fmt: skip
-    least = _least(inputs)
+    least = least_amount(inputs)
     kept = [one for one in found if one.amount is None or one.amount >= least]
     small = [one for one in found if one.amount is not None and 0 < one.amount < least]
     kept += [one for one in _together(small) if one.amount is not None and one.amount >= least]
     kept = [said_of_plan(one) for one in kept]
     return sorted(kept, key=lambda one: (-(one.amount or 0.0), one.kind, one.what))
-
-
-def _least(inputs: Inputs) -> float:
-    """The smallest amount worth a line of its own."""
-    return max(MATERIAL_RATIO * inputs.spend(inputs.month), 0.01)
 
 
 def _together(small: list[Action]) -> list[Action]:
@@ -115,7 +108,8 @@ def build(inputs: Inputs) -> Section:
     made = table("actions", "Actions", _COLUMNS, rows, _NOTE + (
         f" Left out: {len(found) - TOP} smaller." if len(found) > TOP else ""
     ))  # fmt: skip
-    made = replace(made, shown=SHOWN)
+    columns = tuple(replace(column, links=column.key == "plan_file") for column in made.columns)
+    made = replace(made, shown=SHOWN, columns=columns)
     figures = (
         figure(inputs, "actions_count", "Actions", len(found), "count"),
         figure(
@@ -169,7 +163,7 @@ def _waste(inputs: Inputs) -> list[Action]:
     own = inputs.of_month(inputs.ask("commitment_utilisation"))
     own = own[own["unused_cost"] > 0]
     is_low = own["used_cost"] < LOW_UTILISATION * (own["used_cost"] + own["unused_cost"])
-    low = own[is_low & (own["unused_cost"] >= _least(inputs))].nlargest(TOP, "unused_cost")
+    low = own[is_low & (own["unused_cost"] >= least_amount(inputs))].nlargest(TOP, "unused_cost")
     sure = confidence(inputs, doubts=(_ALL_SOLD,))
     out = []
     for row in low.to_dict("records"):
@@ -255,7 +249,7 @@ def _move_or_switch(inputs: Inputs) -> list[Action]:
 
     SKUs that save too little for a line are summed by service without a line of their own: a bill may have many.
     """
-    found = things(inputs, "cheaper", least=_least(inputs), least_ratio=CHEAPER_RATIO)
+    found = named_things(inputs, "cheaper")
     out = []
     for names, rows in found.groupby(["kind", *SKU]):
         ones = list(rows.itertuples())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from planner.finops.bridge import Bridge, sum_bridge
-from planner.finops.review.inputs import Inputs, in_order, month_name
+from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Chart, Section
 from planner.finops.review.parts import (
     figure,
@@ -20,13 +20,12 @@ from planner.finops.review.parts import (
     thing_name,
     withheld,
 )
-from planner.finops.things.ask import ask_things, keep_things
+from planner.finops.review.sections.things import TOP, named_things, things
 from planner.records import record
 from planner.render.currency import with_currency
 
 TITLE = "Why did cost change?"
 MOVERS_TITLE = "What moved most?"
-TOP = 10
 MOVED_RATIO = 0.5  # of a change of quantity that must appear elsewhere to be called a move
 LEAST_MOVE_RATIO = 0.1  # of the thing's own quantity
 LABELS = {"price": "Price", "volume": "Volume", "mix": "Mix", "new": "New", "retired": "Retired",
@@ -44,14 +43,6 @@ class Split:
 
     changes: Any
     bridge: Bridge
-
-
-def things(inputs: Inputs, query: str, **values: Any) -> Any:
-    """Rows of a query over everything bought in both months, in order; the engine sums that up once."""
-    if "things" not in inputs.answers:
-        keep_things(inputs.bill.engine, inputs.parameters)
-        inputs.answers["things"] = True
-    return in_order(ask_things(inputs.bill.engine, query, values))
 
 
 def split(inputs: Inputs) -> Split:
@@ -136,7 +127,7 @@ def build_movers(inputs: Inputs) -> Section:
     status, reason = inputs.gate.status("movers")
     if status == "withheld":
         return withheld("movers", MOVERS_TITLE, reason)
-    frame = things(inputs, "movers", top=TOP)
+    frame = named_things(inputs, "movers")
     frame = frame.reindex(frame["change"].abs().sort_values(ascending=False, kind="stable").index)
     use = things(inputs, "movers_use", top=TOP)
     rows = [_mover(row, use) for row in frame.itertuples() if abs(row.change) >= 0.005]

@@ -51,37 +51,8 @@ WITH uses AS (
     CASE WHEN sku_saves < :least THEN alike_saves ELSE 0 END AS alike_saves
   FROM ranked
   WHERE sku_saves >= :least OR place = 1
-), words AS (
-  SELECT of_provider AS word_provider, of_service AS word_service, of_sku_id AS word_sku_id, product, instance_type,
-    ROW_NUMBER() OVER (
-      PARTITION BY of_provider, of_service, of_sku_id
-      ORDER BY region_id NULLS FIRST, pricing_category NULLS FIRST, x_things.pricing_unit NULLS FIRST
-    ) AS nth
-  FROM (SELECT DISTINCT of_provider, of_service, of_sku_id FROM shown) AS skus
-  JOIN x_things ON provider = of_provider AND service = of_service AND sku_id = of_sku_id
-  WHERE charge_kind = 'use'
-), named AS (
-  SELECT word_provider, word_service, word_sku_id, product, instance_type
-  FROM words
-  WHERE nth = 1
-), shared AS (
-  SELECT texts.provider AS in_provider, texts.service AS in_service, texts.product AS in_product,
-    texts.machine AS in_machine, COUNT(DISTINCT x_things.sku_id) AS skus
-  FROM (
-    SELECT DISTINCT word_provider AS provider, word_service AS service, product,
-      COALESCE(instance_type, '') AS machine
-    FROM named
-    WHERE product IS NOT NULL
-  ) AS texts
-  JOIN x_things ON x_things.provider = texts.provider AND x_things.service = texts.service
-    AND x_things.product = texts.product AND COALESCE(x_things.instance_type, '') = texts.machine
-  GROUP BY texts.provider, texts.service, texts.product, texts.machine
 )
-SELECT kind, provider, service, sku_id, pricing_unit, region, to_region, price, there, saves, alike, alike_saves,
-  named.product, named.instance_type, 'use' AS charge_kind, COALESCE(skus, 1) AS skus_of_name
+SELECT kind, provider, service, sku_id, pricing_unit, region, to_region, price, there, saves, alike, alike_saves
 FROM shown
 JOIN cheaper ON kind = of_kind AND provider = of_provider AND service = of_service AND sku_id = of_sku_id
   AND pricing_unit = of_pricing_unit
-JOIN named ON provider = word_provider AND service = word_service AND sku_id = word_sku_id
-LEFT JOIN shared ON provider = in_provider AND service = in_service AND named.product = in_product
-  AND COALESCE(named.instance_type, '') = in_machine

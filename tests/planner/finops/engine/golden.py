@@ -17,13 +17,13 @@ from planner.finops.engine.base import Parameter
 from planner.finops.engine.dialects import parameter_names
 from planner.finops.read import Bill
 from planner.finops.read.columns import detect_dataset, focus_columns
-from planner.finops.things.ask import keep_things
+from planner.finops.things.ask import keep_names, keep_things, things_query
 from tests.focus_company import make_company
 
 ROOM = Path(planner.finops.__file__).parent
 QUERIES = sorted([*ROOM.glob("kpis/**/*.sql"), *ROOM.glob("use_cases/**/*.sql"), *ROOM.glob("data/*.sql")])
 NAMES = [str(path.relative_to(ROOM)) for path in QUERIES]
-THINGS = sorted(path for path in ROOM.glob("things/**/*.sql") if path.stem != "things")
+THINGS = sorted(path.stem for path in ROOM.glob("things/**/*.sql") if path.stem != "things")
 MONTH = date(2026, 10, 1)
 MONTHS: dict[str, Parameter] = {
     "start": MONTH, "end": date(2026, 11, 1), "before_start": date(2026, 9, 1), "before_end": MONTH,
@@ -89,9 +89,10 @@ def check_things_equal(duckdb_bill: Bill, other_bill: Bill) -> None:
     """Assert that what is kept of a bill, and every question about it, is the same on two engines."""
     for bill in (duckdb_bill, other_bill):
         keep_things(bill.engine, MONTHS)
-    for path in THINGS:
-        sql = path.read_text(encoding="utf-8")
-        given = {name: THING_VALUES[name] for name in parameter_names(sql)}
+        keep_names(bill.engine, {**MONTHS, **THING_VALUES})
+    for name in THINGS:
+        sql = things_query(name)
+        given = {name: {**MONTHS, **THING_VALUES}[name] for name in parameter_names(sql)}
         check_equal(sql, given, duckdb_bill, other_bill)
 
 

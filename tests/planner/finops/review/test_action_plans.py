@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 
 from planner.finops.plan_vs_actual import PlannedRun
+from planner.finops.review.report import review_answer
+from planner.render import render_answer
 from tests.conftest import CliResult
 from tests.planner.finops.small_bill import each_day, review_of, rows_of, write_bill
 
@@ -82,3 +85,21 @@ def test_a_mapped_bill_is_not_given_a_command_that_cannot_read_it(tmp_path: Path
     more = next(row for row in (dict(zip(names, cells, strict=True)) for cells in table["rows"])
                 if row["what"].startswith("Commit more"))  # fmt: skip
     assert more["plan"] == "" and "FOCUS columns" in more["plan_needs"]
+
+
+def test_more_commitments_say_what_their_plan_leaves_out(example: list[dict[str, Any]]) -> None:
+    """`planner commit --from-focus` left out machines of 97 % of their cost without a word on the page."""
+    more = [row for row in example if row["what"].startswith("Commit more") and row["plan"]]
+    assert more and all("leaves out machines, GPU machines among them" in row["why"] for row in more)
+
+
+def test_a_page_leads_to_the_saved_plan_from_its_own_folder(tmp_path: Path, run_cli: Run) -> None:
+    rows = each_day(date(2026, 9, 1), LAST, 1000, SkuPriceDetails=MACHINE)
+    rows += each_day(OCTOBER, LAST, 50, RegionId="west", SkuPriceDetails=MACHINE)
+    made = review_of(
+        write_bill(tmp_path / "bill.csv", rows), month=OCTOBER, only=("actions",),
+        plans=(run_of(str(tmp_path / "my west.json"), "on_demand", "west", 700.0),),
+    )  # fmt: skip
+    (tmp_path / "pages").mkdir()
+    answer = replace(review_answer(made), folder=str(tmp_path / "pages"))
+    assert '<a href="./../my%20west.json">' in str(render_answer(answer, "html"))

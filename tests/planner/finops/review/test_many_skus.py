@@ -14,11 +14,13 @@ import pytest
 from planner.finops.engine import duckdb as duckdb_engine
 from planner.finops.kpis import query_kpi
 from planner.finops.read import open_bill
-from planner.finops.review.sections.actions import CHEAPER_RATIO
-from planner.finops.things.ask import ask_things, keep_things
+from planner.finops.review.parts import text
+from planner.finops.review.sections.things import CHEAPER_RATIO
+from planner.finops.things.ask import ask_things, keep_names, keep_things
 from tests.planner.finops.small_bill import charge, review_of, rows_of, write_bill
 
 OCTOBER, NOVEMBER, DAYS = date(2026, 10, 1), date(2026, 11, 1), 31
+MONTHS = {"start": OCTOBER, "end": NOVEMBER, "before_start": date(2026, 9, 1), "before_end": OCTOBER}
 Use = tuple[str, str, str, str]  # service, SKU, region, pricing category
 
 
@@ -58,12 +60,11 @@ def test_steady_use_is_the_low_quantile_of_each_sku(path: Path, uses: dict[Use, 
 
 
 def test_a_bill_asked_part_by_part_has_the_same_things(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    months = {"start": OCTOBER, "end": NOVEMBER, "before_start": date(2026, 9, 1), "before_end": OCTOBER}
     found = []
     for most in (duckdb_engine.GROUPS, 15):
         monkeypatch.setattr(duckdb_engine, "GROUPS", most)
         with open_bill([path]) as bill:
-            keep_things(bill.engine, months)
+            keep_things(bill.engine, MONTHS)
             frame = bill.engine.query("SELECT * FROM x_things")
             found.append(frame.sort_values(list(frame.columns[:7]), ignore_index=True).sort_index(axis=1))
             files = len(list(bill.temporary.glob("x_things-*.parquet"))) if bill.temporary else 0
@@ -88,10 +89,10 @@ def cheaper(uses: dict[Use, np.ndarray]) -> dict[tuple[str, str], float]:
 
 
 def test_cheaper_uses_are_those_of_a_loop(path: Path, uses: dict[Use, np.ndarray]) -> None:
-    months = {"start": OCTOBER, "end": NOVEMBER, "before_start": date(2026, 9, 1), "before_end": OCTOBER}
     with open_bill([path]) as bill:
-        keep_things(bill.engine, months)
-        found = ask_things(bill.engine, "cheaper", {"least": 0.0, "least_ratio": CHEAPER_RATIO})
+        keep_things(bill.engine, MONTHS)
+        keep_names(bill.engine, {**MONTHS, "top": 10, "least": 0.0, "least_ratio": CHEAPER_RATIO})
+        found = ask_things(bill.engine, "cheaper_named")
     expected = cheaper(uses)
     assert len({kind for kind, _ in expected}) == 2
     assert found.groupby(["kind", "sku_id"])["saves"].sum().to_dict() == pytest.approx(expected)
@@ -117,3 +118,43 @@ def test_small_moves_are_one_line_of_their_service(tmp_path: Path) -> None:
     line = made["300 smaller moves to a cheaper region (EC2 of AWS)"]
     assert line["saves"] == pytest.approx(300 + 299 / 2)
     assert line["why"] == "the largest: Move sku 299 to west"
+
+
+def test_names_looked_up_for_what_is_shown_are_those_of_the_whole_bill(tmp_path: Path) -> None:
+    """A thing's name needs all of its charges; whether SKUs share it needs the names of others, by whatever text."""
+    texts = [
+        {"SkuMeter": "Core hours", "ChargeDescription": "in the east"},
+        {"SkuMeter": "Core hours", "ChargeDescription": "in the west"},
+        {"SkuMeter": "", "ChargeDescription": "Core hours"},
+        {"SkuMeter": "", "ChargeDescription": "m5 hour", "SkuPriceDetails": '{"InstanceType":"m5.large"}'},
+        {"SkuMeter": "", "ChargeDescription": "m5 in use", "SkuPriceDetails": '{"InstanceType":"m5.large"}'},
+        {"SkuMeter": "m5.large", "ChargeDescription": "", "SkuPriceDetails": '{"InstanceType":"m5.large"}'},
+        {"SkuMeter": "", "ChargeDescription": ""},
+    ]
+    skus = ["", *(f"sku {number}" for number in range(1, 11))]
+    rows = [
+        charge(OCTOBER + timedelta(day), 1 + 7 * (number % 11) + day, SkuId=skus[number % 11],
+               RegionId=("east", "", "west")[number % 3], **({"SkuPriceDetails": ""} | texts[number * day % 7]))
+        for number in range(66) for day in range(3)
+    ]  # fmt: skip
+    with open_bill([write_bill(tmp_path / "bill.csv", rows)]) as bill:
+        keep_things(bill.engine, MONTHS)
+        keep_names(bill.engine, {**MONTHS, "top": 7, "least": 0.0, "least_ratio": CHEAPER_RATIO})
+        found = ask_things(bill.engine, "movers_named")
+        whole = query_kpi(bill.engine, "price_volume", MONTHS)
+    key = ["provider", "service", "sku_id", "region_id", "pricing_category", "pricing_unit", "charge_kind"]
+    filled = whole.assign(
+        product=whole["product"].fillna("(none)"), machine=whole["instance_type"].fillna("")
+    )
+    alike = filled.groupby(["provider", "service", "product", "machine"])["sku_id"].nunique()
+    names = {
+        tuple(map(str, row[:7])): row[7:]
+        for row in filled[[*key, "product", "machine"]].itertuples(index=False)
+    }
+    assert len(found) == 7
+    assert found["skus_of_name"].max() > 2
+    for row in found.itertuples():
+        product, machine = names[tuple(str(getattr(row, name)) for name in key)]
+        assert (text(row.product) or "(none)", text(row.instance_type)) == (product, machine)
+        if product != "(none)":
+            assert row.skus_of_name == alike[row.provider, row.service, product, machine]

@@ -1,0 +1,107 @@
+"""Long tags are read once: the questions on the short ones have the answers that they have on the bill."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from planner.finops.kpis import query_kpi
+from planner.finops.kpis.registry import load_kpi
+from planner.finops.read import Bill, open_bill
+from planner.finops.review import short_tags
+from planner.finops.review.short_tags import SHORT, TABLE, keep_short_tags, names_runs
+from planner.finops.use_cases.library import tag_path
+from tests.planner.finops.small_bill import charge, review_of, write_bill
+
+OCTOBER, NOVEMBER = date(2026, 10, 1), date(2026, 11, 1)
+MONTHS = {"start": OCTOBER, "end": NOVEMBER, "before_start": date(2026, 9, 1), "before_end": OCTOBER}
+KEYS = ("team", "a'b c", "cost-center")
+# as clouds and people write them: other spellings, quotes, numbers, nothing, objects, and keys that nobody asks for
+TEAMS = (
+    "ML-Platform",
+    "ml_platform",
+    "ml platform",
+    'say "ml"',
+    "",
+    "  ",
+    None,
+    7,
+    {"of": ["a", "b"]},
+    "x\\y",
+)
+LONG = {f"key-{number}": "value" * 3 for number in range(12)}
+
+
+def tags(number: int) -> str:
+    own = {"team": TEAMS[number % len(TEAMS)], "a'b c": f"cc {number % 3}", "cost-center": number % 2 or None}
+    return "" if number % 13 == 0 else json.dumps({**own, **LONG})
+
+
+def rows(run_on: date | None = None) -> list[dict[str, str]]:
+    kinds = ("Usage", "Usage", "Usage", "Purchase", "Credit", "Tax")
+    made = [
+        charge(date(2026, 9, 1) + timedelta(number % 60), 1.25 + number % 17, Tags=tags(number),
+               ChargeCategory=kinds[number % 6], ServiceName=f"service {number % 4}",
+               CommitmentDiscountId=f"plan {number % 3}" if number % 5 == 0 else "",
+               CommitmentDiscountStatus=("Used", "Unused")[number % 2] if number % 5 == 0 else "",
+               SubAccountId=f"account {number % 3}", SubAccountName="", BillingAccountId="all")
+        for number in range(400)
+    ]  # fmt: skip
+    if run_on is not None:
+        made.append(charge(run_on, 9, Tags=json.dumps({"run_id": "r-1", **LONG})))
+    return made
+
+
+@pytest.fixture
+def bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bill]:
+    monkeypatch.setattr(short_tags, "MANY_ROWS", 1)
+    with open_bill([write_bill(tmp_path / "bill.csv", rows())]) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("kpi", SHORT)
+@pytest.mark.parametrize("apart", ["yes", "no"])
+def test_questions_have_the_same_answers(kpi: str, apart: str, bill: Bill) -> None:
+    assert keep_short_tags(bill, MONTHS, KEYS, "run_id")
+    given = {f"tag_{number}": tag_path(KEYS[(number - 1) % 3]) for number in range(1, 7)}
+    values = {**MONTHS, **given, "tags_apart": apart}
+    asked = {name: values[name] for name in load_kpi(kpi).parameters}
+    here, there = (query_kpi(bill.engine, kpi, asked, over=over) for over in ("", TABLE))
+    assert len(here) >= 7
+    order = [name for name in here.columns if not pd.api.types.is_float_dtype(here[name])]
+    pd.testing.assert_frame_equal(
+        *(frame.sort_values(order, ignore_index=True) for frame in (here, there)), rtol=1e-12
+    )
+
+
+def test_short_tags_and_small_bills_are_read_where_they_are(tmp_path: Path, bill: Bill) -> None:
+    short = write_bill(tmp_path / "short.csv", [charge(OCTOBER + timedelta(n)) for n in range(9)])
+    with open_bill([short]) as other:
+        assert not keep_short_tags(other, MONTHS, KEYS, "run_id")
+    short_tags.MANY_ROWS = 401
+    assert not keep_short_tags(bill, MONTHS, KEYS, "run_id")
+
+
+@pytest.mark.parametrize("day", [date(2026, 10, 5), date(2026, 9, 5), date(2026, 7, 5), None])
+def test_a_run_of_any_month_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, day: date | None
+) -> None:
+    monkeypatch.setattr(short_tags, "MANY_ROWS", 1)
+    with open_bill([write_bill(tmp_path / "bill.csv", rows(day))]) as opened:
+        assert keep_short_tags(opened, MONTHS, KEYS, "run_id")
+        assert names_runs(opened, MONTHS, '%"run_id"%') == (day is not None)
+
+
+def test_a_review_on_short_tags_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_bill(tmp_path / "bill.csv", rows(date(2026, 10, 5)))
+    shown = []
+    for many in (10**9, 1):
+        monkeypatch.setattr(short_tags, "MANY_ROWS", many)
+        made = review_of(path, only=("allocation", "actions", "gpu"), tags=KEYS)
+        shown.append([(section.key, section.sentences, section.tables) for section in made.sections])
+    assert shown[0] == shown[1]
