@@ -33,6 +33,7 @@ from benchmarks.malformed import MISSING, ODD, broken, places
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
+FIXTURES = ROOT / "tests" / "fixtures"
 DAY = ("--as-of", "2026-11-20")
 TINY = """version: 1
 name: tiny
@@ -93,15 +94,31 @@ def readers(plans: Path) -> Iterator[Reader]:
     for path in sorted(EXAMPLES.glob("*.yaml")):
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         kinds.setdefault(_kind(document), []).append(path)
-    for kind, more in _QUESTIONS.items():
-        if kind in kinds:
-            yield Reader(kind, tuple(kinds[kind]), (("validate", "FILE"), *more))
+    named = {
+        path.name: path.read_text(encoding="utf-8")
+        for pattern in ("*.yaml", "*.csv")
+        for path in sorted(EXAMPLES.glob(pattern))
+    }
+    for kind, commands in _QUESTIONS.items():
+        yield Reader(kind, tuple(kinds[kind]), commands, beside=named)
     spot = str(plans / "spot.json")
     advise = ("advise", spot, "--state", "FILE", "--futures", "0")
     yield Reader("state", (EXAMPLES / "spot-state.json",), (advise,))
     yield Reader("plan", tuple(sorted(plans.glob("*.json"))), (("verify", "FILE"), ("diff", "FILE", spot)))
+    answer = ("advise", spot, "--state", str(EXAMPLES / "spot-state.json"), "--futures", "0")
+    yield Reader(
+        "evidence",
+        (plans / "beside" / "probes.csv",),
+        ((*answer, "--spot-evidence", "FILE"),),
+        structured=False,
+    )
+    yield Reader("certificate", (plans / "beside" / "certificate.json",), (("verify", "FILE"),))
     bills = (plans / "bill.csv", *sorted((EXAMPLES / "focus").glob("*.csv.gz"))[-1:])
     yield Reader("bill", bills, (("review", "--focus", "FILE", "-o", "json"),), structured=False)
+    formats = tuple(sorted((plans / "beside").glob("bill.*")))
+    yield Reader(
+        "bill in another format", formats, (("review", "--focus", "FILE", "-o", "json"),), structured=False
+    )
     shown = ("review", "--focus", str(plans / "bill.csv"), "--showback", "FILE", "-o", "json")
     yield Reader("showback", (EXAMPLES / "showback.yaml",), (shown,))
     daily = ("forecast", "--daily", "FILE", "-o", "json")
@@ -111,22 +128,38 @@ def readers(plans: Path) -> Iterator[Reader]:
     owner = {"owner.yaml": f"{TINY}prices: {{offers: [broken.yaml]}}\n"}
     machines = ("optimize", "BESIDE/owner.yaml", *DAY)
     yield Reader("machines", (EXAMPLES / "onprem-machines.yaml",), (machines,), beside=owner)
-    example = EXAMPLES / "llama-3-8b.yaml"
-    yield Reader("training configuration", (example,), (("init", "--from", "FILE"),))
-    yield Reader(
-        "log", (EXAMPLES / "daily-costs.csv",), (("calibrate", str(example), "FILE"),), structured=False
+    init = (("init", "--from", "FILE"),)
+    trainers = sorted((plans / "beside").glob("trainer-*"))
+    yield Reader("training configuration", tuple(x for x in trainers if x.suffix in (".yaml", ".json")), init)
+    scripts = tuple(path for path in trainers if path.suffix in (".sh", ".toml"))
+    yield Reader("training script", scripts, init, structured=False)
+    calibrate = (
+        "calibrate",
+        str(plans / "beside" / "measured.yaml"),
+        "FILE",
+        "--instance-type",
+        "p4d.24xlarge",
+        "--dry-run",
     )
+    logs = sorted(path for kind in ("calibration", "tracking") for path in (FIXTURES / kind).iterdir())
+    yield Reader("log", tuple(logs), (("diagnose", "FILE"), calibrate), structured=False)
+    yield Reader("measured log", tuple(logs), (calibrate,), structured=False)
 
 
+_VALIDATE = ("validate", "FILE")
 _QUESTIONS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "workload": (("optimize", "FILE", *DAY), ("estimate", "FILE", "--instance-type", "p4d.24xlarge")),
-    "portfolio": (("portfolio", "FILE", "--time-limit", "2s", "--gap", "10%", *DAY),),
-    "pipeline": (("pipeline", "FILE", "--time-limit", "2s", *DAY),),
+    "workload": (
+        _VALIDATE,
+        ("optimize", "FILE", *DAY),
+        ("estimate", "FILE", "--instance-type", "p4d.24xlarge"),
+    ),
+    "portfolio": (_VALIDATE, ("portfolio", "FILE", "--time-limit", "2s", "--gap", "10%", *DAY)),
+    "pipeline": (_VALIDATE, ("pipeline", "FILE", "--time-limit", "2s", *DAY)),
     "schedule": (("schedule", "FILE", "--time-limit", "2s"),),
     "serving": (("serving", "FILE", "--time-limit", "2s", *DAY),),
-    "budget": (),
+    "budget": (("budget", "FILE", "--daily", str(EXAMPLES / "daily-costs.csv")),),
     "commit": (("commit", "FILE", "--time-limit", "2s", "--no-regret", *DAY),),
-    "tco": (("tco", "FILE", *DAY),),
+    "tco": (_VALIDATE, ("tco", "FILE", *DAY)),
 }
 
 
@@ -219,7 +252,7 @@ def outcome(arguments: Sequence[str], *, latest_s: int = LATEST_S) -> tuple[str,
 
 
 def broken_file(reader: Reader, draw: random.Random, folder: Path) -> Path:
-    """One broken file, beside nothing that it could name but the usage of the commitments."""
+    """One broken file of a kind."""
     seed = draw.choice(reader.seeds)
     data = seed.read_bytes()
     if reader.structured and draw.random() < 0.7:
@@ -228,8 +261,12 @@ def broken_file(reader: Reader, draw: random.Random, folder: Path) -> Path:
         )
     else:
         data = scrambled(data, draw)
-    suffix = "".join(seed.suffixes)
-    path = folder / f"broken{suffix}"
+    return put_file(reader, seed, data, folder)
+
+
+def put_file(reader: Reader, seed: Path, data: bytes, folder: Path) -> Path:
+    """Write what became of a good file, and what lies beside it."""
+    path = folder / f"broken{''.join(seed.suffixes)}"
     path.write_bytes(data)
     for name, text in reader.beside.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -257,6 +294,38 @@ def saved_plans(folder: Path) -> None:
         )
         if gave:
             raise RuntimeError(f"{example}: {gave}")
+    _saved_beside(folder / "beside", folder / "bill.csv")
+
+
+def _saved_beside(folder: Path, bill: Path) -> None:
+    """What is no plan: a proof, probes of spot, a bill in other formats, configurations of trainers."""
+    import duckdb
+
+    from tests.planner.trainer_files.test_formats import FIXTURES as TRAINERS
+
+    folder.mkdir()
+    (folder / "measured.yaml").write_text(TINY.replace("4096", "16"), encoding="utf-8")
+    proof = ["--certificate", str(folder / "certificate.json"), "--out", str(folder / "proven")]
+    gave, _ = outcome(["optimize", str(EXAMPLES / "embed-images-fleet.yaml"), *DAY, *proof], latest_s=60)
+    if gave:
+        raise RuntimeError(f"certificate: {gave}")
+    probes = "".join(
+        f"2026-10-{1 + n // 24:02d}T{n % 24:02d}:00Z,us-east-1a,{n % 7 > 0:d}\n" for n in range(240)
+    )
+    (folder / "probes.csv").write_text(f"time,zone,available\n{probes}", encoding="utf-8")
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE bill AS FROM read_csv('{bill}', all_varchar=true)")
+        connection.execute(f"COPY bill TO '{folder / 'bill.parquet'}' (FORMAT parquet)")
+        connection.execute(f"COPY bill TO '{folder / 'bill.jsonl'}' (FORMAT json)")
+    endings = {
+        "megatron": "sh",
+        "torchtitan": "toml",
+        "deepspeed": "json",
+        "peft": "json",
+        "huggingface": "json",
+    }
+    for name, text in TRAINERS.items():
+        (folder / f"trainer-{name}.{endings.get(name, 'yaml')}").write_text(text, encoding="utf-8")
 
 
 def main() -> int:
@@ -274,7 +343,6 @@ def main() -> int:
         folder, plans = Path(name), Path(name) / "plans"
         plans.mkdir()
         saved_plans(plans)
-        (folder / "commit-usage.csv").write_bytes((EXAMPLES / "commit-usage.csv").read_bytes())
         known = tuple(readers(plans))
         if unknown := set(asked.only) - {reader.name for reader in known}:
             parser.error(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.options import DayOption, RatioOption, Seconds, details_option, examples, output_options
-from planner.commands.output import show_answer
+from planner.commands.output import file_mode, show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--seed", type=click.IntRange(0), default=None, help="Of the scenarios drawn from a bill (default: 1)."
 )
-@output_options(ANSWER_FORMATS)
+@output_options(ANSWER_FORMATS, private=True)
 @click.option(
     "--as-of",
     type=DayOption(),
@@ -106,7 +106,7 @@ def commit(
     if certificate is not None:
         from planner.commitments.certificate import write_certificate
 
-        write_certificate(certificate, work.built.model, work.solved)
+        write_certificate(certificate, work.built.model, work.solved, mode=file_mode())
     wanted = details or (("all",) if verbose else ())
     show_answer(commit_report(work.answer, verbose=verbose, details=wanted), output, out)
 

@@ -112,7 +112,7 @@ class MetricOption(click.ParamType[tuple[str, str]]):
               help="Exit with 5 where the run is late with more than this probability.")  # fmt: skip
 @click.option("--fail-over", type=ChanceOption(), default=None, metavar="P", help="The same for the budget.")
 @details_option(*SECTIONS)
-@output_options(ANSWER_FORMATS)
+@output_options(ANSWER_FORMATS, private=True)
 def track(plan: Path, output: str, out: Path | None, details: tuple[str, ...], **given: Any) -> None:
     """Compare a running job with its PLAN (JSON of `planner optimize -o json`): is it on time and within budget?
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -331,7 +331,10 @@ def _files(loaded: LoadedCommit) -> tuple[File, ...]:
     question = loaded.question
     drawn = question.scenarios.file is None
     name = question.demand.file if drawn else question.scenarios.file
-    return () if name is None else (File(name, sha256(loaded.file(name).read_bytes()).hexdigest()),)
+    if name is None:
+        return ()
+    with loaded.file(name).open("rb") as stream:
+        return (File(name, file_digest(stream, "sha256").hexdigest()),)
 
 
 def _sources(catalog: Catalog | None, question: CommitQuestion) -> tuple[Source, ...]:

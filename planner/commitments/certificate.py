@@ -57,8 +57,10 @@ def build_certificate(model: CommitModel, solved: Solved) -> dict[str, Any]:
     return content
 
 
-def write_certificate(path: Path, model: CommitModel, solved: Solved) -> dict[str, Any]:
-    """Write the certificate to `path` and return it.
+def write_certificate(
+    path: Path, model: CommitModel, solved: Solved, *, mode: int | None = None
+) -> dict[str, Any]:
+    """Write the certificate to `path`, with these permissions where they are given, and return it.
 
     Raises:
         InputError: the file cannot be written, or the numbers are too fine for a certificate.
@@ -69,7 +71,7 @@ def write_certificate(path: Path, model: CommitModel, solved: Solved) -> dict[st
         content = build_certificate(model, solved)
     except ValueError as error:
         raise InputError(f"{path}: no certificate can be made: {error}") from error
-    write_atomically(path, json.dumps(content, separators=(",", ":"), allow_nan=False) + "\n")
+    write_atomically(path, json.dumps(content, separators=(",", ":"), allow_nan=False) + "\n", mode=mode)
     return content
 
 

@@ -105,6 +105,8 @@ def open_text(path: Path) -> IO[str]:
     Raises:
         InputError: there is no such file, or it cannot be read.
     """
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is not a regular file; save it to one, for it is read twice")
     try:
         return limited.open_text(path, limited.MAX_RECORD_BYTES)
     except FileNotFoundError:
@@ -302,8 +304,7 @@ def _has(column: str, cell: str, row: Mapping[str, str]) -> bool:
 
 def _is_parquet(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
-            return file.read(4) == b"PAR1"
+        return limited.read_start(path, 4) == b"PAR1"
     except OSError:
         return False  # told with its reason where the file is read
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from planner.engines.executors import Engine, make_executor
 from planner.errors import InputError
 from planner.files import write_atomically
+from planner.files.limited import MAX_RECORD_BYTES, read_limited
 
 Item = TypeVar("Item")
 Value = Any  # of JSON
@@ -51,7 +52,7 @@ class Parts:
         found: dict[str, Value] = {}
         for path in self._paths():
             try:
-                for line in path.read_text(encoding="utf-8").splitlines():
+                for line in read_limited(path, MAX_RECORD_BYTES).decode("utf-8").splitlines():
                     entry = json.loads(line)
                     found[entry["key"]] = entry["value"]
             except (OSError, ValueError, KeyError, TypeError) as error:

@@ -39,7 +39,7 @@ def read_limited(path: Path, most: int) -> bytes:
         elif stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         else:
-            data = _read_stream(handle, path, most)
+            return _read_stream(handle, path, most)
     if len(data) > most:
         raise too_large(path, most)
     return data
@@ -67,6 +67,19 @@ def read_unpacked(path: Path, most: int) -> bytes:
             raise OSError(errno.EINVAL, "damaged gzip: it ends too early", str(path))
         data = unpacker.unused_data.lstrip(b"\0")
     return bytes(out)
+
+
+def read_start(path: Path, most: int) -> bytes:
+    """Read the first `most` bytes of a file whose kind they tell; the rest is read by the reader of that kind.
+
+    Raises:
+        OSError: it cannot be read, or can be read once only (a pipe, a device).
+    """
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file; save it to one, for it is read twice", str(path))
+        return file.read(most)
 
 
 def open_text(path: Path, most: int) -> io.StringIO:
@@ -97,7 +110,7 @@ def _read_regular(handle: int, most: int) -> bytes:
 
 
 def _read_stream(handle: int, path: Path, most: int) -> bytes:
-    """Read a pipe or a device to its end, up to one byte beyond the limit."""
+    """Read a pipe or a device to its end, up to one byte beyond the limit, which is an error."""
     data = bytearray()
     until = time.monotonic() + PIPE_WAIT_S
     while len(data) <= most:
@@ -119,4 +132,6 @@ def _read_stream(handle: int, path: Path, most: int) -> bytes:
             )
         else:
             time.sleep(0.01)
+    if len(data) > most:  # asked before the bytes are copied
+        raise too_large(path, most)
     return bytes(data)

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from planner.errors import InputError
 from planner.files import temporary_folder
+from planner.files.limited import MAX_RECORD_BYTES, read_limited
 from planner.finops.engine.duckdb import DuckDbEngine, first_line, memory_text, memory_to_write
 from planner.finops.read import Bill, open_bill
 from planner.finops.read.columns import COST, focus_columns
@@ -174,7 +175,7 @@ def read_cube(folder: Path) -> Cube:
     """
     path = folder / MANIFEST
     try:
-        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        told: dict[str, Any] = json.loads(read_limited(path, MAX_RECORD_BYTES).decode("utf-8"))
         files: dict[str, str] = told.pop("files")
         if told.pop("schema_version") != SCHEMA_VERSION:
             raise InputError(f"{path}: was written by another version: build the cube again")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
+from planner.files.limited import read_limited
 from planner.records import record
 
 _MOST_BYTES = 64 * 1024 * 1024
@@ -31,10 +33,10 @@ def read_fio(path: Path) -> DiskRates:
         InputError: not readable, no JSON of fio, or nothing was read in it; names the file and the remedy.
     """
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError(f"{path}: larger than 64 MiB, so no result of fio; {_REMEDY}")
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_limited(path, _MOST_BYTES).decode("utf-8"))
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise InputError(f"{path}: larger than 64 MiB, so no result of fio; {_REMEDY}") from None
         raise InputError(f"{path}: cannot be read ({error.strerror}); {_REMEDY}") from None
     except (ValueError, RecursionError):
         raise InputError(f"{path}: no JSON (fio writes text unless asked); {_REMEDY}") from None

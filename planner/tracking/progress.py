@@ -14,6 +14,7 @@ import numpy as np
 
 from planner.calibration.logs import read_log, read_text
 from planner.errors import InputError
+from planner.files.limited import read_start
 from planner.tracking.columns import known_as
 from planner.tracking.model import Progress, Rows
 from planner.tracking.order import in_order
@@ -58,8 +59,7 @@ def _progress_rows(path: Path) -> Rows | None:
 
 def _first_line(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            head = file.read(1 << 16)
+        head = read_start(path, 1 << 16)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:

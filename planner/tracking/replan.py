@@ -22,7 +22,7 @@ from planner.candidates.prepare import prepare
 from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.chances import stated_chance
 from planner.errors import InputError
-from planner.inputs.load import load_workload
+from planner.inputs.load import MAX_BYTES, load_workload
 from planner.inputs.settings import with_settings
 from planner.render.words import cluster, option, place
 from planner.tracking.advised import advised_of
@@ -62,9 +62,15 @@ def workload_of(tracked: Tracked, plan_path: Path | None, named: Path | None) ->
         path for folder in dict.fromkeys(folders) for path in sorted(folder.glob("*.y*ml"))[:_MOST_FILES]
     )
     for path in found:
-        if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == wanted:
+        if _sha256(path) == wanted:
             return load_workload(path)
     raise InputError("--replan: needs the workload of this plan: name its file with --workload")
+
+
+def _sha256(path: Path) -> str:
+    """Hash of a file that is as small as a workload must be; empty for others."""
+    small = path.is_file() and path.stat().st_size <= MAX_BYTES
+    return hashlib.sha256(path.read_bytes()).hexdigest() if small else ""
 
 
 def replan(tracked: Tracked, loaded: LoadedWorkload, *, catalog_dir: Path | None = None) -> Tracked:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from benchmarks.fuzz import Reader, broken_file, outcome, readers, saved_plans, words_of
+from benchmarks.fuzz import Reader, broken_file, outcome, put_file, readers, saved_plans, words_of
 from planner.errors import InputError
 from planner.finops.forecast.daily import load_daily
+from tests.conftest import CliResult
 
 SEED = int(os.environ.get("PLANNER_FUZZ_SEED", "1"))
-FILES = {"workload": 2_000, "bill": 40}  # a bill is reviewed whole: the benchmark reviews more
+FILES = {
+    "workload": 2_000,
+    "bill": 40,
+    "bill in another format": 40,
+}  # a bill is reviewed whole: the benchmark reviews more
 OTHERS = 300
+ANSWERED = {0, 3, 5}  # a plan, none that fits, a gate exceeded
 KINDS = (
     "workload", "portfolio", "pipeline", "schedule", "serving", "budget", "commit", "tco", "state", "plan", "bill",
-    "showback", "daily", "log", "training configuration",
-    "sweep", "machines",
+    "showback", "daily", "log", "measured log", "training configuration", "training script", "sweep", "machines",
+    "evidence", "certificate", "bill in another format",
 )  # fmt: skip
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the time limit is an alarm of POSIX")
 
@@ -29,6 +35,21 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Reader]:
     folder = tmp_path_factory.mktemp("saved")
     saved_plans(folder)
     return {reader.name: reader for reader in readers(folder)}
+
+
+def test_every_kind_is_broken(known: Mapping[str, Reader]) -> None:
+    assert set(known) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_whole_file_is_answered_so_that_broken_ones_are_read_beyond_their_names(
+    known: Mapping[str, Reader], kind: str, tmp_path: Path, run_cli: Callable[..., CliResult]
+) -> None:
+    """A question whose files are not beside it would be refused for that, however it is broken."""
+    reader = known[kind]
+    for command in reader.commands:
+        files = (put_file(reader, seed, seed.read_bytes(), tmp_path) for seed in reader.seeds)
+        assert any(run_cli(*words_of(command, file)).code in ANSWERED for file in files), command
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -65,3 +65,25 @@ def test_a_review_is_for_its_owner_alone(tmp_path: Path) -> None:
     code, err = planner("forecast", "--daily", bill, "-o", "json", "--out", str(out), "--mode", "640")
     assert (code, stat.S_IMODE(out.stat().st_mode)) == (0, 0o640), err
     assert planner("forecast", "--daily", bill, "--mode", "999")[0] == 2
+
+
+def test_use_and_spend_are_for_their_owner_alone(tmp_path: Path) -> None:
+    proof, bought, plan, told = (
+        tmp_path / name for name in ("proof.json", "bought.json", "plan.json", "told.json")
+    )
+    commit = (
+        "commit",
+        "examples/commit.yaml",
+        "--no-regret",
+        "--time-limit",
+        "2s",
+        "--certificate",
+        str(proof),
+    )
+    code, err = planner(*commit, "--out", str(bought))
+    assert code == 0, err
+    assert planner("optimize", BERT, *DAY, "--out", str(plan))[0] == 0
+    (tmp_path / "log.csv").write_text("step,time\n1,60\n2,120\n3,180\n", encoding="utf-8")
+    code, err = planner("track", str(plan), "--log", str(tmp_path / "log.csv"), "--out", str(told))
+    assert code in (0, 5), err
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (proof, bought, told)] == [0o600] * 3

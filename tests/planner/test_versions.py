@@ -24,6 +24,7 @@ from planner.inputs.pipeline_load import load_pipeline
 from planner.inputs.portfolio_load import load_portfolio
 from planner.inputs.schedule_load import load_schedule
 from planner.inputs.serving_load import load_serving
+from planner.inputs.showback_load import load_showback
 from planner.inputs.state_load import load_state
 from planner.inputs.sweep_load import load_sweep
 from planner.inputs.tco_load import load_tco
@@ -45,6 +46,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "schedule.v1.yaml": load_schedule,
     "serving.v1.yaml": load_serving,
     "budget.v1.yaml": load_budgets,
+    "showback.v1.yaml": load_showback,
     "tco.v1.yaml": load_tco,
     "sweep.v1.yaml": load_sweep,
     "state.v1.json": load_state,
@@ -74,6 +76,12 @@ def test_a_plan_of_another_version_is_refused_by_name(version: object, tmp_path:
     (tmp_path / "plan.json").write_text(json.dumps(values))
     with pytest.raises(InputError, match=r"schema_version: .*this planner reads 1 to 2"):
         load_plan(tmp_path / "plan.json")
+
+
+def test_every_schema_of_a_file_that_is_read_has_a_file() -> None:
+    schemas = {path.stem for path in (ROOT / "planner" / "data" / "schemas").glob("*.json")}
+    answers = {"estimate.v1"}  # written, never read
+    assert schemas - answers <= {path.stem for path in OLD.iterdir()}
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -8,6 +8,7 @@ import glob
 import gzip
 import hashlib
 import re
+import stat
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -125,9 +126,14 @@ def inspect_files(paths: Iterable[Path]) -> tuple[list[BillFile], list[Finding]]
 
 def _size(path: Path) -> int:
     try:
-        size = path.stat().st_size
+        status = path.stat()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(
+            f"{path}: is not a regular file; save the bill to one, for it is read more than once"
+        )
+    size = status.st_size
     if size == 0:
         raise InputError(f"{path}: is empty; fetch the export again or leave the file out")
     return size

@@ -30,7 +30,7 @@ def find_named(option: str, names: Sequence[str]) -> tuple[Path, ...]:
         paths = sorted(path.glob("*.json")) if path.is_dir() else sorted(map(Path, glob.glob(name)))  # noqa: PTH207 - absolute globs too
         if not paths:
             raise InputError(f"{option} {name}: no such file")
-        found.update(dict.fromkeys(p for p in paths if p.is_file()))
+        found.update(dict.fromkeys(p for p in paths if p.is_file() or p == path))
     return tuple(found)
 
 

@@ -86,7 +86,8 @@ def _files(memory: CommitMemory) -> list[dict[str, Any]]:
     name = question.scenarios.file or question.demand.file
     if name is None:
         return []
-    return [{"file": name, "sha256": hashlib.sha256(memory.loaded.file(name).read_bytes()).hexdigest()}]
+    with memory.loaded.file(name).open("rb") as stream:
+        return [{"file": name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}]
 
 
 def _sources(memory: CommitMemory) -> list[dict[str, Any]]:

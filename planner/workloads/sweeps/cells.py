@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from catalogs.errors import CatalogError
 from planner.errors import InputError, PlannerError
+from planner.files.limited import MAX_RECORD_BYTES, read_limited
 from planner.records import record
 from planner.version import __version__
 
@@ -91,9 +92,9 @@ def digest(texts: Iterable[str]) -> str:
 
 
 def digest_of_file(path: Path) -> str:
-    """SHA-256 of a file's bytes; empty where it cannot be read: planning says so."""
+    """SHA-256 of a file's bytes; empty where it cannot be read or is too large: planning says so."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(read_limited(path, MAX_RECORD_BYTES)).hexdigest()
     except OSError:
         return ""
 

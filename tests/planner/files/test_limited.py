@@ -6,12 +6,13 @@ import errno
 import gzip
 import os
 import threading
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from planner.files import limited
-from planner.files.limited import open_text, read_limited, read_unpacked
+from planner.files.limited import open_text, read_limited, read_start, read_unpacked
 
 MIB = 1 << 20
 needs_devices = pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no device files here")
@@ -40,6 +41,26 @@ def test_a_device_without_end_is_left_at_the_limit() -> None:
     with pytest.raises(OSError, match="larger than 1 MiB"):
         read_limited(Path("/dev/zero"), MIB)
     assert read_limited(Path("/dev/null"), MIB) == b""
+
+
+@needs_devices
+def test_what_is_read_of_a_device_is_not_copied_before_it_is_refused() -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(OSError, match="larger than 32 MiB"):
+            read_limited(Path("/dev/zero"), 32 * MIB)
+        assert tracemalloc.get_traced_memory()[1] < 48 * MIB
+    finally:
+        tracemalloc.stop()
+
+
+@needs_pipes
+def test_the_start_of_a_file_is_read_where_the_rest_can_be_read_later(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"step,time\n")
+    assert read_start(tmp_path / "log", 4) == b"step"
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a regular file; save it to one, for it is read twice"):
+        read_start(tmp_path / "pipe", 4)
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
