@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from catalogs.tables.table import Table
 from catalogs.tariffs.carbon import load_carbon
 from planner.judge.document import MalformedError
-from planner.judge.prices import Quote, expected_price, quotes_of, scaled
+from planner.judge.prices import Quote, Quotes, expected_price, quotes_of, scaled
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Offer:
         return float(self.kind["accelerator_count"])
 
 
-_LAST: deque[tuple[Table, Tariffs, tuple[bool, date, date], list[Quote]]] = deque(maxlen=2)
+_LAST: deque[tuple[Table, Tariffs, tuple[bool, date, date], Quotes]] = deque(maxlen=2)
 
 
 class Goods:
@@ -208,7 +208,7 @@ class Goods:
             self._expected[key] = expected_price(offers, row, believed, now, start, run_hours)
         return self._expected[key]
 
-    def _quotes(self, *, believed: bool) -> list[Quote]:
+    def _quotes(self, *, believed: bool) -> Quotes:
         """What is expected of each offer, in the order of the table; of a catalog alone worked out once."""
         asked = (believed, self.on, self.start)
         for offers, tariffs, known, quotes in list(_LAST):
@@ -219,7 +219,7 @@ class Goods:
             _LAST.append((self.offers, self.tariffs, asked, made))
         return made
 
-    def _worked_out(self, believed: bool) -> list[Quote]:
+    def _worked_out(self, believed: bool) -> Quotes:
         rates = {
             name: float(self.tariffs.usd_per(name, self.on).rate) for name in set(self.offers["currency"])
         }

@@ -155,6 +155,9 @@ def _billed_outcomes(bench: Bench, made: Candidate) -> tuple[list[float], list[f
     fixed, beside = made.steps.fixed, not made.in_turn and made.situation.waits is not None
     spot = [part for part in made.parts if part.offer.is_spot]
     whole_spot = sum(part.paid_hours for part in spot)
+    once = total(bench.prices.moved(made.parts[0].offer)) + sum(
+        (c.usd for part in made.parts for c in part.charges if c.id == "checkpoint_transfer"), Fraction(0)
+    )
     hours, usd = [], []
     for number, outcome in enumerate(outcomes(made.situation)):
         waiting = (
@@ -163,7 +166,7 @@ def _billed_outcomes(bench: Bench, made: Candidate) -> tuple[list[float], list[f
             else made.waiting
         )
         elapsed = waiting + fixed + outcome.elapsed
-        cost = total(bench.prices.place(made.parts[0].offer, elapsed)) + bench.stored_usd(made, elapsed)
+        cost = once + total(bench.prices.kept(made.parts[0].offer, elapsed)) + bench.stored_usd(made, elapsed)
         for part in made.parts:
             if part.offer.is_spot:
                 used = (fixed + outcome.spot) * (part.paid_hours / whole_spot)
@@ -174,9 +177,6 @@ def _billed_outcomes(bench: Bench, made: Candidate) -> tuple[list[float], list[f
             if used > 0:
                 time = billed(part.offer.rule, used, part.offer.term_hours)
                 cost += total(bench.prices.worker(part.offer, part.nodes, time or Fraction(0)))
-        carried = sum(
-            (c.usd for part in made.parts for c in part.charges if c.id == "checkpoint_transfer"), Fraction(0)
-        )
         hours.append(elapsed)
-        usd.append(float(cost + carried))
+        usd.append(float(cost))
     return hours, usd

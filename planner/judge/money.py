@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from math import ceil, erfc, isfinite, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 from planner.judge.findings import Exactly, Near
-from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.tariffs import OptionRule, TierCurve
@@ -39,7 +38,11 @@ _LAST_DIGIT = 2e-9
 
 def rounded(value: Fraction | float, digits: int = QUANTITY_DIGITS) -> Fraction:
     """Round half to even at `digits` decimals."""
-    return Fraction(round(Fraction(value) * 10**digits), 10**digits)
+    top, bottom = value.as_integer_ratio()
+    whole, rest = divmod(top * 10**digits, bottom)
+    if 2 * rest > bottom or (2 * rest == bottom and whole % 2):
+        whole += 1
+    return Fraction(whole, 10**digits)
 
 
 def billed(rule: OptionRule, used_hours: float, term_hours: float) -> Fraction | None:
@@ -79,7 +82,7 @@ def overrun(rule: OptionRule, fixed: float, work: float, sigma: float) -> Fracti
     return rounded(hours)
 
 
-@record(frozen=True)
+@dataclass(frozen=True, slots=True)  # thousands an answer, too many for a `record`
 class Charge:
     """One cost: a quantity at a unit price in a currency, with what the line says of it."""
 
@@ -174,7 +177,15 @@ class Prices:
 
     def place(self, offer: Offer, hours: float) -> list[Charge]:
         """What the place costs once for `hours`: the data set and checkpoints kept, the data in, the model out."""
-        return [*self._stored(offer, hours, both=True), *self._brought(offer), *self._exported(offer)]
+        return [*self.kept(offer, hours), *self.moved(offer)]
+
+    def kept(self, offer: Offer, hours: float) -> list[Charge]:
+        """The data set and checkpoints kept for `hours`."""
+        return self._stored(offer, hours, both=True)
+
+    def moved(self, offer: Offer) -> list[Charge]:
+        """The data brought in and the model taken out, however long the run is."""
+        return [*self._brought(offer), *self._exported(offer)]
 
     def copy(self, offer: Offer, hours: float) -> list[Charge]:
         """What a further region costs: the data set brought there and kept."""

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from math import erfc, exp, inf, isnan, log, nan, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from catalogs.offers.flags import admit_offers, is_placeless
-from planner.records import record
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from catalogs.tables.table import Table
 
 _Z80 = 1.2815515655446008
@@ -36,19 +38,21 @@ _CAP, _CAP_SLACK, _LIST = 0.10, 5e-4, 0.99
 PriceOf = Callable[["Table", int, bool, date, date, float], Fraction]  # as `expected_price`
 
 
-@record
 class Quote:
     """A price with what is expected of it at the start; the three figures are multiples of the quote.
 
     `path` holds the figures for the half lengths of runs in `_HALF_DAYS`, where they move.
     """
 
-    kind: str
-    age_days: float = nan
-    expected: float = 1.0
-    p10: float = 1.0
-    p90: float = 1.0
-    path: tuple[tuple[float, float, float], ...] = ()
+    __slots__ = ("age_days", "expected", "kind", "p10", "p90", "path")  # a catalog has thousands
+
+    def __init__(
+        self, kind: str, age_days: float = nan, expected: float = 1.0, p10: float = 1.0, p90: float = 1.0,
+        path: tuple[tuple[float, float, float], ...] = (),
+    ) -> None:  # fmt: skip
+        """Take the kind of quote and its age, and the figures where they are known."""
+        self.kind, self.age_days, self.path = kind, age_days, path
+        self.expected, self.p10, self.p90 = expected, p10, p90
 
     def during(self, run_hours: float) -> Quote:
         """The same in the middle of a run of `run_hours` from its start to its end."""
@@ -60,7 +64,7 @@ class Quote:
         expected, p10, p90 = (
             a + part * (b - a) for a, b in zip(self.path[at], self.path[at + 1], strict=True)
         )
-        return replace(self, expected=expected, p10=p10, p90=p90)
+        return Quote(self.kind, self.age_days, expected, p10, p90, self.path)
 
 
 def scaled(quote: Fraction, ratio: float) -> Fraction:
@@ -78,16 +82,22 @@ def expected_price(
     quote = Fraction(str(offers["price_per_hour"][row]))
     if offers["purchase_option"][row] not in ("spot", *_NOT_CONTRACTUAL):
         return quote
-    own = offers.equals("provider", str(offers["provider"][row])).nonzero()[0]
+    own = _deciding(offers, row)
     table, at = offers.take(own), int((own == row).nonzero()[0][0])
     prices = table.number("price_per_hour").tolist()  # of one currency, in which levels are relative
-    found = quotes_of(table, prices, believed, now, start, only=at)[at]
+    found = quotes_of(table, prices, believed, now, start)[at]
     return scaled(quote, found.during(run_hours).expected)
 
 
-def quotes_of(
-    offers: Table, usd: list[float], believed: bool, now: date, start: date, only: int | None = None
-) -> list[Quote]:
+def _deciding(offers: Table, row: int) -> npt.NDArray[np.int64]:
+    """Rows that the price to expect of one offer follows from: itself; of spot, its provider's spot and list prices."""
+    if offers["purchase_option"][row] != "spot":
+        return np.asarray([row])
+    sold = offers.equals("purchase_option", "spot") | offers.equals("purchase_option", "on_demand")
+    return np.flatnonzero(sold & offers.equals("provider", str(offers["provider"][row])))
+
+
+def quotes_of(offers: Table, usd: list[float], believed: bool, now: date, start: date) -> Quotes:
     """What is expected of each offer.
 
     Args:
@@ -96,39 +106,76 @@ def quotes_of(
         believed: spot quotes are taken as they are, but for those of no market.
         now: day of planning.
         start: day the run starts.
-        only: the one offer that is asked for; the others are not priced.
     """
-    names = ("provider", "region", "instance_type", "purchase_option", "basis", "as_of", "flags")
-    rows = list(zip(*(offers[name].tolist() for name in names), strict=True))
-    listed: dict[tuple[str, ...], float] = {}
-    for row, price in zip(rows, usd, strict=True):
-        if row[3] == "on_demand" and price > 0:
-            listed[row[:3]] = min(price, listed.get(row[:3], inf))
-    quoted = {row[:3] for row in rows if row[3] == "spot" and row[4] not in ("derived", "declared")}
-    quoted_types = {(place[0], place[2]) for place in quoted}
-    out = []
-    for row, price in zip(rows, usd, strict=True):
-        out.append(_quote(row, price, listed.get(row[:3], nan), quoted, quoted_types, now))
-    wait = max((start - now).days, 0)
-    for row, quote in zip(rows, out, strict=True):
+    return Quotes(offers, usd, believed, now, start)
+
+
+class Quotes:
+    """What is expected of each offer, by its row: levels follow from all quotes, figures are worked out where asked."""
+
+    def __init__(self, offers: Table, usd: list[float], believed: bool, now: date, start: date) -> None:
+        """See `quotes_of`."""
+        names = ("provider", "region", "instance_type", "purchase_option", "basis", "as_of", "flags")
+        self._rows = list(zip(*(offers[name].tolist() for name in names), strict=True))
+        self._usd, self._believed, self._now = usd, believed, now
+        self._wait = max((start - now).days, 0)
+        self._lists: dict[tuple[str, ...], float] = {}
+        for row, price in zip(self._rows, usd, strict=True):
+            if row[3] == "on_demand" and price > 0:
+                self._lists[row[:3]] = min(price, self._lists.get(row[:3], inf))
+        self._quoted = {
+            row[:3] for row in self._rows if row[3] == "spot" and row[4] not in ("derived", "declared")
+        }
+        self._quoted_types = {(place[0], place[2]) for place in self._quoted}
+        self._spots = self._with_levels(admit_offers(offers, allow_flagged=False).mask.tolist())
+        self._known: dict[int, Quote] = {}
+
+    def __len__(self) -> int:
+        """Number of offers."""
+        return len(self._rows)
+
+    def __getitem__(self, row: int) -> Quote:
+        """What is expected of the offer of a row."""
+        if row not in self._known:
+            self._known[row] = self._priced(row)
+        return self._known[row]
+
+    def _listed(self, at: int) -> float:
+        return self._lists.get(self._rows[at][:3], nan)
+
+    def _quote(self, at: int) -> Quote:
+        return _quote(
+            self._rows[at], self._usd[at], self._listed(at), self._quoted, self._quoted_types, self._now
+        )
+
+    def _with_levels(self, sound: list[bool]) -> dict[int, _Spot]:
+        """Quotes of markets by row; a refused price sets no level of others."""
+        constants, found = _constants(), dict[int, _Spot]()
+        groups: dict[bool, list[_Spot]] = {True: [], False: []}
+        for at, row in enumerate(self._rows):
+            if row[3] == "spot" and self._usd[at] > 0:
+                quote = self._quote(at)
+                if quote.kind in ("observed", "derived"):
+                    spot = _Spot(self._usd[at], self._listed(at), quote, row, constants)
+                    groups[bool(sound[at])].append(spot)
+                    found[at] = spot
+        for spots in groups.values():
+            _set_levels(spots)
+        return found
+
+    def _priced(self, at: int) -> Quote:
+        spot, price, listed = self._spots.get(at), self._usd[at], self._listed(at)
+        if spot is not None:
+            spot.price(self._wait)
+        quote = self._quote(at) if spot is None else spot.quote
         if quote.kind in ("listed", "unplaced"):
-            _price_list(quote, row[0], wait)
-    constants, sound = _constants(), admit_offers(offers, allow_flagged=False).mask.tolist()
-    for group in (True, False):  # a refused price sets no level of others
-        at = [k for k, quote in enumerate(out) if quote.kind in ("observed", "derived") and usd[k] > 0]
-        at = [k for k in at if bool(sound[k]) == group]
-        spots = [_Spot(k, usd[k], listed.get(rows[k][:3], nan), out[k], rows[k], constants) for k in at]
-        _set_levels(spots)
-        for spot in spots:
-            if only is None or spot.at == only:
-                spot.price(wait)
-    for k, quote in enumerate(out):
-        if quote.kind == "no_market" and usd[k] > 0 and not isnan(listed.get(rows[k][:3], nan)):
-            quote.expected = quote.p10 = quote.p90 = max(listed[rows[k][:3]] / usd[k], 1.0)
-        elif believed and quote.kind != "no_market":
+            _price_list(quote, self._rows[at][0], self._wait)
+        if quote.kind == "no_market" and price > 0 and not isnan(listed):
+            quote.expected = quote.p10 = quote.p90 = max(listed / price, 1.0)
+        elif self._believed and quote.kind != "no_market":
             quote.expected, quote.p10, quote.p90 = 1.0, min(quote.p10, 1.0), max(quote.p90, 1.0)
             quote.path = ()
-    return out
+        return quote
 
 
 def _quote(
@@ -159,6 +206,7 @@ def _price_list(quote: Quote, provider: str, wait: int) -> None:
     quote.p10, quote.p90 = exp(-spread), quote.expected * exp(spread)
 
 
+@lru_cache(maxsize=4096)
 def _age(text: str, now: date) -> float:
     parts = [int(part) for part in text.split("-") if part.isdigit()]
     try:
@@ -183,9 +231,9 @@ class _Spot:
     """One spot quote and the level of its type."""
 
     def __init__(
-        self, at: int, usd: float, listed: float, quote: Quote, row: tuple[str, ...], known: dict[str, dict[str, str]]
+        self, usd: float, listed: float, quote: Quote, row: tuple[str, ...], known: dict[str, dict[str, str]]
     ) -> None:  # fmt: skip
-        self.at, self.usd, self.quote, self.provider = at, usd, quote, row[0]
+        self.usd, self.quote = usd, quote
         self.row = known.get(row[0], known["*"])
         self.bounded = self.row["base"] == "on_demand" and not isnan(listed)
         self.base = listed if self.bounded else 1.0

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from catalogs.tariffs import load_tariffs
 from planner.judge.goods import Goods
+from planner.judge.money import rounded
 from tests.planner.spine_catalogs import A10G, Offer, make_catalog
 
 
@@ -22,3 +27,10 @@ def test_a_fallback_is_bought_in_the_first_of_zones_that_are_alike() -> None:
         ("us-east-1a", "us-east-1a"),
     ):
         assert goods.first_alike(goods.offer("", key.format(zone))).offer_id == key.format(first)
+
+
+@given(st.fractions(-1e6, 1e6, max_denominator=10**7) | st.floats(-1e9, 1e9), st.integers(0, 12))
+def test_amounts_round_half_to_even(value: Fraction | float, digits: int) -> None:
+    assert rounded(value, digits) == round(Fraction(value), digits)
+    assert rounded(Fraction(5, 2), 0) == 2
+    assert rounded(Fraction(-7, 2), 0) == -4

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from planner.judge.prices import quotes_of
+from planner.judge.prices import expected_price, quotes_of, scaled
 from planner.market.spot_prices import KINDS, PriceBook, price_book
 from tests.conftest import ROOT
 from tests.planner.spine_catalogs import A10G, Offer, make_catalog, plan_on, work
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from catalogs.tables.table import Table
 
 NOW = date(2026, 11, 20)
 PLACES = ("us-east-1", "us-east-2", "us-west-2", "eu-west-1", "ca-central-1")
@@ -88,6 +94,29 @@ def test_the_judge_comes_to_the_same_prices_on_the_bundled_catalog(mode: str) ->
             later = book.during(f"{name}_ratio", np.arange(table.n_rows), np.full(table.n_rows, hours))
             mine = [getattr(quote.during(hours), name) for quote in judged]
             np.testing.assert_allclose(mine, later, rtol=1e-9)
+
+
+@pytest.mark.parametrize("believed", [False, True])
+def test_the_price_of_one_offer_follows_from_the_rows_that_decide_it(believed: bool) -> None:
+    """`expected_price` looks at few rows; levels of the whole catalog say the same."""
+    from catalogs.store.load import load_catalog
+
+    table = load_catalog(None, as_of=NOW).offers
+    start = NOW + timedelta(days=3)
+    quotes = quotes_of(table, table.number("price_per_hour").tolist(), believed, NOW, start)
+    whole = table.equals("currency", "USD") & (table.number("price_per_hour") > 0)
+    rows = [row for option in set(table["purchase_option"]) for row in _some(table, whole, option)]
+    assert len(rows) > 20
+    for row in rows:
+        listed = Fraction(str(table["price_per_hour"][row]))
+        expected = scaled(listed, quotes[row].during(40.0).expected)
+        got = expected_price(table, row, believed, NOW, start, 40.0)
+        assert float(got) == pytest.approx(float(expected), rel=1e-9)
+
+
+def _some(table: Table, among: npt.NDArray[np.bool_], option: str) -> list[int]:
+    rows = np.flatnonzero(among & table.equals("purchase_option", option))
+    return [int(row) for row in rows[:: max(len(rows) // 8, 1)]]
 
 
 @pytest.mark.parametrize("half_days", [3, 30, 90, 365])
