@@ -22,8 +22,8 @@ from planner.startup import quick_imports
 @click.argument("workload", type=click.Path(path_type=Path))
 @set_option
 @click.option(
-    "--instance-type", "machines", shell_complete=instance_types, multiple=True, required=True, metavar="TYPE",
-    help="Instance type; several are compared.",
+    "--instance-type", "machines", shell_complete=instance_types, multiple=True, required=True, metavar="TYPE,...",
+    help="Instance types; several are compared.",
 )  # fmt: skip
 @click.option(
     "--nodes", multiple=True, type=click.IntRange(min=1), metavar="N",
@@ -65,10 +65,11 @@ def estimate(
         from planner.inputs.load import load_workload
         from planner.inputs.settings import with_settings
 
+    names = [name.strip() for text in machines for name in text.split(",") if name.strip()]
     pin = None if layout is None else parse_layout(layout)
     found = estimate_workload(
         with_settings(load_workload(workload), values),
-        machines,
+        names,
         nodes or (1,),
         pin,
         provider,

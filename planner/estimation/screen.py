@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.estimation import report_inference as inference
 from planner.estimation import report_prices as prices
+from planner.performance.constants import load_constants
 from planner.plan.words import layout_words, short_layout
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.numbers import number, percent
@@ -60,7 +61,15 @@ def one_screen(
         ("layout", "layout", short_layout(item.layout), "text", short_layout(item.layout)),
         ("limited_by", "limited by", item.limited_by, "text", limits.get(item.limited_by, item.limited_by)),
     ]  # fmt: skip
-    return Screen(asked, rows, _step(item, words), _notes(item, warnings), _basis(item), following, _BEFORE)
+    return Screen(
+        asked,
+        rows,
+        _step(item, words),
+        [*_notes(item, warnings), *_beyond_steps(item)],
+        _basis(item),
+        following,
+        _BEFORE,
+    )
 
 
 def _answering(item: Estimate, answered: Answered) -> list[Row]:
@@ -151,6 +160,17 @@ def _notes(item: Estimate, warnings: Sequence[str]) -> list[str]:
     return notes
 
 
+def _beyond_steps(item: Estimate) -> list[str]:
+    """Why a whole run is longer here than in a plan."""
+    if item.run is None:
+        return []
+    steps = item.run.step_hours / load_constants()["run.speed_ratio"]
+    return [
+        f"whole run: {item.run.wall_hours.value / steps:.3g} x the {three(steps)} h of its steps, as published runs "
+        "took; planner optimize counts the steps and each loss that it can name, which is less"
+    ]
+
+
 def _basis(item: Estimate) -> str:
     found = item.calibration or "No measurement of your own"
     others = "" if item.others is None else f"; best of {item.others.layouts:,} layouts searched"
@@ -179,11 +199,22 @@ def several_screen(
         text = f"{cluster(best.nodes, best.machine.instance_type)}: {three(_each(best))} {best.unit}/s per accelerator"
         rows.append(("leanest", "leanest", text, "text", text))
     rows += prices.cheapest_row(running)
-    notes = list(dict.fromkeys(note for item in running for note in _notes(item, warnings)))
+    notes = _joined_notes(running, warnings)
     picked = ",".join(dict.fromkeys(item.machine.instance_type for item in running))
     following = (f"compare FILE --pick {picked}", "optimize FILE") if picked else ("optimize FILE",)
     joined = replace(table, tables=(*table.tables, *(one for section in costs for one in section.tables)))
     return Screen(asked, rows, joined, notes, _basis(estimates[0]), following, _BEFORE)
+
+
+def _joined_notes(running: Sequence[Estimate], warnings: Sequence[str]) -> list[str]:
+    """The notes of all clusters, each once; one that is not of all names its clusters."""
+    of: dict[str, list[str]] = {}
+    for item in running:
+        for note in _notes(item, warnings):
+            of.setdefault(note, []).append(cluster(item.nodes, item.machine.instance_type))
+    return [
+        note if len(names) == len(running) else f"{', '.join(names)}: {note}" for note, names in of.items()
+    ]
 
 
 def _each(item: Estimate) -> float:

@@ -34,9 +34,9 @@ from planner.plan.model import (
 )
 
 if TYPE_CHECKING:
-    from planner.candidates.context import Context
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
+    from planner.inputs.schema import Workload
     from planner.plan.model import Savings
 
 _NOTHING_BESIDE: dict[str, Any] = {
@@ -79,7 +79,7 @@ def assemble_plan(found: Found, choice: Choice, proof: Proof, *, brief: bool = F
         warnings=(
             *plan_warnings(context, lines, risk, in_turn=in_turn),
             *memory_warnings(candidates, at),
-            *_unknown_baseline(context, savings),
+            *_unknown_baseline(context.asked.workload, savings),
         ),
         n_feasible=choice.n_feasible,
         launch=launch,
@@ -88,9 +88,9 @@ def assemble_plan(found: Found, choice: Choice, proof: Proof, *, brief: bool = F
     )
 
 
-def _unknown_baseline(context: Context, savings: Savings) -> list[str]:
+def _unknown_baseline(workload: Workload, savings: Savings) -> list[str]:
     """Why the cluster that the workload names as its baseline is not compared."""
-    named = context.asked.workload.baseline is not None and savings.baseline is None
+    named = workload.baseline is not None and savings.baseline is None
     return [savings.note] if named else []
 
 

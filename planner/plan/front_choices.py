@@ -34,6 +34,7 @@ def choices(plan: Plan) -> list[Section]:
     columns = (
         Column("kinds", "choices", "text"), Column("decision", "", "text"), Column("cost_usd", "cost", "usd_known"),
         Column("finish_expected", "done", "text"), Column("p_meet_deadline", "in time", "chance"),
+        *([Column("kgco2e", "kgCO2e", "number")] if plan.objective == "carbon" else []),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
     for item in plan.choices:
@@ -44,10 +45,21 @@ def choices(plan: Plan) -> list[Section]:
                 _kinds(item, first=not rows), _plan_in_brief(plan) if best is None else in_brief(best),
                 scale.known(cost), scale.moment(item.finish_expected, hours),
                 "" if item.p_meet_deadline is None else item.p_meet_deadline,
+                *(_emitted(plan, item) if plan.objective == "carbon" else ()),
             )
         )  # fmt: skip
     notes = [_hidden(item, scale) for item in plan.relaxations if item.best is not None]
     return [table_section("choices", "Choices", columns, rows, notes)]
+
+
+def _emitted(plan: Plan, item: Choice) -> tuple[Value, ...]:
+    """Emissions of a choice, to two digits: grids are known no better."""
+    kg = (
+        item.best.operational_kgco2e
+        if item.best is not None
+        else plan.carbon and plan.carbon.operational_kgco2e
+    )
+    return ("unknown" if kg is None else float(f"{kg:.2g}"),)
 
 
 def _kinds(item: Choice, *, first: bool) -> str:

@@ -73,12 +73,11 @@ def _booking(tariffs: Tariffs, dates: Dates, line: PlanLine) -> str:
     return f"{line.purchase_option} of {line.instance_type}: {', '.join(said)}"
 
 
-def _commitment(context: Context, line: PlanLine, risk: Risk | None) -> str:
+def _commitment(tariffs: Tariffs, share: float | None, line: PlanLine, risk: Risk | None) -> str:
     """What a new commitment binds the buyer to beyond this run; "" for other ways to buy, and where it is owned."""
-    rule = context.market.tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
+    rule = tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
     if not rule.whole_term or line.purchase_option == "owned" or line.option_variant == "already_owned":
         return ""
-    share = context.asked.workload.prices.commitment_share
     counted = "is in the cost" if share is None else f"counts by {100 * share:g} % (prices.commitment_share)"
     takes = "" if risk is None else f"; this run takes {risk.expected_hours:,.0f} h"
     others = "; where other work pays a part, state prices.commitment_share" if share is None else ""
@@ -112,11 +111,10 @@ def plan_warnings(
             f"data.location {location} is no region of the catalog: its transfer price may be a general rate"
         )
     if context.asked.workload.kind != "fleet":
-        out += [text for line in lines if (text := _overrun(context.market.tariffs, line))]
-    out += dict.fromkeys(
-        filter(None, (_booking(context.market.tariffs, context.dates, line) for line in lines))
-    )
-    out += dict.fromkeys(filter(None, (_commitment(context, line, risk) for line in lines)))
+        out += filter(None, (_overrun(context.market.tariffs, line) for line in lines))
+    tariffs, share = context.market.tariffs, context.asked.workload.prices.commitment_share
+    for line in lines:
+        out += filter(None, (_booking(tariffs, context.dates, line), _commitment(tariffs, share, line, risk)))
     for line in lines:
         age = price_age_days(line.price_as_of, context.dates.now.date())
         if line.price_basis == "derived":

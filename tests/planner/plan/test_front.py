@@ -9,6 +9,7 @@ import pytest
 
 from planner.judge.judge import judge_plan
 from planner.plan.front import front, headline
+from planner.plan.front_choices import choices
 from planner.plan.model import Plan
 from tests.planner.spine_catalogs import A10G, L4, V100, Offer, loaded, make_catalog, plan_on, work
 
@@ -59,3 +60,16 @@ def test_a_long_context_that_nobody_stated_is_in_the_headline(preset: str, said:
     training = {"objective": "sft", "samples": 1000, "global_batch": 8, "method": "lora"}
     plan = plan_on(make_catalog(OFFERS), work(model={"preset": preset}, training=training)).plan
     assert ("sequences of 131,072 tokens assumed (training.sequence_length)" in headline(plan)) == said
+
+
+@pytest.mark.parametrize("objective", ["carbon", "cost"])
+def test_choices_say_what_they_emit_where_the_least_is_asked_for(objective: str) -> None:
+    job = work(constraints=LIMITS, training=TRAINING, preferences={"objective": objective})
+    plan = plan_on(make_catalog(OFFERS), job).plan
+    (table,) = choices(plan)[0].tables
+    keys = [column.key for column in table.columns]
+    assert ("kgco2e" in keys) == (objective == "carbon")
+    assert all(len(row) == len(keys) for row in table.rows)
+    if objective == "carbon":
+        assert plan.carbon is not None and plan.carbon.operational_kgco2e is not None
+        assert table.rows[0][-1] == pytest.approx(plan.carbon.operational_kgco2e, rel=0.05)
