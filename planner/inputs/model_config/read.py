@@ -138,6 +138,11 @@ def _multimodal(data: Mapping[str, Any], text: Mapping[str, Any], place: str) ->
     inherited = {
         name: data[name] for name in ("tie_word_embeddings", "vocab_size", "model_type") if name in data
     }
+    tied = data.get("tie_word_embeddings")
+    if tied is not None and _is_of_transformers_5(
+        data
+    ):  # where both say it, the model ties as its own file says
+        text = {**text, "tie_word_embeddings": tied}
     model = model_of_config({**inherited, **text}, f"{place}: text_config")
     for name in ("vision_config", "audio_config"):
         tower = data.get(name)
@@ -148,6 +153,11 @@ def _multimodal(data: Mapping[str, Any], text: Mapping[str, Any], place: str) ->
         note = f"{', '.join(others)}: not counted; check params against the model's page"
         model = replace(model, notes=(*model.notes, note))
     return replace(model, model_type=str(data.get("model_type", model.model_type)))
+
+
+def _is_of_transformers_5(data: Mapping[str, Any]) -> bool:
+    release = str(data.get("transformers_version", "")).partition(".")[0]
+    return release.isascii() and release.isdigit() and len(release) < 4 and int(release) >= 5
 
 
 def _is_uncounted(name: str, part: object) -> bool:

@@ -68,6 +68,7 @@ def read(document: Document) -> Reading:
     _adapters(reading, keys)
     _objective(reading, keys)
     _rollouts(reading, keys)
+    _automodel(reading, keys)
     _name_what_is_not_read(reading, keys)
     reading.add("training.stack", "tuned", "NeMo's fused kernels", assumed=True)
     return reading
@@ -215,12 +216,29 @@ def _objective(reading: Reading, keys: Lookup) -> None:
 def _rollouts(reading: Reading, keys: Lookup) -> None:
     add_whole(reading, keys, "rollouts.response_max", "policy.generation.max_new_tokens")
     add_whole(reading, keys, "rollouts.samples_per_prompt", "grpo.num_generations_per_prompt")
+    prompts, group = keys.whole("grpo.num_prompts_per_step"), keys.whole("grpo.num_generations_per_prompt")
+    if prompts and group and "training.global_batch" not in reading.facts:
+        text = "num_prompts_per_step x num_generations_per_prompt, one update a step"
+        reading.add("training.global_batch", prompts * group, text, assumed=True)
     apart = "policy.generation.colocated.enabled"
     if keys.flag(apart) is not None:
         reading.add("rollouts.placement", "colocated" if keys.flag(apart) else "disaggregated", apart)
     if keys.flag("grpo.async_grpo.enabled"):
         age = "grpo.async_grpo.max_trajectory_age_steps"
         reading.add("rollouts.steps_off_policy", keys.whole(age) or 1, age)
+
+
+def _automodel(reading: Reading, keys: Lookup) -> None:
+    """What NeMo Automodel says of sharding, the loss and frozen weights."""
+    strategy = keys.first("distributed.strategy", "distributed._target_")
+    if "fsdp" in keys.text(strategy).lower():
+        reading.add("training.layout.zero_stage", 3, f"{strategy} {keys.text(strategy)}")
+    loss = keys.text("loss_fn._target_")
+    if "LinearCrossEntropy" in loss:  # fused with the last product: no logits are kept
+        reading.add("training.memory.loss", "tiled", f"loss_fn {loss.rsplit('.', 1)[-1]}")
+    for bits in (4, 8):
+        if keys.flag(f"quantization.load_in_{bits}bit"):
+            reading.add("training.frozen_bits", bits, f"quantization.load_in_{bits}bit")
 
 
 def _name_what_is_not_read(reading: Reading, keys: Lookup) -> None:

@@ -77,22 +77,23 @@ def stated_model(
     if kind:
         data |= _HALVES[kind](keys, data)
     place = str(keys.document.path)
-    missing = [
-        NUMBERS[name]
-        for name in ("num_hidden_layers", "hidden_size", "num_attention_heads")
-        if name not in data
-    ]
-    if missing and not pattern:
-        unset = "; ".join(keys.document.remarks[:4])
-        raise InputError(
-            f"{place}: {' and '.join(prefix + name for name in missing)} must be given{f' ({unset})' if unset else ''}"
-        )
+    if not pattern:
+        _check(keys, prefix, data)
     if gated and learned_positions:
         notes.append("learned positions are not counted")
     model = model_of_config(data, place)
     sources = {key: f"{prefix}{NUMBERS.get(source, source)}" for key, source in model.sources.items()}
     sources.pop("vocab", None)
     return replace(model, model_type="own sizes", sources=sources, notes=(*model.notes, *notes))
+
+
+def _check(keys: Lookup, prefix: str, data: dict[str, Any]) -> None:
+    needed = ("num_hidden_layers", "hidden_size", "num_attention_heads")
+    missing = [prefix + NUMBERS[name] for name in needed if name not in data]
+    if missing:
+        unset = "; ".join(keys.document.remarks[:4])
+        why = f" ({unset})" if unset else ""
+        raise InputError(f"{keys.document.path}: {' and '.join(missing)} must be given{why}")
 
 
 def _padded(keys: Lookup, prefix: str, vocab: int, split: int) -> int:

@@ -322,3 +322,10 @@ def test_a_section_that_nothing_counts_is_named() -> None:
 def test_networks_of_other_parts_are_refused_and_not_read_as_plain_decoders(name: str) -> None:
     with pytest.raises(InputError, match=f"model_type '{name}' cannot be modelled"):
         model_of_config({**LLAMA_8B, "model_type": name}, "config.json")
+
+
+@pytest.mark.parametrize(("release", "tied"), [("4.57.0", False), ("5.2.0", True), ("", False)])
+def test_the_release_tells_which_section_says_whether_embeddings_are_tied(release: str, tied: bool) -> None:
+    config = {"model_type": "llava", "transformers_version": release, "tie_word_embeddings": True,
+              "text_config": {**LLAMA_8B, "tie_word_embeddings": False}}  # fmt: skip
+    assert model_of_config(config, "config.json").values["tied_embeddings"] is tied

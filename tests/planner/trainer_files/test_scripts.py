@@ -159,10 +159,12 @@ model:
 """
 NEMO_GRPO = """
 defaults: ../../base.yaml
-grpo: {num_generations_per_prompt: 16, async_grpo: {enabled: true, max_trajectory_age_steps: 2}}
+grpo:
+  num_prompts_per_step: 8
+  num_generations_per_prompt: 16
+  async_grpo: {enabled: true, max_trajectory_age_steps: 2}
 policy:
   model_name: meta-llama/Llama-3.1-8B-Instruct
-  train_global_batch_size: 512
   generation: {colocated: {enabled: false}}
 """
 
@@ -183,6 +185,7 @@ def test_where_nemo_rl_generates_is_in_the_blank_and_a_base_that_is_not_read_is_
     path = tmp_path / "grpo.yaml"
     path.write_text(NEMO_GRPO, encoding="utf-8")
     found = gather([path], Wishes())
+    assert found.facts["training.global_batch"].value == 8 * 16
     blank = next(blank.example for blank in found.blanks if blank.key == "training.rollouts")
     assert "samples_per_prompt: 16, placement: disaggregated, steps_off_policy: 2" in blank
     assert any("defaults ../../base.yaml" in warning for warning in found.warnings)
@@ -220,3 +223,19 @@ def test_the_new_engine_of_llama_factory_with_its_defaults(tmp_path: Path) -> No
     assert (found["training.layout.zero_stage"], found["training.layout.context_parallel"]) == (3, 2)
     with pytest.raises(InputError, match="names no train_dataset"):
         draft(tmp_path, "chat.yaml", "model: Qwen/Qwen3-8B\nmodel_class: llm\nsample_backend: hf\n")
+
+
+AUTOMODEL = """
+step_scheduler: {global_batch_size: 64, local_batch_size: 2, max_steps: 100}
+model: {pretrained_model_name_or_path: Qwen/Qwen3-32B}
+peft: {_target_: nemo_automodel.components._peft.lora.PeftConfig, dim: 16}
+quantization: {load_in_4bit: true}
+distributed: {strategy: fsdp2, tp_size: 1, cp_size: 2}
+loss_fn: {_target_: nemo_automodel.components.loss.linear_ce.FusedLinearCrossEntropy}
+"""
+
+
+def test_automodel_says_how_it_shards_and_what_it_keeps(tmp_path: Path) -> None:
+    found = draft(tmp_path, "run.yaml", AUTOMODEL, accelerators=8)
+    assert (found["training.layout.zero_stage"], found["training.memory.loss"]) == (3, "tiled")
+    assert (found["training.method"], found["training.lora_rank"]) == ("qlora", 16)

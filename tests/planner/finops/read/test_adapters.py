@@ -250,7 +250,7 @@ def test_google_in_every_form(form: str, tmp_path: Path) -> None:
 
 def test_every_adapter_fills_focus_columns_and_says_where_it_has_them_from() -> None:
     assert {adapter.name for adapter in load_adapters()} == {
-        "alibaba_bill", "aws_cur", "azure_cost", "gcp_bigquery", "oci_cost", "runpod", "snowflake",
+        "alibaba_bill", "aws_cur", "azure_cost", "azure_payg", "gcp_bigquery", "oci_cost", "runpod", "snowflake",
     }  # fmt: skip
     needed = {
         "BilledCost",

@@ -75,6 +75,28 @@ def test_oci(tmp_path: Path) -> None:
     assert (disk["BilledCost"], disk["ChargeClass"], disk["ServiceCategory"]) == (-2, "Correction", "Storage")
 
 
+def test_azure_pay_as_you_go(tmp_path: Path) -> None:
+    names = (
+        "SubscriptionGuid,ResourceGroup,ResourceLocation,UsageDateTime,MeterCategory,MeterSubcategory,MeterId,MeterName,"
+        "UsageQuantity,ResourceRate,PreTaxCost,ConsumedService,InstanceId,Tags,Currency,UnitOfMeasure"
+    )
+    cells = (
+        "sub-1,rg,US East,2026-10-01,Virtual Machines,NDv4,m-1,ND96,24,30,720,Microsoft.Compute,"
+        '/subscriptions/sub-1/vm-1,"""team"": ""nlp""",EUR,1 Hour'
+    )
+    path = tmp_path / "usage.csv"
+    path.write_text(f"{names}\n{cells}\n")
+    currency, (row,) = rows_of(path)
+    assert (currency, row["BilledCost"], row["EffectiveCost"], row["ContractedCost"]) == (
+        "EUR",
+        720,
+        720,
+        720,
+    )
+    assert (row["ChargeCategory"], row["ServiceCategory"], row["RegionId"]) == ("Usage", "Compute", "useast")
+    assert (row["ResourceId"], json.loads(row["Tags"])) == ("/subscriptions/sub-1/vm-1", {"team": "nlp"})
+
+
 def test_snowflake(tmp_path: Path) -> None:
     path = tmp_path / "usage.csv"
     path.write_text(SNOWFLAKE)
