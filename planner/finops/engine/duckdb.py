@@ -23,7 +23,7 @@ _MORE = (WRITING_LIMIT, "1400MB", "2800MB")  # where a query holds more than it 
 # Of a question to a small bill its columns, bound through views and files, cost more than its rows: 10 ms against 5.
 # Writing the table costs 4 ms per 1,000 rows; from 100,000 rows on a review gets nothing back.
 HELD_ROWS = 30_000
-GROUPS = 800_000  # of some 250 bytes with both threads' copies; a bill with more is asked part by part
+GROUPS = 500_000  # of some 250 bytes with both threads' copies; a bill with more is asked part by part
 _MOST_PARTS = 32  # each reads the bill once
 _Answer = TypeVar("_Answer")
 
