@@ -273,7 +273,8 @@ def run_same_by_hand(folder: Path) -> dict[str, Any]:
                     "*, CAST(date_trunc('month', ChargePeriodStart) AS DATE) AS x_month, "
                     "CAST(ChargePeriodStart AS DATE) AS x_day, ListCost <> 0 AS x_list_known, "
                     "ContractedCost <> 0 AS x_contracted_known, '1.0' AS x_focus_version, "
-                    f"{of_unit_sql('of')} AS x_hours_of, {of_unit_sql('hours')} AS x_unit_hours{lacking} FROM {files}"
+                    f"{of_unit_sql('of')} AS x_hours_of, {of_unit_sql('hours')} AS x_unit_hours, "
+                    f"1::BIGINT AS x_rows{lacking} FROM {files}"
                 )
             else:
                 source = f"NULL AS x_source{lacking} WHERE FALSE"

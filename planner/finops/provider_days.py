@@ -13,6 +13,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.finops.kpis.day_sums import over_table, stands_for_focus
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def provider_days(bill: Bill, month: date) -> tuple[ProviderDays, ...]:
     end = month + timedelta(monthrange(month.year, month.month)[1])
     before = (month - timedelta(1)).replace(day=1)
     after = end + timedelta(monthrange(end.year, end.month)[1])
-    frame = bill.engine.query(_SQL.read_text(encoding="utf-8"), {"first": before, "next": after})
+    sql = over_table(_SQL.read_text(encoding="utf-8"), stands_for_focus(bill.engine, "provider_days"))
+    frame = bill.engine.query(sql, {"first": before, "next": after})
     by_provider: dict[str, dict[date, float]] = {}
     for provider, day, cost in frame.itertuples(index=False):
         own = by_provider.setdefault(provider if isinstance(provider, str) else UNNAMED, {})

@@ -23,7 +23,7 @@ _MORE = (WRITING_LIMIT, "1400MB", "2800MB")  # where a query holds more than it 
 # Of a question to a small bill its columns, bound through views and files, cost more than its rows: 10 ms against 5.
 # Writing the table costs 4 ms per 1,000 rows; from 100,000 rows on a review gets nothing back.
 HELD_ROWS = 30_000
-GROUPS = 400_000  # of some 250 bytes with both threads' copies; a bill with more is asked part by part
+GROUPS = 500_000  # of some 250 bytes with both threads' copies; a bill with more is asked part by part
 _MOST_PARTS = 32  # each reads the bill once
 _Answer = TypeVar("_Answer")
 
@@ -33,6 +33,7 @@ class DuckDbEngine:
 
     Attributes:
         connection: for set-up by the readers; queries go through `query`.
+        kept: names of the tables that `keep` made.
     """
 
     name = "duckdb"
@@ -42,6 +43,7 @@ class DuckDbEngine:
         import duckdb
 
         self._temporary = temporary
+        self.kept: set[str] = set()
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": MEMORY_LIMIT,
             "preserve_insertion_order": False,
@@ -73,6 +75,7 @@ class DuckDbEngine:
             keys: columns of `focus` that the query groups by; where they have many values, it is asked part by part.
         """
         text = bound_text(sql, parameters or {})
+        self.kept.add(name)
         if self._temporary is None:
             self._asked(lambda: self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {text}"))
             return

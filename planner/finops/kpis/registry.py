@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
+from planner.finops.kpis.day_sums import over_table, stands_for_focus
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -149,7 +150,6 @@ def query_kpi(
     """
     kpi = load_kpi(name)
     sql = "\n".join(("WITH kpi AS (", kpi.sql, ")", "SELECT * FROM kpi WHERE", where)) if where else kpi.sql
-    if over:
-        sql = "\n".join(("WITH focus AS (SELECT * FROM", over, ") SELECT * FROM (", sql, ") AS asked"))
+    sql = over_table(sql, over or stands_for_focus(engine, name))
     names = dict.fromkeys((*kpi.parameters, *_parameters(where)))
     return engine.query(sql, {key: parameters[key] for key in names if key in parameters})

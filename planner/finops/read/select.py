@@ -19,7 +19,7 @@ SQL_TYPES: Mapping[Kind, str] = {
 }
 HELPERS = (
     *("x_month", "x_day", "x_list_known", "x_contracted_known", "x_hours_of", "x_unit_hours", "x_source"),
-    "x_focus_version",
+    *("x_focus_version", "x_rows"),
 )
 # A price is unknown where the export gives no cost at it, or 0 for something that was charged: Microsoft writes
 # ListCost and ContractedCost 0 for use covered by reservations (FINOPS.md, section 1).
@@ -165,7 +165,8 @@ def dataset_sql(
         f"  ({_KNOWN.format('ListCost', free)}) AS x_list_known,\n"
         f"  ({_KNOWN.format('ContractedCost', free)}) AS x_contracted_known,\n"
         f"  {of_unit_sql('of')} AS x_hours_of,\n"
-        f"  {of_unit_sql('hours')} AS x_unit_hours\n"
+        f"  {of_unit_sql('hours')} AS x_unit_hours,\n"
+        "  CAST(1 AS BIGINT) AS x_rows\n"
         f"FROM (\n{union}\n) AS charges{condition}"
     )
 

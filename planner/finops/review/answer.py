@@ -7,6 +7,7 @@ from datetime import MAXYEAR, UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
+from planner.finops.kpis.day_sums import keep_day_sums
 from planner.finops.quality import assess_quality
 from planner.finops.read.tag_keys import tag_keys
 from planner.finops.review.inputs import MAX_TAGS, Beside, Inputs, daily_frame, month_name
@@ -69,6 +70,7 @@ def review_bill(
     """
     tell = progress or (lambda _step, _share: None)
     tell("summing the days", 0.0)
+    keep_day_sums(bill)
     daily = daily_frame(bill)
     wanted = (month or _newest(daily)).replace(day=1)
     before = _before(bill, wanted, compare_month)

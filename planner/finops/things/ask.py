@@ -21,11 +21,19 @@ TABLE = "x_things"
 SHOWN = ("cheaper", "movers")  # queries whose rows are shown by name
 _KEYS = ("SkuId", "RegionId", "PricingCategory")
 _HERE = "planner.finops.things"
+FEW_THINGS = (
+    50_000  # all of these are named at once: to search for those that share a name reads the bill twice more
+)
 
 
 @lru_cache(maxsize=16)
 def things_query(name: str) -> str:
     """The text of a query of `queries/`; where it reads the KPI `price_volume`, with that put in."""
+    if name == "names_of_few":
+        text = things_query("names")
+        searched = text[text.index("texts AS (") : text.index("price_volume AS (")]
+        every = "asked_skus AS (\n  SELECT DISTINCT COALESCE(sku_id, '') AS asked_sku_id FROM x_things\n), "
+        return text.replace(searched, every, 1)
     text = files(_HERE).joinpath("queries", f"{name}.sql").read_text(encoding="utf-8")
     kpi = load_kpi("price_volume").sql
     if name == "things":
@@ -51,8 +59,16 @@ def keep_names(engine: Engine, values: Mapping[str, Parameter]) -> None:
         engine: has the table of things.
         values: of the parameters of `price_volume` and of both queries.
     """
-    for query in (*SHOWN, "names"):
+    for query in SHOWN:
         _keep(engine, f"x_{query}", query, values)
+    _keep(engine, "x_names", "names_of_few" if _has_few(engine) else "names", values)
+
+
+def _has_few(engine: Engine) -> bool:
+    if not isinstance(engine, DuckDbEngine):
+        return False  # counting may be as dear as the search that it saves
+    (count,) = engine.query("SELECT COUNT(*) AS n FROM x_things")["n"]
+    return bool(count <= FEW_THINGS)
 
 
 def ask_things(engine: Engine, name: str, values: Mapping[str, Parameter] | None = None) -> pd.DataFrame:

@@ -26,12 +26,13 @@ SELECT
     AS eligible_uncovered_effective_cost,
   SUM(CASE WHEN is_open AND ServiceCategory = 'Compute'
     AND COALESCE(PricingCategory, 'Standard') = 'Standard' THEN price_cost ELSE 0 END) AS compute_uncovered_list_cost,
-  COUNT(CommitmentProgramEligibilityDetails) AS eligible_rows,
-  SUM(CASE WHEN x_focus_version = '1.4' THEN 1 ELSE 0 END) AS rows_of_1_4
+  CAST(SUM(CASE WHEN CommitmentProgramEligibilityDetails IS NOT NULL THEN x_rows ELSE 0 END) AS BIGINT) AS eligible_rows,
+  SUM(CASE WHEN x_focus_version = '1.4' THEN x_rows ELSE 0 END) AS rows_of_1_4
 FROM (
   SELECT
     x_month,
     x_focus_version,
+    x_rows,
     ServiceProviderName AS provider,
     ServiceCategory,
     PricingCategory,

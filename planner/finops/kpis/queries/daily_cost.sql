@@ -13,7 +13,7 @@ SELECT
   ServiceProviderName AS provider,
   ServiceName AS service,
   ChargeCategory AS charge_category,
-  COUNT(*) AS row_count,
+  CAST(SUM(x_rows) AS BIGINT) AS row_count,
   SUM(EffectiveCost) AS effective_cost,
   SUM(BilledCost) AS billed_cost
 FROM focus

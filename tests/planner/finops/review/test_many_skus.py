@@ -16,6 +16,7 @@ from planner.finops.kpis import query_kpi
 from planner.finops.read import open_bill
 from planner.finops.review.parts import text
 from planner.finops.review.sections.things import CHEAPER_RATIO
+from planner.finops.things import ask
 from planner.finops.things.ask import ask_things, keep_names, keep_things
 from tests.planner.finops.small_bill import charge, review_of, rows_of, write_bill
 
@@ -120,8 +121,12 @@ def test_small_moves_are_one_line_of_their_service(tmp_path: Path) -> None:
     assert line["why"] == "the largest: Move sku 299 to west"
 
 
-def test_names_looked_up_for_what_is_shown_are_those_of_the_whole_bill(tmp_path: Path) -> None:
+@pytest.mark.parametrize("few", [0, 10**6])
+def test_names_looked_up_for_what_is_shown_are_those_of_the_whole_bill(
+    few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A thing's name needs all of its charges; whether SKUs share it needs the names of others, by whatever text."""
+    monkeypatch.setattr(ask, "FEW_THINGS", few)
     texts = [
         {"SkuMeter": "Core hours", "ChargeDescription": "in the east"},
         {"SkuMeter": "Core hours", "ChargeDescription": "in the west"},
