@@ -269,7 +269,8 @@ def put_file(reader: Reader, seed: Path, data: bytes, folder: Path) -> Path:
     path = folder / f"broken{''.join(seed.suffixes)}"
     path.write_bytes(data)
     for name, text in reader.beside.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        if not (folder / name).exists():  # once for all broken files of a folder
+            (folder / name).write_text(text, encoding="utf-8")
     return path
 
 

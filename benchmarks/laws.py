@@ -16,6 +16,7 @@ from collections import Counter
 
 import numpy as np
 
+from planner.errors import TimeLimitError
 from tests.planner.real_catalog import LAWS, broken_laws, laws_of
 
 FLEETS = 10  # one workload in so many is a fleet
@@ -38,7 +39,11 @@ def main() -> int:
     try:
         for seed in range(given.seed, given.seed + given.n):
             names = laws_of(np.random.default_rng(seed), given.laws)
-            found = broken_laws(seed, names, kind="training" if seed % FLEETS else "fleet")
+            try:
+                found = broken_laws(seed, names, kind="training" if seed % FLEETS else "fleet")
+            except TimeLimitError as error:  # a busy machine: nothing is said of this workload, nor counted
+                print(f"seed {seed} is left out: {error}", flush=True)
+                continue
             for text in found:
                 print(text, flush=True)
             held.update(names)

@@ -1,4 +1,4 @@
-"""An answer without the seconds that it took: equal questions then give equal bytes."""
+"""An answer without the seconds that it took and the moment it was made: equal questions then give equal bytes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import Any
 from planner.render.model import Answer, Section
 
 KEY = "seconds"  # every answer calls its own wall-clock time so, and nothing else
+MADE = "created"
 
 
 def without_timings(answer: Answer) -> Answer:
-    """The same answer: time spent is 0 in the data formats and absent from the others."""
+    """The same answer: time spent is 0 and the moment null in the data formats; both are absent from the others."""
+    values = _zeroed(answer.values)
     return replace(
         answer,
         sections=tuple(_untimed(section) for section in answer.sections),
         front=tuple(_untimed(section) for section in answer.front),
-        values=_zeroed(answer.values),
+        values={**values, MADE: None} if isinstance(values, dict) and MADE in values else values,
+        created=None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Equal questions give equal bytes, but for the seconds spent, which `--reproducible` leaves out."""
+"""Equal questions give equal bytes, but for seconds spent and the moment of a review; `--reproducible` drops both."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ DAY = ("--as-of", "2026-11-20")
         ("optimize", "examples/bert-large.yaml", *DAY),
         ("portfolio", "examples/portfolio.yaml", "--gap", "5%", *DAY),
         ("schedule", "examples/schedule.yaml", "--gap", "5%"),
+        ("review", "--focus", "examples/focus/bill-2026-10.csv.gz"),
     ],
     ids=lambda question: question[0],
 )
