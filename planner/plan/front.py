@@ -268,9 +268,10 @@ def _saved(plan: Plan, scale: Scale) -> list[_Row]:
         return []
     base = saved.baseline
     usd, ratio = abs(saved.saved_usd), abs(saved.saved_ratio or 0.0)
+    much = f"{scale.usd(usd, base.cost_usd)} ({percent(ratio, 0)})" if usd else "nothing"
     ends = datetime.fromisoformat(plan.start) + timedelta(hours=min(base.hours, 1e6))
     text = (
-        f"{scale.usd(usd, base.cost_usd)} ({percent(ratio, 0)}) against {base.label}, {in_brief(base)}: "
+        f"{much} against {base.label}, {in_brief(base)}: "
         f"{scale.usd(base.cost_usd)}, done {scale.moment(ends.isoformat(), base.hours)}"
     )
     return [("saved_usd", "saves" if saved.saved_usd >= 0 else "costs more", saved.saved_usd, "usd", text)]
