@@ -63,7 +63,7 @@ def check(
             findings.require(_is(bench, name, own, made), node.path, f"is not {name}")
         rows.append((node, own))
     _in_order(findings, bench, rows, objective)
-    _all_named(findings, bench, plan, [*rows, *others], made)
+    _all_named(findings, bench, plan, rows, others, made)
 
 
 def check_fleet(findings: Findings, bench: Bench, plan: Node, chance: Near | None, firm: Near | None) -> None:
@@ -102,7 +102,12 @@ def _names(findings: Findings, plan: Node, first: str) -> None:
 
 
 def _all_named(
-    findings: Findings, bench: Bench, plan: Node, rows: Sequence[tuple[Node, Candidate]], made: Candidate
+    findings: Findings,
+    bench: Bench,
+    plan: Node,
+    rows: Sequence[tuple[Node, Candidate]],
+    others: Sequence[tuple[Node, Candidate]],
+    made: Candidate,
 ) -> None:
     """Every row is the best of some kind, and a kind of which the plan shows a candidate has its best named."""
     for node in plan["choices"]:
@@ -112,7 +117,7 @@ def _all_named(
     for name in sorted(
         {*_KINDS, "provider", _WORTH[bench.workload.preferences.objective]} - {"known_prices"} - named
     ):
-        for node, own in rows:
+        for node, own in (*rows, *others):
             if name == "reserved" and _is_no_choice(own, firm):
                 continue
             unnamed = _is(bench, name, own, made, margin=-_MARGIN)
