@@ -153,12 +153,12 @@ _QUESTIONS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("optimize", "FILE", *DAY),
         ("estimate", "FILE", "--instance-type", "p4d.24xlarge"),
     ),
-    "portfolio": (_VALIDATE, ("portfolio", "FILE", "--time-limit", "2s", "--gap", "10%", *DAY)),
-    "pipeline": (_VALIDATE, ("pipeline", "FILE", "--time-limit", "2s", *DAY)),
-    "schedule": (("schedule", "FILE", "--time-limit", "2s"),),
-    "serving": (("serving", "FILE", "--time-limit", "2s", *DAY),),
+    "portfolio": (_VALIDATE, ("portfolio", "FILE", "--time-limit", "0.3s", "--gap", "10%", *DAY)),
+    "pipeline": (_VALIDATE, ("pipeline", "FILE", "--time-limit", "0.3s", *DAY)),
+    "schedule": (("schedule", "FILE", "--time-limit", "0.3s"),),
+    "serving": (("serving", "FILE", "--time-limit", "0.3s", *DAY),),
     "budget": (("budget", "FILE", "--daily", str(EXAMPLES / "daily-costs.csv")),),
-    "commit": (("commit", "FILE", "--time-limit", "2s", "--no-regret", *DAY),),
+    "commit": (("commit", "FILE", "--time-limit", "0.3s", "--no-regret", *DAY),),
     "tco": (_VALIDATE, ("tco", "FILE", *DAY)),
 }
 
