@@ -66,7 +66,7 @@ def keep_names(engine: Engine, values: Mapping[str, Parameter]) -> None:
 
 def _has_few(engine: Engine) -> bool:
     if not isinstance(engine, DuckDbEngine):
-        return False  # counting may be as dear as the search that it saves
+        return True  # there the search is the dearer one: 45 s for 20 on Spark
     (count,) = engine.query("SELECT COUNT(*) AS n FROM x_things")["n"]
     return bool(count <= FEW_THINGS)
 
