@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from planner.render.model import Answer
+from planner.render.timings import without_timings
 from tests.conftest import CliResult
 
 DAY = ("--as-of", "2026-11-20")
@@ -37,3 +39,15 @@ def test_a_plan_without_seconds_verifies(run_cli: Callable[..., CliResult], tmp_
     assert run_cli("--reproducible", "optimize", "examples/bert-large.yaml", *DAY, "--out", out).code == 0
     assert json.loads(Path(out).read_text(encoding="utf-8"))["proof"]["seconds"] == 0
     assert run_cli("verify", out, "--workload", "examples/bert-large.yaml").code == 0
+
+
+def test_the_last_digits_of_sums_over_a_bill_are_left_out() -> None:
+    """Threads add up in another order each time; a plan has no moment, and keeps all digits."""
+
+    def values(total: float, **more: object) -> object:
+        answer = Answer("review", "Review", (), (), values={"rows": [{"usd": total}], **more})
+        return without_timings(answer).values
+
+    first, second = 9160.296162785904, 9160.296162785906
+    assert values(first, created="2026-11-01T00:00:00+00:00") == values(second, created=None)
+    assert values(first) != values(second)
