@@ -137,7 +137,7 @@ def test_points_of_a_frontier_that_are_one_plan_are_one_row(tmp_path: Path) -> N
 
 
 def test_a_robust_portfolio_fits_a_screen_and_rounds_its_worst_outcomes() -> None:
-    answer = shown_by("portfolio", str(EXAMPLES / "robust.yaml"), *DAY)
+    answer = shown_by("portfolio", str(EXAMPLES / "robust.yaml"), *DAY, "--gap", "5%")
     for width, most in MOST_LINES.items():
         text = str(render_answer(answer, "table", width=width))
         assert len(text.splitlines()) <= most, text
