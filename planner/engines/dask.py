@@ -37,10 +37,11 @@ class DaskPool:
     def _where(self, workers: int) -> Any:
         if self._address:
             return self._address
-        # on loopback: nothing outside this machine need be reached to find out its address
+        # On loopback: nothing outside this machine need be reached to find out its address. The scheduler's HTTP
+        # server takes any free port: on its usual one, a second run beside the first would warn of the first.
         self._cluster = self._distributed.LocalCluster(
             processes=workers > 1, n_workers=workers, threads_per_worker=1, dashboard_address=None,
-            host="127.0.0.1", protocol="tcp",
+            host="127.0.0.1", protocol="tcp", scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
         )  # fmt: skip
         return self._cluster
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
+import socket
 import sys
 from typing import Any
 
@@ -50,10 +52,20 @@ def test_dask_on_this_machine() -> None:
 def test_a_scheduler_that_runs_already_is_used_and_left_running() -> None:
     distributed = pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
     with distributed.LocalCluster(
-        processes=False, n_workers=1, dashboard_address=None, host="127.0.0.1", protocol="tcp"
-    ) as cluster:
+        processes=False, n_workers=1, dashboard_address=None, host="127.0.0.1", protocol="tcp",
+        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+    ) as cluster:  # fmt: skip
         assert list(DaskExecutor(cluster.scheduler_address).map(square, [3])) == [9]
         assert list(DaskExecutor(cluster.scheduler_address).map(square, [4])) == [16]
+
+
+def test_a_second_dask_beside_the_first_warns_of_nothing() -> None:
+    pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
+    with socket.socket() as other:
+        with contextlib.suppress(OSError):  # taken by somebody already is as good
+            other.bind(("127.0.0.1", 8787))  # where a scheduler's HTTP server usually listens
+            other.listen()
+        assert list(DaskExecutor(workers=1).map(square, [2, 3])) == [4, 9]
 
 
 def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
