@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
+from planner.performance.constants import load_constants
+from planner.performance.goodput import TYPICAL, load_site
 from planner.plan.front_scale import Scale
+from planner.plan.ids import TimePartId
 from planner.plan.model import Plan
 from planner.plan.words import OBJECTIVES, old_price, over_budget
 from planner.render import claims
@@ -13,6 +18,7 @@ from planner.render.precision import about
 _MOST = 5
 _MOST_REGIONS = 4
 _UNKNOWN_QUOTA = "unknown quota"  # the name that a line has where its provider publishes none
+_DAY_HOURS = 24.0  # published whole runs took days to months: nothing is known of shorter ones
 _PLACES = {"not-stated": "a place not stated"}
 _NEXT = (
     "explain FILE", "frontier FILE", "compare FILE --over region", "whatif FILE --set KEY=VALUE",
@@ -146,7 +152,22 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
             asked = [step.replace("frontier FILE", "frontier FILE --against carbon") for step in asked]
         following = f"next: planner {', '.join(asked)}; --details SECTION|all"
     unsure = "Low confidence: name your model." if plan.confidence == "low" and plan.lines else ""
-    return " ".join(text for text in (_proven(plan), left_out, unsure) if text), following
+    return " ".join(text for text in (_proven(plan), left_out, _beyond_steps(plan), unsure) if text), following
+
+
+def _beyond_steps(plan: Plan) -> str:
+    """How much longer published runs took, where neither the plan nor a measurement of one's own counts it."""
+    steps = math.fsum(part.hours for part in plan.timeline if part.id == TimePartId.TRAINING_STEPS)
+    measured = any(item.key.startswith("calibration.") for item in plan.assumptions)
+    if plan.kind != "training" or steps < _DAY_HOURS or measured:
+        return ""
+    constants = load_constants()
+    ratio = constants["run.speed_ratio"] / (1.0 - load_site(TYPICAL).other_loss_ratio)
+    wide = math.exp(constants["run.spread"])
+    return (
+        f"Hours are of steps at benchmarked speed: published runs took {number(ratio, 2)} x "
+        f"(80 %: {number(ratio / wide, 2)} to {number(ratio * wide, 2)} x)."
+    )
 
 
 def _proven(plan: Plan) -> str:
