@@ -152,7 +152,9 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
             asked = [step.replace("frontier FILE", "frontier FILE --against carbon") for step in asked]
         following = f"next: planner {', '.join(asked)}; --details SECTION|all"
     unsure = "Low confidence: name your model." if plan.confidence == "low" and plan.lines else ""
-    return " ".join(text for text in (_proven(plan), left_out, _beyond_steps(plan), unsure) if text), following
+    return " ".join(
+        text for text in (_proven(plan), left_out, _beyond_steps(plan), unsure) if text
+    ), following
 
 
 def _beyond_steps(plan: Plan) -> str:
