@@ -32,6 +32,7 @@ CONTEXT = (
     "max_sequence_length",
     "n_ctx",
 )
+_HEADS_OF_ENCODERS = ("ForMaskedLM", "ForPreTraining", "ForCausalLM", "LMHeadModel")
 _GATED_ACTIVATIONS = ("silu", "swiglu", "swish", "geglu", "reglu")
 
 
@@ -212,8 +213,10 @@ def _count(
 ) -> tuple[int, int]:  # fmt: skip
     """Parameters in all, and those each token uses; biases are left out."""
     hidden, matrices = attention.hidden, 3 if values["gated_mlp"] else 2
-    dense = matrices * hidden * values["ffn"]
-    total = sum(mixer_params(mixer, keys, attention) for mixer in mixers) + 2 * hidden * len(mixers)
+    total = 2 * hidden * len(mixers)
+    for layer, mixer in enumerate(mixers):
+        own = keys.of_layer(layer)
+        total += mixer_params(mixer, own, attention if own is keys else _attention(own))
     active = total
     one = matrices * hidden * experts.ffn if experts else 0
     always = matrices * hidden * experts.shared_ffn * experts.shared if experts else 0
@@ -225,12 +228,17 @@ def _count(
             active += router + always + experts.per_token * one
         elif has_mlp:
             times = 2 if layer >= len(mixers) - doubled else 1
-            total += dense * times
-            active += dense * times
+            own = keys.of_layer(layer)
+            width = values["ffn"] if own is keys else _dense_ffn(own, _ffn(own, hidden), experts)
+            total += matrices * hidden * width * times
+            active += matrices * hidden * width * times
     tables = values["vocab"] * hidden * (1 if values["tied_embeddings"] else 2) + hidden
     narrow = keys.size("embedding_size")
     if narrow is not None and narrow != hidden:  # ELECTRA: a narrow table, widened before the first layer
         tables = values["vocab"] * narrow + narrow * hidden
+    classes = [str(name) for name in keys.items("architectures")]
+    if values["architecture"] == "encoder" and any(name.endswith(_HEADS_OF_ENCODERS) for name in classes):
+        tables += hidden**2  # a layer between the encoder and the words that it predicts
     if kind.positions:
         tables += (keys.count(*CONTEXT) or 0) * hidden
     per_layer = keys.count("hidden_size_per_layer_input") or 0

@@ -11,6 +11,8 @@ from planner.records import record
 
 # More than any network has; a larger figure is a fault of the file.
 _MOST = 10**9
+# What older files call a layer's own heads.
+_OF_GLOBAL_LAYERS = {"head_dim": "global_head_dim", "num_key_value_heads": "num_global_key_value_heads"}
 
 
 @record(frozen=True)
@@ -118,6 +120,17 @@ class Keys:
         if default is not None:
             self.used[names[0]] = f"default of {names[0]}"
         return default
+
+    def of_layer(self, layer: int) -> Keys:
+        """The keys in force for one layer: its own in `per_layer_config` (Transformers 5) over the file's."""
+        every = self.section("per_layer_config")
+        own = next(
+            (every[name] for name in (str(layer), f"{layer:02d}", f"{layer:03d}") if name in every), None
+        )
+        if not isinstance(own, dict):
+            return self
+        older = {old: own[name] for name, old in _OF_GLOBAL_LAYERS.items() if name in own}
+        return Keys({**self.data, **older, **own}, f"{self.place}: per_layer_config: {layer}", self.defaults)
 
     def ratio(self, name: str) -> float | None:
         """A number above zero."""

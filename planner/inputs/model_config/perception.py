@@ -122,7 +122,8 @@ def vision_work(keys: Keys) -> Work:
         ffn = 8 * math.ceil(2 * ffn / 3 / 8)  # DINOv2 keeps the parameters of the plain network
     work = linear(channels * patch * patch * (keys.size("temporal_patch_size") or 1), hidden, patches)
     work += block(hidden, heads, ffn, patches + 1, gated=gated) * layers
-    return work + Work(params=(patches + 4) * hidden)
+    table = 0 if keys.section("rope_parameters", "rope_scaling") or "rope_theta" in keys else patches
+    return work + Work(params=(table + 4) * hidden)
 
 
 def _image_size(keys: Keys) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
+from planner.inputs.model_config.bridges import BRIDGES
 from planner.inputs.model_config.diffusion import read_diffusion
 from planner.inputs.model_config.language import read_text
 from planner.inputs.model_config.model import ConfigModel, Keys, ModelType
@@ -148,6 +149,12 @@ def _multimodal(data: Mapping[str, Any], text: Mapping[str, Any], place: str) ->
         tower = data.get(name)
         if isinstance(tower, dict):
             model = _with_tower(model, tower, f"{place}: {name}")
+    for name, part in data.items():
+        if _is_bridge(part):
+            counted = BRIDGES[part["model_type"]](Keys(part, f"{place}: {name}"))
+            model = _with_params(
+                model, counted, f"{name}: {counted / 1e6:,.0f} M parameters are counted, not their work"
+            )
     others = [name for name, part in data.items() if name.endswith("_config") and _is_uncounted(name, part)]
     if others:
         note = f"{', '.join(others)}: not counted; check params against the model's page"
@@ -164,7 +171,13 @@ def _is_uncounted(name: str, part: object) -> bool:
     """Whether a section of a file describes a network that nothing here counts (an adapter, a resampler)."""
     counted = (*_TEXT_SECTIONS, "vision_config", "audio_config")
     sizes = ("hidden_size", "d_model", "hidden_dim", "num_hidden_layers", "num_layers")
-    return name not in counted and isinstance(part, dict) and any(part.get(size) for size in sizes)
+    if name in counted or _is_bridge(part) or not isinstance(part, dict):
+        return False
+    return any(part.get(size) for size in sizes)
+
+
+def _is_bridge(part: object) -> bool:
+    return isinstance(part, dict) and part.get("model_type") in BRIDGES
 
 
 def _with_tower(model: ConfigModel, tower: Mapping[str, Any], place: str) -> ConfigModel:
@@ -174,15 +187,19 @@ def _with_tower(model: ConfigModel, tower: Mapping[str, Any], place: str) -> Con
         note = "an encoder before the language model is not counted: its sizes are not in the file"
         return replace(model, notes=(*model.notes, note))
     params = _tower_params(keys)
-    values = dict(model.values)
-    values["params"] += params
-    if "active_params" in values:
-        values["active_params"] += params
     note = (
         f"an encoder of {params / 1e6:,.0f} M parameters before the language model is counted in params; "
         "the work of its own positions is not: calibrate with a measured run"
     )
-    return replace(model, values=values, notes=(*model.notes, note))
+    return _with_params(model, params, note)
+
+
+def _with_params(model: ConfigModel, params: int, note: str) -> ConfigModel:
+    """More parameters that every token uses, and what is to be known of them."""
+    sizes = {
+        name: model.values[name] + params for name in ("params", "active_params") if name in model.values
+    }
+    return replace(model, values={**model.values, **sizes}, notes=(*model.notes, note))
 
 
 def _tower_params(keys: Keys) -> int:

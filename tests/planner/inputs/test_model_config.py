@@ -24,6 +24,13 @@ LATENT = {
 }  # fmt: skip
 GEMMA_4 = ["sliding_attention"] * 5 + ["full_attention"]
 NEMOTRON = "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-"
+QFORMER = {"hidden_size": 768, "num_hidden_layers": 12, "intermediate_size": 3072, "vocab_size": 30522,
+           "max_position_embeddings": 512, "cross_attention_frequency": 2, "encoder_hidden_size": 1408}  # fmt: skip
+EVA = {"hidden_size": 1408, "intermediate_size": 6144, "num_hidden_layers": 39, "num_attention_heads": 16,
+       "image_size": 224, "patch_size": 14}  # fmt: skip
+OPT_125M = {"model_type": "opt", "hidden_size": 768, "num_hidden_layers": 12, "ffn_dim": 3072,
+            "num_attention_heads": 12, "vocab_size": 50272, "max_position_embeddings": 2048}  # fmt: skip
+
 
 # published parameters in billions, and the documented keys of the published configuration
 PUBLISHED: list[tuple[float, dict[str, Any]]] = [
@@ -184,6 +191,27 @@ PUBLISHED: list[tuple[float, dict[str, Any]]] = [
              "num_attention_heads": 16, "num_key_value_heads": 4, "head_dim": 256, "linear_key_head_dim": 128,
              "linear_value_head_dim": 128, "linear_num_key_heads": 16, "linear_num_value_heads": 32,
              "vocab_size": 248320, "tie_word_embeddings": False}),
+    (30.697, {**LLAMA_8B, "model_type": "gemma4_text", "hidden_size": 5376, "intermediate_size": 21504,
+              "num_hidden_layers": 60, "num_attention_heads": 32, "num_key_value_heads": 16, "head_dim": 256,
+              "vocab_size": 262144, "tie_word_embeddings": True, "attention_k_eq_v": True,
+              "layer_types": ["sliding_attention" if (at + 1) % 6 else "full_attention" for at in range(60)],
+              "per_layer_config": {
+                  f"{at:02d}": {"head_dim": 512, "num_key_value_heads": 4} for at in range(5, 60, 6)}}),
+    (0.06699, {"model_type": "distilbert", "architectures": ["DistilBertForMaskedLM"], "dim": 768, "hidden_dim": 3072,
+               "n_heads": 12, "n_layers": 6, "vocab_size": 30522, "max_position_embeddings": 512}),
+    (1.2169, {"model_type": "blip-2", "qformer_config": {**QFORMER, "model_type": "blip_2_qformer"},
+              "vision_config": EVA, "text_config": OPT_125M}),
+    (1.2975, {"model_type": "instructblip", "qformer_config": {**QFORMER, "model_type": "instructblip_qformer"},
+              "vision_config": EVA, "text_config": OPT_125M}),
+    (6.990, {"model_type": "granite_speech", "projector_config": {**QFORMER, "model_type": "blip_2_qformer"},
+             "encoder_config": {
+                 "model_type": "granite_speech_encoder", "hidden_dim": 1024, "num_layers": 10, "num_heads": 8,
+                 "dim_head": 128, "feedforward_mult": 4, "conv_kernel_size": 15, "conv_expansion_factor": 2,
+                 "input_dim": 160, "max_pos_emb": 512},
+             "text_config": {
+                 "model_type": "granite", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+                 "num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": 32000,
+                 "tie_word_embeddings": True}}),
     (11.90, {"_class_name": "FluxTransformer2DModel", "num_layers": 19, "num_single_layers": 38, "in_channels": 64,
              "joint_attention_dim": 4096, "pooled_projection_dim": 768, "num_attention_heads": 24,
              "attention_head_dim": 128}),
