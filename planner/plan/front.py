@@ -12,7 +12,7 @@ from decimal import Decimal
 from planner.plan.front_choices import changes, choices, in_brief, rungs
 from planner.plan.front_notes import before_you_buy, verdict_lines
 from planner.plan.front_scale import Scale, chance
-from planner.plan.model import Performance, Plan, PlanLine
+from planner.plan.model import FilterCount, Performance, Plan, PlanLine
 from planner.plan.report_carbon import emissions
 from planner.plan.report_launch import strategy_words
 from planner.plan.report_quote import quote_sentence
@@ -36,6 +36,9 @@ _COVERED = {
     "storage": {"system_disk", "data_storage", "checkpoint_storage"}, "interruptions": {"interruption"},
 }  # fmt: skip
 _MOST_FILTERS = 4
+_OF_MACHINES = (
+    "inference_only", "unknown_peak", "precision", "memory", "layout", "network", "capacity", "allocation_unit",
+)  # fmt: skip
 _Row = tuple[str, str, Value, Unit, str]
 
 
@@ -120,19 +123,21 @@ def _none(plan: Plan) -> str:
 
 
 def _removed(plan: Plan) -> list[_Row]:
-    """What removes most: candidates that one filter alone keeps out."""
+    """What removes most: candidates that one filter alone keeps out; first what whoever asks can change."""
     alone = sorted((f for f in plan.filters if f.removed_only_by_this), key=lambda f: -f.removed_only_by_this)
     if not alone:
         return []
-    said = ", ".join(f"{f.name} {f.removed_only_by_this:,}" for f in alone[:_MOST_FILTERS])
-    more = len(alone) - _MOST_FILTERS
-    also = f" and {more} more {'limit' if more == 1 else 'limits'}" if more > 0 else ""
-    return [
-        (
-            "removed_by_one", "why", len(alone), "count",
-            f"removed by one limit alone: {said}{also}",
-        )
-    ]  # fmt: skip
+    stated = _counts([f for f in alone if f.name not in _OF_MACHINES])
+    machines = _counts([f for f in alone if f.name in _OF_MACHINES])
+    parts = [stated] * bool(stated) + [f"what machines cannot do: {machines}"] * bool(machines)
+    text = f"removed by one limit alone: {'; '.join(parts)}"
+    return [("removed_by_one", "why", len(alone), "count", text)]
+
+
+def _counts(filters: list[FilterCount]) -> str:
+    said = ", ".join(f"{f.name} {f.removed_only_by_this:,}" for f in filters[:_MOST_FILTERS])
+    more = len(filters) - _MOST_FILTERS
+    return said + (f" and {more} more {'limit' if more == 1 else 'limits'}" if more > 0 else "")
 
 
 def _too_long(plan: Plan) -> list[_Row]:

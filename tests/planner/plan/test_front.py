@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from planner.judge.judge import judge_plan
-from planner.plan.front import front, headline
+from planner.plan.front import front, headline, none_rows
 from planner.plan.front_choices import choices
-from planner.plan.model import Plan
+from planner.plan.model import FilterCount, Plan
+from tests.planner.render.render_plans import INFEASIBLE
 from tests.planner.spine_catalogs import A10G, L4, V100, Offer, loaded, make_catalog, plan_on, work
 
 LIMITS = {"max_nodes": 4, "deadline": "90d", "deadline_confidence": 0.6}
@@ -73,3 +75,14 @@ def test_choices_say_what_they_emit_where_the_least_is_asked_for(objective: str)
     if objective == "carbon":
         assert plan.carbon is not None and plan.carbon.operational_kgco2e is not None
         assert table.rows[0][-1] == pytest.approx(plan.carbon.operational_kgco2e, rel=0.05)
+
+
+def test_limits_that_can_be_moved_come_before_what_machines_cannot_do() -> None:
+    filters = tuple(
+        FilterCount(name, "", 10 * removed, removed)
+        for name, removed in (("memory", 900), ("deadline", 70), ("network", 5), ("budget", 80))
+    )
+    (section,) = none_rows(replace(INFEASIBLE, filters=filters))
+    assert "one limit alone: budget 80, deadline 70; what machines cannot do: memory 900, network 5" in str(
+        section
+    )
