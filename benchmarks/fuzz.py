@@ -29,7 +29,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.malformed import MISSING, ODD, broken, places
+from benchmarks.malformed import MISSING, ODD, Steps, broken, step_places
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -174,9 +174,9 @@ def _kind(document: Any) -> str:
 
 def exchanged(text: str, draw: random.Random, *, is_json: bool) -> str:
     """The document with one to three values exchanged, gone or named otherwise."""
-    document = _document(text, is_json=is_json)
-    for _ in range(draw.choice((1, 1, 2, 3))):
-        where = list(places(document))
+    document, where = _document(text, is_json=is_json)
+    for number in range(draw.choice((1, 1, 2, 3))):
+        where = where if number == 0 else list(step_places(document))
         if not where or not isinstance(document, dict):
             break
         with contextlib.suppress(KeyError, IndexError, TypeError):
@@ -185,9 +185,10 @@ def exchanged(text: str, draw: random.Random, *, is_json: bool) -> str:
 
 
 @functools.cache
-def _document(text: str, *, is_json: bool) -> Any:
-    """A good file, read once however often it is broken."""
-    return json.loads(text) if is_json else yaml.safe_load(text)
+def _document(text: str, *, is_json: bool) -> tuple[Any, list[Steps]]:
+    """A good file and the places of its values, read once however often it is broken."""
+    document = json.loads(text) if is_json else yaml.safe_load(text)
+    return document, list(step_places(document))
 
 
 # several times quicker, where PyYAML was built with libyaml
