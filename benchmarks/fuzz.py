@@ -29,7 +29,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.malformed import MISSING, ODD, broken, places
+from benchmarks.malformed import MISSING, ODD, Steps, broken, step_places
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -101,6 +101,9 @@ def readers(plans: Path) -> Iterator[Reader]:
     }
     for kind, commands in _QUESTIONS.items():
         yield Reader(kind, tuple(kinds[kind]), commands, beside=named)
+    costs = plans / "daily.csv"
+    budgets = ("budget", "FILE", "--daily", str(costs))
+    yield Reader("budget", tuple(kinds["budget"]), (budgets,), beside=named)
     spot = str(plans / "spot.json")
     advise = ("advise", spot, "--state", "FILE", "--futures", "0")
     yield Reader("state", (EXAMPLES / "spot-state.json",), (advise,))
@@ -122,7 +125,7 @@ def readers(plans: Path) -> Iterator[Reader]:
     shown = ("review", "--focus", str(plans / "bill.csv"), "--showback", "FILE", "-o", "json")
     yield Reader("showback", (EXAMPLES / "showback.yaml",), (shown,))
     daily = ("forecast", "--daily", "FILE", "-o", "json")
-    yield Reader("daily", (EXAMPLES / "daily-costs.csv",), (daily,), structured=False)
+    yield Reader("daily", (costs,), (daily,), structured=False)
     swept = ("sweep", "FILE", "--results", "BESIDE/results.csv", "--parts", "BESIDE/parts")
     yield Reader("sweep", (plans / "sweep.yaml",), (swept,), beside={"tiny.yaml": TINY})
     owner = {"owner.yaml": f"{TINY}prices: {{offers: [broken.yaml]}}\n"}
@@ -157,7 +160,6 @@ _QUESTIONS: dict[str, tuple[tuple[str, ...], ...]] = {
     "pipeline": (_VALIDATE, ("pipeline", "FILE", "--time-limit", "0.3s", *DAY)),
     "schedule": (("schedule", "FILE", "--time-limit", "0.3s"),),
     "serving": (("serving", "FILE", "--time-limit", "0.3s", *DAY),),
-    "budget": (("budget", "FILE", "--daily", str(EXAMPLES / "daily-costs.csv")),),
     "commit": (("commit", "FILE", "--time-limit", "0.3s", "--no-regret", *DAY),),
     "tco": (_VALIDATE, ("tco", "FILE", *DAY)),
 }
@@ -174,9 +176,9 @@ def _kind(document: Any) -> str:
 
 def exchanged(text: str, draw: random.Random, *, is_json: bool) -> str:
     """The document with one to three values exchanged, gone or named otherwise."""
-    document = _document(text, is_json=is_json)
-    for _ in range(draw.choice((1, 1, 2, 3))):
-        where = list(places(document))
+    document, where = _document(text, is_json=is_json)
+    for number in range(draw.choice((1, 1, 2, 3))):
+        where = where if number == 0 else list(step_places(document))
         if not where or not isinstance(document, dict):
             break
         with contextlib.suppress(KeyError, IndexError, TypeError):
@@ -185,9 +187,10 @@ def exchanged(text: str, draw: random.Random, *, is_json: bool) -> str:
 
 
 @functools.cache
-def _document(text: str, *, is_json: bool) -> Any:
-    """A good file, read once however often it is broken."""
-    return json.loads(text) if is_json else yaml.safe_load(text)
+def _document(text: str, *, is_json: bool) -> tuple[Any, list[Steps]]:
+    """A good file and the places of its values, read once however often it is broken."""
+    document = json.loads(text) if is_json else yaml.safe_load(text)
+    return document, list(step_places(document))
 
 
 # several times quicker, where PyYAML was built with libyaml
@@ -282,6 +285,8 @@ def words_of(command: Sequence[str], file: Path) -> list[str]:
 def saved_plans(folder: Path) -> None:
     """Plans to be broken, one on spot that a state can be asked about, and a bill that is not packed."""
     (folder / "sweep.yaml").write_text(SWEEP, encoding="utf-8")
+    head, *days = (EXAMPLES / "daily-costs.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "daily.csv").write_text("".join((head, *days[-4 * 60 :])), encoding="utf-8")  # of four scopes
     bill = gzip.decompress((EXAMPLES / "focus" / "bill-2026-10.csv.gz").read_bytes())
     (folder / "bill.csv").write_bytes(b"".join(bill.splitlines(keepends=True)[:400]))
     for name, example in (

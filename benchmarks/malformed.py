@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.forgeries import put, steps
+from benchmarks.forgeries import steps
 from benchmarks.instances.answers import Saved, saved_answers
 from planner.errors import CatalogError, InputError
 from planner.judge.document import check_values, join
@@ -30,6 +30,7 @@ ODD: tuple[Any, ...] = (
     {"x": 1}, {"": []}, [[[]]], "\u0000", "a/b/c/d/e/f",
 )  # fmt: skip
 MISSING = object()
+Steps = tuple[Any, ...]
 
 
 def places(value: Any, path: str = "$") -> Iterator[str]:
@@ -42,17 +43,28 @@ def places(value: Any, path: str = "$") -> Iterator[str]:
         yield from places(item, join(path, key))
 
 
-def broken(answer: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """The answer with another value at a path, or without it."""
-    made = copy.deepcopy(answer)
-    if value is MISSING:
-        *whole, last = steps(path)
-        holder: Any = made
-        for step in whole:
-            holder = holder[step]
-        del holder[last]
+def step_places(value: Any, above: Steps = ()) -> Iterator[Steps]:
+    """The same as keys and positions: a third of the time, and a key may hold any character."""
+    members = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, item in members:
+        at = (*above, key)
+        yield at
+        if isinstance(item, dict | list):
+            yield from step_places(item, at)
+
+
+def broken(answer: Any, path: Steps, value: Any) -> Any:
+    """The answer with another value at a path, or without it; what lies beside the path is shared, not copied."""
+    made = copy.copy(answer)
+    step, *below = path
+    if below:
+        made[step] = broken(made[step], tuple(below), value)
+    elif value is MISSING:
+        del made[step]
     else:
-        put(made, steps(path), value)
+        made[step] = value
     return made
 
 
@@ -90,7 +102,7 @@ def run(answers: list[Saved], count: int, seed: int) -> tuple[Counter[str], list
         saved = rng.choice(answers)
         path, value = rng.choice(where[saved.name]), rng.choice((*ODD, MISSING))
         tried[saved.kind] += 1
-        error = gives_way(saved, json.loads(json.dumps(broken(saved.answer, path, value))))
+        error = gives_way(saved, json.loads(json.dumps(broken(saved.answer, steps(path), value))))
         if error:
             shown = "missing" if value is MISSING else json.dumps(value)[:40]
             found.append(f"{saved.name}: {path} = {shown}: {error}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
+from itertools import compress
 
 _WILDCARDS = frozenset("*?[")
 # What may follow a short name: another part of the id, or the unit of the memory (`a100-80` of `a100-80gb-sxm`).
@@ -30,13 +31,28 @@ def fits_name(pattern: str, name: str, known: Collection[str] = ()) -> bool:
         name: canonical accelerator id, or instance type.
         known: all names of its kind.
     """
-    wanted, name = pattern.lower(), name.lower()
+    wanted = pattern.lower()
+    return _fits(wanted, name.lower(), is_name=_is_name(wanted, known))
+
+
+def fitting_names(pattern: str, names: Sequence[str]) -> list[bool]:
+    """`fits_name` of each of `names`, which are all names of their kind."""
+    wanted = pattern.lower()
+    is_name = _is_name(wanted, names)
+    return [_fits(wanted, name.lower(), is_name=is_name) for name in names]
+
+
+def _is_name(wanted: str, known: Collection[str]) -> bool:
+    return any(wanted in (one, _without_prefix(one)) for one in map(str.lower, known))
+
+
+def _fits(wanted: str, name: str, *, is_name: bool) -> bool:
     if fnmatchcase(name, wanted):
         return True
     short = _without_prefix(name)
     if _WILDCARDS & set(wanted):
         return fnmatchcase(short, wanted)
-    if any(wanted in (one.lower(), _without_prefix(one.lower())) for one in known):
+    if is_name:
         return short == wanted
     return bool(wanted) and any(_goes_on(text, wanted) for text in (name, short))
 
@@ -56,4 +72,4 @@ def known_accelerators(name: str) -> list[str]:
     from catalogs.tables.accelerators import load_accelerators
 
     ids = [str(one) for one in load_accelerators()["accelerator"]]
-    return [one for one in ids if fits_name(name, one, ids)]
+    return list(compress(ids, fitting_names(name, ids)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -51,6 +52,7 @@ _COMMANDS = {
 # Keys that a workload has and the file of another question has not, but for serving's model.
 _OF_A_WORKLOAD = frozenset({"model", "training", "task", "inference"})
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x1f]")  # but for tabs, and what ends a line
 
 
 @record(frozen=True)
@@ -184,13 +186,12 @@ def decode(data: bytes, name: str) -> str:
         raise InputError(
             f"{name}:{line}: is not UTF-8 text (byte 0x{data[error.start]:02x}): save it as UTF-8"
         ) from None
-    for number, line_text in enumerate(text.splitlines(), 1):
-        for column, char in enumerate(line_text, 1):
-            if ord(char) < 32 and char != "\t":
-                raise InputError(
-                    f"{name}:{number}:{column}: holds the control character U+{ord(char):04X}: "
-                    "is it a text file?"
-                )
+    control = _CONTROL.search(text)
+    if control is not None:
+        lines = text[: control.end()].splitlines()
+        place = f"{name}:{len(lines)}:{len(lines[-1])}"
+        code = f"U+{ord(control.group()):04X}"
+        raise InputError(f"{place}: holds the control character {code}: is it a text file?")
     return text
 
 

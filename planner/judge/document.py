@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from fractions import Fraction
+from functools import reduce
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -45,22 +46,31 @@ def read_answer(path: Path) -> Any:
     return value
 
 
-def check_values(value: Any, path: str = "$", depth: int = 0, magnitude: float = MAX_MAGNITUDE) -> None:
+def check_values(value: Any, magnitude: float = MAX_MAGNITUDE) -> None:
     """Refuse what no answer holds: numbers that are not finite or too large, and deep nesting.
 
     Raises:
         MalformedError: names the JSON path.
     """
+    fault = _fault(value, 0, magnitude)
+    if fault is not None:
+        steps, text = fault
+        raise MalformedError(f"{reduce(join, reversed(steps), '$')}: {text}")
+
+
+def _fault(value: Any, depth: int, magnitude: float) -> tuple[list[str | int], str] | None:
+    """What is wrong first, and the steps to it from the last to the first: no path is written for what is right."""
     if depth > MAX_DEPTH:
-        raise MalformedError(f"{path}: nested more than {MAX_DEPTH} levels deep")
-    if isinstance(value, dict):
-        for key, item in value.items():
-            check_values(item, join(path, key), depth + 1, magnitude)
-    elif isinstance(value, list):
-        for position, item in enumerate(value):
-            check_values(item, join(path, position), depth + 1, magnitude)
+        return [], f"nested more than {MAX_DEPTH} levels deep"
+    if isinstance(value, dict | list):
+        for step, item in value.items() if isinstance(value, dict) else enumerate(value):
+            fault = _fault(item, depth + 1, magnitude)
+            if fault is not None:
+                fault[0].append(step)
+                return fault
     elif isinstance(value, int | float) and not abs(value) <= magnitude:  # NaN is not, either
-        raise MalformedError(f"{path}: {str(value)[:24]} is not a finite number below {magnitude:g}")
+        return [], f"{str(value)[:24]} is not a finite number below {magnitude:g}"
+    return None
 
 
 def join(path: str, key: str | int) -> str:

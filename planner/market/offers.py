@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.offers.naming import fits_name
+from catalogs.offers.naming import fitting_names
 from catalogs.tables.table import Coded, Table
 from catalogs.tariffs.carbon import load_carbon
 from planner.errors import InputError
@@ -351,8 +351,10 @@ def match_globs(column: Coded, patterns: Sequence[str]) -> BoolArray:
 
 def match_names(column: Coded, patterns: Sequence[str]) -> BoolArray:
     """Mask of rows that one of `patterns` names, as people write accelerators and instance types."""
-    hits = [any(fits_name(pattern, text, column.values) for pattern in patterns) for text in column.values]
-    return np.asarray([*hits, False], dtype=np.bool_)[column.codes]
+    hits = np.zeros(len(column.values) + 1, dtype=np.bool_)  # the last is of rows without a value
+    for pattern in patterns:
+        hits[:-1] |= fitting_names(pattern, column.values)
+    return hits[column.codes]
 
 
 def preference_rank(places: Coded, patterns: Sequence[str]) -> IntArray:

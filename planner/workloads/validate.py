@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from planner.asked.options import Options
     from planner.inputs.faults import Fault
+    from planner.inputs.yaml12 import Document
 
 _STAND_IN: dict[str, Any] = {
     "version": 1, "name": "unnamed", "model": {"preset": "bert-large"},
@@ -57,7 +58,11 @@ def validate_file(path: Path, options: Options) -> Valid:
         CatalogError: the catalog cannot be used.
     """
     text = decode(read_limited(path), str(path))
-    kind = _kind(text, str(path))
+    try:
+        document = parse_yaml(text, str(path))
+    except YamlError as error:
+        raise Source(str(path), text).error(error.faults) from None
+    kind = _kind(document.data, str(path))
     if kind == "tco":
         return _valid_tco(path)
     if kind in ("portfolio", "pipeline"):
@@ -65,7 +70,7 @@ def validate_file(path: Path, options: Options) -> Valid:
 
         other: Any = load_any(path)
         return Valid(str(path), kind, str(getattr(other, kind).name), other.sha256)
-    faults = _all_faults(text, path, options)
+    faults = _all_faults(document, path, options)
     if faults is not None:
         raise faults
     loaded = parse_workload(text, path)
@@ -90,28 +95,20 @@ def _valid_tco(path: Path) -> Valid:
     return Valid(str(path), "tco", loaded.tco.name, loaded.sha256)
 
 
-def _kind(text: str, name: str) -> str:
-    """What the file says it is; empty where it does not say or is no YAML.
+def _kind(data: Any, name: str) -> str:
+    """What the file says it is; empty where it does not say.
 
     Raises:
         InputError: it is of a kind that its own command checks.
     """
-    try:
-        data = parse_yaml(text, name).data
-    except YamlError:
-        return ""
     kind = data.get("kind") if isinstance(data, dict) else None
     if kind not in ("portfolio", "pipeline", "tco") and isinstance(data, dict):
         refuse_other_kind(data, name)
     return kind if isinstance(kind, str) else ""
 
 
-def _all_faults(text: str, path: Path, options: Options) -> Exception | None:
+def _all_faults(document: Document, path: Path, options: Options) -> Exception | None:
     """The error of a faulty workload, names that the catalog lacks among its faults; None where it is valid."""
-    try:
-        document = parse_yaml(text, str(path))
-    except YamlError as error:
-        return Source(str(path), text).error(error.faults)
     if not isinstance(document.data, dict):
         return None  # its reader says what is wrong
     expanded = expand_config(document.data, path.parent, lambda file: decode(read_limited(file), str(file)))

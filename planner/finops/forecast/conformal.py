@@ -8,8 +8,11 @@ little.
 
 from __future__ import annotations
 
+import functools
 import math
 from bisect import insort
+from collections.abc import Callable
+from operator import itemgetter
 from statistics import NormalDist
 
 import numpy as np
@@ -238,19 +241,30 @@ def _stand_in(cost: Floats, paths: Floats, length: int, logarithmic: bool) -> Fl
 def _quantiles_so_far(size: Floats, least: int) -> Floats:
     """`np.quantile` at `LEVELS` of the finite ones of the first n values, by n from 0; NaN where they are too few."""
     known: list[float] = []
-    low = np.full((len(size) + 1, len(LEVELS)), np.nan)
-    high, part = low.copy(), np.zeros_like(low)
-    for n, value in enumerate(size.tolist(), start=1):
+    nothing = (math.nan,) * len(LEVELS)
+    low, high, count = [nothing], [nothing], [0]
+    for value in size.tolist():
         if math.isfinite(value):
             insort(known, value)
-            if len(known) >= least:
-                at = LEVELS * (len(known) - 1)
-                below = at.astype(np.int64)
-                part[n] = at - below
-                low[n] = [known[k] for k in below.tolist()]
-                high[n] = [known[min(k + 1, len(known) - 1)] for k in below.tolist()]
-        elif n > 1:
-            low[n], high[n], part[n] = low[n - 1], high[n - 1], part[n - 1]
+        below, above = _neighbours(len(known))
+        low.append(below(known) if len(known) >= least else nothing)
+        high.append(above(known) if len(known) >= least else nothing)
+        count.append(len(known))
+    return _between(np.asarray(low), np.asarray(high), np.asarray(count))
+
+
+@functools.lru_cache(maxsize=1 << 12)  # days of a history
+def _neighbours(count: int) -> tuple[Callable[[list[float]], tuple[float, ...]], ...]:
+    """What picks the values below and above each of `LEVELS` from as many sorted ones."""
+    below = (LEVELS * max(count - 1, 0)).astype(np.int64)
+    above = np.minimum(below + 1, max(count - 1, 0))
+    return itemgetter(*below.tolist()), itemgetter(*above.tolist())
+
+
+def _between(low: Floats, high: Floats, count: NDArray[np.int64]) -> Floats:
+    """Quantiles between their neighbours of so many sorted values, as `np.quantile` rounds them."""
+    at = LEVELS * np.maximum(count - 1, 0)[:, None]
+    part = at - at.astype(np.int64)
     gap = high - low
     return np.asarray(np.where(part >= 0.5, high - gap * (1.0 - part), low + gap * part))
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.finops.forecast.clean import without_huge_days
-from planner.finops.forecast.members import all_paths
+from planner.finops.forecast.members import all_paths, median
 from planner.records import record
 
 Floats = NDArray[np.float64]
@@ -117,7 +117,7 @@ def _recent_misses(cost: Floats, paths: Floats, usable: NDArray[np.bool_], trust
 
 def _middle(score: Floats, usable: NDArray[np.bool_]) -> Floats:
     """The median member's score, (n_origins,)."""
-    middle = np.nanmedian(np.where(usable, score, np.nan)[:, FIRST_ORIGIN:], axis=0)
+    middle = median(np.where(usable, score, np.nan)[:, FIRST_ORIGIN:], axis=0)
     return np.concatenate([np.zeros(FIRST_ORIGIN), middle])
 
 

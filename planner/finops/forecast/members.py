@@ -39,7 +39,7 @@ def seasonal_naive(cost: Floats, days: Days, horizon: int) -> Floats:
 def weekday_median(cost: Floats, days: Days, horizon: int) -> Floats:
     """Each day as the median of its last four weekdays: one-off days leave no trace."""
     del days
-    return _ahead(_median(_weeks(cost, _SHAPE_WEEKS), axis=1), horizon)
+    return _ahead(median(_weeks(cost, _SHAPE_WEEKS), axis=1), horizon)
 
 
 def run_rate(window: int) -> Member:
@@ -72,7 +72,7 @@ def median_rate(window: int) -> Member:
 
     def paths(cost: Floats, days: Days, horizon: int) -> Floats:
         del days
-        return np.repeat(_median(_last(cost, window), axis=1)[:, None], horizon, axis=1)
+        return np.repeat(median(_last(cost, window), axis=1)[:, None], horizon, axis=1)
 
     return paths
 
@@ -214,10 +214,10 @@ def _weeks(cost: Floats, weeks: int) -> Floats:
     return _last(cost, WEEK * weeks).reshape(len(cost) + 1, weeks, WEEK)
 
 
-def _median(values: Floats, axis: int) -> Floats:
-    """Median of what is there; NaN where nothing is."""
+def median(values: Floats, axis: int) -> Floats:
+    """Median of what is there, NaN where nothing is: `np.nanmedian` takes three times as long."""
     ordered = np.sort(values, axis=axis)  # NaN last
-    count = np.isfinite(values).sum(axis=axis)
+    count = (~np.isnan(values)).sum(axis=axis)
     low, high = np.maximum(count - 1, 0) // 2, np.minimum(count // 2, np.maximum(count - 1, 0))
     pick = [np.take_along_axis(ordered, np.expand_dims(at, axis), axis).squeeze(axis) for at in (low, high)]
     middle: Floats = 0.5 * (pick[0] + pick[1])
@@ -243,4 +243,4 @@ def _drift(cost: Floats, window: int) -> Floats:
     """Change per day before each origin, (n + 1,): the median change from week to week in the last `window` days."""
     change = np.full(len(cost), np.nan)
     change[WEEK:] = (cost[WEEK:] - cost[:-WEEK]) / WEEK
-    return np.nan_to_num(_median(_last(change, window), axis=1))
+    return np.nan_to_num(median(_last(change, window), axis=1))
