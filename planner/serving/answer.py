@@ -161,7 +161,7 @@ def _prices(loaded: LoadedServing, on: date, catalog: Catalog | None) -> list[Pr
 
 def _meant(machine: Machine, catalog: Catalog) -> str:
     """A machine of the provider that is written like it; empty where its name is known."""
-    known = set(catalog.offers["instance_type"][catalog.offers.equals("provider", machine.provider)])
+    known = set(catalog.offers["instance_type"][catalog.offers.equals("provider", machine.provider or "")])
     return "" if machine.instance_type in known else near(machine.instance_type or "", map(str, known))
 
 
