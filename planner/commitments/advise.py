@@ -22,7 +22,7 @@ from planner.commitments.figures import (
     utilisation_by_column,
 )
 from planner.commitments.history import read_history
-from planner.commitments.prices import WANTED, pool_prices
+from planner.commitments.prices import WANTED, pool_prices, without_commitments
 from planner.commitments.scenarios import draw_futures, read_futures
 from planner.commitments.solve import Solved, solve_commit, without_idle
 from planner.commitments.use import use_of
@@ -118,7 +118,8 @@ def advise(
         why = "interrupted before" if interrupted else "the time limit left no room for"
         notes.append(f"{why}: {', '.join(figures.skipped.values())}")
     notes += _binding(built.model, solved.x)
-    said = (*notes, *futures.notes, *built.notes)
+    unpriced = without_commitments(question.pools, prices, question.options.allow)
+    said = (*notes, *futures.notes, *built.notes, *unpriced)
     files = _files(loaded) if made is None else made.files
     answer = _assemble(loaded, files, built, solved, figures, said, catalog, gap)
     return Work(answer, built, solved)
@@ -236,7 +237,7 @@ def _assemble(
         falls=figures.falls,
         regret=figures.regret,
         not_evaluated=tuple(sorted(figures.skipped)),
-        break_evens=break_evens(built),
+        break_evens=tuple(item for item in break_evens(built) if item.option in question.options.allow),
         expiring=_expiring(loaded, built, x),
         method=solved.method,
         rounds=len(solved.rounds),

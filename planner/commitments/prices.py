@@ -86,6 +86,25 @@ def pool_prices(catalog: Catalog | None, pools: Sequence[Pool], file: str) -> li
     return out
 
 
+def without_commitments(
+    pools: Sequence[Pool], prices: Sequence[PoolPrices], allowed: Sequence[str]
+) -> list[str]:
+    """Say which pools no commitment can be weighed for, because none that is allowed has a known price."""
+    names = [
+        f"{pool.name} ({pool.instance_type} in {pool.provider}/{pool.region})"
+        if pool.instance_type
+        else pool.name
+        for pool, price in zip(pools, prices, strict=True)
+        if not any(term.option in allowed for term in price.committed)
+    ]
+    if not names:
+        return []
+    return [
+        f"no commitment is weighed for {', '.join(names)}: the catalog has no price of a term that is allowed; "
+        "give your provider's in the pool's 'prices'"
+    ]
+
+
 def _sorted(pool: Pool, found: dict[tuple[str, str], Term], family: str) -> PoolPrices:
     on_demand = [term for (option, _), term in found.items() if option == "on_demand"]
     if not on_demand or on_demand[0].usd_per_hour <= 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.commitments.answer import SCHEMA_VERSION
-from planner.commitments.screen import commit_screen
+from planner.commitments.screen import commit_screen, saves, why_nothing
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.numbers import percent, usd
 from planner.render.screen import on_screen
@@ -70,14 +70,11 @@ def _headline(answer: CommitAnswer) -> str:
 
 def _summary(answer: CommitAnswer) -> tuple[str, ...]:
     plan, nothing = answer.plan, answer.nothing
-    saved = nothing.expected_usd - plan.expected_usd
-    share = saved / nothing.expected_usd if nothing.expected_usd else 0.0
     costs = f"{_usd(plan.expected_usd)} instead of {_usd(nothing.expected_usd)} without new commitments"
-    first = f"Expected cost over {_years(answer)} {costs}: saves {_usd(saved)} ({percent(share)})"
+    first = f"Expected cost over {_years(answer)} {costs}: {saves(answer, _usd, 1)}"
     if not answer.lines:
-        first = (
-            f"Expected cost over {_years(answer)} {_usd(plan.expected_usd)}: no commitment on sale lowers it"
-        )
+        why = "no commitment on sale lowers it" if answer.break_evens else why_nothing(answer)
+        first = f"Expected cost over {_years(answer)} {_usd(plan.expected_usd)}: {why}"
     second = (
         f"{'Optimal' if answer.status == 'optimal' else f'Best known, {_ENDS.get(answer.reason, answer.reason)}'}: "
         f"{_objective(answer)} {_usd(answer.objective_usd)}, and no choice {_SET} "
@@ -107,7 +104,8 @@ def _lines(answer: CommitAnswer) -> Section:
         span = dated[0] if len(dated) == 1 else f"{dated[0]} to {dated[-1]}"
         notes.append(f"prices of {span}; the source of each is in -o json")
     if not answer.lines:
-        nothing = ((f"nothing: on-demand and what is owned cost least {_SET}",),)
+        of = f" {_SET}" if answer.break_evens else ""
+        nothing = ((f"nothing: {why_nothing(answer)}{of}",),)
         return table_section("buy", "Buy", (Column("what", "what", "text"),), nothing)
     upfront = any(line.upfront_usd for line in answer.lines)
     columns = (
@@ -230,7 +228,12 @@ def _break_even(answer: CommitAnswer, verbose: bool) -> Section:
         for item in answer.break_evens
     ]
     if not rows:
-        return Section("break_even", "Break-even", ("no commitment of these pools has a price",), detail=True)
+        return Section(
+            "break_even",
+            "Break-even",
+            ("no commitment of these pools that is allowed has a price",),
+            detail=True,
+        )
     columns = (
         Column("pool", "pool", "text"), Column("option", "option", "option"),
         Column("on_demand_usd_per_hour", "on-demand/h", "usd_price"),

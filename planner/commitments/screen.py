@@ -12,6 +12,8 @@ from planner.render.precision import dollars, known_places, rounded
 from planner.render.screen import Row, Screen, prices_note
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from planner.commitments.answer import CommitAnswer, Line
 
 NEXT = ("commit FILE --certificate proof.json", "verify proof.json")
@@ -38,6 +40,23 @@ def commit_screen(answer: CommitAnswer, of: str, why_stopped: str) -> Screen:
     return Screen(asked, rows, table, _notes(answer), f"{proof}. Without taxes and support plans.", NEXT)
 
 
+def why_nothing(answer: CommitAnswer) -> str:
+    """Why nothing is bought: it costs less, or no commitment has a price to compare with."""
+    if not answer.break_evens:
+        return "none that is allowed has a known price, so none was weighed"
+    return "on-demand and what is owned cost least"
+
+
+def saves(answer: CommitAnswer, amount: Callable[[float], str], digits: int) -> str:
+    """What the plan saves in expectation; where it costs more, for what."""
+    nothing = answer.nothing.expected_usd
+    saved = nothing - answer.plan.expected_usd
+    share = percent(abs(saved) / nothing if nothing else 0.0, digits)
+    if saved >= 0:
+        return f"saves {amount(saved)} ({share})"
+    return f"costs {amount(-saved)} ({share}) more, the price of less in the worst scenarios"
+
+
 def _usd(value: float | Decimal) -> str:
     """A cost over scenarios, in the digits that are known of it."""
     return dollars(value, min(known_places(float(value), abs(float(value)) * _HALF_WIDTH), 0))
@@ -54,7 +73,7 @@ def _places(value: Decimal) -> int:
 def _buy(answer: CommitAnswer) -> Row:
     now = [line for line in answer.lines if line.now]
     if not now:
-        text = "no commitment now: on-demand and what is owned cost least"
+        text = f"no commitment now: {why_nothing(answer)}"
         return ("buy", "buy", "none", "text", text)
     upfront = sum((line.upfront_usd for line in now), Decimal(0))
     hourly = sum((line.usd_per_hour for line in now), Decimal(0))
@@ -69,13 +88,9 @@ def _buy(answer: CommitAnswer) -> Row:
 
 def _cost(answer: CommitAnswer, years: str) -> Row:
     plan, nothing = answer.plan, answer.nothing
-    saved = nothing.expected_usd - plan.expected_usd
     text = f"{_usd(plan.expected_usd)} expected over {years}"
     if answer.lines and nothing.expected_usd:
-        share = percent(saved / nothing.expected_usd, 0)
-        text += (
-            f" instead of {_usd(nothing.expected_usd)} without new commitments: saves {_usd(saved)} ({share})"
-        )
+        text += f" instead of {_usd(nothing.expected_usd)} without new commitments: {saves(answer, _usd, 0)}"
     return ("expected_usd", "cost", plan.expected_usd, "usd_rounded", text)
 
 

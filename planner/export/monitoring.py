@@ -127,7 +127,7 @@ def planned_rate(launch: Launch) -> Decimal:
     """US dollars per hour of the run as planned: its dearest pool, or all that run together; no fall-back."""
     own = [pool for pool in launch.pools if not _is_fall_back(launch, pool)]
     rates = [pool.nodes * pool.usd_per_hour for pool in own]
-    return max(rates) if launch.way == "in_turn" else sum(rates, Decimal(0))
+    return max(rates) if launch.moves else sum(rates, Decimal(0))
 
 
 def overhead(launch: Launch) -> float:
@@ -146,4 +146,4 @@ def deadline_epoch(launch: Launch) -> int | None:
 
 
 def _is_fall_back(launch: Launch, pool: Pool) -> bool:
-    return launch.way == "in_turn" and not pool.is_spot and any(other.is_spot for other in launch.pools)
+    return launch.moves and not pool.is_spot and any(other.is_spot for other in launch.pools)

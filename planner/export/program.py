@@ -28,12 +28,8 @@ def heading(launch: Launch, *more: str) -> list[str]:
     gpus = f" ({first.gpus} x {first.accelerator} each)" if first.gpus else ""
     size = f"{launch.nodes} x {first.instance_type}{gpus}"
     if launch.way == "workers":
-        what = (
-            f"{launch.tasks} independent runs"
-            if launch.run.runs > 1
-            else f"{launch.tasks} independent workers"
-        )
-        size = f"{what} on {sum(pool.nodes for pool in launch.pools)} instances"
+        kind = "run" if launch.run.runs > 1 else "worker"
+        size = f"{_count(launch.tasks, f'independent {kind}')} on {_count(launch.instances, 'instance')}"
     where = [f"{pool.nodes} x {pool.instance_type} {pool.option} in {pool.place}" for pool in launch.pools]
     lines = [
         f"{launch.name}: {size}", *(f"{word} {text}" for word, text in zip(_words(launch), where, strict=True)),
@@ -43,9 +39,12 @@ def heading(launch: Launch, *more: str) -> list[str]:
     return [f"# {comment(line)}" for line in lines]
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _words(launch: Launch) -> list[str]:
-    link = {"in_turn": "else", "together": "and", "workers": "and", "one": ""}[launch.way]
-    return ["on"] + [link] * (len(launch.pools) - 1)
+    return ["on"] + ["else" if launch.moves else "and"] * (len(launch.pools) - 1)
 
 
 def variables(launch: Launch, part: Part, pool: Pool | None = None, where: Where = "any") -> dict[str, str]:

@@ -143,7 +143,8 @@ class Launch:
     """What a plan starts.
 
     `way`: `one` offer; `in_turn`: the whole gang on one pool at a time, tried in order; `together`: one gang on all
-    pools at once; `workers`: independent runs on any pool. Pools are in the plan's order.
+    pools at once; `workers`: independent runs on any pool. `turns`: independent workers that
+    are all on one pool at a time. Pools are in the plan's order.
     """
 
     run_id: str
@@ -161,6 +162,7 @@ class Launch:
     limits: Limits
     price_dates: Mapping[str, str]
     warnings: tuple[str, ...]
+    turns: bool = False
 
     @cached_property
     def command(self) -> tuple[str, ...]:
@@ -185,7 +187,17 @@ class Launch:
     @property
     def workers(self) -> int:
         """Runs that the machines hold at once."""
-        return sum(pool.nodes for pool in self.pools) // self.nodes if self.way == "workers" else 1
+        return self.instances // self.nodes if self.way == "workers" else 1
+
+    @property
+    def moves(self) -> bool:
+        """Whether all that runs is on one pool at a time; the others are tried after it."""
+        return self.turns or self.way == "in_turn"
+
+    @property
+    def instances(self) -> int:
+        """Instances that run at once."""
+        return self.first.nodes if self.moves else sum(pool.nodes for pool in self.pools)
 
     @property
     def tasks(self) -> int:
@@ -229,7 +241,8 @@ def launch_of(plan: Plan, name: str = "plan") -> Launch:
     _can_start(plan, name)
     pools = tuple(_pool(plan, line) for line in plan.lines)
     run = plan.run or Run()
-    way = _way(plan, run)
+    moves = len(plan.lines) > 1 and plan.launch is not None and plan.launch.in_turn
+    way = _way(plan, run, moves)
     if way != "workers" and len({pool.gpus for pool in pools}) > 1:
         raise InputError(
             f"{name}: one gang on instances with different numbers of accelerators cannot be exported"
@@ -242,6 +255,7 @@ def launch_of(plan: Plan, name: str = "plan") -> Launch:
         nodes=(run.nodes_per_run or 1) if way == "workers" else whole, layout=layout, run=run,
         training=_training(plan, layout, run), checkpoints=_checkpoints(plan), limits=_limits(plan),
         price_dates={source.provider: source.newest_as_of for source in plan.catalog}, warnings=plan.warnings,
+        turns=moves and way == "workers",
     )  # fmt: skip
 
 
@@ -265,12 +279,12 @@ def _can_start(plan: Plan, name: str) -> None:
         raise InputError(f"{name}: the plan states no parallel layout; {_SAVED_AGAIN}")
 
 
-def _way(plan: Plan, run: Run) -> Way:
+def _way(plan: Plan, run: Run, moves: bool) -> Way:
     if plan.kind != "training" or run.runs > 1:
         return "workers"
     if len(plan.lines) == 1:
         return "one"
-    return "in_turn" if plan.launch is not None and plan.launch.in_turn else "together"
+    return "in_turn" if moves else "together"
 
 
 def _pool(plan: Plan, line: PlanLine) -> Pool:

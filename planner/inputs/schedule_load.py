@@ -175,5 +175,6 @@ def _number(row: dict[str, str], name: str, place: str, most: float, *, whole: b
         good = False
     if not good:
         kind = "a whole number" if whole else "a number"
+        kind += " of hours after 'start'" if name == "hour" else ""
         raise InputError(f"{place}: {name} must be {kind} from 0 to {most:,.0f}, got '{text or ''}'")
     return float(value)

@@ -44,7 +44,10 @@ def render_document(document: Document) -> str:
 
 def _body(block: Block) -> list[str]:
     if isinstance(block, Facts):
-        return [f"- **{escape(label)}**: {escape(value)}" for label, value in block.rows]
+        return [
+            f"- **{escape(label)}**: {escape(value)}" if label else f"  - {escape(value)}"
+            for label, value in block.rows
+        ]
     if isinstance(block, Grid):
         marks = ["---:" if align == "r" else "---" for align in block.align]
         rows = [[escape(cell) for cell in row] for row in block.rows]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from planner.schedules.answer import Copy, Interval, JobLine, ScheduleAnswer, WayOut
+    from planner.schedules.relaxation import Remedy
 
 MOST_ROWS = 60  # of the people's table; programs get all
 _COLUMNS = (
@@ -197,12 +198,16 @@ def _way(way: WayOut) -> str:
     remedy = way.remedy
     told = {
         "later": f"deadlines {remedy.amount:,} h later",
-        "available": f"{remedy.amount:,} more nodes of {remedy.target} in every hour that the forecast offers it",
+        "available": f"{_nodes(remedy)} in every hour that the forecast offers it",
         "max_nodes": f"max_nodes of {remedy.target} {remedy.amount:,} higher",
-        "both": f"{remedy.amount:,} more nodes of {remedy.target} an hour, and max_nodes {remedy.amount:,} higher",
+        "both": f"{_nodes(remedy)} in each hour, and max_nodes {remedy.amount:,} higher",
     }[remedy.kind]
     cost = f": {numbers.usd(Decimal(repr(round(way.usd, 6))))}" if way.usd is not None else ""
     return f"it fits with {told}{cost}"
+
+
+def _nodes(remedy: Remedy) -> str:
+    return f"{remedy.amount:,} more node{'' if remedy.amount == 1 else 's'} of pool {remedy.target}"
 
 
 def _proof(answer: ScheduleAnswer) -> Section:

@@ -30,7 +30,8 @@ def schedule_screen(answer: ScheduleAnswer, why: str, helps: Sequence[str]) -> S
         why: there is no schedule, where there is none.
         helps: what would make one possible.
     """
-    jobs = "1 job" if len(answer.jobs) == 1 else f"{len(answer.jobs):,} jobs"
+    count = len(answer.jobs) or len(answer.missing)
+    jobs = "1 job" if count == 1 else f"{count:,} jobs"
     asked = f"{answer.name}: {jobs}, forecast of {answer.n_hours:,} h from {answer.start:%Y-%m-%d %H:%M} UTC"
     if not answer.intervals:
         rows: list[Row] = [("plan", "plan", "none", "text", f"none: {why}")]
@@ -38,9 +39,8 @@ def schedule_screen(answer: ScheduleAnswer, why: str, helps: Sequence[str]) -> S
             (f"change_{at}", "" if at else "instead", text, "text", text) for at, text in enumerate(helps)
         ]
         proof = claims.state(answer.result.status.value, OF, answer.result.gap)
-        return Screen(
-            asked, rows, None, (), f"{proof[0].upper()}{proof[1:]}.", ("schedule FILE --time-limit 5m",)
-        )
+        following = NEXT[:1] if answer.explanation is not None else ("schedule FILE --time-limit 5m",)
+        return Screen(asked, rows, None, (), f"{proof[0].upper()}{proof[1:]}.", following)
     rows = [_plan(answer), _cost(answer), _done(answer), *_pauses(answer)]
     best = claims.best_plan("Cheapest", answer.result.status.value, answer.result.gap).replace(
         "plan", "schedule"

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.inputs.faults import Fault
+from planner.inputs.faults import Fault, near
 from planner.records import record
 from planner.serving.model import ServingInput, ServingResult, solve_serving
 from planner.serving.proof import Proof, prove
 from planner.serving.speeds import Speed, predict_speeds
+from solvers.problem.solution import Status
 
 if TYPE_CHECKING:
     from datetime import date
@@ -53,7 +55,8 @@ class ServingAnswer:
 
     `sha256` is the question's, `on` the day of exchange rates, `sources` the price snapshots used (none where all
     prices are given), `gap_asked` the gap at which the search may stop, `proof` a bound that is proven, `speeds` those
-    that were predicted, which hold with `confidence`.
+    that were predicted, which hold with `confidence`, `needed` the cheapest fleet without `max_nodes` where they leave
+    none.
     """
 
     name: str
@@ -69,6 +72,7 @@ class ServingAnswer:
     proof: Proof | None = None
     speeds: tuple[Speed, ...] = ()
     confidence: float = 0.0
+    needed: tuple[Line, ...] = ()
 
     @property
     def proven_gap(self) -> float | None:
@@ -124,7 +128,7 @@ def plan_serving(
         sources=tuple({"provider": m.provider, "sha256": m.sha256} for m in manifests),
         gap_asked=options.gap,
         proof=prove(question, float(total), options.gap) if total is not None else None,
-        speeds=predicted, confidence=float(serving.confidence),
+        speeds=predicted, confidence=float(serving.confidence), needed=_needed(question, result, prices, options),
     )  # fmt: skip
 
 
@@ -149,9 +153,16 @@ def _prices(loaded: LoadedServing, on: date, catalog: Catalog | None) -> list[Pr
         if price is None:
             text = f"the catalog has no admitted {machine.purchase_option} price of {machine.instance_type}"
             where = f" in {machine.provider}" + (f"/{machine.region}" if machine.region else "")
-            raise loaded.document.source.error([Fault(("machines", at, "instance_type"), text + where)])
+            path = ("machines", at, "instance_type")
+            raise loaded.document.source.error([Fault(path, text + where, _meant(machine, catalog))])
         out.append(price)
     return out
+
+
+def _meant(machine: Machine, catalog: Catalog) -> str:
+    """A machine of the provider that is written like it; empty where its name is known."""
+    known = set(catalog.offers["instance_type"][catalog.offers.equals("provider", machine.provider or "")])
+    return "" if machine.instance_type in known else near(machine.instance_type or "", map(str, known))
 
 
 def _offer_price(machine: Machine, catalog: Catalog, on: date) -> Price | None:
@@ -193,6 +204,16 @@ def _lines(question: ServingInput, result: ServingResult, prices: list[Price]) -
         price = prices[at]
         out.append(Line(str(key), count, price, price.usd_per_hour * count, busy, shares))
     return tuple(sorted(out, key=lambda line: -line.usd_per_hour))
+
+
+def _needed(
+    question: ServingInput, result: ServingResult, prices: list[Price], options: SolveOptions
+) -> tuple[Line, ...]:
+    """What would carry the load without limits, where they leave no fleet."""
+    if result.status is not Status.INFEASIBLE or result.unserved:
+        return ()
+    free = replace(question, limit=np.full_like(question.limit, math.inf), max_nodes=math.inf)
+    return _lines(free, solve_serving(free, options), prices)
 
 
 def _single(question: ServingInput, prices: list[Price]) -> tuple[str, Decimal] | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planner.render import claims, numbers
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.screen import on_screen
+from planner.render.words import cluster
 from planner.serving.report_speeds import speed_section, speed_values
 from planner.serving.screen import HOURS_PER_MONTH, searched, serving_screen
 
@@ -74,8 +75,7 @@ def _said(answer: ServingAnswer) -> tuple[str, tuple[str, ...], tuple[Section, .
             reason = f"no machine serves {', '.join(result.unserved)}"
         elif result.status.value != "infeasible":
             reason = "none was found in time"
-        advice = ("raise max_nodes, or add machines or speeds",)
-        return f"No fleet for {answer.name}: {reason}", advice, (*_speeds(answer), _proof(answer))
+        return f"No fleet for {answer.name}: {reason}", (_advice(answer),), (*_speeds(answer), _proof(answer))
     total = answer.total_usd_per_hour
     assert total is not None
     headline = f"{answer.name}: {numbers.usd(total)} per hour ({numbers.usd(total * HOURS_PER_MONTH)} a month of 730 h)"
@@ -87,6 +87,16 @@ def _said(answer: ServingAnswer) -> tuple[str, tuple[str, ...], tuple[Section, .
     else:
         summary.append("no kind can serve everything alone")
     return headline, tuple(summary), (_machines(answer), *_speeds(answer), _proof(answer))
+
+
+def _advice(answer: ServingAnswer) -> str:
+    if not answer.needed:
+        return "raise max_nodes, or add machines or speeds"
+    fleet = " + ".join(cluster(line.count, line.name) for line in answer.needed)
+    cost = numbers.usd(sum((line.usd_per_hour for line in answer.needed), Decimal(0)))
+    return (
+        f"without max_nodes {fleet} carry it, at {cost} per hour: raise it so far, or add machines or speeds"
+    )
 
 
 def _speeds(answer: ServingAnswer) -> tuple[Section, ...]:
@@ -123,7 +133,7 @@ def _buckets(line: Line) -> str:
 
 def _proof(answer: ServingAnswer) -> Section:
     of, result = searched(answer), answer.result
-    known = math.isfinite(result.bound_usd_per_hour)
+    known = math.isfinite(result.bound_usd_per_hour) and result.status.value != "infeasible"
     bound = Decimal(repr(round(result.bound_usd_per_hour, 6))) if known else None
     proof, gap = answer.proof, answer.proven_gap
     proven: list[tuple[str, str, Value, Unit, str]] = []

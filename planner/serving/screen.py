@@ -29,7 +29,8 @@ def serving_screen(answer: ServingAnswer, table: Section | None, why: str, advic
         advice: what helps then.
     """
     buckets = {name for line in answer.lines for name in line.buckets}
-    asked = f"{answer.name}: requests of {len(buckets)} sizes, {numbers.percent(answer.headroom_ratio, 0)} kept free"
+    sizes = "1 size" if len(buckets) == 1 else f"{len(buckets)} sizes"
+    asked = f"{answer.name}: requests of {sizes}, {numbers.percent(answer.headroom_ratio, 0)} kept free"
     if not answer.lines:
         rows: list[Row] = [
             ("plan", "plan", "none", "text", why),

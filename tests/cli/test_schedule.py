@@ -86,7 +86,10 @@ def test_what_does_not_fit_is_explained(tmp_path: Path, run_cli: Run) -> None:
     assert all(way["total_usd"] > 0 for way in found["ways_out"])
     table = run_cli("schedule", path)
     assert table.code == 3 and "4 of 9 units cannot be done" in table.stdout
-    assert "it fits with deadlines 1 h later" in table.stdout
+    assert "it fits with deadlines 1 h later" in table.stdout and "two: 1 job," in table.stdout
+    assert "2 more nodes of pool spot in every hour" in table.stdout
+    assert "--time-limit" not in table.stdout  # more time does not make work fit
+    assert "****" not in run_cli("schedule", path, "-o", "md").stdout
 
 
 @pytest.mark.parametrize("fmt", ["table", "csv", "md", "yaml"])

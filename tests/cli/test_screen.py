@@ -256,6 +256,13 @@ def test_the_next_steps_are_commands_as_they_are_typed(name: str) -> None:
     assert [step.split()[0] for step in steps] == ["explain", *of_one_job, "whatif", "export"]
 
 
+def test_what_moves_from_place_to_place_is_started_at_one_of_them() -> None:
+    moving = {name: plan for name in EXAMPLES if (plan := plan_of(name)).launch and plan.launch.in_turn}
+    assert {plan.kind for plan in moving.values()} == {"training", "inference"}
+    for name, plan in moving.items():
+        assert launch_of(plan).instances == plan.lines[0].nodes, name
+
+
 def exported(
     target: str, **values: str
 ) -> tuple[dict[str, Launch], dict[str, tuple[ExportFile, ...]], dict[str, str]]:

@@ -83,6 +83,24 @@ def test_faults(old: str, new: str, code: int, message: str, tmp_path: Path, run
     assert "Traceback" not in result.stderr and (code == 3 or "serving.yaml:" in result.stderr)
 
 
+def test_what_limits_keep_out_is_counted(tmp_path: Path, run_cli: Run) -> None:
+    done = run_cli(
+        "serving",
+        write(tmp_path, TEXT.replace("long, requests_per_s: 1}", "long, requests_per_s: 90}")),
+        *DAY,
+    )
+    words = " ".join(done.stdout.split())
+    assert "without max_nodes " in words and " carry it, at $" in words
+    assert (
+        "$0.00" not in run_cli("serving", str(tmp_path / "serving.yaml"), *DAY, "--details", "proof").stdout
+    )
+
+
+def test_a_machine_nearly_written_right_is_named(tmp_path: Path, run_cli: Run) -> None:
+    named = TEXT.replace("usd_per_hour: 1,", "provider: aws, instance_type: g6.xlarg,", 1)
+    assert "did you mean 'g6.xlarge'?" in run_cli("serving", write(tmp_path, named), *DAY).stderr
+
+
 def test_numbers_no_solver_can_hold_are_bad_input(tmp_path: Path, run_cli: Run) -> None:
     done = run_cli(
         "serving", write(tmp_path, TEXT.replace("requests_per_s: 10}\n", "requests_per_s: 1e14}\n")), *DAY

@@ -145,6 +145,9 @@ class Constraint:
 
     def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
         """The limit as it is and as candidate `at` needs it."""
+        for path in self.paths:
+            if path.rpartition(".")[2].startswith(("include_", "allow_")):
+                return "not admitted", f"{path}: true"
         return "too strict", "what the plan beside it needs"
 
     def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats, setup: Floats) -> Iterable[Use]:

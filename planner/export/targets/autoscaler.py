@@ -39,7 +39,7 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
 
 def autoscaler(launch: Launch, name: str, role: str) -> dict[str, Any]:
     """The autoscaler: at most the machines of the plan, or so many loaders beside them."""
-    nodes = sum(pool.nodes for pool in launch.pools) if launch.way == "workers" else launch.nodes
+    nodes = launch.instances if launch.way == "workers" else launch.nodes
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",

@@ -111,12 +111,13 @@ def _of_region(launch: Launch, wanted: str) -> tuple[Launch, int, int, list[str]
     chosen = wanted or names[0]
     if launch.way == "together" and len(names) > 1:
         raise InputError("--to kubernetes: one gang in several regions is no job of one cluster")
-    counts = split(launch.tasks, [sum(pool.share for pool in pools) for pools in groups.values()])
+    shares = [sum(pool.share for pool in pools) for pools in groups.values()]
+    counts = [launch.tasks] * len(names) if launch.moves else split(launch.tasks, shares)
     at = names.index(chosen)
     notes = [f"for a cluster in {chosen}; of the plan's other regions: --option region={name}" for name in names
              if name != chosen]  # fmt: skip
     whole = launch if len(names) == 1 else launch.only(*groups[chosen])
-    return whole, sum(counts[:at]), counts[at], notes
+    return whole, 0 if launch.moves else sum(counts[:at]), counts[at], notes
 
 
 def _script(launch: Launch, part: Part, start: list[str]) -> list[str]:

@@ -64,7 +64,7 @@ def _regions(launch: Launch) -> list[str]:
     """
     regions = list(dict.fromkeys(pool.region for pool in launch.pools))
     known = [region for region in regions if region in known_regions()]
-    if not known or (launch.way != "in_turn" and len(known) < len(regions)):
+    if not known or (not launch.moves and len(known) < len(regions)):
         other = next(region for region in regions if region not in known_regions())
         raise InputError(
             f"--to parallelcluster: it makes no clusters in {other}; plan with constraints.regions, or take "

@@ -81,6 +81,8 @@ def task(launch: Launch, part: Part, zones: dict[str, str], mounts: Mounts) -> d
         "ordered": places(launch, zones),
     }
     values = variables(launch, part)
+    if launch.way == "workers":
+        values["PLANNER_RUN_COUNT"] = str(launch.tasks)
     whole: dict[str, Any] = {
         "name": clean(launch.name, KUBERNETES_NAME, most=_NAME_MOST),
         "workdir": ".",
@@ -158,13 +160,14 @@ def _check(launch: Launch) -> None:
 
 def _how(launch: Launch, config: bool, zones: dict[str, str]) -> Iterator[str]:
     name = clean(launch.name, KUBERNETES_NAME, most=_NAME_MOST)
-    if launch.way == "workers":
+    if launch.way == "workers" and launch.tasks > 1:
         yield (
-            f"start all {launch.run.runs}: for i in $(seq {launch.run.runs}); do sky jobs launch --yes --async "
+            f"start all {launch.tasks}: for i in $(seq 0 {launch.tasks - 1}); do sky jobs launch --yes --async "
             f"--name {name[: _NAME_MOST - 6]}-$i --env PLANNER_RUN_INDEX=$i task.yaml; done"
         )
     else:
-        yield f"start: sky jobs launch --name {name} task.yaml"
+        index = "--env PLANNER_RUN_INDEX=0 " if launch.way == "workers" else ""
+        yield f"start: sky jobs launch --name {name} {index}task.yaml"
     yield "job_recovery holds for managed jobs (sky jobs launch) only; sky launch ignores it"
     if not launch.command:
         yield "no run.command in the workload: sky jobs launch --env PLANNER_COMMAND='train.py ...' task.yaml"

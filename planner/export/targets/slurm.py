@@ -50,23 +50,23 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     groups = _groups(launch)
     files, begin = [], 0
     for number, (group, tasks) in enumerate(groups, start=1):
+        name = "job.sbatch" if len(groups) == 1 else f"job-{number}.sbatch"
         lines = [
-            "#!/bin/bash", *heading(group, *_notes(group, options), *part.notes),
+            "#!/bin/bash", *heading(group, *_notes(group, options, name), *part.notes),
             *_directives(group, options, begin, tasks), "",
             "set -uo pipefail", "",
             *export_lines(variables(group, part), launch.run.secrets), *_index(launch), "",
             *_program(group, part.args), "", *_step(group, part), "", *_watch(group, options),
         ]  # fmt: skip
-        name = "job.sbatch" if len(groups) == 1 else f"job-{number}.sbatch"
         files.append(ExportFile(name, "\n".join(lines) + "\n"))
         begin += tasks
     return (*files, *part.files)
 
 
 def _groups(launch: Launch) -> list[tuple[Launch, int]]:
-    """The launch by kind of machine, each with its number of runs; a gang is one group."""
-    if launch.way != "workers":
-        return [(launch, 1)]
+    """The launch by kind of machine, each with its number of runs; what moves from pool to pool is one group."""
+    if launch.way != "workers" or launch.moves:
+        return [(launch, launch.tasks)]
     kinds: dict[tuple[str, str], list[Pool]] = {}
     for pool in launch.pools:
         kinds.setdefault((pool.provider, pool.instance_type), []).append(pool)
@@ -77,9 +77,9 @@ def _groups(launch: Launch) -> list[tuple[Launch, int]]:
     ]
 
 
-def _notes(launch: Launch, options: Options) -> list[str]:
-    notes = ["submit: sbatch job.sbatch, from a folder that all nodes mount"]
-    if launch.way in ("in_turn", "together") and not options.values["partition"]:
+def _notes(launch: Launch, options: Options, name: str) -> list[str]:
+    notes = [f"submit: sbatch {name}, from a folder that all nodes mount"]
+    if (launch.moves or launch.way == "together") and not options.values["partition"]:
         notes.append("with --option partition=FIRST,NEXT Slurm takes the pools above in that order")
     if launch.run.image and options.values["container"] == "none":
         notes.append(
@@ -131,8 +131,7 @@ def _directives(launch: Launch, options: Options, begin: int, tasks: int) -> lis
     if not launch.gpus:
         del asked["gpus-per-node"]
     if launch.way == "workers":
-        held = max(1, sum(pool.nodes for pool in launch.pools) // launch.nodes)
-        asked["array"] = f"{begin}-{begin + tasks - 1}%{held}"
+        asked["array"] = f"{begin}-{begin + tasks - 1}%{max(1, launch.workers)}"
     return [
         *(f"#SBATCH --{key}={value}" for key, value in asked.items()),
         "#SBATCH --exclusive",

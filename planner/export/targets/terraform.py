@@ -92,7 +92,7 @@ def _settings(clouds: list[Cloud]) -> Block:
 
 def _locals(launch: Launch) -> Block:
     active: Raw | list[int] = Raw("[var.place]")
-    if launch.way != "in_turn":
+    if not launch.moves:
         active = list(range(len(launch.pools)))
     places = [_words(pool) for pool in launch.pools]
     return Block(
@@ -103,7 +103,7 @@ def _locals(launch: Launch) -> Block:
 
 
 def _place_variable(launch: Launch) -> list[Entry]:
-    if launch.way != "in_turn":
+    if not launch.moves:
         return []
     last = len(launch.pools) - 1
     check = Block(
@@ -128,7 +128,7 @@ def _output() -> Block:
 
 def _how(launch: Launch) -> list[str]:
     lines = ["start: terraform init && terraform apply; end: terraform destroy (nodes cost money until then)"]
-    if launch.way == "in_turn":
+    if launch.moves:
         lines.append("no capacity at a place, or it was taken back: terraform apply -var place=1, and so on")
     discounts = dict.fromkeys(pool.option for pool in launch.pools if pool.option in DISCOUNTS)
     if discounts:

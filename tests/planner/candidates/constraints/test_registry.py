@@ -110,3 +110,12 @@ def test_the_judge_checks_every_limit() -> None:
     }  # of what may compete
     wanted = {path.partition(".")[2] for item in LIMITS for path in item.paths} - admitted
     assert wanted <= read
+
+
+@pytest.mark.parametrize("item", LIMITS, ids=lambda item: item.id)
+def test_what_only_has_to_be_admitted_names_its_key(item: Constraint) -> None:
+    admits = [path for path in item.paths if path.rpartition(".")[2].startswith(("include_", "allow_"))]
+    if not admits or type(item).change is not Constraint.change:
+        return
+    _, needed = item.change(None, None, 0)  # type: ignore[arg-type]
+    assert needed == f"{admits[0]}: true"
