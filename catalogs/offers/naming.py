@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 _WILDCARDS = frozenset("*?[")
 # What may follow a short name: another part of the id, or the unit of the memory (`a100-80` of `a100-80gb-sxm`).
@@ -30,13 +31,30 @@ def fits_name(pattern: str, name: str, known: Collection[str] = ()) -> bool:
         name: canonical accelerator id, or instance type.
         known: all names of its kind.
     """
-    wanted, name = pattern.lower(), name.lower()
+    wanted = pattern.lower()
+    return _fits(wanted, name.lower(), is_whole=_is_one_of(wanted, known))
+
+
+@lru_cache(maxsize=256)
+def fitting_names(pattern: str, known: tuple[str, ...]) -> frozenset[str]:
+    """The names of a catalog that a person's one stands for, as `fits_name` says of each."""
+    wanted = pattern.lower()
+    is_whole = _is_one_of(wanted, known)
+    return frozenset(name for name in known if _fits(wanted, name.lower(), is_whole=is_whole))
+
+
+def _is_one_of(wanted: str, known: Collection[str]) -> bool:
+    return any(wanted in (one.lower(), _without_prefix(one.lower())) for one in known)
+
+
+def _fits(wanted: str, name: str, *, is_whole: bool) -> bool:
+    """Whether a pattern fits a name, both in lower case; `is_whole`: it is a name itself."""
     if fnmatchcase(name, wanted):
         return True
     short = _without_prefix(name)
     if _WILDCARDS & set(wanted):
         return fnmatchcase(short, wanted)
-    if any(wanted in (one.lower(), _without_prefix(one.lower())) for one in known):
+    if is_whole:
         return short == wanted
     return bool(wanted) and any(_goes_on(text, wanted) for text in (name, short))
 
@@ -56,4 +74,5 @@ def known_accelerators(name: str) -> list[str]:
     from catalogs.tables.accelerators import load_accelerators
 
     ids = [str(one) for one in load_accelerators()["accelerator"]]
-    return [one for one in ids if fits_name(name, one, ids)]
+    fitting = fitting_names(name, tuple(ids))
+    return [one for one in ids if one in fitting]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from catalogs.offers.naming import fits_name, known_accelerators
+from catalogs.offers.naming import fits_name, fitting_names, known_accelerators
 from catalogs.tables.accelerators import load_accelerators
 from planner.inputs.faults import Fault, near
 from planner.market.offers import match_globs, match_names, places_of
@@ -141,7 +141,7 @@ def name_notes(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
         known = offer_set.types.coded(key.removesuffix("s")).values
         for side, names in (("allow", rule.allow or ()), ("deny", rule.deny)):
             for name in names:
-                found = sorted(one for one in known if fits_name(name, one, known))
+                found = sorted(fitting_names(name, known))
                 if not set("*?[") & set(name) and name.lower() not in map(str.lower, found):
                     yield f"{key}.{side} {name} stands for {_examples(found)}"
     yield from _without_price(limits, offer_set)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.offers.naming import fits_name
+from catalogs.offers.naming import fitting_names
 from catalogs.tables.table import Coded, Table
 from catalogs.tariffs.carbon import load_carbon
 from planner.errors import InputError
@@ -351,7 +351,8 @@ def match_globs(column: Coded, patterns: Sequence[str]) -> BoolArray:
 
 def match_names(column: Coded, patterns: Sequence[str]) -> BoolArray:
     """Mask of rows that one of `patterns` names, as people write accelerators and instance types."""
-    hits = [any(fits_name(pattern, text, column.values) for pattern in patterns) for text in column.values]
+    named = set[str]().union(*(fitting_names(pattern, column.values) for pattern in patterns))
+    hits = [text in named for text in column.values]
     return np.asarray([*hits, False], dtype=np.bool_)[column.codes]
 
 
