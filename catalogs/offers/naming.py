@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from fnmatch import fnmatchcase
-from itertools import compress
+from functools import lru_cache
 
 _WILDCARDS = frozenset("*?[")
 # What may follow a short name: another part of the id, or the unit of the memory (`a100-80` of `a100-80gb-sxm`).
@@ -32,27 +32,29 @@ def fits_name(pattern: str, name: str, known: Collection[str] = ()) -> bool:
         known: all names of its kind.
     """
     wanted = pattern.lower()
-    return _fits(wanted, name.lower(), is_name=_is_name(wanted, known))
+    return _fits(wanted, name.lower(), is_whole=_is_one_of(wanted, known))
 
 
-def fitting_names(pattern: str, names: Sequence[str]) -> list[bool]:
-    """`fits_name` of each of `names`, which are all names of their kind."""
+@lru_cache(maxsize=256)
+def fitting_names(pattern: str, known: tuple[str, ...]) -> frozenset[str]:
+    """The names of a catalog that a person's one stands for, as `fits_name` says of each."""
     wanted = pattern.lower()
-    is_name = _is_name(wanted, names)
-    return [_fits(wanted, name.lower(), is_name=is_name) for name in names]
+    is_whole = _is_one_of(wanted, known)
+    return frozenset(name for name in known if _fits(wanted, name.lower(), is_whole=is_whole))
 
 
-def _is_name(wanted: str, known: Collection[str]) -> bool:
-    return any(wanted in (one, _without_prefix(one)) for one in map(str.lower, known))
+def _is_one_of(wanted: str, known: Collection[str]) -> bool:
+    return any(wanted in (one.lower(), _without_prefix(one.lower())) for one in known)
 
 
-def _fits(wanted: str, name: str, *, is_name: bool) -> bool:
+def _fits(wanted: str, name: str, *, is_whole: bool) -> bool:
+    """Whether a pattern fits a name, both in lower case; `is_whole`: it is a name itself."""
     if fnmatchcase(name, wanted):
         return True
     short = _without_prefix(name)
     if _WILDCARDS & set(wanted):
         return fnmatchcase(short, wanted)
-    if is_name:
+    if is_whole:
         return short == wanted
     return bool(wanted) and any(_goes_on(text, wanted) for text in (name, short))
 
@@ -72,4 +74,5 @@ def known_accelerators(name: str) -> list[str]:
     from catalogs.tables.accelerators import load_accelerators
 
     ids = [str(one) for one in load_accelerators()["accelerator"]]
-    return list(compress(ids, fitting_names(name, ids)))
+    fitting = fitting_names(name, tuple(ids))
+    return [one for one in ids if one in fitting]

@@ -117,11 +117,12 @@ class Engine:
         return {row: tuple(sorted(set(counts) - set(self.counts))) for row, counts in wanted.items()}
 
     @cached_property
-    def _coarse(self) -> Candidates:
+    def coarse(self) -> Candidates:
         """Candidates of one offer each at the sizes looked at for all hardware, and racks in whole units."""
-        return concat_candidates([self._priced(self.shapes), *(self._priced(*one) for one in self.units())])
+        return concat_candidates([self.priced(self.shapes), *(self.priced(*one) for one in self.units())])
 
-    def _priced(self, shapes: Table, offers: IntArray | None = None) -> Candidates:
+    def priced(self, shapes: Table, offers: IntArray | None = None) -> Candidates:
+        """Candidates of one offer each at some shapes."""
         return build_candidates(self.context, self.offer_bits, shapes, offers)
 
     def units(self) -> list[tuple[Table, IntArray]]:
@@ -151,7 +152,7 @@ class Engine:
             return self._starting(start).at(deadline, wanted)
         context = self.context.with_deadline(deadline, start)
         leaders = self._leaders(context, wanted)
-        made = self._sized(leaders) if wanted.one_offer else self._with_parts(leaders)
+        made = self._sized(leaders) if wanted.one_offer else self.with_parts(leaders)
         made = replace(made, context=context, bits=made.bits.copy(), p_meet=made.p_meet.copy())
         mark_deadline(made)
         if not wanted.one_offer and (context.market.is_spot & (self.offer_bits == 0)).any():
@@ -179,7 +180,7 @@ class Engine:
         """Hardware that is looked at in all sizes between the coarse ones."""
         if not self.has_sizes_between:
             return np.zeros(0, dtype=np.int64)
-        coarse = self._coarse
+        coarse = self.coarse
         coarse = replace(coarse, context=context, bits=coarse.bits.copy(), p_meet=coarse.p_meet.copy())
         mark_deadline(coarse)
         if wanted.scope is Scope.CARBON_FRONT:
@@ -205,19 +206,24 @@ class Engine:
     def _sized(self, leaders: IntArray) -> Candidates:
         """Candidates of one offer each, of all coarse sizes and of all sizes of the leaders."""
         if not len(leaders):
-            return self._coarse
-        return concat_candidates([self._coarse, self._priced(*self.between(leaders))])
+            return self.coarse
+        return concat_candidates([self.coarse, self.priced(*self.between(leaders))])
 
-    def _with_parts(self, leaders: IntArray) -> Candidates:
-        """The same, and clusters bought in parts."""
+    def with_parts(self, leaders: IntArray) -> Candidates:
+        """Candidates of one offer each, and clusters bought in parts."""
         key = leaders.tobytes()
         if key not in self._steady:
             self._steady[key] = self._with_mixes(self._sized(leaders))
         return self._steady[key]
 
+    @property
+    def is_scarce(self) -> bool:
+        """Whether clusters may be bought in parts."""
+        return is_scarce(self.context.market, self.offer_bits, self.counts[-1])
+
     def _with_mixes(self, made: Candidates) -> Candidates:
         """Add clusters bought in parts where an admitted offer holds fewer than the largest cluster."""
-        if not is_scarce(self.context.market, self.offer_bits, self.counts[-1]):
+        if not self.is_scarce:
             return made
         from planner.candidates.bought_in_parts import add_mixes
 

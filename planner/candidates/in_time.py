@@ -125,7 +125,9 @@ def _steady_chance(waits: Waits, need: FloatArray, sigma: FloatArray, room: Floa
     cap = np.where(certain, np.where(scaled >= -1e-12, 1.0, 0.0), normal_cdf(scaled))
     speed = normal_quantile(cap[:, None] * nodes) * np.where(certain, 0.0, sigma)[:, None]
     after = room[:, None] - need[:, None] * np.exp(speed)
-    return np.asarray(cap * (waits.within(np.maximum(after, 0.0)) @ weights), dtype=np.float64)
+    within = waits.within(np.maximum(after, 0.0))
+    # a product of matrices would round a row otherwise beside other rows
+    return np.asarray(cap * np.einsum("ij,j->i", within, weights), dtype=np.float64)
 
 
 def _work_chance(made: Candidates, at: IntArray, hours: FloatArray) -> FloatArray:

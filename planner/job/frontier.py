@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.store.load import load_catalog
+from planner.candidates.best_alone import BestAlone
 from planner.candidates.choose import best_where
 from planner.candidates.constraints.deadline import without_record
 from planner.candidates.decisions import HAIR_RATIO
@@ -48,10 +49,9 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
 
     FloatArray = npt.NDArray[np.float64]
-    IntArray = npt.NDArray[np.int64]
 
-# Spot candidates whose finishing time is worked out at once; the cheapest first, so that later ones fall out.
-_BLOCK = 128
+_BLOCK = 128  # candidates whose finishing time is worked out at once
+_BOUND = 0.999  # of a lower bound of hours: quantiles are interpolated
 _BETWEEN = 16  # deadlines in equal steps of the logarithm
 _BEST = Wanted(Scope.BEST)
 _SLIP = 1.001  # of costs that hardly change from one deadline to the next
@@ -156,7 +156,7 @@ def find_frontier(
     for hours in asked:
         walk.ask(hours, hours in listed)
     later = [] if steps else walk.go_on(asked)
-    points, found = walk.points, walk.found
+    points, found = walk.points, walk.latest() if asked else free
     confidence = context.asked.workload.constraints.deadline_confidence
     count = int((found.candidates.bits == 0).sum()) if points else 0
     return Frontier(
@@ -174,18 +174,24 @@ class _Walk:
         """Take the engine and the workload; `limit`: its own deadline in hours; `free`: found without a deadline."""
         self.engine, self.own, self.limit, self.wished = engine, own, limit, wished
         self.points: list[Point] = []
-        self.found, self.least, self.free = free, np.inf, free.candidates
+        self.best, self.least, self.free = BestAlone(engine), np.inf, free.candidates
+        self.last = (0.0, np.inf)
 
     def ask(self, hours: float, listed: bool = False) -> None:
         """Add the plan of one deadline where it is listed or costs less than those before."""
         # what an earlier deadline allows costs no more at a later one
-        self.found = self.engine.at_hours(hours, replace(_BEST, below=self.least * _SLIP))
-        made = self.found.candidates
+        self.last = (hours, self.least * _SLIP)
+        made = self.best.at_hours(*self.last)
         at = best_where(made, made.bits == 0, "cost")
         if at is None or (not listed and not made.cost_usd[at] < self.least):
             return
         self.least = min(self.least, float(made.cost_usd[at]))
-        self.points.append(_point(self.found, self.own, at, hours, self.limit, hours in self.wished))
+        self.points.append(_point(made, self.own, at, hours, self.limit, hours in self.wished))
+
+    def latest(self) -> Found:
+        """All candidates at the latest deadline asked for."""
+        hours, below = self.last
+        return self.engine.at_hours(hours, replace(_BEST, below=below))
 
     def go_on(self, asked: Sequence[float]) -> list[float]:
         """Ask for later deadlines until one costs hardly more than the cheapest candidate does by none.
@@ -218,7 +224,7 @@ def _deadlines(free: Found, wished: Sequence[float], steps: int) -> tuple[list[f
 
     Without `steps` those wished for, those of each point of the front without turns, and some between.
     """
-    _, times = _front(free.candidates)
+    times = _front(free.candidates)
     made = free.candidates
     kept = np.flatnonzero((made.bits == 0) & (made.kind == SINGLE))
     work = made.waiting_hours[kept] + made.fixed_hours[kept] + made.work_hours[kept]
@@ -234,36 +240,42 @@ def _deadlines(free: Found, wished: Sequence[float], steps: int) -> tuple[list[f
     return sorted({*ends, *between}), set(wished)
 
 
-def _front(made: Candidates) -> tuple[IntArray, FloatArray]:
-    """Positions on the front and the hours each needs to be sure enough.
+def _front(made: Candidates) -> FloatArray:
+    """Hours that each candidate on the front needs to be sure enough, by rising hours.
 
-    Steady capacity is in closed form. Spot is worked out where it could still be on the front: not before its work
-    without any interruption is done; what no deadline admits is none of it.
+    Worked out where a candidate could still be on the front: not before its work without any interruption is done.
+    Spot that no deadline admits is none of it.
     """
     context = made.context
     barred = without_record(context.asked.workload, made)
     feasible = np.flatnonzero((made.bits == 0) if barred is None else (made.bits == 0) & ~barred)
-    hours = np.full(len(made.bits), np.inf)
-    spot = context.market.is_spot[made.offer[feasible]]
-    steady = feasible[~spot]
     level = context.asked.workload.constraints.deadline_confidence
-    hours[steady] = sure_hours(made, steady, level)
-    waiting = feasible[spot]
-    waiting = waiting[np.argsort(made.cost_usd[waiting], kind="stable")]
-    least = uninterrupted_hours(made, waiting, level)
+    cost = made.cost_usd[feasible]
+    hours, least = np.full(len(feasible), np.inf), uninterrupted_hours(made, feasible, level) * _BOUND
+    waiting = np.arange(len(feasible))
     while len(waiting):
-        front = pareto_front(hours, made.cost_usd)
-        open_ = ~dominated(hours[front], made.cost_usd[front], least, made.cost_usd[waiting])
-        waiting, least = waiting[open_], least[open_]
-        block, waiting, least = waiting[:_BLOCK], waiting[_BLOCK:], least[_BLOCK:]
-        if len(block):
-            hours[block] = sure_hours(made, block, level)
-    front = pareto_front(hours, made.cost_usd)
-    return front, hours[front]
+        front = pareto_front(hours, cost)
+        waiting = waiting[~dominated(hours[front], cost[front], least[waiting], cost[waiting])]
+        first = _outermost(least[waiting], cost[waiting])
+        block, waiting = waiting[first], waiting[~first]
+        hours[block] = sure_hours(made, feasible[block], level)
+    return hours[pareto_front(hours, cost)]
 
 
-def _point(found: Found, own: Workload, at: int, hours: float, limit: float | None, wished: bool) -> Point:
-    budget, made = own.constraints.budget_usd, found.candidates
+def _outermost(hours: FloatArray, cost: FloatArray) -> npt.NDArray[np.bool_]:
+    """The front, the front of what is left without it and so on, until there are `_BLOCK`."""
+    out, left = np.zeros(len(cost), dtype=np.bool_), np.arange(len(cost))
+    while len(left) and out.sum() < _BLOCK:
+        front = pareto_front(hours[left], cost[left])
+        out[left[front]] = True
+        left = np.delete(left, front)
+    return out
+
+
+def _point(
+    made: Candidates, own: Workload, at: int, hours: float, limit: float | None, wished: bool
+) -> Point:
+    budget = own.constraints.budget_usd
     return Point(
         deadline_hours=hours,
         best=summarize(made, at, None),

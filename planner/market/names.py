@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -142,7 +141,7 @@ def name_notes(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
         known = offer_set.types.coded(key.removesuffix("s")).values
         for side, names in (("allow", rule.allow or ()), ("deny", rule.deny)):
             for name in names:
-                found = sorted(compress(known, fitting_names(name, known)))
+                found = sorted(fitting_names(name, known))
                 if not set("*?[") & set(name) and name.lower() not in map(str.lower, found):
                     yield f"{key}.{side} {name} stands for {_examples(found)}"
     yield from _without_price(limits, offer_set)

@@ -351,10 +351,9 @@ def match_globs(column: Coded, patterns: Sequence[str]) -> BoolArray:
 
 def match_names(column: Coded, patterns: Sequence[str]) -> BoolArray:
     """Mask of rows that one of `patterns` names, as people write accelerators and instance types."""
-    hits = np.zeros(len(column.values) + 1, dtype=np.bool_)  # the last is of rows without a value
-    for pattern in patterns:
-        hits[:-1] |= fitting_names(pattern, column.values)
-    return hits[column.codes]
+    named = set[str]().union(*(fitting_names(pattern, column.values) for pattern in patterns))
+    hits = [text in named for text in column.values]
+    return np.asarray([*hits, False], dtype=np.bool_)[column.codes]
 
 
 def preference_rank(places: Coded, patterns: Sequence[str]) -> IntArray:

@@ -131,6 +131,10 @@ class Elapsed:
         """Of a scaled job, one scale: arrays of shape `(n,)`."""
         return Elapsed(**{field.name: getattr(self, field.name)[number] for field in fields(self)})
 
+    def reshape(self, shape: tuple[int, ...]) -> Elapsed:
+        """The same in arrays of another shape."""
+        return Elapsed(**{field.name: getattr(self, field.name).reshape(shape) for field in fields(self)})
+
     @property
     def calm(self) -> npt.NDArray[np.bool_]:
         """Where there is no excess to speak of (below 1e-12 h)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from catalogs.offers.naming import fits_name
+from catalogs.offers.naming import fits_name, fitting_names
 from catalogs.store.load import load_catalog
 from catalogs.tables.accelerators import load_accelerators
 
@@ -33,3 +33,12 @@ def test_a_family_of_machines_and_a_name_that_is_one_itself() -> None:
     assert {name for name in machines if fits_name("p4d", name, machines)} == {"p4d.24xlarge"}
     assert {name for name in machines if fits_name("gpu_1x_a100", name, machines)} == {"gpu_1x_a100"}
     assert {name for name in machines if fits_name("a3-highgpu-8g", name, {*machines})} == {"a3-highgpu-8g"}
+
+
+@pytest.mark.parametrize(
+    "written", ["", "*", "H100", "a100-80", "A100-80GB-SXM", "?100*", "p4d", "ecs.gn7", "nothing"]
+)
+def test_the_names_that_fit_are_those_that_fit_one_by_one(written: str) -> None:
+    machines = ("p4d.24xlarge", "p4de.24xlarge", "ecs.gn7-c12g1.3xlarge", "Standard_ND96asr_v4", "p4d")
+    for known in (tuple(ACCELERATORS), machines):
+        assert fitting_names(written, known) == {name for name in known if fits_name(written, name, known)}

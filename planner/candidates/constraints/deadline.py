@@ -93,9 +93,8 @@ class Confidence(Constraint):
         at = np.flatnonzero(made.bits == 0)
         if case.deadline_hours is None or not len(at):
             return None
-        made.p_meet[at] = case.chance(made, at)
         unsure = np.zeros(len(made.bits), dtype=np.bool_)
-        unsure[at] = made.p_meet[at] < case.limits.deadline_confidence - 1e-9
+        unsure[at] = too_unsure(case, made, at)
         return unsure
 
     def unsure(self, case: Case, made: Candidates, at: Ints) -> Bools | None:
@@ -112,6 +111,12 @@ class Confidence(Constraint):
         """Probability asked and reached; of a candidate that another limit removes too it was not worked out before."""
         reached = float(case.chance(made, np.asarray([at]))[0])
         return f"{case.limits.deadline_confidence:g}", f"{np.floor(reached * 1000) / 1000:g}"
+
+
+def too_unsure(case: Case, made: Candidates, at: Ints) -> Bools:
+    """Which candidates meet the deadline with less than the confidence asked; writes `made.p_meet` of them."""
+    made.p_meet[at] = case.chance(made, at)
+    return np.asarray(made.p_meet[at] < case.limits.deadline_confidence - 1e-9, dtype=np.bool_)
 
 
 def without_record(workload: Workload, made: Candidates) -> Bools | None:

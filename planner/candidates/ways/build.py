@@ -119,7 +119,7 @@ def spot_candidates(made: Candidates) -> IntArray:
     return np.flatnonzero(single & context.market.is_spot[made.offer] & ((made.bits & ~changed) == 0))
 
 
-def _floor(made: Candidates, at: IntArray) -> FloatArray:
+def work_floor(made: Candidates, at: IntArray) -> FloatArray:
     """Lower bound of what is compared: the work at the price of spot, its hours, or its least emissions."""
     context = made.context
     if context.asked.workload.preferences.objective == "carbon":
@@ -135,13 +135,13 @@ def _useful(made: Candidates, at: IntArray, wanted: Wanted) -> BoolArray:
     """Whether a way that begins with spot candidates could be of use to the question."""
     if wanted.scope is Scope.CARBON_FRONT:
         return beside_front(made, at)
-    return np.asarray(_floor(made, at) <= ceilings(made, wanted)[made.offer[at]], dtype=np.bool_)
+    return np.asarray(work_floor(made, at) <= ceilings(made, wanted)[made.offer[at]], dtype=np.bool_)
 
 
 def beside_front(made: Candidates, at: IntArray) -> BoolArray:
     """Whether a way that begins with spot candidates could be on the front of cost and emissions."""
     cost, kg = carbon_front(made)
-    return ~dominated(cost, kg, _floor(made, at), kg_floor(made, at))
+    return ~dominated(cost, kg, work_floor(made, at), kg_floor(made, at))
 
 
 def kg_floor(made: Candidates, at: IntArray) -> FloatArray:
@@ -200,7 +200,7 @@ def set_cells(
     order = np.lexsort((context.market.id_rank[rows], context.market.offer_set.usd_per_hour[rows], group_of))
     at, group_of = at[order], group_of[order]
     # a set costs no less than its cheapest zone for all of the work; a dearer one may still be worth its share
-    cheap = _floor(made, at) <= limit[made.offer[at]] if useful is None else useful[order]
+    cheap = work_floor(made, at) <= limit[made.offer[at]] if useful is None else useful[order]
     if not cheap.any():
         return None
     zones: list[IntArray] = []
@@ -349,11 +349,14 @@ def judged_turns(made: Candidates, cells: Cells | None) -> Judged | None:
     if not len(possible):
         return None
     cells, frame = cells.take(possible), frame.take(possible)
+    sure = np.flatnonzero(keep_confidence(made, cells, frame, limits.deadline_confidence - CONFIDENCE_SLIP))
+    if not len(sure):
+        return None
+    cells, frame = cells.take(sure), frame.take(sure)
     course = run_in_turn(made, cells, frame)
-    kept = keep_confidence(made, cells, frame, limits.deadline_confidence - CONFIDENCE_SLIP)
     # what changes in time ends at the deadline at the latest
     hours = course.waiting + made.fixed_hours[cells.base] + course.elapsed
-    kept &= hours <= context.dates.deadline_hours + _SLIP_HOURS
+    kept = hours <= context.dates.deadline_hours + _SLIP_HOURS
     kept &= (cells.on_demand < 0) | (course.work_share < 0.999)
     at = np.flatnonzero(kept)
     if not len(at):

@@ -211,13 +211,15 @@ def _run_block(made: Candidates, cells: Cells, frame: Frame) -> Course:
     has = cells.on_demand >= 0
     restart, steady, slack = context.asked.restart_hours(write), frame.steady, frame.slack
     job = split_job(work, interval, write, restart, arguments["notice_hours"])
-    left = mean_fallback(job, cells.pool, slack, steady, made.sigma[base])
-    share, change = (np.where(has, value, 0.0) for value in (left.work_share, left.p_change))
+    at = np.flatnonzero(has)
+    left = mean_fallback(job.take(at), cells.pool.take(at), slack[at], steady[at], made.sigma[base[at]])
+    share, change, wasted = np.zeros((3, len(base)))
+    share[at], change[at], wasted[at] = left.work_share, left.p_change, left.wasted_hours
     on_spot = job.floor_hours * (1.0 - share)
     wait = fallback_hours(context.starts, cells.on_demand, made.nodes[base])
-    in_turn = on_spot + left.wasted_hours + share * steady + change * _until_progress(made, cells, wait)
+    in_turn = on_spot + wasted + share * steady + change * _until_progress(made, cells, wait)
     lost = free.expected_lost_hours * (1.0 - share)
-    lost = np.where(has, np.minimum(lost, left.wasted_hours), lost)
+    lost = np.where(has, np.minimum(lost, wasted), lost)
     export = write + context.asked.assumptions.export_s / 3600.0
     return Course(
         waiting=frame.waiting, elapsed=np.where(has, in_turn, free.expected_elapsed_hours),

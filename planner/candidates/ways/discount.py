@@ -13,8 +13,26 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.model import Candidates
+    from planner.market.model import Market
 
+    BoolArray = npt.NDArray[np.bool_]
     IntArray = npt.NDArray[np.int64]
+
+
+def without_discount(market: Market, partner: IntArray) -> BoolArray:
+    """Spot offers that cost no less than on-demand of their region, shape `(n_offers,)`.
+
+    Args:
+        market: the offers.
+        partner: on-demand offer per spot offer, -1 without one.
+    """
+    price, place = market.offer_set.usd_per_hour, market.region_of_offer
+    least = market.offer_set.least_usd_per_hour  # a price that falls over the run may end below on-demand
+    spot = np.flatnonzero((partner >= 0) & market.is_spot)
+    own = partner[spot]
+    dear = np.zeros(len(partner), dtype=np.bool_)
+    dear[spot] = (least[spot] >= price[own]) & (place[spot] == place[own])
+    return dear
 
 
 def mark_no_discount(made: Candidates, partner: IntArray) -> None:
@@ -27,15 +45,7 @@ def mark_no_discount(made: Candidates, partner: IntArray) -> None:
         made: candidates without those that run in turn; the bits of those of one offer change in place.
         partner: on-demand offer per spot offer, -1 without one, see `planner.candidates.ways.build.on_demand_partners`.
     """
-    context = made.context
-    price, place = context.market.offer_set.usd_per_hour, context.market.region_of_offer
-    least = (
-        context.market.offer_set.least_usd_per_hour
-    )  # a price that falls over the run may end below on-demand
-    spot = np.flatnonzero((partner >= 0) & context.market.is_spot)
-    own = partner[spot]
-    dear = np.zeros(len(partner), dtype=np.bool_)
-    dear[spot] = (least[spot] >= price[own]) & (place[spot] == place[own])
+    dear = without_discount(made.context.market, partner)
     at = np.flatnonzero(dear[made.offer] & (made.bits == 0) & (made.kind == SINGLE))
     if not len(at):
         return

@@ -80,14 +80,13 @@ def mean_fallback(
     factors = np.exp(log_sd * normal_quantile(np.outer(levels, some)) - log_sd * log_sd / 2.0)
     mean = (weights[:, None] * factors).sum(axis=0)
     parts = of_work * weights[:, None] * factors / mean
-    share, change, wasted = 1.0 - of_work, 1.0 - some, np.zeros_like(some)
-    for factor, weight, part in zip(factors, weights, parts, strict=True):
-        slack = slack_hours + steady_hours * (1.0 - factor)
-        left = fallback(scaled_job(job, factor), pool, slack, POINTS_EACH)
-        share += part * left.work_share
-        change += weight * some * left.p_change
-        wasted += weight * some * left.wasted_hours
-    return Fallback(share, change, wasted)
+    left = _at_speeds(job, pool, factors, slack_hours + steady_hours * (1.0 - factors), POINTS_EACH)
+    likely = weights[:, None] * some
+    return Fallback(
+        1.0 - of_work + (parts * left.work_share).sum(axis=0),
+        1.0 - some + (likely * left.p_change).sum(axis=0),
+        (likely * left.wasted_hours).sum(axis=0),
+    )
 
 
 def _edge(slowest: FloatArray, log_sd: FloatArray) -> FloatArray:
@@ -107,15 +106,27 @@ def fallback(job: Job, pool: SpotPool, slack_hours: FloatArray, points: int = PO
         slack_hours: S, the waits and losses that can be afforded, shape `(n,)`; negative: only on-demand is in time.
         points: parts of the work looked at.
     """
+    left = _at_speeds(job, pool, np.ones((1, len(slack_hours))), slack_hours[None], points)
+    return Fallback(left.work_share[0], left.p_change[0], left.wasted_hours[0])
+
+
+def _at_speeds(job: Job, pool: SpotPool, factors: FloatArray, slack: FloatArray, points: int) -> Fallback:
+    """The same of work scaled by each of `factors`, with the slack that it leaves; all of shape `(k, n)`.
+
+    At once, as what a checkpoint interval comes to is the same at every scale.
+    """
     nodes, weights = unit_quadrature(points)
     shares = np.append(nodes, 1.0)
-    elapsed = describe_elapsed(scaled_job(job, shares[:, None]), pool)
-    kept = falling(np.where(slack_hours < 0, 0.0, elapsed.cdf(elapsed.floor + slack_hours)))
-    change, slack = 1.0 - kept[-1], np.maximum(slack_hours, 0.0)
+    scales = shares[:, None, None] * factors
+    stacked = scaled_job(job, scales.reshape(len(shares) * len(factors), len(job.work)))
+    elapsed = describe_elapsed(stacked, pool).reshape(scales.shape)
+    kept = falling(np.where(slack < 0, 0.0, elapsed.cdf(elapsed.floor + slack)))
+    change = 1.0 - kept[-1]
     whole = elapsed.scale(-1)
-    within = whole.excess_within(whole.floor + slack_hours)
-    wasted = within + np.where(change > 0, slack, 0.0) * change
-    return Fallback(np.clip(1.0 - weights @ kept[:-1], 0.0, change), change, wasted)
+    within = whole.excess_within(whole.floor + slack)
+    wasted = within + np.where(change > 0, np.maximum(slack, 0.0), 0.0) * change
+    done = (weights[:, None, None] * kept[:-1]).sum(axis=0)
+    return Fallback(np.clip(1.0 - done, 0.0, change), change, wasted)
 
 
 def falling(kept: FloatArray) -> FloatArray:

@@ -1,0 +1,128 @@
+"""The cheapest candidate of one job at many deadlines, without judging what cannot be it.
+
+At each deadline most candidates cost more than one that keeps it, so whether they would keep it does not matter. They
+are looked at by rising cost until one does; what costs more is left out, but spot whose type and size a cheaper way to
+run in turn could begin with. The cheapest is the one that `planner.candidates.engine` finds; the number of candidates
+is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.constraints.deadline import without_record
+from planner.candidates.engine import deadline_after
+from planner.candidates.filters import mark
+from planner.candidates.limits import judge_too, mark_cheapest
+from planner.candidates.model import concat_candidates
+from planner.candidates.sizes import hopeful_hardware
+from planner.candidates.wanted import Scope, Wanted
+from planner.candidates.ways.build import add_turns, spot_candidates, work_floor
+from planner.candidates.ways.discount import mark_no_discount, without_discount
+from planner.candidates.ways.partners import on_demand_partners
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import numpy.typing as npt
+
+    from planner.candidates.engine import Engine
+    from planner.candidates.model import Candidates
+
+    BoolArray = npt.NDArray[np.bool_]
+    IntArray = npt.NDArray[np.int64]
+
+
+class BestAlone:
+    """The cheapest candidate of an engine's job at any deadline; quickest where deadlines rise."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Take the engine of a job that is compared by cost."""
+        self._engine, market = engine, engine.context.market
+        self._partner = on_demand_partners(market, engine.offer_bits)
+        self._has_spot = bool((market.is_spot & (engine.offer_bits == 0)).any())
+        # which spot is removed hangs on whether on-demand is in time
+        dear = without_discount(market, self._partner)
+        self._judged = dear.copy()
+        self._judged[self._partner[dear]] = True
+        self._coarse = _recorded(engine.coarse)
+        self._widest: IntArray = np.zeros(0, dtype=np.int64)
+        self._wide: Candidates = self._coarse
+        self._leaders: IntArray | None = None
+        self._steady: Candidates = self._coarse
+
+    def at_hours(self, hours: float, below: float) -> Candidates:
+        """The cheapest candidate at a deadline and some beside it.
+
+        Args:
+            hours: of the deadline, from the start.
+            below: a cost up to which there is a candidate; ways to run in turn that cost more are not looked for.
+        """
+        engine = self._engine
+        deadline = deadline_after(engine.context.dates.start, hours)
+        made, unseen = _judged(self._of_leaders(self._hopeful(deadline)), deadline)
+        if not self._has_spot:
+            return made
+        useful = _of_use(made, below)
+        hidden = unseen[useful[unseen] & self._judged[made.offer[unseen]]]
+        judge_too(made, hidden)
+        mark_no_discount(made, self._partner)
+        made = made.take(np.flatnonzero(useful))
+        return add_turns(made, engine.offer_bits, Wanted(Scope.BEST, below=below), self._partner)
+
+    def _hopeful(self, deadline: datetime) -> IntArray:
+        """Hardware that is looked at in all sizes between the coarse ones."""
+        if not self._engine.has_sizes_between:
+            return np.zeros(0, dtype=np.int64)
+        return hopeful_hardware(_judged(self._coarse, deadline)[0], self._engine.offer_bits)
+
+    def _of_leaders(self, leaders: IntArray) -> Candidates:
+        """Candidates that do not run in turn: all at the coarse sizes, the leaders at those between."""
+        if self._leaders is None or not np.array_equal(leaders, self._leaders):
+            self._leaders, self._steady = leaders, self._sized(leaders)
+        return self._steady
+
+    def _sized(self, leaders: IntArray) -> Candidates:
+        engine = self._engine
+        if engine.is_scarce:
+            return _recorded(engine.with_parts(leaders))
+        if not np.isin(leaders, self._widest).all():
+            self._widest = leaders
+            self._wide = concat_candidates([self._coarse, _recorded(engine.priced(*engine.between(leaders)))])
+        elif len(leaders) == 0:
+            return self._coarse
+        if len(leaders) == len(self._widest):
+            return self._wide
+        wide, kept = self._wide, np.zeros(engine.context.market.offer_set.hardware.n_rows, dtype=np.bool_)
+        kept[leaders] = True
+        coarse = np.arange(len(wide.bits)) < len(self._coarse.bits)
+        row = wide.shapes["hardware_row"].astype(np.int64)[wide.shape]
+        return wide.take(np.flatnonzero(coarse | kept[row]))
+
+
+def _judged(made: Candidates, deadline: datetime) -> tuple[Candidates, IntArray]:
+    """Candidates with the limits of time of a deadline, and positions of those too dear to be looked at."""
+    context = made.context.with_deadline(deadline)
+    made = replace(made, context=context, bits=made.bits.copy(), p_meet=made.p_meet.copy())
+    return made, mark_cheapest(made)
+
+
+def _recorded(made: Candidates) -> Candidates:
+    """Candidates without spot that no deadline admits for lack of a record."""
+    removed, bits = without_record(made.context.asked.workload, made), made.bits.copy()
+    if removed is not None:
+        mark(bits, "unrecorded", removed)
+    return replace(made, bits=bits)
+
+
+def _of_use(made: Candidates, below: float) -> BoolArray:
+    """Candidates that keep all limits, and types and sizes that a cheaper way to run may begin with."""
+    useful = made.bits == 0
+    spot = spot_candidates(made)
+    limit = min(float(made.cost_usd[useful].min(initial=np.inf)), below)
+    group = made.context.market.offer_set.type_of_offer[made.offer] * made.shapes.n_rows + made.shape
+    found = np.isin(group, group[spot[work_floor(made, spot) <= limit]])
+    return np.asarray(useful | found, dtype=np.bool_)
