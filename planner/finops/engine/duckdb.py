@@ -23,8 +23,6 @@ _MORE = (WRITING_LIMIT, "1400MB", "2800MB")  # where a query holds more than it 
 # Of a question to a small bill its columns, bound through views and files, cost more than its rows: 10 ms against 5.
 # Writing the table costs 4 ms per 1,000 rows; from 100,000 rows on a review gets nothing back.
 HELD_ROWS = 30_000
-GROUPS = 500_000  # of some 250 bytes with both threads' copies; a bill with more is asked part by part
-_MOST_PARTS = 32  # each reads the bill once
 _Answer = TypeVar("_Answer")
 
 
@@ -64,7 +62,12 @@ class DuckDbEngine:
         return self._asked(lambda: self.connection.execute(text).df())
 
     def keep(
-        self, name: str, sql: str, parameters: Mapping[str, Parameter] | None = None, keys: Sequence[str] = ()
+        self,
+        name: str,
+        sql: str,
+        parameters: Mapping[str, Parameter] | None = None,
+        keys: Sequence[str] = (),
+        parts: int = 1,
     ) -> None:
         """Keep the rows of a query; see `Engine.keep`. They lie in files: memory is for what is asked of them.
 
@@ -72,33 +75,26 @@ class DuckDbEngine:
             name: as of `Engine.keep`.
             sql: as of `query`.
             parameters: as of `query`.
-            keys: columns of `focus` that the query groups by; where they have many values, it is asked part by part.
+            keys: columns of `focus` that the query groups by.
+            parts: in how many parts of `focus`, by these keys, it is asked: grouping on disk takes four times as long.
         """
         text = bound_text(sql, parameters or {})
         self.kept.add(name)
         if self._temporary is None:
             self._asked(lambda: self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {text}"))
             return
-        texts = [text] if not keys else self._in_parts(text, keys)
+        texts = [text] if parts == 1 else list(_in_parts(text, keys, parts))
         files = [str(self._temporary / f"{name}-{number}.parquet") for number in range(len(texts))]
         quoted = ["'" + file.replace("'", "''") + "'" for file in files]
         for part, file in zip(texts, quoted, strict=True):
             self._asked(partial(self.connection.execute, f"COPY ({part}) TO {file} (FORMAT parquet)"))
         self.register_view(name, f"SELECT * FROM READ_PARQUET([{', '.join(quoted)}])")
 
-    def _in_parts(self, text: str, keys: Sequence[str]) -> list[str]:
-        """The query over parts of `focus` whose groups fit into memory: grouping on disk takes four times as long."""
-        columns = f"HASH({', '.join(keys)})"
-        count = self._asked(
-            lambda: self.connection.execute(f"SELECT APPROX_COUNT_DISTINCT({columns}) FROM focus").fetchone()
-        )
-        parts = min(-(-(count[0] if count else 0) // GROUPS), _MOST_PARTS)
-        if parts <= 1:
-            return [text]
-        return [
-            f"WITH focus AS (SELECT * FROM main.focus WHERE {columns} % {parts} = {part}) SELECT * FROM ({text}) AS x"
-            for part in range(parts)
-        ]
+    def count_groups(self, keys: Sequence[str]) -> int:
+        """How many different values columns of `focus` have together, to a few percent."""
+        ask = f"SELECT APPROX_COUNT_DISTINCT(HASH({', '.join(keys)})) FROM focus"
+        count = self._asked(lambda: self.connection.execute(ask).fetchone())
+        return int(count[0]) if count else 0
 
     def _asked(self, ask: Callable[[], _Answer]) -> _Answer:
         """Ask; where it cannot go on on disk, again with more memory, which this bill then keeps.
@@ -150,6 +146,12 @@ class DuckDbEngine:
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()
+
+
+def _in_parts(text: str, keys: Sequence[str], parts: int) -> Iterator[str]:
+    for part in range(parts):
+        own = f"SELECT * FROM main.focus WHERE HASH({', '.join(keys)}) % {parts} = {part}"
+        yield f"WITH focus AS ({own}) SELECT * FROM ({text}) AS x"
 
 
 def set_memory(connection: duckdb.DuckDBPyConnection, limit: str) -> None:

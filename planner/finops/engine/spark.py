@@ -48,7 +48,6 @@ class SparkEngine:
         # moments of a bill are UTC; a session elsewhere would move charges into other days
         self.session.conf.set("spark.sql.session.timeZone", "UTC")
         self._views: list[str] = []
-        self._kept: list[Any] = []
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> pd.DataFrame:
         """Run one query; see `Engine.query`. Dates and moments come as DuckDB gives them."""
@@ -56,10 +55,13 @@ class SparkEngine:
             return _frame(self._bound(sql, parameters))
 
     def keep(self, name: str, sql: str, parameters: Mapping[str, Parameter] | None = None) -> None:
-        """Keep the rows of a query in Spark's memory and on its disks; see `Engine.keep`."""
+        """Keep the rows of a query in the memory and on the disks of Spark's executors; see `Engine.keep`.
+
+        Cut off from how they were made, which Spark would plan again, down to the files, with each later query. It
+        gives them back when the view is dropped.
+        """
         with _told_in_words():
-            frame = self._bound(sql, parameters).persist()
-        self._kept.append(frame)
+            frame = self._bound(sql, parameters).localCheckpoint()
         self._view(name, frame)
 
     def _bound(self, sql: str, parameters: Mapping[str, Parameter] | None) -> Any:
@@ -97,8 +99,6 @@ class SparkEngine:
         if self._own:
             self.session.stop()
             return
-        for frame in self._kept:
-            frame.unpersist()
         for name in self._views:
             self.session.catalog.dropTempView(name)
 

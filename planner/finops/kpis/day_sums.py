@@ -18,61 +18,25 @@ if TYPE_CHECKING:
 TABLE = "x_day_sums"
 DAY_SUMS = ("commitment_coverage", "daily_cost", "provider_days", "savings_rate", "spot")
 MANY_ROWS = 300_000  # smaller bills are read soon enough
-_SQL = """
-WITH sums AS (
-  SELECT
-    x_month,
-    x_day,
-    ServiceProviderName,
-    ServiceName,
-    ServiceCategory,
-    ChargeCategory,
-    PricingCategory,
-    CommitmentDiscountStatus,
-    x_focus_version,
-    x_list_known,
-    x_contracted_known,
-    CommitmentDiscountId IS NOT NULL AS is_committed,
-    CommitmentProgramEligibilityDetails IS NOT NULL AS is_eligible,
-    COALESCE(DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) <= 1, TRUE) AS is_short,
-    SIGN(EffectiveCost) AS effective_sign,
-    SIGN(ListCost) AS list_sign,
-    SUM(EffectiveCost) AS effective_cost,
-    SUM(BilledCost) AS billed_cost,
-    SUM(ListCost) AS list_cost,
-    SUM(ContractedCost) AS contracted_cost,
-    SUM(x_rows) AS row_count
-  FROM focus
-  GROUP BY
-    x_month,
-    x_day,
-    ServiceProviderName,
-    ServiceName,
-    ServiceCategory,
-    ChargeCategory,
-    PricingCategory,
-    CommitmentDiscountStatus,
-    x_focus_version,
-    x_list_known,
-    x_contracted_known,
-    CommitmentDiscountId IS NOT NULL,
-    CommitmentProgramEligibilityDetails IS NOT NULL,
-    COALESCE(DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) <= 1, TRUE),
-    SIGN(EffectiveCost),
-    SIGN(ListCost)
+_KEYS = (
+    *("x_month", "x_day", "ServiceProviderName", "ServiceName", "ServiceCategory", "ChargeCategory"),
+    *("PricingCategory", "CommitmentDiscountStatus", "x_focus_version", "x_list_known", "x_contracted_known"),
 )
-SELECT
-  x_month,
-  x_day,
-  ServiceProviderName,
-  ServiceName,
-  ServiceCategory,
-  ChargeCategory,
-  PricingCategory,
-  CommitmentDiscountStatus,
-  x_focus_version,
-  x_list_known,
-  x_contracted_known,
+_APART = {
+    "is_committed": "CommitmentDiscountId IS NOT NULL",
+    "is_eligible": "CommitmentProgramEligibilityDetails IS NOT NULL",
+    "is_short": "COALESCE(DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) <= 1, TRUE)",
+    "effective_sign": "SIGN(EffectiveCost)",
+    "list_sign": "SIGN(ListCost)",
+}
+_SUMS = """
+  SUM(EffectiveCost) AS effective_cost,
+  SUM(BilledCost) AS billed_cost,
+  SUM(ListCost) AS list_cost,
+  SUM(ContractedCost) AS contracted_cost,
+  SUM(x_rows) AS row_count
+"""
+_COLUMNS = """
   CAST(x_day AS TIMESTAMP) AS ChargePeriodStart,
   CAST(x_day AS TIMESTAMP) + CASE WHEN is_short THEN INTERVAL 1 DAY ELSE INTERVAL 2 DAY END AS ChargePeriodEnd,
   CASE WHEN is_committed THEN 'some' END AS CommitmentDiscountId,
@@ -82,14 +46,21 @@ SELECT
   list_cost AS ListCost,
   contracted_cost AS ContractedCost,
   CAST(row_count AS BIGINT) AS x_rows
-FROM sums
 """
+
+
+def _table_sql() -> str:
+    keys = ", ".join(_KEYS)
+    apart = ", ".join(f"{value} AS {name}" for name, value in _APART.items())
+    groups = ", ".join((*_KEYS, *_APART.values()))
+    sums = ("SELECT", keys, ",", apart, ",", _SUMS, "FROM focus GROUP BY", groups)
+    return " ".join(("WITH sums AS (", *sums, ") SELECT", keys, ",", _COLUMNS, "FROM sums"))
 
 
 def keep_day_sums(bill: Bill) -> None:
     """Make the table where the bill has many rows and its engine can write."""
     if isinstance(bill.engine, DuckDbEngine) and sum(source.rows for source in bill.sources) >= MANY_ROWS:
-        bill.engine.keep(TABLE, _SQL)
+        bill.engine.keep(TABLE, _table_sql())
 
 
 def stands_for_focus(engine: Engine, query: str) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from planner.finops.bridge import ABSURD
-from planner.finops.engine.dialects import parameter_names
+from planner.finops.engine.dialects import bound_text, parameter_names
 from planner.finops.engine.duckdb import DuckDbEngine
 from planner.finops.kpis import load_kpi
+from planner.finops.things.many import SUMS, THINGS_OF_SUMS, count_things, keep_sums, named_sql
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,27 +20,23 @@ if TYPE_CHECKING:
 
 TABLE = "x_things"
 SHOWN = ("cheaper", "movers")  # queries whose rows are shown by name
-_KEYS = ("SkuId", "RegionId", "PricingCategory")
+# all of these are named where they are summed: to look names up reads the bill three times more
+FEW_THINGS = 50_000
 _HERE = "planner.finops.things"
-FEW_THINGS = (
-    50_000  # all of these are named at once: to search for those that share a name reads the bill twice more
-)
 
 
 @lru_cache(maxsize=16)
 def things_query(name: str) -> str:
-    """The text of a query of `queries/`; where it reads the KPI `price_volume`, with that put in."""
-    if name == "names_of_few":
-        text = things_query("names")
-        searched = text[text.index("texts AS (") : text.index("price_volume AS (")]
-        every = "asked_skus AS (\n  SELECT DISTINCT COALESCE(sku_id, '') AS asked_sku_id FROM x_things\n), "
-        return text.replace(searched, every, 1)
-    text = files(_HERE).joinpath("queries", f"{name}.sql").read_text(encoding="utf-8")
-    kpi = load_kpi("price_volume").sql
-    if name == "things":
-        return text.replace("WITH filled", f"WITH price_volume AS (\n{kpi}), filled", 1)
-    asked = kpi.replace("FROM focus", "FROM focus\nJOIN asked_skus ON COALESCE(SkuId, '') = asked_sku_id", 1)
-    return text.replace("price_volume AS (\n", f"price_volume AS (\n{asked}", 1)
+    """The text of a query of `queries/`; `things` with the KPI `price_volume` put in."""
+    return _over(_text(name), load_kpi("price_volume").sql) if name == "things" else _text(name)
+
+
+def _text(name: str) -> str:
+    return files(_HERE).joinpath("queries", f"{name}.sql").read_text(encoding="utf-8")
+
+
+def _over(things: str, price_volume: str) -> str:
+    return things.replace("WITH filled", "\n".join(("WITH price_volume AS (", price_volume, "), filled")), 1)
 
 
 def keep_things(engine: Engine, months: Mapping[str, Parameter]) -> None:
@@ -49,7 +46,16 @@ def keep_things(engine: Engine, months: Mapping[str, Parameter]) -> None:
         engine: has the bill as the view `focus`.
         months: values of the parameters of `price_volume`.
     """
-    _keep(engine, TABLE, "things", {**months, "absurd": ABSURD}, _KEYS)
+    if isinstance(engine, DuckDbEngine) and _sums_many(engine, months):
+        text = _over(_text("things"), THINGS_OF_SUMS)
+        engine.register_view(TABLE, bound_text(text, {"absurd": ABSURD}))
+    else:
+        _keep(engine, TABLE, "things", {**months, "absurd": ABSURD})
+
+
+def _sums_many(engine: DuckDbEngine, months: Mapping[str, Parameter]) -> bool:
+    things = count_things(engine)
+    return things > FEW_THINGS and keep_sums(engine, months, things)
 
 
 def keep_names(engine: Engine, values: Mapping[str, Parameter]) -> None:
@@ -61,14 +67,12 @@ def keep_names(engine: Engine, values: Mapping[str, Parameter]) -> None:
     """
     for query in SHOWN:
         _keep(engine, f"x_{query}", query, values)
-    _keep(engine, "x_names", "names_of_few" if _has_few(engine) else "names", values)
-
-
-def _has_few(engine: Engine) -> bool:
-    if not isinstance(engine, DuckDbEngine):
-        return True  # there the search is the dearer one: 45 s for 20 on Spark
-    (count,) = engine.query("SELECT COUNT(*) AS n FROM x_things")["n"]
-    return bool(count <= FEW_THINGS)
+    if isinstance(engine, DuckDbEngine) and SUMS in engine.kept:
+        text = named_sql()
+        engine.keep("x_named", text, _of_query(text, values))
+    else:
+        _keep(engine, "x_named", "named", values)
+    _keep(engine, "x_names", "names", values)
 
 
 def ask_things(engine: Engine, name: str, values: Mapping[str, Parameter] | None = None) -> pd.DataFrame:
@@ -79,19 +83,15 @@ def ask_things(engine: Engine, name: str, values: Mapping[str, Parameter] | None
         name: of the query's file.
         values: its parameters; others are left out.
     """
-    return engine.query(things_query(name), _of_query(name, values or {}))
+    text = things_query(name)
+    return engine.query(text, _of_query(text, values or {}))
 
 
-def _keep(
-    engine: Engine, table: str, query: str, values: Mapping[str, Parameter], keys: Sequence[str] = ()
-) -> None:
-    text, asked = things_query(query), _of_query(query, values)
-    if isinstance(engine, DuckDbEngine):
-        engine.keep(table, text, asked, keys)
-    else:
-        engine.keep(table, text, asked)
+def _keep(engine: Engine, table: str, query: str, values: Mapping[str, Parameter]) -> None:
+    text = things_query(query)
+    engine.keep(table, text, _of_query(text, values))
 
 
-def _of_query(name: str, values: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    names = parameter_names(things_query(name))
+def _of_query(text: str, values: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    names = parameter_names(text)
     return {key: value for key, value in values.items() if key in names}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.finops.kpis import query_kpi
 from planner.finops.review.inputs import Inputs
@@ -14,19 +14,21 @@ from planner.finops.review.parts import figure, money, percent, ratio, table, te
 from planner.finops.units.names import accelerator, count_unit, direction, model_name
 from planner.records import record
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 TITLE = "What does a unit of AI work cost?"
 TOP = 20
 _AI = "AI and Machine Learning"
-_WORDS = (
+_NAMING = [
     "provider",
-    "region_id",
-    "sku_id",
-    "sku_meter",
-    "description",
-    "pricing_category",
     "instance_type",
     "gpu_model",
-)
+    "sku_meter",
+    "description",
+]  # in the order of `accelerator`
+_WORDS = [*_NAMING, "region_id", "sku_id", "pricing_category"]
+_KIND = ["chip", "machine", "option"]
 _PER = {
     "tokens": (1e6, "1M tokens"),
     "requests": (1e3, "1,000 requests"),
@@ -52,8 +54,8 @@ def build(inputs: Inputs) -> Section | None:
     """Tokens, requests, images, GPU-hours by accelerator, virtual currencies; None where the bill has none of them."""
     rows = inputs.ask("ai_units").to_dict("records")
     work, uncounted = _work(rows)
-    kinds, credits = _kinds(inputs), _credits(rows)
-    if not (work or credits or any(name for name, *_ in kinds)):
+    kinds, credits = gpu_sums(inputs).kinds, _credits(rows)
+    if not (work or credits or (kinds["chip"] != "").any()):
         return None
     status, reason = inputs.gate.status("units_ai_money")
     if status == "withheld":
@@ -93,38 +95,35 @@ def _work(rows: list[dict[str, Any]]) -> tuple[list[Work], float]:
 
 @record(frozen=True, eq=False)
 class GpuSums:
-    """GPU-hours and cost of the month by accelerator, type and pricing; hours by provider, region and accelerator."""
+    """GPU-hours and cost of the month.
 
-    kinds: Mapping[tuple[str, str, str], list[float]]
-    places: Mapping[tuple[str, str, str], float]
+    Attributes:
+        kinds: chip, machine, option, hours, cost; dearest first.
+        places: hours by provider, region and chip.
+    """
+
+    kinds: pd.DataFrame
+    places: Mapping[Any, float]
 
 
 def gpu_sums(inputs: Inputs) -> GpuSums:
     """Name the accelerator of every machine type and add up; worked out once, for a bill may have many types."""
     if "gpu_sums" not in inputs.answers:
-        kinds: dict[tuple[str, str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
-        places: dict[tuple[str, str, str], float] = defaultdict(float)
-        frame = query_kpi(inputs.bill.engine, "gpu_types", inputs.parameters)
-        columns = [frame.pop(name).fillna("").tolist() for name in _WORDS]
-        for (provider, region, sku, meter, description, option, machine, model), hours, cost in zip(
-            zip(*columns, strict=True), frame["gpu_hours"].tolist(), frame["effective_cost"].tolist(), strict=True
-        ):  # fmt: skip
-            chip = accelerator(provider, machine, model, meter, description)
-            entry = kinds[chip, machine or meter or sku, option]
-            entry[0] += hours
-            entry[1] += cost
-            places[provider, region, chip] += hours
-        inputs.answers["gpu_sums"] = GpuSums(kinds, places)
+        rows = query_kpi(inputs.bill.engine, "gpu_types", inputs.parameters)
+        rows[_WORDS] = rows[_WORDS].fillna("")
+        rows["chip"] = [accelerator(*words) for words in zip(*(rows[name] for name in _NAMING), strict=True)]
+        machines = zip(rows["instance_type"], rows["sku_meter"], rows["sku_id"], strict=True)
+        rows["machine"] = [machine or meter or sku for machine, meter, sku in machines]
+        rows = rows.rename(
+            columns={"pricing_category": "option", "gpu_hours": "hours", "effective_cost": "cost"}
+        )
+        kinds = rows.groupby(_KIND, as_index=False)[["hours", "cost"]].sum()
+        places = rows.groupby(["provider", "region_id", "chip"])["hours"].sum().to_dict()
+        inputs.answers["gpu_sums"] = GpuSums(
+            kinds.sort_values("cost", ascending=False, kind="stable"), places
+        )
     made: GpuSums = inputs.answers["gpu_sums"]
     return made
-
-
-def _kinds(inputs: Inputs) -> list[tuple[str, str, str, float, float]]:
-    """Accelerator, machine type, pricing, GPU-hours and cost."""
-    sums = gpu_sums(inputs).kinds
-    return sorted(
-        ((*key, hours, cost) for key, (hours, cost) in sums.items()), key=lambda one: (-one[4], one[:3])
-    )
 
 
 def _credits(rows: list[dict[str, Any]]) -> list[tuple[str, str, float, float]]:
@@ -191,10 +190,12 @@ def _work_table(work: list[Work]) -> Table:
     )
 
 
-def _gpu_table(kinds: list[tuple[str, str, str, float, float]]) -> Table:
+def _gpu_table(kinds: pd.DataFrame) -> Table:
     rows = [
         (chip or "(not known)", machine, option, hours, cost, ratio(cost, hours))
-        for chip, machine, option, hours, cost in kinds[:TOP]
+        for chip, machine, option, hours, cost in kinds[[*_KIND, "hours", "cost"]]
+        .head(TOP)
+        .itertuples(index=False)
     ]
     return table(
         "units_gpus",
@@ -232,7 +233,7 @@ def _sentences(
     inputs: Inputs,
     work: list[Work],
     uncounted: float,
-    kinds: list[tuple[str, str, str, float, float]],
+    kinds: pd.DataFrame,
     credits: list[tuple[str, str, float, float]],
 ) -> tuple[str, ...]:
     currency, said = inputs.bill.currency, []
@@ -243,19 +244,15 @@ def _sentences(
         said.append(
             f"{count / 1e6:,.1f}M tokens cost {money(cost, currency)}, {price} per 1M; {tokens[0].model} cost most."
         )
-    by_chip: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for chip, _, _, hours, cost in kinds:
-        if chip and hours:
-            by_chip[chip][0] += hours
-            by_chip[chip][1] += cost
-    if by_chip:
-        most = max(by_chip, key=lambda chip: by_chip[chip][1])
-        said.append(
-            f"An hour of {most}, which cost most, was {money(by_chip[most][1] / by_chip[most][0], currency)}."
-        )
-    unknown = math.fsum(cost for chip, *_, cost in kinds if not chip)
-    if by_chip and unknown > 0.005:
-        share = percent(ratio(unknown, math.fsum(cost for *_, cost in kinds)))
+    is_known = kinds["chip"] != ""
+    by_chip = kinds[is_known & (kinds["hours"] != 0)].groupby("chip")[["hours", "cost"]].sum()
+    if len(by_chip):
+        sums = zip(by_chip.index, by_chip["hours"].tolist(), by_chip["cost"].tolist(), strict=True)
+        most, hours, cost = max(sums, key=lambda one: one[2])
+        said.append(f"An hour of {most}, which cost most, was {money(cost / hours, currency)}.")
+    unknown = math.fsum(kinds["cost"][~is_known])
+    if len(by_chip) and unknown > 0.005:
+        share = percent(ratio(unknown, math.fsum(kinds["cost"])))
         said.append(f"The accelerator of {share} of GPU cost is not named by the bill.")
     if credits:
         provider, name, used, cost = credits[0]

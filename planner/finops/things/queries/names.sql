@@ -1,37 +1,9 @@
 -- Names of all things of the SKUs that moved or are cheaper elsewhere, and how many SKUs of the service go by the same
--- one. Names are texts, which cost more to group than sums: they are looked up for the few things that are shown. Other
--- SKUs of the name are found by its texts first; what they are called is then worked out likewise (KPI price_volume).
+-- one. `x_named` has the names of these things and of all others that share one.
 WITH found_skus AS (
   SELECT COALESCE(sku_id, '') AS found_sku_id FROM x_cheaper
   UNION
   SELECT COALESCE(sku_id, '') AS found_sku_id FROM x_movers
-), texts AS (
-  SELECT DISTINCT
-    SkuMeter AS meter,
-    ChargeDescription AS description,
-    JSON_EXTRACT_STRING(SkuPriceDetails, '$."InstanceType"') AS machine
-  FROM focus
-  JOIN found_skus ON COALESCE(SkuId, '') = found_sku_id
-  WHERE (ChargePeriodStart >= :start AND ChargePeriodStart < :end)
-    OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end)
-), words AS (
-  SELECT meter AS word FROM texts WHERE meter IS NOT NULL
-  UNION
-  SELECT description AS word FROM texts WHERE description IS NOT NULL
-  UNION
-  SELECT machine AS word FROM texts WHERE machine IS NOT NULL
-), asked_skus AS (
-  SELECT found_sku_id AS asked_sku_id FROM found_skus
-  UNION
-  SELECT SkuId AS asked_sku_id
-  FROM focus
-  WHERE SkuId IS NOT NULL
-    AND ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
-      OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
-    AND (SkuMeter IN (SELECT word FROM words)
-      OR ChargeDescription IN (SELECT word FROM words)
-      OR JSON_EXTRACT_STRING(SkuPriceDetails, '$."InstanceType"') IN (SELECT word FROM words))
-), price_volume AS (
 ), named AS (
   SELECT
     COALESCE(provider, '') AS of_provider,
@@ -44,7 +16,7 @@ WITH found_skus AS (
     sku_id,
     product,
     instance_type
-  FROM price_volume
+  FROM x_named
 ), shared AS (
   SELECT
     of_provider AS in_provider, of_service AS in_service, product AS in_product,

@@ -101,6 +101,13 @@ def test_spark_keeps_things_and_answers_about_them_as_duckdb(duckdb_bill: Bill, 
     check_things_equal(duckdb_bill, spark_bill)
 
 
+def test_what_is_kept_is_planned_without_the_bill(spark_bill: Bill) -> None:
+    engine: Any = spark_bill.engine
+    engine.keep("x_days", "SELECT x_day, COUNT(*) AS n FROM focus GROUP BY x_day")
+    plans = [engine.session.table(name)._jdf.queryExecution().toString() for name in ("focus", "x_days")]
+    assert ["parquet" in plan.lower() for plan in plans] == [True, False]
+
+
 def test_two_bills_in_one_session_and_odd_names_of_files(
     spark_bill: Bill, session: Any, tmp_path: Path
 ) -> None:

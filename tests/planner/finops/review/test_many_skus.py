@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from planner.finops.engine import duckdb as duckdb_engine
 from planner.finops.kpis import query_kpi
 from planner.finops.read import open_bill
 from planner.finops.review.parts import text
 from planner.finops.review.sections.things import CHEAPER_RATIO
-from planner.finops.things import ask
+from planner.finops.things import ask, many
 from planner.finops.things.ask import ask_things, keep_names, keep_things
 from tests.planner.finops.small_bill import charge, review_of, rows_of, write_bill
 
@@ -60,17 +59,38 @@ def test_steady_use_is_the_low_quantile_of_each_sku(path: Path, uses: dict[Use, 
     assert dict(zip(frame["service"], frame["steady_cost"], strict=True)) == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_bill_asked_part_by_part_has_the_same_things(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
-    for most in (duckdb_engine.GROUPS, 15):
-        monkeypatch.setattr(duckdb_engine, "GROUPS", most)
-        with open_bill([path]) as bill:
-            keep_things(bill.engine, MONTHS)
-            frame = bill.engine.query("SELECT * FROM x_things")
-            found.append(frame.sort_values(list(frame.columns[:7]), ignore_index=True).sort_index(axis=1))
-            files = len(list(bill.temporary.glob("x_things-*.parquet"))) if bill.temporary else 0
-    assert files > 4
-    pd.testing.assert_frame_equal(found[0], found[1], check_exact=False, rtol=1e-12)
+KEY = ["provider", "service", "sku_id", "region_id", "pricing_category", "pricing_unit", "charge_kind"]
+
+
+def things_of(path: Path) -> tuple[pd.DataFrame, int]:
+    """The table of things of a bill without names, in order, and the number of files it lies in."""
+    with open_bill([path]) as bill:
+        keep_things(bill.engine, MONTHS)
+        frame = bill.engine.query("SELECT * FROM x_things").drop(columns=["product", "instance_type"])
+        files = len(list(bill.temporary.glob("x_sums-*.parquet"))) if bill.temporary else 0
+    return frame.sort_values(KEY, ignore_index=True).sort_index(axis=1), files
+
+
+@pytest.mark.parametrize(("groups", "files"), [(10**6, 1), (15, 5)])
+def test_many_things_summed_by_place_and_part_by_part_are_those_of_few(
+    groups: int, files: int, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few, none = things_of(path)
+    monkeypatch.setattr(ask, "FEW_THINGS", 0)
+    monkeypatch.setattr(many, "GROUPS", groups)
+    found, parts = things_of(path)
+    assert none == 0
+    assert parts >= files
+    pd.testing.assert_frame_equal(found, few, check_exact=False, rtol=1e-12)
+
+
+def test_places_of_the_same_number_are_not_added_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few, _ = things_of(path)
+    monkeypatch.setattr(ask, "FEW_THINGS", 0)
+    monkeypatch.setattr(many, "_HASH", "1 + 0 * HASH")
+    found, parts = things_of(path)
+    assert parts == 0
+    pd.testing.assert_frame_equal(found, few, check_exact=False, rtol=1e-12)
 
 
 def cheaper(uses: dict[Use, np.ndarray]) -> dict[tuple[str, str], float]:

@@ -1,0 +1,118 @@
+"""Things of a bill that has many of them, in DuckDB: summed by numbers, and named for what is shown alone.
+
+Six texts as keys of each of a million groups take more time and memory than what is summed. All of a thing's keys but
+its SKU have few values together, so they are kept once each, as places with a hash as their number, and charges are
+summed by SKU and that number. That no two places share a number is checked, so the sums are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from planner.finops.engine.dialects import bind
+from planner.finops.kpis import load_kpi
+
+if TYPE_CHECKING:
+    from planner.finops.engine.base import Parameter
+    from planner.finops.engine.duckdb import DuckDbEngine
+
+SUMS, PLACES = "x_sums", "x_places"
+_SUMMED = ("quantity", "effective_cost", "quantity_before", "effective_cost_before")
+_HASH = "HASH"
+_IS_TOLD = "SELECT COUNT(*) = COUNT(DISTINCT place) AS is_told FROM x_places"
+# rows of `price_volume` without names
+THINGS_OF_SUMS = """
+SELECT
+  provider, service, sku_id, region_id, pricing_category, pricing_unit, charge_kind,
+  CAST(NULL AS VARCHAR) AS product, CAST(NULL AS VARCHAR) AS instance_type,
+  quantity, effective_cost, quantity_before, effective_cost_before
+FROM x_sums
+JOIN x_places USING (place)
+"""
+GROUPS = 1_500_000  # of some 100 bytes with both threads' copies; more are summed part by part
+_KEYS = ("SkuId", "RegionId", "PricingCategory")
+_MOST_PARTS = 32  # each reads the bill once
+
+
+def count_things(engine: DuckDbEngine) -> int:
+    """How many things the bill has, to a few percent."""
+    return engine.count_groups(_KEYS)
+
+
+def keep_sums(engine: DuckDbEngine, months: Mapping[str, Parameter], things: int) -> bool:
+    """Make the tables `x_sums` and `x_places`, which `THINGS_OF_SUMS` joins.
+
+    Args:
+        engine: has the bill as the view `focus`.
+        months: values of the parameters of `price_volume`.
+        things: what `count_things` counted.
+
+    Returns:
+        Whether the numbers tell places apart; else the tables are of no use.
+    """
+    from sqlglot import exp
+
+    found = load_kpi("price_volume")
+    kpi = bind(found.sql, {name: months[name] for name in found.parameters})
+    items = {item.alias: item.this for item in kpi.selects}
+    keys = {name: item.sql("duckdb") for name, item in items.items() if not item.find(exp.AggFunc)}
+    sku = keys.pop("sku_id")
+    place = f"{_HASH}({', '.join(keys.values())})"
+    where = kpi.args["where"].sql("duckdb")
+    named = ", ".join(f"{key} AS {name}" for name, key in keys.items())
+    engine.keep(PLACES, " ".join(("SELECT DISTINCT", named, ",", place, "AS place FROM focus", where)))
+    (is_told,) = engine.query(_IS_TOLD)["is_told"]
+    if not is_told:
+        return False
+    sums = ", ".join(f"{items[name].sql('duckdb')} AS {name}" for name in _SUMMED)
+    columns = f"{sku} AS sku_id, {place} AS place, {sums}"
+    text = " ".join(("SELECT", columns, "FROM focus", where, "GROUP BY", sku, ",", place))
+    engine.keep(SUMS, text, keys=_KEYS, parts=min(-(-things // GROUPS), _MOST_PARTS))
+    return True
+
+
+def named_sql() -> str:
+    """All things of the SKUs in `x_cheaper` and `x_movers` with their names, and those of other SKUs by the same texts.
+
+    Other SKUs of a name are found by its texts first; what they are called is then worked out likewise.
+    """
+    kpi = load_kpi("price_volume").sql
+    asked = kpi.replace("FROM focus", "FROM focus\nJOIN asked_skus ON COALESCE(SkuId, '') = asked_sku_id", 1)
+    return "\n".join((_SEARCH, ", price_volume AS (", asked, ") SELECT", _NAMED, "FROM price_volume"))
+
+
+_NAMED = "provider, service, sku_id, region_id, pricing_category, pricing_unit, charge_kind, product, instance_type"
+_SEARCH = """
+WITH found_skus AS (
+  SELECT COALESCE(sku_id, '') AS found_sku_id FROM x_cheaper
+  UNION
+  SELECT COALESCE(sku_id, '') AS found_sku_id FROM x_movers
+), texts AS (
+  SELECT DISTINCT
+    SkuMeter AS meter,
+    ChargeDescription AS description,
+    JSON_EXTRACT_STRING(SkuPriceDetails, '$."InstanceType"') AS machine
+  FROM focus
+  JOIN found_skus ON COALESCE(SkuId, '') = found_sku_id
+  WHERE (ChargePeriodStart >= :start AND ChargePeriodStart < :end)
+    OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end)
+), words AS (
+  SELECT meter AS word FROM texts WHERE meter IS NOT NULL
+  UNION
+  SELECT description AS word FROM texts WHERE description IS NOT NULL
+  UNION
+  SELECT machine AS word FROM texts WHERE machine IS NOT NULL
+), asked_skus AS (
+  SELECT found_sku_id AS asked_sku_id FROM found_skus
+  UNION
+  SELECT SkuId AS asked_sku_id
+  FROM focus
+  WHERE SkuId IS NOT NULL
+    AND ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
+      OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
+    AND (SkuMeter IN (SELECT word FROM words)
+      OR ChargeDescription IN (SELECT word FROM words)
+      OR JSON_EXTRACT_STRING(SkuPriceDetails, '$."InstanceType"') IN (SELECT word FROM words))
+)
+"""
