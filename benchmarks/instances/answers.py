@@ -183,7 +183,9 @@ def schedules() -> Iterator[Saved]:
     )
 
 
-def pipelines(levels: tuple[float | None, ...] = (None, 0.95)) -> Iterator[Saved]:
+def pipelines(
+    levels: tuple[float | None, ...] = (None, 0.95), path: Path = EXAMPLES / "pipeline.yaml"
+) -> Iterator[Saved]:
     """Answers of `planner pipeline`, by expected cost and with risk."""
     from planner.asked.options import Options
     from planner.inputs.pipeline_load import load_pipeline
@@ -192,7 +194,7 @@ def pipelines(levels: tuple[float | None, ...] = (None, 0.95)) -> Iterator[Saved
     from planner.pipelines.report import pipeline_report
     from planner.render import render_answer
 
-    loaded, memory = load_pipeline(EXAMPLES / "pipeline.yaml"), Memory(load_catalog(), EXAMPLES)
+    loaded, memory = load_pipeline(path), Memory(load_catalog(), path.parent)
 
     def judge(one: dict[str, Any]) -> list[str]:
         return list(judge_pipeline(one, loaded, memory).faults)

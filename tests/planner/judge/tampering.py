@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.forgeries import is_number, put, same_moment, scaled, steps
+from benchmarks.forgeries import is_number, same_moment, scaled, steps
 from benchmarks.instances.answers import Saved
+from benchmarks.malformed import broken
 from planner.errors import InputError
 from planner.judge.document import leaves
 from planner.judge.findings import general, is_stated
@@ -50,9 +50,9 @@ def uncaught(saved: Saved, changes: Sequence[Change]) -> list[str]:
 
 
 def _uncaught(saved: Saved, changes: Sequence[Change]) -> list[str]:
-    forged = copy.deepcopy(saved.answer)
+    forged = saved.answer
     for path, value in changes:
-        put(forged, steps(path), value)
+        forged = broken(forged, steps(path), value)
     try:
         faults = saved.judge(forged)
     except InputError as error:

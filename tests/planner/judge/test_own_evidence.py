@@ -28,7 +28,8 @@ from planner.pipelines.report import pipeline_report
 from planner.render import render_answer
 from planner.workloads.answer import optimize
 
-NEAR = {"providers": ["aws"]}  # of the places' laws nothing is asked here, so few are searched
+# Nothing is asked of the places' laws or of other machines here, so few are searched.
+NEAR = {"providers": ["aws"], "instance_types": {"allow": ["p3*", "g5.xlarge", "p5.4xlarge", "p5.48xlarge"]}}
 WHY = "it rests on the workload's own records of spot"
 Judge = Callable[[Any], Verdict]
 PIPELINE = """

@@ -32,9 +32,10 @@ from tests.planner.judge.tampering import changes_of, uncaught
 
 RunCli = Callable[..., CliResult]
 
+PIPELINE = EXAMPLES.parent / "tests" / "fixtures" / "pipeline-with-one-workload.yaml"
 KINDS: dict[str, Callable[[], Iterator[Saved]]] = {
     "frontier": partial(frontiers, ("owned-top-up",)), "serving": partial(fleets_that_serve, ("serving-llama-8b",)),
-    "schedule": schedules, "pipeline": partial(pipelines, (0.95,)),
+    "schedule": schedules, "pipeline": partial(pipelines, (0.95,), PIPELINE),
     **{name: partial(portfolios, (name,)) for name in PORTFOLIOS},
     "portfolio frontier": portfolio_frontiers, "commit": partial(commits, ("commitments of given futures",)),
 }  # fmt: skip

@@ -28,6 +28,7 @@ from tests.conftest import CliResult
 RunCli = Callable[..., CliResult]
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 EXAMPLES = Path(__file__).parents[3] / "examples"
+FIXTURES = EXAMPLES.parent / "tests" / "fixtures"
 OPTIONS = PortfolioOptions(gap=1e-6)
 
 
@@ -163,7 +164,7 @@ def test_rolling_plans_and_frontiers_refuse_risk_by_name(run_cli: RunCli, tmp_pa
 
 
 def test_a_pipeline_with_risk_keeps_its_deadline_and_lowers_the_worst() -> None:
-    loaded, catalog = load_pipeline(EXAMPLES / "pipeline.yaml"), load_catalog()
+    loaded, catalog = load_pipeline(FIXTURES / "pipeline-with-one-workload.yaml"), load_catalog()
     plain, robust = (
         plan_pipeline(loaded, Options(now=NOW, time_limit_s=600), catalog=catalog, robust_level=level)
         for level in (None, 0.95)

@@ -28,6 +28,7 @@ from tests.planner.finops.engine.golden import (
     THINGS,
     check_equal,
     check_things_equal,
+    make_small_bill,
     parameters_of,
     rows_of,
 )
@@ -97,8 +98,14 @@ def test_spark_equals_duckdb(path: Path, duckdb_bill: Bill, spark_bill: Bill) ->
     check_equal(sql, parameters_of(sql), duckdb_bill, spark_bill)
 
 
-def test_spark_keeps_things_and_answers_about_them_as_duckdb(duckdb_bill: Bill, spark_bill: Bill) -> None:
-    check_things_equal(duckdb_bill, spark_bill)
+def test_spark_keeps_things_and_answers_about_them_as_duckdb(session: Any, tmp_path: Path) -> None:
+    """On the bill that PostgreSQL and ClickHouse are asked about: Spark sorts 300,000 rows for a minute here."""
+    files = list(make_small_bill(tmp_path).values())
+    with (
+        open_bill(files) as duckdb_bill,
+        open_bill(files, engine="spark", connection=session) as spark_bill,
+    ):
+        check_things_equal(duckdb_bill, spark_bill)
 
 
 def test_what_is_kept_is_planned_without_the_bill(spark_bill: Bill) -> None:
