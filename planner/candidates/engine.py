@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.candidates.grid import build_candidates
-from planner.candidates.limits import mark_deadline, mark_offers
+from planner.candidates.limits import mark_best, mark_deadline, mark_offers, mark_unrecorded
 from planner.candidates.model import concat_candidates
 from planner.candidates.sizes import (
     coarse_node_counts,
@@ -28,7 +28,7 @@ from planner.candidates.sizes import (
     unit_node_counts,
     with_checkpoint,
 )
-from planner.candidates.wanted import Scope, Wanted
+from planner.candidates.wanted import Scope, Wanted, value_of
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Engine:
         if start is not None and start != self.context.dates.start and self._has_calendar:
             return self._starting(start).at(deadline, wanted)
         context = self.context.with_deadline(deadline, start)
-        leaders = self._leaders(context, wanted)
+        leaders = self.leaders(context, wanted)
         made = self._sized(leaders) if wanted.one_offer else self.with_parts(leaders)
         made = replace(made, context=context, bits=made.bits.copy(), p_meet=made.p_meet.copy())
         mark_deadline(made)
@@ -176,15 +176,27 @@ class Engine:
             self._at_start[start] = Engine(context, **self._limits, shapes=self.shapes)
         return self._at_start[start]
 
-    def _leaders(self, context: Context, wanted: Wanted) -> IntArray:
+    @cached_property
+    def recorded(self) -> Candidates:
+        """Coarse candidates, those marked that no deadline admits for lack of a record."""
+        made = replace(self.coarse, bits=self.coarse.bits.copy())
+        mark_unrecorded(made)
+        return made
+
+    def leaders(self, context: Context, wanted: Wanted) -> IntArray:
         """Hardware that is looked at in all sizes between the coarse ones."""
         if not self.has_sizes_between:
             return np.zeros(0, dtype=np.int64)
-        coarse = self.coarse
-        coarse = replace(coarse, context=context, bits=coarse.bits.copy(), p_meet=coarse.p_meet.copy())
-        mark_deadline(coarse)
+        if context.dates.deadline_hours is None:
+            coarse = replace(self.coarse, context=context)
+        else:
+            bits, p_meet = self.recorded.bits.copy(), self.recorded.p_meet.copy()
+            coarse = replace(self.recorded, context=context, bits=bits, p_meet=p_meet)
         if wanted.scope is Scope.CARBON_FRONT:
+            mark_deadline(coarse)
             return hardware_beside_front(coarse, self.offer_bits)
+        if context.dates.deadline_hours is not None:
+            mark_best(coarse, value_of(coarse))
         return hopeful_hardware(coarse, self.offer_bits, wanted.up_to)
 
     @property
