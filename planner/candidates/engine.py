@@ -89,6 +89,7 @@ class Engine:
         sizes: Sequence[int] | None = None,
         shapes: Table | None = None,
         offer_bits: IntArray | None = None,
+        admitted_only: bool = False,
     ) -> None:
         """Estimate and price what does not depend on the deadline.
 
@@ -98,6 +99,7 @@ class Engine:
             sizes: look at these numbers of nodes alone.
             shapes: of all hardware at `coarse_node_counts`, where another run of the same job estimated them.
             offer_bits: filter bits per offer, where they are known.
+            admitted_only: leave out, uncounted, candidates of offers that a limit removes.
         """
         limit = max_nodes or context.asked.workload.constraints.max_nodes
         self.counts = coarse_node_counts(limit) if sizes is None else tuple(sizes)
@@ -105,10 +107,13 @@ class Engine:
         self.shapes = estimate_all(context.asked, context.market, self.counts) if shapes is None else shapes
         self.context = with_checkpoint(context.with_deadline(None), self.shapes)
         self.offer_bits = bits_of(context.asked, context.market) if offer_bits is None else offer_bits
+        self._offers = np.flatnonzero(self.offer_bits == 0) if admitted_only else None
         self._units = {} if sizes is not None else self._unit_sizes(limit)
         self._steady: dict[bytes, Candidates] = {}
         self._at_start: dict[datetime, Engine] = {}
-        self._limits: dict[str, Any] = {"max_nodes": max_nodes, "sizes": sizes}
+        self._limits: dict[str, Any] = {
+            "max_nodes": max_nodes, "sizes": sizes, "admitted_only": admitted_only,
+        }  # fmt: skip
         self._partners: IntArray | None = None
 
     def _unit_sizes(self, limit: int) -> dict[int, tuple[int, ...]]:
@@ -119,7 +124,9 @@ class Engine:
     @cached_property
     def coarse(self) -> Candidates:
         """Candidates of one offer each at the sizes looked at for all hardware, and racks in whole units."""
-        return concat_candidates([self.priced(self.shapes), *(self.priced(*one) for one in self.units())])
+        return concat_candidates(
+            [self.priced(self.shapes, self._offers), *(self.priced(*one) for one in self.units())]
+        )
 
     def priced(self, shapes: Table, offers: IntArray | None = None) -> Candidates:
         """Candidates of one offer each at some shapes."""
