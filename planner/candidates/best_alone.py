@@ -13,20 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.constraints.deadline import without_record
 from planner.candidates.engine import deadline_after
-from planner.candidates.filters import mark
-from planner.candidates.limits import judge_too, mark_cheapest
+from planner.candidates.limits import judge_too, mark_best, mark_unrecorded
 from planner.candidates.model import concat_candidates
-from planner.candidates.sizes import hopeful_hardware
 from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.build import add_turns, spot_candidates, work_floor
 from planner.candidates.ways.discount import mark_no_discount, without_discount
 from planner.candidates.ways.partners import on_demand_partners
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     import numpy.typing as npt
 
     from planner.candidates.engine import Engine
@@ -34,6 +29,8 @@ if TYPE_CHECKING:
 
     BoolArray = npt.NDArray[np.bool_]
     IntArray = npt.NDArray[np.int64]
+
+_BEST = Wanted(Scope.BEST)
 
 
 class BestAlone:
@@ -48,7 +45,7 @@ class BestAlone:
         dear = without_discount(market, self._partner)
         self._judged = dear.copy()
         self._judged[self._partner[dear]] = True
-        self._coarse = _recorded(engine.coarse)
+        self._coarse = engine.recorded
         self._widest: IntArray = np.zeros(0, dtype=np.int64)
         self._wide: Candidates = self._coarse
         self._leaders: IntArray | None = None
@@ -63,7 +60,10 @@ class BestAlone:
         """
         engine = self._engine
         deadline = deadline_after(engine.context.dates.start, hours)
-        made, unseen = _judged(self._of_leaders(self._hopeful(deadline)), deadline)
+        context = engine.context.with_deadline(deadline)
+        made = self._of_leaders(engine.leaders(context, _BEST))
+        made = replace(made, context=context, bits=made.bits.copy(), p_meet=made.p_meet.copy())
+        unseen = mark_best(made, made.cost_usd)
         if not self._has_spot:
             return made
         useful = _of_use(made, below)
@@ -71,13 +71,7 @@ class BestAlone:
         judge_too(made, hidden)
         mark_no_discount(made, self._partner)
         made = made.take(np.flatnonzero(useful))
-        return add_turns(made, engine.offer_bits, Wanted(Scope.BEST, below=below), self._partner)
-
-    def _hopeful(self, deadline: datetime) -> IntArray:
-        """Hardware that is looked at in all sizes between the coarse ones."""
-        if not self._engine.has_sizes_between:
-            return np.zeros(0, dtype=np.int64)
-        return hopeful_hardware(_judged(self._coarse, deadline)[0], self._engine.offer_bits)
+        return add_turns(made, engine.offer_bits, replace(_BEST, below=below), self._partner)
 
     def _of_leaders(self, leaders: IntArray) -> Candidates:
         """Candidates that do not run in turn: all at the coarse sizes, the leaders at those between."""
@@ -103,19 +97,11 @@ class BestAlone:
         return wide.take(np.flatnonzero(coarse | kept[row]))
 
 
-def _judged(made: Candidates, deadline: datetime) -> tuple[Candidates, IntArray]:
-    """Candidates with the limits of time of a deadline, and positions of those too dear to be looked at."""
-    context = made.context.with_deadline(deadline)
-    made = replace(made, context=context, bits=made.bits.copy(), p_meet=made.p_meet.copy())
-    return made, mark_cheapest(made)
-
-
 def _recorded(made: Candidates) -> Candidates:
     """Candidates without spot that no deadline admits for lack of a record."""
-    removed, bits = without_record(made.context.asked.workload, made), made.bits.copy()
-    if removed is not None:
-        mark(bits, "unrecorded", removed)
-    return replace(made, bits=bits)
+    made = replace(made, bits=made.bits.copy())
+    mark_unrecorded(made)
+    return made
 
 
 def _of_use(made: Candidates, below: float) -> BoolArray:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.candidates.grid import build_candidates
-from planner.candidates.limits import mark_deadline, mark_offers
+from planner.candidates.limits import mark_best, mark_deadline, mark_offers, mark_unrecorded
 from planner.candidates.model import concat_candidates
 from planner.candidates.sizes import (
     coarse_node_counts,
@@ -28,7 +28,7 @@ from planner.candidates.sizes import (
     unit_node_counts,
     with_checkpoint,
 )
-from planner.candidates.wanted import Scope, Wanted
+from planner.candidates.wanted import Scope, Wanted, value_of
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class Engine:
         sizes: Sequence[int] | None = None,
         shapes: Table | None = None,
         offer_bits: IntArray | None = None,
+        admitted_only: bool = False,
     ) -> None:
         """Estimate and price what does not depend on the deadline.
 
@@ -98,6 +99,7 @@ class Engine:
             sizes: look at these numbers of nodes alone.
             shapes: of all hardware at `coarse_node_counts`, where another run of the same job estimated them.
             offer_bits: filter bits per offer, where they are known.
+            admitted_only: leave out, uncounted, candidates of offers that a limit removes.
         """
         limit = max_nodes or context.asked.workload.constraints.max_nodes
         self.counts = coarse_node_counts(limit) if sizes is None else tuple(sizes)
@@ -105,10 +107,13 @@ class Engine:
         self.shapes = estimate_all(context.asked, context.market, self.counts) if shapes is None else shapes
         self.context = with_checkpoint(context.with_deadline(None), self.shapes)
         self.offer_bits = bits_of(context.asked, context.market) if offer_bits is None else offer_bits
+        self._offers = np.flatnonzero(self.offer_bits == 0) if admitted_only else None
         self._units = {} if sizes is not None else self._unit_sizes(limit)
         self._steady: dict[bytes, Candidates] = {}
         self._at_start: dict[datetime, Engine] = {}
-        self._limits: dict[str, Any] = {"max_nodes": max_nodes, "sizes": sizes}
+        self._limits: dict[str, Any] = {
+            "max_nodes": max_nodes, "sizes": sizes, "admitted_only": admitted_only,
+        }  # fmt: skip
         self._partners: IntArray | None = None
 
     def _unit_sizes(self, limit: int) -> dict[int, tuple[int, ...]]:
@@ -119,7 +124,9 @@ class Engine:
     @cached_property
     def coarse(self) -> Candidates:
         """Candidates of one offer each at the sizes looked at for all hardware, and racks in whole units."""
-        return concat_candidates([self.priced(self.shapes), *(self.priced(*one) for one in self.units())])
+        return concat_candidates(
+            [self.priced(self.shapes, self._offers), *(self.priced(*one) for one in self.units())]
+        )
 
     def priced(self, shapes: Table, offers: IntArray | None = None) -> Candidates:
         """Candidates of one offer each at some shapes."""
@@ -151,7 +158,7 @@ class Engine:
         if start is not None and start != self.context.dates.start and self._has_calendar:
             return self._starting(start).at(deadline, wanted)
         context = self.context.with_deadline(deadline, start)
-        leaders = self._leaders(context, wanted)
+        leaders = self.leaders(context, wanted)
         made = self._sized(leaders) if wanted.one_offer else self.with_parts(leaders)
         made = replace(made, context=context, bits=made.bits.copy(), p_meet=made.p_meet.copy())
         mark_deadline(made)
@@ -176,15 +183,27 @@ class Engine:
             self._at_start[start] = Engine(context, **self._limits, shapes=self.shapes)
         return self._at_start[start]
 
-    def _leaders(self, context: Context, wanted: Wanted) -> IntArray:
+    @cached_property
+    def recorded(self) -> Candidates:
+        """Coarse candidates, those marked that no deadline admits for lack of a record."""
+        made = replace(self.coarse, bits=self.coarse.bits.copy())
+        mark_unrecorded(made)
+        return made
+
+    def leaders(self, context: Context, wanted: Wanted) -> IntArray:
         """Hardware that is looked at in all sizes between the coarse ones."""
         if not self.has_sizes_between:
             return np.zeros(0, dtype=np.int64)
-        coarse = self.coarse
-        coarse = replace(coarse, context=context, bits=coarse.bits.copy(), p_meet=coarse.p_meet.copy())
-        mark_deadline(coarse)
+        if context.dates.deadline_hours is None:
+            coarse = replace(self.coarse, context=context)
+        else:
+            bits, p_meet = self.recorded.bits.copy(), self.recorded.p_meet.copy()
+            coarse = replace(self.recorded, context=context, bits=bits, p_meet=p_meet)
         if wanted.scope is Scope.CARBON_FRONT:
+            mark_deadline(coarse)
             return hardware_beside_front(coarse, self.offer_bits)
+        if context.dates.deadline_hours is not None:
+            mark_best(coarse, value_of(coarse))
         return hopeful_hardware(coarse, self.offer_bits, wanted.up_to)
 
     @property

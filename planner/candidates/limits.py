@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.constraints.base import Case
-from planner.candidates.constraints.deadline import too_unsure
+from planner.candidates.constraints.deadline import too_unsure, without_record
 from planner.candidates.constraints.registry import BIT, CONSTRAINTS
 from planner.candidates.filters import mark
 from planner.candidates.in_time import chance_in_time, finish_quantile
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
-_FIRST_JUDGED = 256  # candidates whose chance is worked out at first, by rising cost; then twice as many
-_SAME_COST = 1e-9  # ratio within which costs are the same but for rounding
+_FIRST_JUDGED = 256  # candidates whose chance is worked out at first, the best ones; then twice as many
+_SAME = 1e-9  # ratio within which values are the same but for rounding
 
 
 def case_of(context: Context) -> Case:
@@ -102,11 +102,19 @@ def mark_deadline(candidates: Candidates) -> None:
             _mark(candidates.bits, item, item.mask(case, candidates))
 
 
-def mark_cheapest(candidates: Candidates) -> IntArray:
-    """As `mark_deadline`, but what costs more than the cheapest in time counts as too unsure without a look.
+def mark_unrecorded(candidates: Candidates) -> None:
+    """Set the bits of spot alone that no deadline admits for lack of a record, whatever the deadline."""
+    removed = without_record(candidates.context.asked.workload, candidates)
+    if removed is not None:
+        mark(candidates.bits, "unrecorded", removed)
+
+
+def mark_best(candidates: Candidates, value: FloatArray) -> IntArray:
+    """As `mark_deadline`, but what is dearer than the best in time counts as too unsure without a look.
 
     Args:
-        candidates: those without a record are marked already.
+        candidates: those that `mark_unrecorded` removes are marked.
+        value: what they are compared by, the least is best, shape `(n_candidates,)`.
 
     Returns:
         Positions of those that were not looked at.
@@ -115,21 +123,20 @@ def mark_cheapest(candidates: Candidates) -> IntArray:
     assert case.deadline_hours is not None
     mark(candidates.bits, "deadline", candidates.hours > case.deadline_hours)
     open_ = np.flatnonzero(candidates.bits == 0)
-    cost = candidates.cost_usd
-    waiting = open_[np.argsort(cost[open_], kind="stable")]
+    waiting = open_[np.argsort(value[open_], kind="stable")]
     unsure = np.zeros(len(candidates.bits), dtype=np.bool_)
     unsure[open_] = True
     least, size = np.inf, _FIRST_JUDGED
-    while len(waiting) and cost[waiting[0]] <= least * (1 + _SAME_COST):
+    while len(waiting) and value[waiting[0]] <= least * (1 + _SAME):
         block, waiting, size = waiting[:size], waiting[size:], 2 * size
         unsure[block] = too_unsure(case, candidates, block)
-        least = min(least, float(cost[block[~unsure[block]]].min(initial=np.inf)))
+        least = min(least, float(value[block[~unsure[block]]].min(initial=np.inf)))
     mark(candidates.bits, "confidence", unsure)
     return waiting
 
 
 def judge_too(candidates: Candidates, at: IntArray) -> None:
-    """Look at some candidates that `mark_cheapest` did not look at."""
+    """Look at some candidates that `mark_best` did not look at."""
     sure = at[~too_unsure(case_of(candidates.context), candidates, at)]
     candidates.bits[sure] &= ~BIT["confidence"]
 

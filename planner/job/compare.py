@@ -203,8 +203,14 @@ class _Question:
 
     def _best(self, name: str) -> tuple[Candidates, BoolArray, int | None]:
         """The candidates, which of them are within `name`, and the best of these, or the one that misses least."""
+        # what removes an offer cannot be missed: such offers only say why there is nothing
+        made, mine, at = self._best_of(name, admitted_only=True)
+        return (made, mine, at) if at is not None else self._best_of(name, admitted_only=False)
+
+    def _best_of(self, name: str, *, admitted_only: bool) -> tuple[Candidates, BoolArray, int | None]:
         context = self.context.with_asked(replace(self.asked, workload=self._limited(name)))
-        made = Engine(context, shapes=self.engine.shapes).at(self.deadline, _BEST).candidates
+        engine = Engine(context, shapes=self.engine.shapes, admitted_only=admitted_only)
+        made = engine.at(self.deadline, _BEST).candidates
         mine = self._members(name, made)
         at = best_where(made, mine & (made.bits == 0), self.objective)
         if at is None:
@@ -292,7 +298,7 @@ class _Question:
         costs: dict[str, tuple[float, float | None]] = {}
         for key, bought in (("spot", ("spot", "on_demand")), ("on_demand", ("on_demand",))):
             limited = replace(self.asked, workload=self._limited(name, purchase_options=bought))
-            made = Engine(self.context.with_asked(limited), shapes=self.engine.shapes)
+            made = Engine(self.context.with_asked(limited), shapes=self.engine.shapes, admitted_only=True)
             found = made.at(self.deadline, _BEST).candidates
             with_spot = self.market.is_spot[found.offer] == (key == "spot")
             at = best_where(found, (found.bits == 0) & with_spot & self._mask(name)[found.offer], "cost")

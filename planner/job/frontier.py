@@ -128,7 +128,7 @@ def frontier(
     """
     catalog = load_catalog(catalog_dir, as_of=options.as_of)
     own = next((v.workload for v in expand_task(loaded.workload) if v.chosen), loaded.workload)
-    engine = Engine(prepare(loaded, unlimited(own), catalog, options))
+    engine = Engine(prepare(loaded, unlimited(own), catalog, options), admitted_only=True)
     answer = find_frontier(engine, own, deadlines_hours)
     check_ages(((point.best.instance_type, point.best.price_as_of) for point in answer.points), options)
     return answer

@@ -78,7 +78,8 @@ def other_limits(run: Found) -> OtherLimits | None:
 
 def _engine(run: Found, workload: Workload, shapes: Table | None = None) -> Engine:
     """The engine of the run with something else asked."""
-    return Engine(run.context.with_asked(replace(run.context.asked, workload=workload)), shapes=shapes)
+    context = run.context.with_asked(replace(run.context.asked, workload=workload))
+    return Engine(context, shapes=shapes, admitted_only=True)
 
 
 def _budgets(run: Found, by_cost: Engine) -> tuple[Within, ...]:

@@ -102,7 +102,9 @@ def _best(found: Found, change: _Change, unchanged: Engine) -> Summary | None:
     engine = unchanged
     if change.fields:
         shapes = None if "max_nodes" in change.fields else unchanged.shapes
-        engine = Engine(context.with_asked(replace(asked, workload=workload)), shapes=shapes)
+        engine = Engine(
+            context.with_asked(replace(asked, workload=workload)), shapes=shapes, admitted_only=True
+        )
     deadline = context.dates.deadline
     if deadline is not None:
         deadline += timedelta(hours=change.more_hours)

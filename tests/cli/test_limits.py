@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.test_commit import write
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and devices of Linux")
@@ -71,15 +72,7 @@ def test_use_and_spend_are_for_their_owner_alone(tmp_path: Path) -> None:
     proof, bought, plan, told = (
         tmp_path / name for name in ("proof.json", "bought.json", "plan.json", "told.json")
     )
-    commit = (
-        "commit",
-        "examples/commit.yaml",
-        "--no-regret",
-        "--time-limit",
-        "2s",
-        "--certificate",
-        str(proof),
-    )
+    commit = ("commit", str(write(tmp_path)), "--no-regret", "--certificate", str(proof))
     code, err = planner(*commit, "--out", str(bought))
     assert code == 0, err
     assert planner("optimize", BERT, *DAY, "--out", str(plan))[0] == 0

@@ -87,13 +87,11 @@ def _tail_s(
     """Time for `live` answers that start together, until the last has ended."""
     lengths = np.append(quantiles(answers, QUANTILES), longest_answer(answers, samples))
     left = 1.0 - np.arange(QUANTILES + 1) / QUANTILES
-    total, before = np.zeros(live.shape), 0.0
-    for length, share in zip(lengths.tolist(), left.tolist(), strict=True):
-        number = np.maximum(live * share, 1.0)
-        context = np.full(live.shape, prompt + 0.5 * (before + length))
-        total = total + max(length - before, 0.0) * step_s(case, engine, number, context)
-        before = max(before, length)
-    return total
+    before = np.append(0.0, np.maximum.accumulate(lengths)[:-1])
+    number = np.maximum(live * left[:, None], 1.0)
+    each = step_s(case, engine, number, prompt + 0.5 * (before + lengths)[:, None])
+    result: Floats = (np.maximum(lengths - before, 0.0)[:, None] * each).sum(axis=0)
+    return result
 
 
 def longest_answer(answers: Lengths, samples: int) -> float:

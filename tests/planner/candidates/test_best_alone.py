@@ -81,3 +81,16 @@ def test_on_the_bundled_catalog(name: str, changes: tuple[str, ...]) -> None:
     read = with_settings(load_workload(EXAMPLES / f"{name}.yaml"), changes)
     catalog = load_catalog(as_of=DAY)
     check(prepare(read, unlimited(read.workload), catalog, OPTIONS), [0.7, 3.0, 8.0, 200.0])
+
+
+@pytest.mark.parametrize("option", ["spot", "on_demand"])
+def test_offers_that_a_limit_removes_may_be_left_out(option: str) -> None:
+    changes = (f"constraints.purchase_options=[{option}]", "constraints.providers=[gcp, azure]")
+    read = with_settings(load_workload(EXAMPLES / "bert-large.yaml"), changes)
+    context = prepare(read, read.workload, load_catalog(as_of=DAY), OPTIONS)
+    whole, few = (
+        Engine(context, admitted_only=only).at(context.dates.deadline, Wanted(Scope.BEST)).candidates
+        for only in (False, True)
+    )
+    assert best(few) == best(whole) is not None
+    assert len(few.bits) < len(whole.bits) and (few.bits == 0).sum() == (whole.bits == 0).sum()
