@@ -28,7 +28,10 @@ def find_types(catalog: Catalog, name: str, provider: str = "") -> list[Values]:
     wanted = name.lower()
     at = [i for i, text in enumerate(names) if text.lower() == wanted and provider in ("", providers[i])]
     if not at:
-        close = near_misses(name, names)
+        within = {text for text in names if wanted in text.lower()}
+        close = (
+            near_misses(name, names) or sorted(within, key=lambda text: (text.lower().find(wanted), text))[:3]
+        )
         hint = (
             f"did you mean {', '.join(close)}?"
             if close

@@ -103,7 +103,7 @@ def build_question(
         )
         raise loaded.error([Fault((), lacking)])
     aged = _age_note(state, now, clock, tick_hours) if loop_hours is None else ()
-    return _joined(plan, state, launched, now, tick_hours, (*notes, *aged))
+    return _joined(plan, state, launched, now, tick_hours, (*notes, *_elsewhere(plan, state), *aged))
 
 
 def _joined(
@@ -279,6 +279,19 @@ def place_of(plan: SpotPlan, zone: StateZone) -> Place:
         same = not capacity.recorded or (not found.zone and zone.name == found.region)
         capacity = replace(capacity, records=records, hazards=capacity.hazards if same else None)
     return Place(region or found.region, zone.name, found.usd_per_hour, capacity)
+
+
+def _elsewhere(plan: SpotPlan, state: RunState) -> tuple[str, ...]:
+    """Say which zones lie in none of the plan's regions: what is not given of them is taken from its first place."""
+    known = {place.region for place in plan.places}
+    names = [zone.name for zone in state.zones if place_of(plan, zone).region not in known]
+    if not names:
+        return ()
+    stands_in = plan.places[0].zone or plan.places[0].region
+    return (
+        f"{', '.join(names)}: in none of the plan's regions ({', '.join(sorted(known))}), so its spells and, without "
+        f"usd_per_hour, its price are those of {stands_in}: is it spelt right?",
+    )
 
 
 def _is_known(plan: SpotPlan, zone: StateZone) -> bool:

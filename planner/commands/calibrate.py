@@ -12,7 +12,7 @@ from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 # The names of planner.calibration.logs.READERS, which is imported only when a log is read; a test compares them.
-LOG_FORMATS = ("auto", "csv", "megatron", "hf", "torch", "tensorboard", "wandb", "nsys")
+LOG_FORMATS = ("auto", "csv", "progress", "megatron", "hf", "torch", "tensorboard", "wandb", "nsys")
 
 
 @click.command(
@@ -65,9 +65,9 @@ def calibrate(
 ) -> None:  # fmt: skip
     """Compare a run of WORKLOAD, told by LOG, with its prediction, and use it from now on.
 
-    LOG is a CSV of steps, a Megatron-LM log, an HF Trainer state or output, a TensorBoard event file, a summary of
-    Weights & Biases, a torch profiler trace or an Nsight Systems export. Without one, --measured or the workload's
-    line `measured:` is taken.
+    LOG is a CSV of steps, the progress that `planner track` reads, a Megatron-LM log, an HF Trainer state or output, a
+    TensorBoard event file, a summary of Weights & Biases, a torch profiler trace or an Nsight Systems export. Without
+    one, --measured or the workload's line `measured:` is taken.
     """
     from planner.estimation.calibrate import Run, run_calibration
     from planner.inputs.load import load_workload

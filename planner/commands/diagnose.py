@@ -11,7 +11,7 @@ from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 # The formats of `planner calibrate` and `progress`; a test compares them.
-LOG_FORMATS = ("auto", "progress", "csv", "megatron", "hf", "torch", "tensorboard", "wandb", "nsys")
+LOG_FORMATS = ("auto", "csv", "progress", "megatron", "hf", "torch", "tensorboard", "wandb", "nsys")
 log_format_option = click.option(
     "--format",
     "kind",

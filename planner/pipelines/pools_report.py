@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from planner.render.model import Answer, Column, Section, Unit, Value, facts, table_section, versioned
@@ -41,7 +42,9 @@ def pools_report(found: Pools) -> Answer:
     title = f"{found.workload}: {found.reason}"
     sections: tuple[Section, ...] = _colocated(found)
     if found.pools:
-        title = f"{found.workload} on two pools: {usd(found.cost_usd)}, {hours(found.hours)} h"
+        title = (
+            f"{found.workload} on two pools: {usd(found.cost_usd)}, {hours(found.hours)} h{_beside(found)}"
+        )
         sections = (_pools(found), _step(found), *_colocated(found), _proof(found))
     summary = (found.reason,) if found.reason and found.pools else ()
     return Answer(
@@ -112,10 +115,9 @@ def _colocated(found: Pools) -> tuple[Section, ...]:
             rows.append((key, label, one.cost_usd, "usd", _said(found, one)))
     alike = found.one_chip
     if alike is not None:
-        ratio = number(alike.cost_usd / found.cost_usd, 3)
         said = (
             f"{usd(alike.cost_usd)}, {hours(alike.hours)} h: {number(alike.train_accelerators)} and"
-            f" {number(alike.generate_accelerators)} x {alike.accelerator}; {ratio} of the two pools"
+            f" {number(alike.generate_accelerators)} x {alike.accelerator}; {_against(found, alike.cost_usd)}"
         )
         rows.append(("one_chip", "two pools, one accelerator type", alike.cost_usd, "usd", said))
     return (facts("colocated", "Compared with", rows),) if rows else ()
@@ -124,7 +126,21 @@ def _colocated(found: Pools) -> tuple[Section, ...]:
 def _said(found: Pools, one: Colocated) -> str:
     where = f"{one.nodes} x {one.instance_type} {one.how} in {one.provider}/{one.region}"
     text = f"{usd(one.cost_usd)}, {hours(one.hours)} h: {where}"
-    return f"{text}; {number(one.cost_usd / found.cost_usd, 3)} of the two pools" if found.cost_usd else text
+    return f"{text}; {_against(found, one.cost_usd)}" if found.cost_usd else text
+
+
+def _against(found: Pools, cost_usd: Decimal) -> str:
+    """A cost beside that of the two pools."""
+    ratio = float(cost_usd / found.cost_usd)
+    return f"{percent(abs(ratio - 1.0), 0)} {'less' if ratio < 1.0 else 'more'} than the two pools"
+
+
+def _beside(found: Pools) -> str:
+    """Of a headline: that one cluster by turns costs less, where it does."""
+    one = found.colocated or found.same_ways
+    if one is None or one.cost_usd >= found.cost_usd:
+        return ""
+    return f"; one cluster by turns is cheaper: {usd(one.cost_usd)}, {hours(one.hours)} h"
 
 
 def _proof(found: Pools) -> Section:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 from planner.plan.front_scale import Scale, cost_places
 from planner.plan.report_launch import strategy_words
+from planner.plan.words import OBJECTIVES
 from planner.records import record
+from planner.render import claims
 from planner.render.precision import dollars, moment_known, rounded
 from planner.render.words import cluster, option, place
 
@@ -28,6 +30,7 @@ class Outcome:
         needs: where there is none, the smallest changes of one limit that bring one.
         prices_as_of: oldest price that it rests on.
         usd_ratio, hours_ratio: half of the interval of cost and hours over the figures themselves; 0: not known.
+        unproven: how near the plan is proven to come to the best; empty where it is the best.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Outcome:
     prices_as_of: str = ""
     usd_ratio: float = 0.0
     hours_ratio: float = 0.0
+    unproven: str = ""
 
     @property
     def usd_known(self) -> Decimal | None:
@@ -77,8 +81,16 @@ def outcome_of(plan: Plan, name: str) -> Outcome:
         name, "planned", choice_words(plan), plan.total_usd, plan.hours, plan.finish_expected,
         None if plan.risk is None else plan.risk.p_meet_deadline,
         prices_as_of=min(line.price_as_of for line in plan.lines), usd_ratio=scale.usd_ratio,
-        hours_ratio=scale.hours_ratio,
+        hours_ratio=scale.hours_ratio, unproven=_unproven(plan),
     )  # fmt: skip
+
+
+def _unproven(plan: Plan) -> str:
+    if plan.proof is None or plan.proof.status == "optimal":
+        return ""
+    return claims.best_plan(
+        OBJECTIVES.get(plan.objective, "Best"), plan.proof.status, plan.proof.gap_ratio
+    ).lower()
 
 
 def choice_words(plan: Plan) -> str:

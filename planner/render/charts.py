@@ -35,6 +35,7 @@ WIDE_PX, PANEL_PX, NARROW_PX = 900, 520, 340  # alone, beside another one, on a 
 _MAX_BARS = 30
 _ROW_PX, _BAR_PX, _GAP_PX = 30.0, 16.0, 10.0
 _EDGE_PX = 10  # beside a picture that is on its own
+_DUST = 1e-9  # of the largest step: what sums of floats leave of nothing
 _MAX_COLUMNS = 9  # more steps of a bridge are drawn as rows
 
 
@@ -144,7 +145,9 @@ class _Step:
 def _steps(chart: Chart) -> list[_Step]:
     values, level, found = _values(chart, 0), 0.0, []
     last = len(values) - 1
-    for index, (label, value) in enumerate(zip(chart.labels, values, strict=True)):
+    dust = _DUST * max((abs(value) for value in values if value is not None), default=0.0)
+    for index, (label, given) in enumerate(zip(chart.labels, values, strict=True)):
+        value = 0.0 if given is not None and abs(given) < dust else given
         total = index in (0, last)
         reach = (value or 0.0) if total else level + (value or 0.0)
         base = 0.0 if total else level

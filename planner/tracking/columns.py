@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-STEP = ("step", "global_step", "iteration", "iter", "train/step", "train/global_step", "_step")
-TIME = ("time", "timestamp", "wall_time", "datetime", "ts", "_timestamp")
+from planner.calibration.logs.progress import STEP, TIME
+
 TOKENS = (
     "tokens", "tokens_done", "tokens_seen", "consumed_tokens", "total_tokens", "samples", "samples_done",
     "consumed_samples",

@@ -6,13 +6,13 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from planner.calibration.logs import read_log, read_text
+from planner.calibration.logs.progress import moment, number
 from planner.errors import InputError
 from planner.files.limited import read_start
 from planner.tracking.columns import known_as
@@ -24,7 +24,6 @@ MOST_ROWS = 5_000_000
 _COLUMNS = (
     "step,time and, where known, tokens,nodes,loader_seconds,gpu_busy,checkpoint_seconds,network_seconds"
 )
-_BEYOND = 9.0e18  # DCGM writes 9223372036854775794 where a figure is not supported
 
 
 def read_progress(path: Path, kind: str = "auto") -> Progress:
@@ -119,7 +118,7 @@ def _gather(path: Path, kind: str, rows: Iterable[Mapping[str, Any]]) -> Rows:
         count += 1
         if count > MOST_ROWS:
             raise InputError(f"{path}: more than {MOST_ROWS:,} rows; log every tenth step, or cut the file")
-        step, (time, is_moment) = _number(row.get("step")), _time(row.get("time"))
+        step, (time, is_moment) = number(row.get("step")), moment(row.get("time"))
         if not (math.isfinite(step) and step >= 0 and math.isfinite(time)):
             bad += 1
             continue
@@ -150,40 +149,9 @@ def _check(path: Path, count: int, bad: int, kept: int, moments: int) -> None:
         raise InputError(f"{path}: some times are moments and some are seconds: write all in one way")
 
 
-def _number(value: Any) -> float:
-    """A figure, NaN where it is none; a figure that stands for `not supported` is none."""
-    if value is None or isinstance(value, bool):
-        return math.nan
-    try:
-        found = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
-    return found if abs(found) < _BEYOND else math.nan
-
-
 def _figure(name: str, value: Any) -> float:
-    found = _number(value)
+    found = number(value)
     return found if name == "tokens" or found >= 0 else math.nan
-
-
-_EPOCH = 1e8  # figures above are POSIX seconds (1973 on), those below seconds since the start
-_MILLI = 1e11
-
-
-def _time(value: Any) -> tuple[float, bool]:
-    """Seconds, and whether they are a moment: ISO text, POSIX seconds or milliseconds, or seconds since the start."""
-    found = _number(value)
-    if math.isfinite(found):
-        if found >= _MILLI:
-            return found / 1e3, True
-        return found, found >= _EPOCH
-    if not isinstance(value, str):
-        return math.nan, False
-    try:
-        moment = datetime.fromisoformat(value.strip())
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp(), True
-    except (ValueError, OverflowError):
-        return math.nan, False
 
 
 def _from_steps(path: Path, kind: str) -> Progress:

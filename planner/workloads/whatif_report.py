@@ -35,7 +35,7 @@ def whatif_report(found: WhatIf) -> Answer:
     )  # fmt: skip
     shown = [_row(one, found.before) for one in (found.before, *found.scenarios)]
     table = table_section("scenarios", "Scenarios", columns, shown)
-    sections = [replace(table, charts=_chart(found)), *_needs(found)]
+    sections = [replace(table, charts=_chart(found)), *_unproven(found), *_needs(found)]
     flat = [{**row, "needs": "; ".join(row["needs"])} for row in rows]
     return Answer(
         f"What if, for {found.workload}", _title(found), (), tuple(sections), versioned(values), _COLUMNS, flat,
@@ -116,6 +116,15 @@ def _those(found: WhatIf) -> str:
     return (
         found.scenarios[0].name if len(found.scenarios) == 1 else f"any of {len(found.scenarios)} scenarios"
     )
+
+
+def _unproven(found: WhatIf) -> list[Section]:
+    """Costs that a search did not finish: a difference as small as what is left of it may be the search's own."""
+    lines = tuple(f"{one.name}: {one.unproven}" for one in (found.before, *found.scenarios) if one.unproven)
+    if not lines:
+        return []
+    more = "a smaller change may be the search's: planner optimize FILE --set KEY=VALUE --time-limit 5m"
+    return [Section("unproven", "Not proven", (*lines, more), warning=True)]
 
 
 def _needs(found: WhatIf) -> list[Section]:

@@ -123,6 +123,7 @@ def test_show_of_an_unknown_type_suggests(run_cli: Run) -> None:
     found = run_cli("catalog", "show", "p4d.24xl")
     assert found.code == 2
     assert "did you mean p4d.24xlarge" in found.stderr
+    assert "did you mean ecs.gn7i-" in run_cli("catalog", "show", "gn7i").stderr
 
 
 def test_doctor_reports_a_whole_catalog(run_cli: Run) -> None:

@@ -24,6 +24,13 @@ def _waiting(run_cli: Run) -> dict[str, Any]:
     return {quote["offer_id"]: quote for quote in json.loads(done.stdout)["quotes"]}
 
 
+def test_a_reason_is_written_once_for_all_quotes_that_have_it(run_cli: Run) -> None:
+    shown = run_cli("catalog", "quarantine").stdout
+    quotes = _waiting(run_cli).values()
+    assert shown.count("why ") == len({quote["reason"] for quote in quotes}) < len(quotes)
+    assert len(shown.splitlines()) < 2 * len(quotes) + 20
+
+
 def test_a_quote_of_the_bundled_snapshot_is_listed_and_accepted(run_cli: Run) -> None:
     before = _waiting(run_cli)
     assert "lowest share of on-demand" in before[OFFER]["reason"]

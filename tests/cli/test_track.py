@@ -155,5 +155,5 @@ def test_the_functions_answer_the_same(files: Path) -> None:
 
 
 def test_formats_and_sections_are_those_there_are() -> None:
-    assert ("auto", "progress", *READERS) == LOG_FORMATS
+    assert ("auto", *READERS) == LOG_FORMATS
     assert SECTIONS == DETAILS

@@ -66,6 +66,7 @@ class Reader:
 
 READERS: dict[str, Reader] = {
     "csv": Reader("planner.calibration.logs.steps_csv", "step times or throughputs, one row per step"),
+    "progress": Reader("planner.calibration.logs.progress", "CSV or JSON lines of step and time"),
     "megatron": Reader("planner.calibration.logs.megatron", "log lines of Megatron-LM and its descendants"),
     "hf": Reader(
         "planner.calibration.logs.hf", "trainer_state.json, all_results.json or output of the HF Trainer"
@@ -117,6 +118,11 @@ def detect(head: bytes) -> str:
         return "megatron"
     if "Duration (ns)" in text:
         return "nsys"
+    from planner.calibration.logs.progress import is_progress
+    from planner.calibration.logs.steps_csv import names_a_time
+
+    if is_progress(text) and not names_a_time(text):
+        return "progress"
     if text.lstrip().startswith(("{", "[")):
         return "hf" if '"train_loss"' in text else "torch"
     return "csv"

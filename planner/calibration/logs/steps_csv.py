@@ -42,6 +42,14 @@ def read(path: Path, options: ReadOptions) -> Log:
     return Log("csv", tuple(values), unit)
 
 
+def names_a_time(head: str) -> bool:
+    """Whether the header of a CSV names a time or a throughput of each step."""
+    line = next((line for line in head.splitlines() if line.strip()), "")
+    return any(
+        name.strip().strip('"').lower() in _COLUMNS for name in line.split(max(",;\t", key=line.count))
+    )
+
+
 def _value(row: list[str], column: int, name: str, place: str) -> float:
     text = row[column].strip() if column < len(row) else ""
     try:

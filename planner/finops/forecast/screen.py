@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from planner.finops.forecast.answer import ForecastAnswer, PeriodForecast
 
 NEXT = ("forecast --focus BILL -o json --out forecast.json", "budget BUDGETS --focus BILL")
+NEXT_DAILY = ("forecast --daily COSTS -o json --out forecast.json", "budget BUDGETS --daily COSTS")
+_OF_DAILY = (
+    "scope"  # what scopes of a file of daily costs are called; those of a bill have their dimension's name
+)
 _MOST_SCOPES = 12
 
 
@@ -44,7 +48,8 @@ def forecast_screen(answer: ForecastAnswer, known: Sequence[str], notes: Sequenc
     rows += [
         (f"known_{at}", "with" if not at else "", text, "text", text) for at, text in enumerate(known[1:])
     ]
-    return Screen(asked, rows, _table(answer), notes, _record(answer), NEXT, "Before you rely on it")
+    following = NEXT_DAILY if answer.by == _OF_DAILY else NEXT
+    return Screen(asked, rows, _table(answer), notes, _record(answer), following, "Before you rely on it")
 
 
 def half_width(one: PeriodForecast) -> float:

@@ -22,6 +22,7 @@ FIXTURES = ROOT / "tests" / "fixtures" / "calibration"
 CASES = [
     ("steps.csv", "csv", "seconds", 2.0),
     ("tokens.csv", "csv", "tokens", 16384.0),
+    ("progress.jsonl", "progress", "seconds", 2.1),
     ("megatron.log", "megatron", "seconds", 2.002),
     ("trainer_state.json", "hf", "seconds", 2.2),
     ("hf_output.log", "hf", "seconds", 2.2),
@@ -49,6 +50,15 @@ def test_each_format_is_told_by_its_look_and_gives_the_steady_step(
 def test_every_reader_has_a_fixture_and_is_offered_by_the_command() -> None:
     assert {kind for _, kind, _, _ in CASES} == set(READERS)
     assert ("auto", *READERS) == LOG_FORMATS
+
+
+def test_progress_that_is_tracked_calibrates_too(tmp_path: Path) -> None:
+    moments = [f"{step},2026-11-20T00:{minute:02d}:00Z" for minute, step in enumerate((0, 30, 60, 90))]
+    rows = tmp_path / "progress.csv"
+    rows.write_text("\n".join(["global_step,timestamp", *moments]) + "\n", encoding="utf-8")
+    assert read_log(rows).values == (2.0, 2.0, 2.0)
+    rows.write_text("step,time,step_seconds\n1,2,0.5\n2,4,0.5\n", encoding="utf-8")
+    assert read_log(rows).kind == "csv" and set(read_log(rows).values) == {0.5}
 
 
 def test_what_the_log_tells_of_the_run_is_kept() -> None:

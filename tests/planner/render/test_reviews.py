@@ -260,6 +260,15 @@ def test_a_bridge_with_small_steps_says_that_its_axis_is_cut() -> None:
     assert "The axis begins at" not in draw(grown, currency="USD")
 
 
+def test_a_step_of_float_dust_is_nothing() -> None:
+    from planner.render.charts import draw
+
+    chart = Chart(
+        "b", "B", "bridge", ("a", "up", "b"), (("", (84_775.0, -1e-12, 84_775.0)),), "money", "the same"
+    )
+    assert "0.00000" not in draw(chart, currency="USD")
+
+
 @pytest.mark.parametrize(
     "kind", ["bridge", "bars", "lines", "fan", "funnel", "parts", "steps", "spans", "dots"]
 )

@@ -306,3 +306,12 @@ def test_a_bill_that_no_forecast_can_use(tmp_path: Path, cell: str, said: str) -
     )
     with open_bill([path]) as bill, pytest.raises(InputError, match=said):
         daily_of_bill(bill)
+
+
+@pytest.mark.parametrize(("by", "source"), [("scope", "--daily COSTS"), ("service", "--focus BILL")])
+def test_the_next_step_reads_what_this_answer_read(by: str, source: str) -> None:
+    shown = render_answer(
+        forecast_report(forecast_scopes(SCOPES, Question(), currency="USD", by=by)), "table"
+    )
+    last = " ".join(str(shown).partition("next: ")[2].split())
+    assert last.count(source) == 2 and last.count("--daily") + last.count("--focus") == 2

@@ -1,0 +1,105 @@
+"""Progress of a run: CSV or JSON lines of step and time, the log that `planner track` reads."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from planner.calibration.logs import Log, ReadOptions, read_text
+
+STEP = ("step", "global_step", "iteration", "iter", "train/step", "train/global_step", "_step")
+TIME = ("time", "timestamp", "wall_time", "datetime", "ts", "_timestamp")
+_BEYOND = 9.0e18  # DCGM writes 9223372036854775794 where a figure is not supported
+_EPOCH = 1e8  # figures above are POSIX seconds (1973 on), those below seconds since the start
+_MILLI = 1e11
+
+
+def read(path: Path, options: ReadOptions) -> Log:
+    """Read seconds per step between logged steps; a step that was done again begins anew."""
+    del options
+    values, last = [], (math.nan, math.nan)
+    for row in _rows(read_text(path)):
+        step, time = number(row.get("step")), moment(row.get("time"))[0]
+        if step > last[0] and time > last[1]:
+            values.append((time - last[1]) / (step - last[0]))
+        if math.isfinite(step) and math.isfinite(time):
+            last = step, time
+    note = "steps are timed between logged rows: what stops them in between is in it"
+    return Log("progress", tuple(values), note=note)
+
+
+def is_progress(head: str) -> bool:
+    """Whether a text begins like a log of progress: a header, or an object, with a step and a time."""
+    lines = (line for line in head.splitlines() if line.strip() and not line.startswith("#"))
+    return {"step", "time"} <= _names(next(lines, ""))
+
+
+def _names(line: str) -> set[str | None]:
+    if line.lstrip().startswith("{"):
+        found = _object(line)
+        return set() if found is None else {kind_of(name) for name in found}
+    return {kind_of(name) for name in line.split(_delimiter(line))}
+
+
+def _rows(text: str) -> Iterator[Mapping[str, Any]]:
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if lines and lines[0].lstrip().startswith("{"):
+        yield from (_known((_object(line) or {}).items()) for line in lines)
+        return
+    cells = csv.reader(lines, delimiter=_delimiter(lines[0]) if lines else ",")
+    names = next(cells, [])
+    yield from (_known(zip(names, row, strict=False)) for row in cells)
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _known(cells: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {kind: value for name, value in cells if (kind := kind_of(name)) is not None}
+
+
+def _delimiter(line: str) -> str:
+    return max(",;\t", key=line.count)
+
+
+def kind_of(name: str) -> str | None:
+    """Whether a column is the `step` or the `time`; None for others."""
+    wanted = name.strip().strip('"').lower()
+    return "step" if wanted in STEP else "time" if wanted in TIME else None
+
+
+def number(value: Any) -> float:
+    """A figure, NaN where it is none; a figure that stands for `not supported` is none."""
+    if value is None or isinstance(value, bool):
+        return math.nan
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+    return found if abs(found) < _BEYOND else math.nan
+
+
+def moment(value: Any) -> tuple[float, bool]:
+    """Seconds, and whether they are a moment: ISO text, POSIX seconds or milliseconds, or seconds since the start."""
+    found = number(value)
+    if math.isfinite(found):
+        if found >= _MILLI:
+            return found / 1e3, True
+        return found, found >= _EPOCH
+    if not isinstance(value, str):
+        return math.nan, False
+    try:
+        at = datetime.fromisoformat(value.strip())
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp(), True
+    except (ValueError, OverflowError):
+        return math.nan, False

@@ -1,0 +1,28 @@
+"""The first line of `planner pools` does not sell two pools where one cluster costs less."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from planner.pipelines.pools_report import _against, _beside
+
+
+def found(**more: Any) -> Any:
+    return cast("Any", SimpleNamespace(cost_usd=Decimal(1000), colocated=None, same_ways=None, **more))
+
+
+@pytest.mark.parametrize(("usd", "cheaper"), [(137, True), (1000, False), (1040, False)])
+def test_one_cluster_that_is_cheaper_is_in_the_headline(usd: int, cheaper: bool) -> None:
+    pair = found()
+    pair.colocated = SimpleNamespace(cost_usd=Decimal(usd), hours=20.0)
+    assert ("one cluster by turns is cheaper: $137" in _beside(pair)) is cheaper
+    assert _beside(found()) == ""
+
+
+def test_costs_are_compared_in_words() -> None:
+    assert _against(found(), Decimal(137)) == "86 % less than the two pools"
+    assert _against(found(), Decimal(1040)) == "4 % more than the two pools"
