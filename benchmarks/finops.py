@@ -21,6 +21,7 @@ import tempfile
 import time
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,8 @@ def run_review(folder: Path) -> dict[str, Any]:
     begun = time.perf_counter()
     with open_bill([folder]) as bill:
         times["open"] = time.perf_counter() - begun
-        query, keep = bill.engine.query, bill.engine.keep
+        engine: Any = bill.engine
+        query, keep, register_view = engine.query, engine.keep, engine.register_view
 
         def timed(ask: Any, *arguments: Any) -> Any:
             started, cpu = time.perf_counter(), time.process_time()
@@ -234,12 +236,18 @@ def run_review(folder: Path) -> dict[str, Any]:
             asked.append(bind(sql, parameters or {}).sql("duckdb"))
             return timed(query, sql, parameters)
 
-        def kept_and_timed(name: str, sql: str, parameters: Any = None, keys: Any = ()) -> None:
+        def kept_and_timed(name: str, sql: str, parameters: Any = None, **parts: Any) -> None:
             asked.append(f"CREATE TEMP TABLE {name} AS {bind(sql, parameters or {}).sql('duckdb')}")
-            timed(keep, name, sql, parameters, keys)
+            timed(partial(keep, **parts), name, sql, parameters)
 
-        setattr(bill.engine, "query", asked_and_timed)  # noqa: B010  an instance's own method is its class's otherwise
-        setattr(bill.engine, "keep", kept_and_timed)  # noqa: B010
+        def viewed(name: str, sql: str) -> None:
+            if name not in engine.kept:
+                asked.append(f"CREATE TEMP VIEW {name} AS {sql}")
+            register_view(name, sql)
+
+        engine.query = asked_and_timed
+        engine.keep = kept_and_timed
+        engine.register_view = viewed
         begun = time.perf_counter()
         review_bill(bill, month=MONTHS[-1])
         times["review"] = time.perf_counter() - begun
