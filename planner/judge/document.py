@@ -176,13 +176,19 @@ class Node:
         raise MalformedError(f"{self.path}: expected {wanted}, got {given}")
 
 
-def leaves(value: Any, path: str = "$") -> Iterator[tuple[str, Any]]:
+def leaves(value: Any, path: str = "$") -> list[tuple[str, Any]]:
     """Every leaf of a JSON value with its path; an empty object or list is a leaf."""
-    members = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    if isinstance(value, dict | list) and value:
-        for key, item in members:
-            yield from leaves(item, join(path, key))
+    found: list[tuple[str, Any]] = []
+    _gather(value, path, found)
+    return found
+
+
+def _gather(value: Any, path: str, found: list[tuple[str, Any]]) -> None:
+    if value and isinstance(value, dict):
+        for key, item in value.items():
+            _gather(item, f"{path}.{key}" if path else key, found)
+    elif value and isinstance(value, list):
+        for position, item in enumerate(value):
+            _gather(item, f"{path}[{position}]", found)
     else:
-        yield path, value
+        found.append((path, value))

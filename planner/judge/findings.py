@@ -115,7 +115,10 @@ class Findings:
     def saw(self, *nodes: Node) -> None:
         """Mark leaves as checked by other means."""
         for node in nodes:
-            self.seen.update(path for path, _ in leaves(node.value, node.path))
+            if isinstance(node.value, dict | list):
+                self.seen.update(path for path, _ in leaves(node.value, node.path))
+            else:
+                self.seen.add(node.path)
 
     def skip(self, node: Node, why: str) -> None:
         """Leave a part out, and say so."""
