@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.calibration.logs.progress import STEP, TIME
+from planner.calibration.logs.look import STEP, TIME
 
 TOKENS = (
     "tokens", "tokens_done", "tokens_seen", "consumed_tokens", "total_tokens", "samples", "samples_done",

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, cast
 
+from planner.calibration.logs.look import is_progress, names_a_time
 from planner.errors import InputError
 from planner.files.limited import read_unpacked
 from planner.records import record
@@ -118,9 +119,6 @@ def detect(head: bytes) -> str:
         return "megatron"
     if "Duration (ns)" in text:
         return "nsys"
-    from planner.calibration.logs.progress import is_progress
-    from planner.calibration.logs.steps_csv import names_a_time
-
     if is_progress(text) and not names_a_time(text):
         return "progress"
     if text.lstrip().startswith(("{", "[")):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -11,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from planner.calibration.logs import Log, ReadOptions, read_text
+from planner.calibration.logs.look import delimiter_of, kind_of, object_of
 
-STEP = ("step", "global_step", "iteration", "iter", "train/step", "train/global_step", "_step")
-TIME = ("time", "timestamp", "wall_time", "datetime", "ts", "_timestamp")
 _BEYOND = 9.0e18  # DCGM writes 9223372036854775794 where a figure is not supported
 _EPOCH = 1e8  # figures above are POSIX seconds (1973 on), those below seconds since the start
 _MILLI = 1e11
@@ -26,56 +24,26 @@ def read(path: Path, options: ReadOptions) -> Log:
     for row in _rows(read_text(path)):
         step, time = number(row.get("step")), moment(row.get("time"))[0]
         if step > last[0] and time > last[1]:
-            values.append((time - last[1]) / (step - last[0]))
+            each = (time - last[1]) / (step - last[0])
+            values += [each] if math.isfinite(each) and each > 0 else []
         if math.isfinite(step) and math.isfinite(time):
             last = step, time
     note = "steps are timed between logged rows: what stops them in between is in it"
     return Log("progress", tuple(values), note=note)
 
 
-def is_progress(head: str) -> bool:
-    """Whether a text begins like a log of progress: a header, or an object, with a step and a time."""
-    lines = (line for line in head.splitlines() if line.strip() and not line.startswith("#"))
-    return {"step", "time"} <= _names(next(lines, ""))
-
-
-def _names(line: str) -> set[str | None]:
-    if line.lstrip().startswith("{"):
-        found = _object(line)
-        return set() if found is None else {kind_of(name) for name in found}
-    return {kind_of(name) for name in line.split(_delimiter(line))}
-
-
 def _rows(text: str) -> Iterator[Mapping[str, Any]]:
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if lines and lines[0].lstrip().startswith("{"):
-        yield from (_known((_object(line) or {}).items()) for line in lines)
+        yield from (_known((object_of(line) or {}).items()) for line in lines)
         return
-    cells = csv.reader(lines, delimiter=_delimiter(lines[0]) if lines else ",")
+    cells = csv.reader(lines, delimiter=delimiter_of(lines[0]) if lines else ",")
     names = next(cells, [])
     yield from (_known(zip(names, row, strict=False)) for row in cells)
 
 
-def _object(line: str) -> dict[str, Any] | None:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
 def _known(cells: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return {kind: value for name, value in cells if (kind := kind_of(name)) is not None}
-
-
-def _delimiter(line: str) -> str:
-    return max(",;\t", key=line.count)
-
-
-def kind_of(name: str) -> str | None:
-    """Whether a column is the `step` or the `time`; None for others."""
-    wanted = name.strip().strip('"').lower()
-    return "step" if wanted in STEP else "time" if wanted in TIME else None
 
 
 def number(value: Any) -> float:
