@@ -11,6 +11,7 @@ import click
 
 from planner.commands.options import DayOption, examples, output_options
 from planner.commands.output import show_answer
+from planner.render import units
 from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
@@ -110,5 +111,5 @@ def _gate(found: PlanDiff, limit: float, unit: str) -> None:
         else float(change) > 0 and (ratio is None or ratio * 100 > limit)
     )
     if risen:
-        much = f"{float(change):,.2f} USD" + ("" if ratio is None else f" ({ratio * 100:+.1f} %)")
+        much = f"{float(change):,.2f} USD" + ("" if ratio is None else f" ({units.change(ratio, 1)})")
         raise GateError(f"--fail-above {limit:g}{unit}: the cost rises by {much}")

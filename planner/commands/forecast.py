@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog=examples(
-        "planner forecast --daily examples/daily-costs.csv --by team",
+        "planner forecast --daily examples/daily-costs.csv --horizon 90",
         "planner forecast --focus examples/focus --scenario price=-20% --period quarter",
     )
 )

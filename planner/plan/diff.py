@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from planner.plan.front_scale import Scale, chance, cost_places
 from planner.plan.outcome import Outcome, outcome_of
 from planner.records import record
+from planner.render import units
 from planner.render.numbers import hours, moment, number, percent, price, usd, usd_change_known
 from planner.render.precision import dollars, figure, known_places, rounded
 from planner.render.presentable import Presentable
@@ -233,7 +234,7 @@ def verdict(found: PlanDiff) -> str:
     much = (
         "the same"
         if not change
-        else usd_change_known(found.known(change)) + ("" if ratio is None else f" ({ratio * 100:+.1f} %)")
+        else usd_change_known(found.known(change)) + ("" if ratio is None else f" ({units.change(ratio, 1)})")
     )
     end = new.hours - old.hours
     when = "as soon" if abs(end) < 0.05 else f"{hours(abs(end))} h {'later' if end > 0 else 'sooner'}"

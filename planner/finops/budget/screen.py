@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planner.finops.budget.answer import BudgetAnswer, BudgetLine
 
 NEXT = ("forecast --focus BILL --by team", "review --focus BILL")
-NEXT_DAILY = ("forecast --daily COSTS --by team",)  # daily costs are no bill that could be reviewed
+NEXT_DAILY = ("forecast --daily COSTS",)  # daily costs are no bill that could be reviewed
 _MOST_NAMED = 4
 _MOST_LINES = 16
 _SURE, _UNSURE = 0.99, 0.01
