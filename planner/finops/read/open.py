@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from planner.finops.read.columns import (
     match_columns,
 )
 from planner.finops.read.files import BillFile, find_files, inspect_files
+from planner.finops.read.machines import with_machines
 from planner.finops.read.mapping import with_mapping
 from planner.finops.read.model import Bill, Consolidated, Conversion, Finding, Progress, Source
 from planner.finops.read.overlaps import Total, find_repeats, find_twins, superseded, superseded_sql
@@ -284,11 +286,11 @@ def _read_focus(
         odd = stager.oddly_spelled(file, {name: field.value for name, (field, _) in inputs.items()})
         expressions |= {name: spelled(name, expressions[name]) for name in odd}
         expressions = with_effective(expressions) if dataset == COST else expressions
-        return Group(table, (str(file.path),), expressions, "x_file", version, "", dataset)
+        return with_machines(Group(table, (str(file.path),), expressions, "x_file", version, "", dataset))
     target = stager.stage(file, inputs)
     staged = {name: quote(name) for name in inputs}
     staged = with_effective(staged) if dataset == COST else staged
-    return Group(table, (str(target),), staged, "x_source", version, "", dataset)
+    return with_machines(Group(table, (str(target),), staged, "x_source", version, "", dataset))
 
 
 def _lacking(file: BillFile, names: Sequence[str]) -> list[Finding]:
@@ -339,18 +341,13 @@ def _merge(groups: Sequence[Group]) -> list[Group]:
             group.version,
             group.adapter,
             group.dataset,
+            group.beside,
         )
         merged.setdefault(key, []).append(group)
-    out = []
-    for same in merged.values():
-        files = tuple(file for group in same for file in group.files)
-        first = same[0]
-        out.append(
-            Group(
-                first.table, files, first.columns, first.source, first.version, first.adapter, first.dataset
-            )
-        )
-    return out
+    return [
+        replace(same[0], files=tuple(file for group in same for file in group.files), cost_kind="")
+        for same in merged.values()
+    ]
 
 
 def _register(

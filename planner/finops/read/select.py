@@ -41,6 +41,7 @@ class Group:
         source: expression of the file's name.
         version, adapter, dataset: see `Source`.
         cost_kind: of an export that comes in several kinds (`actual`).
+        beside: what is joined to the table, whose columns `columns` may use too.
     """
 
     table: str
@@ -51,6 +52,7 @@ class Group:
     adapter: str = ""
     dataset: str = COST
     cost_kind: str = ""
+    beside: str = ""
 
 
 def with_effective(columns: Mapping[str, str]) -> dict[str, str]:
@@ -180,7 +182,7 @@ def _group_sql(group: Group, dataset: str, extras: Sequence[str]) -> str:
         items.append(f"{value or _null(column.kind)} AS {_bare(column.name)}")
     items += [f"{group.columns.get(name) or _null('text')} AS {_bare(name)}" for name in extras]
     items += [f"{group.source} AS x_source", f"{text(group.version)} AS x_focus_version"]
-    return f"SELECT {', '.join(items)}\nFROM {group.table}"
+    return f"SELECT {', '.join(items)}\nFROM {group.table}" + (f"\n{group.beside}" if group.beside else "")
 
 
 def _empty_sql(dataset: str) -> str:

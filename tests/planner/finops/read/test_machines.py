@@ -1,0 +1,62 @@
+"""GPUs of bills without SkuPriceDetails: by the machine type that a charge names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from planner.finops.read import open_bill
+from planner.finops.read.machines import gpu_machines
+from tests.planner.finops.read.test_open import HEADER, line, write
+
+NAMED = [
+    ("$98.32 per On Demand Linux p5.48xlarge Instance Hour", "p5.48xlarge", 8, "h100-80gb-sxm"),
+    ("USE1-SpotUsage:g5.12xlarge", "g5.12xlarge", 4, "a10g-24gb-pcie"),
+    ("ml.p4d.24xlarge training", "p4d.24xlarge", 8, "a100-40gb-sxm"),
+    ("P4DE.24XLARGE", "p4de.24xlarge", 8, "a100-80gb-sxm"),
+    ("ecs.gn7i-c8g1.2xlarge", "ecs.gn7i-c8g1.2xlarge", 1, "a10-24gb-pcie"),
+]
+NOT_NAMED = ["m5.xlarge Instance Hour", "xp5.48xlarge", "p5.48xlarges", "trn1.32xlarge", ""]
+
+
+def bill(path: Path, texts: list[str], header: str = "ChargeDescription", more: str = "") -> Path:
+    lines = [f'{line(sku=f"s{at}")},"{one}"{more}' for at, one in enumerate(texts)]
+    return write(path, *lines, header=f"{HEADER},{header}")
+
+
+def details(path: Path) -> list[str | None]:
+    with open_bill([path]) as opened:
+        rows = opened.engine.query("SELECT SkuId, SkuPriceDetails FROM focus ORDER BY SkuId")
+    return [None if value is None or value != value else str(value) for value in rows["SkuPriceDetails"]]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_machine_that_is_named_has_its_gpus(suffix: str, tmp_path: Path) -> None:
+    path = bill(tmp_path / "bill.csv", [text for text, *_ in NAMED] + NOT_NAMED)
+    if suffix == "parquet":
+        target = tmp_path / "typed.parquet"
+        duckdb.sql(f"COPY (FROM READ_CSV('{path}')) TO '{target}'")
+        path = target
+    found = details(path)
+    assert found[len(NAMED) :] == [None] * len(NOT_NAMED)
+    for text, (_, machine, count, chip) in zip(found, NAMED, strict=False):
+        assert json.loads(text or "") == {"GpuCount": count, "GpuModel": chip, "InstanceType": machine}
+
+
+def test_a_file_that_has_the_column_is_believed(tmp_path: Path) -> None:
+    path = bill(tmp_path / "bill.csv", ["p5.48xlarge"], "ChargeDescription,SkuPriceDetails", ",")
+    assert details(path) == [None]
+
+
+def test_a_column_of_the_users_own_is_not_mistaken(tmp_path: Path) -> None:
+    path = bill(tmp_path / "bill.csv", ["p5.48xlarge"], "ChargeDescription,x_machine,x_details", ",mine,too")
+    assert "p5.48xlarge" in str(details(path))
+
+
+def test_types_without_gpus_are_not_in_the_list() -> None:
+    machines = gpu_machines()
+    assert machines["p5.48xlarge"] == (8.0, "h100-80gb-sxm") and "standard_nd96asr_v4" in machines
+    assert not [name for name in machines if name.startswith(("trn", "inf", "dl2q", "tpu"))]
