@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,11 @@ def _summary(text: str, path: Path) -> tuple[dict[str, Any], float | None]:
     if not printed:
         raise InputError(f"{path}: no summary with train_runtime; the Trainer prints it when training ends")
     try:
-        summary = ast.literal_eval(printed[-1])
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", SyntaxWarning
+            )  # Python warns of odd figures, which are refused below
+            summary = ast.literal_eval(printed[-1])
     except (ValueError, SyntaxError):
         raise InputError(f"{path}: the summary cannot be read: {printed[-1][:80]!r}") from None
     return summary, None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import sqlite3
+import warnings
 from pathlib import Path
 
 import pytest
@@ -196,6 +197,15 @@ def test_broken_logs_name_the_place_and_the_remedy(tmp_path: Path, text: str, wo
     with pytest.raises(InputError, match=words) as raised:
         read_log(path)
     assert str(path) in str(raised.value)
+
+
+def test_a_summary_of_odd_figures_is_refused_without_a_warning_of_python(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"  # found by `python -m benchmarks.fuzz --only log --n 2400 --seed 53`
+    path.write_text("{'train_runtime': 264.0, 'train_steps_per_second': 0.4in_losss': 1.8}", encoding="utf-8")
+    with warnings.catch_warnings(record=True) as seen, pytest.raises(InputError, match="cannot be read"):
+        warnings.simplefilter("always")
+        read_log(path)
+    assert not seen
 
 
 def test_unreadable_files_are_input_errors(tmp_path: Path) -> None:
