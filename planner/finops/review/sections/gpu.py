@@ -59,7 +59,7 @@ def _units(inputs: Inputs, hours: float, cost: float, counted: float, idle: floa
     lacking = (
         "no GPU SKU of the month is priced in a unit with known hours"
         if cost
-        else "no charge of the month says how many GPUs its machine has (SkuPriceDetails GpuCount, FOCUS 1.1)"
+        else "no charge of the month says how many GPUs its machine has (SkuPriceDetails GpuCount, or its type by name)"
     )
     mean = math.fsum(runs["effective_cost"]) / len(runs) if len(runs) else None
     return [
@@ -159,7 +159,7 @@ def _busy_of(inputs: Inputs, run: dict[str, Any]) -> Any:
 def _sentences(inputs: Inputs, hours: float, counted: float, busy: Any) -> tuple[str, ...]:
     if not hours:
         return (
-            "No charge of the month says that its machine has GPUs (SkuPriceDetails GpuCount, FOCUS 1.1).",
+            "No charge of the month says that its machine has GPUs (SkuPriceDetails GpuCount, or its type by name).",
         )
     price = with_currency(f"{counted / hours:,.2f}", inputs.bill.currency)
     status, reason = inputs.gate.status("gpu_hour_money")
