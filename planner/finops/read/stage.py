@@ -120,6 +120,9 @@ class Stager:
             relation = self._connection.sql(f"SELECT * FROM {self.table(file)} LIMIT 0")
         except _duckdb_error() as error:
             raise InputError(damaged(file.path, file.kind, error)) from None
+        except RuntimeError:  # DuckDB cannot hand over a name that is no text
+            no_text = ValueError("the name of a column is not UTF-8")
+            raise InputError(damaged(file.path, file.kind, no_text)) from None
         out: list[Field] = []
         for name, kind in zip(relation.columns, relation.types, strict=True):
             out += _fields(name, quote(name), kind)

@@ -6,6 +6,7 @@ import random
 from datetime import date
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from planner.errors import InputError
@@ -189,3 +190,11 @@ def test_the_latest_delivery_wins_where_the_folder_says_so(tmp_path: Path) -> No
 
 def test_header_only(tmp_path: Path) -> None:
     assert "no charges" in refusal(write(tmp_path / "a.csv", header=HEADER))
+
+
+def test_a_column_whose_name_is_no_text_is_damage(tmp_path: Path) -> None:
+    plain, path = write(tmp_path / "bill.csv", line()), tmp_path / "bill.parquet"
+    duckdb.sql(f"COPY (FROM READ_CSV('{plain}')) TO '{path}'")
+    path.write_bytes(path.read_bytes().replace(b"ServiceName", b"Service\xffame"))
+    message = refusal(path)
+    assert f"{path}: cannot be read as Parquet: the name of a column is not UTF-8" in message
