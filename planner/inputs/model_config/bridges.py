@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from planner.inputs.model_config.model import Keys
 
@@ -16,7 +16,7 @@ def qformer_params(keys: Keys) -> int:
     texts = 0
     if keys.text("model_type").startswith(
         "instructblip"
-    ):  # reads the instruction too, with a network of its own
+    ):  # reads the instruction too, by networks of its own
         tables = keys.need("vocab_size") + (keys.size("max_position_embeddings") or 0)
         texts = layers * ffn + tables * hidden
     return layers * (4 * hidden * hidden + ffn) + crossed * across + texts
@@ -33,9 +33,31 @@ def conformer_params(keys: Keys) -> int:
     return layers * (ffns + attention + convolution) + (keys.size("input_dim") or 0) * hidden
 
 
-BRIDGES: dict[str, Callable[[Keys], int]] = {
-    "blip_2_qformer": qformer_params,
-    "instructblip_qformer": qformer_params,
-    "instructblipvideo_qformer": qformer_params,
-    "granite_speech_encoder": conformer_params,
+# Defaults of Blip2QFormerConfig and GraniteSpeechEncoderConfig (Transformers 5.24), which files leave out.
+_QFORMER = {
+    "hidden_size": 768, "num_hidden_layers": 12, "intermediate_size": 3072, "vocab_size": 30522,
+    "max_position_embeddings": 512, "cross_attention_frequency": 2, "encoder_hidden_size": 1408,
+}  # fmt: skip
+_CONFORMER = {
+    "hidden_dim": 1024, "num_layers": 10, "num_heads": 8, "dim_head": 128, "feedforward_mult": 4,
+    "conv_kernel_size": 15, "conv_expansion_factor": 2, "input_dim": 160, "max_pos_emb": 512,
+}  # fmt: skip
+_BRIDGES: dict[str, tuple[Callable[[Keys], int], Mapping[str, int]]] = {
+    "blip_2_qformer": (qformer_params, _QFORMER),
+    "instructblip_qformer": (qformer_params, _QFORMER),
+    "instructblipvideo_qformer": (qformer_params, _QFORMER),
+    "granite_speech_encoder": (conformer_params, _CONFORMER),
 }
+
+
+def bridge_params(part: object, place: str) -> int | None:
+    """Parameters of a section of a configuration; None where it is no network that is counted here.
+
+    Raises:
+        InputError: a size is odd; names the key.
+    """
+    kind = part.get("model_type") if isinstance(part, dict) else None
+    if not isinstance(part, dict) or not isinstance(kind, str) or kind not in _BRIDGES:
+        return None
+    count, defaults = _BRIDGES[kind]
+    return count(Keys(part, place, defaults))

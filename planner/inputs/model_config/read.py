@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
-from planner.inputs.model_config.bridges import BRIDGES
+from planner.inputs.model_config.bridges import bridge_params
 from planner.inputs.model_config.diffusion import read_diffusion
 from planner.inputs.model_config.language import read_text
 from planner.inputs.model_config.model import ConfigModel, Keys, ModelType
@@ -149,13 +149,15 @@ def _multimodal(data: Mapping[str, Any], text: Mapping[str, Any], place: str) ->
         tower = data.get(name)
         if isinstance(tower, dict):
             model = _with_tower(model, tower, f"{place}: {name}")
-    for name, part in data.items():
-        if _is_bridge(part):
-            counted = BRIDGES[part["model_type"]](Keys(part, f"{place}: {name}"))
-            model = _with_params(
-                model, counted, f"{name}: {counted / 1e6:,.0f} M parameters are counted, not their work"
-            )
-    others = [name for name, part in data.items() if name.endswith("_config") and _is_uncounted(name, part)]
+    bridges = {name: bridge_params(part, f"{place}: {name}") for name, part in data.items()}
+    for name, params in bridges.items():
+        if params is not None:
+            note = f"{name}: {params / 1e6:,.0f} M parameters are counted, not their work"
+            model = _with_params(model, params, note)
+    others = [
+        name for name, part in data.items()
+        if name.endswith("_config") and bridges[name] is None and _is_uncounted(name, part)
+    ]  # fmt: skip
     if others:
         note = f"{', '.join(others)}: not counted; check params against the model's page"
         model = replace(model, notes=(*model.notes, note))
@@ -171,13 +173,7 @@ def _is_uncounted(name: str, part: object) -> bool:
     """Whether a section of a file describes a network that nothing here counts (an adapter, a resampler)."""
     counted = (*_TEXT_SECTIONS, "vision_config", "audio_config")
     sizes = ("hidden_size", "d_model", "hidden_dim", "num_hidden_layers", "num_layers")
-    if name in counted or _is_bridge(part) or not isinstance(part, dict):
-        return False
-    return any(part.get(size) for size in sizes)
-
-
-def _is_bridge(part: object) -> bool:
-    return isinstance(part, dict) and part.get("model_type") in BRIDGES
+    return name not in counted and isinstance(part, dict) and any(part.get(size) for size in sizes)
 
 
 def _with_tower(model: ConfigModel, tower: Mapping[str, Any], place: str) -> ConfigModel:

@@ -232,6 +232,21 @@ def test_parameters_are_the_published_ones_to_one_per_cent(billions: float, conf
     assert model.values.get("active_params", 0) < model.values["params"]
 
 
+def test_a_bridge_that_leaves_out_its_sizes_has_those_of_its_class() -> None:
+    whole = {"model_type": "blip-2", "text_config": OPT_125M, "vision_config": EVA}
+    short = {**whole, "qformer_config": {"model_type": "blip_2_qformer"}}
+    assert model_of_config(short, "c").values["params"] / 1e9 == pytest.approx(1.2169, rel=0.01)
+
+
+@pytest.mark.parametrize("kind", [[], {}, 7, None, "unheard_of"])
+def test_a_bridge_of_an_odd_type_is_not_counted(kind: Any) -> None:
+    whole = {"model_type": "blip-2", "text_config": OPT_125M, "vision_config": EVA}
+    odd = {**whole, "qformer_config": {**QFORMER, "model_type": kind}}
+    model = model_of_config(odd, "c")
+    assert model.values == model_of_config(whole, "c").values
+    assert any("qformer_config: not counted" in note for note in model.notes)
+
+
 def test_a_vision_transformer_has_the_published_work() -> None:
     config = {"model_type": "vit", "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
               "intermediate_size": 4096, "patch_size": 16, "image_size": 224}  # fmt: skip
