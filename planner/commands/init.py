@@ -12,7 +12,7 @@ from planner.commands.options import examples
 
 # The names of planner.trainer_files.registry.FORMATS, which is imported only when a file is read; a test compares them.
 FORMAT_NAMES = (
-    "axolotl", "llama_factory", "llama_factory_v1", "trl", "torchtitan", "megatron", "nemo", "gpt_neox", "peft",
+    "axolotl", "llama_factory", "llama_factory_v1", "trl", "torchtitan", "megatron", "nemo", "verl", "gpt_neox", "peft",
     "accelerate", "deepspeed", "huggingface",
 )  # fmt: skip
 
@@ -54,7 +54,7 @@ def init(
 
     With --model, one for that model; at a terminal without anything, three questions are asked and workload.yaml
     is written. With --from, what your files say is read: Hugging Face config.json, axolotl, LLaMA-Factory, TRL,
-    torchtitan, Megatron-LM arguments, NeMo, GPT-NeoX, DeepSpeed, Accelerate, PEFT. Nothing in them is executed,
+    torchtitan, Megatron-LM arguments, NeMo, verl, GPT-NeoX, DeepSpeed, Accelerate, PEFT. Nothing in them is executed,
     imported or downloaded.
     """
     from planner.errors import InputError

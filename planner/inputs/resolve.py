@@ -281,9 +281,13 @@ def _total_samples(training: Training, data: Data, length: float, noted: list[As
         note = f"{training.tokens:,} tokens / {length:,} tokens per sequence"
     else:
         assert training.epochs is not None
-        size, how = _set_samples(data, length)
-        samples = math.ceil(round(training.epochs * size, 6))
+        rollouts = training.rollouts
+        size, how = _set_samples(data, length if rollouts is None else rollouts.prompt_tokens.mean)
         note = f"{training.epochs:g} epochs x {how}"
+        if rollouts is not None:  # the set holds prompts, the batch counts responses
+            size *= rollouts.samples_per_prompt
+            note += f" x {rollouts.samples_per_prompt} responses to each"
+        samples = math.ceil(round(training.epochs * size, 6))
     noted.append(Assumed("training.samples", str(samples), "samples", "derived", note))
     return samples
 

@@ -257,7 +257,9 @@ class Training(Section):
     samples: Count | None = Field(
         None, description="Samples (sequences, images) to train on, repeats counted."
     )
-    epochs: PositiveFloat | None = Field(None, description="Passes over data.samples or data.tokens.")
+    epochs: PositiveFloat | None = Field(
+        None, description="Passes over data.samples or data.tokens; of prompts with rollouts."
+    )
     steps: Count | None = Field(None, description="Optimizer steps.")
     global_batch: Count = Field(description="Samples (sequences) per optimizer step over all accelerators.")
     sequence_length: Count | None = Field(

@@ -61,7 +61,8 @@ def parse_arguments(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
         raise InputError(f"{name}: its variables grow without bound: write the arguments out") from None
     found, dropped = _arguments([part for word in words for part in _parts(word)])
     named = sorted(name for name in dropped if name not in found and not _PLACES.search(name))
-    remarks = [f"--{name.replace('_', '-')} is not read: the file does not set its value" for name in named]
+    written = [name if "." in name else f"--{name.replace('_', '-')}" for name in named]
+    remarks = [f"{name} is not read: the file does not set its value" for name in written]
     remarks += [
         f"{name} depends on a condition that the file does not decide: its last form is read"
         for name in sorted(doubtful)
@@ -90,13 +91,15 @@ def _words(text: str, name: str, *, branching: bool = True) -> tuple[list[str], 
             joined = f"{variables.get(match[1], '')} {value}".strip() if match[2] else value
             branches.assign(match[1], joined)
             continue
-        if "--" in line or "$" in line:
+        if "--" in line or "$" in line or "=" in line:
             words += _split(_expand(line, variables), name)
         if len(words) > MAX_WORDS:
             raise InputError(f"{name}: holds more than {MAX_WORDS:,} words: name the script of one run")
     if branches.open:  # what looked like a branch was none: a text, or another language's
         return _words(text, name, branching=False)
-    if not any(word.startswith("--") for word in words):  # the variables are put together elsewhere
+    if not any(
+        word.startswith("--") or _OVERRIDE.fullmatch(word) for word in words
+    ):  # the variables are put together elsewhere
         words = [word for value in variables.values() for word in _split(_expand(value, variables), name)]
     return words, branches.doubtful
 
@@ -199,7 +202,11 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
     for word in [*words, "--"]:
         override = _OVERRIDE.fullmatch(word)
         if override is not None:
-            _put(found, override[1], override[2])
+            value = override[2].rpartition("/")[2] if UNSET in override[2] else override[2]
+            if UNSET in value:
+                dropped.add(override[1])
+            else:  # of a path the last part may be known
+                _put(found, override[1], value)
             continue
         if not word.startswith("--"):
             values.append(word)

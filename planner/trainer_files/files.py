@@ -17,6 +17,8 @@ from planner.trainer_files.model import Document
 
 MAX_BYTES = 1024 * 1024
 _ARGUMENT = re.compile(r"(?m)^[^#\n]*?--[a-z][a-z0-9_-]{2,}")
+# an override of Hydra on a command line of its own, at a line's begin: `    data.train_batch_size=1024 \\`
+_OVERRIDES = re.compile(r"(?m)^[ \t]+\+*[a-z]\w*(?:\.\w+)+=\S")
 _FLAG_KEY = re.compile(r"(?m)^\s*--[a-z][a-z0-9_-]*:(\s|$)")
 _TABLE = re.compile(r"(?m)^\s*\[[A-Za-z0-9_.\" -]+\]\s*(#.*)?$")
 
@@ -50,7 +52,8 @@ def parse_document(text: str, path: Path) -> Document:
         return _braces(text, path)
     if path.suffix.lower() == ".toml" or (_TABLE.search(text) and "=" in text and path.suffix != ".sh"):
         return Document(path, "toml", _toml(text, path))
-    if is_yaml or _FLAG_KEY.search(text) or not _ARGUMENT.search(text):
+    command = _ARGUMENT.search(text) or _OVERRIDES.search(text)
+    if is_yaml or _FLAG_KEY.search(text) or not command:
         return _yaml(text, path)
     arguments, remarks = parse_arguments(text, str(path))
     return Document(path, "arguments", arguments, tuple(remarks), programs_of(text, str(path)))

@@ -73,7 +73,8 @@ def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
         facts["batch.accelerators"] = Fact("batch.accelerators", wishes.accelerators, "--accelerators")
     _settle_model(draft, readings, wishes, paths)
     _settle_training(draft, facts, readings)
-    settle_method(draft.facts, facts, draft.warnings, draft.blanks)
+    base = next((reading.hub_name for reading in readings if reading.hub_name), "")
+    settle_method(draft.facts, facts, base, draft.warnings, draft.blanks)
     leave_out_what_divides_nothing(draft.facts, draft.warnings)
     _settle_stated(draft, wishes.values)
     _settle_length(draft)
@@ -131,8 +132,20 @@ def _guess_stage(reading: Reading, named: str) -> None:
         if any(f"{word}{stage}" in lowered for word in ("zero", "z", "stage", "zero_", "stage_")):
             text = f"deepspeed {named}: not beside it, the stage by its name"
             reading.add("training.layout.zero_stage", stage, text, assumed=True)
+            _guess_offload(reading, named, lowered, stage)
             break
     reading.warn(f"deepspeed {named} does not lie beside it: add it to --from to read it")
+
+
+def _guess_offload(reading: Reading, named: str, lowered: str, stage: int) -> None:
+    """What the name of an absent file says of host memory (`zero3_bf16_cpuoffload_all.json`)."""
+    if "offload" not in lowered or "partial" in lowered:
+        return
+    text = f"deepspeed {named}: not beside it, by its name"
+    if "param" not in lowered:
+        reading.add("training.memory.offload_optimizer", True, text, assumed=True)
+    if stage == 3:
+        reading.add("training.memory.offload_weights", True, text, assumed=True)
 
 
 def _merged(readings: Sequence[Reading]) -> tuple[dict[str, Fact], list[str]]:
@@ -285,7 +298,9 @@ def _settle_length(draft: Draft) -> None:
         else:
             draft.blanks.append(Blank("training.tokens", "1e9", "how many tokens are trained on"))
     elif given == ["epochs"] and not any(key.startswith("data.") for key in draft.facts):
-        draft.blanks.append(Blank("data.samples", "50_000", "samples in the training set, for the epochs"))
+        prompts = any(blank.key == "training.rollouts" for blank in draft.blanks)
+        text = f"{'prompts' if prompts else 'samples'} in the training set, for the epochs"
+        draft.blanks.append(Blank("data.samples", "50_000", text))
 
 
 def _settle_constraints(draft: Draft) -> None:

@@ -12,13 +12,18 @@ _ENDINGS = re.compile(
     # how it was tuned
     r"instruct|chat|base|it|pt|ft|sft|dpo|rlhf|thinking|reasoning|abliterated|uncensored|distilled|merged|"
     # how it is stored
-    r"hf|awq|gptq|gguf|mlx|exl2|fp8|fp16|fp32|bf16|nf4|bnb|[248]bit|[48]-bit|int[48]|w[48]a(8|16)|g128|dynamic|quantized|"
+    r"hf|awq|gptq|aqlm|gguf|mlx|exl2|fp8|fp16|fp32|bf16|nf4|bnb|[248]bit|[12]x(8|15|16)|[48]-bit|int[48]|w[48]a(8|16)|g128|dynamic|quantized|"
     r"quantized\.w[48]a(8|16)|dequantized|unquantized|unsloth|fixed|mirror|original|"
     # its release: year and month, month and day, version, context
     r"(19|2[0-9])[0-9]{2}|0[0-9]{3}|1[0-2][0-9]{2}|v[0-9]+(\.[0-9]+)?|preview|[48]k|16k|32k|64k|128k|262k|1m"
     r")$",
     re.IGNORECASE,
 )
+# Parts of a name that tell in how many bits the weights are stored; fewer than four count as four.
+_STORED = {
+    8: re.compile(r"[-_.](8[-_]?bit|int8|w8a(8|16))(?![0-9a-z])", re.IGNORECASE),
+    4: re.compile(r"[-_.](gptq|awq|aqlm|nf4|[24][-_]?bit|int4|w4a(8|16))(?![0-9a-z])", re.IGNORECASE),
+}
 _BEGINNINGS = re.compile(r"^(meta[-_]|unsloth[-_])", re.IGNORECASE)
 _MOST_ENDINGS = 8
 
@@ -39,3 +44,8 @@ def preset_of_hub_name(name: str) -> Preset | None:
             return None
         word = shorter
     return None
+
+
+def bits_of_hub_name(name: str) -> int | None:
+    """Bits of stored weights that a model's name tells (`-AWQ`, `-GPTQ-Int8`), None where it tells none."""
+    return next((bits for bits, pattern in _STORED.items() if pattern.search(name)), None)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.inputs.checks_post_training import engine_names
 from planner.inputs.post_training import adapter_key, adapter_names, load_objectives
+from planner.trainer_files.hub import bits_of_hub_name, preset_of_hub_name
 from planner.trainer_files.model import Blank, Fact
 
 # names of objectives in trainers -> those of a workload
 _OBJECTIVES = {
     "simpo": "orpo", "ipo": "dpo", "pt": "pretrain", "rm": "reward", "gspo": "grpo", "dapo": "grpo", "gdpo": "grpo",
-    "ebft": "grpo",
+    "ebft": "grpo", "rloo": "grpo", "remax": "grpo", "reinforce_plus_plus": "grpo", "gpg": "grpo", "opo": "grpo",
+    "cispo": "grpo", "grpo_passk": "grpo", "reinforce_plus_plus_baseline": "grpo",
 }  # fmt: skip
 _EVERY = ("all", "all-linear", "all_linear", "linear")
 _STAGE = "training.layout.zero_stage"
@@ -18,18 +21,19 @@ _WEIGHTS = "training.memory.offload_weights"
 
 
 def settle_method(
-    draft: dict[str, Fact], facts: dict[str, Fact], warnings: list[str], blanks: list[Blank]
+    draft: dict[str, Fact], facts: dict[str, Fact], base: str, warnings: list[str], blanks: list[Blank]
 ) -> None:
     """Add method, adapter, objective and host memory to the draft.
 
     Args:
         draft: facts of the workload; changed in place.
+        base: name of the model that is trained on, which may tell how its weights are stored.
         facts: what the files state.
         warnings: what a workload cannot say is added.
         blanks: what an objective needs beyond the files is added.
     """
     if "training.method" in facts:
-        _adapters(draft, facts)
+        _adapters(draft, facts, bits_of_hub_name(base))
     _objective(draft, facts, warnings, blanks)
     if _WEIGHTS in draft and (_STAGE not in draft or draft[_STAGE].value != 3):
         warnings.append(
@@ -37,10 +41,14 @@ def settle_method(
         )
 
 
-def _adapters(draft: dict[str, Fact], facts: dict[str, Fact]) -> None:
+def _adapters(draft: dict[str, Fact], facts: dict[str, Fact], stored_bits: int | None) -> None:
     method, bits = facts["training.method"], facts.get("training.frozen_bits")
+    if bits is None and stored_bits is not None:
+        bits = Fact("training.frozen_bits", stored_bits, "by the name of the model", assumed=True)
     quantised = method.value == "lora" and bits is not None
-    draft["training.method"] = Fact("training.method", "qlora", bits.where) if quantised and bits else method
+    draft["training.method"] = (
+        Fact("training.method", "qlora", bits.where, bits.assumed) if quantised and bits else method
+    )
     if method.value == "full":
         return
     if quantised and bits is not None:
@@ -81,10 +89,17 @@ def _objective(
     draft[key] = Fact(key, known, stated.where, stated.assumed)
     if known != name:
         warnings.append(f"{stated.where} {name}: counted as {known}")
-    if objective.teacher:
+    teacher = facts.get("training.teacher")
+    preset = preset_of_hub_name(str(teacher.value)) if teacher is not None else None
+    if objective.teacher and teacher is not None and preset is not None:
+        where = f"{teacher.where} {teacher.value}, matched by name"
+        draft["training.teacher.preset"] = Fact("training.teacher.preset", preset.name, where)
+    elif objective.teacher:
         blanks.append(
             Blank("training.teacher", "{preset: llama-3.1-70b}", "the model whose outputs are learned")
         )
+    if "training.reference" in facts and objective.reference:
+        draft["training.reference"] = facts["training.reference"]
     if objective.rollouts:
         blanks.append(
             Blank("training.rollouts", _rollouts(facts), "lengths of prompts and responses in tokens")
@@ -92,12 +107,16 @@ def _objective(
 
 
 def _rollouts(facts: dict[str, Fact]) -> str:
-    """An example with what the files state of generation."""
-    longest, samples = facts.get("rollouts.response_max"), facts.get("rollouts.samples_per_prompt")
-    response = (
-        "{mean: 1000}" if longest is None else f"{{mean: {max(1, longest.value // 2)}, max: {longest.value}}}"
-    )
-    group = f", samples_per_prompt: {samples.value}" if samples is not None else ""
-    stated = {name: facts.get(f"rollouts.{name}") for name in ("placement", "steps_off_policy")}
-    others = "".join(f", {name}: {fact.value}" for name, fact in stated.items() if fact is not None)
-    return f"{{prompt_tokens: {{mean: 200}}, response_tokens: {response}{group}{others}}}"
+    """An example with what the files state of generation; the lengths in it are half the longest, or usual ones."""
+    stated = {key.partition(".")[2]: fact.value for key, fact in facts.items() if key.startswith("rollouts.")}
+    parts = [
+        f"{name}_tokens: {_lengths(stated.pop(f'{name}_max', None), usual)}"
+        for name, usual in (("prompt", 200), ("response", 1000))
+    ]
+    if stated.get("engine") not in (None, *engine_names()):
+        del stated["engine"]
+    return "{" + ", ".join([*parts, *(f"{name}: {value}" for name, value in stated.items())]) + "}"
+
+
+def _lengths(longest: int | None, usual: int) -> str:
+    return f"{{mean: {usual}}}" if longest is None else f"{{mean: {max(1, longest // 2)}, max: {longest}}}"

@@ -18,6 +18,7 @@ FORMATS: dict[str, Format] = {
     "torchtitan": Format("torchtitan", f"{_ROOM}.torchtitan", 1),
     "megatron": Format("Megatron-LM", f"{_ROOM}.megatron", 1),
     "nemo": Format("NeMo", f"{_ROOM}.nemo", 1),
+    "verl": Format("verl", f"{_ROOM}.verl", 1),
     "gpt_neox": Format("GPT-NeoX", f"{_ROOM}.gpt_neox", 1),
     "peft": Format("PEFT", f"{_ROOM}.peft", 2),
     "accelerate": Format("Accelerate", f"{_ROOM}.accelerate", 3),

@@ -18,6 +18,11 @@ from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
 _MARKS = ("datasets", "micro_batch_size", "sequence_len", "pretraining_dataset", "adapter", "num_epochs")
+_SPECIAL = {
+    "kd_trainer": "stored outputs of a teacher are counted as plain fine-tuning",
+    "tiled_mlp": "the activations that it saves are counted as kept",
+    "use_onebitllms": "weights of one bit are counted in the run's precision",
+}
 # Keys that change neither speed nor memory, or by little.
 _WITHOUT_EFFECT = (
     r"base_model_.*|tokenizer_.*|model_type|trust_remote_code|is_.*|hub_.*|hf_.*|push_.*|.*wandb.*|mlflow_.*|comet_.*",
@@ -30,7 +35,7 @@ _WITHOUT_EFFECT = (
     r"dataloader_.*|group_by_length|include_tokens.*|do_.*|remove_unused.*|xformers.*|flash_attn_.*|flex_attn.*",
     r"s2_attention|sdp_attention|eager_attention|sample_packing_.*|pad_to_.*|excess_.*|plugins|liger_.*|cut_.*",
     r"gradient_checkpointing_kwargs|model_quantization_.*|resize_token.*|shrink_.*|fix_untrained.*|torch_compile_.*",
-    r"rl_beta|dpo_.*|orpo_.*|kto_.*|simpo_.*|trl|reward_model|process_reward_model|overrides_of.*|revision.*|min_.*",
+    r"num_labels|experts_implementation|use_(scatter|sonic)moe|gkd_.*|kd_.*|rl_beta|dpo_.*|orpo_.*|kto_.*|simpo_.*|trl|reward_model|process_reward_model|overrides_of.*|revision.*|min_.*",
     r"fsdp|lora_target_.*|load_in_.*|fp8_.*|skip_prepare.*|streaming.*|save.*|unfrozen_parameters_.*|profiler_.*|deepcompile|ray_.*|use_ray|.*_token",
 )  # fmt: skip
 
@@ -88,10 +93,20 @@ def _method(reading: Reading, keys: Lookup) -> None:
         reading.add("training.objective", objective, "rl")
     elif keys.flag("reward_model"):
         reading.add("training.objective", "reward", "reward_model")
+    elif keys.flag("gkd_trainer"):
+        _distillation(reading, keys)
     elif not keys.has("pretraining_dataset"):
         reading.add("training.objective", "sft", "no rl is set", assumed=True)
     add_whole(reading, keys, "rollouts.response_max", "trl.max_completion_length")
     add_whole(reading, keys, "rollouts.samples_per_prompt", "trl.num_generations")
+
+
+def _distillation(reading: Reading, keys: Lookup) -> None:
+    """A teacher beside the student; `gkd_lmbda` is the share of steps on the student's own answers."""
+    reading.add("training.objective", "distill", "gkd_trainer")
+    reading.add("training.teacher", keys.text("gkd_teacher") or None, "gkd_teacher")
+    if (keys.number("gkd_lmbda") or 0) > 0:
+        reading.warn("gkd_lmbda: the time in which the student writes its own answers is not counted")
 
 
 def _targets(reading: Reading, keys: Lookup) -> None:
@@ -150,7 +165,8 @@ def _degrees_of_data(reading: Reading, keys: Lookup) -> None:
 
 def _memory(reading: Reading, keys: Lookup) -> None:
     checkpointing = keys.get("gradient_checkpointing")
-    offloads = str(checkpointing).startswith("offload") or keys.flag("activation_offloading")
+    offloading = keys.has("activation_offloading") and keys.flag("activation_offloading") is not False
+    offloads = str(checkpointing).startswith("offload") or offloading
     if checkpointing and keys.flag("gradient_checkpointing") is not False:
         reading.add("training.layout.recompute", "full", "gradient_checkpointing")
     elif "training.layout.recompute" not in reading.facts:
@@ -158,7 +174,10 @@ def _memory(reading: Reading, keys: Lookup) -> None:
             "training.layout.recompute", "none", "gradient_checkpointing is off by default", assumed=True
         )
     if offloads:
-        add_offload(reading, keys.first("activation_offloading", "gradient_checkpointing"), "activations")
+        source = "activation_offloading" if offloading else "gradient_checkpointing"
+        add_offload(reading, source, "activations")
+        if keys.text(source) == "disk":
+            reading.warn(f"{source} disk: counted as host memory")
     plugins = " ".join(str(name) for name in keys.get("plugins") or ())
     if "CutCrossEntropy" in plugins or keys.flag("cut_cross_entropy"):
         reading.add("training.memory.loss", "tiled", "cut_cross_entropy")
@@ -183,6 +202,9 @@ def _memory(reading: Reading, keys: Lookup) -> None:
         reading.warn("attn_implementation eager: scores that go through memory are not counted")
     if keys.has("relora_steps") or keys.has("lisa_n_layers") or keys.has("unfrozen_parameters"):
         reading.warn("relora, lisa and frozen parts are counted as the plain method")
+    for name, text in _SPECIAL.items():
+        if keys.flag(name):
+            reading.warn(f"{name}: {text}")
 
 
 _EAGER = "torch_compile is not set: the framework as it is"

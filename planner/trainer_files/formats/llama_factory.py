@@ -32,7 +32,7 @@ _SPECIAL = {
 _FROZEN = ("freeze_vision_tower", "freeze_multi_modal_projector", "freeze_language_model")
 _WITHOUT_EFFECT = (
     r"trust_remote_code|adapter_.*|cache_dir|use_fast.*|resize_vocab|split_special.*|new_special.*|model_revision|hf_.*",
-    r"ms_.*|om_.*|low_cpu_mem.*|rope_scaling|flash_attn|image_.*|video_.*|audio_.*|crop_to.*|use_v1_kernels|use_cache",
+    r"ms_.*|om_.*|low_cpu_mem.*|rope_scaling|flash_attn|attn|fp8_.*|sequence_parallel_mode|alst_.*|image_.*|video_.*|audio_.*|crop_to.*|use_v1_kernels|use_cache",
     r"infer_.*|vllm_.*|sglang_.*|offload_folder|export_.*|print_param.*|enable_liger.*|use_kt|kt_.*|moe_aux.*|use_reent.*",
     r"template|dataset.*|eval.*|.*prompt.*|streaming|buffer_size|mix_.*|interleave_.*|overwrite_.*|preprocessing_.*",
     r"max_samples|val_size|ignore_pad.*|neat_packing|tool_format|tokenized_path|media_dir|train_on_.*|mask_.*|enable_th.*",
@@ -91,7 +91,7 @@ def read(document: Document) -> Reading:
     if keys.has("fsdp"):
         reading.add("training.layout.zero_stage", 3, "fsdp")
     for name, text in _SPECIAL.items():
-        if keys.flag(name):
+        if keys.has(name) and keys.flag(name) is not False:
             reading.warn(f"{name}: {text}")
     reading.unknown = keys.unknown(_WITHOUT_EFFECT)
     return reading
@@ -112,6 +112,7 @@ def add_batch(reading: Reading, keys: Lookup) -> None:
 def _method(reading: Reading, keys: Lookup) -> None:
     stage = keys.text("stage") or "sft"
     reading.add("training.objective", _objective(stage, keys.text("pref_loss")), "stage")
+    add_whole(reading, keys, "rollouts.response_max", "max_new_tokens")
     kind = keys.text("finetuning_type") or "lora"
     if kind in ("lora", "oft"):
         if keys.flag("use_dora"):
@@ -154,6 +155,9 @@ def _memory(reading: Reading, keys: Lookup) -> None:
         reading.add(
             "training.layout.recompute", "full", "on unless disable_gradient_checkpointing", assumed=True
         )
+    add_whole(
+        reading, keys, "training.layout.context_parallel", "sequence_parallel_size", "alst_ulysses_degree"
+    )
     if keys.flag("enable_liger_kernel"):
         reading.add("training.memory.loss", "tiled", "enable_liger_kernel")
     compiled = bool(keys.flag("torch_compile"))

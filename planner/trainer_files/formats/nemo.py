@@ -15,6 +15,7 @@ from planner.trainer_files.formats.common import (
     add_whole,
 )
 from planner.trainer_files.formats.sizes import stated_model
+from planner.trainer_files.formats.verl import tunes as is_verl
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -37,7 +38,7 @@ def recognises(document: Document) -> bool:
     """Whether the sections are NeMo's."""
     data = document.data
     model, trainer = data.get("model"), data.get("trainer")
-    first = isinstance(model, Mapping) and isinstance(trainer, Mapping)
+    first = isinstance(model, Mapping) and isinstance(trainer, Mapping) and not is_verl(document)
     reinforcement = isinstance(data.get("policy"), Mapping) and "model_name" in data["policy"]
     automodel = isinstance(data.get("step_scheduler"), Mapping) and isinstance(model, Mapping)
     return (first or reinforcement or automodel) and document.syntax in ("yaml", "json", "arguments")
@@ -211,6 +212,7 @@ def _objective(reading: Reading, keys: Lookup) -> None:
         name = section.rpartition(".")[2]
         objective = {"rm": "reward", "distillation": "distill"}.get(name, name)
         reading.add("training.objective", objective, f"section {section}")
+        reading.add("training.teacher", keys.text("teacher.model_name") or None, "teacher.model_name")
 
 
 def _rollouts(reading: Reading, keys: Lookup) -> None:

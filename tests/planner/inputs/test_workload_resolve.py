@@ -65,6 +65,21 @@ def test_amount_of_work(
     assert resolved.total_units == tokens
 
 
+@pytest.mark.parametrize(
+    ("data", "samples"), [({"samples": 32_000}, 64_000 * 32), ({"tokens": 32_000 * 150}, 64_000 * 32)]
+)
+def test_an_epoch_of_rollouts_answers_each_prompt_as_often_as_asked(
+    data: dict[str, Any], samples: int
+) -> None:
+    rollouts = {
+        "prompt_tokens": {"mean": 150, "max": 512}, "response_tokens": {"mean": 870, "max": 3584},
+        "samples_per_prompt": 32,
+    }  # fmt: skip
+    training = {"epochs": 2, "objective": "grpo", "global_batch": 2048, "rollouts": rollouts}
+    resolved = resolve_training(job(training, data))
+    assert (resolved.total_samples, resolved.total_steps) == (samples, 1000)
+
+
 def test_what_the_training_code_keeps_reaches_the_memory_model() -> None:
     from planner.asked.job import resolve_job
     from planner.performance.memory_options import MemoryOptions

@@ -123,6 +123,21 @@ model:
   activations_checkpoint_granularity: full
   optim: {name: distributed_fused_adam}
 """
+VERL = r"""
+python3 -m verl.trainer.main_ppo \
+    algorithm.adv_estimator=grpo \
+    data.train_files=$HOME/data/train.parquet \
+    data.train_batch_size=1024 \
+    data.max_prompt_length=512 \
+    data.max_response_length=1024 \
+    actor_rollout_ref.model.path=${MODEL:-Qwen/Qwen2.5-7B-Instruct} \
+    actor_rollout_ref.actor.ppo_mini_batch_size=256 \
+    actor_rollout_ref.actor.use_kl_loss=True \
+    actor_rollout_ref.rollout.tensor_model_parallel_size=2 \
+    actor_rollout_ref.rollout.name=vllm \
+    actor_rollout_ref.rollout.n=5 \
+    trainer.n_gpus_per_node=8 trainer.nnodes=1 trainer.total_epochs=15
+"""
 TORCHTITAN = """
 [job]
 description = "Llama 3 8B"
@@ -184,7 +199,7 @@ max_steps: 200
 """
 FIXTURES: dict[str, str] = {
     "llama_factory_v1": LLAMA_FACTORY_V1,
-    "gpt_neox": GPT_NEOX, "megatron": MEGATRON, "nemo": NEMO, "torchtitan": TORCHTITAN,
+    "gpt_neox": GPT_NEOX, "megatron": MEGATRON, "nemo": NEMO, "verl": VERL, "torchtitan": TORCHTITAN,
     "axolotl": AXOLOTL, "deepspeed": json.dumps(DEEPSPEED), "llama_factory": LLAMA_FACTORY,
     "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),
 }  # fmt: skip
@@ -434,6 +449,97 @@ def test_references_of_omegaconf_are_followed_and_resolvers_left_out(tmp_path: P
     found = draft(tmp_path, text)
     assert found["training.sequence_length"] == 1024
     assert found["model.ffn"] == 4 * 2048
+
+
+def test_verl_counts_prompts_where_a_workload_counts_responses(tmp_path: Path) -> None:
+    found = gather([write(tmp_path, "run.sh", VERL)], Wishes())
+    values = {key: fact.value for key, fact in found.facts.items()}
+    assert values["model.preset"] == "qwen2.5-7b"
+    assert values["training.objective"] == "grpo"
+    assert values["training.global_batch"] == 1024 * 5
+    assert values["training.sequence_length"] == 512 + 1024
+    assert values["training.layout.zero_stage"] == 3
+    assert "training.reference" not in values  # use_kl_loss
+    (blank,) = [blank for blank in found.blanks if blank.key == "training.rollouts"]
+    for part in (
+        "max: 512",
+        "max: 1024",
+        "samples_per_prompt: 5",
+        "update_batch: 1280",
+        "engine: vllm",
+        "tensor_parallel: 2",
+    ):
+        assert part in blank.example
+    assert [blank.why for blank in found.blanks if blank.key == "data.samples"] == [
+        "prompts in the training set, for the epochs"
+    ]
+
+
+def test_verl_on_megatron_without_a_reference(tmp_path: Path) -> None:
+    named = VERL.replace("${MODEL:-Qwen/Qwen2.5-7B-Instruct}", "$HOME/models/Qwen3-235B-A22B")
+    text = named.strip().replace("use_kl_loss=True", "use_kl_loss=False") + (
+        " actor_rollout_ref.actor.megatron.tensor_model_parallel_size=4"
+        " actor_rollout_ref.actor.megatron.expert_model_parallel_size=$EP trainer.total_training_steps=100\n"
+    )
+    found = gather([write(tmp_path, "run.sh", text)], Wishes())
+    values = {key: fact.value for key, fact in found.facts.items()}
+    assert (
+        values["model.preset"] == "qwen3-235b-a22b"
+    )  # of a path with an unknown folder the last part counts
+    assert (values["training.layout.tensor_parallel"], values["training.layout.zero_stage"]) == (4, 1)
+    assert "training.layout.expert_parallel" not in values
+    assert any("expert_model_parallel_size is not read" in text for text in found.warnings)
+    assert (values["training.steps"], values["training.reference"]) == (100, "none")
+
+
+def test_verl_fine_tuning(tmp_path: Path) -> None:
+    text = (
+        "torchrun --nproc_per_node=4 -m verl.trainer.fsdp_sft_trainer data.train_files=a.parquet \\\n"
+        " data.train_batch_size=64 data.max_length=2048 model.partial_pretrain=Qwen/Qwen2.5-0.5B-Instruct \\\n"
+        " trainer.total_epochs=2 model.lora_rank=32 model.target_modules=all-linear\n"
+    )
+    found = draft(tmp_path, text)
+    assert (found["training.objective"], found["training.global_batch"]) == ("sft", 64)
+    assert (found["training.method"], found["training.lora_rank"]) == ("lora", 32)
+
+
+def test_distillation_names_its_teacher(tmp_path: Path) -> None:
+    found = gather(
+        [write(tmp_path, "a.yaml", AXOLOTL + "gkd_trainer: true\ngkd_teacher: Qwen/Qwen3-32B\n")], Wishes()
+    )
+    assert found.facts["training.objective"].value == "distill"
+    assert found.facts["training.teacher.preset"].value == "qwen3-32b"
+    assert "training.teacher" not in [blank.key for blank in found.blanks]
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "quantization"),
+    [
+        ("casperhansen/Qwen3-8B-AWQ", "qlora", "nf4_double"), ("Qwen/Qwen3-8B-GPTQ-Int8", "qlora", "int8"),
+        ("unsloth/Qwen3-8B-bnb-4bit", "qlora", "nf4_double"), ("Qwen/Qwen3-8B", "lora", None),
+    ],
+)  # fmt: skip
+def test_adapters_on_weights_stored_in_few_bits(
+    name: str, method: str, quantization: str | None, tmp_path: Path
+) -> None:
+    found = draft(tmp_path, LLAMA_FACTORY.replace("Qwen/Qwen3-8B", name))
+    assert (found["training.method"], found.get("training.quantization")) == (method, quantization)
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("zero3_bf16_cpuoffload_all.json", {"optimizer", "weights"}),
+        ("zero3_bf16_cpuoffload_params.json", {"weights"}),
+        ("ds_z2_offload_config.json", {"optimizer"}), ("ds_z3_config.json", set()),
+    ],
+)  # fmt: skip
+def test_an_absent_engine_file_tells_host_memory_by_its_name(
+    name: str, kept: set[str], tmp_path: Path
+) -> None:
+    found = draft(tmp_path, AXOLOTL.replace("zero3_bf16.json", name))
+    prefix = "training.memory.offload_"
+    assert {key.removeprefix(prefix) for key in found if key.startswith(prefix)} == kept
 
 
 def test_nemo_rl(tmp_path: Path) -> None:

@@ -1,0 +1,158 @@
+"""verl: reinforcement learning and fine-tuning by overrides on a command line, or the whole configuration as YAML.
+
+Keys and defaults: https://verl.readthedocs.io/en/latest/examples/config.html. Batches count prompts there and responses
+in a workload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.trainer_files.formats.common import (
+    ACCELERATORS,
+    MICRO_BATCH,
+    NODES,
+    add_adapter,
+    add_offload,
+    add_whole,
+)
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Document, Reading
+
+_ACTOR = "actor_rollout_ref.actor."
+_MODEL = "actor_rollout_ref.model."
+_ROLLOUT = "actor_rollout_ref.rollout."
+_MEGATRON = f"{_ACTOR}megatron."
+_BATCH, _PROMPT, _RESPONSE = "data.train_batch_size", "data.max_prompt_length", "data.max_response_length"
+# What verl takes where a file leaves a key out.
+_PROMPTS, _LONGEST, _UPDATE, _EPOCHS, _ACCELERATORS = 1024, 512, 256, 30.0, 8
+_DEGREES = {
+    "tensor_parallel": "tensor_model_parallel_size", "pipeline_parallel": "pipeline_model_parallel_size",
+    "context_parallel": "context_parallel_size", "expert_parallel": "expert_model_parallel_size",
+}  # fmt: skip
+
+
+def recognises(document: Document) -> bool:
+    """Whether the sections are verl's."""
+    return isinstance(document.data.get("actor_rollout_ref"), Mapping) or tunes(document)
+
+
+def tunes(document: Document) -> bool:
+    """Whether the file is of verl's supervised trainers."""
+    data, model = document.data.get("data"), document.data.get("model")
+    trainer = document.data.get("trainer")
+    sections = isinstance(model, Mapping) and isinstance(trainer, Mapping)
+    return isinstance(data, Mapping) and sections and "train_files" in data
+
+
+def read(document: Document) -> Reading:
+    """Read a run."""
+    keys, reading = Lookup(document), Reading(document.path, "verl")
+    if isinstance(document.data.get("actor_rollout_ref"), Mapping):
+        _reinforcement(reading, keys)
+    else:
+        _tuning(reading, keys)
+    reading.add("training.precision", "bf16", "verl computes in bf16", assumed=True)
+    _length(reading, keys)
+    return reading
+
+
+def _reinforcement(reading: Reading, keys: Lookup) -> None:
+    reading.hub_name, reading.hub_key = keys.text(f"{_MODEL}path"), f"{_MODEL}path"
+    estimator = keys.text("algorithm.adv_estimator") or "gae"
+    reading.add("training.objective", "ppo" if estimator == "gae" else estimator, "algorithm.adv_estimator")
+    _rollouts(reading, keys)
+    _adapters(reading, keys, f"{_MODEL}lora_rank", f"{_MODEL}target_modules")
+    _accelerators(reading, keys)
+    if keys.has("actor_rollout_ref.actor.megatron"):
+        _megatron(reading, keys)
+    else:
+        _fsdp(reading, keys, f"{_ACTOR}fsdp_config.", f"{_ACTOR}ulysses_sequence_parallel_size")
+        _recompute(reading, keys, f"{_MODEL}enable_gradient_checkpointing")
+    if keys.flag(f"{_MODEL}use_fused_kernels") or keys.flag(f"{_MODEL}use_liger"):
+        source = keys.first(f"{_MODEL}use_fused_kernels", f"{_MODEL}use_liger")
+        reading.add("training.memory.loss", "tiled", source)
+    if keys.flag("reward_model.enable"):
+        reading.warn("reward_model: the time and memory of a reward model are not counted")
+
+
+def _rollouts(reading: Reading, keys: Lookup) -> None:
+    """Batches, lengths and the engine; a step generates `n` responses to each prompt of its batch."""
+    samples, prompts = keys.whole(f"{_ROLLOUT}n") or 1, keys.whole(_BATCH)
+    text = f"{_BATCH} x {_ROLLOUT}n"
+    reading.add("training.global_batch", (prompts or _PROMPTS) * samples, text, assumed=prompts is None)
+    longest = [keys.whole(name) or _LONGEST for name in (_PROMPT, _RESPONSE)]
+    reading.add("training.sequence_length", sum(longest), "max_prompt_length + max_response_length")
+    reading.add("rollouts.prompt_max", longest[0], _PROMPT)
+    reading.add("rollouts.response_max", longest[1], _RESPONSE)
+    reading.add("rollouts.samples_per_prompt", samples, f"{_ROLLOUT}n")
+    update = keys.whole(f"{_ACTOR}ppo_mini_batch_size") or _UPDATE
+    reading.add("rollouts.update_batch", update * samples, f"{_ACTOR}ppo_mini_batch_size")
+    add_whole(reading, keys, "rollouts.epochs", f"{_ACTOR}ppo_epochs")
+    reading.add("rollouts.engine", keys.text(f"{_ROLLOUT}name") or None, f"{_ROLLOUT}name")
+    add_whole(reading, keys, "rollouts.tensor_parallel", f"{_ROLLOUT}tensor_model_parallel_size")
+    if not keys.flag(f"{_ACTOR}use_kl_loss") and not keys.flag("algorithm.use_kl_in_reward"):
+        text = "neither use_kl_loss nor use_kl_in_reward"
+        reading.add("training.reference", "none", text, assumed=not keys.has(f"{_ACTOR}use_kl_loss"))
+
+
+def _tuning(reading: Reading, keys: Lookup) -> None:
+    reading.hub_key = keys.first("model.partial_pretrain", "model.path")
+    reading.hub_name = keys.text(reading.hub_key)
+    reading.add("training.objective", "sft", "the supervised trainer")
+    add_whole(reading, keys, "training.global_batch", _BATCH)
+    add_whole(reading, keys, MICRO_BATCH, "data.micro_batch_size_per_gpu")
+    add_whole(reading, keys, "training.sequence_length", "data.max_length")
+    _adapters(reading, keys, "model.lora_rank", "model.target_modules")
+    _fsdp(reading, keys, "model.fsdp_config.", "ulysses_sequence_parallel_size")
+    _recompute(reading, keys, "model.enable_gradient_checkpointing")
+
+
+def _adapters(reading: Reading, keys: Lookup, rank: str, targets: str) -> None:
+    if keys.whole(rank) is None:
+        return
+    add_adapter(reading, "lora", rank, keys.whole(rank), rank)
+    if keys.has(targets):
+        reading.add("training.lora_targets", keys.get(targets), targets)
+
+
+def _accelerators(reading: Reading, keys: Lookup) -> None:
+    each, nodes = keys.whole("trainer.n_gpus_per_node"), keys.whole("trainer.nnodes")
+    text = "trainer.n_gpus_per_node x trainer.nnodes"
+    reading.add(ACCELERATORS, (each or _ACCELERATORS) * (nodes or 1), text, assumed=each is None)
+    reading.add(NODES, nodes, "trainer.nnodes")
+
+
+def _fsdp(reading: Reading, keys: Lookup, config: str, ulysses: str) -> None:
+    reading.add("training.layout.zero_stage", 3, "FSDP, resharding after forward", assumed=True)
+    add_whole(reading, keys, "training.layout.context_parallel", ulysses)
+    reading.add("training.stack", "eager", "the model runs as Transformers has it", assumed=True)
+    if keys.flag(f"{config}offload_policy"):
+        add_offload(reading, f"{config}offload_policy", "optimizer", "weights")
+    moved = [name for name in ("param_offload", "optimizer_offload") if keys.flag(config + name)]
+    if moved:
+        reading.warn(f"{', '.join(moved)}: what leaves for generation is back for updates: counted as there")
+
+
+def _megatron(reading: Reading, keys: Lookup) -> None:
+    for name, word in _DEGREES.items():
+        add_whole(reading, keys, f"training.layout.{name}", _MEGATRON + word)
+    reading.add("training.layout.zero_stage", 1, "Megatron's distributed optimizer", assumed=True)
+    reading.add("training.stack", "tuned", "Megatron's fused kernels", assumed=True)
+    granularity = f"{_MEGATRON}override_transformer_config.recompute_granularity"
+    if keys.text(granularity) in ("full", "selective"):
+        reading.add("training.layout.recompute", keys.text(granularity), granularity)
+
+
+def _recompute(reading: Reading, keys: Lookup, key: str) -> None:
+    stated = keys.flag(key)
+    source = key if stated is not None else f"the default of {key}"
+    reading.add("training.layout.recompute", "none" if stated is False else "full", source,
+                assumed=stated is None)  # fmt: skip
+
+
+def _length(reading: Reading, keys: Lookup) -> None:
+    add_whole(reading, keys, "training.steps", "trainer.total_training_steps")
+    if "training.steps" not in reading.facts:
+        epochs = keys.number("trainer.total_epochs")
+        reading.add("training.epochs", float(epochs or _EPOCHS), "trainer.total_epochs", assumed=not epochs)
