@@ -86,6 +86,12 @@ class PostTraining:
             return self.sequences * sequence_length
         return self.sequences * self.lengths.mean
 
+    def samples_per_sequence(self, sequence_length: int) -> float:
+        """Samples of the data set that packing puts into one sequence; 1 without packing or stated lengths."""
+        if self.lengths is None or not self.packed:
+            return 1.0
+        return sequence_length / self.lengths.mean
+
 
 @cache
 def load_objectives() -> dict[str, Objective]:

@@ -172,12 +172,13 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     length = _sequence_length(training, model, noted) if text else 1
     post = resolve_post_training(training, length, towers=bool(model.parts), text=text)
     content = post.tokens_per_sample(length) if text else 1.0
-    samples = _total_samples(training, data, content, noted)
+    each = post.samples_per_sequence(length)
+    samples = _total_samples(training, data, content, each, noted)
     phases, samples, steps = resolve_phases(training, model, length, samples)
     share = mean_share(workload, noted)
     copied = samples if workload.fleet is None else math.ceil(samples * share)
     samples, steps = math.ceil(samples * share), math.ceil(steps * share)
-    bytes_per_sample = _bytes_per_sample(data, model, content, noted)
+    bytes_per_sample = _bytes_per_sample(data, model, content, noted, each)
     keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
     noted += noted_choices(training, keys, post)
     tokens = share * training.tokens if training.tokens else samples * content
@@ -189,7 +190,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         sequence_length=length,
         global_batch=training.global_batch,
         bytes_per_sample=bytes_per_sample,
-        data_bytes=with_initial(workload, _data_bytes(data, copied, runs, bytes_per_sample, noted)),
+        data_bytes=with_initial(workload, _data_bytes(data, copied, runs, bytes_per_sample, noted, each)),
         precision=training.precision,
         optimizer=training.optimizer,
         lora_rank=rank_of(training) if text else None,
@@ -269,11 +270,14 @@ def _sequence_length(training: Training, model: ResolvedModel, noted: list[Assum
     return model.context_length
 
 
-def _total_samples(training: Training, data: Data, length: float, noted: list[Assumed]) -> int:
-    """Return samples of one run, noting how they follow from what was given."""
+def _total_samples(training: Training, data: Data, length: float, each: float, noted: list[Assumed]) -> int:
+    """Return sequences of one run, noting how they follow from what was given; each holds `each` samples of the set."""
     if training.samples is not None:
-        return training.samples
-    if training.steps is not None:
+        if each == 1.0:
+            return training.samples
+        count, how = _packed(training.samples, f"{training.samples:,} samples", each)
+        samples, note = math.ceil(count), how
+    elif training.steps is not None:
         samples = training.steps * training.global_batch
         note = f"{training.steps:,} steps x {training.global_batch:,} samples"
     elif training.tokens is not None:
@@ -282,7 +286,7 @@ def _total_samples(training: Training, data: Data, length: float, noted: list[As
     else:
         assert training.epochs is not None
         rollouts = training.rollouts
-        size, how = _set_samples(data, length if rollouts is None else rollouts.prompt_tokens.mean)
+        size, how = _set_samples(data, length if rollouts is None else rollouts.prompt_tokens.mean, each)
         note = f"{training.epochs:g} epochs x {how}"
         if rollouts is not None:  # the set holds prompts, the batch counts responses
             size *= rollouts.samples_per_prompt
@@ -292,24 +296,35 @@ def _total_samples(training: Training, data: Data, length: float, noted: list[As
     return samples
 
 
-def _set_samples(data: Data, length: float) -> tuple[int, str]:
-    """Return the samples in the set and how they were found."""
+def _set_samples(data: Data, length: float, each: float) -> tuple[float, str]:
+    """Return the samples in the set, or the sequences that they are packed into, and how they were found."""
     if data.samples is not None:
-        return data.samples, f"{data.samples:,} samples"
+        return _packed(data.samples, f"{data.samples:,} samples", each)
     if data.tokens is not None and length > 1:
         return math.ceil(data.tokens / length), f"{data.tokens:,} tokens / {length:,}"
     if data.size is not None and data.sample_size is not None:
-        return max(1, data.size // data.sample_size), f"{data.size:,} B / {data.sample_size:,} B per sample"
+        how = f"{data.size:,} B / {data.sample_size:,} B per sample"
+        return _packed(max(1, data.size // data.sample_size), how, each)
     text = "needs data.samples, or data.size with data.sample_size"
     raise FaultError(Fault(("training", "epochs"), text))
 
 
-def _bytes_per_sample(data: Data, model: ResolvedModel, length: float, noted: list[Assumed]) -> float | None:
-    """Return stored bytes per sample: as given, from the set, or from packed token ids; None unknown."""
+def _packed(samples: int, how: str, each: float) -> tuple[float, str]:
+    """Sequences that hold so many samples each, and how they were found."""
+    return (samples, how) if each == 1.0 else (samples / each, f"{how}, {each:.3g} packed into a sequence")
+
+
+def _bytes_per_sample(
+    data: Data, model: ResolvedModel, length: float, noted: list[Assumed], each: float = 1.0
+) -> float | None:
+    """Return stored bytes per sample: as given, from the set, or from packed token ids; None unknown.
+
+    Of sequences that hold `each` samples of the set, those of a sequence.
+    """
     if data.sample_size is not None:
-        return float(data.sample_size)
+        return data.sample_size * each
     if data.size is not None and data.samples is not None:
-        value, note = data.size / data.samples, "data.size / data.samples"
+        value, note = data.size / data.samples * each, "data.size / data.samples"
     elif data.size is not None and data.tokens is not None and length > 1:
         value, note = data.size / data.tokens * length, "data.size / data.tokens x sequence length"
     elif model.family == "transformer":
@@ -322,14 +337,19 @@ def _bytes_per_sample(data: Data, model: ResolvedModel, length: float, noted: li
 
 
 def _data_bytes(
-    data: Data, samples: int, runs: int, bytes_per_sample: float | None, noted: list[Assumed]
+    data: Data,
+    samples: int,
+    runs: int,
+    bytes_per_sample: float | None,
+    noted: list[Assumed],
+    each: float = 1.0,
 ) -> int | None:
     """Return the bytes of the set; without its size, no more samples than all runs read (they may share)."""
     if data.size is not None:
         return data.size
     if bytes_per_sample is None:
         return None
-    in_set = samples if data.samples is None else min(data.samples, samples * runs)
+    in_set = samples if data.samples is None else min(data.samples / each, samples * runs)
     note = (
         "the set's samples x bytes per sample"
         if data.samples

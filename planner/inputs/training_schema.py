@@ -267,11 +267,12 @@ class Training(Section):
         description="Tokens per sequence; default: the longest of lengths or rollouts, else the preset's context.",
     )
     lengths: Lengths | None = Field(
-        None, description="Lengths of the sequences; default: all are sequence_length long (or packed to it)."
+        None, description="Lengths of the samples in tokens; default: all are sequence_length long."
     )
     packing: Bool | None = Field(
         None,
-        description="Several sequences fill one of sequence_length; default: no where lengths is given, else yes.",
+        description="Several samples of the set (samples, epochs) fill one sequence of sequence_length, which "
+        "global_batch and steps count; default: no where lengths is given, else yes.",
     )
     group_by_length: Bool = Field(
         False, description="Sequences of like length share a batch, so that little is padded."

@@ -16,7 +16,7 @@ from planner.trainer_files.batch import global_batch, leave_out_what_divides_not
 from planner.trainer_files.files import read_document
 from planner.trainer_files.formats.torchtitan import document_of_name
 from planner.trainer_files.hub import preset_of_hub_name
-from planner.trainer_files.methods import settle_method
+from planner.trainer_files.methods import settle_method, settle_packing
 from planner.trainer_files.model import Blank, Document, Fact, Reading
 from planner.trainer_files.registry import FORMATS, detect, read
 
@@ -75,6 +75,8 @@ def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
     _settle_training(draft, facts, readings)
     base = next((reading.hub_name for reading in readings if reading.hub_name), "")
     settle_method(draft.facts, facts, base, draft.warnings, draft.blanks)
+    if not _per_sample(draft):
+        settle_packing(draft.facts, facts.get("training.packing"), draft.blanks)
     leave_out_what_divides_nothing(draft.facts, draft.warnings)
     _settle_stated(draft, wishes.values)
     _settle_length(draft)
@@ -284,7 +286,8 @@ def _settle_stated(draft: Draft, values: Mapping[str, Any]) -> None:
         draft.facts = {key: fact for key, fact in draft.facts.items() if key not in lengths}
     for key, value in values.items():
         draft.facts[key] = Fact(key, value, "stated on the command line")
-    draft.blanks = [blank for blank in draft.blanks if blank.key not in values]
+    given = (*values, *(key.rpartition(".")[0] for key in values))
+    draft.blanks = [blank for blank in draft.blanks if blank.key not in given]
 
 
 def _settle_length(draft: Draft) -> None:

@@ -16,6 +16,7 @@ _OBJECTIVES = {
     "cispo": "grpo", "grpo_passk": "grpo", "reinforce_plus_plus_baseline": "grpo",
 }  # fmt: skip
 _EVERY = ("all", "all-linear", "all_linear", "linear")
+_USUAL_SAMPLE = 500  # tokens, in an example
 _STAGE = "training.layout.zero_stage"
 _WEIGHTS = "training.memory.offload_weights"
 
@@ -104,6 +105,27 @@ def _objective(
         blanks.append(
             Blank("training.rollouts", _rollouts(facts), "lengths of prompts and responses in tokens")
         )
+
+
+def settle_packing(draft: dict[str, Fact], packing: Fact | None, blanks: list[Blank]) -> None:
+    """Add whether samples are packed, and ask for their lengths where the work or the padding follows from them.
+
+    Args:
+        draft: facts of the workload, the objective and the length of training among them; changed in place.
+        packing: what the files state; None: nothing.
+        blanks: what is to be given is added.
+    """
+    stated = draft.get("training.objective")
+    objective = load_objectives()[str(stated.value) if stated is not None else "pretrain"]
+    if packing is None or objective.rollouts:
+        return
+    packed = packing.value and objective.sequences == 1  # pairs are not
+    if objective.sequences == 1:
+        draft["training.packing"] = packing
+    if not packed or not {"training.steps", "training.tokens"} & draft.keys():
+        most = draft["training.sequence_length"].value
+        text = f"tokens of a sample; without it each counts as {most:,}"
+        blanks.append(Blank("training.lengths", f"{{mean: {max(1, min(_USUAL_SAMPLE, most // 2))}}}", text))
 
 
 def _rollouts(facts: dict[str, Fact]) -> str:

@@ -190,11 +190,8 @@ def _memory(reading: Reading, keys: Lookup) -> None:
     compiled = keys.flag("torch_compile") or keys.text("torch_compile") == "auto"
     reading.add("training.stack", "compiled" if compiled else "eager", "torch_compile" if compiled else _EAGER,
                 assumed=not compiled)  # fmt: skip
-    packing = keys.flag("sample_packing")
-    if not packing and keys.flag("pad_to_sequence_len") is not True:
-        reading.warn(
-            "sample_packing is off: each sequence is counted at its full length; shorter samples train faster"
-        )
+    if not keys.flag("pad_to_sequence_len") or keys.flag("sample_packing"):
+        reading.add("training.packing", bool(keys.flag("sample_packing")), "sample_packing")
     attention = keys.text("attn_implementation") or (
         "flash_attention" if keys.flag("flash_attention") else ""
     )

@@ -163,10 +163,9 @@ def _memory(reading: Reading, keys: Lookup) -> None:
     compiled = bool(keys.flag("torch_compile"))
     text = "torch_compile" if compiled else "torch_compile is not set: the framework as it is"
     reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
-    if not keys.flag("packing") and not keys.flag("neat_packing") and keys.text("stage") != "pt":
-        reading.warn(
-            "packing is off: each sequence is counted at its full length; shorter samples train faster"
-        )
+    packed = keys.first("packing", "neat_packing")
+    reading.add("training.packing", bool(packed and keys.flag(packed)) or keys.text("stage") == "pt",
+                packed or "the default of packing", assumed=not packed)  # fmt: skip
 
 
 def _samples(reading: Reading, keys: Lookup) -> None:

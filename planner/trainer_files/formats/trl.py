@@ -82,6 +82,8 @@ def read(document: Document) -> Reading:
 
 
 def _memory(reading: Reading, keys: Lookup) -> None:
+    if keys.flag("packing") is not None:
+        reading.add("training.packing", keys.flag("packing"), "packing")
     checkpointing = keys.flag("gradient_checkpointing")
     stated = (
         "gradient_checkpointing" if checkpointing is not None else "gradient_checkpointing is off by default"

@@ -80,6 +80,27 @@ def test_an_epoch_of_rollouts_answers_each_prompt_as_often_as_asked(
     assert (resolved.total_samples, resolved.total_steps) == (samples, 1000)
 
 
+@pytest.mark.parametrize(
+    ("amount", "data"),
+    [
+        ({"samples": 64_000}, {}), ({"epochs": 2}, {"samples": 32_000}), ({"epochs": 2}, {"tokens": 32_000 * 512}),
+        ({"epochs": 2}, {"size": "32MB", "sample_size": "1KB"}), ({"tokens": 64_000 * 512}, {}), ({"steps": 250}, {}),
+    ],
+)  # fmt: skip
+def test_packing_puts_several_samples_into_a_sequence(amount: dict[str, Any], data: dict[str, Any]) -> None:
+    packed = {"lengths": {"mean": 512, "max": 2048}, "packing": True, "sequence_length": 2048}
+    resolved = resolve_training(job({**amount, **packed}, data))
+    assert (resolved.total_samples, resolved.total_steps) == (16_000, 250)
+    assert resolved.total_tokens == 64_000 * 512
+
+
+def test_bytes_of_packed_samples_are_those_of_the_set() -> None:
+    packed = {"epochs": 2, "lengths": {"mean": 512}, "packing": True, "sequence_length": 2048}
+    resolved = resolve_training(job(packed, {"samples": 32_000, "sample_size": "2KB"}))
+    assert resolved.bytes_per_sample == 8_000  # of a sequence, which is what steps read
+    assert resolved.data_bytes == 32_000 * 2_000
+
+
 def test_what_the_training_code_keeps_reaches_the_memory_model() -> None:
     from planner.asked.job import resolve_job
     from planner.performance.memory_options import MemoryOptions

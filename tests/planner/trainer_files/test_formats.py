@@ -503,6 +503,27 @@ def test_verl_fine_tuning(tmp_path: Path) -> None:
     assert (found["training.method"], found["training.lora_rank"]) == ("lora", 32)
 
 
+@pytest.mark.parametrize(
+    ("text", "packing", "asked"),
+    [
+        (AXOLOTL, True, True), (AXOLOTL.replace("num_epochs: 3", "max_steps: 50"), True, False),
+        (AXOLOTL.replace("sample_packing: true", "max_steps: 50"), False, True),
+        (AXOLOTL.replace("sample_packing: true", "pad_to_sequence_len: true\nmax_steps: 50"), None, False),
+        (AXOLOTL + "rl: dpo\n", None, True), (LLAMA_FACTORY.replace("stage: dpo", "stage: pt"), True, True),
+        (VERL, None, False),
+    ],
+)  # fmt: skip
+def test_lengths_are_asked_for_where_the_work_follows_from_them(
+    text: str, packing: bool | None, asked: bool, tmp_path: Path
+) -> None:
+    found = gather([write(tmp_path, "run", text)], Wishes())
+    fact = found.facts.get("training.packing")
+    assert (fact and fact.value) == packing
+    assert ("training.lengths" in [blank.key for blank in found.blanks]) == asked
+    told = gather([tmp_path / "run"], Wishes(values={"training.lengths.mean": 300}))
+    assert "training.lengths" not in [blank.key for blank in told.blanks]
+
+
 def test_distillation_names_its_teacher(tmp_path: Path) -> None:
     found = gather(
         [write(tmp_path, "a.yaml", AXOLOTL + "gkd_trainer: true\ngkd_teacher: Qwen/Qwen3-32B\n")], Wishes()
