@@ -12,7 +12,7 @@ _ENDINGS = re.compile(
     # how it was tuned
     r"instruct|chat|base|it|pt|ft|sft|dpo|rlhf|thinking|reasoning|abliterated|uncensored|distilled|merged|"
     # how it is stored
-    r"hf|awq|gptq|aqlm|gguf|mlx|exl2|fp8|fp16|fp32|bf16|nf4|bnb|[248]bit|[12]x(8|15|16)|[48]-bit|int[48]|w[48]a(8|16)|g128|dynamic|quantized|"
+    r"hf|awq|gptq|aqlm|gguf|mlx|exl2|fp8|fp16|fp32|bf16|nf4|nvfp4|mxfp4|bnb|linearized|prequantized|[248]bit|[12]x(8|15|16)|[48]-bit|int[48]|w[48]a(8|16)|g128|dynamic|quantized|"
     r"quantized\.w[48]a(8|16)|dequantized|unquantized|unsloth|fixed|mirror|original|"
     # its release: year and month, month and day, version, context
     r"(19|2[0-9])[0-9]{2}|0[0-9]{3}|1[0-2][0-9]{2}|v[0-9]+(\.[0-9]+)?|preview|[48]k|16k|32k|64k|128k|262k|1m"
@@ -22,16 +22,24 @@ _ENDINGS = re.compile(
 # Parts of a name that tell in how many bits the weights are stored; fewer than four count as four.
 _STORED = {
     8: re.compile(r"[-_.](8[-_]?bit|int8|w8a(8|16))(?![0-9a-z])", re.IGNORECASE),
-    4: re.compile(r"[-_.](gptq|awq|aqlm|nf4|[24][-_]?bit|int4|w4a(8|16))(?![0-9a-z])", re.IGNORECASE),
+    4: re.compile(
+        r"[-_.](gptq|awq|aqlm|nf4|nvfp4|mxfp4|[24][-_]?bit|int4|w4a(8|16))(?![0-9a-z])", re.IGNORECASE
+    ),
 }
 _BEGINNINGS = re.compile(r"^(meta[-_]|unsloth[-_])", re.IGNORECASE)
 _MOST_ENDINGS = 8
+# Beginnings of what is more, or less, than the model at the end of the name.
+_OTHERS = re.compile(
+    r"vl|vision|visual|llava|intern|omni|audio|speech|voice|draft|eagle|medusa|moe|merge|[0-9]x",
+    re.IGNORECASE,
+)
 
 
 def preset_of_hub_name(name: str) -> Preset | None:
     """The preset that a model's name stands for, None where none does.
 
-    Case, the organisation and endings that change no size (`-Instruct`, `-AWQ`, `-2507`) do not matter.
+    Case, the organisation and endings that change no size (`-Instruct`, `-AWQ`, `-2507`) do not matter, nor does what
+    the one who tuned it put before the name.
     """
     word = name.strip().rstrip("/").rsplit("/", 1)[-1]
     for _ in range(_MOST_ENDINGS):
@@ -41,8 +49,20 @@ def preset_of_hub_name(name: str) -> Preset | None:
                 return found
         shorter = _ENDINGS.sub("", word)
         if shorter in (word, ""):
-            return None
+            break
         word = shorter
+    return _tuned_from(word)
+
+
+def _tuned_from(word: str) -> Preset | None:
+    """The preset at the end of a tuned model's name: `Hermes-3-Llama-3.1-8B`."""
+    parts = word.split("-")
+    for at in range(1, len(parts) - 1):
+        tail = "-".join(parts[at:])
+        if any(letter.isdigit() for letter in tail) and not _OTHERS.search("-".join(parts[:at])):
+            found = find_preset(tail)
+            if found is not None:
+                return found
     return None
 
 

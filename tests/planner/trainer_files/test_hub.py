@@ -1,0 +1,34 @@
+"""Names of models in public collections, told as presets by name alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.trainer_files.hub import bits_of_hub_name, preset_of_hub_name
+
+
+@pytest.mark.parametrize(
+    ("name", "preset"),
+    [
+        ("Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b"), ("nvidia/Qwen3-30B-A3B-NVFP4", "qwen3-30b-a3b"),
+        ("unsloth/Meta-Llama-3.1-8B-Instruct-bnb-4bit", "llama-3.1-8b"), ("./models/Qwen3-8B/", "qwen3-8b"),
+        ("NousResearch/Hermes-3-Llama-3.1-8B", "llama-3.1-8b"), ("Skywork/Skywork-Reward-V2-Qwen3-8B", "qwen3-8b"),
+        ("someone/llava-Qwen3-8B", None), ("someone/EAGLE-Llama-3.1-8B", None), ("someone/8x-Llama-3.1-8B", None),
+        ("Open-Orca/Mistral-7B-OpenOrca", None), ("tiiuae/Falcon-H1-1.5B-Base", None), ("", None), ("-", None),
+    ],
+)  # fmt: skip
+def test_preset_of_a_name(name: str, preset: str | None) -> None:
+    found = preset_of_hub_name(name)
+    assert (found.name if found is not None else None) == preset
+
+
+@pytest.mark.parametrize(
+    ("name", "bits"),
+    [
+        ("Qwen3-8B-AWQ", 4), ("Qwen3-8B-GPTQ-Int8", 8), ("Qwen3-8B-GPTQ-Int4", 4), ("x-unsloth-bnb-4bit", 4),
+        ("Qwen3-8B", None), ("Llama-3-8B-Instruct-AQLM-2Bit-1x16", 4), ("model-8bit", 8), ("AWQards-7B", None),
+        ("nvidia/Qwen3-30B-A3B-NVFP4", 4), ("x-w8a8", 8),
+    ],
+)  # fmt: skip
+def test_bits_that_a_name_tells(name: str, bits: int | None) -> None:
+    assert bits_of_hub_name(name) == bits
