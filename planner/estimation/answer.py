@@ -29,6 +29,7 @@ from planner.performance.spec import COMPONENTS, LayoutPin
 from planner.plan.model import Layout
 from planner.records import record
 from planner.render.presentable import Presentable
+from planner.render.words import assumed_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -109,7 +110,8 @@ def estimate_workload(
     if not made:
         raise InputError("\n".join(refused))
     warnings = asked.calibration.warnings if asked.calibration else ()
-    return Estimates(asked.workload.name, tuple(made), (*refused, *warnings))
+    sizes = assumed_sizes(asked.job.assumptions)
+    return Estimates(asked.workload.name, tuple(made), (*refused, *sizes, *warnings))
 
 
 def open_job(

@@ -142,6 +142,11 @@ def _model_assumptions(place: Path, model: Network, values: dict[str, object]) -
     for key, value in model:
         if key not in apart and value is not None and key in model.model_fields_set:
             out.append(Assumed(f"{at}.{key}", str(value), "", "workload"))
+    if values["family"] == "diffusion" and values.get("image_size") and model.image_size is None:
+        # people tune at other resolutions than the preset's: the screen says which was taken
+        out.append(
+            Assumed(f"{at}.image_size", str(values["image_size"]), "pixels", "default", "of the preset")
+        )
     if "params" not in values:
         total, _ = count_params(values)
         out.append(

@@ -21,9 +21,8 @@ from planner.render.model import Section, Unit, Value, facts
 from planner.render.numbers import number, percent
 from planner.render.precision import dollars, figure, known_places, moment_known
 from planner.render.units import compact
-from planner.render.words import cluster, devices, option, place
+from planner.render.words import assumed_sizes, cluster, devices, option, place
 
-_LONG_CONTEXT = 8192  # tokens; runs on longer sequences are stages of their own, and say so
 _SURE_TO_FIT = 0.99  # a layout that fits more surely needs no word
 _MUCH_GENERATION = 0.3  # share of a step from which its low utilisation is explained
 _MOST_PLACES = 3
@@ -62,20 +61,9 @@ def headline(plan: Plan) -> str:
         parts.append(f"budget {dollars(goal.budget_usd, 0)}")
     if plan.carbon is not None and plan.carbon.limit_kgco2e is not None:
         parts.append(f"at most {number(plan.carbon.limit_kgco2e)} kgCO2e")
-    parts += _long_context(plan)
+    parts += assumed_sizes(plan.assumptions)
     low = ["low confidence: sizes are assumed"] if plan.confidence == "low" else []
     return f"{plan.workload}: {', '.join([*parts, *low])}"
-
-
-def _long_context(plan: Plan) -> list[str]:
-    """A sequence length that nobody stated, where it is a long one: of most fine-tuning it is far from true."""
-    return [
-        f"sequences of {int(item.value):,} tokens assumed (training.sequence_length)"
-        for item in plan.assumptions
-        if item.key == "training.sequence_length"
-        and item.origin == "default"
-        and int(item.value) > _LONG_CONTEXT
-    ]
 
 
 def _sure(confidence: float) -> str:

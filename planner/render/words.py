@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from typing import TYPE_CHECKING, Protocol
 
 from planner.render.numbers import number
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 DERIVED_MARK = "~"
 _ZONES = re.compile(r" in \d+ zones")
+_LONG_CONTEXT = 8192  # tokens; runs on longer sequences are stages of their own, and say so
 _DERIVED_BASES = frozenset({"derived"})
 
 
@@ -43,6 +48,38 @@ def devices(count: float, accelerator: str) -> str:
 def is_derived(basis: str, flags: tuple[str, ...] = ()) -> bool:
     """Tell whether a price was computed from others instead of being published."""
     return basis in _DERIVED_BASES or "derived" in flags
+
+
+class AssumedValue(Protocol):
+    """A value that a plan or an estimate rests on, and whether the user gave it (`origin`)."""
+
+    @property
+    def key(self) -> str:
+        """Return its place in the workload."""
+
+    @property
+    def value(self) -> str:
+        """Return it as text."""
+
+    @property
+    def origin(self) -> str:
+        """Return `default` where nobody gave it."""
+
+
+def assumed_sizes(items: Iterable[AssumedValue]) -> list[str]:
+    """Name sizes of samples that nobody stated and that of most jobs are far from true.
+
+    These are long contexts, which fine-tuning seldom fills, and the resolution of a model that makes images.
+    """
+    words = []
+    for item in items:
+        if item.origin != "default":
+            continue
+        if item.key == "training.sequence_length" and int(item.value) > _LONG_CONTEXT:
+            words.append(f"sequences of {int(item.value):,} tokens assumed (training.sequence_length)")
+        elif item.key == "model.image_size":
+            words.append(f"images of {item.value} px assumed (model.image_size)")
+    return words
 
 
 def share(part: Decimal, whole: Decimal) -> float | None:

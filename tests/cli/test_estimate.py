@@ -52,6 +52,16 @@ def test_an_estimate_adds_up(run_cli: Run) -> None:
     assert [item["step_time_over_best_ratio"] >= 0 for item in one["other_layouts"]] == [True] * 3
 
 
+def test_sizes_that_nobody_stated_are_warned_of(run_cli: Run, tmp_path: Path) -> None:
+    text = "version: 1\nname: x\nmodel: {preset: %s}\ntraining: {samples: 1e6, global_batch: 64}\n"
+    for preset, said in (
+        ("dit-xl-2", "images of 256 px assumed (model.image_size)"),
+        ("llama-3.1-8b", "sequences of 131,072 tokens assumed (training.sequence_length)"),
+    ):
+        asked = write(tmp_path, text % preset)
+        assert said in ask(run_cli, asked, "--instance-type", "p5.48xlarge")["warnings"]
+
+
 def test_cost_is_price_by_hours_where_it_is_cheapest(run_cli: Run) -> None:
     (one,) = ask(run_cli, LLAMA, "--instance-type", "p4d.24xlarge", "--nodes", "4")["estimates"]
     prices, run = one["prices"], one["run"]

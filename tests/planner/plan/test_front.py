@@ -64,6 +64,15 @@ def test_a_long_context_that_nobody_stated_is_in_the_headline(preset: str, said:
     assert ("sequences of 131,072 tokens assumed (training.sequence_length)" in headline(plan)) == said
 
 
+@pytest.mark.parametrize(("size", "said"), [(None, True), (256, False)])
+def test_a_resolution_that_nobody_stated_is_in_the_headline(size: int | None, said: bool) -> None:
+    model = {"preset": "dit-xl-2"} | ({} if size is None else {"image_size": size})
+    plan = plan_on(
+        make_catalog(OFFERS), work(model=model, training={"samples": 1e6, "global_batch": 64})
+    ).plan
+    assert ("images of 256 px assumed (model.image_size)" in headline(plan)) == said
+
+
 @pytest.mark.parametrize("objective", ["carbon", "cost"])
 def test_choices_say_what_they_emit_where_the_least_is_asked_for(objective: str) -> None:
     job = work(constraints=LIMITS, training=TRAINING, preferences={"objective": objective})
