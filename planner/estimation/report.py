@@ -141,7 +141,7 @@ def _breakdown(item: Estimate) -> Section:
     parts = sorted(item.breakdown_s.items(), key=lambda part: -part[1])
     named, title = PARTS, "Where the step goes"
     if item.answered is not None:
-        named, title = inference.PARTS, "Where the time goes"
+        named, title = inference.parts(item.answered), "Where the time goes"
     shown = [(named.get(name, name), value) for name, value in parts if value > 5e-4 * total]
     return _parts("step", title, shown, "seconds", total, "")
 

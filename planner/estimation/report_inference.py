@@ -19,7 +19,12 @@ LIMITS = {
     "compute": "reading prompts: a faster chip, 8-bit arithmetic, or keeping a prefix that prompts share would help",
     "generation": "writing answers: memory bandwidth, and memory for more requests at once; smaller weights would help",
 }
-PARTS = {"compute": "reading prompts", "generation": "writing answers"}
+_PARTS = {"compute": "reading prompts", "generation": "writing answers"}
+
+
+def parts(answered: Answered) -> dict[str, str]:
+    """Words for the parts of the time, of models that write nothing too."""
+    return _PARTS if answered.output_tokens_per_s else {"compute": "forward passes"}
 
 
 def headline(answered: Answered) -> str:
@@ -99,7 +104,7 @@ def layouts_section(running: Sequence[Estimate]) -> list[Section]:
     rows: list[tuple[Value, ...]] = [
         (
             (item.nodes, item.machine.instance_type), item.layout.data_parallel, item.layout.tensor_parallel,
-            PARTS.get(item.limited_by, item.limited_by),
+            _PARTS.get(item.limited_by, item.limited_by),
         )
         for item in running if item.layout is not None
     ]  # fmt: skip

@@ -52,7 +52,13 @@ def one_screen(
     if item.answered is not None:
         answering = _answering(item, item.answered)
         return Screen(
-            asked, answering, _step(item, inference.PARTS), warnings, _basis(item), following, _BEFORE
+            asked,
+            answering,
+            _step(item, inference.parts(item.answered)),
+            warnings,
+            _basis(item),
+            following,
+            _BEFORE,
         )
     speed = item.throughput_per_s
     rows = [

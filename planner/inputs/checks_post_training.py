@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.inputs.faults import Fault, near
+from planner.inputs.item_passes import passes_of
 from planner.inputs.models import merge_model
 from planner.inputs.post_training import ADAPTED, adapter_key, adapter_names, load_objectives
 from planner.inputs.presets import find_preset, preset_names
@@ -200,6 +201,9 @@ def _needs_of_requests(w: Workload, section: Inference) -> Iterator[Fault]:
             yield Fault(("inference",), f"needs {key}", at_key=True)
         if given and not needed:
             yield Fault(("inference", key), "this model has no such tokens: remove it", at_key=True)
+    for key in ("denoising_steps", "guidance"):
+        if getattr(section, key) is not None and passes_of(w.model, family).steps is None:
+            yield Fault(("inference", key), "this model makes no images in steps: remove it", at_key=True)
 
 
 RULES = (

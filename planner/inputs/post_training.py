@@ -59,6 +59,7 @@ class PostTraining:
         reference: none, resident, precomputed or adapters_off; `critic`: a model of the same size learns values.
         teacher_params, teacher_active_params: of distillation.
         rollouts: the section, with its complete lengths in `prompts` and `answers`; the same of `inference`.
+        passes: forward passes per item of `inference`; `rate_ratio`: its rate over that of these passes alone.
         contrastive: the section.
     """
 
@@ -78,6 +79,8 @@ class PostTraining:
     inference: Inference | None = None
     prompts: Lengths | None = None
     answers: Lengths | None = None
+    passes: float = 1.0
+    rate_ratio: float = 1.0
     contrastive: Contrastive | None = None
 
     def tokens_per_sample(self, sequence_length: int) -> float:
@@ -198,12 +201,20 @@ def rank_of(training: Training) -> int | None:
     return given or training.lora_rank
 
 
-def resolve_inference(inference: Inference) -> PostTraining:
-    """Complete what a valid section of batch inference says."""
+def resolve_inference(inference: Inference, passes: float, rate_ratio: float) -> PostTraining:
+    """Complete what a valid section of batch inference says; `planner.inputs.item_passes` tells passes and ratio."""
     prompts = None if inference.input_tokens is None else complete(inference.input_tokens)
     answers = None if inference.output_tokens is None else complete(inference.output_tokens)
     lengths = together(prompts, answers) if prompts and answers else prompts or answers
-    return PostTraining(lengths=lengths, packed=False, inference=inference, prompts=prompts, answers=answers)
+    return PostTraining(
+        lengths=lengths,
+        packed=False,
+        inference=inference,
+        prompts=prompts,
+        answers=answers,
+        passes=passes,
+        rate_ratio=rate_ratio,
+    )
 
 
 def _teacher(teacher: Teacher | None) -> tuple[float | None, float | None]:

@@ -158,3 +158,11 @@ class Inference(EngineChoice):
     )
     input_tokens: Lengths | None = Field(None, description="Lengths of prompts.")
     output_tokens: Lengths | None = Field(None, description="Lengths of answers.")
+    denoising_steps: SmallInt | None = Field(
+        None,
+        description="Of models that make images: steps of an image; default: those of the model's usual pipeline.",
+    )
+    guidance: Bool | None = Field(
+        None,
+        description="Of models that make images: a second pass per step, without the prompt; default as for steps.",
+    )

@@ -8,9 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from planner.errors import InputError
+from planner.inputs.amount import bytes_per_sample, data_bytes, total_samples
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.embeddings import with_tables
 from planner.inputs.faults import Fault, FaultError, near
+from planner.inputs.item_passes import assumed_passes, passes_of
 from planner.inputs.loading import decode_rate
 from planner.inputs.models import count_params, merge_model, missing_fields, networks
 from planner.inputs.noted import noted_choices, open_choices, software_day
@@ -35,10 +37,9 @@ from planner.inputs.resolved import (
 if TYPE_CHECKING:
     from planner.inputs.faults import Path
     from planner.inputs.schema import Workload
-    from planner.inputs.training_schema import Data, Model, Network, Training
+    from planner.inputs.training_schema import Model, Network, Training
 
 # Token ids are stored in 2 bytes while they fit, else in 4 (the usual packed formats).
-_TWO_BYTE_VOCAB = 65_536
 # Of a network of unknown layers of which the output layer or adapters learn (as LoRA of rank 16): assumed.
 SMALL_SHARE = 0.01
 SMALL_RANK = 16
@@ -178,12 +179,12 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     post = resolve_post_training(training, length, towers=bool(model.parts), text=text)
     content = post.tokens_per_sample(length) if text else 1.0
     each = post.samples_per_sequence(length)
-    samples = _total_samples(training, data, content, each, noted)
+    samples = total_samples(training, data, content, each, noted)
     phases, samples, steps = resolve_phases(training, model, length, samples)
     share = mean_share(workload, noted)
     copied = samples if workload.fleet is None else math.ceil(samples * share)
     samples, steps = math.ceil(samples * share), math.ceil(steps * share)
-    bytes_per_sample = _bytes_per_sample(data, model, content, noted, each)
+    each_bytes = bytes_per_sample(data, model, content, noted, each)
     keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
     noted += noted_choices(training, keys, post)
     tokens = share * training.tokens if training.tokens else samples * content
@@ -194,8 +195,8 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         total_tokens=round(tokens) if text else None,
         sequence_length=length,
         global_batch=training.global_batch,
-        bytes_per_sample=bytes_per_sample,
-        data_bytes=with_initial(workload, _data_bytes(data, copied, runs, bytes_per_sample, noted, each)),
+        bytes_per_sample=each_bytes,
+        data_bytes=with_initial(workload, data_bytes(data, copied, runs, each_bytes, noted, each)),
         precision=training.precision,
         optimizer=training.optimizer,
         lora_rank=rank_of(training) if text else None,
@@ -221,11 +222,13 @@ def _resolve_requests(workload: Workload, model: ResolvedModel) -> ResolvedTrain
     """Batch inference as work that runs in steps of some requests each, which only count progress."""
     section = workload.inference
     assert section is not None
-    post = resolve_inference(section)
+    assert workload.model is not None
+    passes = passes_of(workload.model, model.family, section)
+    noted = assumed_passes(section, passes)
+    post = resolve_inference(section, passes.number, passes.rate_ratio)
     samples = section.requests or section.items or 0
     content = post.lengths.mean if post.lengths is not None else 1.0
-    noted: list[Assumed] = []
-    per_sample = _bytes_per_sample(workload.data, model, content, noted)
+    per_sample = bytes_per_sample(workload.data, model, content, noted)
     text = model.family == "transformer"
     batch = min(samples, REQUESTS_PER_STEP)
     return ResolvedTraining(
@@ -236,7 +239,7 @@ def _resolve_requests(workload: Workload, model: ResolvedModel) -> ResolvedTrain
         sequence_length=round(post.lengths.longest) if post.lengths is not None else 1,
         global_batch=batch,
         bytes_per_sample=per_sample,
-        data_bytes=_data_bytes(workload.data, samples, 1, per_sample, noted),
+        data_bytes=data_bytes(workload.data, samples, 1, per_sample, noted),
         precision="fp16" if section.precision == "fp16" else "bf16",
         optimizer="sgd",
         lora_rank=None,
@@ -273,95 +276,6 @@ def _sequence_length(training: Training, model: ResolvedModel, noted: list[Assum
     note = f"published context of {model.name}"
     noted.append(Assumed("training.sequence_length", str(model.context_length), "tokens", "default", note))
     return model.context_length
-
-
-def _total_samples(training: Training, data: Data, length: float, each: float, noted: list[Assumed]) -> int:
-    """Return sequences of one run, noting how they follow from what was given; each holds `each` samples of the set."""
-    if training.samples is not None:
-        if each == 1.0:
-            return training.samples
-        count, how = _packed(training.samples, f"{training.samples:,} samples", each)
-        samples, note = math.ceil(count), how
-    elif training.steps is not None:
-        samples = training.steps * training.global_batch
-        note = f"{training.steps:,} steps x {training.global_batch:,} samples"
-    elif training.tokens is not None:
-        samples = math.ceil(training.tokens / length)
-        note = f"{training.tokens:,} tokens / {length:,} tokens per sequence"
-    else:
-        assert training.epochs is not None
-        rollouts = training.rollouts
-        size, how = _set_samples(data, length if rollouts is None else rollouts.prompt_tokens.mean, each)
-        note = f"{training.epochs:g} epochs x {how}"
-        if rollouts is not None:  # the set holds prompts, the batch counts responses
-            size *= rollouts.samples_per_prompt
-            note += f" x {rollouts.samples_per_prompt} responses to each"
-        samples = math.ceil(round(training.epochs * size, 6))
-    noted.append(Assumed("training.samples", str(samples), "samples", "derived", note))
-    return samples
-
-
-def _set_samples(data: Data, length: float, each: float) -> tuple[float, str]:
-    """Return the samples in the set, or the sequences that they are packed into, and how they were found."""
-    if data.samples is not None:
-        return _packed(data.samples, f"{data.samples:,} samples", each)
-    if data.tokens is not None and length > 1:
-        return math.ceil(data.tokens / length), f"{data.tokens:,} tokens / {length:,}"
-    if data.size is not None and data.sample_size is not None:
-        how = f"{data.size:,} B / {data.sample_size:,} B per sample"
-        return _packed(max(1, data.size // data.sample_size), how, each)
-    text = "needs data.samples, or data.size with data.sample_size"
-    raise FaultError(Fault(("training", "epochs"), text))
-
-
-def _packed(samples: int, how: str, each: float) -> tuple[float, str]:
-    """Sequences that hold so many samples each, and how they were found."""
-    return (samples, how) if each == 1.0 else (samples / each, f"{how}, {each:.3g} packed into a sequence")
-
-
-def _bytes_per_sample(
-    data: Data, model: ResolvedModel, length: float, noted: list[Assumed], each: float = 1.0
-) -> float | None:
-    """Return stored bytes per sample: as given, from the set, or from packed token ids; None unknown.
-
-    Of sequences that hold `each` samples of the set, those of a sequence.
-    """
-    if data.sample_size is not None:
-        return data.sample_size * each
-    if data.size is not None and data.samples is not None:
-        value, note = data.size / data.samples * each, "data.size / data.samples"
-    elif data.size is not None and data.tokens is not None and length > 1:
-        value, note = data.size / data.tokens * length, "data.size / data.tokens x sequence length"
-    elif model.family == "transformer":
-        width = 2 if model.vocab is not None and model.vocab <= _TWO_BYTE_VOCAB else 4
-        value, note = float(width * length), f"token ids packed in {width} bytes"
-    else:
-        return None
-    noted.append(Assumed("data.sample_size", f"{value:.0f}", "bytes", "derived", note))
-    return value
-
-
-def _data_bytes(
-    data: Data,
-    samples: int,
-    runs: int,
-    bytes_per_sample: float | None,
-    noted: list[Assumed],
-    each: float = 1.0,
-) -> int | None:
-    """Return the bytes of the set; without its size, no more samples than all runs read (they may share)."""
-    if data.size is not None:
-        return data.size
-    if bytes_per_sample is None:
-        return None
-    in_set = samples if data.samples is None else min(data.samples / each, samples * runs)
-    note = (
-        "the set's samples x bytes per sample"
-        if data.samples
-        else "samples of one run x bytes per sample (no repeats)"
-    )
-    noted.append(Assumed("data.size", str(round(in_set * bytes_per_sample)), "bytes", "derived", note))
-    return round(in_set * bytes_per_sample)
 
 
 def resolve_times(workload: Workload, now: datetime) -> ResolvedTimes:

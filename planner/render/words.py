@@ -69,7 +69,7 @@ class AssumedValue(Protocol):
 def assumed_sizes(items: Iterable[AssumedValue]) -> list[str]:
     """Name sizes of samples that nobody stated and that of most jobs are far from true.
 
-    These are long contexts, which fine-tuning seldom fills, and the resolution of a model that makes images.
+    These are long contexts, which fine-tuning seldom fills, and of a model that makes images resolution and steps.
     """
     words = []
     for item in items:
@@ -79,6 +79,8 @@ def assumed_sizes(items: Iterable[AssumedValue]) -> list[str]:
             words.append(f"sequences of {int(item.value):,} tokens assumed (training.sequence_length)")
         elif item.key == "model.image_size":
             words.append(f"images of {item.value} px assumed (model.image_size)")
+        elif item.key == "inference.denoising_steps":
+            words.append(f"{item.value} denoising steps an image assumed (inference.denoising_steps)")
     return words
 
 

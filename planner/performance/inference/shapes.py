@@ -113,21 +113,33 @@ def _items(
     model: ModelSpec, training: TrainingSpec, requests: Requests, devices: Devices, c: Constants
 ) -> Replica:
     """One replica per accelerator that runs forward only, at its class's measured share of the peak."""
-    prompts = requests.prompts
-    if model.forward_flops_per_sample:
-        flops = float(model.forward_flops_per_sample)
-    else:
-        length = prompts.mean if prompts is not None else float(training.sequence_length)
-        wide = 4.0 * float(model.layers or 1) * float(model.hidden or 1) * length
-        flops = length * (2.0 * float(model.active_params or model.params) + wide)
+    flops = _item_flops(model, training, requests)
     kind = "encoder" if model.family.value == "transformer" else model.family.value
-    rate = devices.serve_peak * devices.serve_compute * c[f"items.ratio.{kind}"] / flops
+    share = c[f"items.ratio.{kind}"] * requests.rate_ratio
+    rate = devices.serve_peak * devices.serve_compute * share / flops
     weights = model.params * WEIGHT_BYTES[requests.engine.precision] / GIB
     size = devices.count.shape
     need = np.full(size, weights + c["items.work_gib"])
     fits = need <= usable_gib(devices.memory_gib, devices.memory_rate, c)
     node = np.where(fits, np.nan_to_num(rate) * devices.count, 0.0)
     return Replica(node, np.ones(size), need, need, np.ones(size))
+
+
+def _item_flops(model: ModelSpec, training: TrainingSpec, requests: Requests) -> float:
+    """FLOPs of one item, all its forward passes together."""
+    if model.forward_flops_per_sample:
+        return float(model.forward_flops_per_sample) * requests.passes
+    length = requests.prompts.mean if requests.prompts is not None else float(training.sequence_length)
+    wide = 4.0 * float(model.layers or 1) * float(model.hidden or 1) * length
+    return length * (2.0 * float(model.active_params or model.params) + wide) * requests.passes
+
+
+def _sample_flops(model: ModelSpec, training: TrainingSpec) -> float:
+    """FLOPs of one item, or of a request and its answer."""
+    requests, lengths = training.tuning.requests, training.tuning.lengths
+    if requests is not None and requests.answers is None:
+        return _item_flops(model, training, requests)
+    return 2.0 * float(model.active_params or model.params) * (1.0 if lengths is None else lengths.mean)
 
 
 def _spread(training: TrainingSpec, devices: Devices, c: Constants) -> Floats:
@@ -182,7 +194,7 @@ def replica_table(
         "micro_batch": whole,
         "grad_accum": whole,
     }
-    flops = 2.0 * float(model.active_params or model.params) * training.global_batch
+    flops = _sample_flops(model, training) * training.global_batch
     columns: dict[str, Any] = {
         "hardware_row": device, "nodes": nodes, "fits": fits, "reason": Coded.encode(words),
         "tp": tp, **degrees, "dp": np.where(fits, accelerators // np.maximum(tp, 1), 0).astype(np.int64),
@@ -190,7 +202,7 @@ def replica_table(
         "recompute": Coded(np.zeros(len(whole), dtype=np.int32), ("none", "selective", "full")),
         "step_time_s": total, "step_time_low_s": total / spread, "step_time_high_s": total * spread,
         "samples_per_s": training.global_batch / total,
-        "mfu": flops * _tokens(training) / (total * accelerators * devices.serve_peak[device]),
+        "mfu": flops / (total * accelerators * devices.serve_peak[device]),
         "memory_needed_gib": np.where(fits, made.need_gib[device], _known(made.least_gib)[device]),
         "memory_available_gib": available, "oom_probability": np.where(fits, 0.0, 1.0),
         "host_memory_needed_gib": c["memory.host.system_gib"] + devices.count[device] * c["memory.host.process_gib"],
@@ -208,11 +220,6 @@ def _known(least_gib: Floats) -> Floats:
 def _unsaved_gib(training: TrainingSpec) -> float:
     """Answers of a step, written out when it ends: what an interruption loses, and a new start reads."""
     return training.global_batch * answer_bytes(training) / GIB
-
-
-def _tokens(training: TrainingSpec) -> float:
-    lengths = training.tuning.lengths
-    return 1.0 if lengths is None else lengths.mean
 
 
 def _limits(made: Replica, device: npt.NDArray[np.int64], fits: npt.NDArray[np.bool_]) -> list[str]:

@@ -76,7 +76,12 @@ def _rollouts(post: Any) -> Rollouts:
 def _requests(post: Any) -> Requests:
     section = post.inference
     return Requests(
-        _lengths(post.prompts), _lengths(post.answers), engine_of_section(section), section.shared_prefix
+        _lengths(post.prompts),
+        _lengths(post.answers),
+        engine_of_section(section),
+        section.shared_prefix,
+        post.passes,
+        post.rate_ratio,
     )
 
 

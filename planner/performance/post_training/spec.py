@@ -77,12 +77,17 @@ class Contrastive:
 
 @record(frozen=True)
 class Requests:
-    """Batch inference: nothing is trained. `prompts` and `answers` are None for models that do not generate."""
+    """Batch inference: nothing is trained. `prompts` and `answers` are None for models that do not generate.
+
+    An item of these takes `passes` forward passes (denoising), and runs at `rate_ratio` of their rate (transcripts).
+    """
 
     prompts: Lengths | None
     answers: Lengths | None
     engine: Engine = Engine()
     shared_prefix: bool = False
+    passes: float = 1.0
+    rate_ratio: float = 1.0
 
 
 @record(frozen=True)

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from catalogs.tables.table import Table
 from planner.asked.job import resolve_job
 from planner.errors import InputError
+from planner.inputs.item_passes import Passes, load_passes
 from planner.inputs.load import parse_workload
+from planner.inputs.presets import find_preset
 from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import (
     Cases,
@@ -144,6 +146,42 @@ def test_a_model_larger_than_a_node_does_not_run() -> None:
     assert estimate(model={"preset": "llama-3.1-70b"}).row(0)["tp"] > 1
 
 
+def images(preset: str, **stated: Any) -> float:
+    """Items a second on one node."""
+    row = estimate(model={"preset": preset}, inference={"items": 1e5, **stated}).row(0)
+    assert 0 < row["mfu"] < 0.9
+    return float(row["samples_per_s"])
+
+
+def test_an_image_takes_its_denoising_steps() -> None:
+    usual = images("stable-diffusion-xl")  # 50 steps with guidance
+    assert images("stable-diffusion-xl", denoising_steps=50, guidance=True) == pytest.approx(usual)
+    assert images("stable-diffusion-xl", denoising_steps=25) == pytest.approx(2 * usual)
+    assert images("stable-diffusion-xl", guidance=False) == pytest.approx(2 * usual)
+    assert images("flux.1-schnell", denoising_steps=4) == pytest.approx(7 * images("flux.1-schnell"))
+
+
+def test_a_transcript_is_written_token_by_token() -> None:
+    job = resolve_job(
+        parse_workload(
+            workload(model={"preset": "whisper-large-v3"}, inference={"items": 1e6}), Path("w.yaml")
+        ).workload,
+        date(2026, 11, 20),
+    )
+    assert job.training.tuning.requests is not None
+    assert job.training.tuning.requests.rate_ratio == 0.32
+    told = [item for item in job.assumptions if item.key == "inference.rate_ratio"]
+    assert told
+    assert "Whisper" in told[0].note
+
+
+@pytest.mark.parametrize(("row", "passes"), load_passes().items())
+def test_passes_are_of_presets_and_have_a_source(row: str, passes: Passes) -> None:
+    assert row == "*" or find_preset(row) is not None
+    assert passes.source
+    assert (passes.steps is None) == (passes.rate_ratio != 1.0)
+
+
 def test_tokens_in_and_out_are_the_work() -> None:
     job = resolve_job(parse_workload(workload(), Path("w.yaml")).workload, date(2026, 11, 20))
     assert job.total_units == pytest.approx(1e6 * 1200, rel=0.01)
@@ -159,6 +197,14 @@ def test_tokens_in_and_out_are_the_work() -> None:
         ({"inference": {"items": 5}}, "give requests, input_tokens and output_tokens"),
         ({"model": {"preset": "resnet-50"}}, "does not generate: give items"),
         ({"kind": "training"}, "needs 'kind: inference'"),
+        (
+            {"model": {"preset": "resnet-50"}, "inference": {"items": 5, "denoising_steps": 20}},
+            "makes no images in steps",
+        ),
+        (
+            {"model": {"preset": "whisper-large-v3"}, "inference": {"items": 5, "guidance": True}},
+            "makes no images in steps",
+        ),
     ],
 )
 def test_questions_without_sense_are_refused(sections: dict[str, Any], message: str) -> None:
