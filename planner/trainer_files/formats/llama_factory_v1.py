@@ -63,8 +63,8 @@ def read(document: Document) -> Reading:
     _method(reading, keys)
     _distribution(reading, keys)
     strategy = keys.text("batching_strategy")
-    if strategy not in ("", "normal"):
-        reading.warn(f"batching_strategy {strategy}: batches are counted as full sequences")
+    source = "batching_strategy" if strategy else "the default of batching_strategy"
+    reading.add("training.packing", "padding_free" in strategy, source, assumed=not strategy)
     reading.unknown = keys.unknown(_WITHOUT_EFFECT)
     return reading
 

@@ -82,8 +82,10 @@ def read(document: Document) -> Reading:
 
 
 def _memory(reading: Reading, keys: Lookup) -> None:
-    if keys.flag("packing") is not None:
-        reading.add("training.packing", keys.flag("packing"), "packing")
+    packed, cut = keys.flag("packing"), keys.first("max_length", "max_seq_length")
+    if packed is not None or cut:  # scripts that pack without a word call it block_size
+        source = "packing" if packed is not None else "the default of packing"
+        reading.add("training.packing", bool(packed), source, assumed=packed is None)
     checkpointing = keys.flag("gradient_checkpointing")
     stated = (
         "gradient_checkpointing" if checkpointing is not None else "gradient_checkpointing is off by default"
