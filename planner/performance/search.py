@@ -120,6 +120,10 @@ def estimate_layouts(
     return shape_table(job, device, nodes, Coded(codes, words), found, layout.take(found), need)
 
 
+# Columns that are infinite where no engine generates; of clusters that cannot run they are unknown.
+_ENDLESS = ("step_time_s", "step_time_low_s", "step_time_high_s", "samples_per_s", "mfu", "generation_s")
+
+
 def _without_engine(table: Table) -> Table:
     """Clusters that train the model but hold no engine that generates run out of memory there."""
     none = np.isinf(table["step_time_s"])
@@ -127,7 +131,8 @@ def _without_engine(table: Table) -> Table:
         return table
     codes, words = coded(np.asarray(table["reason"], dtype=np.object_), _OWN_REASONS)
     _mark(codes, words, "out_of_memory", none)
-    return table.with_columns(fits=np.asarray(table["fits"]) & ~none, reason=Coded(codes, words))
+    times = {name: np.where(none, np.nan, table[name]) for name in _ENDLESS}
+    return table.with_columns(fits=np.asarray(table["fits"]) & ~none, reason=Coded(codes, words), **times)
 
 
 def _mark(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,12 @@ def test_running_ahead_hides_the_shorter_of_generation_and_training() -> None:
     assert ahead["step_time_s"] < 0.8 * on_policy["step_time_s"]
     free = estimate(placement="disaggregated", steps_off_policy=1)
     assert free["step_time_s"] <= ahead["step_time_s"] * (1 + 1e-12)
+
+
+def test_an_engine_larger_than_the_cluster_does_not_run_and_has_no_time() -> None:
+    row = estimate(tensor_parallel=32)  # of 16 accelerators
+    assert (row["fits"], row["reason"]) == (False, "out_of_memory")
+    assert all(math.isnan(row[name]) for name in ("step_time_s", "step_time_low_s", "step_time_high_s"))
 
 
 def test_more_updates_and_epochs_take_longer() -> None:
