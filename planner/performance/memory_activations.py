@@ -129,7 +129,11 @@ def _sampled(job: Footprint, layout: Layouts, level: int, c: Constants) -> Passi
     ratio = ratios[job.family.astype(np.int64)]
     light = (job.family == 0) & (work.forward_flops < 2.0 * LIGHT_MACS * work.activations)
     ratio = np.where(light, c["memory.sampled_ratio.light"], ratio)
-    saved = (1.0, c["memory.sampled_selective_ratio"], c["memory.sampled_recompute_ratio"])[level]
+    # Blocks of attention are recomputed one by one: their inputs stay, and what one block keeps.
+    whole = c["memory.sampled_recompute_ratio"]
+    each = np.minimum(c["memory.sampled_input_ratio"] + 1.0 / job.blocks, whole)
+    full = np.where(job.blocks > 1.0, each, whole)
+    saved = (1.0, c["memory.sampled_selective_ratio"], full)[level]
     # A forward pass alone keeps the inputs and outputs of the operators at work.
     share = np.where(work.backward > 0, saved, FORWARD_SHARE)
     kept = layout.micro_batch * work.activations * work.element_bytes * ratio * share

@@ -46,6 +46,7 @@ class Footprint:
         score_bytes: bytes of materialised attention scores per token and layer.
         input_bytes: bytes per token of a layer's input, all that full recompute keeps.
         loss, family, stack: positions in `LOGITS`, `SAMPLED_FAMILIES` (-1 for transformers) and `STACKS`.
+        blocks: of attention, recomputed one by one, of models counted per sample; 1 where they are not known.
         many_groups: 1 when the framework sets up communication for several kinds of parallelism.
         shard_ranks: the most ranks that share one copy of sharded states.
         offload_*: 1 when that part lives in host memory.
@@ -68,6 +69,7 @@ class Footprint:
     input_bytes: Floats
     loss: Floats
     family: Floats
+    blocks: Floats
     stack: Floats
     many_groups: Floats
     shard_ranks: Floats
@@ -149,6 +151,7 @@ def _row(model: ModelSpec, training: TrainingSpec, sizes: dict[str, float]) -> d
         **(dict.fromkeys(_ACTIVATIONS, 0.0) if sampled else _activations(model, training, sizes)),
         "loss": float(LOGITS.index(loss)),
         "family": float(SAMPLED_FAMILIES.index(model.family.value)) if sampled else -1.0,
+        "blocks": float(model.layers or 1) if sampled and model.heads else 1.0,
         "stack": float(STACKS.index(training.stack)),
         "many_groups": float(not sampled and _many_groups(training)),
         "shard_ranks": float(options.shard_ranks or np.inf),

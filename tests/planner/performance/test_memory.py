@@ -16,6 +16,7 @@ from planner.performance.memory_options import MemoryOptions
 from planner.performance.memory_risk import budget_gib, oom_probability, usable_gib
 from planner.performance.memory_states import states
 from planner.performance.memory_work import state_bytes_per_param
+from planner.performance.spec import ModelFamily, ModelSpec
 from tests.planner.performance.memory_cases import (
     BERT,
     GPT3,
@@ -189,6 +190,23 @@ def test_options_take_memory_away_where_they_say() -> None:
     assert with_options(master="none")["optimizer_gib"] < plain["optimizer_gib"]
     assert with_options(gradients="half")["gradients_gib"] < plain["gradients_gib"]
     assert with_options(gradients="both")["gradients_gib"] > plain["gradients_gib"]
+
+
+@pytest.mark.parametrize(
+    ("model", "share"),
+    [
+        (RESNET, 0.3),  # no blocks: sqrt(n) checkpointing
+        (replace(RESNET, family=ModelFamily.DIFFUSION, layers=57, heads=24, hidden=3072), 0.059 + 1 / 57),
+        (
+            replace(RESNET, family=ModelFamily.VIT, layers=2, heads=3, hidden=192),
+            0.3,
+        ),  # two blocks: no gain from one
+    ],
+)
+def test_blocks_of_attention_are_recomputed_one_by_one(model: ModelSpec, share: float) -> None:
+    job = footprint(model)
+    kept = [parts(job, micro_batch=64, recompute=level)["activations_gib"] for level in (NONE, FULL)]
+    assert kept[1] == pytest.approx(share * kept[0])
 
 
 def test_hybrid_sharding_stops_at_its_group() -> None:
