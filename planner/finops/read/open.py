@@ -151,6 +151,9 @@ def _open(
     if not any(group.dataset == COST for group in read):
         raise InputError(f"{files[0].path}: no file holds costs (dataset CostAndUsage): add the cost export")
     groups = _merge(read)
+    charges = [file for group in groups if group.dataset == COST for file in group.files]
+    if engine_name == reader.name and reader.count_rows(charges) <= HELD_ROWS:
+        reader.held = frozenset({"focus"})
     _register(reader, groups, "")
     totals = read_totals(reader)
     if not totals:
@@ -171,8 +174,6 @@ def _open(
         _register(reader, groups, where, conversion)
     months = tuple(sorted({total.month for total in totals if total.month is not None}))
     check_month(months, month)
-    if engine_name == reader.name and sum(total.rows for total in totals) <= HELD_ROWS:
-        reader.hold("focus")
     findings += [*stager.findings, *later, *more, *find_repeats(reader, totals), *find_twins(reader, totals)]
     findings.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
     beside = rows_beside(reader, read)

@@ -214,12 +214,13 @@ class Stager:
             raw: name -> raw cell, for those that may not be readable.
         """
         tests = [
-            f"CASE WHEN {typed[name]} IS NULL "
-            f"THEN {text(name + _SEPARATOR)} || NULLIF(TRIM(CAST({cell} AS VARCHAR)), '') END"
-            for name, cell in raw.items()
+            f"CASE WHEN {quote(name)} IS NULL "
+            f"THEN {text(name + _SEPARATOR)} || NULLIF(TRIM(CAST({_raw(name)} AS VARCHAR)), '') END"
+            for name in raw
         ]
         bad = f"COALESCE({', '.join(tests)}, NULL)" if tests else "CAST(NULL AS VARCHAR)"
-        items = ", ".join(f"{value} AS {quote(name)}" for name, value in typed.items())
+        items = [f"{value} AS {quote(name)}" for name, value in typed.items()]
+        items += [f"{cell} AS {_raw(name)}" for name, cell in raw.items()]
         where = ""
         if file.kind == "csv":  # exports put behind one another bring their headers along
             where = (
@@ -227,7 +228,9 @@ class Stager:
                 + " AND ".join(f"{quote(n)} = {text(n)}" for n in file.header[:2])
                 + ", FALSE)"
             )
-        return f"SELECT {items}, {bad} AS x_bad FROM {self.table(file)}{where}"
+        # a select of its own: each expression is bound once, which costs a small file more than its rows
+        once = f"SELECT {', '.join(items)} FROM {self.table(file)}{where}"
+        return f"SELECT {', '.join(map(quote, typed))}, {bad} AS x_bad FROM ({once})"
 
     def write(self, file: BillFile, sql: str) -> Path:
         """Write a SELECT over a file into Parquet, and report rows that could not be read.
@@ -333,6 +336,11 @@ class Stager:
         message = f"{file.path}: is {file.encoding.upper()} text and was read as such; UTF-8 is safer"
         self.findings.append(Finding("info", "encoding", message, str(file.path)))
         return target
+
+
+def _raw(name: str) -> str:
+    """The alias of the unread cell beside the typed column of a name."""
+    return quote(name + _SEPARATOR)
 
 
 def _line_end(path: Path) -> str:
