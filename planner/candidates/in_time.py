@@ -35,6 +35,7 @@ POINTS = 12  # of the speeds in time
 WAIT_POINTS = 12  # of the waits beside spot
 _ROUNDS, _GRID_POINTS = 3, 24
 _SECANTS = 10
+_AT_ONCE = 4096  # chances in one call, which costs a millisecond however few they are
 _CERTAIN = 1e-9  # log error of a speed below which it has none
 _SLIP = 1e-10  # of the chance at the hours found
 
@@ -54,8 +55,8 @@ def chance_in_time(made: Candidates, at: IntArray, hours: float | FloatArray) ->
     if len(beside):
         own, room = waits.take(beside), hours[beside]
         nodes, weights = unit_quadrature(WAIT_POINTS)
-        each = [_work_chance(made, at[beside], room - own.before - own.at_level(u)) for u in nodes.tolist()]
-        out[beside] = weights @ np.asarray(each)
+        rooms = np.asarray([room - own.before - own.at_level(u) for u in nodes.tolist()])
+        out[beside] = weights @ _work_chances(made, at[beside], rooms)
     return np.clip(out, 0.0, 1.0)
 
 
@@ -136,6 +137,13 @@ def _work_chance(made: Candidates, at: IntArray, hours: FloatArray) -> FloatArra
         made.context, *made.gang(at), made.sigma[at], made.write_hours[at], made.interval_hours[at],
         hours - made.fixed_hours[at],
     )  # fmt: skip
+
+
+def _work_chances(made: Candidates, at: IntArray, hours: FloatArray) -> FloatArray:
+    """`_work_chance` for several hours of each candidate, shape `(k, len(at))`."""
+    if hours.size > _AT_ONCE:
+        return np.asarray([_work_chance(made, at, one) for one in hours])
+    return _work_chance(made, np.tile(at, len(hours)), hours.ravel()).reshape(hours.shape)
 
 
 def _need(made: Candidates, at: IntArray) -> FloatArray:

@@ -26,7 +26,7 @@ from planner.fleet.kept import work_units
 from planner.fleet.limits import relaxations_of, unsure
 from planner.fleet.mix import Mix
 from planner.fleet.moving_price import at_full_hours, at_least, at_most, at_their_dearest
-from planner.fleet.plan import fleet_plan, infeasible_fleet
+from planner.fleet.plan import fleet_costs, fleet_plan, infeasible_fleet
 from planner.fleet.question import FleetInput
 from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
@@ -39,6 +39,8 @@ from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status, Termination
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from planner.asked.model import Asked, Dates
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
     from planner.market.model import Market
-    from planner.plan.model import Plan
+    from planner.plan.model import CashMonth, Plan
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -240,11 +242,11 @@ def _cheapest(asked: _Round) -> _Outcome:
         seconds = time.perf_counter() - asked.begin
         mix = _mix(workers, result, asked.limit, work)
         mix = replace(mix, proof=first[1], gap=options.gap, seconds=seconds)
-        plan = fleet_plan(found, mix)
-        over = _over_budget(context.asked, plan)
-        mixes += [(plan.total_usd, mix)] if over <= 0 else []
-        rounding = float(plan.total_usd) - result.objective_usd
-        if over <= 0 and (charged or rounding <= ROUNDING_RATIO * float(plan.total_usd)):
+        _, total, cash = fleet_costs(found, mix)
+        over = _over_budget(context.asked, cash)
+        mixes += [(total, mix)] if over <= 0 else []
+        rounding = float(total) - result.objective_usd
+        if over <= 0 and (charged or rounding <= ROUNDING_RATIO * float(total)):
             break
         if mixes and result.termination is Termination.INTERRUPTED:
             break
@@ -369,10 +371,10 @@ def _solve(question: FleetInput, options: Options, time_limit_s: float) -> Fleet
     return solve_fleet(question, wishes)
 
 
-def _over_budget(asked: Asked, plan: Plan) -> float:
+def _over_budget(asked: Asked, cash: Sequence[CashMonth]) -> float:
     """USD by which the plan's obligations exceed the budget; 0 or less where they do not."""
     budget = asked.workload.constraints.budget_usd
-    due = sum(month.amount_usd for month in plan.cash)
+    due = sum(month.amount_usd for month in cash)
     return -np.inf if budget is None else float(due - budget)
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from planner.candidates.model import Candidates
     from planner.fleet.mix import Mix
     from planner.fleet.search import FleetResult
-    from planner.plan.model import Relaxation
+    from planner.plan.model import CashMonth, Relaxation
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -52,13 +52,23 @@ _NOTE = "cheapest fleet of one on-demand offer, limits on shares ignored"
 _Z80 = 1.2815515655446004  # standard normal quantile of 0.9: both tails of an 80 % interval
 
 
+def fleet_costs(found: Found, mix: Mix) -> tuple[list[PlanLine], Decimal, tuple[CashMonth, ...]]:
+    """Lines of the plan of a mix, what it costs in USD and when that is due: all that the search asks of it."""
+    context = found.candidates.context
+    lines = _lines(found.candidates, mix)
+    total = total_usd([cost for line in lines for cost in line.costs])
+    return lines, total, cash_of(context.dates, context.market, lines, _finish(context.dates, mix))
+
+
+def _finish(dates: Dates, mix: Mix) -> datetime:
+    return dates.start + timedelta(hours=mix.period)
+
+
 def fleet_plan(found: Found, mix: Mix) -> Plan:
     """Build the plan of a mix: one line per offer, what a place costs once on its first line."""
     context = found.candidates.context
-    lines = _lines(found.candidates, mix)
-    costs = [cost for line in lines for cost in line.costs]
-    total = total_usd(costs)
-    finish = context.dates.start + timedelta(hours=mix.period)
+    lines, total, cash = fleet_costs(found, mix)
+    finish = _finish(context.dates, mix)
     risk, launch = _risk(found, mix, total), _launch_of(found, mix, total)
     report = count_filters(found.candidates.all_bits())
     savings, chance = _savings(found, mix, total)
@@ -73,7 +83,7 @@ def fleet_plan(found: Found, mix: Mix) -> Plan:
         performance=_performance(found, mix),
         risk=risk,
         savings=savings,
-        cash=cash_of(context.dates, context.market, lines, finish),
+        cash=cash,
         alternatives=(),
         filters=report.counts,
         filter_pairs=report.pairs,

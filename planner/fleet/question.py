@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -219,12 +220,15 @@ class FleetInput:
         keys = tuple(self.keys[number] for number in numbers.tolist())
         return replace(self, keys=keys, uses=tuple(use.only(numbers) for use in self.uses), **arrays)
 
+    @cached_property
+    def _position(self) -> dict[Hashable, int]:
+        return {key: number for number, key in enumerate(self.keys)}
+
     def units(self, counts: Mapping[Hashable, float]) -> Floats:
         """Return `counts` (workers, or their work) by key as a vector, shape `(n_options,)`."""
-        position = {key: number for number, key in enumerate(self.keys)}
         units = np.zeros(self.n_options)
         for key, count in counts.items():
-            units[position[key]] = count
+            units[self._position[key]] = count
         return units
 
 

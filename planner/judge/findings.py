@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 from planner.judge.document import MalformedError, Node, join, leaves
@@ -245,7 +246,14 @@ def _misprinted(node: Node, wanted: Printed) -> str:
 
 
 def _far(node: Node, wanted: Near) -> str:
-    value, given = wanted.value, node.money()
+    value = wanted.value
+    if isinstance(node.value, float) and isfinite(value):
+        # nearly all are equal: no exact arithmetic where floats, off by 1e-15 at most, leave no doubt
+        near_to = float(value)
+        off_by = abs(node.value - near_to) + 1e-15 * abs(near_to)
+        if off_by <= 0.999 * max(wanted.slack, wanted.ratio * abs(near_to)):
+            return ""
+    given = node.money()
     off = abs(given - Fraction(value))
     near = off <= Fraction(wanted.slack) or off <= abs(Fraction(value)) * Fraction(wanted.ratio)
     return "" if near else f"{node.value}, recomputed {float(value):.10g}"

@@ -100,6 +100,7 @@ class _Course:
             _Course(self.lines, tuple((weight / whole, leads) for weight, leads in there)) if there else self
         )
 
+    @lru_cache(maxsize=256)  # noqa: B019 - as `until`
     def done(self, at: float, work: float) -> float:
         """P(`work` is done `at` hours after the start)."""
         return sum(weight * self._done(at, work, leads) for weight, leads in self.begins)

@@ -12,6 +12,8 @@ from math import floor, inf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from catalogs.tables.table import Table
 from catalogs.tariffs.carbon import load_carbon
 from planner.judge.document import MalformedError
@@ -164,6 +166,7 @@ class Goods:
         self.notes: tuple[str, ...] = ()
         self.offers, self.types = catalog.offers, catalog.instance_types
         self._found: dict[str, Offer | None] = {}
+        self._ids: dict[tuple[str, ...], list[str]] = {}
         self._own_costs: dict[tuple[str, ...], OwnedCost] = {}
         self._own_sites: dict[tuple[str, ...], Site | None] = {}
         self._expected: dict[tuple[int, bool, date, date, float], Fraction] = {}
@@ -299,20 +302,26 @@ class Goods:
         known = load_accelerators()
         return str(known.take(known.equals("accelerator", accelerator))["vendor"][0])
 
-    def ids(self, **equal: str) -> list[str]:
-        """Ids of all offers with the columns given."""
-        hit = self.offers.equals(*next(iter(equal.items())))
-        for name, value in list(equal.items())[1:]:
-            hit &= self.offers.equals(name, value)
-        rows = self.offers.take(hit.nonzero()[0])
-        return ["/".join(part or "-" for part in key) for key in rows.keys_of(*KEY)]
+    def ids_but_zone(self, offer: Offer) -> list[str]:
+        """Ids of all offers that differ from one in their zone at most, in order."""
+        fixed = [name for name in KEY if name != "zone"]
+        asked = tuple(offer.text(name) for name in fixed)
+        if asked not in self._ids:
+            hit = np.ones(self.offers.n_rows, dtype=np.bool_)
+            for name, value in zip(fixed, asked, strict=True):
+                hit &= self.offers.equals(name, value)
+            keys = self.offers.take(np.flatnonzero(hit)).keys_of(*KEY)
+            self._ids[asked] = sorted("/".join(part or "-" for part in key) for key in keys)
+        return self._ids[asked]
 
     def first_alike(self, offer: Offer) -> Offer:
         """Of the offers that differ from one in their zone alone the first by id: where on-demand is bought."""
-        fixed = [name for name in KEY if name != "zone"]
-        ids = self.ids(**{name: offer.text(name) for name in fixed})
         return next(
-            (other for one in sorted(ids) if (other := self.find(one)) is not None and _alike(other, offer)),
+            (
+                other
+                for one in self.ids_but_zone(offer)
+                if (other := self.find(one)) is not None and _alike(other, offer)
+            ),
             offer,
         )
 

@@ -160,11 +160,13 @@ def gather_offers(
     Raises:
         InputError: a static catalog, overlay or owned commitment is wrong.
     """
-    own_offers = workload.prices.offers or workload.prices.overlays or workload.commitments
-    if own_offers or workload.constraints.allow_derived:
+    if workload.prices.offers:  # files, which may change between two questions
         return _gather(catalog, workload, tariffs, base, on, start)
-    # the catalog alone: jobs of a portfolio, tasks of a pipeline and rows of a comparison share what they can buy
-    asked = (workload.preferences.prices, on, start)
+    # jobs of a portfolio, tasks of a pipeline and rows of a comparison share what they can buy
+    asked = (
+        workload.preferences.prices, on, start, workload.prices.overlays, workload.commitments,
+        workload.constraints.allow_derived,
+    )  # fmt: skip
     for known_catalog, known_tariffs, known, offer_set in list(_LAST):
         if known_catalog is catalog and known_tariffs is tariffs and known == asked:
             return offer_set
@@ -173,7 +175,7 @@ def gather_offers(
     return made
 
 
-_LAST: deque[tuple[Catalog, Tariffs, tuple[str, date, date | None], OfferSet]] = deque(maxlen=2)
+_LAST: deque[tuple[Catalog, Tariffs, tuple[object, ...], OfferSet]] = deque(maxlen=2)
 
 
 def _gather(

@@ -133,11 +133,11 @@ def whole_numbers(values: Floats) -> tuple[Whole, int]:
     mantissa, exponent = np.frexp(values)
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     power = np.where(whole == 0, 0, exponent.astype(np.int64) - 53)
-    even = whole != 0
-    while even.any():  # short binary fractions such as 0.5 keep the shift, and so the numbers, small
-        even = even & (whole % 2 == 0) & (power < 0)
-        whole[even] //= 2
-        power[even] += 1
+    # short binary fractions such as 0.5 keep the shift, and so the numbers, small: the lowest bit set is a power of two
+    twos = np.frexp((whole & -whole).astype(np.float64))[1].astype(np.int64) - 1
+    spare = np.where(whole == 0, 0, np.minimum(twos, np.maximum(-power, 0)))
+    whole >>= spare
+    power += spare
     shift = max(0, -int(power.min(initial=0)))
     result[:] = [number << (at + shift) for number, at in zip(whole.tolist(), power.tolist(), strict=True)]
     return result, shift

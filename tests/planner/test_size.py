@@ -167,7 +167,10 @@ def test_rules_hold_for_their_volumes_and_goals() -> None:
     assert RULES["R38"].value({"accelerator_memory_gb": 320.0}) == (2560.0, 5120.0)
 
 
-def test_machines_for_images_with_the_rules_beside(run_cli: Run, tmp_path: Path) -> None:
+def test_machines_for_images_with_the_rules_beside(
+    run_cli: Run, tmp_path: Path, asked_once: Callable[[str], None]
+) -> None:
+    asked_once("planner.workloads.size.size_workload")  # one answer in three formats
     args = ("size", "--data", "100GB", "--goal", "image_classification", "--deadline", "3w", *DAY)
     written = tmp_path / "workload.yaml"
     found = json.loads(run_cli(*args, "--budget", "5000", "--write", str(written), "-o", "json").stdout)

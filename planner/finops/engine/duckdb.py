@@ -32,6 +32,7 @@ class DuckDbEngine:
     Attributes:
         connection: for set-up by the readers; queries go through `query`.
         kept: names of the tables that `keep` made.
+        held: names that `register_view` makes tables in memory: of small ones, asked many times.
     """
 
     name = "duckdb"
@@ -42,15 +43,17 @@ class DuckDbEngine:
 
         self._temporary = temporary
         self.kept: set[str] = set()
+        self.held: frozenset[str] = frozenset()
+        self._threads = max(1, min(os.cpu_count() or 1, 8))
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": MEMORY_LIMIT,
+            "threads": self._threads,
             "preserve_insertion_order": False,
             "autoinstall_known_extensions": False,  # no answer depends on the network
         }
         if temporary is not None:
             config["temp_directory"] = str(temporary / "spill")
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect(config=config)
-        self.connection.execute(f"SET threads = {max(1, min(os.cpu_count() or 1, 8))}")
         self.connection.execute("SET TimeZone = 'UTC'")
         # In a notebook without ipywidgets there is no bar, and even switching it off is an error.
         if self.connection.execute("SELECT current_setting('enable_progress_bar')").fetchone() == (True,):
@@ -127,21 +130,21 @@ class DuckDbEngine:
         )
 
     def register_view(self, name: str, sql: str) -> None:
-        """Make a query a view."""
-        self.connection.execute(f"CREATE OR REPLACE VIEW {name} AS {sql}")
-
-    def hold(self, name: str) -> None:
-        """Make a view a table in memory: for small ones that are asked many times.
-
-        One thread writes it: several leave its rows in another order each time, and sums with other last digits.
-        """
-        (threads,) = self.connection.execute("SELECT current_setting('threads')").fetchone() or (1,)
+        """Make a query a view, or a table where its name is among those held."""
+        if name not in self.held:
+            self.connection.execute(f"CREATE OR REPLACE VIEW {name} AS {sql}")
+            return
+        # one thread writes it: several leave its rows in another order each time, and sums with other last digits
         self.connection.execute("SET threads = 1")
-        self._asked(
-            lambda: self.connection.execute(f"CREATE OR REPLACE TABLE {name}_held AS SELECT * FROM {name}")
-        )
-        self.connection.execute(f"SET threads = {threads}")
-        self.connection.execute(f"DROP VIEW {name}; ALTER TABLE {name}_held RENAME TO {name}")
+        self._asked(lambda: self.connection.execute(f"CREATE OR REPLACE TABLE {name} AS {sql}"))
+        self.connection.execute(f"SET threads = {self._threads}")
+
+    def count_rows(self, files: Sequence[str]) -> int:
+        """How many rows Parquet files have, by their footers."""
+        names = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+        ask = f"SELECT SUM(num_rows) FROM PARQUET_FILE_METADATA([{names}])"
+        count = self._asked(lambda: self.connection.execute(ask).fetchone())
+        return int(count[0]) if count else 0
 
     def close(self) -> None:
         """Close the connection."""

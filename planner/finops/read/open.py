@@ -151,6 +151,8 @@ def _open(
     if not any(group.dataset == COST for group in read):
         raise InputError(f"{files[0].path}: no file holds costs (dataset CostAndUsage): add the cost export")
     groups = _merge(read)
+    if engine_name == reader.name and _is_small(reader, groups):
+        reader.held = frozenset({"focus"})
     _register(reader, groups, "")
     totals = read_totals(reader)
     if not totals:
@@ -171,8 +173,6 @@ def _open(
         _register(reader, groups, where, conversion)
     months = tuple(sorted({total.month for total in totals if total.month is not None}))
     check_month(months, month)
-    if engine_name == reader.name and sum(total.rows for total in totals) <= HELD_ROWS:
-        reader.hold("focus")
     findings += [*stager.findings, *later, *more, *find_repeats(reader, totals), *find_twins(reader, totals)]
     findings.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
     beside = rows_beside(reader, read)
@@ -182,10 +182,16 @@ def _open(
         _register(engine, groups, where, conversion)
         reader.close()
     sources = _sources(files, read, totals, beside)
-    named = tuple(str(path) for path in paths)
     return Bill(
-        engine, sources, tuple(findings), chosen, months, temporary, tuple(mapping.items()), named, together
-    )
+        engine, sources, tuple(findings), chosen, months, temporary, tuple(mapping.items()),
+        tuple(map(str, paths)), together,
+    )  # fmt: skip
+
+
+def _is_small(reader: DuckDbEngine, groups: Sequence[Group]) -> bool:
+    """Whether the charges are few enough to be held in memory."""
+    files = [file for group in groups if group.dataset == COST for file in group.files]
+    return reader.count_rows(files) <= HELD_ROWS
 
 
 @contextlib.contextmanager

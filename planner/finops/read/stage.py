@@ -213,21 +213,22 @@ class Stager:
             typed: name -> expression.
             raw: name -> raw cell, for those that may not be readable.
         """
+        cells = {name: quote(name + _SEPARATOR) for name in raw}
         tests = [
-            f"CASE WHEN {typed[name]} IS NULL "
+            f"CASE WHEN {quote(name)} IS NULL "
             f"THEN {text(name + _SEPARATOR)} || NULLIF(TRIM(CAST({cell} AS VARCHAR)), '') END"
-            for name, cell in raw.items()
+            for name, cell in cells.items()
         ]
         bad = f"COALESCE({', '.join(tests)}, NULL)" if tests else "CAST(NULL AS VARCHAR)"
-        items = ", ".join(f"{value} AS {quote(name)}" for name, value in typed.items())
+        items = [f"{value} AS {quote(name)}" for name, value in typed.items()]
+        items += [f"{cell} AS {cells[name]}" for name, cell in raw.items()]
         where = ""
         if file.kind == "csv":  # exports put behind one another bring their headers along
-            where = (
-                " WHERE NOT COALESCE("
-                + " AND ".join(f"{quote(n)} = {text(n)}" for n in file.header[:2])
-                + ", FALSE)"
-            )
-        return f"SELECT {items}, {bad} AS x_bad FROM {self.table(file)}{where}"
+            same = " AND ".join(f"{quote(n)} = {text(n)}" for n in file.header[:2])
+            where = f" WHERE NOT COALESCE({same}, FALSE)"
+        # each expression once, in a select of its own: to bind it costs a small file more than its rows
+        once = f"SELECT {', '.join(items)} FROM {self.table(file)}{where}"
+        return f"SELECT {', '.join(map(quote, typed))}, {bad} AS x_bad FROM ({once})"
 
     def write(self, file: BillFile, sql: str) -> Path:
         """Write a SELECT over a file into Parquet, and report rows that could not be read.
@@ -236,9 +237,8 @@ class Stager:
             InputError: the file is damaged, or the temporary disk is full.
         """
         target = self._folder / f"{next(self._count):05d}.parquet"
-        query = f"SELECT *, {text(str(file.path))} AS x_source FROM ({sql})"
         try:
-            self._copy(query, target)
+            self._copy(f"SELECT *, {text(str(file.path))} AS x_source FROM ({sql})", target)
         except (_duckdb_error(), OSError) as error:
             raise InputError(damaged(file.path, file.kind, error)) from None
         if file.kind == "csv":

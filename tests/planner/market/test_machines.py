@@ -62,3 +62,13 @@ def test_what_a_catalog_offers_is_priced_once_for_all_its_jobs(monkeypatch: pyte
     own = gather_offers(catalog, LOADED.workload, load_tariffs(), base, DAY)
     assert later is not one and own.offers.n_rows > one.offers.n_rows
     assert days == [DAY, date(2026, 11, 21), DAY]
+
+
+def test_jobs_with_the_same_machines_of_their_own_share_what_they_can_buy() -> None:
+    catalog, base = load_catalog(None), str(ROOT / "examples")
+    owning = load_workload(ROOT / "examples" / "owned-top-up.yaml").workload
+    without = owning.model_copy(update={"commitments": owning.commitments[:0]})
+    assert owning.commitments
+    one, again = (gather_offers(catalog, owning, load_tariffs(), base, DAY) for _ in range(2))
+    other = gather_offers(catalog, without, load_tariffs(), base, DAY)
+    assert again is one and other.offers.n_rows == one.offers.n_rows - len(owning.commitments)

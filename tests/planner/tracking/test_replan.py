@@ -36,14 +36,25 @@ def tracked(plan: planner.Plan, pace: float, share: float = 0.3) -> Tracked:
     return track(planned, Progress("x", "csv", seconds, True, step, none, none, {}, {}))
 
 
+@pytest.fixture(scope="module")
+def as_planned(plan: planner.Plan) -> Tracked:
+    """The run as planned, with its ways to go on."""
+    return replan(tracked(plan, 1.0), load_workload(WORKLOAD))
+
+
+@pytest.fixture(scope="module")
+def slow(plan: planner.Plan) -> Tracked:
+    """A run too slow for its deadline, with its ways to go on."""
+    return replan(tracked(plan, 9.0, 0.1), load_workload(WORKLOAD))
+
+
 def ways_of(found: Tracked) -> dict[str, Way]:
     assert found.replan is not None
     return {way.action: way for way in found.replan.ways}
 
 
-def test_a_run_as_planned_stays(plan: planner.Plan) -> None:
-    found = replan(tracked(plan, 1.0), load_workload(WORKLOAD))
-    ways = ways_of(found)
+def test_a_run_as_planned_stays(plan: planner.Plan, as_planned: Tracked) -> None:
+    found, ways = as_planned, ways_of(as_planned)
     assert list(ways) == [STAY, "add nodes", "change type", "go on-demand"]
     assert found.replan is not None and found.replan.decision == STAY
     for way in ways.values():
@@ -53,10 +64,10 @@ def test_a_run_as_planned_stays(plan: planner.Plan) -> None:
     assert (ways["change type"].usd or 0.0) < 1.2 * float(plan.total_usd)
 
 
-def test_a_spot_run_is_told_what_advise_decides(plan: planner.Plan) -> None:
+def test_a_spot_run_is_told_what_advise_decides(plan: planner.Plan, as_planned: Tracked) -> None:
     """Stay while it runs, wait or take on-demand while it stands: `planner advise` at the state that the log shows."""
     assert plan.launch is not None and plan.launch.strategy == "spot_with_fallback"
-    going = replan(tracked(plan, 1.0), load_workload(WORKLOAD)).replan
+    going = as_planned.replan
     assert going is not None and going.advised is not None
     assert going.advised.action == "stay" and (going.advised.p_finish or 0.0) > 0.9
     assert going.advised.supposed in going.notes
@@ -70,11 +81,11 @@ def test_a_spot_run_is_told_what_advise_decides(plan: planner.Plan) -> None:
     assert told["action"] == stalled.replan.advised.action and told["why"] in str(stalled.render(width=400))
 
 
-def test_a_run_that_no_longer_has_time_to_wait_takes_on_demand(plan: planner.Plan) -> None:
-    slow = replan(tracked(plan, 9.0, 0.1), load_workload(WORKLOAD)).replan
-    assert slow is not None and slow.advised is not None
-    assert slow.advised.action == "switch to on-demand"
-    assert slow.advised.slack_hours is None or slow.advised.slack_hours <= 0.0
+def test_a_run_that_no_longer_has_time_to_wait_takes_on_demand(slow: Tracked) -> None:
+    assert slow.replan is not None and slow.replan.advised is not None
+    advised = slow.replan.advised
+    assert advised.action == "switch to on-demand"
+    assert advised.slack_hours is None or advised.slack_hours <= 0.0
 
 
 def test_a_run_without_spot_has_nothing_to_ask(plan: planner.Plan) -> None:
@@ -85,13 +96,12 @@ def test_a_run_without_spot_has_nothing_to_ask(plan: planner.Plan) -> None:
     assert made is not None and made.advised is None
 
 
-def test_a_run_too_slow_for_its_deadline_changes(plan: planner.Plan) -> None:
-    found = tracked(plan, 9.0, 0.1)
-    assert found.p_late and found.p_late > 0.5
-    made = replan(found, load_workload(WORKLOAD))
+def test_a_run_too_slow_for_its_deadline_changes(slow: Tracked) -> None:
+    made = slow
+    assert made.p_late and made.p_late > 0.5
     assert made.replan is not None and made.replan.decision != STAY
     chosen = ways_of(made)[made.replan.decision]
-    assert chosen.p_meet is None or chosen.p_meet >= 1.0 - found.p_late
+    assert chosen.p_meet is None or chosen.p_meet >= 1.0 - made.p_late
     assert "What now" in made.render("md") and made.to_dict()["replan"]["decision"] == made.replan.decision
 
 

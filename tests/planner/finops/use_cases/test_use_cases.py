@@ -14,7 +14,7 @@ from planner.finops.engine.dialects import emit_sql
 from planner.finops.read import Bill, open_bill
 from planner.finops.use_cases import answer_use_case, load_use_cases, query_sql
 from planner.finops.use_cases.library import tag_path
-from tests.focus_company import make_company
+from tests.focus_company import make_company, write_version
 
 VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4")
 QUERIES = sorted({case.query for case in load_use_cases()})
@@ -24,10 +24,10 @@ SHARED = Path(__file__).parents[5] / "shared" / "finops" / "models" / "focus_use
 
 @pytest.fixture(scope="module")
 def bills(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bill]:
-    made = {}
+    company, made = make_company(3, seed=4, rows_per_month=1_500), {}
     for version in VERSIONS:
         folder = tmp_path_factory.mktemp(f"focus-{version}")
-        make_company(3, seed=4, rows_per_month=1_500, version=version, out=folder)
+        write_version(company, version, folder)
         made[version] = open_bill([folder])
     return made
 
