@@ -20,7 +20,7 @@ from catalogs.refresh.run import refresh
 from catalogs.store.read import history_directory
 from catalogs.store.snapshots import source_rows, stored_source
 from catalogs.tables.regions import load_regions
-from tests.catalogs.kill_driver import fork
+from tests.catalogs.kill_driver import PAUSE_S, fork
 from tests.fakes.provider import FakeProvider, offer_row, type_row
 
 NAME, MACHINE = "aws", "p4d.24xlarge"
@@ -76,6 +76,7 @@ def read_forever(home: Path, report: int) -> None:
             faults.append(f"went back from {newest} to {version}")
         newest = max(newest, version)
         reads += 1
+        time.sleep(PAUSE_S)
     os.write(report, json.dumps({"reads": reads, "faults": faults[:5]}).encode())
     os.close(report)
 

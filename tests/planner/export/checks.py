@@ -139,9 +139,8 @@ def _prometheus(exports: Exports) -> str:
         shapes.setdefault(re.sub(r"\d+", "", rules), path)
     tests = [path.replace("rules.yaml", "rules-test.yaml") for path in shapes.values()]
     said += run_tool(*PROMTOOL, "test", "rules", *tests, folder=exports.folder)
-    for path in exports.ending("/prometheus.yaml"):
-        said += run_tool(*PROMTOOL, "check", "config", "--syntax-only", path, folder=exports.folder)
-    return said
+    config = ("check", "config", "--syntax-only", *exports.ending("/prometheus.yaml"))
+    return said + run_tool(*PROMTOOL, *config, folder=exports.folder)
 
 
 def _grafana(exports: Exports) -> str:
