@@ -24,7 +24,7 @@ from tests.catalogs.history_rows import machine, offer
 
 PROVIDER = "acme"
 PAUSE_S = 0.002  # of a reader: one that never rests takes a core from the writers, and sees no more versions
-REGIONS = [f"region-{number}" for number in range(40)]
+REGIONS = [f"region-{number}" for number in range(12)]
 
 
 def save(home: Path, version: int) -> None:

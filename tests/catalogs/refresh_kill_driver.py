@@ -13,6 +13,7 @@ import random
 import signal
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 from catalogs.providers.base import FetchOptions
@@ -26,9 +27,10 @@ from tests.fakes.provider import FakeProvider, offer_row, type_row
 NAME, MACHINE = "aws", "p4d.24xlarge"
 
 
+@cache
 def regions() -> list[str]:
     table = load_regions()
-    return [name for name in table.take(table.equals("provider", NAME))["region"] if "gov" not in name][:20]
+    return [name for name in table.take(table.equals("provider", NAME))["region"] if "gov" not in name][:8]
 
 
 def run_refresh(version: int) -> None:
