@@ -167,7 +167,7 @@ class _Filling:
         keep: Floats | None = None,
     ) -> None:
         """Fill `plan` with use of the pools `allowed`, but for `keep` dollars per hour, shape `(n,)`."""
-        some = allowed.any(axis=0)
+        some = np.asarray(allowed.any(axis=0))
         spare = np.zeros(len(least)) if keep is None else keep
         for pool in self.order[plan]:
             if not some[pool]:

@@ -163,7 +163,8 @@ class _Reader:
 
     def _check_derived(self, made: Any, value: Mapping[str, Any], path: Path) -> None:
         """Derived values may be left out; those that are there agree with the fields they come from."""
-        for name, form in _derived_of(type(made)).items():
+        kind: Any = type(made)
+        for name, form in _derived_of(kind).items():
             if name not in value:
                 continue
             where, before = (*path, name), len(self.faults)
