@@ -153,7 +153,7 @@ def _shapes_are_estimated_once() -> Iterator[None]:
 
     remembered = RememberedShapes()
     with contextlib.ExitStack() as stack:
-        for asking in ("candidates.sizes", "calibration.correction", "estimation.predict"):
+        for asking in ("candidates.sizes", "calibration.correction"):
             stack.enter_context(mock.patch(f"planner.{asking}.estimate_shapes", remembered))
         yield
 
