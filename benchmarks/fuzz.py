@@ -99,8 +99,12 @@ def readers(plans: Path) -> Iterator[Reader]:
         for pattern in ("*.yaml", "*.csv")
         for path in sorted(EXAMPLES.glob(pattern))
     }
+    for kind in _SMALLER:
+        kinds[kind] = [plans / "beside" / f"{kind}.yaml"]
+    week = "".join(named["commit-usage.csv"].splitlines(keepends=True)[: 1 + 3 * 168])  # of three pools
     for kind, commands in _QUESTIONS.items():
-        yield Reader(kind, tuple(kinds[kind]), commands, beside=named)
+        beside = {**named, "commit-usage.csv": week} if kind == "commit" else named
+        yield Reader(kind, tuple(kinds[kind]), commands, beside=beside)
     costs = plans / "daily.csv"
     budgets = ("budget", "FILE", "--daily", str(costs))
     yield Reader("budget", tuple(kinds["budget"]), (budgets,), beside=named)
@@ -125,10 +129,10 @@ def readers(plans: Path) -> Iterator[Reader]:
     shown = ("review", "--focus", str(plans / "bill.csv"), "--showback", "FILE", "-o", "json")
     yield Reader("showback", (EXAMPLES / "showback.yaml",), (shown,))
     daily = ("forecast", "--daily", "FILE", "-o", "json")
-    yield Reader("daily", (costs,), (daily,), structured=False)
+    yield Reader("daily", (plans / "daily-two.csv",), (daily,), structured=False)
     swept = ("sweep", "FILE", "--results", "BESIDE/results.csv", "--parts", "BESIDE/parts")
     yield Reader("sweep", (plans / "sweep.yaml",), (swept,), beside={"tiny.yaml": TINY})
-    owner = {"owner.yaml": f"{TINY}prices: {{offers: [broken.yaml]}}\n"}
+    owner = {"owner.yaml": f"{TINY}prices: {{offers: [broken.yaml]}}\nconstraints: {{max_nodes: 4}}\n"}
     machines = ("optimize", "BESIDE/owner.yaml", *DAY)
     yield Reader("machines", (EXAMPLES / "onprem-machines.yaml",), (machines,), beside=owner)
     init = (("init", "--from", "FILE"),)
@@ -149,6 +153,11 @@ def readers(plans: Path) -> Iterator[Reader]:
     yield Reader("measured log", tuple(logs), (calibrate,), structured=False)
 
 
+# examples whose answers take long, and what makes them small: each is asked hundreds of times
+_SMALLER = {
+    "commit": {"count: 40": "count: 4", "hours_per_year: 500": "hours_per_year: 50"},
+    "schedule": {"work: 150": "work: 30", "deadline: 3d": "deadline: 1d"},
+}
 _VALIDATE = ("validate", "FILE")
 _QUESTIONS: dict[str, tuple[tuple[str, ...], ...]] = {
     "workload": (
@@ -286,7 +295,10 @@ def saved_plans(folder: Path) -> None:
     """Plans to be broken, one on spot that a state can be asked about, and a bill that is not packed."""
     (folder / "sweep.yaml").write_text(SWEEP, encoding="utf-8")
     head, *days = (EXAMPLES / "daily-costs.csv").read_text(encoding="utf-8").splitlines(keepends=True)
-    (folder / "daily.csv").write_text("".join((head, *days[-4 * 60 :])), encoding="utf-8")  # of four scopes
+    days = days[-4 * 60 :]  # of four scopes
+    (folder / "daily.csv").write_text("".join((head, *days)), encoding="utf-8")
+    two = (day for day in days if day.split(",")[1] in ("platform", "data"))
+    (folder / "daily-two.csv").write_text("".join((head, *two)), encoding="utf-8")
     bill = gzip.decompress((EXAMPLES / "focus" / "bill-2026-10.csv.gz").read_bytes())
     (folder / "bill.csv").write_bytes(b"".join(bill.splitlines(keepends=True)[:400]))
     for name, example in (
@@ -303,6 +315,16 @@ def saved_plans(folder: Path) -> None:
     _saved_beside(folder / "beside", folder / "bill.csv")
 
 
+def _example_with(name: str, parts: Mapping[str, str]) -> str:
+    """The text of an example with other words in place of some."""
+    text = (EXAMPLES / f"{name}.yaml").read_text(encoding="utf-8")
+    for old, new in parts.items():
+        if old not in text:
+            raise RuntimeError(f"{name}.yaml has no {old!r}")
+        text = text.replace(old, new)
+    return text
+
+
 def _saved_beside(folder: Path, bill: Path) -> None:
     """What is no plan: a proof, probes of spot, a bill in other formats, configurations of trainers."""
     import duckdb
@@ -311,8 +333,13 @@ def _saved_beside(folder: Path, bill: Path) -> None:
 
     folder.mkdir()
     (folder / "measured.yaml").write_text(TINY.replace("4096", "16"), encoding="utf-8")
+    for kind, parts in _SMALLER.items():
+        (folder / f"{kind}.yaml").write_text(_example_with(kind, parts), encoding="utf-8")
+    few = "providers: [gcp]\n  regions: [us-central1, us-east1]\n  exclude_purchase_options: [spot]"
+    fleet = _example_with("embed-images-fleet", {"providers: [gcp]": few})
+    (folder / "fleet.yaml").write_text(fleet, encoding="utf-8")
     proof = ["--certificate", str(folder / "certificate.json"), "--out", str(folder / "proven")]
-    gave, _ = outcome(["optimize", str(EXAMPLES / "embed-images-fleet.yaml"), *DAY, *proof], latest_s=60)
+    gave, _ = outcome(["optimize", str(folder / "fleet.yaml"), *DAY, *proof], latest_s=60)
     if gave:
         raise RuntimeError(f"certificate: {gave}")
     probes = "".join(

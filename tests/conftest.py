@@ -151,7 +151,10 @@ def _shapes_are_estimated_once() -> Iterator[None]:
     """Let questions about what to buy share what the performance model said; see `RememberedShapes`."""
     from tests.remembered_shapes import RememberedShapes
 
-    with mock.patch("planner.candidates.sizes.estimate_shapes", RememberedShapes()):
+    remembered = RememberedShapes()
+    with contextlib.ExitStack() as stack:
+        for asking in ("candidates.sizes", "calibration.correction"):
+            stack.enter_context(mock.patch(f"planner.{asking}.estimate_shapes", remembered))
         yield
 
 

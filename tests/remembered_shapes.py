@@ -7,11 +7,13 @@ answer of one test serves the next. Tests of the performance model import the fu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from catalogs.tables.table import Table
+from planner.performance.constants import Constants
 from planner.performance.search import estimate_shapes
 from planner.performance.spec import ModelSpec, TrainingSpec
 
@@ -25,15 +27,22 @@ class RememberedShapes:
         self._known: dict[str, tuple[dict[str, int], Table]] = {}
 
     def __call__(
-        self, model: ModelSpec, training: TrainingSpec, hardware: Table, node_counts: Sequence[int]
+        self,
+        model: ModelSpec,
+        training: TrainingSpec,
+        hardware: Table,
+        node_counts: Sequence[int],
+        *,
+        constants: Constants | None = None,
     ) -> Table:
         """The rows of `estimate_shapes`: hardware-major, `hardware_row` pointing into `hardware`."""
         counts = [int(count) for count in node_counts]
+        ask = partial(estimate_shapes, model, training, constants=constants)
         if not hardware.n_rows or not counts:
-            return estimate_shapes(model, training, hardware, counts)
+            return ask(hardware, counts)
         rows = [repr(values) for values in zip(*(hardware[name].tolist() for name in hardware), strict=True)]
         at, table = self._table(
-            repr((list(hardware), model, training, counts)), rows, model, training, hardware, counts
+            repr((list(hardware), model, training, counts, constants)), rows, ask, hardware, counts
         )
         first = np.asarray([at[row] for row in rows], dtype=np.int64) * len(counts)
         found = table.take((first[:, None] + np.arange(len(counts))).ravel())
@@ -43,8 +52,7 @@ class RememberedShapes:
         self,
         key: str,
         rows: list[str],
-        model: ModelSpec,
-        training: TrainingSpec,
+        ask: Callable[[Table, list[int]], Table],
         hardware: Table,
         counts: list[int],
     ) -> tuple[dict[str, int], Table]:
@@ -55,7 +63,7 @@ class RememberedShapes:
         new = {row: position for position, row in enumerate(rows) if row not in at}
         if new:
             picked = hardware.take(np.asarray(list(new.values()), dtype=np.int64))
-            estimated = estimate_shapes(model, training, picked, counts)
+            estimated = ask(picked, counts)
             table = estimated if table is None else Table.concat([table, estimated])
             at |= {row: len(at) + position for position, row in enumerate(new)}
             self._known[key] = (at, table)

@@ -47,6 +47,7 @@ def _is_one_of(wanted: str, known: Collection[str]) -> bool:
     return any(wanted in (one.lower(), _without_prefix(one.lower())) for one in known)
 
 
+@lru_cache(maxsize=1 << 14)  # a question asks the same few names of every machine of the catalog
 def _fits(wanted: str, name: str, *, is_whole: bool) -> bool:
     """Whether a pattern fits a name, both in lower case; `is_whole`: it is a name itself."""
     if fnmatchcase(name, wanted):

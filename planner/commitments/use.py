@@ -110,6 +110,7 @@ class _Filling:
         )
         self.on_demand, self.spot = on_demand.copy(), spot.copy()
         self.room = capacity.copy()
+        self.order = [self._order(plan) for plan in range(len(self.rate))]
 
     def cost(self) -> Floats:
         """What is left costs, shape `(n,)`."""
@@ -166,10 +167,15 @@ class _Filling:
         keep: Floats | None = None,
     ) -> None:
         """Fill `plan` with use of the pools `allowed`, but for `keep` dollars per hour, shape `(n,)`."""
+        some = np.asarray(allowed.any(axis=0))
         spare = np.zeros(len(least)) if keep is None else keep
-        for pool in self._order(plan):
+        for pool in self.order[plan]:
+            if not some[pool]:
+                continue
             at, rate = least[:, pool], self.rate[plan, pool]
             for rest, usd in zip((self.on_demand, self.spot), self.price_of, strict=True):
+                if not rest[:, pool].any():
+                    continue
                 enough = at * (1 + CLOSE) if strict else at * (1 - CLOSE)
                 worth = usd[:, pool] > enough if strict else usd[:, pool] >= enough
                 want = np.where(worth & allowed[:, pool], rest[:, pool], 0.0)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
+from planner.fleet.alike import first_of_alike
 from planner.fleet.greedy import Mix
 from planner.fleet.model.build import raised, solution_to_busy, solution_to_counts
 from planner.fleet.question import FleetInput, violations
@@ -106,7 +107,7 @@ class FleetSearch:
 
     def result(self) -> FleetResult:
         """What is known, as a result."""
-        record, (counts, busy) = self.record, self.best
+        record, (counts, busy) = self.record, first_of_alike(self.fleet, *self.best)
         return FleetResult(
             counts=counts,
             busy=busy,

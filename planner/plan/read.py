@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from planner.plan.fields import (
     split_optional,
 )
 from planner.plan.upgrade import OLDEST_VERSION, SCHEMA_VERSION, upgrade
+from planner.records import record
 
 REMEDY = "save the plan anew: planner optimize WORKLOAD -o json --out FILE"
 P = TypeVar("P")
@@ -70,6 +72,60 @@ def read_plan(kind: type[P], values: object, name: str) -> P:
     return plan
 
 
+@record(frozen=True)
+class _Form:
+    """What a value must be.
+
+    Attributes:
+        word: of `FieldRule.kind`, without what follows its colon.
+        inner: the type, without `None`, which it may be where `optional`.
+        item: of a list's or a map's members.
+        choices: by the text that stands for each.
+        rule: of the field.
+    """
+
+    word: str
+    inner: Any
+    optional: bool
+    item: _Form | None
+    choices: Mapping[str, Any] | None
+    rule: FieldRule
+
+
+def _form(hint: Any, rule: FieldRule) -> _Form:
+    inner, optional = split_optional(hint)
+    word, _, rest = (rule.kind if rule.kind in TEXT_FORMS else kind_of(inner)).partition(":")
+    item = _form(get_args(inner)[word == "map"], rule) if word in ("list", "map") else None
+    choices = None
+    if word == "id":
+        choices = {member.value: member for member in inner}
+    elif word == "one_of":
+        choices = {choice: choice for choice in rest.split("|")}
+    return _Form(word, inner, optional, item, choices, rule)
+
+
+@functools.cache
+def _fields_of(kind: Any) -> Mapping[str, tuple[_Form, bool]]:
+    """The form of each saved field, and whether it must be there."""
+    hints, rules, missing = hints_of(kind), load_rules(), dataclasses.MISSING
+    return {
+        field.name: (
+            _form(hints[field.name], rules[kind.__name__, field.name]),
+            field.default is missing and field.default_factory is missing,
+        )
+        for field in dataclasses.fields(kind)
+        if field.name in hints
+    }
+
+
+@functools.cache
+def _derived_of(kind: Any) -> Mapping[str, _Form]:
+    """The form of each derived value."""
+    return {
+        name: _form(hint, load_rules()[kind.__name__, name]) for name, hint in derived_hints(kind).items()
+    }
+
+
 class _Reader:
     """Reads values by the types of the dataclasses and the bounds of the table; faults are collected by path."""
 
@@ -81,21 +137,16 @@ class _Reader:
         if not isinstance(value, dict):
             return self._wrong(path, f"must be an object, got {_shown(value)}")
         before = len(self.faults)
-        hints, derived = hints_of(kind), derived_hints(kind)
-        for key in value.keys() - hints.keys() - derived.keys():
-            hint = near(str(key), hints)
+        fields, derived = _fields_of(kind), _derived_of(kind)
+        for key in value.keys() - fields.keys() - derived.keys():
+            hint = near(str(key), hints_of(kind))
             self.faults.append(Fault((*path, str(key)), "unknown key of a plan of this version", hint))
         given = {}
-        for field in dataclasses.fields(kind):
-            if field.name not in hints:
-                continue
-            if field.name in value:
-                rule = load_rules()[kind.__name__, field.name]
-                given[field.name] = self._value(
-                    hints[field.name], value[field.name], (*path, field.name), rule
-                )
-            elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-                self.faults.append(Fault((*path, field.name), "is missing"))
+        for name, (form, required) in fields.items():
+            if name in value:
+                given[name] = self._value(form, value[name], (*path, name))
+            elif required:
+                self.faults.append(Fault((*path, name), "is missing"))
         if len(self.faults) > before:
             return None
         made = kind(**given)
@@ -113,11 +164,11 @@ class _Reader:
     def _check_derived(self, made: Any, value: Mapping[str, Any], path: Path) -> None:
         """Derived values may be left out; those that are there agree with the fields they come from."""
         kind: Any = type(made)
-        for name, hint in derived_hints(kind).items():
+        for name, form in _derived_of(kind).items():
             if name not in value:
                 continue
             where, before = (*path, name), len(self.faults)
-            stated = self._value(hint, value[name], where, load_rules()[kind.__name__, name])
+            stated = self._value(form, value[name], where)
             if len(self.faults) > before:
                 continue
             if name == "run_id":
@@ -126,34 +177,27 @@ class _Reader:
             elif not _agree(stated, known := getattr(made, name)):
                 self.faults.append(Fault(where, f"is {_shown(stated)}, but its parts give {_shown(known)}"))
 
-    def _value(self, hint: Any, value: object, path: Path, rule: FieldRule) -> Any:
-        inner, optional = split_optional(hint)
-        if value is None and rule.is_unbounded:
+    def _value(self, form: _Form, value: object, path: Path) -> Any:
+        if value is None and form.rule.is_unbounded:
             return math.inf
-        if value is None and optional:
+        if value is None and form.optional:
             return None
-        kind = rule.kind if rule.kind in TEXT_FORMS else kind_of(inner)
-        word, _, rest = kind.partition(":")
-        if word == "part":
-            return self.part(inner, value, path)
-        if word == "list":
+        if form.word == "part":
+            return self.part(form.inner, value, path)
+        if form.item is not None and form.word == "list":
             if not isinstance(value, list):
                 return self._wrong(path, f"must be a list, got {_shown(value)}")
-            item = get_args(inner)[0]
-            return tuple(self._value(item, one, (*path, at), rule) for at, one in enumerate(value))
-        if word == "map":
+            item = form.item
+            return tuple([self._value(item, one, (*path, at)) for at, one in enumerate(value)])
+        if form.item is not None:
             if not isinstance(value, dict):
                 return self._wrong(path, f"must be an object, got {_shown(value)}")
-            item = get_args(inner)[1]
-            return {str(key): self._value(item, one, (*path, str(key)), rule) for key, one in value.items()}
-        if word == "id":
-            known = {member.value: member for member in inner}
-            found = known.get(value) if isinstance(value, str) else None
-            return self._not_one_of(path, value, known) if found is None else found
-        if word == "one_of":
-            choices = rest.split("|")
-            return value if value in choices else self._not_one_of(path, value, choices)
-        return self._scalar(word, value, path, rule)
+            item = form.item
+            return {str(key): self._value(item, one, (*path, str(key))) for key, one in value.items()}
+        if form.choices is not None:
+            found = form.choices.get(value) if isinstance(value, str) else None
+            return self._not_one_of(path, value, form.choices) if found is None else found
+        return self._scalar(form.word, value, path, form.rule)
 
     def _scalar(self, word: str, value: object, path: Path, rule: FieldRule) -> Any:
         if word in TEXT_FORMS:

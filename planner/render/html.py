@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.render.charts import NARROW_PX, PANEL_PX, WIDE_PX, draw
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
@@ -16,6 +17,9 @@ from planner.render.links import address
 from planner.render.model import Answer, Chart, Figure, Section, Table
 from planner.render.svg import PALETTE, frame, rect
 from planner.render.units import cells, column_label, figure_text, is_numeric, placed, show, tidy
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 MAX_BYTES = 300_000  # without the attached JSON
 MAX_ATTACHED_BYTES = 1_100_000  # of the attached JSON, encoded
@@ -59,12 +63,6 @@ def _is_long(answer: Answer) -> bool:
 
 
 def _page(answer: Answer, attachment: str, rows: int, length: int, charts: int, *, shortened: bool) -> str:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    loader = PackageLoader("planner.render")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, loader=loader, trim_blocks=True, lstrip_blocks=True
-    )
     cut = _cutter(length)
     shown = (*answer.front, *answer.behind)[:_MAX_SECTIONS]
     style = _template("page.css")
@@ -91,7 +89,19 @@ def _page(answer: Answer, attachment: str, rows: int, length: int, charts: int, 
         "screen": len(answer.front),
         "shortened": shortened,
     }
-    return environment.get_template("page.html.j2").render(view).strip() + "\n"
+    return str(_compiled().render(view)).strip() + "\n"
+
+
+@functools.cache
+def _compiled() -> Template:
+    """The page's template, compiled once: that takes as long as a small page."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("planner.render")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, loader=loader, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template("page.html.j2")
 
 
 def _template(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from xml.sax.saxutils import escape, quoteattr
@@ -18,14 +19,20 @@ DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 4", "1 4", "12 4")  # a second way to 
 MORE, LESS = PALETTE[1], PALETTE[0]  # cost goes up, cost goes down
 BAND = "#b9d7ea"
 FONT_PX = 12.0
+_SPECIAL = re.compile(r"""[&<>"\n\r\t]""")
 _EM = 0.6  # mean width of a character of a sans-serif type, of its size
 _FAMILY = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
 def tag(name: str, attributes: Mapping[str, object], *inner: str) -> str:
     """One element; attribute values are escaped, `inner` must be elements or `escaped` text."""
-    given = "".join(f" {key}={quoteattr(_plain(value))}" for key, value in attributes.items() if value != "")
+    given = "".join([f" {key}={_quoted(_plain(value))}" for key, value in attributes.items() if value != ""])
     return f"<{name}{given}>{''.join(inner)}</{name}>" if inner else f"<{name}{given}/>"
+
+
+def _quoted(text: str) -> str:
+    """An attribute's value; most are numbers and colours, which need no look-up of entities."""
+    return quoteattr(text) if _SPECIAL.search(text) else f'"{text}"'
 
 
 def _plain(value: object) -> str:

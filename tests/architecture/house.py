@@ -6,15 +6,16 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 
-from tests.architecture.modules import PACKAGES, module_name, module_names, source_files, syntax_tree, text_of
+from tests.architecture.modules import PACKAGES, module_name, module_names, nodes_of, source_files, text_of
 
 Graph = Mapping[str, frozenset[str]]
 
 
-def _targets(tree: ast.Module) -> Iterator[str]:
+def _targets(path: Path) -> Iterator[str]:
     """Modules of the project that a file imports anywhere: at import, inside functions, for type checkers."""
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -30,7 +31,7 @@ def imports_of_files() -> Graph:
     graph = {}
     for path in source_files():
         name = module_name(path)
-        graph[name] = frozenset(set(_targets(syntax_tree(path))) & known - {name})
+        graph[name] = frozenset(set(_targets(path)) & known - {name})
     return graph
 
 
@@ -105,7 +106,7 @@ def signatures_with(word: str) -> int:
     """Functions with a parameter whose annotation names `word`, one count per parameter."""
     count = 0
     for path in source_files():
-        for node in ast.walk(syntax_tree(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 count += sum(
                     word in re.findall(r"[\w.]+", ast.unparse(arg.annotation))  # not click.Context

@@ -28,6 +28,19 @@ def syntax_tree(path: Path) -> ast.Module:
     return ast.parse(text_of(path), filename=str(path))
 
 
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of a file, those above others first: the walk takes longer than what tests ask of the nodes."""
+    found: list[ast.AST] = [syntax_tree(path)]
+    for node in found:
+        for value in vars(node).values():
+            if isinstance(value, list):
+                found += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST):
+                found.append(value)
+    return tuple(found)
+
+
 def relative(path: Path) -> str:
     """A file's place in the checkout, with forward slashes."""
     return path.relative_to(ROOT).as_posix()

@@ -16,7 +16,7 @@ from tests.architecture.house import (
     short_files,
     signatures_with,
 )
-from tests.architecture.modules import module_names, relative, source_files, syntax_tree, text_of
+from tests.architecture.modules import module_names, nodes_of, relative, source_files, syntax_tree, text_of
 
 LOOSE_MODULES = {"planner": 10, "catalogs": 1, "solvers": 0}
 CIRCLES_OF_ROOMS = 0
@@ -60,7 +60,7 @@ def test_no_file_and_no_function_outgrows_its_reader() -> None:
     long_functions = [
         f"{relative(path)}:{node.lineno} {node.name}: {lines}"
         for path in source_files()
-        for node in ast.walk(syntax_tree(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.end_lineno is not None
         and (lines := node.end_lineno - node.lineno + 1) > FUNCTION_LINES

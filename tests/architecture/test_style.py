@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.modules import ROOT, relative, source_files, syntax_tree, text_of
+from tests.architecture.modules import ROOT, nodes_of, relative, source_files, syntax_tree, text_of
 
 USUAL_FILE_LINES = 400
 USUAL_FUNCTION_LINES = 40
@@ -21,7 +21,7 @@ _PROVIDER_ROOMS = ("catalogs/providers/",)
 
 
 def _functions(path: Path) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(syntax_tree(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
             yield f"{relative(path)}:{node.lineno} {node.name}", node.end_lineno - node.lineno + 1
 
@@ -37,9 +37,9 @@ def test_most_files_and_functions_are_short() -> None:
     assert sum(lines <= USUAL_FUNCTION_LINES for lines in functions) >= USUAL_SHARE * len(functions)
 
 
-def _provider_tests(tree: ast.Module) -> Iterator[int]:
+def _provider_tests(nodes: Iterable[ast.AST]) -> Iterator[int]:
     """Lines on which a value is compared with a provider's name."""
-    for node in ast.walk(tree):
+    for node in nodes:
         parts: list[ast.expr] = []
         if isinstance(node, ast.Compare):
             parts = [node.left, *node.comparators]
@@ -57,7 +57,7 @@ def test_provider_names_steer_no_logic_outside_the_providers() -> None:
         f"{relative(path)}:{line}"
         for path in source_files()
         if not relative(path).startswith(_PROVIDER_ROOMS)
-        for line in _provider_tests(syntax_tree(path))
+        for line in _provider_tests(nodes_of(path))
     ]
     assert found == []
 
@@ -75,7 +75,7 @@ def test_provider_names_steer_no_logic_outside_the_providers() -> None:
     ],
 )
 def test_the_scan_for_provider_names_sees_what_it_should(code: str, caught: bool) -> None:
-    assert bool(list(_provider_tests(ast.parse(code)))) is caught
+    assert bool(list(_provider_tests(ast.walk(ast.parse(code))))) is caught
 
 
 def _tracked_files() -> list[Path]:

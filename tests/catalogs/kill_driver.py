@@ -23,7 +23,8 @@ from catalogs.store.snapshots import source_rows, stored_source
 from tests.catalogs.history_rows import machine, offer
 
 PROVIDER = "acme"
-REGIONS = [f"region-{number}" for number in range(40)]
+PAUSE_S = 0.002  # of a reader: one that never rests takes a core from the writers, and sees no more versions
+REGIONS = [f"region-{number}" for number in range(12)]
 
 
 def save(home: Path, version: int) -> None:
@@ -110,6 +111,7 @@ def read_forever(home: Path, report: int) -> None:
         newest = max(newest, version)
         seen.add(version)
         reads += 1
+        time.sleep(PAUSE_S)
     os.write(report, json.dumps({"reads": reads, "versions": len(seen), "faults": faults[:5]}).encode())
     os.close(report)
 

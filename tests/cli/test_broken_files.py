@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.fuzz import Reader, broken_file, outcome, put_file, readers, saved_plans, words_of
 from planner.errors import InputError
 from planner.finops.forecast.daily import load_daily
+from planner.finops.read import Bill, open_bill
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Section
 from planner.finops.review.sections.registry import SECTIONS
@@ -42,8 +45,11 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Reader]:
 
 
 @pytest.fixture
-def sections_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Build those sections of a review once that do not read the rules of showback: the bill beside them is whole."""
+def bill_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Open the bill once and build those sections of its review once that do not read the rules of showback.
+
+    The bill beside the broken rules is whole, the same for all of them.
+    """
 
     def once(build: Build) -> Build:
         kept: list[Section | None] = []
@@ -55,8 +61,18 @@ def sections_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
         return built
 
+    opened: list[Bill] = []
+
+    def open_once(*args: Any, **given: Any) -> contextlib.AbstractContextManager[Bill]:
+        if not opened:
+            opened.append(open_bill(*args, **given))
+        return contextlib.nullcontext(opened[0])
+
     made = tuple((name, build if name == "showback" else once(build)) for name, build in SECTIONS)
     monkeypatch.setattr("planner.finops.review.answer.SECTIONS", made)
+    monkeypatch.setattr("planner.finops.read.open_bill", open_once)
+    yield
+    opened[0].close()
 
 
 def test_every_kind_is_broken(known: Mapping[str, Reader]) -> None:
@@ -79,7 +95,7 @@ def test_a_broken_file_ends_in_an_answer_or_a_named_error(
     known: Mapping[str, Reader], kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     if kind == "showback":
-        request.getfixturevalue("sections_once")
+        request.getfixturevalue("bill_once")
     for number in range(FILES.get(kind, OTHERS)):
         file = broken_file(known[kind], random.Random(f"{kind}/{SEED}/{number}"), tmp_path)
         command = words_of(known[kind].commands[0], file)

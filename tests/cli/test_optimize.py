@@ -61,7 +61,9 @@ def answers() -> dict[tuple[str, ...], CliResult]:
 
 
 @pytest.fixture
-def ask(answers: dict[tuple[str, ...], CliResult], run_cli: Run) -> Run:
+def ask(answers: dict[tuple[str, ...], CliResult], run_cli: Run, asked_once: Callable[[str], None]) -> Run:
+    asked_once("planner.workloads.answer.optimize")
+
     def ask(*args: str) -> CliResult:
         if args not in answers:
             answers[args] = run_cli("optimize", *args, *DAY)

@@ -16,19 +16,28 @@ DAY = ("--as-of", "2026-11-20")
 
 
 @pytest.mark.parametrize(
-    "question",
+    ("search", "question"),
     [
-        ("optimize", "examples/bert-large.yaml", *DAY),
-        ("portfolio", "examples/portfolio.yaml", "--gap", "5%", *DAY),
-        ("schedule", "examples/schedule.yaml", "--gap", "5%"),
-        ("review", "--focus", "examples/focus/bill-2026-10.csv.gz"),
+        ("workloads.answer.optimize", ("optimize", "examples/bert-large.yaml", *DAY)),
+        (
+            "portfolios.answer.plan_portfolio",
+            ("portfolio", "examples/portfolio.yaml", "--gap", "5%", *DAY),
+        ),
+        ("schedules.answer.plan_schedule", ("schedule", "examples/schedule.yaml", "--gap", "5%")),
+        ("finops.review.answer.review_bill", ("review", "--focus", "examples/focus/bill-2026-10.csv.gz")),
     ],
-    ids=lambda question: question[0],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
 def test_equal_questions_give_equal_bytes(
-    run_cli: Callable[..., CliResult], question: tuple[str, ...]
+    run_cli: Callable[..., CliResult],
+    search: str,
+    question: tuple[str, ...],
+    asked_once: Callable[[str], None],
 ) -> None:
-    first, second = (run_cli(*question, "-o", "json", "--reproducible").stdout for _ in range(2))
+    first = run_cli(*question, "-o", "json", "--reproducible").stdout
+    if question[0] != "review":  # an open bill is no key
+        asked_once(f"planner.{search}")  # from here on: the second answer is shown with its seconds, too
+    second = run_cli(*question, "-o", "json", "--reproducible").stdout
     assert first == second
     timed = run_cli(*question, "-o", "json").stdout
     assert timed != first and json.loads(timed).keys() == json.loads(first).keys()

@@ -23,6 +23,7 @@ from tests.planner.export.test_dockerfile import HADOLINT
 from tests.planner.export.test_kubernetes import BUILT_IN
 from tests.planner.export.test_prometheus import PROMTOOL
 from tests.planner.export.validators import (
+    LOADER,
     has_node_checks,
     kubernetes_faults,
     node_says,
@@ -62,7 +63,7 @@ class Exports:
         for name, files in self.files.items():
             for file in files:
                 if file.path.endswith(".yaml"):
-                    yield from ((name, one) for one in yaml.safe_load_all(file.text))
+                    yield from ((name, one) for one in yaml.load_all(file.text, LOADER))
 
 
 def _lines(said: Mapping[str, object]) -> str:
@@ -139,9 +140,8 @@ def _prometheus(exports: Exports) -> str:
         shapes.setdefault(re.sub(r"\d+", "", rules), path)
     tests = [path.replace("rules.yaml", "rules-test.yaml") for path in shapes.values()]
     said += run_tool(*PROMTOOL, "test", "rules", *tests, folder=exports.folder)
-    for path in exports.ending("/prometheus.yaml"):
-        said += run_tool(*PROMTOOL, "check", "config", "--syntax-only", path, folder=exports.folder)
-    return said
+    config = ("check", "config", "--syntax-only", *exports.ending("/prometheus.yaml"))
+    return said + run_tool(*PROMTOOL, *config, folder=exports.folder)
 
 
 def _grafana(exports: Exports) -> str:

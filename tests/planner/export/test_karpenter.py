@@ -13,7 +13,7 @@ from planner.export.registry import Options, export
 from planner.export.view import Launch
 from tests.planner.export.crds import faults
 from tests.planner.export.launches import LAUNCHES
-from tests.planner.export.validators import allowed
+from tests.planner.export.validators import LOADER, allowed
 
 RESERVATION = "cr-0123456789abcdef0"
 
@@ -22,7 +22,7 @@ def documents(launch: Launch, reservation: str = "") -> list[dict[str, Any]]:
     (file,) = export(
         launch, "karpenter", Options(values={"capacity-reservation": reservation} if reservation else {})
     )
-    return list(yaml.safe_load_all(file.text))
+    return list(yaml.load_all(file.text, LOADER))
 
 
 def block(launch: Launch) -> Launch:

@@ -14,7 +14,7 @@ from planner.export.registry import Options, export
 from planner.export.view import Launch
 from tests.planner.export.crds import faults
 from tests.planner.export.launches import LAUNCHES
-from tests.planner.export.validators import kubernetes_faults, shellcheck
+from tests.planner.export.validators import LOADER, kubernetes_faults, shellcheck
 
 BUILT_IN = ("v1", "batch/v1")
 CASES = [
@@ -40,7 +40,7 @@ FIELDS = {
 
 def documents(launch: Launch, **values: str) -> list[dict[str, Any]]:
     files = export(launch, "kubernetes", Options(values=values))
-    return [one for file in files if file.path.endswith(".yaml") for one in yaml.safe_load_all(file.text)]
+    return [one for file in files if file.path.endswith(".yaml") for one in yaml.load_all(file.text, LOADER)]
 
 
 def only(found: list[dict[str, Any]], kind: str) -> dict[str, Any]:

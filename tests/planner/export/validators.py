@@ -22,6 +22,8 @@ from planner.export.registry import Options, export
 from planner.export.view import Launch
 from tests.planner.export.launches import LAUNCHES
 
+# several times quicker, where PyYAML was built with libyaml
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # read before fixtures clear the environment
 _PYTHONS = {key: os.environ.get(f"PLANNER_{key}_PYTHON") for key in ("SKYPILOT", "PCLUSTER")}
 
