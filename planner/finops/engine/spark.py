@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -29,9 +30,7 @@ _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "ERROR",
 }
-_READERS = (
-    3  # of a named part of a query, from which on it is kept: of two Spark mostly sees that they are the same
-)
+_READERS = 3  # of a named part of a query, from which on it is kept; each that is kept is one more job
 _SHARED = "x_shared_"
 _UNQUOTED = "/:@!$&'()*+,;=~-._"  # what a path in a URI may hold as it is
 
@@ -130,10 +129,13 @@ def shared_parts(tree: exp.Query) -> Iterator[tuple[str, exp.Query]]:
     from sqlglot import exp
 
     before: list[exp.CTE] = []
+    names = Counter(part.alias for part in tree.find_all(exp.CTE))
     for part in list(tree.ctes):
         name = part.alias
         readers = [table for table in tree.find_all(exp.Table) if table.name == name]
-        if len(readers) < _READERS:
+        if (
+            len(readers) < _READERS or names[name] > 1
+        ):  # which part of a name a place reads, is not looked into
             before.append(part)
             continue
         query = part.this.copy()

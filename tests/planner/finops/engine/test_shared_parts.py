@@ -31,10 +31,16 @@ def test_the_answer_is_the_same_in_two_steps(part: str) -> None:
         assert sorted(connection.sql(tree.sql("duckdb")).fetchall()) == expected != []
 
 
-def test_what_one_or_two_places_read_stays() -> None:
-    tree = bind(
-        f"{NUMBERS} (SELECT 2 AS n) SELECT a.n FROM numbers AS a JOIN numbers AS b ON b.n = a.n + 1", {}
-    )
+@pytest.mark.parametrize(
+    "readers",
+    [
+        "SELECT a.n FROM twice AS a JOIN twice AS b ON b.n = a.n + 1",
+        "SELECT n FROM (WITH twice AS (SELECT 5 AS n) SELECT a.n FROM twice, twice AS a) JOIN twice USING (n)",
+    ],
+    ids=["two readers", "two parts of a name"],
+)
+def test_what_few_places_read_stays(readers: str) -> None:
+    tree = bind(f"{NUMBERS} (SELECT 2 AS n) {readers}", {})
     before = tree.sql("duckdb")
     assert list(shared_parts(tree)) == []
     assert tree.sql("duckdb") == before
