@@ -161,6 +161,7 @@ class QuotaTable:
         """Take all rows; only those with `use = yes` are quotas that the planner can apply."""
         self._rows = [row for row in rows if row["use"] == "yes"]
         self._unapplied = [row for row in rows if row["use"] != "yes"]
+        self._known: dict[tuple[str, str, str, str], QuotaRule | None] = {}
 
     @classmethod
     def read(cls, directory: Path) -> QuotaTable:
@@ -176,6 +177,12 @@ class QuotaTable:
 
     def rule(self, provider: str, family: str, accelerator: str, option: str) -> QuotaRule | None:
         """See `Tariffs.quota_rule`."""
+        key = (provider, family, accelerator, option)
+        if key not in self._known:
+            self._known[key] = self._first(*key)
+        return self._known[key]
+
+    def _first(self, provider: str, family: str, accelerator: str, option: str) -> QuotaRule | None:
         for row in self._rows:
             if row["provider"] != provider or option not in row["options"].split():
                 continue

@@ -80,6 +80,7 @@ class ServiceTable:
     def __init__(self, rows: list[Row]) -> None:
         """Take rows with `use = yes`."""
         self._services: dict[str, dict[tuple[str, str], _Measures]] = {}
+        self._at: dict[tuple[str, str], tuple[StorageService, ...]] = {}
         for row in rows:
             services = self._services.setdefault(row["provider"], {})
             measures = services.setdefault((row["service"], row["kind"]), {})
@@ -93,10 +94,13 @@ class ServiceTable:
 
     def services(self, provider: str, region: str) -> tuple[StorageService, ...]:
         """See `Tariffs.storage_services`."""
-        found = self._services.get(provider, {})
-        return tuple(
-            StorageService(provider, name, kind, region, rows) for (name, kind), rows in found.items()
-        )
+        key = provider, region
+        if key not in self._at:
+            found = self._services.get(provider, {})
+            self._at[key] = tuple(
+                StorageService(provider, name, kind, region, rows) for (name, kind), rows in found.items()
+            )
+        return self._at[key]
 
     def anywhere(self) -> dict[str, Figure]:
         """Figures that hold for every provider, by measure."""

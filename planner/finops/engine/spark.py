@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    from sqlglot import exp
 
 # Small answers over many queries: few partitions, no web page, nothing written into the working folder.
 _LOCAL = {
@@ -28,6 +30,8 @@ _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "ERROR",
 }
+_READERS = 3  # of a named part of a query, from which on it is kept; each that is kept is one more job
+_SHARED = "x_shared_"
 _UNQUOTED = "/:@!$&'()*+,;=~-._"  # what a path in a URI may hold as it is
 
 
@@ -36,6 +40,7 @@ class SparkEngine:
 
     Attributes:
         session: beside the user's, or one started here (and stopped by `close`).
+        kept: names of the tables that `keep` made.
     """
 
     name = "spark"
@@ -48,11 +53,23 @@ class SparkEngine:
         # moments of a bill are UTC; a session elsewhere would move charges into other days
         self.session.conf.set("spark.sql.session.timeZone", "UTC")
         self._views: list[str] = []
+        self.kept: set[str] = set()
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> pd.DataFrame:
-        """Run one query; see `Engine.query`. Dates and moments come as DuckDB gives them."""
+        """Run one query; see `Engine.query`. Dates and moments come as DuckDB gives them.
+
+        Parts of it that are read often are worked out once, as DuckDB does; Spark would do it anew for each reader.
+        """
+        tree, held = bind(sql, parameters or {}), list[str]()
         with _told_in_words():
-            return _frame(self._bound(sql, parameters))
+            try:
+                for name, part in shared_parts(tree):
+                    held.append(name)
+                    self._of_tree(part).localCheckpoint().createOrReplaceTempView(name)
+                return _frame(self._of_tree(tree))
+            finally:
+                for name in held:
+                    self.session.catalog.dropTempView(name)
 
     def keep(self, name: str, sql: str, parameters: Mapping[str, Parameter] | None = None) -> None:
         """Keep the rows of a query in the memory and on the disks of Spark's executors; see `Engine.keep`.
@@ -61,13 +78,13 @@ class SparkEngine:
         gives them back when the view is dropped.
         """
         with _told_in_words():
-            frame = self._bound(sql, parameters).localCheckpoint()
+            frame = self._of_tree(bind(sql, parameters or {})).localCheckpoint()
+        self.kept.add(name)
         self._view(name, frame)
 
-    def _bound(self, sql: str, parameters: Mapping[str, Parameter] | None) -> Any:
+    def _of_tree(self, tree: exp.Query) -> Any:
         from sqlglot import ErrorLevel
 
-        tree = bind(sql, parameters or {})
         return self.session.sql(tree.sql(self.dialect, unsupported_level=ErrorLevel.RAISE))
 
     def register_files(self, table: str, files: tuple[str, ...]) -> None:
@@ -101,6 +118,35 @@ class SparkEngine:
             return
         for name in self._views:
             self.session.catalog.dropTempView(name)
+
+
+def shared_parts(tree: exp.Query) -> Iterator[tuple[str, exp.Query]]:
+    """Take the named parts out of a query that `_READERS` places in it read, first ones first.
+
+    Yields:
+        A table's name, which the query reads in place of the part, and the part with those before it that it needs.
+    """
+    from sqlglot import exp
+
+    before: list[exp.CTE] = []
+    names = Counter(part.alias for part in tree.find_all(exp.CTE))
+    for part in list(tree.ctes):
+        name = part.alias
+        readers = [table for table in tree.find_all(exp.Table) if table.name == name]
+        if (
+            len(readers) < _READERS or names[name] > 1
+        ):  # which part of a name a place reads, is not looked into
+            before.append(part)
+            continue
+        query = part.this.copy()
+        own = [inner.pop() for inner in list(query.ctes)]
+        for one in (*before, *own):
+            query.with_(one.alias, one.this.copy(), copy=False)
+        for table in readers:
+            table.set("alias", table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name)))
+            table.set("this", exp.to_identifier(_SHARED + name))
+        part.pop()
+        yield _SHARED + name, query
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.finops.engine.duckdb import DuckDbEngine
+from planner.finops.engine.spark import SparkEngine
 
 if TYPE_CHECKING:
     from planner.finops.engine.base import Engine
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 TABLE = "x_day_sums"
 DAY_SUMS = ("commitment_coverage", "daily_cost", "provider_days", "savings_rate", "spot")
+_KEEPERS = (DuckDbEngine, SparkEngine)
 MANY_ROWS = 300_000  # smaller bills are read soon enough
 _KEYS = (
     *("x_month", "x_day", "ServiceProviderName", "ServiceName", "ServiceCategory", "ChargeCategory"),
@@ -59,13 +61,13 @@ def _table_sql() -> str:
 
 def keep_day_sums(bill: Bill) -> None:
     """Make the table where the bill has many rows and its engine can write."""
-    if isinstance(bill.engine, DuckDbEngine) and sum(source.rows for source in bill.sources) >= MANY_ROWS:
+    if isinstance(bill.engine, _KEEPERS) and sum(source.rows for source in bill.sources) >= MANY_ROWS:
         bill.engine.keep(TABLE, _table_sql())
 
 
 def stands_for_focus(engine: Engine, query: str) -> str:
     """The table that a query may be asked over in place of `focus`; empty where there is none."""
-    is_kept = isinstance(engine, DuckDbEngine) and TABLE in engine.kept
+    is_kept = isinstance(engine, _KEEPERS) and TABLE in engine.kept
     return TABLE if is_kept and query in DAY_SUMS else ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from planner.inputs.pipeline_load import LoadedPipeline
 from planner.inputs.pipeline_schema import Pipeline
 from planner.inputs.portfolio_load import LoadedPortfolio
 from planner.inputs.portfolio_schema import Portfolio
+from planner.inputs.schema import Workload
 from planner.job.frontier import find_frontier
 from planner.market.pricing import total_usd
 from planner.pipelines.answer import plan_pipeline
@@ -49,12 +51,14 @@ class Asked:
     Attributes:
         loaded: the workload; its own deadline is not used.
         hours: deadlines after the start.
+        steps: of the frontier, as of `find_frontier`; by default those that it finds.
     """
 
     loaded: LoadedWorkload
     catalog: Catalog
     options: Options
     hours: tuple[float, ...]
+    steps: int = 0
 
     @property
     def start(self) -> datetime:
@@ -65,17 +69,23 @@ class Asked:
         """The deadlines, whole microseconds."""
         return [timedelta(hours=hours) for hours in self.hours]
 
+    @functools.cached_property
+    def _unlimited(self) -> Workload:
+        own = unlimited(self.loaded.workload)
+        return own.model_copy(update={"start": self.start, "earliest_start": None})
+
+    @functools.cached_property
+    def _context(self) -> Context:
+        return prepare(self.loaded, self._unlimited, self.catalog, self.options)
+
     def by_optimize(self) -> list[Cost]:
         """The engine as `optimize` asks it, choosing as `optimize` chooses."""
-        own = unlimited(self.loaded.workload).model_copy(update={"start": self.start, "earliest_start": None})
-        engine = Engine(prepare(self.loaded, own, self.catalog, self.options))
+        engine = Engine(self._context)
         return [_cheapest(engine.at(self.start + length)) for length in self.lengths()]
 
     def by_frontier(self) -> list[Cost]:
         """Points of the frontier at the deadlines."""
-        own = unlimited(self.loaded.workload).model_copy(update={"start": self.start, "earliest_start": None})
-        engine = Engine(prepare(self.loaded, own, self.catalog, self.options))
-        found = find_frontier(engine, own, self.hours)
+        found = find_frontier(Engine(self._context), self._unlimited, self.hours, steps=self.steps)
         known = {point.deadline_hours: point.best.cost_usd for point in found.points}
         return [known.get(hours) for hours in self.hours]
 

@@ -24,6 +24,11 @@ PINNED = [
         "training",
         "row order",
     ),  # the deadline that is enough followed the order of equally quick clusters
+    (
+        80043,
+        "training",
+        "more data",
+    ),  # too much for local disks, which are preferred where they cost up to a cent more
     (60218, "training", "the judge"),  # and so do the hours of waiting, a small part of all hours
 ]
 

@@ -71,8 +71,12 @@ def rows_of(frame: pd.DataFrame) -> pd.DataFrame:
 
 def check_equal(sql: str, given: dict[str, Parameter], duckdb_bill: Bill, other_bill: Bill) -> None:
     """Assert that a query gives the same rows on two engines, amounts to the cent."""
-    here = rows_of(duckdb_bill.engine.query(sql, given))
-    there = rows_of(other_bill.engine.query(sql, given))
+    check_same(duckdb_bill.engine.query(sql, given), other_bill.engine.query(sql, given))
+
+
+def check_same(of_duckdb: pd.DataFrame, of_other: pd.DataFrame) -> None:
+    """Assert that two answers have the same rows, amounts to the cent."""
+    here, there = rows_of(of_duckdb), rows_of(of_other)
     assert list(there.columns) == list(here.columns)
     assert len(there) == len(here)
     for name in here.columns:

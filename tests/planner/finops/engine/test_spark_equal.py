@@ -16,6 +16,7 @@ import pytest
 from sqlglot import exp
 
 from planner.finops.engine.dialects import DIALECTS, bind, emit_sql, parameter_names
+from planner.finops.kpis import day_sums
 from planner.finops.read import Bill, open_bill
 from planner.finops.read.rates import load_rates
 from planner.finops.things.ask import things_query
@@ -27,6 +28,7 @@ from tests.planner.finops.engine.golden import (
     THING_VALUES,
     THINGS,
     check_equal,
+    check_same,
     check_things_equal,
     make_small_bill,
     parameters_of,
@@ -106,6 +108,24 @@ def test_spark_keeps_things_and_answers_about_them_as_duckdb(session: Any, tmp_p
         open_bill(files, engine="spark", connection=session) as spark_bill,
     ):
         check_things_equal(duckdb_bill, spark_bill)
+
+
+def test_spark_sums_by_day_and_answers_over_the_sums_as_duckdb(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(day_sums, "MANY_ROWS", 1)
+    files = list(make_small_bill(tmp_path).values())
+    with (
+        open_bill(files) as duckdb_bill,
+        open_bill(files, engine="spark", connection=session) as spark_bill,
+    ):
+        day_sums.keep_day_sums(spark_bill)
+        for path in (path for path in QUERIES if path.stem in day_sums.DAY_SUMS):
+            sql = path.read_text(encoding="utf-8")
+            over = day_sums.over_table(sql, day_sums.stands_for_focus(spark_bill.engine, path.stem))
+            assert day_sums.TABLE in over
+            given = parameters_of(sql)
+            check_same(duckdb_bill.engine.query(sql, given), spark_bill.engine.query(over, given))
 
 
 def test_what_is_kept_is_planned_without_the_bill(spark_bill: Bill) -> None:
