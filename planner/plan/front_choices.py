@@ -16,7 +16,7 @@ from planner.render.words import cluster, option, place
 _KINDS = {
     "cheapest": "cheapest", "fastest": "fastest", "least_carbon": "least carbon",
     "sooner": "sooner", "cheaper": "cheaper", "reserved": "reserved",
-    "firm": "firm", "on_demand": "on-demand", "owned": "own", "provider": "other provider",
+    "firm": "firm", "on_demand": "on-demand", "one_offer": "one offer", "owned": "own", "provider": "other provider",
     "known_prices": "known prices",
 }  # fmt: skip
 _MOST_KINDS = 2
