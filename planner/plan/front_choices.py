@@ -21,6 +21,10 @@ _KINDS = {
 }  # fmt: skip
 _MOST_KINDS = 2
 _MOST_CHANGES = 5
+RECORDED_AT_ONCE = (
+    16  # accelerators of a gang, the most in public records of capacity (docs/spot/obtainable.md)
+)
+MANY_TIMES = 4.0  # the plan's accelerators, from which on it is said that a sooner end rests on their number
 _THREE_DIGITS = (
     0.01  # half-width, relative, of what has no interval of its own: three digits of it are printed
 )
@@ -48,8 +52,25 @@ def choices(plan: Plan) -> list[Section]:
                 *(_emitted(plan, item) if plan.objective == "carbon" else ()),
             )
         )  # fmt: skip
-    notes = [_hidden(item, scale) for item in plan.relaxations if item.best is not None]
+    notes = [
+        _at_once(plan, item) for item in plan.choices if item.best is not None and "sooner" in item.kinds
+    ]
+    notes = [note for note in notes if note]
+    notes += [_hidden(item, scale) for item in plan.relaxations if item.best is not None]
     return [table_section("choices", "Choices", columns, rows, notes)]
+
+
+def _at_once(plan: Plan, item: Choice) -> str:
+    """What being sooner rests on, where that is many times more accelerators than the plan asks for."""
+    best, owed = item.best, ("on_demand", "spot")
+    own = max(line.nodes * line.accelerators_per_node for line in plan.lines)
+    if best is None or not all(part.purchase_option in owed for part in best.parts):
+        return ""
+    if best.accelerators <= RECORDED_AT_ONCE or best.accelerators < own * MANY_TIMES:
+        return ""
+    more = f"{best.accelerators:,.0f} {best.accelerator} at once, {best.accelerators / own:,.0f} times the plan's"
+    known = f"public records end at {RECORDED_AT_ONCE}"
+    return f"sooner: that asking brings {more}, is assumed: {known} (docs/spot/obtainable.md)"
 
 
 def _emitted(plan: Plan, item: Choice) -> tuple[Value, ...]:
