@@ -61,16 +61,17 @@ def choices(plan: Plan) -> list[Section]:
 
 
 def _at_once(plan: Plan, item: Choice) -> str:
-    """What being sooner rests on, where that is many times more accelerators than the plan asks for."""
-    best, owed = item.best, ("on_demand", "spot")
     own = max(line.nodes * line.accelerators_per_node for line in plan.lines)
-    if best is None or not all(part.purchase_option in owed for part in best.parts):
+    return "" if item.best is None else assumed_at_once("sooner", item.best, own)
+
+
+def assumed_at_once(name: str, best: Summary, own: float) -> str:
+    """What a sooner end rests on, where that is many times more accelerators than `own`; nothing elsewhere."""
+    asked = all(part.purchase_option in ("on_demand", "spot") for part in best.parts)
+    if not asked or best.accelerators <= RECORDED_AT_ONCE or best.accelerators < own * MANY_TIMES:
         return ""
-    if best.accelerators <= RECORDED_AT_ONCE or best.accelerators < own * MANY_TIMES:
-        return ""
-    more = f"{best.accelerators:,.0f} {best.accelerator} at once, {best.accelerators / own:,.0f} times the plan's"
-    known = f"public records end at {RECORDED_AT_ONCE}"
-    return f"sooner: that asking brings {more}, is assumed: {known} (docs/spot/obtainable.md)"
+    more = f"{best.accelerators:,.0f} {best.accelerator} at once"
+    return f"{name}: asking is assumed to bring {more}; public records end at {RECORDED_AT_ONCE}"
 
 
 def _emitted(plan: Plan, item: Choice) -> tuple[Value, ...]:
