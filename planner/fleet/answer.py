@@ -146,17 +146,16 @@ def _answer(asked: _Round, sure: _Outcome, mean: _Outcome) -> Plan:
     if mean.chance < wanted:
         told = f"the cheapest at spot's mean is in time with {mean.chance:.0%} only: what {wanted:.0%} costs"
         mix = replace(mix, note=f"{told} beyond it is part of the gap")
-    if one is not None and len(mix.count) > 1:
+    if one is not None:
         single = replace(one.mix(asked.limit, proof), gap=mix.gap, seconds=mix.seconds)
         usd, due = bill_of(found, single)
         one = one if _over_budget(assumed.asked, due) <= 0 else None
         most = proof.bound_usd / (1.0 - asked.options.gap)
         saved = float(usd - sure.cost_usd) / float(usd)
-        if one is not None and (float(usd) <= most or saved <= min(_gap_of(sure), NEAR)):
-            words = (
-                f"{len(mix.count)} offers together cost USD {max(usd - sure.cost_usd, Decimal(0)):,.2f} less"
-            )
-            mix = replace(single, note="; ".join(filter(None, (mix.note, words))))
+        several = len(mix.count) > 1 and (float(usd) <= most or saved <= min(_gap_of(sure), NEAR))
+        if one is not None and (saved <= 0 or several):
+            words = f"{len(mix.count)} offers together cost USD {usd - sure.cost_usd:,.2f} less"
+            mix = replace(single, note="; ".join(filter(None, (mix.note, words if saved > 0 else ""))))
     return fleet_plan(found, mix, alone, one)
 
 
