@@ -93,8 +93,12 @@ def _plan_in_brief(plan: Plan) -> str:
     first, launch = plan.lines[0], plan.launch
     nodes = sum(line.nodes for line in plan.lines)
     if plan.kind == "fleet":
-        offers = f"{len(plan.lines)} offers" if len(plan.lines) > 1 else first.instance_type
-        return f"{nodes:,} x {offers}, {'spot' if launch is not None else 'no spot'}"
+        ways = " + ".join(
+            dict.fromkeys(option(line.purchase_option, line.option_variant) for line in plan.lines)
+        )
+        if len(plan.lines) == 1:
+            return _named(nodes, first.instance_type, ways, first.provider, first.region)
+        return f"{nodes:,} machines of {len(plan.lines)} offers, {ways}"
     bought = " + ".join(f"{line.nodes} {line.purchase_option}" for line in plan.lines)
     if len(plan.lines) == 1:
         bought = option(first.purchase_option, first.option_variant)
