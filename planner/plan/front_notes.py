@@ -9,6 +9,7 @@ from planner.performance.goodput import TYPICAL, load_site
 from planner.plan.front_scale import Scale
 from planner.plan.ids import TimePartId
 from planner.plan.model import Plan
+from planner.plan.starters import starter_of
 from planner.plan.words import OBJECTIVES, old_price, over_budget
 from planner.render import claims
 from planner.render.model import Section
@@ -23,7 +24,6 @@ _DAY_HOURS = 24.0  # published whole runs took days to months: nothing is known 
 _PLACES = {"not-stated": "a place not stated"}
 _NEXT = (
     "explain FILE", "frontier FILE", "compare FILE --over region", "whatif FILE --set KEY=VALUE",
-    "export PLAN.json --to skypilot",
 )  # fmt: skip
 _OF_ONE_JOB = _NEXT[1:3]  # a fleet is chosen as a whole
 
@@ -163,6 +163,7 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
         asked = [step for step in _NEXT if plan.kind != "fleet" or step not in _OF_ONE_JOB]
         if plan.objective == "carbon":
             asked = [step.replace("frontier FILE", "frontier FILE --against carbon") for step in asked]
+        asked.append(f"export PLAN.json --to {starter_of(plan)}")
         following = f"next: planner {', '.join(asked)}; --details SECTION|all"
     unsure = "Low confidence: name your model." if plan.confidence == "low" and plan.lines else ""
     return " ".join(
