@@ -151,7 +151,7 @@ def _answer(asked: _Round, sure: _Outcome, mean: _Outcome) -> Plan:
         usd, due = bill_of(found, single)
         one = one if _over_budget(assumed.asked, due) <= 0 else None
         most = proof.bound_usd / (1.0 - asked.options.gap)
-        saved = float(usd - sure.cost_usd) / float(usd)
+        saved = float((usd - sure.cost_usd) / usd) if usd else 0.0
         several = len(mix.count) > 1 and (float(usd) <= most or saved <= min(_gap_of(sure), NEAR))
         if one is not None and (saved <= 0 or several):
             words = f"{len(mix.count)} offers together cost USD {usd - sure.cost_usd:,.2f} less"
