@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ import numpy as np
 from catalogs.errors import CatalogInputError
 from catalogs.offers.derive import unknown_options
 from catalogs.offers.flags import admit_offers, load_flags, split_flags
+from catalogs.offers.naming import fitting_names
 from catalogs.offers.query import near_misses, usd_per_hour
 from catalogs.tables.model import Catalog
 from catalogs.tables.table import Table
 
 Values = dict[str, Any]
+_SOME = 4  # machines that a message names
 
 
 def find_types(catalog: Catalog, name: str, provider: str = "") -> list[Values]:
@@ -28,6 +31,7 @@ def find_types(catalog: Catalog, name: str, provider: str = "") -> list[Values]:
     wanted = name.lower()
     at = [i for i, text in enumerate(names) if text.lower() == wanted and provider in ("", providers[i])]
     if not at:
+        _refuse_accelerator(catalog, name, provider)
         within = {text for text in names if wanted in text.lower()}
         close = (
             near_misses(name, names) or sorted(within, key=lambda text: (text.lower().find(wanted), text))[:3]
@@ -40,6 +44,28 @@ def find_types(catalog: Catalog, name: str, provider: str = "") -> list[Values]:
         where = f" of {provider}" if provider else ""
         raise CatalogInputError(f"unknown instance type {name!r}{where} ({hint})")
     return [types.row(i) for i in at]
+
+
+def _refuse_accelerator(catalog: Catalog, name: str, provider: str) -> None:
+    """Raise where `name` is one of accelerators, as workloads write them, with machines that have them."""
+    types, offers = catalog.instance_types, catalog.offers
+    named = fitting_names(name, tuple(sorted({str(text) for text in types["accelerator"]} - {""})))
+    sold = Counter(zip(offers["provider"].tolist(), offers["instance_type"].tolist(), strict=True))
+    having = [
+        (one, machine)
+        for one, machine, chip in zip(
+            types["provider"], types["instance_type"], types["accelerator"], strict=True
+        )
+        if chip in named and provider in ("", one) and (one, machine) in sold
+    ]
+    if having:
+        having.sort(key=lambda key: (-sold[key], key))
+        first = dict(reversed(having))  # the machine with most offers of each provider
+        some = ", ".join(list(first.values())[::-1][:_SOME])
+        raise CatalogInputError(
+            f"{name!r} is an accelerator, in {len(having)} machines that are sold, such as {some}; "
+            f"`planner catalog list --accelerator {name}` lists offers"
+        )
 
 
 def summarize_type(catalog: Catalog, machine: Values) -> Values:

@@ -126,6 +126,7 @@ def forecast(
     Each scope is forecast by what did best on its own past; the table says how well that was. Intervals are of whole
     periods. `-o focus` writes FOCUS 1.4 rows. Exit code 2: bad input.
     """
+    from planner.errors import InputError
     from planner.finops.forecast.answer import Question, forecast_scopes
     from planner.finops.forecast.calendars import parse_calendar
     from planner.finops.forecast.completion import learn_completion
@@ -138,6 +139,8 @@ def forecast(
     from planner.finops.read.mapping import read_mapping
     from planner.render.progress import counted_progress
 
+    if daily is not None and by not in ("total", "scope"):
+        raise InputError(f"--by {by} divides a bill (--focus): daily costs are divided by their column scope")
     calendar = parse_calendar(fiscal_start, fiscal_weeks)
     scenarios = tuple(parse_scenario(one) for one in scenario)
     planned, plan_currency = load_plans(plans)

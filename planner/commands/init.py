@@ -74,6 +74,7 @@ def init(
     from planner.trainer_files.answer import empty_workload, workload_from
     from planner.trainer_files.gather import Wishes
     from planner.trainer_files.questions import ask_for_wishes, parse_stated
+    from planner.trainer_files.write import point_at_schema
 
     if asks:
         initial = workload_from(
@@ -84,7 +85,7 @@ def init(
         initial = workload_from([*sources, *more], wishes)
     else:
         initial = empty_workload()
-    show_text(initial.text, out)
+    show_text(point_at_schema(initial.text, Path() if out is None else out.parent), out)
     if asks:
         click.echo(f"{out} is written; next: planner optimize {out}", file=sys.stderr)
     for text in initial.to_fill:

@@ -10,48 +10,43 @@ import math
 import time
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.constraints.registry import CONSTRAINTS
 from planner.candidates.constraints.throughput import throughput_floor
 from planner.candidates.engine import Engine, Found
-from planner.candidates.limits import case_of
 from planner.candidates.wanted import Wanted
 from planner.candidates.ways.course import CONFIDENCE_SLIP
 from planner.errors import InputError, PlannerError, TimeLimitError
+from planner.fleet.alone import NEAR, cheapest_sure, fleets_of_one_offer
+from planner.fleet.asking import question_of
 from planner.fleet.chance import progress_of, with_reserve
 from planner.fleet.kept import work_units
 from planner.fleet.limits import relaxations_of, unsure
 from planner.fleet.mix import Mix
 from planner.fleet.moving_price import at_full_hours, at_least, at_most, at_their_dearest
-from planner.fleet.plan import fleet_costs, fleet_plan, infeasible_fleet
+from planner.fleet.plan import bill_of, fleet_plan, infeasible_fleet
 from planner.fleet.question import FleetInput
 from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
 from planner.fleet.waits import in_time
 from planner.fleet.workers import Workers, build_workers, in_granules
 from planner.inputs.faults import Fault
-from planner.market.obtainable import instances_at_once
 from solvers.problem.errors import BackendError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status, Termination
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from planner.asked.model import Asked, Dates
     from planner.asked.options import Options
-    from planner.candidates.constraints.base import Use
     from planner.candidates.context import Context
     from planner.fleet.question import Excess
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
-    from planner.market.model import Market
-    from planner.plan.model import CashMonth, Plan
+    from planner.plan.model import Plan
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -63,7 +58,6 @@ _ROUNDS = 4  # times a mix is held against its bill, which rounds hours up
 _FIRST_SHARE = 0.5  # of the reserve that a line needs by itself: asked for first, and added each time
 _Proven = tuple[FleetInput, FleetResult]  # a question, and the answer with its proof
 _RESERVES = 6  # times more or less is kept in reserve
-_NEAR = 0.02  # of the cost: as near to the bound as this, no smaller reserve is tried
 
 
 def plan_fleet(
@@ -127,7 +121,7 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
     rounds = _Round(found, punctual, limit, work, options, begin, first.first)
     sure = _sure_enough(rounds, first)
     if sure.mix is not None and sure.chance >= _confidence(context.asked, context.dates):
-        return fleet_plan(found, sure.mix)
+        return _answer(rounds, sure, first)
     if sure.mix is not None:
         if rounds.left_s <= 0:
             told = f"no fleet that is sure enough of its deadline was found within {options.time_limit_s:g} s"
@@ -136,9 +130,33 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
     if first.result.status is Status.NO_SOLUTION:
         raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
     dear = at_most(workers, market)
-    asked = at_their_dearest(first.question, _question(context, dear, work, kept_hours=limit))
+    asked = at_their_dearest(first.question, question_of(context, dear, work, kept_hours=limit))
     reasons = relaxations_of(_reasons(asked, first.result), context.asked)
     return infeasible_fleet(found, reasons, time.perf_counter() - begin)
+
+
+def _answer(asked: _Round, sure: _Outcome, mean: _Outcome) -> Plan:
+    """The mix, or one offer where a mix saves less than is known of it, or less than is worth its trouble."""
+    found, assumed = asked.found, asked.found.context
+    wanted = _confidence(assumed.asked, assumed.dates)
+    alone = fleets_of_one_offer(found, asked.limit, asked.work)
+    one = cheapest_sure(found, alone, lambda workers: question_of(assumed, workers, asked.work), wanted)
+    assert sure.mix is not None
+    mix, proof = sure.mix, sure.first[1]
+    if mean.chance < wanted:
+        told = f"the cheapest at spot's mean is in time with {mean.chance:.0%} only: what {wanted:.0%} costs"
+        mix = replace(mix, note=f"{told} beyond it is part of the gap")
+    if one is not None:
+        single = replace(one.mix(asked.limit, proof), gap=mix.gap, seconds=mix.seconds)
+        usd, due = bill_of(found, single)
+        one = one if _over_budget(assumed.asked, due) <= 0 else None
+        most = proof.bound_usd / (1.0 - asked.options.gap)
+        saved = float((usd - sure.cost_usd) / usd) if usd else 0.0
+        several = len(mix.count) > 1 and (float(usd) <= most or saved <= min(_gap_of(sure), NEAR))
+        if one is not None and (saved <= 0 or several):
+            words = f"{len(mix.count)} offers together cost USD {usd - sure.cost_usd:,.2f} less"
+            mix = replace(single, note="; ".join(filter(None, (mix.note, words if saved > 0 else ""))))
+    return fleet_plan(found, mix, alone, one)
 
 
 def _confidence(asked: Asked, dates: Dates) -> float:
@@ -201,7 +219,7 @@ def _sure_enough(asked: _Round, mean: _Outcome) -> _Outcome:
         late = asked.left_s <= 0 and (sure or low > 0)
         if best.mix is None or (sure and best is mean) or late or high <= 0:
             break
-        if sure and _gap_of(best) <= max(asked.options.gap, _NEAR):
+        if sure and _gap_of(best) <= max(asked.options.gap, NEAR):
             break
         share = low + _FIRST_SHARE if math.isinf(high) else (low + high) / 2.0
         kept = with_reserve(asked.found.candidates, asked.workers, share, _crowd(asked.found, best.mix))
@@ -232,7 +250,7 @@ def _cheapest(asked: _Round) -> _Outcome:
     """The cheapest mix of the workers asked about: hours billed whole, within the budget."""
     found, options, work, workers = asked.found, asked.options, asked.work, asked.workers
     context = found.context
-    question = _question(context, workers, work)
+    question = question_of(context, workers, work)
     result = _solve(question, options, max(asked.left_s, 1.0))
     first, charged, spared = asked.first or (question, result), False, 0.0
     mixes: list[tuple[Decimal, Mix]] = []
@@ -242,11 +260,11 @@ def _cheapest(asked: _Round) -> _Outcome:
         seconds = time.perf_counter() - asked.begin
         mix = _mix(workers, result, asked.limit, work)
         mix = replace(mix, proof=first[1], gap=options.gap, seconds=seconds)
-        _, total, cash = fleet_costs(found, mix)
-        over = _over_budget(context.asked, cash)
-        mixes += [(total, mix)] if over <= 0 else []
-        rounding = float(total) - result.objective_usd
-        if over <= 0 and (charged or rounding <= ROUNDING_RATIO * float(total)):
+        cost, due = bill_of(found, mix)
+        over = _over_budget(context.asked, due)
+        mixes += [(cost, mix)] if over <= 0 else []
+        rounding = float(cost) - result.objective_usd
+        if over <= 0 and (charged or rounding <= ROUNDING_RATIO * float(cost)):
             break
         if mixes and result.termination is Termination.INTERRUPTED:
             break
@@ -258,10 +276,10 @@ def _cheapest(asked: _Round) -> _Outcome:
             charged = True
         if mixes and asked.left_s <= 0:
             break
-        question = _question(context, workers, work, spared, mix.period)
+        question = question_of(context, workers, work, spared, mix.period)
         result = _solve(question, options, max(asked.left_s, 1.0))
-    cost, best = min(mixes, key=lambda one: one[0]) if mixes else (Decimal(0), None)
-    return _Outcome(best, asked.chance(best), cost, question, result, first)
+    least, best = min(mixes, key=lambda one: one[0]) if mixes else (Decimal(0), None)
+    return _Outcome(best, asked.chance(best), least, question, result, first)
 
 
 def _nearby(
@@ -304,78 +322,15 @@ def _mix(workers: Workers, result: FleetResult, limit: float, work: float) -> Mi
     return Mix(used, chosen, count, hours, limit, work, result)
 
 
-def _question(
-    context: Context, workers: Workers, work: float, spared_usd: float = 0.0, kept_hours: float = 0.0
-) -> FleetInput:
-    """The question; a place that is used pays `kept_hours` of the copy of the data set and of a file system."""
-    rows, nodes = workers.rows, workers.nodes
-    shared = workers.copy_usd_per_hour + workers.system_usd_per_hour
-    opened = workers.place_usd + workers.opened_usd + kept_hours * shared
-    region, names, first = _codes(_places(context.market, rows))
-    least = opened[first]
-    np.minimum.at(least, region, opened)
-    limits, fleet = context.asked.workload.constraints, context.asked.workload.fleet
-    wishes: dict[str, Any] = {} if fleet is None else {
-        "max_spot_share": fleet.max_spot_share, "max_share_per_region": fleet.max_share_per_region,
-        "max_share_per_offer": fleet.max_share_per_offer, "max_regions": fleet.max_regions,
-    }  # fmt: skip
-    types, kind = context.market.offer_set.types, context.market.offer_set.type_of_offer[rows]
-    memory = types["accelerator_memory_gib"][kind] * np.maximum(types["accelerator_count"][kind], 1.0) * nodes
-    held = instances_at_once(context.market.offer_set, limits.obtainable)
-    return FleetInput(
-        keys=tuple(range(len(rows))), cost_usd=workers.fixed_usd + workers.usd_per_hour * workers.hours_limit,
-        fixed_cost_usd=workers.fixed_usd, throughput=workers.units_per_hour * workers.hours_limit,
-        required_throughput=work, max_units=np.floor(held[rows] / nodes),
-        region=region, provider=context.market.provider_of_offer[rows], is_spot=context.market.is_spot[rows],
-        memory_gib=memory.astype(np.float64),
-        region_cost_usd=least, region_names=names,
-        min_total_memory_gib=limits.min_total_memory_gib,
-        max_total_units=limits.max_nodes // int(nodes.max(initial=1)),
-        budget_usd=None if limits.budget_usd is None else float(limits.budget_usd) - spared_usd,
-        uses=_uses(context, workers), **wishes, **_shared_capacity(context.market, rows, nodes, held),
-    )  # fmt: skip
-
-
-def _uses(context: Context, workers: Workers) -> tuple[Use, ...]:
-    """Rows of the constraints that count what workers use."""
-    worked = workers.hours_limit * workers.paid_ratio
-    case, given = case_of(context), (workers.rows, workers.nodes, worked, workers.fixed_hours)
-    return tuple(use for item in CONSTRAINTS for use in item.fleet_uses(case, *given))
-
-
-def _places(market: Market, rows: IntArray) -> list[str]:
-    offers = market.offer_set.offers
-    provider, region = offers["provider"], offers["region"]
-    return [f"{provider[row]}/{region[row]}" for row in rows.tolist()]
-
-
-def _codes(names: list[str]) -> tuple[IntArray, tuple[str, ...], IntArray]:
-    """Codes of `names`, the distinct names, and the first position of each."""
-    distinct, first, codes = np.unique(np.asarray(names), return_index=True, return_inverse=True)
-    return codes.astype(np.int64), tuple(distinct.tolist()), first
-
-
-def _shared_capacity(market: Market, rows: IntArray, nodes: IntArray, held: FloatArray) -> dict[str, Any]:
-    """Rows that are the same offer twice share one capacity."""
-    names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
-    group, keys = market.offer_set.offers.take(rows).distinct_keys(*names)
-    if len(keys) == len(rows):
-        return {}
-    limit = np.full(len(keys), np.inf)
-    np.minimum.at(limit, group, np.floor(held[rows] / nodes))
-    return {"capacity_group": group, "capacity_limit": limit}
-
-
 def _solve(question: FleetInput, options: Options, time_limit_s: float) -> FleetResult:
     wishes = SolveOptions(gap=options.gap, time_limit_s=time_limit_s, backend=options.backend)
     return solve_fleet(question, wishes)
 
 
-def _over_budget(asked: Asked, cash: Sequence[CashMonth]) -> float:
-    """USD by which the plan's obligations exceed the budget; 0 or less where they do not."""
+def _over_budget(asked: Asked, due_usd: Decimal) -> float:
+    """USD by which what falls due exceeds the budget; 0 or less where it does not."""
     budget = asked.workload.constraints.budget_usd
-    due = sum(month.amount_usd for month in cash)
-    return -np.inf if budget is None else float(due - budget)
+    return -np.inf if budget is None else float(due_usd - budget)
 
 
 def _reasons(question: FleetInput, result: FleetResult) -> list[Excess]:

@@ -19,6 +19,15 @@ from planner.fleet.model.prepared import Prepared, prepare
 from planner.fleet.question import Bools, FleetInput, Floats, Ints, violations
 
 TARGETS = (1.0, 1.05, 1.25, 2.0, 4.0)  # times the requirement, tried in turn until a fleet fits
+PLACES = (
+    0.01,
+    0.03,
+    0.1,
+    0.3,
+    1.0,
+    3.0,
+    10.0,
+)  # times the median worker's cost, for a place among the most workers
 MOST_STEPS = 400
 
 
@@ -100,21 +109,37 @@ def _divided(prepared: Prepared) -> Mix | None:
     """The cheapest division of the work found over some choices of regions."""
     best: Mix | None = None
     best_cost = math.inf
-    fleet = prepared.source
-    for allowed in _region_choices(prepared, 1.0):
-        found = complete_fleet(prepared, allowed, np.zeros(len(prepared.keep)))
-        if found is None:
-            continue
-        cost = fleet.cost_of(fleet.units(found[0]), fleet.units(found[1]))
-        if cost < best_cost:
-            best, best_cost = found, cost
+    fleet, none = prepared.source, np.zeros(len(prepared.keep))
+    for worker_usd in _worker_prices(prepared):
+        for allowed in _region_choices(prepared, 1.0):
+            found = _divide(prepared, allowed, none, worker_usd)
+            if found is None:
+                continue
+            cost = fleet.cost_of(fleet.units(found[0]), fleet.units(found[1]))
+            if cost < best_cost:
+                best, best_cost = found, cost
+        if best is not None:
+            break
     return best
 
 
-def _divide(prepared: Prepared, allowed: Bools, given: Floats) -> Mix | None:
+def _worker_prices(prepared: Prepared) -> Iterator[float]:
+    """What a worker is charged for its place among the most workers, tried in turn until a fleet fits.
+
+    Where their number is limited, the cheapest work comes of workers too slow to be done in time: the dearer a place,
+    the faster the workers that are bought first.
+    """
+    yield 0.0
+    if prepared.source.max_total_units is not None and len(prepared.keep):
+        usual = float(np.median(prepared.of("cost_usd")))
+        yield from (usual * part for part in PLACES)
+
+
+def _divide(prepared: Prepared, allowed: Bools, given: Floats, worker_usd: float = 0.0) -> Mix | None:
     fleet, count = prepared.source, len(prepared.keep)
     division = Division(prepared, _limits(prepared, 1.0), np.zeros(count), np.zeros(count))
-    if not divide(division, allowed, _density(prepared, 1.0), given):
+    density = _density(prepared, 1.0) + worker_usd / np.maximum(prepared.work, 1e-12)
+    if not divide(division, allowed, density, given):
         return None
     full, busy = np.zeros(fleet.n_options), np.zeros(fleet.n_options)
     full[prepared.keep], busy[prepared.keep] = division.units, division.busy

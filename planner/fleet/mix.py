@@ -25,7 +25,9 @@ class Mix:
         numbers: positions in the question, shape `(n_lines,)`; workers: what they are; count: how many;
             hours: of work, each.
         limit_hours: hours there were; work: tokens or samples in all.
-        proof: what the solver proved of hours as worked; gap: what was asked; seconds: wall-clock seconds.
+        proof: what the solver proved of hours as worked, None where nothing was asked;
+            gap: what was asked; seconds: wall-clock seconds;
+            note: what else is to be said of the proof.
     """
 
     numbers: IntArray
@@ -34,9 +36,10 @@ class Mix:
     hours: FloatArray
     limit_hours: float
     work: float
-    proof: FleetResult
+    proof: FleetResult | None
     gap: float = 0.0
     seconds: float = 0.0
+    note: str = ""
 
     @property
     def ends_hours(self) -> FloatArray:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.frame import cash_of, moment_text, offer_line, plan_frame, unknown_options
 from planner.candidates.plan_parts.warnings import plan_warnings
-from planner.fleet.carbon import carbon_of, footprint_of_workers
+from planner.fleet.alone import cheapest_on_demand, choice_of, summary_of
+from planner.fleet.carbon import carbon_of
 from planner.fleet.chance import progress_of
 from planner.fleet.stored import Lines as StoreLines
 from planner.fleet.stored_plan import storage_of
-from planner.fleet.waits import in_time
-from planner.market.obtainable import instances_at_once
 from planner.market.pricing import total_usd
-from planner.plan.brief import Choice, Summary, SummaryPart
+from planner.plan.brief import Choice
 from planner.plan.ids import TimePartId
 from planner.plan.launch import Launch
 from planner.plan.model import (
@@ -34,14 +33,16 @@ from planner.plan.model import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
-    from planner.asked.model import Dates
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
+    from planner.fleet.alone import Alone
     from planner.fleet.mix import Mix
     from planner.fleet.search import FleetResult
-    from planner.plan.model import CashMonth, Relaxation
+    from planner.plan.model import Relaxation
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -52,26 +53,24 @@ _NOTE = "cheapest fleet of one on-demand offer, limits on shares ignored"
 _Z80 = 1.2815515655446004  # standard normal quantile of 0.9: both tails of an 80 % interval
 
 
-def fleet_costs(found: Found, mix: Mix) -> tuple[list[PlanLine], Decimal, tuple[CashMonth, ...]]:
-    """Lines of the plan of a mix, what it costs in USD and when that is due: all that the search asks of it."""
+def fleet_plan(found: Found, mix: Mix, alone: Alone, one: Alone | None = None) -> Plan:
+    """Build the plan of a mix: one line per offer, what a place costs once on its first line.
+
+    Args:
+        found: the candidates.
+        mix: the workers.
+        alone: fleets of each offer alone, of which the baseline is one.
+        one: the cheapest sure one of these, a choice beside a mix of several offers.
+    """
     context = found.candidates.context
     lines = _lines(found.candidates, mix)
-    total = total_usd([cost for line in lines for cost in line.costs])
-    return lines, total, cash_of(context.dates, context.market, lines, _finish(context.dates, mix))
-
-
-def _finish(dates: Dates, mix: Mix) -> datetime:
-    return dates.start + timedelta(hours=mix.period)
-
-
-def fleet_plan(found: Found, mix: Mix) -> Plan:
-    """Build the plan of a mix: one line per offer, what a place costs once on its first line."""
-    context = found.candidates.context
-    lines, total, cash = fleet_costs(found, mix)
-    finish = _finish(context.dates, mix)
+    costs = [cost for line in lines for cost in line.costs]
+    total = total_usd(costs)
+    finish = context.dates.start + timedelta(hours=mix.period)
     risk, launch = _risk(found, mix, total), _launch_of(found, mix, total)
     report = count_filters(found.candidates.all_bits())
-    savings, chance = _savings(found, mix, total)
+    savings, on_demand = _savings(found, alone, total, mix.period)
+    itself = Choice(("cheapest",), None, moment_text(finish), risk.p_meet_deadline)
     return Plan(
         **plan_frame(context),
         status="planned",
@@ -83,7 +82,7 @@ def fleet_plan(found: Found, mix: Mix) -> Plan:
         performance=_performance(found, mix),
         risk=risk,
         savings=savings,
-        cash=cash,
+        cash=cash_of(context.dates, context.market, lines, finish),
         alternatives=(),
         filters=report.counts,
         filter_pairs=report.pairs,
@@ -94,21 +93,36 @@ def fleet_plan(found: Found, mix: Mix) -> Plan:
         n_results=1,
         n_feasible=report.passed,
         launch=launch,
-        choices=_choices(context.dates, risk, finish, savings.baseline, chance),
+        choices=_merged((itself, *_one_offer(found, mix, one, total), *on_demand)),
         carbon=carbon_of(found.candidates, mix),
         storage=storage_of(found.candidates, mix, lines),
     )
 
 
-def _choices(
-    dates: Dates, risk: Risk, finish: datetime, on_demand: Summary | None, chance: float | None
-) -> tuple[Choice, ...]:
-    """The plan, and the fleet of one on-demand offer with its chance of the deadline."""
-    plan = Choice(("cheapest",), None, moment_text(finish), risk.p_meet_deadline)
-    if on_demand is None:
-        return (plan,)
-    ends = moment_text(dates.start + timedelta(hours=on_demand.hours))
-    return plan, Choice(("on_demand",), on_demand, ends, chance)
+def bill_of(found: Found, mix: Mix) -> tuple[Decimal, Decimal]:
+    """What a mix costs, and what falls due of it, in USD."""
+    dates, market = found.candidates.context.dates, found.candidates.context.market
+    lines = _lines(found.candidates, mix)
+    cash = cash_of(dates, market, lines, dates.start + timedelta(hours=mix.period))
+    due = sum((month.amount_usd for month in cash), Decimal(0))
+    return total_usd([cost for line in lines for cost in line.costs]), due
+
+
+def _one_offer(found: Found, mix: Mix, one: Alone | None, total: Decimal) -> tuple[Choice, ...]:
+    """The cheapest fleet of one offer beside a mix of several."""
+    if one is None or len(mix.count) == 1:
+        return ()
+    cost = Decimal(repr(round(float(one.cost_usd(found)[0]), 6)))
+    return (choice_of(found, one, summary_of(found, one, cost, total, mix.period), "one_offer"),)
+
+
+def _merged(choices: Sequence[Choice]) -> tuple[Choice, ...]:
+    """Choices of the same machines as one, of both kinds."""
+    out: dict[object, Choice] = {}
+    for choice in choices:
+        like = out.get(choice.best)
+        out[choice.best] = choice if like is None else replace(like, kinds=like.kinds + choice.kinds)
+    return tuple(out.values())
 
 
 def _launch_of(found: Found, mix: Mix, total: Decimal) -> Launch | None:
@@ -205,64 +219,30 @@ def _risk(found: Found, mix: Mix, total: Decimal) -> Risk:
     )
 
 
-def _savings(found: Found, mix: Mix, total: Decimal) -> tuple[Savings, float | None]:
-    """Compare with the cheapest fleet of one on-demand offer in the same time; with its chance of the deadline."""
-    context = found.candidates.context
-    from planner.fleet.workers import build_with_storage
-
-    workers, kept = build_with_storage(found.candidates, mix.limit_hours)
-    on_demand = context.market.offer_set.offers.equals("purchase_option", "on_demand")
-    workers = in_time(found.candidates, workers)
-    alone = np.flatnonzero(on_demand[workers.rows] & (workers.hours_limit > 0))
-    workers, kept = workers.take(alone), kept.take(alone)
-    count = np.ceil(mix.work / (workers.units_per_hour * workers.hours_limit) - 1e-9)
-    limits = context.asked.workload.constraints
-    held = instances_at_once(context.market.offer_set, limits.obtainable)
-    most = np.fmin(limits.max_nodes, held[workers.rows])
-    allowed = np.flatnonzero(count * workers.nodes <= most)
-    if not len(allowed):
+def _savings(found: Found, alone: Alone, total: Decimal, period: float) -> tuple[Savings, tuple[Choice, ...]]:
+    """Compare with the cheapest fleet of one on-demand offer in the same time; that fleet as a choice."""
+    on_demand = cheapest_on_demand(found, alone)
+    if on_demand is None:
         why = "no single on-demand offer can do the work in time within max_nodes"
-        return Savings(None, None, None, why), None
-    workers, kept, count = workers.take(allowed), kept.take(allowed), count[allowed]
-    hours = mix.work / (workers.units_per_hour * count)
-    money, stay = workers.price(context.market, hours), workers.lead_hours + hours
-    shared = workers.place_usd + workers.copy_usd_per_hour * stay  # once, by all workers
-    whole = (money.cost_usd - shared) * count + shared + kept.alone_usd + kept.alone_usd_per_hour * stay
-    best = int(np.lexsort((context.market.id_rank[workers.rows], whole))[0])
-    row, cost = int(workers.rows[best]), Decimal(repr(round(float(whole[best]), 6)))
-    offers, types = context.market.offer_set.offers, context.market.offer_set.types
-    kind = int(context.market.offer_set.type_of_offer[row])
-    nodes = int(count[best] * workers.nodes[best])
-    ends = float(workers.lead_hours[best] + hours[best])
-    names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
-    named: dict[str, Any] = {name: str(offers[name][row]) for name in names}
-    saved = cost - total
-    drawn = footprint_of_workers(
-        found.candidates, workers.take(np.asarray([best])), float(hours[best]), float(count[best])
-    )
-    baseline = Summary(
-        label="", **named, accelerator=str(types["accelerator"][kind]),
-        accelerators=nodes * float(types["accelerator_count"][kind]), nodes=nodes, hours=ends, cost_usd=cost,
-        delta_cost_usd=saved, delta_hours=ends - mix.period, price_as_of=str(offers["as_of"][row]),
-        parts=(SummaryPart(nodes, *(named[name] for name in ("purchase_option", "option_variant", "region", "zone"))),),
-        **drawn._asdict(),
-    )  # fmt: skip
-    alone = np.asarray([best])
-    firm = replace(mix, workers=workers.take(alone), count=count[alone], hours=hours[alone])
-    deadline = context.dates.deadline_hours
-    chance = None if deadline is None else progress_of(found, firm).chance(deadline, mix.work)
-    return Savings(baseline, saved, float(saved / cost) if cost else 0.0, _NOTE), chance
+        return Savings(None, None, None, why), ()
+    one, cost = on_demand
+    baseline, saved = summary_of(found, one, cost, total, period), cost - total
+    savings = Savings(baseline, saved, float(saved / cost) if cost else 0.0, _NOTE)
+    return savings, (choice_of(found, one, baseline, "on_demand"),)
 
 
 def _proof(found: Found, mix: Mix, total: Decimal) -> Proof:
     context = found.candidates.context
     result = mix.proof
+    assert result is not None
     bound = Decimal(repr(result.bound_usd)) if np.isfinite(result.bound_usd) else Decimal(0)
     bound = min(bound, total)
     gap = float((total - bound) / total) if total else 0.0
     note = f"{result.n_columns} ways to be a worker in the model"
     if gap > mix.gap:
         note += "; the bound is for hours as worked, at the least that they can cost: billing rounds them up"
+    if mix.note:
+        note += f"; {mix.note}"
     return Proof(
         method="MILP over whole workers and their hours",
         status="optimal" if gap <= mix.gap * (1 + 1e-6) else "feasible",

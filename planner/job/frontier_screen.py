@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import TYPE_CHECKING
 
+from planner.candidates.decisions import HAIR_RATIO
 from planner.job.frontier import thin
-from planner.plan.front_choices import in_brief
+from planner.plan.front_choices import assumed_at_once, in_brief
 from planner.render import numbers
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.precision import dollars, known_places, moment_known, rounded
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from planner.job.frontier import Frontier, Point
 
 _HALF_WIDTH = 0.3  # of a cost whose interval is not worked out: that of a usual plan
+_NOTE_COLUMNS = 56  # of a note below, as a table's text of so many: one line at 100 columns, two at 80
 _ROUND_HOURS = 12.0  # deadlines from here on are printed to the hour, shorter ones to the minute
 _MINUTES_BELOW_HOURS = 3.0  # of deadlines that are typed
 _SLIP = 1e-6  # of deadlines that are whole hours but for rounding
@@ -62,12 +64,48 @@ def frontier_screen(found: Frontier, shown: Sequence[Point]) -> Screen:
 
 
 def fitting(points: Sequence[Point]) -> Sequence[Point]:
-    """The most telling points for which a screen has room."""
+    """The most telling points for which a screen has room, of those that are nearly alike one."""
+    points = _distinct(points)
+    note = [text[:_NOTE_COLUMNS] for text in (_soonest_asks(points),) if text]
     for count in range(len(points), 2, -1):
         kept = thin(points, count)
-        if has_room(in_brief(point.best) for point in kept):
+        if has_room([*(in_brief(point.best) for point in kept), *note]):
             return kept
     return thin(points, 2)
+
+
+def _distinct(points: Sequence[Point]) -> list[Point]:
+    """Without points that are the same machines, bought the same way, a hair later and cheaper elsewhere.
+
+    The ends and deadlines that were asked for stay.
+    """
+    kept: list[Point] = []
+    for at, point in enumerate(points):
+        if kept and at < len(points) - 1 and not point.wished and _is_near(point, kept[-1]):
+            continue
+        if at == len(points) - 1 and len(kept) > 1 and not kept[-1].wished and _is_near(point, kept[-1]):
+            kept.pop()
+        kept.append(point)
+    return kept
+
+
+def _soonest_asks(points: Sequence[Point]) -> str:
+    """What the soonest point assumes, where it asks for many times more than the cheapest."""
+    if not points:
+        return ""
+    return assumed_at_once("soonest", points[0].best, points[-1].best.accelerators)
+
+
+def _is_near(one: Point, other: Point) -> bool:
+    first, second = one.best, other.best
+    names = ("provider", "instance_type", "nodes", "purchase_option", "option_variant")
+    if any(getattr(first, name) != getattr(second, name) for name in names):
+        return False
+    pairs = (
+        (float(first.cost_usd), float(second.cost_usd)), (first.hours, second.hours),
+        (one.deadline_hours, other.deadline_hours),
+    )  # fmt: skip
+    return all(abs(a - b) <= HAIR_RATIO * max(a, b) for a, b in pairs)
 
 
 def _places(usd: Decimal) -> int:
@@ -139,10 +177,12 @@ def _table(found: Frontier, shown: Sequence[Point]) -> Section:
 def _notes(found: Frontier) -> tuple[str, ...]:
     today = datetime.fromisoformat(found.created_at).date() if found.created_at else None
     dates = [point.best.price_as_of for point in found.points]
+    large = _soonest_asks(found.points)
     spot = any(part.purchase_option == "spot" for point in found.points for part in point.best.parts)
     return (
         "costs are expected ones; `planner optimize` at a deadline gives the 80 % interval, quotas and checkpoints",
         *(prices_note(dates, today) if today is not None else ()),
+        *([large] if large else []),
         *(["spot needs automatic resume and checkpoints"] if spot else ()),
         "your own deadline and budget are set aside here, all other limits hold",
     )

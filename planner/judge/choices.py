@@ -66,8 +66,18 @@ def check(
     _all_named(findings, bench, plan, rows, others, made)
 
 
-def check_fleet(findings: Findings, bench: Bench, plan: Node, chance: Near | None, firm: Near | None) -> None:
-    """The choices of a fleet: the plan, and its baseline, each with its chance of the deadline."""
+def check_fleet(
+    findings: Findings, bench: Bench, plan: Node, chance: Near | None, others: dict[str, Near | None]
+) -> None:
+    """The choices of a fleet: the plan, one offer alone and the baseline, each with its chance of the deadline.
+
+    Args:
+        findings: takes what is wrong.
+        bench: what is recomputed from.
+        plan: the plan.
+        chance: of the plan.
+        others: of the fleets of one offer, by the kind that names them, in the order of rows.
+    """
     _names(findings, plan, _FIRST["cost"])
     baseline = plan["savings"]["baseline"]
     wanted: list[dict[str, object]] = [
@@ -77,13 +87,24 @@ def check_fleet(findings: Findings, bench: Bench, plan: Node, chance: Near | Non
         }
     ]  # fmt: skip
     if not baseline.is_null:
-        ends = frame.finish(bench, baseline["hours"].number())
-        if all(node["p_meet_deadline"].is_null for node in list(plan["choices"])[1:]):
-            firm = None  # answers saved before it was computed say nothing of it
+        findings.require(named(plan, "on_demand") is not None, "choices", "no row names the baseline")
+    for kind, own in others.items():
+        node = named(plan, kind)
+        kinds = [] if node is None else _texts(node["kinds"])
+        if node is None or kind != kinds[0]:
+            continue
+        best = baseline if "on_demand" in kinds else node["best"]
+        chance = None if node["p_meet_deadline"].is_null else own  # old answers say nothing of it
+        ends = frame.finish(bench, best["hours"].number())
         wanted.append(
-            {"kinds": ["on_demand"], "best": baseline.value, "p_meet_deadline": firm, "finish_expected": ends}
+            {"kinds": kinds, "best": best.value, "p_meet_deadline": chance, "finish_expected": ends}
         )
     findings.expect(plan["choices"], wanted)
+
+
+def named(plan: Node, kind: str) -> Node | None:
+    """The choice that is the best for `kind`."""
+    return next((node for node in plan["choices"] if kind in _texts(node["kinds"])), None)
 
 
 def _texts(node: Node) -> list[str]:

@@ -77,7 +77,13 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     done = sum(worker.units for worker in workers)
     findings.require(done >= work * (1 - WORK_SHARE), "lines", f"the workers do {done:.10g} of {work:.10g}")
     firm = _savings(findings, bench, plan, work)
-    choices.check_fleet(findings, bench, plan, chance, firm)
+    choices.check_fleet(
+        findings,
+        bench,
+        plan,
+        chance,
+        {"one_offer": _one_offer(findings, bench, plan, work), "on_demand": firm},
+    )
     single.filters(findings, plan)
 
 
@@ -289,15 +295,7 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> Near 
         findings.expect(node, {"baseline": None, "saved_usd": None, "saved_ratio": None, "note": STATED})
         return None
     given = node["baseline"]
-    buys, _ = frame.purchases(bench.goods, given)
-    fleet = bench.workload.fleet
-    each = 1 if fleet is None else fleet.nodes_per_run
-    offer, nodes = buys[0].offer, buys[0].nodes
-    worker = worker_of(bench, Buy(offer, each), nodes // each)
-    hours = work / (worker.units_per_hour * worker.count)
-    worker = with_hours(worker, hours)
-    lines = _lines(bench, [worker], work)
-    charges, _ = lines[0]
+    worker, chance, wanted = _alone(bench, plan, given, work)
     most = sure_hours(bench, worker, limit_hours(bench, work) - worker.lead)
     need = work / (worker.units_per_hour * most)
     least = {int(-(-need * (1.0 + slack) // 1)) for slack in (-_SURE_RATIO, _SURE_RATIO)}
@@ -306,23 +304,60 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> Near 
     )
     cost, whole = given["cost_usd"].money(), plan["total_usd"].money()
     saved = cost - whole
-    text = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
-    findings.require(
-        offer.text("purchase_option") == "on_demand", given.path, "the baseline is not on-demand"
-    )
+    option = worker.buy.offer.text("purchase_option")
+    findings.require(option == "on_demand", given.path, "the baseline is not on-demand")
     findings.expect(
         node,
         {
             "saved_usd": Exactly(saved), "saved_ratio": Near(saved / cost if cost else 0.0), "note": CHEAPEST,
-            "baseline": {
-                "label": "", **{name: offer.text(name) for name in text}, "accelerator": str(offer.kind["accelerator"]),
-                "accelerators": Near(nodes * offer.accelerators), "nodes": nodes,
-                "hours": Near(worker.lead + hours, _RATIO), "cost_usd": Near(total(charges), _RATIO, 2e-6),
-                "delta_cost_usd": Exactly(saved), "delta_hours": Near(given["hours"].number() - plan["hours"].number()),
-                "price_as_of": offer.text("as_of"), "flags": [], "parts": frame.parts_of([Buy(offer, nodes)]),
-                "brings": [], "marginal_cost_usd": None, "full_cost_usd": None,
-                **carbon.of_workers(bench, worker, given),
-            },
+            "baseline": wanted,
         },
     )  # fmt: skip
-    return chance_of(bench, course_of(bench, [worker], lines), work)
+    return chance
+
+
+def _alone(bench: Bench, plan: Node, given: Node, work: float) -> tuple[Worker, Near | None, dict[str, Any]]:
+    """Workers of one offer that do all work in equal parts, their chance, and what a summary of them says."""
+    buys, _ = frame.purchases(bench.goods, given)
+    fleet = bench.workload.fleet
+    each = 1 if fleet is None else fleet.nodes_per_run
+    offer, nodes = buys[0].offer, buys[0].nodes
+    worker = worker_of(bench, Buy(offer, each), nodes // each)
+    worker = with_hours(worker, work / (worker.units_per_hour * worker.count))
+    lines = _lines(bench, [worker], work)
+    charges, _ = lines[0]
+    text = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
+    wanted = {
+        "label": "", **{name: offer.text(name) for name in text}, "accelerator": str(offer.kind["accelerator"]),
+        "accelerators": Near(nodes * offer.accelerators), "nodes": nodes,
+        "hours": Near(worker.lead + worker.hours, _RATIO), "cost_usd": Near(total(charges), _RATIO, 2e-6),
+        "delta_cost_usd": Exactly(given["cost_usd"].money() - plan["total_usd"].money()),
+        "delta_hours": Near(given["hours"].number() - plan["hours"].number()),
+        "price_as_of": offer.text("as_of"), "flags": [], "parts": frame.parts_of([Buy(offer, nodes)]),
+        "brings": [], "marginal_cost_usd": None, "full_cost_usd": None,
+        **carbon.of_workers(bench, worker, given),
+    }  # fmt: skip
+    return worker, chance_of(bench, course_of(bench, [worker], lines), work), wanted
+
+
+def _one_offer(findings: Findings, bench: Bench, plan: Node, work: float) -> Near | None:
+    """The fleet of one offer that a row is named: recomputed, in time, sure enough and within the shares."""
+    given = choices.named(plan, "one_offer")
+    if given is None:
+        return None
+    best, fleet, limits = given["best"], bench.workload.fleet, bench.workload.constraints
+    worker, chance, wanted = _alone(bench, plan, best, work)
+    findings.expect(best, wanted)
+    ends = best["hours"].number()
+    findings.require(ends <= limit_hours(bench, work) * (1 + _HAIR), best.path, "ends after the deadline")
+    nodes = worker.count * worker.buy.nodes
+    findings.require(nodes <= limits.max_nodes, best.path, f"{nodes} nodes, max_nodes is {limits.max_nodes}")
+    findings.require(nodes <= worker.buy.offer.capacity, best.path, "more instances than can be had")
+    if fleet is not None:
+        parts = [fleet.max_share_per_region, fleet.max_share_per_offer]
+        parts += [fleet.max_spot_share] if worker.buy.offer.is_spot else []
+        findings.require(all(part in (None, 1) for part in parts), best.path, "one offer exceeds a share")
+    if not given["p_meet_deadline"].is_null:
+        sure = given["p_meet_deadline"].number() >= limits.deadline_confidence - _SURE_RATIO
+        findings.require(sure, best.path, "is not sure enough of the deadline")
+    return chance

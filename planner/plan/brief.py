@@ -71,7 +71,8 @@ class Choice:
     """A decision that a buyer weighs, and for what it is the best.
 
     `kinds`: `cheapest`, `fastest` or `least_carbon` (the plan), `sooner` or `cheaper` (worth its price: a percent
-    for a percent), `reserved`, `firm`, `on_demand`, `owned`, `provider` (another than the plan's), `known_prices`.
+    for a percent), `reserved`, `firm`, `on_demand`, `one_offer` (a fleet's), `owned`, `provider` (another than the
+    plan's), `known_prices`.
     `best`: None for the plan itself.
     """
 

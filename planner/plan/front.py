@@ -157,15 +157,16 @@ def _cluster(nodes: int, lines: tuple[PlanLine, ...]) -> str:
 
 
 def _fleet(lines: tuple[PlanLine, ...]) -> str:
-    """The offers of a fleet, the dearest first."""
-    ordered = sorted(lines, key=lambda line: -line.cost_usd)
-    texts = [
-        f"{cluster(line.nodes, line.instance_type)} {option(line.purchase_option, line.option_variant)} in "
-        f"{place(line.provider, line.region, '')}"
-        for line in ordered[:_MOST_PLACES]
-    ]
-    more = len(lines) - _MOST_PLACES
-    return " + ".join(texts) + (f" and {more} more offers" if more > 0 else "")
+    """The offers of a fleet, the dearest first; zones of a region are one."""
+    nodes: dict[tuple[str, ...], int] = {}
+    for line in sorted(lines, key=lambda line: -line.cost_usd):
+        bought = option(line.purchase_option, line.option_variant)
+        key = (line.instance_type, bought, place(line.provider, line.region, ""))
+        nodes[key] = nodes.get(key, 0) + line.nodes
+    texts = [f"{cluster(count, kind)} {bought} in {where}" for (kind, bought, where), count in nodes.items()]
+    more = len(texts) - _MOST_PLACES
+    rest = f" and {more} more {'offer' if more == 1 else 'offers'}" if more > 0 else ""
+    return " + ".join(texts[:_MOST_PLACES]) + rest
 
 
 def _places(lines: tuple[PlanLine, ...]) -> str:

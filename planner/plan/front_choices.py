@@ -16,11 +16,15 @@ from planner.render.words import cluster, option, place
 _KINDS = {
     "cheapest": "cheapest", "fastest": "fastest", "least_carbon": "least carbon",
     "sooner": "sooner", "cheaper": "cheaper", "reserved": "reserved",
-    "firm": "firm", "on_demand": "on-demand", "owned": "own", "provider": "other provider",
+    "firm": "firm", "on_demand": "on-demand", "one_offer": "one offer", "owned": "own", "provider": "other provider",
     "known_prices": "known prices",
 }  # fmt: skip
 _MOST_KINDS = 2
 _MOST_CHANGES = 5
+RECORDED_AT_ONCE = (
+    16  # accelerators of a gang, the most in public records of capacity (docs/spot/obtainable.md)
+)
+MANY_TIMES = 4.0  # the plan's accelerators, from which on it is said that a sooner end rests on their number
 _THREE_DIGITS = (
     0.01  # half-width, relative, of what has no interval of its own: three digits of it are printed
 )
@@ -48,8 +52,26 @@ def choices(plan: Plan) -> list[Section]:
                 *(_emitted(plan, item) if plan.objective == "carbon" else ()),
             )
         )  # fmt: skip
-    notes = [_hidden(item, scale) for item in plan.relaxations if item.best is not None]
+    notes = [
+        _at_once(plan, item) for item in plan.choices if item.best is not None and "sooner" in item.kinds
+    ]
+    notes = [note for note in notes if note]
+    notes += [_hidden(item, scale) for item in plan.relaxations if item.best is not None]
     return [table_section("choices", "Choices", columns, rows, notes)]
+
+
+def _at_once(plan: Plan, item: Choice) -> str:
+    own = max(line.nodes * line.accelerators_per_node for line in plan.lines)
+    return "" if item.best is None else assumed_at_once("sooner", item.best, own)
+
+
+def assumed_at_once(name: str, best: Summary, own: float) -> str:
+    """What a sooner end rests on, where that is many times more accelerators than `own`; nothing elsewhere."""
+    asked = all(part.purchase_option in ("on_demand", "spot") for part in best.parts)
+    if not asked or best.accelerators <= RECORDED_AT_ONCE or best.accelerators < own * MANY_TIMES:
+        return ""
+    more = f"{best.accelerators:,.0f} {best.accelerator} at once"
+    return f"{name}: asking is assumed to bring {more}; public records end at {RECORDED_AT_ONCE}"
 
 
 def _emitted(plan: Plan, item: Choice) -> tuple[Value, ...]:
@@ -71,8 +93,12 @@ def _plan_in_brief(plan: Plan) -> str:
     first, launch = plan.lines[0], plan.launch
     nodes = sum(line.nodes for line in plan.lines)
     if plan.kind == "fleet":
-        offers = f"{len(plan.lines)} offers" if len(plan.lines) > 1 else first.instance_type
-        return f"{nodes:,} x {offers}, {'spot' if launch is not None else 'no spot'}"
+        ways = " + ".join(
+            dict.fromkeys(option(line.purchase_option, line.option_variant) for line in plan.lines)
+        )
+        if len(plan.lines) == 1:
+            return _named(nodes, first.instance_type, ways, first.provider, first.region)
+        return f"{nodes:,} machines of {len(plan.lines)} offers, {ways}"
     bought = " + ".join(f"{line.nodes} {line.purchase_option}" for line in plan.lines)
     if len(plan.lines) == 1:
         bought = option(first.purchase_option, first.option_variant)

@@ -9,6 +9,7 @@ from planner.performance.goodput import TYPICAL, load_site
 from planner.plan.front_scale import Scale
 from planner.plan.ids import TimePartId
 from planner.plan.model import Plan
+from planner.plan.starters import starter_of
 from planner.plan.words import OBJECTIVES, old_price, over_budget
 from planner.render import claims
 from planner.render.model import Section
@@ -17,12 +18,12 @@ from planner.render.precision import about
 
 _MOST = 5
 _MOST_REGIONS = 4
+_NEAR = 0.02  # gap of a fleet from which on it is said what its bound leaves out
 _UNKNOWN_QUOTA = "unknown quota"  # the name that a line has where its provider publishes none
 _DAY_HOURS = 24.0  # published whole runs took days to months: nothing is known of shorter ones
 _PLACES = {"not-stated": "a place not stated"}
 _NEXT = (
     "explain FILE", "frontier FILE", "compare FILE --over region", "whatif FILE --set KEY=VALUE",
-    "export PLAN.json --to skypilot",
 )  # fmt: skip
 _OF_ONE_JOB = _NEXT[1:3]  # a fleet is chosen as a whole
 
@@ -111,12 +112,24 @@ def _interruptions(plan: Plan) -> list[str]:
 def _quotas(plan: Plan) -> list[str]:
     """Quotas in one line: what is needed of each, and where."""
     where: dict[tuple[str, str, str], list[str]] = {}
+    needed_of: dict[tuple[str, ...], float] = {}
     for line in (line for line in plan.lines if line.purchase_option != "owned"):
         need = line.quota
         name = (need.name or "quota").partition(" (")[0]
-        unit = "instance" if need.unit == "instances" and need.needed == 1 else need.unit
-        key = (name, f"{number(need.needed, 6)} {unit}".strip(), need.status)
-        where.setdefault(key, []).append(_PLACES.get(line.region, line.region) or line.provider)
+        of: tuple[str, ...] = (
+            name,
+            need.unit,
+            need.status,
+            _PLACES.get(line.region, line.region) or line.provider,
+        )
+        if plan.kind == "fleet":  # lines of a fleet run side by side, those of a job may take turns
+            needed_of[of] = needed_of.get(of, 0.0) + need.needed
+        else:
+            of = (*of, line.offer_id)
+            needed_of[of] = need.needed
+    for (name, told_unit, status, region, *_), amount in needed_of.items():
+        unit = "instance" if told_unit == "instances" and amount == 1 else told_unit
+        where.setdefault((name, f"{number(amount, 6)} {unit}".strip(), status), []).append(region)
     if not where:
         return []
     texts = []
@@ -150,6 +163,7 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
         asked = [step for step in _NEXT if plan.kind != "fleet" or step not in _OF_ONE_JOB]
         if plan.objective == "carbon":
             asked = [step.replace("frontier FILE", "frontier FILE --against carbon") for step in asked]
+        asked.append(f"export PLAN.json --to {starter_of(plan)}")
         following = f"next: planner {', '.join(asked)}; --details SECTION|all"
     unsure = "Low confidence: name your model." if plan.confidence == "low" and plan.lines else ""
     return " ".join(
@@ -190,4 +204,6 @@ def _proven(plan: Plan) -> str:
         others = "another costs" if proof.near_ties == 1 else f"{proof.near_ties:,} others cost"
         others = others.replace("cost", {"time": "take", "carbon": "emit"}.get(plan.objective, "cost"))
         said += f"; {others} nearly the same"
+    if plan.kind == "fleet" and plan.launch is not None and proof.gap_ratio > _NEAR:
+        said += "; that bound leaves out what being sure of spot costs (--details proof)"
     return f"{said}."

@@ -27,6 +27,9 @@ FORMATS: dict[str, Format] = {
 }
 
 
+_WORKLOAD_KEYS = frozenset({"version", "model", "training"})
+
+
 def detect(document: Document) -> str:
     """Name the format of a file by its content.
 
@@ -36,6 +39,11 @@ def detect(document: Document) -> str:
     matching = [name for name, kind in FORMATS.items() if _recogniser(kind)(document)]
     if len(matching) == 1:
         return matching[0]
+    if not matching and set(document.data) >= _WORKLOAD_KEYS:
+        raise InputError(
+            f"{document.path}: is a workload of planner already: planner validate {document.path}, "
+            f"then planner optimize {document.path}"
+        )
     if not matching:
         known = ", ".join(kind.title for kind in FORMATS.values())
         keys = ", ".join(str(key) for key in list(document.data)[:8]) or "none"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from planner.trainer_files.gather import Draft
@@ -15,6 +16,21 @@ _WIDTH = 116
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./ +()-]*")
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off")
 _MOST_UNKNOWN = 12
+SCHEMA = "workload.v1.json"
+_NO_SCHEMA = (
+    f"# For completion in an editor: planner schema workload > {SCHEMA}, and as the first line here\n"
+    f"#   yaml-language-server: $schema={SCHEMA}"
+)
+
+
+def point_at_schema(text: str, folder: Path) -> str:
+    """The text of a workload for a file in `folder`: where the schema is not there, its first line says how to get it.
+
+    Editors report a schema that they do not find as a fault of the file.
+    """
+    if (folder / SCHEMA).is_file():
+        return text
+    return text.replace(f"# yaml-language-server: $schema={SCHEMA}", _NO_SCHEMA, 1)
 
 
 def render_draft(draft: Draft) -> str:
@@ -23,7 +39,7 @@ def render_draft(draft: Draft) -> str:
     top |= {key: fact.value for key, fact in draft.facts.items() if "." not in key}
     command = " ".join(["planner init", *(["--from", *draft.files] if draft.files else [])])
     lines = [
-        "# yaml-language-server: $schema=workload.v1.json",
+        f"# yaml-language-server: $schema={SCHEMA}",
         *_comment(f"A draft by `{command}`: check each line."),
         *_comment("'assumed' was not stated; lines that begin with '# FILL' are still to be given."),
         *(f"{key}: {_value(value)}" for key, value in top.items()),

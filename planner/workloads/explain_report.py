@@ -118,9 +118,7 @@ def _front(found: Explanation) -> tuple[Section, ...]:
 
 def _next(found: Explanation) -> Section:
     if found.plan.status == "infeasible":
-        return next_steps(
-            "next: planner whatif FILE --set KEY=VALUE; planner explain FILE --details filters or all"
-        )
+        return next_steps("next: planner whatif FILE --set KEY=VALUE; --details filters or all")
     first = next((one for one in binding(found) if one.limit == "deadline"), None)
     steps = ["planner frontier FILE"] if first and found.plan.kind != "fleet" else []
     there = {section.key for section in _sections(found)}

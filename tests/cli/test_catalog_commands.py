@@ -165,3 +165,13 @@ def test_list_imports_neither_pandas_nor_scipy(run_process: Run) -> None:
     )
     found = run_process("-c", code, python=True)
     assert found.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_name_of_an_accelerator_leads_to_its_machines(run_cli: Callable[..., CliResult]) -> None:
+    told = run_cli("catalog", "show", "H100")
+    assert told.code == 2
+    assert "'H100' is an accelerator" in told.stderr
+    assert "p5.48xlarge" in told.stderr
+    assert "`planner catalog list --accelerator H100`" in told.stderr
+    assert run_cli("catalog", "list", "--accelerator", "H100", "--max-results", "1").code == 0
+    assert "did you mean p4d.24xlarge" in run_cli("catalog", "show", "p4d").stderr

@@ -161,3 +161,21 @@ def test_an_answer_that_cannot_be_read_says_how_to_write_it(answers: tuple[str, 
     said = iter(answers)
     with pytest.raises(InputError, match=remedy):
         workload_from([], ask_for_wishes(lambda _text, _usual: next(said)))
+
+
+def test_a_draft_points_editors_at_a_schema_only_where_there_is_one(run_cli: Run, tmp_path: Path) -> None:
+    written = tmp_path / "workload.yaml"
+    for there in (False, True):
+        if there:
+            (tmp_path / "workload.v1.json").write_text(run_cli("schema").stdout, encoding="utf-8")
+        assert run_cli("init", "--out", str(written), "--force").code == 0
+        first, second = written.read_text(encoding="utf-8").splitlines()[:2]
+        assert first.startswith("# yaml-language-server:") is there
+        assert ("planner schema workload > workload.v1.json" in first) is not there
+        assert second.startswith("#")
+
+
+def test_a_workload_given_as_a_trainers_file_is_named_as_one(run_cli: Run) -> None:
+    told = run_cli("init", "--from", str(ROOT / "examples" / "bert-large.yaml"))
+    assert told.code == 2
+    assert "planner validate" in told.stderr

@@ -30,6 +30,7 @@ from planner.inputs.load import load_workload
 from planner.plan.details import DETAILS
 from planner.plan.model import Plan
 from planner.plan.report import plan_answer
+from planner.plan.starters import starter_of
 from planner.render import render_answer
 from planner.render.text import display_width
 from planner.workloads.answer import optimize
@@ -295,6 +296,16 @@ def test_what_a_target_cannot_start_it_refuses_by_name(check_golden: Callable[[s
         for said in dict.fromkeys(refused.values()):
             lines += [f"  not {', '.join(name for name, why in refused.items() if why == said)}: {said}"]
     check_golden("export/examples.txt", "\n".join(lines) + "\n")
+
+
+def test_the_target_that_an_answer_names_starts_its_plan() -> None:
+    named = {name: starter_of(plan_of(name)) for name in EXAMPLES}
+    assert set(named.values()) == {"skypilot", "slurm"}
+    for target in set(named.values()):
+        _, _, refused = exported(target)
+        assert not [name for name in refused if named[name] == target]
+        if target == "skypilot":
+            assert {name for name in named if named[name] == "slurm"} == set(refused)
 
 
 def test_the_layout_of_every_example_is_read_back_from_its_script() -> None:

@@ -36,8 +36,8 @@ from planner.export.quoting import shell_words, yaml_text
 from planner.export.registry import Options
 from planner.export.software import image_for
 from planner.export.view import Launch, Pool
+from planner.plan.starters import skypilot_clouds
 
-CLOUDS = {"aws": "aws", "gcp": "gcp", "azure": "azure", "lambda": "lambda", "oci": "oci", "vastai": "vast"}
 Mounts = dict[str, tuple[str, dict[str, Any]]]
 COST_CAP = 1.25
 """A place is left where its price has risen by a quarter: a chosen factor; raise it in the file."""
@@ -103,7 +103,7 @@ def places(launch: Launch, zones: dict[str, str]) -> list[dict[str, Any]]:
     """The plan's places in its order; zones of AWS only where their names in the account are known."""
     out: list[dict[str, Any]] = []
     for pool in launch.pools:
-        infra = [CLOUDS[pool.provider]]
+        infra = [skypilot_clouds()[pool.provider]]
         if pool.region != "not-stated":
             infra.append(pool.region)
             infra.extend(_zone(pool, zones))
@@ -151,7 +151,7 @@ def _check(launch: Launch) -> None:
                 f"--to skypilot: {pool.place} is a capacity block, which has no field there; use --to terraform, "
                 "--to parallelcluster or --to karpenter"
             )
-    refuse_others(launch, "skypilot", frozenset(CLOUDS))
+    refuse_others(launch, "skypilot", frozenset(skypilot_clouds()))
     if launch.way == "together":
         raise InputError(
             "--to skypilot: one gang on several offers at once; a task there has one kind of node: use --to slurm"

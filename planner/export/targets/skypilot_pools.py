@@ -19,10 +19,11 @@ from planner.export.names import KUBERNETES_NAME, clean, clean_tags
 from planner.export.program import NO_COMMAND
 from planner.export.quoting import comment, yaml_text
 from planner.export.registry import Options
-from planner.export.targets.skypilot import CLOUDS, task
+from planner.export.targets.skypilot import task
 from planner.export.view import Checkpoints, Launch, Limits, Pool, Training
 from planner.plan.model import Layout
 from planner.plan.run import Run
+from planner.plan.starters import skypilot_clouds
 
 _AGAIN = "save it anew: planner pools WORKLOAD -o json --out POOLS.json"
 _ENDS_AFTER = "5m"
@@ -72,7 +73,7 @@ def render_pools(saved: Mapping[str, Any], name: str, options: Options) -> tuple
 def _job(launch: Launch, name: str, zones: dict[str, str]) -> dict[str, Any]:
     """One pool: the task of a single plan with a command of its own."""
     for pool in launch.pools:
-        if pool.provider not in CLOUDS or pool.option not in ("on_demand", "spot"):
+        if pool.provider not in skypilot_clouds() or pool.option not in ("on_demand", "spot"):
             raise InputError(
                 f"--to skypilot: {pool.place} is {pool.option} of {pool.provider}, which it cannot start"
             )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from planner.finops.budget.answer import BudgetAnswer, BudgetLine
 
-NEXT = ("forecast --focus BILL --by team", "review --focus BILL")
+NEXT = ("forecast --focus BILL --by service", "review --focus BILL")
 NEXT_DAILY = ("forecast --daily COSTS",)  # daily costs are no bill that could be reviewed
 _MOST_NAMED = 4
 _MOST_LINES = 16

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from planner.asked.options import Options
 from planner.candidates.factored import cheapest, cost_time_front, offer_bounds
 from planner.job.frontier import Frontier, Point, frontier, thin
+from planner.job.frontier_screen import fitting
 from planner.plan.brief import Summary
 from solvers.search.pareto import dominated, pareto_front
 from tests.planner.job.test_spine_laws import some_offers
@@ -175,3 +176,19 @@ def test_thinning_keeps_both_ends_and_the_order() -> None:
     assert len(few) == 5 and few[0] is points[0] and few[-1] is points[-1]
     assert [p.deadline_hours for p in few] == sorted(p.deadline_hours for p in few)
     assert thin(points, 39) == points
+
+
+def test_the_same_machines_a_hair_later_in_another_region_are_one_point_of_the_screen() -> None:
+    def point(deadline: float, usd: int, region: str, *, wished: bool = False, nodes: int = 4) -> Point:
+        best = Summary(
+            "", "aws", region, "", "g5.2xlarge", "a10g-24gb-pcie", float(nodes), "on_demand", "", nodes, deadline / 2,
+            Decimal(usd), Decimal(0), 0.0, "2026-11-20",
+        )  # fmt: skip
+        return Point(deadline, best, None, None, wished)
+
+    points = [point(9.0, 980, "a"), point(20.0, 550, "a"), point(20.1, 545, "b"), point(90.0, 400, "a")]
+    assert fitting(points) == [points[0], points[1], points[3]]
+    for other in (point(20.1, 545, "b", wished=True), point(20.1, 545, "b", nodes=8)):
+        assert fitting([*points[:2], other, points[3]]) == [*points[:2], other, points[3]]
+    last = [point(9.0, 980, "a"), point(20.0, 550, "a"), point(20.1, 545, "b")]
+    assert fitting(last) == [last[0], last[2]]

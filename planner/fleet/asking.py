@@ -1,0 +1,85 @@
+"""From workers to the question: their costs and work, the places they open, and the limits on their mix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.candidates.constraints.registry import CONSTRAINTS
+from planner.candidates.limits import case_of
+from planner.fleet.question import FleetInput
+from planner.market.obtainable import instances_at_once
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.constraints.base import Use
+    from planner.candidates.context import Context
+    from planner.fleet.workers import Workers
+    from planner.market.model import Market
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+
+def question_of(
+    context: Context, workers: Workers, work: float, spared_usd: float = 0.0, kept_hours: float = 0.0
+) -> FleetInput:
+    """The question; a place that is used pays `kept_hours` of the copy of the data set and of a file system."""
+    rows, nodes = workers.rows, workers.nodes
+    shared = workers.copy_usd_per_hour + workers.system_usd_per_hour
+    opened = workers.place_usd + workers.opened_usd + kept_hours * shared
+    region, names, first = _codes(_places(context.market, rows))
+    least = opened[first]
+    np.minimum.at(least, region, opened)
+    limits, fleet = context.asked.workload.constraints, context.asked.workload.fleet
+    wishes: dict[str, Any] = {} if fleet is None else {
+        "max_spot_share": fleet.max_spot_share, "max_share_per_region": fleet.max_share_per_region,
+        "max_share_per_offer": fleet.max_share_per_offer, "max_regions": fleet.max_regions,
+    }  # fmt: skip
+    types, kind = context.market.offer_set.types, context.market.offer_set.type_of_offer[rows]
+    memory = types["accelerator_memory_gib"][kind] * np.maximum(types["accelerator_count"][kind], 1.0) * nodes
+    held = instances_at_once(context.market.offer_set, limits.obtainable)
+    return FleetInput(
+        keys=tuple(range(len(rows))), cost_usd=workers.fixed_usd + workers.usd_per_hour * workers.hours_limit,
+        fixed_cost_usd=workers.fixed_usd, throughput=workers.units_per_hour * workers.hours_limit,
+        required_throughput=work, max_units=np.floor(held[rows] / nodes),
+        region=region, provider=context.market.provider_of_offer[rows], is_spot=context.market.is_spot[rows],
+        memory_gib=memory.astype(np.float64),
+        region_cost_usd=least, region_names=names,
+        min_total_memory_gib=limits.min_total_memory_gib,
+        max_total_units=limits.max_nodes // int(nodes.max(initial=1)),
+        budget_usd=None if limits.budget_usd is None else float(limits.budget_usd) - spared_usd,
+        uses=_uses(context, workers), **wishes, **_shared_capacity(context.market, rows, nodes, held),
+    )  # fmt: skip
+
+
+def _uses(context: Context, workers: Workers) -> tuple[Use, ...]:
+    """Rows of the constraints that count what workers use."""
+    worked = workers.hours_limit * workers.paid_ratio
+    case, given = case_of(context), (workers.rows, workers.nodes, worked, workers.fixed_hours)
+    return tuple(use for item in CONSTRAINTS for use in item.fleet_uses(case, *given))
+
+
+def _places(market: Market, rows: IntArray) -> list[str]:
+    offers = market.offer_set.offers
+    provider, region = offers["provider"], offers["region"]
+    return [f"{provider[row]}/{region[row]}" for row in rows.tolist()]
+
+
+def _codes(names: list[str]) -> tuple[IntArray, tuple[str, ...], IntArray]:
+    """Codes of `names`, the distinct names, and the first position of each."""
+    distinct, first, codes = np.unique(np.asarray(names), return_index=True, return_inverse=True)
+    return codes.astype(np.int64), tuple(distinct.tolist()), first
+
+
+def _shared_capacity(market: Market, rows: IntArray, nodes: IntArray, held: FloatArray) -> dict[str, Any]:
+    """Rows that are the same offer twice share one capacity."""
+    names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
+    group, keys = market.offer_set.offers.take(rows).distinct_keys(*names)
+    if len(keys) == len(rows):
+        return {}
+    limit = np.full(len(keys), np.inf)
+    np.minimum.at(limit, group, np.floor(held[rows] / nodes))
+    return {"capacity_group": group, "capacity_limit": limit}

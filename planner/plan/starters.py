@@ -1,0 +1,31 @@
+"""Which target of `planner export` starts a plan: what an answer names as the next step."""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from pathlib import Path
+
+from planner.plan.model import Plan
+
+_CLOUDS = Path(__file__).parents[1] / "data" / "skypilot_clouds.csv"
+_OWN = ("owned", "already_owned")
+
+
+@cache
+def skypilot_clouds() -> dict[str, str]:
+    """SkyPilot's name of each provider that it starts machines of."""
+    with _CLOUDS.open(encoding="utf-8", newline="") as file:
+        return {row["provider"]: row["cloud"] for row in csv.DictReader(file)}
+
+
+def starter_of(plan: Plan) -> str:
+    """`skypilot` where it starts all of the plan, else `slurm`, which runs on whatever is there.
+
+    SkyPilot starts no machines of one's own, none of other providers, and no gang on several offers at once.
+    """
+    own = any(line.purchase_option in _OWN or line.option_variant in _OWN for line in plan.lines)
+    others = any(line.provider not in skypilot_clouds() for line in plan.lines)
+    in_turn = plan.launch is not None and plan.launch.in_turn
+    at_once = plan.kind != "fleet" and len(plan.lines) > 1 and not in_turn
+    return "slurm" if own or others or at_once else "skypilot"

@@ -1,0 +1,69 @@
+"""One offer beside a mix: the answer where a mix saves next to nothing, else a choice; places that are few."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.fleet.greedy import greedy_mix
+from planner.fleet.question import FleetInput, violations
+from planner.judge.lines import verify_plan
+from planner.plan.model import Plan
+from tests.planner.fleet.test_spine_fleet import exactly, fleet
+from tests.planner.spine_catalogs import A10G, L4, Offer, loaded, make_catalog, plan_on
+
+
+def _plan(second_price: str, **wishes: Any) -> Plan:
+    """One of the cheapest machine can be had, and as many as are asked for of another."""
+    offers = [Offer(A10G, "us-east-1", "1.00", capacity=1.0), Offer(L4, "us-central1", second_price)]
+    return exactly(offers, fleet(runs=4, limits={"max_nodes": 12}, **wishes))
+
+
+def _kinds(plan: Plan) -> dict[str, Any]:
+    return {kind: choice for choice in plan.choices for kind in choice.kinds}
+
+
+def test_a_mix_that_saves_much_is_the_answer_and_one_offer_is_a_choice() -> None:
+    plan = _plan("2.00")
+    assert len(plan.lines) == 2
+    best = _kinds(plan)["one_offer"].best
+    alone = exactly([Offer(L4, "us-central1", "2.00")], fleet(runs=4, limits={"max_nodes": 12}))
+    assert best is not None
+    assert best.cost_usd == pytest.approx(alone.total_usd, rel=Decimal("1e-3"))
+    assert best.delta_cost_usd == best.cost_usd - plan.total_usd > 0
+    assert _kinds(plan)["one_offer"] is _kinds(plan)["on_demand"]  # the same machines: one row of both kinds
+
+
+def test_one_offer_that_breaks_a_share_is_no_choice() -> None:
+    plan = _plan("2.00", max_share_per_region=0.9)
+    assert len(plan.lines) == 2
+    assert "one_offer" not in _kinds(plan)
+
+
+def test_offers_within_the_gap_asked_are_one_offer() -> None:
+    mixed = _plan("1.20")
+    assert len(mixed.lines) == 2
+    offers = [Offer(A10G, "us-east-1", "1.00", capacity=1.0), Offer(L4, "us-central1", "1.20")]
+    job = fleet(runs=4, limits={"max_nodes": 12})
+    saved = float(1 - mixed.total_usd / _kinds(mixed)["one_offer"].best.cost_usd)
+    for gap, lines in ((saved * 1.2, 1), (saved * 0.8, 2)):
+        planned = plan_on(make_catalog(offers), job, gap=gap)
+        assert len(planned.plan.lines) == lines
+        assert planned.plan.proof is not None
+        assert planned.plan.proof.status == "optimal"
+        assert verify_plan(planned.plan.to_dict(), loaded(job).workload, make_catalog(offers).offers) == []
+
+
+def test_a_fleet_is_found_where_the_cheapest_work_is_too_slow() -> None:
+    n = 40
+    speed = np.r_[np.full(n, 1.0), np.full(2, 10.0)]
+    asked = FleetInput(
+        keys=tuple(range(n + 2)), cost_usd=np.r_[np.full(n, 1.0), np.full(2, 30.0)], throughput=speed,
+        required_throughput=60.0, max_total_units=8, fixed_cost_usd=np.full(n + 2, 0.1),
+    )  # fmt: skip
+    found = greedy_mix(asked)
+    assert found is not None
+    assert violations(asked, asked.units(found[0]), asked.units(found[1])) == []

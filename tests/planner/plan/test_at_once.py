@@ -1,0 +1,32 @@
+"""A sooner end that rests on many times the accelerators says what it assumes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from planner.plan.brief import Choice, Summary, SummaryPart
+from planner.plan.front_choices import choices
+from tests.planner.spine_catalogs import A10G, Offer, make_catalog, plan_on, work
+
+
+def _summary(nodes: int, option: str) -> Summary:
+    part = SummaryPart(nodes, option, "", "us-east-1", "")
+    return Summary(
+        "", "aws", "us-east-1", "", "g5.2xlarge", "a10g-24gb-pcie", float(nodes), option, "", nodes, 1.0, Decimal(9),
+        Decimal(1), -1.0, "2026-11-20", parts=(part,),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("nodes", "option", "said"),
+    [(64, "on_demand", True), (64, "spot", True), (16, "on_demand", False), (64, "capacity_block", False)],
+)
+def test_many_more_accelerators_are_named_as_an_assumption(nodes: int, option: str, said: bool) -> None:
+    plan = plan_on(make_catalog([Offer(A10G, "us-east-1", "1.00")]), work()).plan
+    assert plan.lines[0].nodes <= 4
+    sooner = Choice(("sooner",), _summary(nodes, option), plan.finish_expected, 0.99)
+    (section,) = choices(replace(plan, choices=(*plan.choices[:1], sooner)))
+    assert ("64 a10g-24gb-pcie at once" in str(section)) is said

@@ -1,0 +1,49 @@
+"""What the screen says of a fleet of several offers: zones of a region are one place with one quota."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+from planner.plan.front_choices import choices
+from planner.plan.front_notes import before_you_buy, verdict_lines
+from planner.plan.model import Plan
+from planner.plan.report import plan_answer
+from planner.render import render_answer
+from tests.planner.fleet.test_spine_fleet import exactly, fleet
+from tests.planner.spine_catalogs import A10G, L4, Offer
+
+
+def _plan(**limits: int) -> Plan:
+    offers = [
+        Offer(L4, "us-central1", "0.50", zone="us-central1-a", capacity=1.0),
+        Offer(L4, "us-central1", "0.50", zone="us-central1-b", capacity=1.0),
+        Offer(A10G, "us-east-1", "2.00"),
+    ]
+    return exactly(offers, fleet(runs=4, limits={"max_nodes": 12, **limits}))
+
+
+def test_zones_of_a_region_are_one_place_and_their_quota_is_added_up() -> None:
+    plan = _plan()
+    zones = [line for line in plan.lines if line.region == "us-central1"]
+    assert [line.nodes for line in zones] == [1, 1]
+    text = render_answer(plan_answer(plan), "table")
+    assert "2 x g2-standard-8 on_demand in gcp/us-central1" in " ".join(text.split())
+    (section,) = before_you_buy(plan)
+    assert "2 GPU of" in str(section) and "in us-central1" in str(section)
+    assert "; 1 GPU of" not in str(section)
+
+
+def test_a_fleet_in_brief_counts_machines_and_names_the_ways_to_buy() -> None:
+    plan = _plan()
+    nodes = sum(line.nodes for line in plan.lines)
+    assert f"{nodes} machines of {len(plan.lines)} offers, on_demand" in str(choices(plan))
+
+
+def test_a_wide_gap_on_spot_says_what_the_bound_leaves_out() -> None:
+    plan = _plan()
+    assert plan.proof is not None
+    wide = replace(plan, proof=replace(plan.proof, gap_ratio=0.3, status="feasible"))
+    assert "leaves out" not in " ".join(verdict_lines(wide))  # nothing here is on spot
+    on_spot = replace(wide, launch=cast("Any", object()))
+    assert "leaves out what being sure of spot costs" in " ".join(verdict_lines(on_spot))
