@@ -36,7 +36,7 @@ COMMANDS = {
         ("SPEED", "MEMORY"),
         True,
     ),
-    "forecast": (("--daily", str(EXAMPLES / "daily-costs.csv"), "--by", "team"), ("LANDS", "THEN"), True),
+    "forecast": (("--daily", str(EXAMPLES / "daily-costs.csv")), ("LANDS", "THEN"), True),
     "budget": (
         (str(EXAMPLES / "budgets.yaml"), "--daily", str(EXAMPLES / "daily-costs.csv")),
         ("GATE", "DATA"),
