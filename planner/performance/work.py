@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.performance.learning import adapted, forward_passes, learned_params
-from planner.performance.operators import operators_of
+from planner.performance.operators import COLUMN, operators_of
 from planner.performance.post_training.counts import COUNTS, post_training_counts
 from planner.performance.post_training.lengths import longest_of
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
@@ -182,7 +182,7 @@ def stack_work(jobs: Sequence[tuple[ModelSpec, TrainingSpec]]) -> Work:
         {
             **_state(model, training),
             **_sizes(model, training),
-            **_operators(model),
+            **_convolutions(model, training),
             **post_training_counts(model, training),
         }
         for model, training in jobs
@@ -231,9 +231,6 @@ def _state(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
         "bytes_per_sample": training.bytes_per_sample or 0.0,
         "decode_rate": training.decode_samples_per_s_per_core or 0.0,
         "is_vit": 1.0 if model.family is ModelFamily.VIT else 0.0,
-        "channels_last": float(
-            training.stack != "eager" if training.channels_last is None else training.channels_last
-        ),
         "materialised": 1.0 if training.attention in ("materialised", "fused") else 0.0,
         "fused_softmax": 1.0 if training.attention == "fused" else 0.0,
     }
@@ -246,7 +243,7 @@ def _attention_widths(model: ModelSpec) -> tuple[float, float]:
     return float(heads * head_dim), float((model.kv_heads or heads) * head_dim)
 
 
-def _sampled_activations(model: ModelSpec, flops: float) -> float:
+def sampled_activations(model: ModelSpec, flops: float) -> float:
     """Activation elements; per forward FLOP those of ResNet-50 stand in when a model gives none."""
     return model.activations_per_sample or flops * 1.4e-3
 
@@ -257,9 +254,23 @@ def _operators(model: ModelSpec) -> dict[str, Any]:
     if not is_sampled(model) or not flops:
         return {"operators": (), "inferred": 0.0}
     size = float(model.image_size) if model.image_size else None
-    activations = _sampled_activations(model, flops)
+    activations = sampled_activations(model, flops)
     found = operators_of(model.name, model.family.value, size, flops, activations)
     return {"operators": found.values, "inferred": float(not found.published)}
+
+
+def _convolutions(model: ModelSpec, training: TrainingSpec) -> dict[str, Any]:
+    """Counts of `_operators` and the memory layout of convolutions.
+
+    Compilers keep the channel outermost where convolutions have groups without a direct kernel (RegNet): they would be
+    several times slower (`GraphLowering.decide_layout_opt` of PyTorch's inductor).
+    """
+    counts = _operators(model)
+    last = training.channels_last
+    if last is None:
+        split = bool(counts["operators"]) and counts["operators"][COLUMN["split_flops"]] > 0
+        last = training.stack != "eager" and not split
+    return counts | {"channels_last": float(last)}
 
 
 def _sampled_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
@@ -282,7 +293,7 @@ def _sampled_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]
         "shape_ratio": 1.0,
         "flops_per_sample": forward_passes(training) * flops,
         "forward_flops": flops,
-        "activations": _sampled_activations(model, flops),
+        "activations": sampled_activations(model, flops),
     }
 
 
@@ -290,7 +301,8 @@ def _split_params(model: ModelSpec, table: float, by_dimensions: float) -> tuple
     """Parameters of one layer and of all embedding copies.
 
     The total less the vocabulary tables gives the layers; where that contradicts the dimensions (adaptive softmax,
-    cross attention not counted), the dimensions win within a band.
+    cross attention not counted), the dimensions win within a band. They do not where all parameters together are fewer
+    than such layers have: state spaces, or layers that are one of attention and feed-forward network.
 
     Args:
         model: sizes.
@@ -301,7 +313,8 @@ def _split_params(model: ModelSpec, table: float, by_dimensions: float) -> tuple
     embed = table * (1.0 if model.tied_embeddings or model.architecture != "decoder" else 2.0)
     layer = (model.params - min(embed, 0.95 * model.params)) / model.layers
     if not model.experts:
-        layer = min(max(layer, 0.9 * by_dimensions), 1.5 * by_dimensions)
+        least = 0.9 * by_dimensions
+        layer = min(max(layer, least if least * model.layers <= model.params else 0.0), 1.5 * by_dimensions)
     return layer, max(model.params - layer * model.layers, 0.0)
 
 

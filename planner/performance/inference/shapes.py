@@ -1,8 +1,9 @@
 """Batch inference on clusters: the best replica per (hardware type, node count), as the table of `estimate_shapes`.
 
 A step answers `global_batch` requests, spread evenly over replicas that share nothing; each replica is one group of
-tensor-parallel accelerators inside a node. Models that do not generate (encoders, images) are timed by the share of the
-peak that their class was measured to reach.
+tensor-parallel accelerators inside a node. Models that do not generate are timed by the share of the peak that their
+class was measured to reach; convolutional networks and vision transformers, which memory limits, also by what they
+move.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from planner.performance.inference.rates import MEMORY_SHARE, output_rate, prefi
 from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Requests
 from planner.performance.spec import COMPONENTS, ModelSpec, TrainingSpec, answer_bytes
+from planner.performance.work import sampled_activations
 from planner.records import record
 
 Floats = npt.NDArray[np.float64]
@@ -112,17 +114,33 @@ def _generating(model: ModelSpec, requests: Requests, devices: Devices, c: Const
 def _items(
     model: ModelSpec, training: TrainingSpec, requests: Requests, devices: Devices, c: Constants
 ) -> Replica:
-    """One replica per accelerator that runs forward only, at its class's measured share of the peak."""
-    flops = _item_flops(model, training, requests)
-    kind = "encoder" if model.family.value == "transformer" else model.family.value
-    share = c[f"items.ratio.{kind}"] * requests.rate_ratio
-    rate = devices.serve_peak * devices.serve_compute * share / flops
+    """One replica per accelerator that runs forward only."""
+    seconds = _item_s(model, _item_flops(model, training, requests), requests, devices, c)
+    rate = 1.0 / seconds
     weights = model.params * WEIGHT_BYTES[requests.engine.precision] / GIB
     size = devices.count.shape
     need = np.full(size, weights + c["items.work_gib"])
     fits = need <= usable_gib(devices.memory_gib, devices.memory_rate, c)
     node = np.where(fits, np.nan_to_num(rate) * devices.count, 0.0)
     return Replica(node, np.ones(size), need, need, np.ones(size))
+
+
+def _item_s(model: ModelSpec, flops: float, requests: Requests, devices: Devices, c: Constants) -> Floats:
+    """Seconds of one item on one accelerator.
+
+    Vision models take arithmetic and, one after the other, the reading and writing of their activations in 16 bit;
+    what was measured of a class (or of a model that writes, `rate_ratio`) as a share of the peak is taken so.
+    """
+    kind = "encoder" if model.family.value == "transformer" else model.family.value
+    peak = devices.serve_peak * devices.serve_compute
+    if f"items.passes.{kind}" not in c.values or requests.rate_ratio != 1.0:
+        whole: Floats = flops / (peak * c[f"items.ratio.{kind}"] * requests.rate_ratio)
+        return whole
+    moved = c[f"items.passes.{kind}"] * 2.0 * sampled_activations(model, flops)
+    result: Floats = flops / (peak * c["items.compute_ratio"]) + moved / (
+        devices.memory_rate * devices.serve_bandwidth
+    )
+    return result
 
 
 def _item_flops(model: ModelSpec, training: TrainingSpec, requests: Requests) -> float:

@@ -37,6 +37,8 @@ REQUESTS = {
 }  # fmt: skip
 H100 = {**A100, "memory_gb_per_s": 3350.0, "bf16_tflops": 989.0, "fp16_tflops": 989.0, "fp8_tflops": 1979.0,
         "generation": "hopper"}  # fmt: skip
+A10G = {**A100, "memory_gb_per_s": 600.0, "bf16_tflops": 70.0, "fp16_tflops": 70.0, "fp8_tflops": None,
+        "accelerator_count": 1, "accelerator_memory_gib": 22.0}  # fmt: skip
 
 
 def case(**changes: float) -> Cases:
@@ -151,6 +153,41 @@ def images(preset: str, **stated: Any) -> float:
     row = estimate(model={"preset": preset}, inference={"items": 1e5, **stated}).row(0)
     assert 0 < row["mfu"] < 0.9
     return float(row["samples_per_s"])
+
+
+@pytest.mark.parametrize("machine", [H100, A10G], ids=["h100", "a10g"])
+@pytest.mark.parametrize(
+    "preset",
+    ["resnet-50", "efficientnet-b0", "efficientnet-b4", "mobilenetv3-large-100", "vit-base", "vit-huge"],
+)
+def test_a_forward_pass_is_some_times_faster_than_a_step_of_training(
+    preset: str, machine: dict[str, Any]
+) -> None:
+    """Training does three times the work; answering fuses more. The share of the peak alone said a hundred times."""
+    answered = float(
+        estimate(machine, model={"preset": preset}, inference={"items": 1e5}).row(0)["samples_per_s"]
+    )
+    trained = float(
+        estimate(
+            machine, kind="training", inference=None, model={"preset": preset},
+            training={"samples": 1e5, "global_batch": 64 * int(machine["accelerator_count"])},
+        ).row(0)["samples_per_s"]
+    )  # fmt: skip
+    assert 1.2 < answered / trained < 12.0
+
+
+def test_what_memory_limits_gains_by_memory_and_not_by_arithmetic() -> None:
+    def gain(preset: str, **faster: float) -> float:
+        rates = [
+            estimate(machine, model={"preset": preset}, inference={"items": 1e5}).row(0)["samples_per_s"]
+            for machine in (H100, H100 | faster)
+        ]
+        return float(rates[1] / rates[0])
+
+    arithmetic = {"bf16_tflops": 2.0 * float(H100["bf16_tflops"])}
+    memory = {"memory_gb_per_s": 2.0 * float(H100["memory_gb_per_s"])}
+    assert gain("efficientnet-b0", **arithmetic) < 1.1 < 1.9 < gain("efficientnet-b0", **memory)
+    assert gain("vit-huge", **arithmetic) > gain("resnet-50", **arithmetic)
 
 
 def test_an_image_takes_its_denoising_steps() -> None:
