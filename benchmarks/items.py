@@ -60,7 +60,8 @@ def load_rows(path: Path) -> list[Row]:
 def factors(rows: Sequence[Row], passes: float, share: float) -> Floats:
     """Predicted over measured images per second."""
     seconds = [r.flops / (share * r.peak) + passes * 2.0 * r.activations / r.memory_rate for r in rows]
-    return 1.0 / (np.asarray(seconds) * np.asarray([r.images_per_s for r in rows]))
+    result: Floats = 1.0 / (np.asarray(seconds) * np.asarray([r.images_per_s for r in rows]))
+    return result
 
 
 def fit(rows: Sequence[Row], share: float) -> float:

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.performance.learning import adapted, forward_passes, learned_params
-from planner.performance.operators import COLUMN, operators_of
 from planner.performance.post_training.counts import COUNTS, post_training_counts
 from planner.performance.post_training.lengths import longest_of
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
+from planner.performance.work_sampled import NO_OPERATORS, operator_counts, sampled_activations
 from planner.records import record
 
 Floats = npt.NDArray[np.float64]
@@ -182,7 +182,7 @@ def stack_work(jobs: Sequence[tuple[ModelSpec, TrainingSpec]]) -> Work:
         {
             **_state(model, training),
             **_sizes(model, training),
-            **_convolutions(model, training),
+            **(operator_counts(model, training) if is_sampled(model) else NO_OPERATORS),
             **post_training_counts(model, training),
         }
         for model, training in jobs
@@ -241,36 +241,6 @@ def _attention_widths(model: ModelSpec) -> tuple[float, float]:
     heads = model.heads or max(1, model.hidden // 64)
     head_dim = model.head_dim or model.hidden / heads
     return float(heads * head_dim), float((model.kv_heads or heads) * head_dim)
-
-
-def sampled_activations(model: ModelSpec, flops: float) -> float:
-    """Activation elements; per forward FLOP those of ResNet-50 stand in when a model gives none."""
-    return model.activations_per_sample or flops * 1.4e-3
-
-
-def _operators(model: ModelSpec) -> dict[str, Any]:
-    """Counts by kind of operator of a sampled model, and whether they are inferred; no counts for transformers."""
-    flops = model.forward_flops_per_sample
-    if not is_sampled(model) or not flops:
-        return {"operators": (), "inferred": 0.0}
-    size = float(model.image_size) if model.image_size else None
-    activations = sampled_activations(model, flops)
-    found = operators_of(model.name, model.family.value, size, flops, activations)
-    return {"operators": found.values, "inferred": float(not found.published)}
-
-
-def _convolutions(model: ModelSpec, training: TrainingSpec) -> dict[str, Any]:
-    """Counts of `_operators` and the memory layout of convolutions.
-
-    Compilers keep the channel outermost where convolutions have groups without a direct kernel (RegNet): they would be
-    several times slower (`GraphLowering.decide_layout_opt` of PyTorch's inductor).
-    """
-    counts = _operators(model)
-    last = training.channels_last
-    if last is None:
-        split = bool(counts["operators"]) and counts["operators"][COLUMN["split_flops"]] > 0
-        last = training.stack != "eager" and not split
-    return counts | {"channels_last": float(last)}
 
 
 def _sampled_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:

@@ -24,7 +24,7 @@ from planner.performance.inference.rates import MEMORY_SHARE, output_rate, prefi
 from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Requests
 from planner.performance.spec import COMPONENTS, ModelSpec, TrainingSpec, answer_bytes
-from planner.performance.work import sampled_activations
+from planner.performance.work_sampled import sampled_activations
 from planner.records import record
 
 Floats = npt.NDArray[np.float64]
