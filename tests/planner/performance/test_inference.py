@@ -190,6 +190,26 @@ def test_what_memory_limits_gains_by_memory_and_not_by_arithmetic() -> None:
     assert gain("vit-huge", **arithmetic) > gain("resnet-50", **arithmetic)
 
 
+def test_images_are_answered_no_faster_than_they_are_read_and_decoded() -> None:
+    def row(**data: Any) -> dict[str, Any]:
+        given = {"model": {"preset": "resnet-50"}, "inference": {"items": 1e6}}
+        return estimate(data=data or None, **given).row(0)
+
+    free, small, large = row(), row(sample_size="1KB"), row(sample_size="5MB")
+    assert free["samples_per_s"] == small["samples_per_s"] > 10 * large["samples_per_s"]
+    assert (free["limited_by"], large["limited_by"]) == ("compute", "data_loading")
+    larger = row(sample_size="10MB")
+    assert larger["samples_per_s"] == pytest.approx(large["samples_per_s"] / 2)
+    assert larger["data_loading_s"] + larger["compute_s"] == pytest.approx(larger["step_time_s"])
+    decoded = row(sample_size="1KB", decode_samples_per_s_per_core=50)
+    assert decoded["samples_per_s"] < free["samples_per_s"]
+    trained = estimate(
+        kind="training", inference=None, model={"preset": "resnet-50"}, data={"sample_size": "5MB"},
+        training={"samples": 1e6, "global_batch": 1024},
+    ).row(0)  # fmt: skip
+    assert large["samples_per_s"] == pytest.approx(trained["samples_per_s"], rel=0.02)
+
+
 def test_an_image_takes_its_denoising_steps() -> None:
     usual = images("stable-diffusion-xl")  # 50 steps with guidance
     assert images("stable-diffusion-xl", denoising_steps=50, guidance=True) == pytest.approx(usual)
