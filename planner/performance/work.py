@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from planner.performance.attention import score_ratio
 from planner.performance.learning import adapted, forward_passes, learned_params
 from planner.performance.post_training.counts import COUNTS, post_training_counts
 from planner.performance.post_training.lengths import longest_of
@@ -286,21 +287,6 @@ def _split_params(model: ModelSpec, table: float, by_dimensions: float) -> tuple
         least = 0.9 * by_dimensions
         layer = min(max(layer, least if least * model.layers <= model.params else 0.0), 1.5 * by_dimensions)
     return layer, max(model.params - layer * model.layers, 0.0)
-
-
-def score_ratio(model: ModelSpec, sequence: float) -> float:
-    """Score work relative to full attention over `sequence` tokens.
-
-    With a window of w tokens, a causal token sees the last w: of s^2 / 2 pairs w (s - w / 2) remain; otherwise each of
-    s tokens sees w.
-    """
-    window = float(model.attention_window or sequence)
-    if window >= sequence or not model.layers:
-        return model.attention_ratio
-    share = window / sequence
-    seen = share * (2.0 - share) if model.architecture == "decoder" else share
-    windowed = (model.layers if model.windowed_layers is None else model.windowed_layers) / model.layers
-    return model.attention_ratio * (windowed * seen + 1.0 - windowed)
 
 
 def layer_params(model: ModelSpec) -> tuple[float, float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from planner.performance.attention import score_ratio
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.inference.chips import WEIGHT_BYTES
@@ -54,6 +55,7 @@ def build_cases(
         "experts": experts, "per_token": used,
         "key_value_bytes": model.layers * width * _KEY_BYTES[engine.kv_precision],
         "weight_bytes": WEIGHT_BYTES[engine.precision], "prompt": prompt, "answer": answer, "pp": 1.0,
+        "attends": score_ratio(model, prompt),
     }  # fmt: skip
     columns = {name: np.full(shape, float(value)) for name, value in values.items()}
     memory = usable_gib(devices.memory_gib, devices.memory_rate, c) * GIB

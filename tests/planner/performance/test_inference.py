@@ -44,7 +44,8 @@ A10G = {**A100, "memory_gb_per_s": 600.0, "bf16_tflops": 70.0, "fp16_tflops": 70
 def case(**changes: float) -> Cases:
     """Llama-3.1-8B in 16 bit on one H100."""
     values = {
-        "params": 8.03e9, "active": 8.03e9, "routed": 0.0, "layers": 32, "hidden": 4096, "experts": 0, "per_token": 0,
+        "params": 8.03e9, "active": 8.03e9, "routed": 0.0, "layers": 32, "hidden": 4096, "attends": 1,
+        "experts": 0, "per_token": 0,
         "key_value_bytes": 131_072, "weight_bytes": 2.0, "prompt": 512, "answer": 512, "running": np.inf, "tp": 1,
         "pp": 1, "peak": 989e12, "memory_rate": 3.35e12, "memory": 80e9, "link_rate": 450e9,
     } | changes  # fmt: skip
@@ -84,6 +85,21 @@ def test_long_prompts_are_read_at_the_speed_of_arithmetic() -> None:
     read = prefill_s(case(prompt=8192, running=1), engine())[0]
     flops = 2 * 8.03e9 * 8192 + 2 * 32 * 4096 * 8192**2
     assert read == pytest.approx(flops / (989e12 * 0.5), rel=0.02)
+
+
+def test_long_prompts_of_windows_and_state_spaces_are_read_faster() -> None:
+    def slower(preset: str) -> float:
+        """Time of a token in prompts of 60,000 tokens over that in prompts of 1,000."""
+        asked = REQUESTS | {"output_tokens": {"mean": 1}}
+        rates = [
+            estimate(model={"preset": preset}, inference=asked | {"input_tokens": {"mean": mean}}).row(0)
+            for mean in (1000, 60_000)
+        ]
+        return float(rates[0]["samples_per_s"] / rates[1]["samples_per_s"]) / 60.0
+
+    assert slower("llama-3.2-3b") > 2.0
+    assert slower("gemma-3-4b") < 1.0 + 0.4 * (slower("llama-3.2-3b") - 1.0)
+    assert slower("mamba2-2.7b") < 1.2
 
 
 @given(st.floats(1, 512), st.floats(1, 512), st.floats(16, 8192))
