@@ -39,6 +39,7 @@ MAX_TENSOR_ACROSS = 16
 MAX_CONTEXT = 32
 MIN_CONTEXT_TOKENS = 2048
 MAX_STAGE_WASTE = 1.15
+MAX_STAGES = 1024  # more layers than any published model has
 SMALL_BATCH = 8
 
 
@@ -108,7 +109,8 @@ def powers(limit: int) -> list[int]:
 
 def stages(layers: int) -> list[int]:
     """Pipeline depths whose longest stage has at most `MAX_STAGE_WASTE` times the mean number of layers."""
-    return [p for p in range(1, layers + 1) if -(-layers // p) * p <= MAX_STAGE_WASTE * layers]
+    deepest = min(layers, MAX_STAGES)
+    return [p for p in range(1, deepest + 1) if -(-layers // p) * p <= MAX_STAGE_WASTE * layers]
 
 
 def tensor_degrees(bounds: Bounds) -> list[int]:

@@ -69,13 +69,17 @@ class AssumedValue(Protocol):
 def assumed_sizes(items: Iterable[AssumedValue]) -> list[str]:
     """Name sizes of samples that nobody stated and that of most jobs are far from true.
 
-    These are long contexts, which fine-tuning seldom fills, and of a model that makes images resolution and steps.
+    These are long contexts, which fine-tuning seldom fills, samples that count as whole sequences, and of a model that
+    makes images resolution and steps.
     """
-    words = []
-    for item in items:
+    words, listed = [], list(items)
+    counted = any(item.key == "data.tokens" and item.origin == "derived" for item in listed)
+    for item in listed:
         if item.origin != "default":
             continue
-        if item.key == "training.sequence_length" and int(item.value) > _LONG_CONTEXT:
+        if item.key == "training.sequence_length" and counted:
+            words.append(f"samples of {int(item.value):,} tokens assumed (data.tokens)")
+        elif item.key == "training.sequence_length" and int(item.value) > _LONG_CONTEXT:
             words.append(f"sequences of {int(item.value):,} tokens assumed (training.sequence_length)")
         elif item.key == "model.image_size":
             words.append(f"images of {item.value} px assumed (model.image_size)")

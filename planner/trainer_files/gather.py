@@ -75,10 +75,10 @@ def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
     _settle_training(draft, facts, readings)
     base = next((reading.hub_name for reading in readings if reading.hub_name), "")
     settle_method(draft.facts, facts, base, draft.warnings, draft.blanks)
-    if not _per_sample(draft):
-        settle_packing(draft.facts, facts.get("training.packing"), draft.blanks)
     leave_out_what_divides_nothing(draft.facts, draft.warnings)
     _settle_stated(draft, wishes.values)
+    if not _per_sample(draft):
+        settle_packing(draft.facts, facts.get("training.packing"), draft.blanks)
     _settle_length(draft)
     _settle_constraints(draft)
     return draft

@@ -121,7 +121,9 @@ def settle_packing(draft: dict[str, Fact], packing: Fact | None, blanks: list[Bl
         return
     packed = packing.value and objective.sequences == 1  # pairs are not
     if objective.sequences == 1:
-        draft["training.packing"] = packing
+        draft.setdefault("training.packing", packing)
+    if any(key.startswith("training.lengths") for key in draft):
+        return
     if not packed or not {"training.steps", "training.tokens"} & draft.keys():
         most = draft["training.sequence_length"].value
         text = f"tokens of a sample; without it each counts as {most:,}"

@@ -43,7 +43,8 @@ def test_a_draft_says_where_each_value_was_read_and_runs_once_filled(run_cli: Ru
 def test_blanks_may_be_stated_at_once(run_cli: Run, tmp_path: Path) -> None:
     source, out = tmp_path / "run.yaml", tmp_path / "workload.yaml"
     source.write_text(AXOLOTL)
-    stated = ("--set", "data.samples=52_000", "--set", "constraints.deadline=3d")
+    values = ("data.samples=52_000", "constraints.deadline=3d", "training.lengths.mean=300")
+    stated = [part for value in values for part in ("--set", value)]
     done = run_cli("init", "--from", str(source), *stated, "-o", str(out))
     assert done.code == 0
     assert "to fill" not in done.stderr

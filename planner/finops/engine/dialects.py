@@ -77,13 +77,13 @@ def parameter_names(sql: str) -> tuple[str, ...]:
 
 
 def bind(sql: str, parameters: Mapping[str, Parameter]) -> exp.Query:
-    """Parse a query and put its parameters in as literals.
+    """Parse a query and put its parameters in as literals; the tree is the caller's own.
 
     Raises:
         InputError: the query cannot be read or uses what other engines lack, or a parameter is missing or unknown.
     """
     # a JSON path is understood, and written for other engines, only where it stood in the text
-    return _parse(bound_text(sql, parameters)) if parameters else _bound(sql, parameters)
+    return _parse(bound_text(sql, parameters)).copy() if parameters else _bound(sql, parameters)
 
 
 def bound_text(sql: str, parameters: Mapping[str, Parameter]) -> str:

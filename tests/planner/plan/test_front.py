@@ -64,6 +64,21 @@ def test_a_long_context_that_nobody_stated_is_in_the_headline(preset: str, said:
     assert ("sequences of 131,072 tokens assumed (training.sequence_length)" in headline(plan)) == said
 
 
+@pytest.mark.parametrize(
+    ("training", "data", "said"),
+    [
+        ({}, {"samples": 500}, True), ({"sequence_length": 512}, {"samples": 500}, False),
+        ({"lengths": {"mean": 300}}, {"samples": 500}, False), ({}, {"tokens": 1e6}, False),
+    ],
+)  # fmt: skip
+def test_samples_that_count_as_whole_sequences_are_in_the_headline(
+    training: dict[str, Any], data: dict[str, Any], said: bool
+) -> None:
+    asked = {"objective": "sft", "epochs": 2, "global_batch": 8, "method": "lora", **training}
+    plan = plan_on(make_catalog(OFFERS), work(model={"preset": "llama-2-7b"}, training=asked, data=data)).plan
+    assert ("samples of 4,096 tokens assumed (data.tokens)" in headline(plan)) == said
+
+
 @pytest.mark.parametrize(("size", "said"), [(None, True), (256, False)])
 def test_a_resolution_that_nobody_stated_is_in_the_headline(size: int | None, said: bool) -> None:
     model = {"preset": "dit-xl-2"} | ({} if size is None else {"image_size": size})

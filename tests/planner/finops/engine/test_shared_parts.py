@@ -49,3 +49,11 @@ def test_what_few_places_read_stays(readers: str) -> None:
 def test_queries_of_the_review_have_such_parts() -> None:
     sql = QUERIES[NAMES.index("kpis/queries/allocation.sql")].read_text(encoding="utf-8")
     assert [name for name, _ in shared_parts(bind(sql, parameters_of(sql)))] == ["x_shared_parsed"]
+
+
+def test_a_query_that_was_taken_apart_is_whole_when_it_is_asked_again() -> None:
+    sql = QUERIES[NAMES.index("kpis/queries/allocation.sql")].read_text(encoding="utf-8")
+    parameters = parameters_of(sql)
+    before = bind(sql, parameters).sql("duckdb")
+    assert list(shared_parts(bind(sql, parameters)))
+    assert bind(sql, parameters).sql("duckdb") == before
