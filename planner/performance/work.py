@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from planner.performance.attention import score_ratio
+from planner.performance.kernels import score_ratio
 from planner.performance.learning import adapted, forward_passes, learned_params
 from planner.performance.post_training.counts import COUNTS, post_training_counts
 from planner.performance.post_training.lengths import longest_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from planner.performance.attention import score_ratio
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.inference.chips import WEIGHT_BYTES
 from planner.performance.inference.rates import Cases
+from planner.performance.kernels import score_ratio
 from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Engine
 from planner.performance.spec import ModelSpec

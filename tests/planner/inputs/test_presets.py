@@ -13,7 +13,7 @@ from planner.inputs import find_preset, load_presets, parse_workload, resolve_mo
 from planner.inputs.models import count_params, fill_dimensions
 from planner.inputs.presets import _normal, why_not_modelled
 from planner.inputs.training_schema import Model
-from planner.performance.attention import score_ratio
+from planner.performance.kernels import score_ratio
 from planner.performance.parts import model_of
 from planner.performance.work import layer_params
 from tests.planner.inputs.unet_count import count_unet
