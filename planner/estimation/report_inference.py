@@ -19,12 +19,17 @@ LIMITS = {
     "compute": "reading prompts: a faster chip, 8-bit arithmetic, or keeping a prefix that prompts share would help",
     "generation": "writing answers: memory bandwidth, and memory for more requests at once; smaller weights would help",
 }
+_ITEM_LIMITS = {
+    "compute": "arithmetic: a faster chip would help",
+    "data_loading": "data loading: faster storage, more CPU cores or smaller files would help",
+}
 _PARTS = {"compute": "reading prompts", "generation": "writing answers"}
+_ITEM_PARTS = {"compute": "forward passes", "data_loading": "waiting for data"}
 
 
 def parts(answered: Answered) -> dict[str, str]:
     """Words for the parts of the time, of models that write nothing too."""
-    return _PARTS if answered.output_tokens_per_s else {"compute": "forward passes"}
+    return _PARTS if answered.output_tokens_per_s else _ITEM_PARTS
 
 
 def headline(answered: Answered) -> str:
@@ -36,7 +41,7 @@ def headline(answered: Answered) -> str:
 
 def limit_words(item: Estimate, answered: Answered) -> str:
     """What limits the rate, and what would raise it."""
-    return LIMITS[item.limited_by] if answered.output_tokens_per_s else "arithmetic: a faster chip would help"
+    return (LIMITS if answered.output_tokens_per_s else _ITEM_LIMITS)[item.limited_by]
 
 
 def speed_sections(item: Estimate, answered: Answered) -> list[Section]:

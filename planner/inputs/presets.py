@@ -30,8 +30,11 @@ _INTEGERS = frozenset(
         "image_size",
         "forward_flops_per_sample",
         "activations_per_sample",
+        "attention_window",
+        "windowed_layers",
     )
 )
+_RATIOS = frozenset(("attention_ratio",))
 _BOOLEANS = frozenset(("gated_mlp", "tied_embeddings"))
 _TEXTS = frozenset(("family", "architecture"))
 
@@ -42,7 +45,7 @@ class Preset:
 
     name: str
     aliases: tuple[str, ...]
-    values: dict[str, int | bool | str]
+    values: dict[str, int | float | bool | str]
     sequence_length: int | None
     params_basis: str
     source: str
@@ -78,12 +81,14 @@ def load_presets() -> dict[str, Preset]:
 
 
 def _preset(row: dict[str, str]) -> Preset:
-    values: dict[str, int | bool | str] = {}
+    values: dict[str, int | float | bool | str] = {}
     for key, text in row.items():
         if not text:
             continue
         if key in _INTEGERS:
             values[key] = int(text)
+        elif key in _RATIOS:
+            values[key] = float(text)
         elif key in _BOOLEANS:
             values[key] = text == "true"
         elif key in _TEXTS:

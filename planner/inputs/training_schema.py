@@ -335,7 +335,8 @@ class Training(Section):
     )
     channels_last: Bool | None = Field(
         None,
-        description="Memory layout of convolutions (NHWC); default: as the software class has it, eager keeps NCHW.",
+        description="Memory layout of convolutions (NHWC); default: as the software class has it; eager keeps NCHW, "
+        "and so do compilers for grouped convolutions (RegNet).",
     )
     layout: LayoutChoice = Field("auto", description="Parallel layout: auto, or parts of it pinned.")
     memory: TrainingMemory | None = Field(None, description="What the training code keeps in memory.")

@@ -1,4 +1,7 @@
-"""Which attention kernel a run uses where its owner does not say: by software, date and accelerator generation."""
+"""Which attention kernel a run uses where its owner does not say: by software, date and accelerator generation.
+
+Also how much of full attention the layers of a model do.
+"""
 
 from __future__ import annotations
 
@@ -104,3 +107,18 @@ def has_native_experts(hardware: Table, training: TrainingSpec) -> npt.NDArray[n
 
 def _generations(hardware: Table, asked: bool, those: frozenset[str]) -> npt.NDArray[np.float64]:
     return hardware.is_in("generation", those if asked else ()).astype(np.float64)
+
+
+def score_ratio(model: ModelSpec, sequence: float) -> float:
+    """Score work relative to full attention over `sequence` tokens.
+
+    With a window of w tokens, a causal token sees the last w: of s^2 / 2 pairs w (s - w / 2) remain; otherwise each of
+    s tokens sees w.
+    """
+    window = float(model.attention_window or sequence)
+    if window >= sequence or not model.layers:
+        return model.attention_ratio
+    share = window / sequence
+    seen = share * (2.0 - share) if model.architecture == "decoder" else share
+    windowed = (model.layers if model.windowed_layers is None else model.windowed_layers) / model.layers
+    return model.attention_ratio * (windowed * seen + 1.0 - windowed)

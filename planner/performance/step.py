@@ -75,13 +75,33 @@ def _optimizer_s(work: Work, devices: Devices, layout: Layouts, stack: str, c: C
 
 def loading_s(work: Work, devices: Devices, layout: Layouts, c: Constants) -> Floats:
     """Time to read and decode one global batch: storage, network and CPU cores work at the same time, s."""
-    per_node = work.global_batch / layout.nodes
+    return node_loading_s(
+        work.global_batch / layout.nodes, work.bytes_per_sample, work.decode_rate, devices, c
+    )
+
+
+def node_loading_s(
+    samples: Floats | float,
+    bytes_each: Floats | float,
+    decode_rate: Floats | float,
+    devices: Devices,
+    c: Constants,
+) -> Floats:
+    """Time in which a node reads and decodes samples, s.
+
+    Args:
+        samples: how many.
+        bytes_each: stored bytes of a sample.
+        decode_rate: samples/s of a core; 0 where it is not known or nothing is to be decoded.
+        devices: device rows.
+        c: constants.
+    """
     storage = c["data.storage_gb_per_s"] * 1e9
     rate = np.fmin(storage, devices.node_rate * c["data.network_ratio"])
-    read = per_node * work.bytes_per_sample / rate
+    read = samples * bytes_each / rate
     cores = np.where(np.isnan(devices.vcpus), 0.0, devices.vcpus) * c["data.cores_per_vcpu"]
-    known = (work.decode_rate > 0) & (cores > 0)
-    decode = np.where(known, per_node / np.maximum(work.decode_rate * cores, 1e-9), 0.0)
+    known = (np.asarray(decode_rate) > 0) & (cores > 0)
+    decode = np.where(known, samples / np.maximum(decode_rate * cores, 1e-9), 0.0)
     result: Floats = np.maximum(read, decode)
     return result
 

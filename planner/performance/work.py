@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from planner.performance.kernels import score_ratio
 from planner.performance.learning import adapted, forward_passes, learned_params
-from planner.performance.operators import operators_of
 from planner.performance.post_training.counts import COUNTS, post_training_counts
 from planner.performance.post_training.lengths import longest_of
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
+from planner.performance.work_sampled import NO_OPERATORS, operator_counts, sampled_activations
 from planner.records import record
 
 Floats = npt.NDArray[np.float64]
@@ -182,7 +183,7 @@ def stack_work(jobs: Sequence[tuple[ModelSpec, TrainingSpec]]) -> Work:
         {
             **_state(model, training),
             **_sizes(model, training),
-            **_operators(model),
+            **(operator_counts(model, training) if is_sampled(model) else NO_OPERATORS),
             **post_training_counts(model, training),
         }
         for model, training in jobs
@@ -231,9 +232,6 @@ def _state(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
         "bytes_per_sample": training.bytes_per_sample or 0.0,
         "decode_rate": training.decode_samples_per_s_per_core or 0.0,
         "is_vit": 1.0 if model.family is ModelFamily.VIT else 0.0,
-        "channels_last": float(
-            training.stack != "eager" if training.channels_last is None else training.channels_last
-        ),
         "materialised": 1.0 if training.attention in ("materialised", "fused") else 0.0,
         "fused_softmax": 1.0 if training.attention == "fused" else 0.0,
     }
@@ -244,22 +242,6 @@ def _attention_widths(model: ModelSpec) -> tuple[float, float]:
     heads = model.heads or max(1, model.hidden // 64)
     head_dim = model.head_dim or model.hidden / heads
     return float(heads * head_dim), float((model.kv_heads or heads) * head_dim)
-
-
-def _sampled_activations(model: ModelSpec, flops: float) -> float:
-    """Activation elements; per forward FLOP those of ResNet-50 stand in when a model gives none."""
-    return model.activations_per_sample or flops * 1.4e-3
-
-
-def _operators(model: ModelSpec) -> dict[str, Any]:
-    """Counts by kind of operator of a sampled model, and whether they are inferred; no counts for transformers."""
-    flops = model.forward_flops_per_sample
-    if not is_sampled(model) or not flops:
-        return {"operators": (), "inferred": 0.0}
-    size = float(model.image_size) if model.image_size else None
-    activations = _sampled_activations(model, flops)
-    found = operators_of(model.name, model.family.value, size, flops, activations)
-    return {"operators": found.values, "inferred": float(not found.published)}
 
 
 def _sampled_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
@@ -282,7 +264,7 @@ def _sampled_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]
         "shape_ratio": 1.0,
         "flops_per_sample": forward_passes(training) * flops,
         "forward_flops": flops,
-        "activations": _sampled_activations(model, flops),
+        "activations": sampled_activations(model, flops),
     }
 
 
@@ -290,7 +272,8 @@ def _split_params(model: ModelSpec, table: float, by_dimensions: float) -> tuple
     """Parameters of one layer and of all embedding copies.
 
     The total less the vocabulary tables gives the layers; where that contradicts the dimensions (adaptive softmax,
-    cross attention not counted), the dimensions win within a band.
+    cross attention not counted), the dimensions win within a band. They do not where all parameters together are fewer
+    than such layers have: state spaces, or layers that are one of attention and feed-forward network.
 
     Args:
         model: sizes.
@@ -301,23 +284,9 @@ def _split_params(model: ModelSpec, table: float, by_dimensions: float) -> tuple
     embed = table * (1.0 if model.tied_embeddings or model.architecture != "decoder" else 2.0)
     layer = (model.params - min(embed, 0.95 * model.params)) / model.layers
     if not model.experts:
-        layer = min(max(layer, 0.9 * by_dimensions), 1.5 * by_dimensions)
+        least = 0.9 * by_dimensions
+        layer = min(max(layer, least if least * model.layers <= model.params else 0.0), 1.5 * by_dimensions)
     return layer, max(model.params - layer * model.layers, 0.0)
-
-
-def score_ratio(model: ModelSpec, sequence: float) -> float:
-    """Score work relative to full attention over `sequence` tokens.
-
-    With a window of w tokens, a causal token sees the last w: of s^2 / 2 pairs w (s - w / 2) remain; otherwise each of
-    s tokens sees w.
-    """
-    window = float(model.attention_window or sequence)
-    if window >= sequence or not model.layers:
-        return model.attention_ratio
-    share = window / sequence
-    seen = share * (2.0 - share) if model.architecture == "decoder" else share
-    windowed = (model.layers if model.windowed_layers is None else model.windowed_layers) / model.layers
-    return model.attention_ratio * (windowed * seen + 1.0 - windowed)
 
 
 def layer_params(model: ModelSpec) -> tuple[float, float, float]:

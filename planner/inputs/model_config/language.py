@@ -7,6 +7,7 @@ from typing import Any
 from planner.errors import InputError
 from planner.inputs.model_config.mixers import Attention, mixer_params, mixers_of, pattern_of
 from planner.inputs.model_config.model import ConfigModel, Keys, ModelType
+from planner.inputs.model_config.reach import reach_of, window_of, windowed_layers
 from planner.records import record
 
 HIDDEN = ("hidden_size", "n_embd", "d_model", "dim", "model_dim")
@@ -73,6 +74,7 @@ def read_text(keys: Keys, kind: ModelType, architecture: str = "decoder") -> Con
             "dense_layers": experts.layers.count(False),
         }  # fmt: skip
     mixers = mixers_of(keys, layers)
+    values |= reach_of(keys, mixers, attention)
     total, active = _count(keys, kind, values, mixers, attention, experts)
     values["params"] = total
     if experts is not None:
@@ -260,14 +262,16 @@ def _notes(keys: Keys, kind: ModelType, mixers: tuple[str, ...]) -> list[str]:
     others = [mixer for mixer in mixers if mixer not in ("attention", "global", "none")]
     if others:
         notes.append(
-            f"{len(others)} of {len(mixers)} layers mix tokens without full attention; the time of attention is "
-            "counted for all layers, so long sequences are predicted too slow: calibrate with a measured run"
+            f"{len(others)} of {len(mixers)} layers mix tokens without full attention: their parameters count, "
+            "the state that they keep does not"
         )
     if "kv_lora_rank" in keys:
         notes.append("latent attention: parameters are counted from its ranks, its time as plain attention")
-    if _window(keys):
+    window = window_of(keys)
+    if window and windowed_layers(keys, len(mixers)) is None:
         notes.append(
-            f"a sliding window of {_window(keys):,} tokens is not counted: longer sequences are predicted too slow"
+            f"a sliding window of {window:,} tokens is not counted, as its layers are not named: longer sequences are "
+            "predicted too slow (model.attention_window, windowed_layers)"
         )
     if keys.section("quantization_config"):
         method = keys.section("quantization_config").get("quant_method", "unnamed")
@@ -277,9 +281,3 @@ def _notes(keys: Keys, kind: ModelType, mixers: tuple[str, ...]) -> list[str]:
     if "hidden_size_per_layer_input" in keys:
         notes.append("embeddings of each layer are counted as parameters; the work of their layers is not")
     return notes
-
-
-def _window(keys: Keys) -> int | None:
-    value = keys.data.get("sliding_window")
-    used = keys.flag("use_sliding_window", True)
-    return value if type(value) is int and value > 0 and used else None

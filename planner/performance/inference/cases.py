@@ -9,6 +9,7 @@ from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.inference.chips import WEIGHT_BYTES
 from planner.performance.inference.rates import Cases
+from planner.performance.kernels import score_ratio
 from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Engine
 from planner.performance.spec import ModelSpec
@@ -54,6 +55,7 @@ def build_cases(
         "experts": experts, "per_token": used,
         "key_value_bytes": model.layers * width * _KEY_BYTES[engine.kv_precision],
         "weight_bytes": WEIGHT_BYTES[engine.precision], "prompt": prompt, "answer": answer, "pp": 1.0,
+        "attends": score_ratio(model, prompt),
     }  # fmt: skip
     columns = {name: np.full(shape, float(value)) for name, value in values.items()}
     memory = usable_gib(devices.memory_gib, devices.memory_rate, c) * GIB

@@ -34,7 +34,8 @@ class Cases:
     Attributes:
         params, active: parameters in all, and per token; `routed`: those in routed experts.
         layers, hidden: sizes; `experts`, `per_token`: routed experts of a layer and those of a token (0 for dense).
-        key_value_bytes: bytes of keys and values per token.
+        key_value_bytes: bytes of keys and values per token; `attends`: score work of a prompt over that of attention to
+            all tokens before (windows, hybrids).
         weight_bytes: per parameter.
         prompt, answer: tokens of a request; answer 0: prefill alone.
         running: requests at once, inf: as many as fit.
@@ -51,6 +52,7 @@ class Cases:
     experts: Floats
     per_token: Floats
     key_value_bytes: Floats
+    attends: Floats
     weight_bytes: Floats
     prompt: Floats
     answer: Floats
@@ -108,7 +110,8 @@ def sequences(case: Cases, engine: Efficiency) -> Floats:
 
 def prefill_s(case: Cases, engine: Efficiency) -> Floats:
     """Time to read one prompt, s."""
-    flops = 2.0 * case.active * case.prompt + 2.0 * case.layers * case.hidden * case.prompt**2
+    scores = 2.0 * case.layers * case.hidden * case.prompt**2 * case.attends
+    flops = 2.0 * case.active * case.prompt + scores
     split = case.tp ** (1.0 - engine.tensor_loss) * np.where(case.running > 1, case.pp, 1.0)
     # a prompt shorter than the chip's ridge is bound by the weights, as a step of decoding is
     reads = case.active * case.weight_bytes / (case.tp * case.memory_rate * engine.bandwidth)

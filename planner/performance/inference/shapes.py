@@ -1,8 +1,9 @@
 """Batch inference on clusters: the best replica per (hardware type, node count), as the table of `estimate_shapes`.
 
 A step answers `global_batch` requests, spread evenly over replicas that share nothing; each replica is one group of
-tensor-parallel accelerators inside a node. Models that do not generate (encoders, images) are timed by the share of the
-peak that their class was measured to reach.
+tensor-parallel accelerators inside a node. Models that do not generate are timed by the share of the peak that their
+class was measured to reach; convolutional networks and vision transformers, which memory limits, also by what they
+move.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from planner.performance.inference.rates import MEMORY_SHARE, output_rate, prefi
 from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Requests
 from planner.performance.spec import COMPONENTS, ModelSpec, TrainingSpec, answer_bytes
+from planner.performance.step import node_loading_s
+from planner.performance.work_sampled import sampled_activations
 from planner.records import record
 
 Floats = npt.NDArray[np.float64]
@@ -37,7 +40,7 @@ class Replica:
     Attributes:
         per_node: samples per second of a node; `tp`: accelerators of a replica.
         need_gib: weights, keys and values per accelerator; `least_gib`: of the smallest choice that was tried.
-        reading: share of the time that goes to prompts.
+        reading: share of the time that goes to prompts; `waiting`: to loading of what is read.
     """
 
     per_node: Floats
@@ -45,6 +48,7 @@ class Replica:
     need_gib: Floats
     least_gib: Floats
     reading: Floats
+    waiting: Floats | float = 0.0
 
 
 def estimate_requests(
@@ -112,17 +116,37 @@ def _generating(model: ModelSpec, requests: Requests, devices: Devices, c: Const
 def _items(
     model: ModelSpec, training: TrainingSpec, requests: Requests, devices: Devices, c: Constants
 ) -> Replica:
-    """One replica per accelerator that runs forward only, at its class's measured share of the peak."""
-    flops = _item_flops(model, training, requests)
-    kind = "encoder" if model.family.value == "transformer" else model.family.value
-    share = c[f"items.ratio.{kind}"] * requests.rate_ratio
-    rate = devices.serve_peak * devices.serve_compute * share / flops
+    """One replica per accelerator that runs forward only."""
+    seconds = _item_s(model, _item_flops(model, training, requests), requests, devices, c)
+    rate = 1.0 / seconds
     weights = model.params * WEIGHT_BYTES[requests.engine.precision] / GIB
     size = devices.count.shape
     need = np.full(size, weights + c["items.work_gib"])
     fits = need <= usable_gib(devices.memory_gib, devices.memory_rate, c)
     node = np.where(fits, np.nan_to_num(rate) * devices.count, 0.0)
-    return Replica(node, np.ones(size), need, need, np.ones(size))
+    decoded = training.decode_samples_per_s_per_core or 0.0
+    loading = node * node_loading_s(1.0, training.bytes_per_sample or 0.0, decoded, devices, c)
+    slower = np.maximum(loading, 1.0)  # data are read while the accelerators work
+    waiting = 1.0 - 1.0 / slower
+    return Replica(node / slower, np.ones(size), need, need, 1.0 - waiting, waiting)
+
+
+def _item_s(model: ModelSpec, flops: float, requests: Requests, devices: Devices, c: Constants) -> Floats:
+    """Seconds of one item on one accelerator.
+
+    Vision models take arithmetic and, one after the other, the reading and writing of their activations in 16 bit;
+    what was measured of a class (or of a model that writes, `rate_ratio`) as a share of the peak is taken so.
+    """
+    kind = "encoder" if model.family.value == "transformer" else model.family.value
+    peak = devices.serve_peak * devices.serve_compute
+    if f"items.passes.{kind}" not in c.values or requests.rate_ratio != 1.0:
+        whole: Floats = flops / (peak * c[f"items.ratio.{kind}"] * requests.rate_ratio)
+        return whole
+    moved = c[f"items.passes.{kind}"] * 2.0 * sampled_activations(model, flops)
+    result: Floats = flops / (peak * c["items.compute_ratio"]) + moved / (
+        devices.memory_rate * devices.serve_bandwidth
+    )
+    return result
 
 
 def _item_flops(model: ModelSpec, training: TrainingSpec, requests: Requests) -> float:
@@ -182,8 +206,10 @@ def replica_table(
         total = np.where(fits, training.global_batch / (made.per_node[device] * nodes), np.nan)
     spread = np.exp(_spread(training, devices, c))[device]
     parts = dict.fromkeys(COMPONENTS, np.where(fits, 0.0, np.nan))
+    waiting = np.broadcast_to(made.waiting, made.reading.shape)[device]
     parts["compute_s"] = total * made.reading[device]
-    parts["generation_s"] = total * (1.0 - made.reading[device])
+    parts["data_loading_s"] = total * waiting
+    parts["generation_s"] = total * (1.0 - made.reading[device] - waiting)
     whole = np.where(fits, 1, 0)
     tp = made.tp[device].astype(np.int64) * whole
     degrees = {
@@ -206,7 +232,7 @@ def replica_table(
         "memory_needed_gib": np.where(fits, made.need_gib[device], _known(made.least_gib)[device]),
         "memory_available_gib": available, "oom_probability": np.where(fits, 0.0, 1.0),
         "host_memory_needed_gib": c["memory.host.system_gib"] + devices.count[device] * c["memory.host.process_gib"],
-        "limited_by": Coded.encode(_limits(made, device, fits)), **parts,
+        "limited_by": Coded.encode(_limits(made.reading[device], waiting, fits)), **parts,
         "checkpoint_gib": np.full(len(whole), _unsaved_gib(training)),
     }  # fmt: skip
     return Table(columns, length=len(device))
@@ -222,8 +248,6 @@ def _unsaved_gib(training: TrainingSpec) -> float:
     return training.global_batch * answer_bytes(training) / GIB
 
 
-def _limits(made: Replica, device: npt.NDArray[np.int64], fits: npt.NDArray[np.bool_]) -> list[str]:
-    reads = made.reading[device] > 0.5
-    return [
-        "" if not ok else "compute" if read else "generation" for ok, read in zip(fits, reads, strict=True)
-    ]
+def _limits(reading: Floats, waiting: Floats, fits: npt.NDArray[np.bool_]) -> list[str]:
+    words = np.where(waiting > 0.0, "data_loading", np.where(reading > 0.5, "compute", "generation"))
+    return [str(word) for word in np.where(fits, words, "")]

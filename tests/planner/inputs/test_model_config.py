@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError
-from planner.inputs import load_workload
+from planner.inputs import load_presets, load_workload
 from planner.inputs.model_config import model_of_config, parse_json
 from planner.inputs.model_config.read import READERS, load_model_types
 from tests.conftest import ROOT
@@ -223,6 +223,52 @@ PUBLISHED: list[tuple[float, dict[str, Any]]] = [
 
 def _kind(config: dict[str, Any]) -> str:
     return str(config.get("model_type") or config["_class_name"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "preset"),
+    [
+        ("llama", "llama-3.1-8b"), ("mamba2", "mamba2-2.7b"), ("jamba", "jamba-1.5-mini"),
+        ("nemotron_h", "nemotron-h-8b"), ("qwen3_next", "qwen3-next-80b-a3b"),
+    ],
+)  # fmt: skip
+def test_layers_reach_as_far_as_those_of_the_preset(kind: str, preset: str) -> None:
+    config = next(given for _, given in PUBLISHED if given["model_type"] == kind)
+    read, known = model_of_config(config, "config.json").values, load_presets()[preset].values
+    for name in ("attention_window", "attention_ratio", "windowed_layers"):
+        assert float(read.get(name) or 0) == pytest.approx(float(known.get(name) or 0), rel=1e-3), name
+    if kind != "mamba2":  # its state is stated for the published length
+        assert read.get("kv_width") == known.get("kv_width")
+
+
+WINDOWED = LLAMA_8B | {"sliding_window": 1024}
+
+
+@pytest.mark.parametrize(
+    ("changes", "windowed"),
+    [
+        ({"layer_types": ["sliding_attention"] * 29 + ["full_attention"] * 3}, 29),
+        ({"layer_types": ["full_attention"] * 32}, None),
+        ({"model_type": "gemma3_text"}, 27),
+        ({"model_type": "gemma2"}, 16),
+        ({"model_type": "mistral"}, 32),
+        ({"sliding_window_pattern": 4}, 24),
+        ({"model_type": "mistral", "use_sliding_window": False}, None),
+        ({"model_type": "mistral", "sliding_window": None}, None),
+    ],
+)
+def test_windows_are_those_of_the_layers_that_have_them(
+    changes: dict[str, Any], windowed: int | None
+) -> None:
+    values = model_of_config(WINDOWED | changes, "config.json").values
+    assert values.get("windowed_layers") == windowed
+    assert values.get("attention_window") == (windowed and 1024)
+
+
+def test_a_window_of_unnamed_layers_is_not_counted_and_said() -> None:
+    read = model_of_config(WINDOWED, "config.json")
+    assert "attention_window" not in read.values
+    assert any("1,024 tokens is not counted" in note for note in read.notes)
 
 
 @pytest.mark.parametrize(("billions", "config"), PUBLISHED, ids=[_kind(config) for _, config in PUBLISHED])

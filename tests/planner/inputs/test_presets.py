@@ -13,6 +13,9 @@ from planner.inputs import find_preset, load_presets, parse_workload, resolve_mo
 from planner.inputs.models import count_params, fill_dimensions
 from planner.inputs.presets import _normal, why_not_modelled
 from planner.inputs.training_schema import Model
+from planner.performance.kernels import score_ratio
+from planner.performance.parts import model_of
+from planner.performance.work import layer_params
 from tests.planner.inputs.unet_count import count_unet
 
 SHARED = Path(__file__).parents[4] / "shared" / "tariffs" / "model_presets.csv"
@@ -152,6 +155,30 @@ def test_dimensions_reproduce_the_published_size() -> None:
         assert published["params"] in possible, name
         if "active_params" in published:
             assert active == pytest.approx(published["active_params"], rel=0.01), name
+
+
+@pytest.mark.parametrize("name", [n for n, p in PRESETS.items() if p.values["family"] == "transformer"])
+def test_memory_and_work_are_those_of_the_published_size(name: str) -> None:
+    """State spaces and hybrids too: their layers are not what their widths alone would give."""
+    model = model_of(resolve_model(Model(preset=name)))
+    layer, active, embed = layer_params(model)
+    assert model.layers is not None
+    assert layer * model.layers + embed == pytest.approx(model.params, rel=0.01)
+    used = model.active_params or model.params
+    assert active * model.layers == pytest.approx(used - min(embed, used), rel=0.01)
+
+
+def test_presets_attend_as_far_as_their_layers_do() -> None:
+    def share(name: str, sequence: int) -> float:
+        return score_ratio(model_of(resolve_model(Model(preset=name))), sequence)
+
+    assert share("llama-3.1-8b", 131_072) == 1.0
+    assert share("gemma-3-4b", 512) == 1.0
+    assert share("gemma-3-4b", 131_072) == pytest.approx(5 / 34 + 29 / 34 * 2 / 128, rel=0.01)
+    assert share("gpt-oss-20b", 131_072) == pytest.approx(0.5, rel=0.01)
+    assert share("jamba-1.5-mini", 131_072) == 0.125
+    assert share("mamba2-2.7b", 131_072) < 0.01
+    assert share("modernbert-base", 8192) == pytest.approx(8 / 22 + 14 / 22 * 128 / 8192)
 
 
 @pytest.mark.parametrize(

@@ -37,12 +37,15 @@ REQUESTS = {
 }  # fmt: skip
 H100 = {**A100, "memory_gb_per_s": 3350.0, "bf16_tflops": 989.0, "fp16_tflops": 989.0, "fp8_tflops": 1979.0,
         "generation": "hopper"}  # fmt: skip
+A10G = {**A100, "memory_gb_per_s": 600.0, "bf16_tflops": 70.0, "fp16_tflops": 70.0, "fp8_tflops": None,
+        "accelerator_count": 1, "accelerator_memory_gib": 22.0}  # fmt: skip
 
 
 def case(**changes: float) -> Cases:
     """Llama-3.1-8B in 16 bit on one H100."""
     values = {
-        "params": 8.03e9, "active": 8.03e9, "routed": 0.0, "layers": 32, "hidden": 4096, "experts": 0, "per_token": 0,
+        "params": 8.03e9, "active": 8.03e9, "routed": 0.0, "layers": 32, "hidden": 4096, "attends": 1,
+        "experts": 0, "per_token": 0,
         "key_value_bytes": 131_072, "weight_bytes": 2.0, "prompt": 512, "answer": 512, "running": np.inf, "tp": 1,
         "pp": 1, "peak": 989e12, "memory_rate": 3.35e12, "memory": 80e9, "link_rate": 450e9,
     } | changes  # fmt: skip
@@ -82,6 +85,21 @@ def test_long_prompts_are_read_at_the_speed_of_arithmetic() -> None:
     read = prefill_s(case(prompt=8192, running=1), engine())[0]
     flops = 2 * 8.03e9 * 8192 + 2 * 32 * 4096 * 8192**2
     assert read == pytest.approx(flops / (989e12 * 0.5), rel=0.02)
+
+
+def test_long_prompts_of_windows_and_state_spaces_are_read_faster() -> None:
+    def slower(preset: str) -> float:
+        """Time of a token in prompts of 60,000 tokens over that in prompts of 1,000."""
+        asked = REQUESTS | {"output_tokens": {"mean": 1}}
+        rates = [
+            estimate(model={"preset": preset}, inference=asked | {"input_tokens": {"mean": mean}}).row(0)
+            for mean in (1000, 60_000)
+        ]
+        return float(rates[0]["samples_per_s"] / rates[1]["samples_per_s"]) / 60.0
+
+    assert slower("llama-3.2-3b") > 2.0
+    assert slower("gemma-3-4b") < 1.0 + 0.4 * (slower("llama-3.2-3b") - 1.0)
+    assert slower("mamba2-2.7b") < 1.2
 
 
 @given(st.floats(1, 512), st.floats(1, 512), st.floats(16, 8192))
@@ -151,6 +169,61 @@ def images(preset: str, **stated: Any) -> float:
     row = estimate(model={"preset": preset}, inference={"items": 1e5, **stated}).row(0)
     assert 0 < row["mfu"] < 0.9
     return float(row["samples_per_s"])
+
+
+@pytest.mark.parametrize("machine", [H100, A10G], ids=["h100", "a10g"])
+@pytest.mark.parametrize(
+    "preset",
+    ["resnet-50", "efficientnet-b0", "efficientnet-b4", "mobilenetv3-large-100", "vit-base", "vit-huge"],
+)
+def test_a_forward_pass_is_some_times_faster_than_a_step_of_training(
+    preset: str, machine: dict[str, Any]
+) -> None:
+    """Training does three times the work; answering fuses more. The share of the peak alone said a hundred times."""
+    answered = float(
+        estimate(machine, model={"preset": preset}, inference={"items": 1e5}).row(0)["samples_per_s"]
+    )
+    trained = float(
+        estimate(
+            machine, kind="training", inference=None, model={"preset": preset},
+            training={"samples": 1e5, "global_batch": 64 * int(machine["accelerator_count"])},
+        ).row(0)["samples_per_s"]
+    )  # fmt: skip
+    assert 1.2 < answered / trained < 12.0
+
+
+def test_what_memory_limits_gains_by_memory_and_not_by_arithmetic() -> None:
+    def gain(preset: str, **faster: float) -> float:
+        rates = [
+            estimate(machine, model={"preset": preset}, inference={"items": 1e5}).row(0)["samples_per_s"]
+            for machine in (H100, H100 | faster)
+        ]
+        return float(rates[1] / rates[0])
+
+    arithmetic = {"bf16_tflops": 2.0 * float(H100["bf16_tflops"])}
+    memory = {"memory_gb_per_s": 2.0 * float(H100["memory_gb_per_s"])}
+    assert gain("efficientnet-b0", **arithmetic) < 1.1 < 1.9 < gain("efficientnet-b0", **memory)
+    assert gain("vit-huge", **arithmetic) > gain("resnet-50", **arithmetic)
+
+
+def test_images_are_answered_no_faster_than_they_are_read_and_decoded() -> None:
+    def row(**data: Any) -> dict[str, Any]:
+        given = {"model": {"preset": "resnet-50"}, "inference": {"items": 1e6}}
+        return estimate(data=data or None, **given).row(0)
+
+    free, small, large = row(), row(sample_size="1KB"), row(sample_size="5MB")
+    assert free["samples_per_s"] == small["samples_per_s"] > 10 * large["samples_per_s"]
+    assert (free["limited_by"], large["limited_by"]) == ("compute", "data_loading")
+    larger = row(sample_size="10MB")
+    assert larger["samples_per_s"] == pytest.approx(large["samples_per_s"] / 2)
+    assert larger["data_loading_s"] + larger["compute_s"] == pytest.approx(larger["step_time_s"])
+    decoded = row(sample_size="1KB", decode_samples_per_s_per_core=50)
+    assert decoded["samples_per_s"] < free["samples_per_s"]
+    trained = estimate(
+        kind="training", inference=None, model={"preset": "resnet-50"}, data={"sample_size": "5MB"},
+        training={"samples": 1e6, "global_batch": 1024},
+    ).row(0)  # fmt: skip
+    assert large["samples_per_s"] == pytest.approx(trained["samples_per_s"], rel=0.02)
 
 
 def test_an_image_takes_its_denoising_steps() -> None:

@@ -17,6 +17,10 @@ VIT = ModelSpec(
     "vit-base", ModelFamily.VIT, 86.6e6, image_size=224, forward_flops_per_sample=35.16e9,
     activations_per_sample=23.9e6,
 )  # fmt: skip
+REGNET = ModelSpec(
+    "regnety_160", ModelFamily.CNN, 83.6e6, image_size=224, forward_flops_per_sample=31.8e9,
+    activations_per_sample=23.04e6,
+)  # fmt: skip
 
 
 def _seconds(model: ModelSpec, stack: StackClass = "eager", precision: str = "fp16") -> float:
@@ -78,7 +82,9 @@ def test_a_depthwise_network_is_slower_per_flop_than_a_dense_one() -> None:
 
 
 @settings(max_examples=20, deadline=None)
-@given(model=st.sampled_from([RESNET, MOBILE, VIT]), precision=st.sampled_from(["fp32", "fp16", "bf16"]))
+@given(
+    model=st.sampled_from([RESNET, MOBILE, VIT, REGNET]), precision=st.sampled_from(["fp32", "fp16", "bf16"])
+)
 def test_a_leaner_stack_is_never_slower(model: ModelSpec, precision: str) -> None:
     eager, compiled, tuned = (_seconds(model, stack, precision) for stack in ("eager", "compiled", "tuned"))
     assert tuned <= compiled * (1 + 1e-9) <= eager * (1 + 2e-9)
@@ -88,3 +94,12 @@ def test_the_contiguous_layout_costs_time_in_16_bit() -> None:
     last = TrainingSpec(256, 1, "fp16", stack="eager", channels_last=True)
     first = replace(last, channels_last=None)  # what an eager stack has by default
     assert best(RESNET, first, A100, 1)["step_time_s"] > best(RESNET, last, A100, 1)["step_time_s"]
+
+
+def test_compilers_keep_the_contiguous_layout_of_grouped_convolutions() -> None:
+    chosen = TrainingSpec(256, 1, "fp16", stack="compiled")
+    times = {
+        layout: best(REGNET, replace(chosen, channels_last=layout), A100, 1)["step_time_s"]
+        for layout in (None, True, False)
+    }
+    assert times[None] == times[False] < 0.5 * times[True]

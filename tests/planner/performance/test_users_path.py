@@ -26,9 +26,8 @@ from planner.inputs.load import load_workload
 from planner.inputs.schema import Workload
 from planner.market.machines import find_machine
 from planner.performance.constants import load_constants
-from planner.performance.kernels import default_attention
+from planner.performance.kernels import default_attention, score_ratio
 from planner.performance.spec import AttentionKernel, ModelFamily, ModelSpec, TrainingSpec
-from planner.performance.work import score_ratio
 from tests.planner.performance.test_performance import A100, SMALL, machines
 
 ROWS = 200
