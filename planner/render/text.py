@@ -126,7 +126,12 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]], align: str, wi
         rows: cleaned cells; numbers belong in right-aligned columns, which are never wrapped.
         align: one of `l`, `r` per column.
         width: columns no line exceeds.
+
+    Returns:
+        The lines; none of a grid without columns, as where every cell is empty.
     """
+    if not align:
+        return []
     made = _grid(header, rows, align, width)
     if made is None:
         narrow = _grid(header, rows, align, width, wrap_header=True), _joined(header, rows, align, width)

@@ -24,6 +24,10 @@ _ROW = (
 )  # fmt: skip
 
 
+def test_a_grid_whose_cells_are_all_empty_has_no_lines() -> None:
+    assert columns([], [()], "", 98) == []
+
+
 def test_text_columns_side_by_side_become_one() -> None:
     lines = columns(_HEADER, [_ROW], "llllrrrrl", 92)
     assert lines[0].split("  ")[0] == "PROVIDER, SERVICE, SKU,"
