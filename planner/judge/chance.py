@@ -210,6 +210,19 @@ def _variance(course: Course, rate: float, wait: float) -> float:
     )
 
 
+def paid_variances(course: Course, pool: Capacity) -> tuple[float, float]:
+    """Variance of the paid hours of a run: by its own luck, and by the frailty of its hazards, at three points."""
+    points = ((-sqrt(3.0), 1 / 6), (0.0, 2 / 3), (sqrt(3.0), 1 / 6)) if pool.frailty_sd else ((0.0, 1.0),)
+    alone = mean = square = 0.0
+    for node, weight in points:
+        rate = pool.rate * exp(pool.frailty_sd * node - pool.frailty_sd**2 / 2.0)
+        paid = paid_hours(course, rate)
+        alone += weight * _variance(course, rate, 0.0) * pool.dispersion
+        mean += weight * paid
+        square += weight * paid * paid
+    return alone, max(square - mean * mean, 0.0)
+
+
 @record(frozen=True)
 class Means:
     """Expected hours and interruptions; `lost` is paid without progress."""
