@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 from planner.plan.front_choices import choices
@@ -45,5 +46,5 @@ def test_a_wide_gap_on_spot_says_what_the_bound_leaves_out() -> None:
     assert plan.proof is not None
     wide = replace(plan, proof=replace(plan.proof, gap_ratio=0.3, status="feasible"))
     assert "leaves out" not in " ".join(verdict_lines(wide))  # nothing here is on spot
-    on_spot = replace(wide, launch=cast("Any", object()))
+    on_spot = replace(wide, launch=cast("Any", SimpleNamespace(in_turn=False)))
     assert "leaves out what being sure of spot costs" in " ".join(verdict_lines(on_spot))
