@@ -199,7 +199,8 @@ def paid_hours(course: Course, rate: float) -> float:
     return course.segments * segment(whole) + segment(course.remainder)
 
 
-def _variance(course: Course, rate: float, wait: float) -> float:
+def elapsed_variance(course: Course, rate: float, wait: float) -> float:
+    """Variance of the elapsed time at a rate of interruptions, each followed by a wait of this mean."""
     if course.saved:
         back, of_back = _attempts(rate, course.restart + course.notice, wait)
         pause = wait + back
@@ -208,19 +209,6 @@ def _variance(course: Course, rate: float, wait: float) -> float:
     return course.segments * _segment_variance(rate, whole, course.restart, wait) + _segment_variance(
         rate, course.remainder, course.restart, wait
     )
-
-
-def paid_variances(course: Course, pool: Capacity) -> tuple[float, float]:
-    """Variance of the paid hours of a run: by its own luck, and by the frailty of its hazards, at three points."""
-    points = ((-sqrt(3.0), 1 / 6), (0.0, 2 / 3), (sqrt(3.0), 1 / 6)) if pool.frailty_sd else ((0.0, 1.0),)
-    alone = mean = square = 0.0
-    for node, weight in points:
-        rate = pool.rate * exp(pool.frailty_sd * node - pool.frailty_sd**2 / 2.0)
-        paid = paid_hours(course, rate)
-        alone += weight * _variance(course, rate, 0.0) * pool.dispersion
-        mean += weight * paid
-        square += weight * paid * paid
-    return alone, max(square - mean * mean, 0.0)
 
 
 @record(frozen=True)
@@ -307,7 +295,7 @@ class Elapsed:
             start = pool.first_wait * (1.0 - ready)
             waits = rate * up * pool.wait + start
             chance = (
-                _variance(course, rate, pool.wait) * pool.dispersion
+                elapsed_variance(course, rate, pool.wait) * pool.dispersion
                 + 2.0 * pool.first_wait**2 * (1.0 - ready)
                 - start * start
             )

@@ -65,8 +65,8 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     last = _last(plan, workers)
     course = course_of(bench, workers, lines)
     chance = chance_of(bench, course, work)
-    slow, fast = (_bill(bench, workers, work, z) for z in (Z80, -Z80))
-    spread = spread_of(bench, plan, workers, lines, (course.coming(), work), (fast, slow))
+    bills = _bill(bench, workers, work, -Z80), _bill(bench, workers, work, Z80)
+    spread = spread_of(bench, plan, workers, lines, (course.coming(), work), bills)
     wanted: dict[str, Any] = {
         **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, period),
         "lines": [_line(bench, worker, *bought, period) for worker, bought in zip(workers, lines, strict=True)],
@@ -79,8 +79,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "starts_in_hours": single.starts_in(plan), "profile_cost_usd": IfStated(None),
         "profile_narrows_usd": IfStated(None),
         "assumptions": frame.assumptions(bench), "confidence": "normal", "sensitivity": [], "on_known_prices": None,
-        "alternatives": [],
-        "folded": [],
+        "alternatives": [], "folded": [],
         "savings": STATED, "proof": _proof(bench, plan), "choices": STATED,
         "checkpoint_interval_hours": IfStated(None),
         "carbon": carbon.of_fleet(bench, workers),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import hypot, isfinite, sqrt
+from math import exp, hypot, isfinite, sqrt
 
 from planner.judge.bench import Z80, Bench
-from planner.judge.chance import paid_variances
+from planner.judge.chance import Capacity, Course, elapsed_variance, paid_hours
 from planner.judge.document import Node
 from planner.judge.findings import Near
 from planner.judge.fleet_chance import FleetCourse
@@ -62,11 +62,24 @@ def _luck(bench: Bench, workers: Sequence[Worker], lines: Lines) -> float:
         if worker.buy.offer.is_spot:
             assert worker.run.situation is not None
             pool, runs = bench.capacity(worker.buy.offer, worker.buy.nodes)[0], runs_of(worker)
-            alone, shared = paid_variances(worker.run.situation.course, pool)
+            alone, shared = _paid_variances(worker.run.situation.course, pool)
             bought = total([c for c in charges if c.kind in ("compute", "upfront", "system_disk")])
             rate = float(bought / worker.count / billed)
             variance += rate * rate * (runs * alone + runs * runs * shared)
     return sqrt(variance)
+
+
+def _paid_variances(course: Course, pool: Capacity) -> tuple[float, float]:
+    """Variance of the paid hours of a run: by its own luck, and by the frailty of its hazards, at three points."""
+    points = ((-sqrt(3.0), 1 / 6), (0.0, 2 / 3), (sqrt(3.0), 1 / 6)) if pool.frailty_sd else ((0.0, 1.0),)
+    alone = mean = square = 0.0
+    for node, weight in points:
+        rate = pool.rate * exp(pool.frailty_sd * node - pool.frailty_sd**2 / 2.0)
+        paid = paid_hours(course, rate)
+        alone += weight * elapsed_variance(course, rate, 0.0) * pool.dispersion
+        mean += weight * paid
+        square += weight * paid * paid
+    return alone, max(square - mean * mean, 0.0)
 
 
 def _prices(workers: Sequence[Worker], lines: Lines) -> tuple[float, float]:
