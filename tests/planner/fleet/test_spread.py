@@ -21,7 +21,7 @@ from planner.plan.model import Plan
 from planner.workloads.answer import optimize
 from tests.planner.fleet.simulate_fleet import Line, costs
 from tests.planner.fleet.test_spine_fleet import POOL, exactly, fleet
-from tests.planner.spine_catalogs import NOW
+from tests.planner.spine_catalogs import NOW, V100, Offer
 from tests.planner.spot.simulate_spot import Case
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -118,3 +118,12 @@ def test_the_cost_is_that_of_simulated_fleets(name: str) -> None:
         assert plan.launch.cost_p90_usd == plan.risk.worst_cost_usd
     if name != "on-demand":
         assert any(line.purchase_option == "spot" for line in plan.lines)
+
+
+def test_a_block_stays_paid_however_fast_the_work_is() -> None:
+    block = Offer(V100, "us-east-1", "0.10", "capacity_block", capacity=2.0)
+    plan, found, mix = _planned(lambda: exactly([block], fleet(6, {"max_nodes": 20, "deadline": "60h"})))
+    paid = sum(cost.amount_usd for line in plan.lines for cost in line.costs if cost.kind == "compute")
+    spread = spread_of(found, mix, plan.total_usd)
+    assert paid <= spread.p10_usd <= plan.total_usd <= spread.p90_usd
+    assert float(plan.lines[0].billed_hours) in (24.0, 48.0, 72.0)
