@@ -21,12 +21,13 @@ from planner.candidates.ways.course import CONFIDENCE_SLIP
 from planner.errors import InputError, PlannerError, TimeLimitError
 from planner.fleet.alone import NEAR, cheapest_sure, fleets_of_one_offer
 from planner.fleet.asking import question_of
+from planner.fleet.bill import bill_of
 from planner.fleet.chance import progress_of, with_reserve
 from planner.fleet.kept import work_units
 from planner.fleet.limits import relaxations_of, unsure
 from planner.fleet.mix import Mix
 from planner.fleet.moving_price import at_full_hours, at_least, at_most, at_their_dearest
-from planner.fleet.plan import bill_of, fleet_plan, infeasible_fleet
+from planner.fleet.plan import fleet_plan, infeasible_fleet
 from planner.fleet.question import FleetInput
 from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet

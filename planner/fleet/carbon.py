@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.candidates.carbon import GRAMS_PER_KG, HIGH, LOW, MID, Machines, draw_in
 from planner.candidates.plan_parts.carbon import carbon_line, sum_of_lines
+from planner.fleet.spread import Z80
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def carbon_of(made: Candidates, mix: Mix) -> Carbon:
     """Energy and emissions of the workers chosen, in the order of the plan's lines.
 
-    The interval is that of power and grids; the hours are those that the fleet is sized for.
+    The interval is that of power, speed and grids.
     """
     context = made.context
     market, workers = context.market, mix.workers
@@ -42,10 +43,10 @@ def carbon_of(made: Candidates, mix: Mix) -> Carbon:
         )
         for at in order
     )  # fmt: skip
-    low, high = float(energies[LOW].sum()), float(energies[HIGH].sum())
-    return sum_of_lines(
-        lines, math.log(high / low) / 2.0 if low > 0 else 0.0, context.asked.workload.constraints.max_kgco2e
-    )
+    low, middle, high = (float(kwh.sum()) for kwh in energies)
+    slow = float((energies[MID] * np.exp(made.sigma[workers.at] * Z80)).sum())
+    spread = math.hypot(math.log(high / low) / 2.0, math.log(slow / middle)) if low > 0 else 0.0
+    return sum_of_lines(lines, spread, context.asked.workload.constraints.max_kgco2e)
 
 
 def footprint_of_workers(made: Candidates, workers: Workers, hours: float, count: float) -> Footprint:

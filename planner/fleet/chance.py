@@ -178,7 +178,7 @@ def progress_of(found: Found, mix: Mix) -> Progress:
     return Progress(
         lead=workers.lead_hours,
         most=_most_hours(made, mix),
-        rate=mix.count * workers.units_per_hour * workers.caution,
+        rate=mix.count * workers.units_per_hour,
         sigma=made.sigma[workers.at],
         alone=alone / np.sqrt(mix.count),
         level=level,
@@ -228,11 +228,12 @@ def with_reserve(made: Candidates, workers: Workers, share: float, crowd: float)
     if share <= 0:
         return workers
     alone, level = spread_of(made, workers)
-    sd = np.sqrt(alone**2 / (np.maximum(workers.hours_limit, 1e-9) * crowd) + level**2)
+    slow = np.maximum(workers.hours_limit * workers.caution, 1e-9)
+    sd = np.sqrt(alone**2 / (slow * crowd) + level**2)
     confidence = made.context.asked.workload.constraints.deadline_confidence
     z = max(float(normal_quantile(np.asarray([confidence]))[0]), 0.0)
     waits = waits_of(made, workers.at)
     late = np.where(waits.has_spread, waits.at_level(confidence) - waits.at_level(0.5), 0.0)
-    less = share * (z * sd + late / np.maximum(workers.hours_limit, 1e-9))
+    less = share * (z * sd + late / slow)
     kept = replace(workers, hours_limit=workers.hours_limit * np.maximum(1.0 - less, 0.0))
     return kept.take(np.flatnonzero(kept.hours_limit > 0))

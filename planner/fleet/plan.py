@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.filters import count_filters
-from planner.candidates.plan_parts.frame import cash_of, moment_text, offer_line, plan_frame, unknown_options
+from planner.candidates.plan_parts.frame import cash_of, moment_text, plan_frame, unknown_options
 from planner.candidates.plan_parts.warnings import plan_warnings
 from planner.fleet.alone import cheapest_on_demand, choice_of, summary_of
+from planner.fleet.bill import lines_of
 from planner.fleet.carbon import carbon_of
 from planner.fleet.chance import progress_of
-from planner.fleet.stored import Lines as StoreLines
+from planner.fleet.spread import Z80, Spread, spread_of
 from planner.fleet.stored_plan import storage_of
 from planner.market.pricing import total_usd
 from planner.plan.brief import Choice
 from planner.plan.ids import TimePartId
 from planner.plan.launch import Launch
 from planner.plan.model import (
-    CostLine,
     Performance,
     Plan,
-    PlanLine,
     Proof,
     Risk,
     Savings,
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.engine import Found
-    from planner.candidates.model import Candidates
     from planner.fleet.alone import Alone
     from planner.fleet.mix import Mix
     from planner.fleet.search import FleetResult
@@ -50,7 +48,6 @@ if TYPE_CHECKING:
 
 BASIS = "sized at the cautious end of the prediction; P: workers take each other's runs until the deadline"
 _NOTE = "cheapest fleet of one on-demand offer, limits on shares ignored"
-_Z80 = 1.2815515655446004  # standard normal quantile of 0.9: both tails of an 80 % interval
 
 
 def fleet_plan(found: Found, mix: Mix, alone: Alone, one: Alone | None = None) -> Plan:
@@ -63,11 +60,12 @@ def fleet_plan(found: Found, mix: Mix, alone: Alone, one: Alone | None = None) -
         one: the cheapest sure one of these, a choice beside a mix of several offers.
     """
     context = found.candidates.context
-    lines = _lines(found.candidates, mix)
+    lines = lines_of(found.candidates, mix)
     costs = [cost for line in lines for cost in line.costs]
     total = total_usd(costs)
     finish = context.dates.start + timedelta(hours=mix.period)
-    risk, launch = _risk(found, mix, total), _launch_of(found, mix, total)
+    spread = spread_of(found, mix, total)
+    risk, launch = _risk(found, mix, total, spread), _launch_of(found, mix, total, spread)
     report = count_filters(found.candidates.all_bits())
     savings, on_demand = _savings(found, alone, total, mix.period)
     itself = Choice(("cheapest",), None, moment_text(finish), risk.p_meet_deadline)
@@ -99,15 +97,6 @@ def fleet_plan(found: Found, mix: Mix, alone: Alone, one: Alone | None = None) -
     )
 
 
-def bill_of(found: Found, mix: Mix) -> tuple[Decimal, Decimal]:
-    """What a mix costs, and what falls due of it, in USD."""
-    dates, market = found.candidates.context.dates, found.candidates.context.market
-    lines = _lines(found.candidates, mix)
-    cash = cash_of(dates, market, lines, dates.start + timedelta(hours=mix.period))
-    due = sum((month.amount_usd for month in cash), Decimal(0))
-    return total_usd([cost for line in lines for cost in line.costs]), due
-
-
 def _one_offer(found: Found, mix: Mix, one: Alone | None, total: Decimal) -> tuple[Choice, ...]:
     """The cheapest fleet of one offer beside a mix of several."""
     if one is None or len(mix.count) == 1:
@@ -125,39 +114,10 @@ def _merged(choices: Sequence[Choice]) -> tuple[Choice, ...]:
     return tuple(out.values())
 
 
-def _launch_of(found: Found, mix: Mix, total: Decimal) -> Launch | None:
+def _launch_of(found: Found, mix: Mix, total: Decimal, spread: Spread) -> Launch | None:
     from planner.fleet.launch import fleet_launch
 
-    return fleet_launch(found, mix, total)
-
-
-def _lines(made: Candidates, mix: Mix) -> list[PlanLine]:
-    """One line per offer; its throughput is its work over the whole plan's hours, so that lines add up to the work.
-
-    What workers of a place share is on its first line: transfers and the copy of the data set.
-    """
-    asked, market = made.context.asked, made.context.market
-    workers, out, opened = mix.workers, [], set()
-    money = workers.price(market, mix.hours)
-    stored, region = StoreLines(made, mix), market.region_of_offer[workers.rows]
-    for at in np.argsort(market.id_rank[workers.rows], kind="stable").tolist():
-        row, count = int(workers.rows[at]), int(mix.count[at])
-        nodes = int(workers.nodes[at]) * count
-        hours = round(float(money.instance_hours[at]) * count, 9)
-        run = float(workers.lead_hours[at] + mix.hours[at])
-        costs: list[CostLine] = market.costs.lines(
-            row, hours, 0.0, 0.0, nodes, with_place=False, run_hours=run
-        )
-        place = int(region[at])
-        copy = 0.0 if place in opened else float(money.dataset_gib_months[region == place].max())
-        of_place = market.costs.place_lines(row, copy, float(money.checkpoint_gib_months[at]) * count)
-        costs += [line for line in of_place if line.kind != "data_transfer" or place not in opened]
-        costs += stored.of(at)
-        opened.add(place)
-        units = float(mix.units[at]) / mix.period / 3600.0
-        billed = float(money.billed_hours[at])
-        out.append(offer_line(asked, market, row, nodes, billed, units, tuple(costs), None, run))
-    return out
+    return fleet_launch(found, mix, total, spread)
 
 
 def _timeline(mix: Mix) -> tuple[TimePart, ...]:
@@ -181,7 +141,7 @@ def _timeline(mix: Mix) -> tuple[TimePart, ...]:
             "work",
             mix.period - waiting - fixed,
             "model",
-            "at the cautious end of the prediction",
+            "at the predicted speed",
         ),
     )
     return tuple(part for part in parts if part.hours > 0)
@@ -191,30 +151,29 @@ def _performance(found: Found, mix: Mix) -> Performance:
     """Speed averaged over the whole plan, waits included."""
     context = found.candidates.context
     seconds = mix.period * 3600.0
-    middle = mix.units * mix.workers.caution
-    fast = middle * np.exp(found.candidates.sigma[mix.workers.at] * _Z80)
+    faster = np.exp(found.candidates.sigma[mix.workers.at] * Z80)
     return Performance(
-        unit=context.asked.job.unit, throughput_per_s=float(middle.sum()) / seconds,
-        throughput_low_per_s=float(mix.units.sum()) / seconds, throughput_high_per_s=float(fast.sum()) / seconds,
+        unit=context.asked.job.unit, throughput_per_s=float(mix.units.sum()) / seconds,
+        throughput_low_per_s=float((mix.units / faster).sum()) / seconds,
+        throughput_high_per_s=float((mix.units * faster).sum()) / seconds,
         step_time_s=None, mfu=None, memory_needed_gib=None, memory_available_gib=None,
         limited_by="see each instance type",
     )  # fmt: skip
 
 
-def _risk(found: Found, mix: Mix, total: Decimal) -> Risk:
+def _risk(found: Found, mix: Mix, total: Decimal, spread: Spread) -> Risk:
     made, at = found.candidates, mix.workers.at
     course = made.hours[at] - made.waiting_hours[at] - made.fixed_hours[at]
     runs = mix.count * mix.hours / course
-    expected = mix.workers.lead_hours + mix.hours / mix.workers.caution
     deadline = made.context.dates.deadline_hours
     return Risk(
         p_meet_deadline=None if deadline is None else progress_of(found, mix).chance(deadline, mix.work),
         expected_interruptions=float(made.interruptions[at] @ runs),
         expected_lost_hours=float(made.lost_hours[at] @ runs),
-        expected_hours=float(expected.max()),
-        worst_hours=mix.period,
+        expected_hours=mix.period,
+        worst_hours=spread.p90_hours,
         expected_cost_usd=total,
-        worst_cost_usd=total,
+        worst_cost_usd=spread.p90_usd,
         basis=BASIS,
     )
 

@@ -69,7 +69,7 @@ def in_time(made: Candidates, workers: Workers) -> Workers:
     waits = waits.take(own)
     room = np.stack([deadline - before - waits.at_level(node) for node in nodes.tolist()])
     longest, sigma = workers.hours_limit[own], made.sigma[workers.at[own]]
-    times = np.log(np.maximum(room, 1e-300) * workers.caution[own] / longest)
+    times = np.log(np.maximum(room, 1e-300) / longest)
     confidence = made.context.asked.workload.constraints.deadline_confidence
     wanted = min(confidence + _SLACK, (1.0 + confidence) / 2.0)
 

@@ -1,9 +1,10 @@
 """Workers of a fleet: what each delivers per hour, what it costs, and how long it may work.
 
 A worker waits (provisioning, data into the region), is in use for its fixed hours (image, warm-up, export), then works
-h hours. Its cost is linear in h: the hours paid, the system disk, and storage for the time it is there. Options that
-are not sold by the hour are linear too: a whole term, or a block of one length, is a fixed cost that buys at most so
-many hours.
+h hours, as long as its work takes at the predicted speed: there must be time, and a purchase, for `caution` times h.
+Its cost is linear in h: the hours paid, the system disk, and storage for the time it is there. Options that are not
+sold by the hour are linear too: a whole term, or a block of one length, is a fixed cost that buys at most so many
+hours.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ class Workers:
     Attributes:
         at: position among the candidates; rows: offer; nodes: instances of one worker.
         lead_hours: before its work begins, waiting and fixed hours together; fixed_hours: those in use.
-        hours_limit: most hours of work.
-        units_per_hour: tokens or samples per hour of work, at the cautious end of the prediction.
-        caution: cautious over expected time of the same work.
+        hours_limit: most hours of work, at the predicted speed.
+        units_per_hour: tokens or samples per hour of work, at the predicted speed.
+        caution: cautious over predicted time of the same work.
         paid_ratio: paid part of the hours of work (spot is not paid while it waits).
         fixed_usd: cost of a worker that does nothing; usd_per_hour: of an hour of its work; NaN unknown.
         place_usd: what its place costs once (transfers).
@@ -99,7 +100,8 @@ class Workers:
 
         Prices are those to expect in the middle of each worker's run, from the start of all work to its end.
         """
-        paid, ends = self.fixed_hours + hours * self.paid_ratio, self.lead_hours + hours
+        held = np.where(bought_whole(market, self.rows), self.caution, 1.0)  # what is bought holds a slow run
+        paid, ends = self.fixed_hours + hours * self.paid_ratio * held, self.lead_hours + hours
         return market.costs.evaluate(self.rows, self.nodes, paid, ends, run_hours=ends)
 
 
@@ -124,13 +126,14 @@ def build_with_storage(made: Candidates, limit_hours: float) -> tuple[Workers, K
     granule = _granule_hours(context.market, rows)
     fixed = made.fixed_hours[at]
     ratio = (made.paid_hours[at] - fixed) / course
-    hours = np.minimum(limit_hours - lead[at], (most_paid - fixed) / ratio)
     caution = _caution(made)[at]
+    room = (limit_hours - lead[at]) / caution
+    hours = np.minimum(room, (most_paid - fixed) / ratio / caution)
     fixed_usd, usd_per_hour = _prices(context.market, rows, nodes, np.where(whole, most_paid, np.nan))
     stored, place = _place_prices(context.market, rows, nodes)
-    units_per_hour = context.asked.job.total_units / (course * caution)
+    units_per_hour = context.asked.job.total_units / course
     most = _most_workers(made, nodes)
-    kept = kept_by(made, at, units_per_hour, limit_hours - lead[at], most)
+    kept = kept_by(made, at, units_per_hour, room, most)
     copy = copy_rate(context.market, rows)
     stored = stored + kept.usd_per_hour + copy / most
     opened = _least_by(context.market.region_of_offer[rows], kept.shared_usd)
@@ -162,6 +165,12 @@ def _most_workers(made: Candidates, nodes: IntArray) -> float:
     """Workers that may be used together, at least one."""
     limit = made.context.asked.workload.constraints.max_nodes
     return float(max(limit // max(int(nodes.max(initial=1)), 1), 1))
+
+
+def bought_whole(market: Market, rows: IntArray) -> BoolArray:
+    """Whether each offer is a block or a whole term, owed in full, shape `(n_rows,)`."""
+    whole = [bool(rule.block_hours) or rule.whole_term for rule in market.offer_set.rules]
+    return np.asarray(whole, dtype=np.bool_)[market.offer_set.rule_of_offer[rows]]
 
 
 def _granule_hours(market: Market, rows: IntArray) -> FloatArray:
@@ -274,4 +283,4 @@ def _block(workers: Workers, granules: FloatArray, *, at_most: bool = False) -> 
     return block.take(np.flatnonzero(fits))
 
 
-__all__ = ["Workers", "build_with_storage", "build_workers", "in_granules"]
+__all__ = ["Workers", "bought_whole", "build_with_storage", "build_workers", "in_granules"]

@@ -113,7 +113,10 @@ def carbon(bench: Bench, made: Candidate, ratio: float, of_parts: Sequence[float
 def of_fleet(bench: Bench, workers: Sequence[Worker]) -> IfStated:
     """What the plan of a fleet says: workers count as at work in all their paid hours of work."""
     used = _workers(bench, workers)
-    return IfStated(_said(bench, used, 0.0, _FLEET_RATIO, [_FLEET_RATIO] * len(used)))
+    kwh = [one.kwh(_MID) or 0.0 for one in used]
+    slow = sum(e * exp(worker.run.steps.sigma * Z80) for e, worker in zip(kwh, workers, strict=True))
+    of_hours = log(slow / sum(kwh)) if sum(kwh) > 0 else 0.0
+    return IfStated(_said(bench, used, of_hours, _FLEET_RATIO, [_FLEET_RATIO] * len(used)))
 
 
 def of_workers(bench: Bench, worker: Worker, given: Node) -> dict[str, Any]:

@@ -199,7 +199,8 @@ def paid_hours(course: Course, rate: float) -> float:
     return course.segments * segment(whole) + segment(course.remainder)
 
 
-def _variance(course: Course, rate: float, wait: float) -> float:
+def elapsed_variance(course: Course, rate: float, wait: float) -> float:
+    """Variance of the elapsed time at a rate of interruptions, each followed by a wait of this mean."""
     if course.saved:
         back, of_back = _attempts(rate, course.restart + course.notice, wait)
         pause = wait + back
@@ -294,7 +295,7 @@ class Elapsed:
             start = pool.first_wait * (1.0 - ready)
             waits = rate * up * pool.wait + start
             chance = (
-                _variance(course, rate, pool.wait) * pool.dispersion
+                elapsed_variance(course, rate, pool.wait) * pool.dispersion
                 + 2.0 * pool.first_wait**2 * (1.0 - ready)
                 - start * start
             )

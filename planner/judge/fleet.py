@@ -13,8 +13,18 @@ from planner.judge import carbon, choices, fleet_stored, frame, single
 from planner.judge.bench import Z80, Bench, Buy, ImpossibleError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near
-from planner.judge.fleet_launch import chance_of, course_of, launch_of
-from planner.judge.fleet_workers import Worker, limit_hours, runs_of, sure_hours, with_hours, worker_of
+from planner.judge.fleet_chance import chance_of, course_of
+from planner.judge.fleet_launch import launch_of
+from planner.judge.fleet_spread import Spread, spread_of
+from planner.judge.fleet_workers import (
+    Worker,
+    limit_hours,
+    runs_of,
+    slowed,
+    sure_hours,
+    with_hours,
+    worker_of,
+)
 from planner.judge.money import Charge, by_month, rounded, total
 
 WORK_SHARE = 1e-6  # of all work; what dividing it among workers may be off by
@@ -53,21 +63,23 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     work = bench.work.steps * bench.work.units_per_step * runs
     lines = _lines(bench, workers, work)
     last = _last(plan, workers)
-    chance = chance_of(bench, course_of(bench, workers, lines), work)
+    course = course_of(bench, workers, lines)
+    chance = chance_of(bench, course, work)
+    bills = _bill(bench, workers, work, -Z80), _bill(bench, workers, work, Z80)
+    spread = spread_of(bench, plan, workers, lines, (course.coming(), work), bills)
     wanted: dict[str, Any] = {
         **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, period),
         "lines": [_line(bench, worker, *bought, period) for worker, bought in zip(workers, lines, strict=True)],
         "total_usd": Near(sum((total(charges) for charges, _ in lines), Fraction(0)), _RATIO),
         "hours": Near(last.lead + last.hours, _RATIO), "timeline": _timeline(last, period),
-        "performance": _performance(bench, workers, period), "risk": _risk(plan, workers, chance),
-        "cash": _cash(bench, workers, lines, period), "launch": launch_of(bench, plan, workers, lines, period, work),
+        "performance": _performance(bench, workers, period), "risk": _risk(plan, workers, chance, spread),
+        "cash": _cash(bench, workers, lines, period), "launch": launch_of(bench, plan, workers, spread, chance),
         "filters": STATED, "filter_pairs": STATED, "relaxations": [], "warnings": STATED, "n_feasible": STATED,
         "unknown_options": _unknown(bench, workers), "n_results": 1, "run_id": single.run_id(plan),
         "starts_in_hours": single.starts_in(plan), "profile_cost_usd": IfStated(None),
         "profile_narrows_usd": IfStated(None),
         "assumptions": frame.assumptions(bench), "confidence": "normal", "sensitivity": [], "on_known_prices": None,
-        "alternatives": [],
-        "folded": [],
+        "alternatives": [], "folded": [],
         "savings": STATED, "proof": _proof(bench, plan), "choices": STATED,
         "checkpoint_interval_hours": IfStated(None),
         "carbon": carbon.of_fleet(bench, workers),
@@ -97,16 +109,18 @@ def _shape(findings: Findings, bench: Bench, workers: Sequence[Worker], period: 
         path, offer = f"lines[{at}]", worker.buy.offer
         ends = worker.lead + worker.hours
         findings.require(
-            ends <= min(period, most) * (1 + 1e-9) + 1e-9,
-            path,
-            f"ends after {ends:g} h, the fleet after {period:g} h",
+            ends <= period * (1 + 1e-9) + 1e-9, path, f"ends after {ends:g} h, the fleet after {period:g} h"
+        )
+        slow = worker.slow_end
+        findings.require(
+            slow <= most * (1 + 1e-9) + 1e-9, path, f"a slow run ends after {slow:g} h, {most:g} h are there"
         )
         longest = offer.rule.max_term_hours
         if not offer.rule.whole_term and longest is not None:
             findings.require(
-                worker.paid <= longest * (1 + 1e-9),
+                worker.bought <= longest * (1 + 1e-9),
                 path,
-                f"{worker.paid:g} h, at most {longest:g} h are sold",
+                f"{worker.bought:g} h, at most {longest:g} h are sold",
             )
         seen[offer.offer_id] = seen.get(offer.offer_id, 0) + worker.count * worker.buy.nodes
     for name, nodes in seen.items():
@@ -127,15 +141,26 @@ def _rank(bench: Bench, offer: Any) -> tuple[Any, ...]:
     return (wish, *(offer.text(name) for name in names))
 
 
-def _lines(bench: Bench, workers: Sequence[Worker], work: float) -> list[tuple[list[Charge], Fraction]]:
-    """Charges and billed hours of each line; what a place shares is on its first line."""
+def _bill(bench: Bench, workers: Sequence[Worker], work: float, z: float) -> Fraction:
+    """Cost of the fleet at a speed that errs by `z` standard deviations."""
+    other = [slowed(worker, z) for worker in workers]
+    return sum((total(charges) for charges, _ in _lines(bench, other, work, workers)), Fraction(0))
+
+
+def _lines(
+    bench: Bench, workers: Sequence[Worker], work: float, planned: Sequence[Worker] | None = None
+) -> list[tuple[list[Charge], Fraction]]:
+    """Charges and billed hours of each line; what a place shares is on its first line.
+
+    `planned`: the same workers at the predicted speed, by which it was chosen where they read from.
+    """
     out: list[tuple[list[Charge], Fraction]] = []
     opened: set[tuple[str, str]] = set()
-    for worker, data in zip(workers, fleet_stored.charges(bench, workers, work), strict=True):
+    for worker, data in zip(workers, fleet_stored.charges(bench, workers, work, planned), strict=True):
         offer, each = worker.buy.offer, worker.buy.nodes
         # hours come from a throughput: those of a whole block or term are not a hair more than it
         whole = bool(offer.rule.block_hours) or offer.rule.whole_term
-        paid = worker.paid * (1.0 - _HAIR) if whole else worker.paid
+        paid = worker.bought * (1.0 - _HAIR) if whole else worker.paid
         hours = bench.prices.billed_hours(offer, paid, expected=False) or Fraction(0)
         charges = [_times(charge, worker.count) for charge in bench.prices.worker(offer, each, hours)]
         longest = max(w.lead + w.hours for w in workers if w.buy.offer.place == offer.place)
@@ -198,8 +223,10 @@ def _timeline(last: Worker, period: float) -> list[dict[str, Any]]:
 
 def _performance(bench: Bench, workers: Sequence[Worker], period: float) -> dict[str, Any]:
     seconds = period * 3600.0
-    middle = sum(worker.units * worker.caution for worker in workers)
-    fast = sum(worker.units * worker.caution * exp(worker.run.steps.sigma * Z80) for worker in workers)
+    slow, middle, fast = (
+        sum(worker.units * exp(sign * worker.run.steps.sigma * Z80) for worker in workers)
+        for sign in (-1, 0, 1)
+    )
     nothing = dict.fromkeys(
         (
             "step_time_s",
@@ -213,19 +240,19 @@ def _performance(bench: Bench, workers: Sequence[Worker], period: float) -> dict
     return {
         **nothing, "memory_fits_ratio": IfStated(None), "unit": bench.work.unit,
         "throughput_per_s": Near(middle / seconds, _RATIO),
-        "throughput_low_per_s": Near(sum(worker.units for worker in workers) / seconds, _RATIO),
+        "throughput_low_per_s": Near(slow / seconds, _RATIO),
         "throughput_high_per_s": Near(fast / seconds, _RATIO), "limited_by": LIMITED_BY, "breakdown_s": {},
     }  # fmt: skip
 
 
-def _risk(plan: Node, workers: Sequence[Worker], chance: Near | None) -> dict[str, Any]:
+def _risk(plan: Node, workers: Sequence[Worker], chance: Near | None, spread: Spread) -> dict[str, Any]:
     whole = Exactly(plan["total_usd"].money())
     return {
         "p_meet_deadline": chance,
         "expected_interruptions": Near(sum(w.run.interruptions * runs_of(w) for w in workers), _RATIO),
         "expected_lost_hours": Near(sum(w.run.lost * runs_of(w) for w in workers), _RATIO),
-        "expected_hours": Near(max(w.lead + w.hours / w.caution for w in workers), _RATIO),
-        "worst_hours": Exactly(plan["hours"].money()), "expected_cost_usd": whole, "worst_cost_usd": whole,
+        "expected_hours": Exactly(plan["hours"].money()), "worst_hours": Near(spread.hours[1], 1e-5),
+        "expected_cost_usd": whole, "worst_cost_usd": spread.usd[1],
         "basis": BASIS,
     }  # fmt: skip
 
@@ -296,7 +323,7 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> Near 
         return None
     given = node["baseline"]
     worker, chance, wanted = _alone(bench, plan, given, work)
-    most = sure_hours(bench, worker, limit_hours(bench, work) - worker.lead)
+    most = sure_hours(bench, worker, (limit_hours(bench, work) - worker.lead) / worker.caution)
     need = work / (worker.units_per_hour * most)
     least = {int(-(-need * (1.0 + slack) // 1)) for slack in (-_SURE_RATIO, _SURE_RATIO)}
     findings.require(

@@ -37,9 +37,10 @@ class _Line:
         return self.worker.lead + self.worker.hours
 
 
-def _line(bench: Bench, worker: Worker, work: float) -> _Line:
-    judge, offer = bench.storage, worker.buy.offer
-    hours, room = work / worker.units_per_hour, limit_hours(bench, work) - worker.lead
+def _line(bench: Bench, worker: Worker, work: float, planned: Worker | None = None) -> _Line:
+    judge, offer, planned = bench.storage, worker.buy.offer, planned or worker
+    hours = work / planned.units_per_hour
+    room = (limit_hours(bench, work) - planned.lead) / planned.caution
     alone = max(ceil(hours / room - 1e-9), 1)
     step_s, part = float(worker.run.shape["step_time_s"]), min(room / hours, 1.0)
     judged = judge.need(worker.buy.nodes, step_s, (alone, part))
@@ -47,11 +48,17 @@ def _line(bench: Bench, worker: Worker, work: float) -> _Line:
     return _Line(worker, judged, here, judge.best(offer, judged, worker.lead + hours / alone))
 
 
-def charges(bench: Bench, workers: Sequence[Worker], work: float) -> list[list[Charge]]:
-    """What each line pays for its data; what a place shares is on its first line."""
+def charges(
+    bench: Bench, workers: Sequence[Worker], work: float, planned: Sequence[Worker] | None = None
+) -> list[list[Charge]]:
+    """What each line pays for its data; what a place shares is on its first line.
+
+    `planned`: the workers by which the ways were chosen, where others are charged.
+    """
     if not bench.storage.active:
         return [[] for _ in workers]
-    lines, seen = [_line(bench, worker, work) for worker in workers], set[tuple[tuple[str, str], str]]()
+    pairs, seen = zip(workers, planned or workers, strict=True), set[tuple[tuple[str, str], str]]()
+    lines = [_line(bench, worker, work, chosen) for worker, chosen in pairs]
     out = []
     for line in lines:
         key = line.worker.buy.offer.place, line.way.service

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import exp, inf, log
 from statistics import NormalDist
 
@@ -17,7 +18,10 @@ _SLACK, _SPAN = 1e-5, 3.0  # of the chance, more than what is asked; logarithms 
 
 @record(frozen=True)
 class Worker:
-    """One line: `count` workers of `each` instances that work `hours` each, and the run of one of them."""
+    """One line: `count` workers of `each` instances that work `hours` each, and the run of one of them.
+
+    Hours and units per hour are those of the predicted speed; a slow run takes `caution` times the hours.
+    """
 
     buy: Buy
     count: int
@@ -43,8 +47,18 @@ class Worker:
         return self.run.steps.fixed + self.hours * self.paid_ratio
 
     @property
+    def bought(self) -> float:
+        """Hours of a slow run per worker, which a block or a term must hold."""
+        return self.run.steps.fixed + self.hours * self.caution * self.paid_ratio
+
+    @property
+    def slow_end(self) -> float:
+        """Hours from the start to the end of a slow run."""
+        return self.lead + self.hours * self.caution
+
+    @property
     def units(self) -> float:
-        """Work of all of them at the cautious end."""
+        """Work of all of them."""
         return self.count * self.units_per_hour * self.hours
 
 
@@ -55,7 +69,7 @@ def worker_of(bench: Bench, buy: Buy, count: int) -> Worker:
     z = NormalDist().inv_cdf(bench.workload.constraints.deadline_confidence)
     caution = exp(max(z, 0.0) * run.steps.sigma)
     course = run.hours - lead
-    units = bench.work.steps * bench.work.units_per_step / (course * caution)
+    units = bench.work.steps * bench.work.units_per_step / course
     ratio = (run.parts[0].paid_hours - run.steps.fixed) / course
     return Worker(buy, count, run, 0.0, units, caution, ratio)
 
@@ -66,6 +80,15 @@ def with_hours(worker: Worker, hours: float) -> Worker:
     return Worker(
         buy, worker.count, worker.run, hours, worker.units_per_hour, worker.caution, worker.paid_ratio
     )
+
+
+def slowed(worker: Worker, z: float) -> Worker:
+    """The same work by workers whose speed errs by `z` standard deviations; what was bought stays bought."""
+    times = exp(z * worker.run.steps.sigma)
+    other = replace(
+        worker, units_per_hour=worker.units_per_hour / times, caution=max(worker.caution / times, 1.0)
+    )
+    return with_hours(other, worker.hours * times)
 
 
 def runs_of(worker: Worker) -> float:
@@ -126,8 +149,7 @@ def sure_hours(bench: Bench, worker: Worker, most: float) -> float:
 
     def is_sure(hours: float) -> bool:
         scores = [
-            (log(max(bench.deadline_hours - begin, 1e-300) * worker.caution / hours), weight)
-            for begin, weight in points
+            (log(max(bench.deadline_hours - begin, 1e-300) / hours), weight) for begin, weight in points
         ]
         met = [w * (normal(score / sigma) if sigma >= 1e-9 else float(score >= 0)) for score, w in scores]
         return law.had * sum(met) >= wanted

@@ -97,7 +97,7 @@ def half_ratios(
 def cost_places(usd: Decimal | float, usd_ratio: float) -> int:
     """Decimals to which a cost is known whose interval is so wide, relative to it; never below a cent.
 
-    Where no interval is known (a fleet without spot) two or three digits are printed.
+    Where no interval is known two or three digits are printed.
     """
     return min(known_places(float(usd), abs(float(usd)) * (usd_ratio or _NOT_STATED)), _CENTS)
 

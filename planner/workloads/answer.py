@@ -69,7 +69,7 @@ def optimize(
     check_level(options.quote)
     if options.quote is not None and loaded.workload.kind == "fleet":
         raise InputError(
-            "--quote: the cost of a fleet has no interval for the error of speed: quote a single job"
+            "--quote: of the cost of a fleet P10 and P90 are known, no other quantile: quote a single job"
         )
     known = load_catalog(catalog_dir, as_of=options.as_of) if catalog is None else catalog
     answer = _plan(loaded, known, options)

@@ -58,7 +58,7 @@ def exactly(offers: list[Offer], job: dict[str, Any]) -> Plan:
 
 @dataclass(frozen=True)
 class Worker:
-    """One on-demand worker: hours before its work, its hours, tokens and dollars per hour of work.
+    """One on-demand worker: hours before its work, its hours, tokens and dollars per hour at the predicted speed.
 
     `kept_usd`: most that the copy of the data set costs its place, which the planner's model knows in part only.
     """
@@ -99,8 +99,8 @@ def _worker(job: dict[str, Any], offer: Offer, limit: float) -> Worker:
     assert price is not None
     stored = 2 * GIB_PER_GB / 730 * float(price.usd_per_gib_month)
     return Worker(
-        offer=offer, lead=waiting + fixed, most=limit - waiting - fixed,
-        units_per_hour=steps * 256 * 128 / (course * slow), fixed_usd=fixed * hourly + (waiting + fixed) * stored,
+        offer=offer, lead=waiting + fixed, most=(limit - waiting - fixed) / slow,
+        units_per_hour=steps * 256 * 128 / course, fixed_usd=fixed * hourly + (waiting + fixed) * stored,
         usd_per_hour=hourly + stored, second_usd=hourly / 3600, kept_usd=10 * stored * limit,
     )  # fmt: skip
 
@@ -371,7 +371,7 @@ def test_hours_billed_whole_are_planned_whole() -> None:
     At the confidence asked spot keeps nothing in reserve: the gap is the price of whole hours alone.
     """
     hourly = Offer(A10G, "us-east-1", "0.30", "dedicated", capacity=3.0)
-    job = fleet(6, {"max_nodes": 20, "deadline": "9h", "deadline_confidence": 0.7})
+    job = fleet(12, {"max_nodes": 20, "deadline": "14h", "deadline_confidence": 0.7})
     plan = exactly([hourly, *POOL], job)
     lines = [line for line in plan.lines if line.purchase_option == "dedicated"]
     assert lines and {line.purchase_option for line in plan.lines} == {"dedicated", "spot"}

@@ -114,9 +114,12 @@ def test_the_command_chooses_what_the_engine_gives() -> None:
 ONE_WORKER = [("bert-large", (9, 20, 39)), ("resnet50-imagenet", (3, 6, 60)), ("llama-70b-lora", (5, 20))]
 
 
+@pytest.mark.parametrize("confidence", [0.5, 0.9])
 @pytest.mark.parametrize(("example", "deadlines"), ONE_WORKER)
-def test_a_fleet_of_one_worker_is_a_job_on_one_node(example: str, deadlines: tuple[int, ...]) -> None:
-    """Bought on demand and judged by expected hours, both ask the same: in money, to the cent."""
+def test_a_fleet_of_one_worker_is_a_job_on_one_node(
+    example: str, deadlines: tuple[int, ...], confidence: float
+) -> None:
+    """Bought on demand both ask the same and say the same of it: in money, to the cent."""
     given = load_workload(ROOT / "examples" / f"{example}.yaml", cache=False)
     places = next(case.constraints["regions"] for case in CASES if case.example == example)
     options = Options(DAY, as_of=DAY.date(), gap=0.0)
@@ -124,7 +127,7 @@ def test_a_fleet_of_one_worker_is_a_job_on_one_node(example: str, deadlines: tup
         limits = given.workload.constraints.model_copy(
             update={
                 "regions": places, "budget_usd": None, "deadline": timedelta(hours=hours), "max_nodes": 1,
-                "deadline_confidence": 0.5, "purchase_options": ("on_demand",),
+                "deadline_confidence": confidence, "purchase_options": ("on_demand",),
             }
         )  # fmt: skip
         job = given.workload.model_copy(update={"constraints": limits})
