@@ -48,22 +48,40 @@ class ProviderDays:
         return f"{self.provider} has use on {self.days} of {self.of} days (none on {spans(self.missing)})"
 
 
-def provider_days(bill: Bill, month: date) -> tuple[ProviderDays, ...]:
-    """Days of the steady and material providers of a month, the fewest first; empty of a bill of one provider.
+def provider_days(bill: Bill, months: Collection[date]) -> dict[date, tuple[ProviderDays, ...]]:
+    """Days of the steady and material providers of months, the fewest first; empty of a bill of one provider.
 
     Args:
         bill: the bill.
-        month: first day of the month.
+        months: first days of the months.
     """
-    end = month + timedelta(monthrange(month.year, month.month)[1])
-    before = (month - timedelta(1)).replace(day=1)
-    after = end + timedelta(monthrange(end.year, end.month)[1])
+    windows = {month: _around(month) for month in months}
+    first, _, _ = min(windows.values())
+    _, _, last = max(windows.values())
     sql = over_table(_SQL.read_text(encoding="utf-8"), stands_for_focus(bill.engine, "provider_days"))
-    frame = bill.engine.query(sql, {"first": before, "next": after})
+    frame = bill.engine.query(sql, {"first": first, "next": last})
     by_provider: dict[str, dict[date, float]] = {}
     for provider, day, cost in frame.itertuples(index=False):
         own = by_provider.setdefault(provider if isinstance(provider, str) else UNNAMED, {})
         own[date.fromisoformat(str(day)[:10])] = float(cost) if cost == cost else 0.0
+    return {month: _of_month(by_provider, month, *window) for month, window in windows.items()}
+
+
+def _around(month: date) -> tuple[date, date, date]:
+    """First days of the month before, of the month after, and of the one after that."""
+    end = month + timedelta(monthrange(month.year, month.month)[1])
+    return (month - timedelta(1)).replace(day=1), end, end + timedelta(monthrange(end.year, end.month)[1])
+
+
+def _of_month(
+    providers: Mapping[str, _Days], month: date, before: date, end: date, after: date
+) -> tuple[ProviderDays, ...]:
+    """Judge the providers by their days from `before` to `after`."""
+    near = {
+        name: {day: cost for day, cost in days.items() if before <= day < after}
+        for name, days in providers.items()
+    }
+    by_provider = {name: days for name, days in near.items() if days}
     if len(by_provider) < 2:
         return ()
     whole = _between(by_provider.values(), month, end)

@@ -1,7 +1,8 @@
 """The data-quality gate: what a month's charges can carry. A KPI whose inputs fail is withheld or flagged, with why.
 
-Measures are one query (`data/quality.sql`), thresholds with their reasons are `data/quality_checks.csv`. A figure's row
-in `data/figures.csv` names its KPI: the gate is that of the KPI's own header, less what the figure does not use.
+Measures of both months are one query (`data/quality.sql`), thresholds with their reasons are `data/quality_checks.csv`.
+A figure's row in `data/figures.csv` names its KPI: the gate is that of the KPI's own header, less what the figure does
+not use.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 # What no figure can do without: costs that are readable, counted once and told apart, in one currency.
 EVERY_FIGURE = frozenset(("unknown_cost", "no_category", "repeated", "currency", "effective_stated"))
 _DATA = Path(__file__).resolve().parent / "data"
+_PAIR = ("before_start", "start")  # names of the earlier and the later month in queries
 _ORDER: Mapping[str, int] = {"ok": 0, "flagged": 1, "withheld": 2}
 
 
@@ -105,7 +107,7 @@ class Gate:
 def assess_quality(
     bill: Bill, month: date, *, completion: CompletionFactors | None = None, before: date | None = None
 ) -> Gate:
-    """Measure one month of a bill, and the month it is compared with.
+    """Measure one month of a bill, and the month it is compared with: both at once, for each question reads the bill.
 
     Args:
         bill: the bill.
@@ -113,33 +115,58 @@ def assess_quality(
         completion: factors learned from earlier re-statements; without them lateness is not judged.
         before: any day of the month compared with; figures of both months need the checks of both.
     """
-    own = _gate(bill, month, completion, "withhold_at")
-    if before is None:
-        return own
-    return replace(own, before=_gate(bill, before, completion, "compared_withhold_at"))
-
-
-def _gate(bill: Bill, month: date, completion: CompletionFactors | None, withhold: str) -> Gate:
     month = month.replace(day=1)
+    compared = before and before.replace(day=1)
+    months = (month, month) if compared is None else (min(month, compared), max(month, compared))
+    sums = _sums(bill, months)
+    beside: dict[str, Mapping[date, float | None]] = {
+        "invoices": invoice_differences(bill, months),
+        "reported": _reported(bill, months, completion),
+    }
+    providers = provider_days(bill, months)
+
+    def gate(of: date, withhold: str) -> Gate:
+        values = _values(bill, of, sums[of]) | {name: found.get(of) for name, found in beside.items()}
+        values["complete_providers"] = share_there(providers[of])
+        words = missing_words(providers[of])
+        checks = tuple(_judge(check, values.get(check["check"]), withhold, words) for check in _checks())
+        return Gate(of, checks, bill.findings, providers=providers[of])
+
+    own = gate(month, "withhold_at")
+    return own if compared is None else replace(own, before=gate(compared, "compared_withhold_at"))
+
+
+def _sums(bill: Bill, months: tuple[date, date]) -> dict[date, Mapping[str, float]]:
+    """The measures of `quality.sql` by month; 0 in one without charges."""
     sql = (_DATA / "quality.sql").read_text(encoding="utf-8")
-    days = monthrange(month.year, month.month)[1]
-    row = bill.engine.query(sql, {"month": month, "next": month + timedelta(days=days)}).iloc[0]
-    measured = {str(name): _number(row[name]) for name in row.index}
-    values = _values(measured)
-    values["unknown_cost"] = _with_rejected(values["unknown_cost"], measured, bill.findings)
-    values["repeated"] = _repeated(bill.findings, measured["billed"], month)
+    ends = {"before_end": _end(months[0]), "end": _end(months[1])}
+    frame = bill.engine.query(sql, dict(zip(_PAIR, months, strict=True)) | ends)
+    names = [str(name) for name in frame.columns[1:]]
+    out: dict[date, Mapping[str, float]] = {month: dict.fromkeys(names, 0.0) for month in months}
+    for month, *values in frame.itertuples(index=False):
+        out[_day(month)] = dict(zip(names, map(_number, values), strict=True))
+    return out
+
+
+def _end(month: date) -> date:
+    return month + timedelta(days=monthrange(month.year, month.month)[1])
+
+
+def _day(value: object) -> date:
+    return date.fromisoformat(str(value)[:10])
+
+
+def _values(bill: Bill, month: date, sums: Mapping[str, float]) -> dict[str, float | None]:
+    """What the charges and findings of a month say for each check."""
+    values = _shares(sums)
+    values["unknown_cost"] = _with_rejected(values["unknown_cost"], sums, bill.findings)
+    values["repeated"] = _repeated(bill.findings, sums["billed"], month)
     values["currency"] = 0.0 if bill.currency == UNKNOWN_CURRENCY else 1.0
-    values["invoices"] = invoice_difference(bill, month)
     values["effective_stated"] = (
         0.0 if any(finding.code == "billed_as_effective" for finding in bill.findings) else 1.0
     )
-    values["complete"] = min(1.0, _days_there(measured) / days)
-    providers = provider_days(bill, month)
-    values["complete_providers"] = share_there(providers)
-    values["reported"] = _reported(bill, month, completion)
-    words = missing_words(providers)
-    checks = tuple(_judge(check, values.get(check["check"]), withhold, words) for check in _checks())
-    return Gate(month, checks, bill.findings, providers=providers)
+    values["complete"] = min(1.0, _days_there(sums) / monthrange(month.year, month.month)[1])
+    return values
 
 
 def _days_there(measured: Mapping[str, float]) -> float:
@@ -153,7 +180,7 @@ def _days_there(measured: Mapping[str, float]) -> float:
     return max(measured["used_days"], 0.0 if measured["used_days"] > 1 else measured["used_up_to_days"])
 
 
-def _values(sums: Mapping[str, float]) -> dict[str, float | None]:
+def _shares(sums: Mapping[str, float]) -> dict[str, float | None]:
     rows, use = sums["charge_rows"], sums["use_weight"]
     return {
         "list_known": _share(sums["list_known_weight"], use),
@@ -187,53 +214,62 @@ def _repeated(findings: Sequence[Finding], billed: float, month: date) -> float:
     return min(abs(sum(one.cost or 0.0 for one in found)) / abs(billed), 1.0) if billed else 0.0
 
 
-def invoice_difference(bill: Bill, month: date) -> float | None:
-    """Return |charges - invoices| over all invoices of a billing period, as a share of them; None without invoices.
+def invoice_differences(bill: Bill, months: tuple[date, date]) -> dict[date, float | None]:
+    """Return |charges - invoices| over all invoices of billing periods, as a share of them; none without invoices.
 
     Compared are the sums by InvoiceId of the datasets CostAndUsage and InvoiceDetail.
     """
-    frame = bill.engine.query(_INVOICES, {"month": month, "currency": bill.currency})
-    invoiced = float(frame["invoiced"].abs().sum())
-    if frame.empty or not invoiced:
-        return None
-    return float((frame["charged"] - frame["invoiced"]).abs().sum()) / invoiced
+    if not any(source.dataset == "InvoiceDetail" for source in bill.sources):
+        return {}
+    frame = bill.engine.query(_INVOICES, {**dict(zip(_PAIR, months, strict=True)), "currency": bill.currency})
+    out: dict[date, float | None] = {}
+    for period, own in frame.groupby("period"):
+        if invoiced := float(own["invoiced"].abs().sum()):
+            out[_day(period)] = float((own["charged"] - own["invoiced"]).abs().sum()) / invoiced
+    return out
 
 
 _INVOICES = """
-SELECT invoices.InvoiceId, invoices.invoiced, COALESCE(charges.charged, 0) AS charged
+SELECT invoices.BillingPeriodStart AS period, invoices.invoiced, COALESCE(charges.charged, 0) AS charged
 FROM (
-  SELECT InvoiceId, SUM(BilledCost) AS invoiced
+  SELECT BillingPeriodStart, InvoiceId, SUM(BilledCost) AS invoiced
   FROM InvoiceDetail
-  WHERE BillingPeriodStart = CAST(:month AS TIMESTAMP) AND COALESCE(InvoiceIssueStatus, '') <> 'Voided'
+  WHERE BillingPeriodStart IN (CAST(:before_start AS TIMESTAMP), CAST(:start AS TIMESTAMP))
+    AND COALESCE(InvoiceIssueStatus, '') <> 'Voided'
     AND COALESCE(BillingCurrency, :currency) = :currency
-  GROUP BY InvoiceId
+  GROUP BY BillingPeriodStart, InvoiceId
 ) AS invoices
 LEFT JOIN (
-  SELECT InvoiceId, SUM(BilledCost) AS charged
+  SELECT BillingPeriodStart, InvoiceId, SUM(BilledCost) AS charged
   FROM focus
-  WHERE BillingPeriodStart = CAST(:month AS TIMESTAMP)
-  GROUP BY InvoiceId
-) AS charges ON charges.InvoiceId = invoices.InvoiceId
-ORDER BY invoices.InvoiceId
+  WHERE BillingPeriodStart IN (CAST(:before_start AS TIMESTAMP), CAST(:start AS TIMESTAMP))
+  GROUP BY BillingPeriodStart, InvoiceId
+) AS charges
+  ON charges.BillingPeriodStart = invoices.BillingPeriodStart AND charges.InvoiceId = invoices.InvoiceId
+ORDER BY invoices.BillingPeriodStart, invoices.InvoiceId
 """
 
 
-def _reported(bill: Bill, month: date, completion: CompletionFactors | None) -> float | None:
+def _reported(
+    bill: Bill, months: tuple[date, date], completion: CompletionFactors | None
+) -> dict[date, float | None]:
+    """Share of the cost of months that is reported so far; none without factors."""
     if completion is None:
-        return None
+        return {}
     frame = bill.engine.query(
         "SELECT CAST(x_day AS VARCHAR) AS day, SUM(EffectiveCost) AS cost FROM focus "
-        "WHERE x_month = :month GROUP BY x_day ORDER BY x_day",
-        {"month": month},
+        "WHERE x_month IN (:before_start, :start) GROUP BY x_day ORDER BY x_day",
+        dict(zip(_PAIR, months, strict=True)),
     )
     latest = bill.engine.query("SELECT CAST(MAX(x_day) AS VARCHAR) AS day FROM focus")["day"].iloc[0]
-    end = date.fromisoformat(str(latest)[:10])
-    reported = final = 0.0
-    for day, cost in frame.itertuples(index=False):
-        age = (end - date.fromisoformat(str(day)[:10])).days
-        reported += float(cost)
-        final += float(cost) * completion.factor(age)
-    return _share(reported, final)
+    end = _day(latest)
+    sums = {month: [0.0, 0.0] for month in months}
+    for text, cost in frame.itertuples(index=False):
+        day = _day(text)
+        reported = sums[day.replace(day=1)]
+        reported[0] += float(cost)
+        reported[1] += float(cost) * completion.factor((end - day).days)
+    return {month: _share(*own) for month, own in sums.items()}
 
 
 def _judge(check: Mapping[str, str], value: float | None, withhold: str, providers: str) -> Check:

@@ -1,6 +1,7 @@
--- Measures of one month's data quality; weights are amounts of billed or effective cost, whichever is larger.
--- Rows are first summed by what is true of them, which is cheaper than asking each row twenty questions.
--- Parameters: :month, :next: first days of the month and of the next.
+-- Measures of the data quality of one or two months; weights are amounts of billed or effective cost, whichever is
+-- larger. Rows are first summed by what is true of them, which is cheaper than asking each row twenty questions.
+-- Parameters: :start, :end: first days of the later month and of the month after it; :before_start, :before_end: those of
+-- the earlier month, which is the same where one is asked for alone.
 WITH charges AS (
   SELECT
     x_day,
@@ -32,10 +33,12 @@ WITH charges AS (
     SUM(EffectiveCost) AS effective,
     SUM(CASE WHEN ABS(COALESCE(EffectiveCost, 0)) > ABS(COALESCE(BilledCost, 0))
       THEN ABS(COALESCE(EffectiveCost, 0)) ELSE ABS(COALESCE(BilledCost, 0)) END) AS weight,
-    MAX(CASE WHEN ChargePeriodEnd <= CAST(:next AS TIMESTAMP)
-      THEN DATE_DIFF('day', CAST(:month AS TIMESTAMP), ChargePeriodEnd) ELSE 0 END) AS up_to_days
+    MAX(CASE WHEN ChargePeriodEnd <= CASE WHEN ChargePeriodStart < CAST(:start AS TIMESTAMP)
+        THEN CAST(:before_end AS TIMESTAMP) ELSE CAST(:end AS TIMESTAMP) END
+      THEN ChargePeriodEnd END) AS up_to
   FROM focus
-  WHERE ChargePeriodStart >= CAST(:month AS TIMESTAMP) AND ChargePeriodStart < CAST(:next AS TIMESTAMP)
+  WHERE (ChargePeriodStart >= CAST(:before_start AS TIMESTAMP) AND ChargePeriodStart < CAST(:before_end AS TIMESTAMP))
+    OR (ChargePeriodStart >= CAST(:start AS TIMESTAMP) AND ChargePeriodStart < CAST(:end AS TIMESTAMP))
   GROUP BY
     x_day,
     ChargeCategory = 'Usage',
@@ -62,6 +65,7 @@ WITH charges AS (
       ELSE FALSE END
 )
 SELECT
+  CAST(DATE_TRUNC('month', x_day) AS DATE) AS x_month,
   SUM(n) AS charge_rows,
   SUM(CASE WHEN is_unknown THEN n ELSE 0 END) AS unknown_cost_rows,
   SUM(CASE WHEN is_told THEN 0 ELSE n END) AS no_category_rows,
@@ -83,8 +87,10 @@ SELECT
   SUM(CASE WHEN is_committed AND is_use THEN n ELSE 0 END) AS commitment_rows,
   SUM(CASE WHEN is_committed AND is_use AND no_status THEN n ELSE 0 END) AS commitment_status_unknown_rows,
   SUM(billed) AS billed,
-  MAX(CASE WHEN is_use AND NOT is_short THEN up_to_days ELSE 0 END) AS used_up_to_days,
+  MAX(CASE WHEN is_use AND NOT is_short THEN DATE_DIFF('day', CAST(DATE_TRUNC('month', x_day) AS TIMESTAMP), up_to) END)
+    AS used_up_to_days,
   SUM(CASE WHEN is_use THEN n ELSE 0 END) AS use_rows,
   COUNT(DISTINCT CASE WHEN is_use AND is_short THEN x_day END) AS used_days,
   COUNT(DISTINCT x_day) AS charged_days
 FROM charges
+GROUP BY CAST(DATE_TRUNC('month', x_day) AS DATE)

@@ -85,6 +85,7 @@ def hour_units() -> Mapping[str, Mapping[str, str]]:
         return MappingProxyType({row["unit"]: row for row in csv.DictReader(file)})
 
 
+@lru_cache(maxsize=10_000)  # a bill's columns are compared with all that are known, again and again
 def plain(name: str) -> str:
     """Return a column's name without case, underscores and blanks: exports differ in these only."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())

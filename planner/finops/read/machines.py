@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -38,26 +39,62 @@ def gpu_machines() -> Mapping[str, tuple[float, str]]:
     }
 
 
-def with_machines(group: Group) -> Group:
-    """Charges with the type and GPUs of their machines in the place of a SkuPriceDetails that a file lacks."""
+def naming_words(group: Group) -> str:
+    """The expression of what names a charge's machine.
+
+    Empty where a file has SkuPriceDetails or no such words, and of exports whose adapter gives what is known.
+    """
     words = [group.columns[name] for name in NAMING if name in group.columns]
-    if DETAILS in group.columns or not words or group.dataset != COST:
+    if DETAILS in group.columns or not words or group.dataset != COST or group.adapter:
+        return ""
+    return f"LOWER(CONCAT_WS(' ', {', '.join(words)}))"
+
+
+def machine_sql(words: str) -> str:
+    """The expression of the machine with GPUs that words name; an empty text where they name none."""
+    return _found(words, _ranked(gpu_machines()))
+
+
+def machines_named(words: Iterable[str]) -> frozenset[str]:
+    """The machines with GPUs that texts in lower case name, as `machine_sql` finds them."""
+    matches = (_pattern().search(text) for text in words)
+    return frozenset(match[1] for match in matches if match)
+
+
+def with_machines(group: Group, names: Collection[str]) -> Group:
+    """Charges with the type and GPUs of their machines in the place of a SkuPriceDetails that a file lacks.
+
+    Args:
+        group: the charges.
+        names: the machines that they name; of two that fit, each charge names the same one among these as among all.
+    """
+    if not names:
         return group
-    return replace(group, columns={**group.columns, DETAILS: "x_planner_details"}, beside=_beside(words))
-
-
-def _beside(words: Sequence[str]) -> str:
-    """A join with what is known of the machine that words name: one look at each charge."""
-    machines = gpu_machines()
-    ranked = sorted(machines, key=lambda name: (-len(name), name))  # of two that fit, the longer
-    names = "|".join(name.replace(".", "[.]") for name in ranked)
-    pattern = text(f"(?:^|[^a-z0-9])({names})(?:$|[^a-z0-9])")
-    found = f"REGEXP_EXTRACT(LOWER(CONCAT_WS(' ', {', '.join(words)})), {pattern}, 1)"
+    machines, ranked = gpu_machines(), _ranked(names)
     rows = ", ".join(
         f"({text(name)}, {text(json.dumps(_details(name, *machines[name])))})" for name in ranked
     )
     known = f"(VALUES {rows}) AS machines(x_planner_machine, x_planner_details)"
-    return f"LEFT JOIN {known}\n  ON machines.x_planner_machine = {found}"
+    joined = f"LEFT JOIN {known}\n  ON machines.x_planner_machine = {_found(naming_words(group), ranked)}"
+    return replace(group, columns={**group.columns, DETAILS: "x_planner_details"}, beside=joined)
+
+
+def _ranked(names: Collection[str]) -> list[str]:
+    return sorted(names, key=lambda name: (-len(name), name))  # of two that fit, the longer
+
+
+def _expression(ranked: Sequence[str]) -> str:
+    names = "|".join(name.replace(".", "[.]") for name in ranked)
+    return f"(?:^|[^a-z0-9])({names})(?:$|[^a-z0-9])"
+
+
+def _found(words: str, ranked: Sequence[str]) -> str:
+    return f"REGEXP_EXTRACT({words}, {text(_expression(ranked))}, 1)"
+
+
+@lru_cache(maxsize=1)
+def _pattern() -> re.Pattern[str]:
+    return re.compile(_expression(_ranked(gpu_machines())))
 
 
 def _details(name: str, count: float, chip: str) -> dict[str, object]:

@@ -26,9 +26,9 @@ from planner.finops.read.columns import (
     match_columns,
 )
 from planner.finops.read.files import BillFile, find_files, inspect_files
-from planner.finops.read.machines import with_machines
 from planner.finops.read.mapping import with_mapping
 from planner.finops.read.model import Bill, Consolidated, Conversion, Finding, Progress, Source
+from planner.finops.read.narrow import narrowed
 from planner.finops.read.overlaps import Total, find_repeats, find_twins, superseded, superseded_sql
 from planner.finops.read.rates import Rates, consolidate
 from planner.finops.read.select import (
@@ -150,7 +150,7 @@ def _open(
     progress("reading", 1.0)
     if not any(group.dataset == COST for group in read):
         raise InputError(f"{files[0].path}: no file holds costs (dataset CostAndUsage): add the cost export")
-    groups = _merge(read)
+    groups = [narrowed(reader, group) for group in _merge(read)]
     if engine_name == reader.name and _is_small(reader, groups):
         reader.held = frozenset({"focus"})
     _register(reader, groups, "")
@@ -292,11 +292,11 @@ def _read_focus(
         odd = stager.oddly_spelled(file, {name: field.value for name, (field, _) in inputs.items()})
         expressions |= {name: spelled(name, expressions[name]) for name in odd}
         expressions = with_effective(expressions) if dataset == COST else expressions
-        return with_machines(Group(table, (str(file.path),), expressions, "x_file", version, "", dataset))
+        return Group(table, (str(file.path),), expressions, "x_file", version, "", dataset)
     target = stager.stage(file, inputs)
     staged = {name: quote(name) for name in inputs}
     staged = with_effective(staged) if dataset == COST else staged
-    return with_machines(Group(table, (str(target),), staged, "x_source", version, "", dataset))
+    return Group(table, (str(target),), staged, "x_source", version, "", dataset)
 
 
 def _lacking(file: BillFile, names: Sequence[str]) -> list[Finding]:
@@ -347,7 +347,6 @@ def _merge(groups: Sequence[Group]) -> list[Group]:
             group.version,
             group.adapter,
             group.dataset,
-            group.beside,
         )
         merged.setdefault(key, []).append(group)
     return [

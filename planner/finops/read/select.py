@@ -42,6 +42,7 @@ class Group:
         version, adapter, dataset: see `Source`.
         cost_kind: of an export that comes in several kinds (`actual`).
         beside: what is joined to the table, whose columns `columns` may use too.
+        units: letters of the pricing units that its charges have (`unit_letters`); None where nobody looked.
     """
 
     table: str
@@ -53,6 +54,7 @@ class Group:
     dataset: str = COST
     cost_kind: str = ""
     beside: str = ""
+    units: frozenset[str] | None = None
 
 
 def with_effective(columns: Mapping[str, str]) -> dict[str, str]:
@@ -90,17 +92,30 @@ def spelled(column: str, value: str) -> str:
     return f"CASE {letters} {whens} ELSE {value} END"
 
 
-def of_unit_sql(what: Literal["of", "hours"]) -> str:
-    """Return what a pricing unit counts the hours of, or how many one of it is; NULL where it is no unit of time."""
-    letters = "LOWER(PricingUnit)"
+def unit_letters(unit: str) -> str:
+    """Return the expression of a pricing unit's letters, the keys of `hour_units`."""
+    letters = f"LOWER({unit})"
     for sign in "-_ .":
         letters = f"REPLACE({letters}, {text(sign)}, '')"
+    return letters
+
+
+def of_unit_sql(what: Literal["of", "hours"], units: Collection[str] | None = None) -> str:
+    """Return what a pricing unit counts the hours of, or how many one of it is; NULL where it is no unit of time.
+
+    Args:
+        what: which of the two.
+        units: letters of the units that there are; None for all.
+    """
+    letters = unit_letters("PricingUnit")
     alike: dict[str, list[str]] = {}
     for unit, row in hour_units().items():
-        alike.setdefault(text(row["of"]) if what == "of" else f"CAST({row['hours']} AS DOUBLE)", []).append(
-            text(unit)
-        )
-    whens = " ".join(f"WHEN {letters} IN ({', '.join(units)}) THEN {value}" for value, units in alike.items())
+        if units is None or unit in units:
+            value = text(row["of"]) if what == "of" else f"CAST({row['hours']} AS DOUBLE)"
+            alike.setdefault(value, []).append(text(unit))
+    if not alike:
+        return _null("text" if what == "of" else "number")
+    whens = " ".join(f"WHEN {letters} IN ({', '.join(own)}) THEN {value}" for value, own in alike.items())
     return f"CASE {whens} END"
 
 
@@ -159,6 +174,8 @@ def dataset_sql(
     if conversion is not None:
         union = _converted(union, extras, conversion)
     condition = f"\nWHERE {where}" if where else ""
+    looked = [group.units for group in own if group.units is not None]
+    units = frozenset().union(*looked) if len(looked) == len(own) else None
     free = f" OR COALESCE({UNPRICED}, '') = 'yes'" if UNPRICED in extras else ""
     return (
         "SELECT *,\n"
@@ -166,8 +183,8 @@ def dataset_sql(
         "  CAST(ChargePeriodStart AS DATE) AS x_day,\n"
         f"  ({_KNOWN.format('ListCost', free)}) AS x_list_known,\n"
         f"  ({_KNOWN.format('ContractedCost', free)}) AS x_contracted_known,\n"
-        f"  {of_unit_sql('of')} AS x_hours_of,\n"
-        f"  {of_unit_sql('hours')} AS x_unit_hours,\n"
+        f"  {of_unit_sql('of', units)} AS x_hours_of,\n"
+        f"  {of_unit_sql('hours', units)} AS x_unit_hours,\n"
         "  CAST(1 AS BIGINT) AS x_rows\n"
         f"FROM (\n{union}\n) AS charges{condition}"
     )
