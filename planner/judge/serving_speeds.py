@@ -69,7 +69,7 @@ def _of(serving: Serving, machine: Machine, kind: Table) -> list[tuple[str, floa
         tested = np.array([[machine.measured.get(bucket.name, nan) for bucket in serving.buckets]])
         one = float(replicas.pace_of(model, engine, device, classes, target, np.array([degree]), tested)[0])
         if not isnan(one):
-            pace, spread = one, load_constants()["serving.measured_spread"]
+            pace, spread = one, min(spread, load_constants()["serving.measured_spread"])
     sure = exp(-spread * NormalDist().inv_cdf(serving.confidence) / _HALF)
     services = {
         "requests_per_s": at_pace(pace * sure), "expected_requests_per_s": at_pace(pace),

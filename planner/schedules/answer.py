@@ -150,12 +150,11 @@ def plan_schedule(
 
 
 def money(value: Fraction) -> Decimal:
-    """Dollars as a decimal, exact where `MONEY_DIGITS` decimals suffice."""
-    return (
-        (Decimal(value.numerator) / Decimal(value.denominator))
-        .quantize(Decimal(1).scaleb(-MONEY_DIGITS))
-        .normalize()
+    """Dollars as a decimal, exact where `MONEY_DIGITS` decimals suffice; 1000 is not written 1E+3."""
+    dollars = (Decimal(value.numerator) / Decimal(value.denominator)).quantize(
+        Decimal(1).scaleb(-MONEY_DIGITS)
     )
+    return Decimal(f"{dollars.normalize():f}")
 
 
 def gather(loaded: LoadedSchedule, tariffs: Tariffs) -> tuple[ScheduleInput, Moves]:

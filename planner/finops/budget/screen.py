@@ -107,7 +107,6 @@ def _record(answer: BudgetAnswer) -> str:
     if not tested:
         return "Not tested: the history is too short for a window of the past."
     errors = sorted(line.backtest.median_error_ratio or 0.0 for line in tested)
-    return (
-        f"Each is forecast by what did best on its own past: median errors of {percent(errors[0])} to "
-        f"{percent(errors[-1])} on windows as long as what is left."
-    )
+    least, most = percent(errors[0]), percent(errors[-1])
+    stated = f"a median error of {most}" if least == most else f"median errors of {least} to {most}"
+    return f"Each is forecast by what did best on its own past: {stated} on windows as long as what is left."

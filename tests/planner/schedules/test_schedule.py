@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.instances.schedule import schedule_instance
+from planner.schedules.answer import money
 from planner.schedules.model import build_schedule
 from planner.schedules.question import ScheduleInput, evaluate, most_work
 from planner.schedules.relaxation import apply_remedy, explain_schedule
@@ -271,3 +272,9 @@ def test_golden() -> None:
     if os.environ.get("UPDATE_GOLDENS"):
         GOLDEN.write_text(text, encoding="utf-8")
     assert text == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_money_is_written_in_plain_digits_and_exact() -> None:
+    assert [str(money(Fraction(value))) for value in (1000, 0, "20.50", "0.41080256")] == [
+        "1000", "0", "20.5", "0.41080256",
+    ]  # fmt: skip

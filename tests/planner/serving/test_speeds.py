@@ -106,6 +106,16 @@ def test_one_measurement_rescales_its_own_machine(ask: Ask) -> None:
     assert paced["h100", "short"].expected == pytest.approx(1.3 * plain["h100", "short"].expected, rel=1e-5)
 
 
+def test_a_measurement_that_agrees_makes_no_other_bucket_less_sure(ask: Ask) -> None:
+    base = ask()
+    expected = base["h100", "long"].expected
+    agreed = ask(("p5.4xlarge}", f"p5.4xlarge, measured: {{long: {expected}}}}}"))["h100", "short"]
+    before = base["h100", "short"]
+    assert agreed.basis == "rescaled" and agreed.expected == pytest.approx(before.expected, rel=1e-5)
+    assert agreed.low >= before.low * (1 - 1e-5) and agreed.high <= before.high * (1 + 1e-5)
+    assert agreed.requests_per_s >= before.requests_per_s * (1 - 1e-5)
+
+
 def test_given_speeds_stay_as_they_are(ask: Ask) -> None:
     given = ask(("p5.4xlarge}", "p5.4xlarge, requests_per_s: {short: 24}}"))
     assert {machine for machine, _ in given} == {"l40s"}
