@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from planner.finops.engine.duckdb import HELD_ROWS, DuckDbEngine
 from planner.finops.read.columns import COST
-from planner.finops.read.select import Group, text
+from planner.finops.read.select import Group, text, unit_letters
 
 DETAILS = "SkuPriceDetails"
 # Columns that name the type of a machine, such as the usage types of AWS (BoxUsage:p5.48xlarge).
@@ -99,3 +100,28 @@ def _pattern() -> re.Pattern[str]:
 
 def _details(name: str, count: float, chip: str) -> dict[str, object]:
     return {"GpuCount": count, "GpuModel": chip, "InstanceType": name}
+
+
+def narrowed(reader: DuckDbEngine, group: Group) -> Group:
+    """Charges with the units that they have, and with the machines that they name where they lack SkuPriceDetails.
+
+    Most bills name a few units and no machine; each question to them would pay for the other hundreds of rules.
+
+    Args:
+        reader: reads the files.
+        group: files of the same columns.
+    """
+    if group.dataset != COST:
+        return group
+    words = naming_words(group)
+    if words and reader.count_rows(group.files) > HELD_ROWS:  # few words are looked at here in less time
+        words = machine_sql(words)
+    named = words or "CAST(NULL AS VARCHAR)"
+    unit = group.columns.get("PricingUnit", "CAST(NULL AS VARCHAR)")
+    files = ", ".join(map(text, group.files))
+    found = reader.rows(
+        f"SELECT {unit_letters('unit')}, named FROM (SELECT DISTINCT {unit} AS unit, {named} AS named "
+        f"FROM READ_PARQUET([{files}], union_by_name = true))"
+    )
+    units = frozenset(unit for unit, _ in found if unit is not None)
+    return with_machines(replace(group, units=units), machines_named(words for _, words in found if words))

@@ -26,9 +26,9 @@ from planner.finops.read.columns import (
     match_columns,
 )
 from planner.finops.read.files import BillFile, find_files, inspect_files
+from planner.finops.read.machines import narrowed
 from planner.finops.read.mapping import with_mapping
 from planner.finops.read.model import Bill, Consolidated, Conversion, Finding, Progress, Source
-from planner.finops.read.narrow import narrowed
 from planner.finops.read.overlaps import Total, find_repeats, find_twins, superseded, superseded_sql
 from planner.finops.read.rates import Rates, consolidate
 from planner.finops.read.select import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.finops.engine.registry import FileEngine
-from planner.finops.read import Bill, narrow, open_bill
+from planner.finops.read import Bill, machines, open_bill
 from planner.finops.read import open as reading
 from planner.finops.read.columns import hour_units
 from planner.finops.read.select import Group, of_unit_sql
@@ -37,7 +37,7 @@ def column_of(bill: Bill, expression: str) -> list[object]:
 def test_units_are_read_as_by_all_rules(
     held_rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (reading, narrow):
+    for module in (reading, machines):
         monkeypatch.setattr(module, "HELD_ROWS", held_rows)
     with open_bill(files(tmp_path, list(UNITS[:3]), list(UNITS[3:]), column="PricingUnit")) as bill:
         hours = column_of(bill, "x_unit_hours")
@@ -57,7 +57,7 @@ def test_files_that_name_different_machines_stay_one_table(
     held_rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a text that names several machines the first counts, whichever others the bill has."""
-    for module in (reading, narrow):
+    for module in (reading, machines):
         monkeypatch.setattr(module, "HELD_ROWS", held_rows)
     merged = []
     register = reading._register
