@@ -268,12 +268,15 @@ def _sampled_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]
     }
 
 
+_FEWER = 1.1  # of the stated parameters: what layers by their dimensions may have and be believed
+
+
 def _split_params(model: ModelSpec, table: float, by_dimensions: float) -> tuple[float, float]:
     """Parameters of one layer and of all embedding copies.
 
     The total less the vocabulary tables gives the layers; where that contradicts the dimensions (adaptive softmax,
     cross attention not counted), the dimensions win within a band. They do not where all parameters together are fewer
-    than such layers have: state spaces, or layers that are one of attention and feed-forward network.
+    by a tenth than such layers have: state spaces, or layers that are one of attention and feed-forward network.
 
     Args:
         model: sizes.
@@ -285,7 +288,9 @@ def _split_params(model: ModelSpec, table: float, by_dimensions: float) -> tuple
     layer = (model.params - min(embed, 0.95 * model.params)) / model.layers
     if not model.experts:
         least = 0.9 * by_dimensions
-        layer = min(max(layer, least if least * model.layers <= model.params else 0.0), 1.5 * by_dimensions)
+        if least * model.layers > _FEWER * model.params:
+            least = 0.0
+        layer = min(max(layer, least), 1.5 * by_dimensions)
     return layer, max(model.params - layer * model.layers, 0.0)
 
 
