@@ -60,10 +60,7 @@ class SparkEngine:
 
         Parts of it that are read often are worked out once, as DuckDB does; Spark would do it anew for each reader.
         """
-        tree, held = (
-            bind(sql, parameters or {}).copy(),
-            list[str](),
-        )  # parsed queries are remembered: this one is changed
+        tree, held = bind(sql, parameters or {}), list[str]()
         with _told_in_words():
             try:
                 for name, part in shared_parts(tree):
