@@ -57,8 +57,10 @@ ROUNDING_RATIO = 1e-3
 _NEARBY = 200  # offers asked about again, beside those used
 _ROUNDS = 4  # times a mix is held against its bill, which rounds hours up
 _FIRST_SHARE = 0.5  # of the reserve that a line needs by itself: asked for first, and added each time
+_NONE_SURE = "no mix found is sure enough of the deadline; that there is none is not proven"
 _Proven = tuple[FleetInput, FleetResult]  # a question, and the answer with its proof
 _RESERVES = 6  # times more or less is kept in reserve
+_SPREADS = (4, 2)  # offers that the work is spread over at least, where one cannot be sure
 
 
 def plan_fleet(
@@ -121,13 +123,14 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
     punctual = at_least(punctual.take(np.flatnonzero(punctual.hours_limit > 0)), market, work)
     rounds = _Round(found, punctual, limit, work, options, begin, first.first)
     sure = _sure_enough(rounds, first)
-    if sure.mix is not None and sure.chance >= _confidence(context.asked, context.dates):
+    if sure.mix is not None and rounds.is_sure(sure):
         return _answer(rounds, sure, first)
     if sure.mix is not None:
         if rounds.left_s <= 0:
             told = f"no fleet that is sure enough of its deadline was found within {options.time_limit_s:g} s"
             raise TimeLimitError(f"{told}; raise --time-limit")
-        return infeasible_fleet(found, unsure(found, sure.mix), time.perf_counter() - begin)
+        spent, enough = time.perf_counter() - begin, unsure(found, sure.mix)
+        return infeasible_fleet(found, enough, spent, unproven=_NONE_SURE)
     if first.result.status is Status.NO_SOLUTION:
         raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
     dear = at_most(workers, market)
@@ -169,7 +172,10 @@ def _confidence(asked: Asked, dates: Dates) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Round:
-    """A question about workers that leave some of their time in reserve; `first`: what was proven without any."""
+    """A question about workers that leave some of their time in reserve.
+
+    `first`: what was proven without any; `offers`: that the work is spread over at least.
+    """
 
     found: Found
     workers: Workers
@@ -178,6 +184,7 @@ class _Round:
     options: Options
     begin: float
     first: _Proven | None = None
+    offers: int = 1
 
     @property
     def left_s(self) -> float:
@@ -190,6 +197,14 @@ class _Round:
         if mix is None or deadline is None:
             return 1.0
         return progress_of(self.found, mix).chance(deadline, self.work)
+
+    def is_sure(self, told: _Outcome) -> bool:
+        """Whether a mix meets the deadline with the confidence asked."""
+        return told.chance >= _confidence(self.found.context.asked, self.found.context.dates)
+
+    def is_enough(self, told: _Outcome) -> bool:
+        """Whether a mix is sure, and as cheap as a mix can be or nearly."""
+        return self.is_sure(told) and _gap_of(told) <= max(self.options.gap, NEAR)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,34 +220,49 @@ class _Outcome:
 
 
 def _sure_enough(asked: _Round, mean: _Outcome) -> _Outcome:
-    """The cheapest mix that meets the deadline with the confidence asked, else the surest known.
+    """The cheapest mix known that meets the deadline with the confidence asked, else the surest known.
+
+    Workers of one offer share the level of its hazards, which no number of them evens out. Where the cheapest mix is
+    neither sure nor near the bound, another gives no offer more than a quarter of the work; where that is not sure
+    either, as where there are too few offers, no more than a half.
+    """
+    best = _with_reserve(asked, mean, mean)
+    for at, offers in enumerate(_SPREADS):
+        done = asked.is_sure(best) if at else asked.is_enough(best)
+        if asked.left_s <= 0 or done or best.mix is None:
+            break
+        best = _with_reserve(replace(asked, offers=offers), mean, best)
+    return best
+
+
+def _with_reserve(asked: _Round, mean: _Outcome, best: _Outcome) -> _Outcome:
+    """`best`, or a better mix whose workers keep time in reserve.
 
     Workers that are not spot leave time for their wait, spot workers some of their time in reserve: the least share, by
     bisection, with which the whole mix is sure.
     """
-    wanted, best = _confidence(asked.found.context.asked, asked.found.context.dates), mean
     spot = asked.found.context.market.is_spot
     # what is not spot may need no more than time for its wait
-    needs = mean.mix is not None and spot[mean.mix.workers.rows].any()
+    needs = mean.mix is not None and spot[mean.mix.workers.rows].any() and asked.offers == 1
     low, high = 0.0 if needs else -_FIRST_SHARE, math.inf
     for _ in range(_RESERVES):
-        sure = best.chance >= wanted
-        late = asked.left_s <= 0 and (sure or low > 0)
-        if best.mix is None or (sure and best is mean) or late or high <= 0:
+        late = asked.left_s <= 0 and (asked.is_sure(best) or low > 0)
+        if best.mix is None or (asked.is_sure(best) and best is mean) or late or high <= 0:
             break
-        if sure and _gap_of(best) <= max(asked.options.gap, NEAR):
+        if asked.is_enough(best):
             break
         share = low + _FIRST_SHARE if math.isinf(high) else (low + high) / 2.0
-        kept = with_reserve(asked.found.candidates, asked.workers, share, _crowd(asked.found, best.mix))
+        crowd = _crowd(asked.found, best.mix)
+        kept = with_reserve(asked.found.candidates, asked.workers, share, crowd, asked.offers)
         told = _cheapest(replace(asked, workers=kept)) if len(kept.at) else None
         if told is None or told.mix is None:
             high = share
             continue
-        low, high = (low, share) if told.chance >= wanted else (share, high)
-        if told.chance >= wanted:
-            better = not sure or told.cost_usd < best.cost_usd
+        low, high = (low, share) if asked.is_sure(told) else (share, high)
+        if asked.is_sure(told):
+            better = not asked.is_sure(best) or told.cost_usd < best.cost_usd
         else:
-            better = not sure and told.chance > best.chance
+            better = not asked.is_sure(best) and told.chance > best.chance
         best = told if better else best
     return best
 
@@ -251,7 +281,7 @@ def _cheapest(asked: _Round) -> _Outcome:
     """The cheapest mix of the workers asked about: hours billed whole, within the budget."""
     found, options, work, workers = asked.found, asked.options, asked.work, asked.workers
     context = found.context
-    question = question_of(context, workers, work)
+    question = _spread(question_of(context, workers, work), asked.offers)
     result = _solve(question, options, max(asked.left_s, 1.0))
     first, charged, spared = asked.first or (question, result), False, 0.0
     mixes: list[tuple[Decimal, Mix]] = []
@@ -277,10 +307,18 @@ def _cheapest(asked: _Round) -> _Outcome:
             charged = True
         if mixes and asked.left_s <= 0:
             break
-        question = question_of(context, workers, work, spared, mix.period)
+        question = _spread(question_of(context, workers, work, spared, mix.period), asked.offers)
         result = _solve(question, options, max(asked.left_s, 1.0))
     least, best = min(mixes, key=lambda one: one[0]) if mixes else (Decimal(0), None)
     return _Outcome(best, asked.chance(best), least, question, result, first)
+
+
+def _spread(question: FleetInput, offers: int) -> FleetInput:
+    """The question whose answers spread the work over so many offers at least."""
+    if offers == 1:
+        return question
+    own = question.max_share_per_offer
+    return replace(question, max_share_per_offer=min(1.0 if own is None else own, 1.0 / offers))
 
 
 def _nearby(

@@ -214,7 +214,7 @@ def _most_hours(made: Candidates, mix: Mix) -> FloatArray:
     return np.asarray((most - workers.fixed_hours) / workers.paid_ratio, dtype=np.float64)
 
 
-def with_reserve(made: Candidates, workers: Workers, share: float, crowd: float) -> Workers:
+def with_reserve(made: Candidates, workers: Workers, share: float, crowd: float, offers: int = 1) -> Workers:
     """Workers whose hours leave time for bad luck: a share of what the confidence asks of a line on its own.
 
     Only the hours to be planned shrink: what a worker delivers and costs per hour stays.
@@ -224,12 +224,13 @@ def with_reserve(made: Candidates, workers: Workers, share: float, crowd: float)
         workers: ways to be a worker.
         share: 0 plans at the mean; 1 leaves each line of `crowd` workers the time to be sure by itself.
         crowd: workers over whom chance evens out.
+        offers: over which the level of hazards evens out.
     """
     if share <= 0:
         return workers
     alone, level = spread_of(made, workers)
     slow = np.maximum(workers.hours_limit * workers.caution, 1e-9)
-    sd = np.sqrt(alone**2 / (slow * crowd) + level**2)
+    sd = np.sqrt(alone**2 / (slow * crowd) + level**2 / offers)
     confidence = made.context.asked.workload.constraints.deadline_confidence
     z = max(float(normal_quantile(np.asarray([confidence]))[0]), 0.0)
     waits = waits_of(made, workers.at)

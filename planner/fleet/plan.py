@@ -225,12 +225,20 @@ def _exact_gap(result: FleetResult, total: Decimal) -> float | None:
     return max(0.0, float((total - Decimal(repr(result.exact_bound_usd))) / total))
 
 
-def infeasible_fleet(found: Found, relaxations: tuple[Relaxation, ...], seconds: float) -> Plan:
-    """Build the answer when no mix exists: filter counts, and the least set of limits to move."""
+def infeasible_fleet(
+    found: Found, relaxations: tuple[Relaxation, ...], seconds: float, *, unproven: str = ""
+) -> Plan:
+    """Build the answer when no mix exists: filter counts, and the least set of limits to move.
+
+    `unproven`: what was not found, where a search says that there is none and no proof.
+    """
     from planner.candidates.plan_parts.infeasible import find_relaxations, infeasible_plan
 
     told = relaxations or tuple(
         replace(item, best=None, note=f"so that one run fits, all may need more: {item.note}")
         for item in find_relaxations(found)
     )
-    return infeasible_plan(found, told, seconds)
+    plan = infeasible_plan(found, told, seconds)
+    if not unproven or plan.proof is None:
+        return plan
+    return replace(plan, proof=replace(plan.proof, method="search over mixes of workers", note=unproven))

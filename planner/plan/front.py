@@ -107,6 +107,8 @@ def none_rows(plan: Plan) -> tuple[Section, ...]:
 
 def _none(plan: Plan) -> str:
     tried = plan.proof.candidates if plan.proof is not None else 0
+    if plan.proof is not None and plan.proof.note:
+        return f"{plan.proof.note} ({tried:,} candidates to mix)"
     return f"none of the {tried:,} candidates compared meets every limit"
 
 

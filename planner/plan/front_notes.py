@@ -192,6 +192,8 @@ def _proven(plan: Plan) -> str:
         return "Not proven."
     of = f"of the {proof.candidates:,} candidates compared"
     if plan.status == "infeasible":
+        if proof.note:
+            return f"No feasible plan found: {proof.note}."
         return f"No feasible plan: none {of} keeps every limit."
     best = claims.best_plan(OBJECTIVES.get(plan.objective, "Best"), proof.status, proof.gap_ratio)
     feasible = f" ({plan.n_feasible:,} feasible)" if plan.n_feasible else ""

@@ -84,7 +84,10 @@ def _found(plan: Plan, verbose: bool) -> tuple[str, tuple[str, ...], list[Sectio
 def _infeasible(plan: Plan, verbose: bool) -> tuple[str, tuple[str, ...], list[Section]]:
     removed = max((item.removed for item in plan.filters), default=0)
     tried = plan.proof.candidates if plan.proof is not None else removed
-    title = f"No feasible plan for {plan.workload}: none of {tried:,} candidates meets every limit"
+    why = plan.proof.note if plan.proof is not None else ""
+    title = (
+        f"No feasible plan for {plan.workload}: {why or f'none of {tried:,} candidates meets every limit'}"
+    )
     best = next(iter(plan.relaxations), None)
     summary = (
         (f"Smallest change that admits a candidate: {best.constraint} {best.current} -> {best.needed}",)

@@ -12,7 +12,6 @@ Candidates whose price of spot for the work alone exceeds what the question coul
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from planner.candidates.limits import mark_parts
 from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_pools, join_tables
 from planner.candidates.wanted import Scope, Wanted, ceilings
 from planner.candidates.ways.chances import keep_confidence
+from planner.candidates.ways.choice import sets_of, worth_choosing
 from planner.candidates.ways.course import (
     CONFIDENCE_SLIP,
     Cells,
@@ -36,7 +36,7 @@ from planner.candidates.ways.discount import mark_no_discount
 from planner.candidates.ways.partners import cheapest_partner, on_demand_partners
 from planner.market.quota import draws_on
 from planner.spot.distribution import SpotPool
-from planner.spot.zones import subsets, unite
+from planner.spot.zones import unite
 from solvers.search.pareto import dominated
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
-MAX_ZONES = 3  # of one set: the gain of a fourth is small, the number of sets is not
-MAX_CHOICE = 8  # zones of one type that sets are made of, cheapest first
 _SLIP_HOURS = 1e-9  # of the sums of hours
 Judged = tuple[dict[str, Any], Turns]
 
@@ -213,8 +211,8 @@ def set_cells(
         return None
     for start, stop in zip(starts[some].tolist(), stops[some].tolist(), strict=True):
         own = np.arange(start, stop)
-        own = own[_first_of_pool(context.market, made.offer[at[own]])][:MAX_CHOICE]
-        zones.append(_sets_of(context.market, made.offer, at[own], cheap[own], one_region=one_region))
+        own = own[worth_choosing(made, at[own], alone=bool((partners[0][made.offer[at[own]]] < 0).any()))]
+        zones.append(sets_of(context.market, made.offer, at[own], cheap[own], one_region=one_region))
     members = np.concatenate(zones)
     members = members[_soon_enough(made, members)]
     if not len(members):
@@ -248,33 +246,6 @@ def _may_run_alone(made: Candidates, cells: Cells) -> BoolArray:
     return np.asarray(known.all(axis=1))
 
 
-@lru_cache(maxsize=16)
-def _choices(count: int) -> IntArray:
-    """All sets of two to `MAX_ZONES` of `count` zones, padded with -1, shape `(n_sets, MAX_ZONES)`."""
-    sets = [[*own, *[-1] * (MAX_ZONES - len(own))] for own in subsets(count, MAX_ZONES)]
-    return np.asarray(sets, dtype=np.int64).reshape(-1, MAX_ZONES)
-
-
-def _sets_of(
-    market: Market, offer: IntArray, group: IntArray, cheap: BoolArray, *, one_region: bool
-) -> IntArray:
-    """Sets of the candidates `group` that begin with one that is `cheap`, padded with -1.
-
-    An offer of a whole region is no zone beside one of its zones.
-    """
-    own = _choices(len(group))
-    own = own[cheap[own[:, 0]]]
-    region = np.append(market.region_of_offer[offer[group]], -1)
-    whole = np.append(market.offer_set.offers["zone"][offer[group]] == "", False)
-    fits = np.ones(len(own), dtype=np.bool_)
-    for i in range(MAX_ZONES):
-        for j in range(i):
-            same = (region[own[:, i]] == region[own[:, j]]) & (own[:, i] >= 0)
-            fits &= ~(same & (whole[own[:, i]] | whole[own[:, j]]))
-            fits &= same | (own[:, i] < 0) | (not one_region)
-    return np.append(group, -1)[own[fits]]
-
-
 def _soon_enough(made: Candidates, members: IntArray) -> BoolArray:
     """Whether sets could be in time: the bare work, after the data have come to all regions."""
     context = made.context
@@ -283,12 +254,6 @@ def _soon_enough(made: Candidates, members: IntArray) -> BoolArray:
     waiting = np.where(members >= 0, made.waiting_hours[members], 0.0).max(axis=1)
     least = waiting + made.fixed_hours[base] + made.work_hours[base]
     return np.asarray(least <= context.dates.deadline_hours + _SLIP_HOURS, dtype=np.bool_)
-
-
-def _first_of_pool(market: Market, rows: IntArray) -> IntArray:
-    """Positions of the first offer of each zone, in order; one zone may be listed more than once."""
-    _, first = np.unique(market.pool_of_offer[rows], return_index=True)
-    return np.sort(first)
 
 
 def union_cells(made: Candidates, members: IntArray, partner: IntArray) -> Cells:

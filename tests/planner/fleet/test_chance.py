@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.instances.drawn_workloads import draw_workload
 from planner.errors import TimeLimitError
 from planner.fleet.chance import Progress
 from planner.judge.lines import verify_plan
+from planner.plan.front_notes import verdict_lines
 from planner.plan.report_choice import verdict
 from planner.render.claims import best_plan
 from tests.planner.fleet.test_spine_fleet import POOL, exactly, fleet
+from tests.planner.real_catalog import compared
 from tests.planner.spine_catalogs import loaded, make_catalog, plan_on
 
 ROOMY = {"max_nodes": 20, "deadline": "8h"}
@@ -43,6 +46,8 @@ def test_where_no_mix_is_sure_enough_the_answer_names_what_would_be() -> None:
     least = 7  # enough at the mean of spot, not surely enough
     plan = exactly(spot, fleet(6, {**ROOMY, "max_nodes": least, "deadline_confidence": 0.9}))
     assert plan.status == "infeasible"
+    assert plan.proof is not None and "not proven" in plan.proof.note
+    assert any("not proven" in line for line in verdict_lines(plan))
     told = {item.constraint: item for item in plan.relaxations}
     assert set(told) == {"confidence", "deadline"}
     assert told["confidence"].current == "0.9"
@@ -54,6 +59,19 @@ def test_where_no_mix_is_sure_enough_the_answer_names_what_would_be() -> None:
         exactly(spot, fleet(6, {**ROOMY, "max_nodes": least, "deadline_confidence": enough})).status
         == "planned"
     )
+
+
+def test_work_is_spread_over_offers_where_one_is_never_sure_enough() -> None:
+    """More workers of one offer do not even out the level of its hazards; more nodes never make the fleet dearer."""
+    of_any_size = []
+    for more in (1, 2, 3):
+        asked = draw_workload(82300, kind="fleet")
+        limits = asked["constraints"]
+        plan = compared({**asked, "constraints": {**limits, "max_nodes": more * limits["max_nodes"] // 2}})
+        assert plan.status == "planned"
+        assert len(plan.lines) > 1
+        of_any_size.append(plan.total_usd)
+    assert of_any_size == sorted(of_any_size, reverse=True)
 
 
 def test_a_search_that_was_cut_short_calls_nothing_infeasible() -> None:

@@ -29,6 +29,9 @@ PINNED = [
         "training",
         "more data",
     ),  # too much for local disks, which are preferred where they cost up to a cent more
+    (82171, "training", "more offers"),  # spot alone needs zones that are dearer and up more of the time
+    (82206, "training", "more offers"),  # and is infeasible without them
+    (82300, "fleet", "a limit relaxed"),  # spread over offers
     (60218, "training", "the judge"),  # and so do the hours of waiting, a small part of all hours
 ]
 
