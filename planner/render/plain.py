@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 
 def plain_value(value: Any) -> Any:
-    """The value in JSON's types: unknown or unbounded numbers become None, dates and decimals text."""
+    """The value in JSON's types: unknown or unbounded numbers become None, dates and decimals text (no exponents)."""
     if isinstance(value, Mapping):
         return {str(key): plain_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -21,4 +22,4 @@ def plain_value(value: Any) -> Any:
         return float(value) if math.isfinite(value) else None
     if isinstance(value, int):
         return int(value)
-    return str(value)
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
