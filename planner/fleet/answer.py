@@ -141,10 +141,10 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
 
 def _answer(asked: _Round, sure: _Outcome, mean: _Outcome) -> Plan:
     """The mix, or one offer where a mix saves less than is known of it, or less than is worth its trouble."""
-    found, assumed = asked.found, asked.found.context
-    wanted = _confidence(assumed.asked, assumed.dates)
+    found, context = asked.found, asked.found.context
+    wanted = _confidence(context.asked, context.dates)
     alone = fleets_of_one_offer(found, asked.limit, asked.work)
-    one = cheapest_sure(found, alone, lambda workers: question_of(assumed, workers, asked.work), wanted)
+    one = cheapest_sure(found, alone, lambda workers: question_of(context, workers, asked.work), wanted)
     assert sure.mix is not None
     mix, proof = sure.mix, sure.first[1]
     if mean.chance < wanted:
@@ -153,7 +153,7 @@ def _answer(asked: _Round, sure: _Outcome, mean: _Outcome) -> Plan:
     if one is not None:
         single = replace(one.mix(asked.limit, proof), gap=mix.gap, seconds=mix.seconds)
         usd, due = bill_of(found, single)
-        one = one if _over_budget(assumed.asked, due) <= 0 else None
+        one = one if _over_budget(context.asked, due) <= 0 else None
         most = proof.bound_usd / (1.0 - asked.options.gap)
         saved = float((usd - sure.cost_usd) / usd) if usd else 0.0
         several = len(mix.count) > 1 and (float(usd) <= most or saved <= min(_gap_of(sure), NEAR))

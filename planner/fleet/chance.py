@@ -174,7 +174,7 @@ def _speeds() -> FloatArray:
 def progress_of(found: Found, mix: Mix) -> Progress:
     """How the workers of a mix get on."""
     workers, made = mix.workers, found.candidates
-    alone, level = spread_of(made, workers)
+    alone, level = luck_of(made, workers)
     return Progress(
         lead=workers.lead_hours,
         most=_most_hours(made, mix),
@@ -186,7 +186,7 @@ def progress_of(found: Found, mix: Mix) -> Progress:
     )
 
 
-def spread_of(made: Candidates, workers: Workers) -> tuple[FloatArray, FloatArray]:
+def luck_of(made: Candidates, workers: Workers) -> tuple[FloatArray, FloatArray]:
     """Relative sd of one worker's hours: times the root of its hours, and what hours do not lessen; 0 but for spot."""
     context = made.context
     alone, level = np.zeros(len(workers.rows)), np.zeros(len(workers.rows))
@@ -228,7 +228,7 @@ def with_reserve(made: Candidates, workers: Workers, share: float, crowd: float,
     """
     if share <= 0:
         return workers
-    alone, level = spread_of(made, workers)
+    alone, level = luck_of(made, workers)
     slow = np.maximum(workers.hours_limit * workers.caution, 1e-9)
     sd = np.sqrt(alone**2 / (slow * crowd) + level**2 / offers)
     confidence = made.context.asked.workload.constraints.deadline_confidence
