@@ -122,7 +122,7 @@ def check_rows(provider: str, types: Sequence[Row], offers: Sequence[Row]) -> No
             if row.get("provider") != provider:
                 raise CatalogError(f"{name} of {provider}: {offer_id(key)} belongs to another provider")
             if key in seen:
-                raise CatalogError(f"{name} of {provider}: {offer_id(key)} stands twice")
+                raise CatalogError(f"{name} of {provider}: {offer_id(key)} is listed twice")
             if not row.get("as_of"):
                 raise CatalogError(f"{name} of {provider}: {offer_id(key)} has no as_of")
             seen.add(key)

@@ -100,7 +100,7 @@ def validate_rows(
             for column, reason in _cell_faults(table, row, references)
         ]
         if key in seen:
-            found.append(_fault(table, row, key, "", "the key stands twice; the later row is refused"))
+            found.append(_fault(table, row, key, "", "the key is listed twice; the later row is refused"))
         if table == "offers" and not found:
             found = [
                 _fault(table, row, key, column, reason) for column, reason in _offer_faults(row, references)

@@ -31,7 +31,7 @@ from planner.render.formats import ANSWER_FORMATS
 @click.option("--location", default=None, metavar="PLACE", help="Where the data lie, such as aws/us-east-1.")
 @click.option("--write", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
               help="Also write the workload there, to refine and plan.")  # fmt: skip
-@details_option("needs", "rules", "refuted", "published", "untold", "beside", "relax", "workload")
+@details_option("needs", "rules", "refuted", "published", "undetermined", "beside", "relax", "workload")
 @output_options(ANSWER_FORMATS)
 @as_of_option
 def size(

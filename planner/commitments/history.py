@@ -180,7 +180,7 @@ def _simple(reader: csv.DictReader[str], path: Path, pools: Sequence[Pool]) -> H
         at = _since(hour, first, CsvCell(str(path), line, "hour"))
         key = (at, index[pool])
         if key in found:
-            raise InputError(f"{path}:{line}: hour {row['hour']} of pool {pool} stands above already")
+            raise InputError(f"{path}:{line}: hour {row['hour']} of pool {pool} is already listed above")
         found[key] = parse_units(row["instances"], CsvCell(str(path), line, "instances"))
     if first is None:
         raise InputError(f"{path}: has a header but no rows")

@@ -180,7 +180,7 @@ def read_futures(path: Path, pools: Sequence[Pool], start: date, years: int) -> 
             key = (at, index[row["pool"]])
             table = tables.setdefault(row["scenario"], {})
             if key in table:
-                raise CsvCell(name, line, "hour").error("stands above already for this scenario and pool")
+                raise CsvCell(name, line, "hour").error("is already listed above for this scenario and pool")
             table[key] = parse_units(row["instances"], CsvCell(name, line, "instances"))
             if row.get("probability"):
                 value = parse_units(row["probability"], CsvCell(name, line, "probability"))

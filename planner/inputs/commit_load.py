@@ -50,7 +50,7 @@ def _faults(question: CommitQuestion) -> Iterator[Fault]:
     names = [pool.name for pool in question.pools]
     for number, name in enumerate(names):
         if name in names[:number]:
-            yield Fault(("pools", number, "name"), f"a pool '{name}' stands above already; names must differ")
+            yield Fault(("pools", number, "name"), f"a pool '{name}' is already listed above; names must differ")
     for number, pool in enumerate(question.pools):
         if pool.instance_type is None and "on_demand" not in pool.prices:
             yield Fault(("pools", number), "give 'instance_type', or 'prices' with 'on_demand'")

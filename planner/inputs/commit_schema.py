@@ -47,7 +47,7 @@ class Pool(Section):
         default_factory=dict, description="Columns and values that mark this pool's rows in a FOCUS file."
     )
     prices: dict[PriceName, NonNegativeFloat] = Field(
-        default_factory=dict, description="USD per unit-hour; stands before the catalog's."
+        default_factory=dict, description="USD per unit-hour; takes precedence over the catalog's."
     )
     upfront_usd: dict[CommitOption, NonNegativeFloat] = Field(
         default_factory=dict, description="Due at once per unit, beside the hourly price."

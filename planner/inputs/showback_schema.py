@@ -23,7 +23,7 @@ class Rule(Section):
     when: dict[str, tuple[Text, ...]] = Field(
         {},
         description="What the charge must be, all of it: lists of values by provider, service, category, account, "
-        "billing_account, region, charge or tag:KEY. * and ? stand for any letters; capitals do not matter.",
+        "billing_account, region, charge or tag:KEY. * and ? match any letters; capitals do not matter.",
     )
 
 

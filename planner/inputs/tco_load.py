@@ -134,7 +134,7 @@ def load_tco(path: Path) -> LoadedTco:
 def _faults(tco: Tco) -> Iterator[Fault]:
     """The rules that join several fields."""
     if tco.own_site is None and tco.colocation is None:
-        yield Fault((), "give 'own_site' or 'colocation': where the machine would stand")
+        yield Fault((), "give 'own_site' or 'colocation': where the machine would be placed")
     for path, found in _estimates(tco, ()):
         yield from _of_estimate(path, found)
     yield from _of_parts(tco)

@@ -61,7 +61,7 @@ class Part(Section):
     count: PositiveInt = Field(1, description="Pieces in one machine.")
     usd: Amount = Field(description="US dollars per piece.")
     market: tuple[Text, ...] = Field(
-        (), description="Items of planner/data/hardware_prices.csv whose prices stand beside this one."
+        (), description="Items of planner/data/hardware_prices.csv whose prices are shown beside this one."
     )
     watts: NonNegativeFloat | None = Field(None, description="Most power drawn; of a power supply: given.")
     spare: Bool = Field(False, description="Of a power supply: one piece may fail, so it does not count.")
@@ -117,7 +117,7 @@ class Upkeep(Section):
 
     maintenance_ratio: Amount | None = Field(None, description="Support contract, share of price per year.")
     failures_per_year: Amount | None = Field(None, description="Accelerators replaced, share per year.")
-    repair_days: Amount | None = Field(None, description="Days a machine stands after such a failure.")
+    repair_days: Amount | None = Field(None, description="Days a machine is down after such a failure.")
     spares_ratio: Amount | None = Field(None, description="Spare accelerators, share of those installed.")
     warranty_years: NonNegativeFloat = Field(0.0, description="Replaced at no charge so long.")
 

@@ -118,7 +118,7 @@ def _folded(findings: Findings, bench: Bench, plan: Node, reference: Reference, 
         parts, turns = frame.purchases(bench.goods, best)
         frame.brief(findings, bench, best, reference)
         worse = value_in(bench, best) >= value_of_plan(bench, plan) * _SLIP
-        findings.require(worse, best.path, "better than the plan that stands for it")
+        findings.require(worse, best.path, "better than the plan that represents it")
         named, unlike = node["differs_in"].text(), _unlike(chosen, decision_of(parts, in_turn=turns))
         findings.require(unlike == [named], node.path, f"differs in {' and '.join(unlike) or 'nothing'}")
 

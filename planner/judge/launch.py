@@ -79,7 +79,7 @@ def _checkpoints(launch: Json) -> list[str]:
     return (
         []
         if fits == saved["fits_in_notice"]
-        else ["whether a checkpoint fits into the notice is told wrongly"]
+        else ["whether a checkpoint fits into the notice is reported wrongly"]
     )
 
 

@@ -65,6 +65,6 @@ def bought_of(gathered: Gathered, table: CandidateTable, at: int) -> Bought:
     total = total_usd([line for purchase in own.parts for line in purchase.lines])
     counted = int(table.cost_micro_usd[at]) / MICRO
     if abs(float(total) - counted) > 1e-9 * abs(counted) + _ROUNDING_USD:
-        raise PlannerError(f"the lines of {own.how} cost {total}, the solver was told {counted}")
+        raise PlannerError(f"the lines of {own.how} cost {total}, the solver was given {counted}")
     nodes = parts[0]["nodes"] if own.in_turn else sum(part["nodes"] for part in parts)
     return Bought(own.how, nodes, own.in_turn, tuple(parts))

@@ -71,7 +71,7 @@ def best_within(
         elif found is None:
             return (
                 whole,
-                f"{asked} pay for less than a thousandth of the work, or another limit stands against it",
+                f"{asked} pay for less than a thousandth of the work, or another limit rules it out",
             )
         else:
             high = share

@@ -73,7 +73,7 @@ class Size(Presentable):
 
     Attributes:
         rules: on this run; published: on what is measured or listed, whatever the run.
-        untold: rules of which nothing can be told for this run: each says why, or is for other volumes or goals.
+        undetermined: rules that cannot be applied to this run: each says why, or is for other volumes or goals.
         beside: the run on a workstation, in a notebook service and on CPUs.
     """
 
@@ -90,7 +90,7 @@ class Size(Presentable):
     rules: tuple[Judged, ...]
     workload: str
     published: tuple[Judged, ...] = ()
-    untold: tuple[Rule, ...] = ()
+    undetermined: tuple[Rule, ...] = ()
     beside: tuple[Beside, ...] = ()
 
 
@@ -131,9 +131,9 @@ def size_workload(
     own = {one.rule.rule_id for one in (*rules, *_published())}
     hours = sum(part.hours for part in answer.plan.timeline if part.id == TimePartId.TRAINING_STEPS)
     others = beside(first.accelerator, hours * needs.accelerators, needs.device_memory_gib)
-    untold = tuple(rule for rule in load_rules() if rule.rule_id not in own)
+    undetermined = tuple(rule for rule in load_rules() if rule.rule_id not in own)
     return Size(
-        goal, data_gb, outcome, first.accelerator, first.nodes, needs, has, rules, text, _published(), untold, others,
+        goal, data_gb, outcome, first.accelerator, first.nodes, needs, has, rules, text, _published(), undetermined, others,
     )  # fmt: skip
 
 

@@ -56,11 +56,11 @@ def size_report(found: Size, *, details: Collection[str] = ()) -> Answer:
         "goal": found.goal, "data_gb": found.data_gb, "outcome": plain(outcome), "accelerator": found.accelerator,
         "nodes": found.nodes, "needs": plain(found.needs), "machines_have": dict(found.has), "workload": found.workload,
         "rules": [{**plain(one.rule), **row} for one, row in zip(judged, rows, strict=True)],
-        "rules_not_told": [{**plain(rule), "reason": rule.reason or _OTHER_RUN} for rule in found.untold],
+        "rules_undetermined": [{**plain(rule), "reason": rule.reason or _OTHER_RUN} for rule in found.undetermined],
         "beside": [plain(one) for one in found.beside],
     }  # fmt: skip
     sections = [] if found.needs is None else [
-        _needs(found), *_rules(found), *_refuted(found), _published(found), _untold(found), _beside(found),
+        _needs(found), *_rules(found), *_refuted(found), _published(found), _undetermined(found), _beside(found),
     ]  # fmt: skip
     if outcome.needs:
         sections.append(Section("relax", "What would bring a plan", outcome.needs))
@@ -117,7 +117,7 @@ def _screen(found: Size) -> Screen:
         for one in refuted
     ]
     told = len(found.rules) + len(found.published)
-    proof = f"{told} of 56 published rules evaluated, {len(found.untold)} cannot be told for this run."
+    proof = f"{told} of 56 published rules evaluated, {len(found.undetermined)} cannot be applied to this run."
     asked = f"{found.goal}: {number(found.data_gb)} GB of data ({needs.tier}), {found.nodes} node"
     asked += "s" if found.nodes > 1 else ""
     return Screen(asked, rows, _seats(found, usd_places), notes, proof, NEXT, "Before you rely on it")
@@ -208,9 +208,9 @@ def _published(found: Size) -> Section:
     )
 
 
-def _untold(found: Size) -> Section:
-    lines = tuple(f"{rule.rule_id} ({rule.rule}): {rule.reason or _OTHER_RUN}" for rule in found.untold)
-    return Section("untold", "Rules of which nothing can be told here", lines, detail=True)
+def _undetermined(found: Size) -> Section:
+    lines = tuple(f"{rule.rule_id} ({rule.rule}): {rule.reason or _OTHER_RUN}" for rule in found.undetermined)
+    return Section("undetermined", "Rules that cannot be applied here", lines, detail=True)
 
 
 def _needs(found: Size) -> Section:

@@ -165,8 +165,8 @@ def test_bundled_prices_win_over_an_older_refresh(home: Path, bundled: Catalog) 
     [
         ([], [], "no instance type"),
         ([machine()], [offer(provider="other")], "another provider"),
-        ([machine()], [offer(), offer()], "stands twice"),
-        ([machine(), machine()], [], "stands twice"),
+        ([machine()], [offer(), offer()], "is listed twice"),
+        ([machine(), machine()], [], "is listed twice"),
         ([machine(as_of="")], [], "no as_of"),
         ([machine("a")], [offer(name="b")], "not among its instance types"),
     ],

@@ -171,7 +171,7 @@ def test_refused_rows_are_counted_by_reason_and_the_others_stored() -> None:
     assert outcome.refused["offers.price_per_hour: ... is below ..."] == 2
     assert any("implausible" in reason for reason in outcome.refused)
     assert any("unknown region" in reason for reason in outcome.refused)
-    assert any("stands twice" in reason for reason in outcome.refused)
+    assert any("is listed twice" in reason for reason in outcome.refused)
 
 
 def test_machines_without_an_accelerator_are_left_out_and_unknown_ones_refused() -> None:

@@ -97,7 +97,7 @@ def test_all_faults_are_collected_and_good_rows_kept() -> None:
     kept, faults = validate_rows("offers", [OFFER, bad, OFFER], REFERENCES)
     assert kept == [OFFER]
     assert [fault.column for fault in faults] == ["price_per_hour", "as_of", ""]
-    assert "stands twice" in faults[-1].reason
+    assert "is listed twice" in faults[-1].reason
     with pytest.raises(CatalogError, match=r"3 fault\(s\) in offers"):
         require_valid("offers", [OFFER, bad, OFFER], REFERENCES)
 

@@ -315,7 +315,7 @@ def _why(made: Candidates, at: int, alone: float | None) -> tuple[str, ...]:
     spot = [part for part in made.parts(at) if context.market.is_spot[part.row]]
     rows, nodes = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "nodes"))
     if len(spot) < len(made.parts(at)) and not context.gang_risk(rows, nodes).recorded.all():
-        out.append("no record says how spot comes and goes there: by a deadline on-demand stands by")
+        out.append("no record says how spot comes and goes there: by a deadline on-demand is the fall-back")
     if len(spot) > 1:
         one = best_of(made, ONE_ZONE)
         said = "none of the candidates compared on spot in one zone keeps every limit"

@@ -50,7 +50,7 @@ class TagKeys:
         """What to say where charges name runs by the other usual key too: these are runs that are not shown."""
         others = [key for key in map(self.spelled, RUN_TAGS) if key != taken and key in (self.present or ())]
         return (
-            f"Runs are told by the tag {taken}; --run-tag {others[0]} shows those of {others[0]}."
+            f"Runs are identified by the tag {taken}; --run-tag {others[0]} shows those of {others[0]}."
             if others
             else ""
         )

@@ -23,11 +23,11 @@ def verdict(inputs: Inputs) -> str:
     unsaid = f" ({NOT_STATED})" if currency == UNKNOWN_CURRENCY else ""
     status, reason = inputs.gate.status("spend_money")
     if status == "withheld":
-        return f"What {month_name(inputs.month)} cost cannot be told: {reason}."
+        return f"What {month_name(inputs.month)} cost is unknown: {reason}."
     if inputs.gate.status(EFFECTIVE)[0] == "withheld":
         status, reason = inputs.gate.status("billed_money")
         if status == "withheld":
-            return f"What {month_name(inputs.month)} cost cannot be told: {reason}."
+            return f"What {month_name(inputs.month)} cost is unknown: {reason}."
         billed = money(inputs.spend(inputs.month, column="billed_cost"), currency)
         said = f"{month_name(inputs.month)} was billed {billed}{unsaid} without tax"
         return f"{said}; its effective cost cannot be trusted."

@@ -89,7 +89,7 @@ class TestHistory:
             ("hour,pool,instances\n0,a,nan\n", r":2: instances: must be a finite number"),
             ("hour,pool,instances\nyesterday,a,1\n", r":2: hour: must be a moment like"),
             ("hour,pool,instances\n0,A1,1\n", r":2: pool: no pool is called 'A1'"),
-            ("hour,pool,instances\n0,a,1\n0,a,2\n", r":3: hour 0 of pool a stands above already"),
+            ("hour,pool,instances\n0,a,1\n0,a,2\n", r":3: hour 0 of pool a is already listed above"),
             ("hour,pool,instances\n0,a\n", r":2: has not the 3 cells"),
             ("hour,pool,instances\n0,a,1,9\n", r":2: has not the 3 cells"),
             ("hour,pool,instances\n0,a,1\n2026-01-01,a,1\n", r":3: hour: moments and numbers"),
@@ -253,7 +253,7 @@ class TestFutures:
             ("scenario,hour,pool,instances\n", "has no scenarios"),
             ("scenario,hour,pool,instances\ns,0,z,1\n", ":2: pool: no pool is called 'z'"),
             ("scenario,hour,pool,instances\ns,99999,a,1\n", ":2: hour: lies outside the horizon"),
-            ("scenario,hour,pool,instances\ns,0,a,1\ns,0,a,1\n", ":3: hour: stands above already"),
+            ("scenario,hour,pool,instances\ns,0,a,1\ns,0,a,1\n", ":3: hour: is already listed above"),
             ("scenario,hour,pool,instances,probability\ns,0,a,1,1\ns,1,a,1,2\n", ":3: probability: differs"),
             (
                 "scenario,hour,pool,instances,probability\ns,0,a,1,1\nt,1,a,1,\n",

@@ -1,5 +1,5 @@
 -- name: commitment_terms
--- title: Ends of commitments told by their purchases
+-- title: Ends of commitments known from their purchases
 -- meaning: Where there is no ContractCommitment dataset, the end of a commitment that was paid at once is the end of the
 --   charge period of its purchase. Monthly paid commitments do not tell their end.
 -- unit: days; cost is money as billed in the billing currency

@@ -1,7 +1,7 @@
 -- name: daily_cost
 -- title: Cost per day
 -- meaning: What each service cost on each day of all months of the bill; the series behind the verdict, the forecast
---   and the anomalies. Tax stands apart because it follows the invoice, not the day's use.
+--   and the anomalies. Tax is separate because it follows the invoice, not the day's use.
 -- unit: money per day in the billing currency
 -- formula: sum of EffectiveCost (accrual) and of BilledCost (cash) by day, provider, service and kind of charge
 -- source: FOCUS columns EffectiveCost and BilledCost; FINOPS.md section 2 (sums exclude Tax)

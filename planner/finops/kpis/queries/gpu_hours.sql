@@ -1,6 +1,6 @@
 -- name: gpu_hours
 -- title: GPU-hours and their cost
--- meaning: Accelerator hours paid for, by region and purchase option. The number of accelerators of a machine is told by
+-- meaning: Accelerator hours paid for, by region and purchase option. The number of accelerators of a machine comes from
 --   SkuPriceDetails (FOCUS 1.1 and later), in files without that column by the machine type that the charge names, or the
 --   unit counts them (GPU-Hours); charges with none of these are not in it.
 -- unit: GPU-hours; cost is money in the billing currency

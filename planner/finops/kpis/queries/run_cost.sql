@@ -1,6 +1,6 @@
 -- name: run_cost
 -- title: Cost of tagged runs
--- meaning: What each run (training job) cost, told by a tag on its machines; the bill's side of plan against actual and
+-- meaning: What each run (training job) cost, identified by a tag on its machines; the bill's side of plan against actual and
 --   of the price per run. Node-hours are the hours of rows priced by the hour that are machines: addresses, gateways and
 --   discs have hours too.
 -- unit: money in the billing currency; hours

@@ -2,7 +2,7 @@
 -- title: Effective savings rate
 -- meaning: The share of the price that was not paid, signed: against list prices (negotiated and commitment discounts
 --   together) and against contracted prices (commitments and spot alone). Sums first, then the ratio. Costs without a
---   known price are left out of both sides and their share is told.
+--   known price are left out of both sides and their share is reported.
 -- unit: ratio; the sums are money in the billing currency
 -- formula: esr_list = 1 - sum(EffectiveCost) / sum(ListCost) over rows with a known list price; esr_contract the same
 --   with ContractedCost. Tax, purchases of commitments and other prepaid purchases (EffectiveCost 0) are no use and stay

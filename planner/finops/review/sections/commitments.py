@@ -219,13 +219,13 @@ def _sentences(inputs: Inputs, figures: list[Figure], unused: float, count: int)
         tail = f" and {percent(contract)} below contracted prices" if isinstance(contract, float) else ""
         out.append(f"What was used cost {percent(rate.value)} less than at list prices{tail}.")
     else:
-        out.append(f"No savings rate can be told: {rate.reason}.")
+        out.append(f"No savings rate can be given: {rate.reason}.")
     if count:
         use = found["commitment_utilisation_ratio"]
         out.append(
             f"Of the commitments paid for {percent(use.value)} was used; {money(unused, inputs.bill.currency)} was not."
             if isinstance(use.value, float)
-            else f"How far commitments were used cannot be told: {use.reason}."
+            else f"How far commitments were used is unknown: {use.reason}."
         )
     else:
         out.append("No charge of the month is under a commitment.")

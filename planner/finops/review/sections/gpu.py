@@ -165,7 +165,7 @@ def _sentences(inputs: Inputs, hours: float, counted: float, busy: Any) -> tuple
     status, reason = inputs.gate.status("gpu_hour_money")
     said = [f"{hours:,.0f} GPU-hours were paid at {price} each."]
     if status == "withheld":
-        said = [f"What a GPU-hour costs cannot be told: {reason}."]
+        said = [f"What a GPU-hour costs is unknown: {reason}."]
     if inputs.utilisation is None:
         said.append("How many of them did useful work is known from a utilisation file (--utilisation).")
     if busy is not None and inputs.utilisation is not None:

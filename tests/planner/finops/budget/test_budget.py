@@ -114,7 +114,7 @@ def test_fiscal_periods(tmp_path: Path) -> None:
         ("currency: EURO\nbudgets: [{name: a, amount: 1}]", "'EURO' is no currency code"),
         (
             "budgets: [{name: a, amount: 1}, {name: a, by: tag:x, scope: y, amount: 2}]",
-            "stands above already",
+            "is already listed above",
         ),
         ("budgets: [{name: a, amount: 1}, {name: b, amount: 2}]", "overlaps with 'a'"),
         ("budgets: [{name: a, amount: 1, by: servce, scope: x}]", "did you mean 'service'"),

@@ -32,7 +32,7 @@ def test_a_doubled_file_fails_counted_twice(resource: bool, tmp_path: Path) -> N
     assert figures(once)["repeated_ratio"].value == 0
     twice = review_of(write_bill(tmp_path / "twice.csv", many(resource) + many(resource)), only=("quality",))
     assert figures(twice)["repeated_ratio"].value == pytest.approx(0.5)
-    assert "cannot be told: 50.0 % of billed cost is counted twice" in twice.verdict
+    assert "is unknown: 50.0 % of billed cost is counted twice" in twice.verdict
 
 
 def test_a_part_appended_again_counts_for_its_month_only(tmp_path: Path) -> None:

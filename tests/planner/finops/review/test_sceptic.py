@@ -51,7 +51,7 @@ def section(made: Review, key: str) -> Section:
 
 def test_costs_that_nobody_can_read_are_no_nought(review: Callable[..., Review]) -> None:
     made = review(61, BilledCost="NaN", EffectiveCost="NaN")
-    assert made.verdict == "What October 2026 cost cannot be told: 100.0 % of rows have no readable cost."
+    assert made.verdict == "What October 2026 cost is unknown: 100.0 % of rows have no readable cost."
     assert "No forecast" in section(made, "forecast").sentences[0]
     assert section(made, "actions").status == "withheld"
     assert "nan USD" not in str(render_review(made, "table"))
@@ -87,7 +87,7 @@ def test_commitments_of_which_no_use_is_told_show_no_figures(review: Callable[..
     made = section(review(31, only=("commitments",), CommitmentDiscountId="sp-1"), "commitments")
     assert made.charts == ()
     assert made.tables[0].rows[0][-4:] == (None,) * 4
-    assert "cannot be told" in made.sentences[1]
+    assert "is unknown" in made.sentences[1]
     found = {one.key: one for one in made.figures}
     assert found["commitment_waste_money"].value is None
 
