@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.constraints.throughput import throughput_floor
-from planner.candidates.engine import Engine, Found
+from planner.candidates.engine import CandidateSearch, Engine
 from planner.candidates.wanted import Wanted
 from planner.candidates.ways.course import CONFIDENCE_SLIP
 from planner.errors import InputError, PlannerError, TimeLimitError
@@ -111,15 +111,15 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
     found = _candidates(context)
     context = found.context
     limit, work = _limit_hours(context.asked, context.dates), work_units(context.asked)
-    made, market = found.candidates, context.market
-    whole = build_workers(made, limit)
+    candidates, market = found.candidates, context.market
+    whole = build_workers(candidates, limit)
     workers = at_least(whole, market, work)
     if not len(workers.at):
         return infeasible_fleet(found, (), time.perf_counter() - begin)
     first = _cheapest(_Round(found, workers, limit, work, options, begin))
     if proven is not None and first.result.has_plan:
         proven.append(first.first)
-    punctual = in_time(made, whole)
+    punctual = in_time(candidates, whole)
     punctual = at_least(punctual.take(np.flatnonzero(punctual.hours_limit > 0)), market, work)
     rounds = _Round(found, punctual, limit, work, options, begin, first.first)
     sure = _sure_enough(rounds, first)
@@ -127,8 +127,10 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
         return _answer(rounds, sure, first)
     if sure.mix is not None:
         if rounds.left_s <= 0:
-            told = f"no fleet that is sure enough of its deadline was found within {options.time_limit_s:g} s"
-            raise TimeLimitError(f"{told}; raise --time-limit")
+            message = (
+                f"no fleet that is sure enough of its deadline was found within {options.time_limit_s:g} s"
+            )
+            raise TimeLimitError(f"{message}; raise --time-limit")
         spent, enough = time.perf_counter() - begin, unsure(found, sure.mix)
         return infeasible_fleet(found, enough, spent, unproven=_NONE_SURE)
     if first.result.status is Status.NO_SOLUTION:
@@ -148,8 +150,8 @@ def _answer(asked: _Round, sure: _Outcome, mean: _Outcome) -> Plan:
     assert sure.mix is not None
     mix, proof = sure.mix, sure.first[1]
     if mean.chance < wanted:
-        told = f"the cheapest at spot's mean is in time with {mean.chance:.0%} only: what {wanted:.0%} costs"
-        mix = replace(mix, note=f"{told} beyond it is part of the gap")
+        note = f"the cheapest at spot's mean is in time with {mean.chance:.0%} only: what {wanted:.0%} costs"
+        mix = replace(mix, note=f"{note} beyond it is part of the gap")
     if one is not None:
         single = replace(one.mix(asked.limit, proof), gap=mix.gap, seconds=mix.seconds)
         usd, due = bill_of(found, single)
@@ -177,7 +179,7 @@ class _Round:
     `first`: what was proven without any; `offers`: that the work is spread over at least.
     """
 
-    found: Found
+    found: CandidateSearch
     workers: Workers
     limit: float
     work: float
@@ -198,13 +200,13 @@ class _Round:
             return 1.0
         return progress_of(self.found, mix).chance(deadline, self.work)
 
-    def is_sure(self, told: _Outcome) -> bool:
+    def is_sure(self, outcome: _Outcome) -> bool:
         """Whether a mix meets the deadline with the confidence asked."""
-        return told.chance >= _confidence(self.found.context.asked, self.found.context.dates)
+        return outcome.chance >= _confidence(self.found.context.asked, self.found.context.dates)
 
-    def is_enough(self, told: _Outcome) -> bool:
+    def is_enough(self, outcome: _Outcome) -> bool:
         """Whether a mix is sure, and as cheap as a mix can be or nearly."""
-        return self.is_sure(told) and _gap_of(told) <= max(self.options.gap, NEAR)
+        return self.is_sure(outcome) and _gap_of(outcome) <= max(self.options.gap, NEAR)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,27 +256,27 @@ def _with_reserve(asked: _Round, mean: _Outcome, best: _Outcome) -> _Outcome:
         share = low + _FIRST_SHARE if math.isinf(high) else (low + high) / 2.0
         crowd = _crowd(asked.found, best.mix)
         kept = with_reserve(asked.found.candidates, asked.workers, share, crowd, asked.offers)
-        told = _cheapest(replace(asked, workers=kept)) if len(kept.at) else None
-        if told is None or told.mix is None:
+        outcome = _cheapest(replace(asked, workers=kept)) if len(kept.at) else None
+        if outcome is None or outcome.mix is None:
             high = share
             continue
-        low, high = (low, share) if asked.is_sure(told) else (share, high)
-        if asked.is_sure(told):
-            better = not asked.is_sure(best) or told.cost_usd < best.cost_usd
+        low, high = (low, share) if asked.is_sure(outcome) else (share, high)
+        if asked.is_sure(outcome):
+            better = not asked.is_sure(best) or outcome.cost_usd < best.cost_usd
         else:
-            better = not asked.is_sure(best) and told.chance > best.chance
-        best = told if better else best
+            better = not asked.is_sure(best) and outcome.chance > best.chance
+        best = outcome if better else best
     return best
 
 
-def _gap_of(told: _Outcome) -> float:
+def _gap_of(outcome: _Outcome) -> float:
     """How far the cost of a mix lies above what any fleet costs at the mean of spot."""
-    return 1.0 - told.first[1].bound_usd / float(told.cost_usd) if told.cost_usd else 0.0
+    return 1.0 - outcome.first[1].bound_usd / float(outcome.cost_usd) if outcome.cost_usd else 0.0
 
 
-def _crowd(found: Found, mix: Mix) -> float:
+def _crowd(search: CandidateSearch, mix: Mix) -> float:
     """Spot workers of a mix, over whom chance evens out."""
-    return max(float(mix.count[found.context.market.is_spot[mix.workers.rows]].sum()), 1.0)
+    return max(float(mix.count[search.context.market.is_spot[mix.workers.rows]].sum()), 1.0)
 
 
 def _cheapest(asked: _Round) -> _Outcome:
@@ -344,7 +346,7 @@ def _limit_hours(asked: Asked, dates: Dates) -> float:
     return min(hours)
 
 
-def _candidates(context: Context) -> Found:
+def _candidates(context: Context) -> CandidateSearch:
     """Ways to do one run on one offer: what a worker can be."""
     fleet = context.asked.workload.fleet
     engine = Engine(context, sizes=(1 if fleet is None else fleet.nodes_per_run,))
@@ -382,13 +384,13 @@ def _reasons(question: FleetInput, result: FleetResult) -> list[Excess]:
 
     if not question.n_options:
         return []
-    told = explain_infeasible_fleet(question)
-    if told.solver_fault and result.status is Status.INFEASIBLE:
+    fleet_explanation = explain_infeasible_fleet(question)
+    if fleet_explanation.solver_fault and result.status is Status.INFEASIBLE:
         raise PlannerError(
             f"solver fault: {result.solver} says that no fleet fits, yet one keeps every limit; "
             "please report it, and try another --backend"
         )
-    return list(told.relaxations)
+    return list(fleet_explanation.relaxations)
 
 
 __all__ = ["plan_fleet", "work_units"]

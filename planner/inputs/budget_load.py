@@ -57,7 +57,8 @@ def _faults(file: BudgetFile) -> Iterator[Fault]:
         yield from _budget_faults(at, budget)
         if budget.name in names[:at]:
             yield Fault(
-                ("budgets", at, "name"), f"a budget '{budget.name}' is already listed above; names must differ"
+                ("budgets", at, "name"),
+                f"a budget '{budget.name}' is already listed above; names must differ",
             )
         for other in file.budgets[:at]:
             if _overlap(budget, other):

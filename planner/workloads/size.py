@@ -133,8 +133,19 @@ def size_workload(
     others = beside(first.accelerator, hours * needs.accelerators, needs.device_memory_gib)
     undetermined = tuple(rule for rule in load_rules() if rule.rule_id not in own)
     return Size(
-        goal, data_gb, outcome, first.accelerator, first.nodes, needs, has, rules, text, _published(), undetermined, others,
-    )  # fmt: skip
+        goal,
+        data_gb,
+        outcome,
+        first.accelerator,
+        first.nodes,
+        needs,
+        has,
+        rules,
+        text,
+        _published(),
+        undetermined,
+        others,
+    )
 
 
 def _published() -> tuple[Judged, ...]:

@@ -23,22 +23,22 @@ MAX_CHOICE = 8  # zones of one type that sets are made of, cheapest first
 MAX_STEADY = 4  # where spot must do alone, so many more: those of the rest that are up most of the time
 
 
-def worth_choosing(made: Candidates, group: IntArray, *, alone: bool) -> IntArray:
+def worth_choosing(candidates: Candidates, group: IntArray, *, alone: bool) -> IntArray:
     """Positions of the zones that sets are made of: the cheapest, and where spot must do alone the steadiest too.
 
     What falls back on on-demand gains nothing by a dearer zone that is up more of the time; what does not may be in
     time by it alone.
 
     Args:
-        made: candidates.
+        candidates: candidates.
         group: spot candidates of one type and size, cheapest first; a zone may be listed more than once.
         alone: whether there is no on-demand to fall back on.
     """
-    zones = _first_of_pool(made.context.market, made.offer[group])
+    zones = _first_of_pool(candidates.context.market, candidates.offer[group])
     cheapest, rest = zones[:MAX_CHOICE], zones[MAX_CHOICE:]
     if not alone or not len(rest):
         return cheapest
-    pool = made.context.gang_risk(made.offer[group[rest]], made.nodes[group[rest]]).pool
+    pool = candidates.context.gang_risk(candidates.offer[group[rest]], candidates.nodes[group[rest]]).pool
     down = pool.rate * pool.wait  # hours down for each hour up
     steadiest = np.argsort(down, kind="stable")[:MAX_STEADY]
     return np.concatenate([cheapest, rest[np.sort(steadiest)]])
