@@ -333,8 +333,8 @@ def _owned_plan(
         if plan.option == owned.purchase_option and plan.provider == owned.provider:
             return place
     raise InputError(
-        f"commitments: no pool of {owned.provider} has a price for {owned.purchase_option}, so what the owned plan covers "
-        f"is unknown; give 'prices' with '{owned.purchase_option}' at the pools it covers"
+        f"commitments: no pool of {owned.provider} has a price for {owned.purchase_option}, so what the owned "
+        f"plan covers is unknown; give 'prices' with '{owned.purchase_option}' at the pools it covers"
     )
 
 

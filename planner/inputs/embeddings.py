@@ -33,7 +33,8 @@ def with_tables(model: ResolvedModel, embedding_tables: EmbeddingTables | None) 
         TABLE_BYTES[embedding_tables.precision] * embedding_tables.width, states,
     )  # fmt: skip
     gib = tables.rows * (tables.row_bytes + tables.state_bytes) / 2.0**30
-    note = f"{embedding_tables.tables} tables of {embedding_tables.width} wide rows, {lookups:g} read by a sample; {embedding_tables.optimizer}"
+    size = f"{embedding_tables.tables} tables of {embedding_tables.width} wide rows"
+    note = f"{size}, {lookups:g} read by a sample; {embedding_tables.optimizer}"
     noted = Assumed("model.embedding_tables", f"{gib:.1f}", "GiB", "workload", note)
     return replace(model, tables=tables, assumptions=(*model.assumptions, noted))
 

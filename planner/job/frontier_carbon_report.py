@@ -216,8 +216,8 @@ def _screen(frontier: CarbonFrontier, table: Section) -> Screen:
         for name, point in named
     ]
     proof = (
-        f"Exact: none of {frontier.candidates:,} feasible candidates of known emissions is better than a point in both. "
-        "Without taxes and support plans."
+        f"Exact: none of {frontier.candidates:,} feasible candidates of known emissions is better than a point in "
+        "both. Without taxes and support plans."
     )
     limit = fair.best.operational_kgco2e or 0.0
     steps = (f"optimize FILE --set constraints.max_kgco2e={limit * 1.001:.4g}", "compare FILE --over region")

@@ -55,8 +55,8 @@ def frontier_screen(frontier: Frontier, shown: Sequence[Point]) -> Screen:
         *_limits(frontier),
     ]
     proof = (
-        f"Exact at each of {frontier.deadlines:,} deadlines asked for, {frontier.candidates:,} candidates compared; between "
-        f"two of them no better than at the later. Without taxes and support plans."
+        f"Exact at each of {frontier.deadlines:,} deadlines asked for, {frontier.candidates:,} candidates compared; "
+        f"between two of them no better than at the later. Without taxes and support plans."
     )
     steps = (
         f"optimize FILE --set constraints.deadline={_as_duration(fair.deadline_hours)}",

@@ -27,7 +27,8 @@ def strategy_words(plan: Plan) -> str:
 def launch(launch: Launch, *, inference: bool = False) -> Section:
     """Return chances, spread, hours, checkpoints and evidence."""
     spots = f" in {len(launch.places)} zones" if len(launch.places) > 1 else ""
-    costs = f"{usd(launch.expected_cost_usd)} expected, P10-P90 {usd(launch.cost_p10_usd)} to {usd(launch.cost_p90_usd)}"
+    spread = f"P10-P90 {usd(launch.cost_p10_usd)} to {usd(launch.cost_p90_usd)}"
+    costs = f"{usd(launch.expected_cost_usd)} expected, {spread}"
     finish = (
         f"after {hours(launch.expected_hours)} h expected, P10-P90 {hours(launch.p10_hours)} to "
         f"{hours(launch.p90_hours)} h: {moment(launch.finish_p10)} to {moment(launch.finish_p90)}"

@@ -335,6 +335,7 @@ def _rank(one: Lost, plan: Plan) -> tuple[bool, float]:
 
 def _values(explanation: Explanation) -> dict[str, Any]:
     plan, stays = explanation.plan, explanation.stays
+    often = {} if stays is None else {name: value for name, value in plain(stays).items() if name != "rivals"}
     return {
         "workload": plan.workload,
         "workload_sha256": plan.workload_sha256,
@@ -345,20 +346,13 @@ def _values(explanation: Explanation) -> dict[str, Any]:
         "total_usd": str(plan.total_usd) if plan.lines else None,
         "hours": plan.hours if plan.lines else None,
         "limits": [plain(one) for one in explanation.limits],
-        "stays_best": None
-        if stays is None
-        else {
-            **{name: value for name, value in plain(stays).items() if name != "rivals"},
-            "compared": explanation.compared,
-        },
+        "stays_best": None if stays is None else {**often, "compared": explanation.compared},
         "rivals": [plain(one) for one in explanation.rivals],
         "lost": [plain(one) for one in explanation.lost],
         "relaxations": [plain(one) for one in plan.relaxations],
         "filters": [
             {
-                "filter": one.name,
-                "removed": one.removed,
-                "removed_only_by_this": one.removed_only_by_this,
+                "filter": one.name, "removed": one.removed, "removed_only_by_this": one.removed_only_by_this,
                 "description": one.description,
             }
             for one in plan.filters
@@ -369,7 +363,7 @@ def _values(explanation: Explanation) -> dict[str, Any]:
         "layouts": list(explanation.layouts),
         "best_of_kind": list(explanation.kinds),
         "why_not": {name: list(lines) for name, lines in explanation.why_not},
-    }
+    }  # fmt: skip
 
 
 def _flat(explanation: Explanation) -> list[Mapping[str, Cell]]:

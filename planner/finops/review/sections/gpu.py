@@ -176,8 +176,8 @@ def _sentences(inputs: Inputs, hours: float, counted: float, busy: Any) -> tuple
         )
         if measured < days:
             said.append(
-                f"The utilisation file has rows on {measured} of the month's {days} days; hours of the others are taken as "
-                "not used."
+                f"The utilisation file has rows on {measured} of the month's {days} days; hours of the others are "
+                "taken as not used."
             )
         if busy.allocated > hours * 1.001:
             said.append("More GPU-hours are allocated than paid for: the bill or the file is not complete.")
