@@ -369,12 +369,8 @@ def _values(explanation: Explanation) -> dict[str, Any]:
 def _flat(explanation: Explanation) -> list[Mapping[str, Cell]]:
     rows: list[dict[str, Cell]] = []
     for one in explanation.limits:
-        row: dict[str, Cell] = {
-            "row": "limit",
-            "name": one.limit,
-            "setting": one.setting,
-            "change": one.change,
-        }
+        row: dict[str, Cell] = {"row": "limit", "name": one.limit}
+        row |= {"setting": one.setting, "change": one.change}
         rows.append(row | ({} if one.best is None else _of_summary(one.best)))
     for rival in explanation.rivals:
         more: dict[str, Cell] = {"best_ratio": rival.best_ratio, "beats_ratio": rival.beats_ratio}
