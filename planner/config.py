@@ -146,18 +146,18 @@ def _resolve(
     setting: Setting, environ: Mapping[str, str], tables: list[tuple[Path, dict[str, str]]], faults: list[str]
 ) -> Resolved:
     variable = _variable(setting.name)
-    found = Resolved(setting.name, setting.default, "default")
+    resolved = Resolved(setting.name, setting.default, "default")
     if environ.get(variable):  # an empty variable means unset, as everywhere else
-        found = Resolved(setting.name, environ[variable], variable)
+        resolved = Resolved(setting.name, environ[variable], variable)
     else:
         for path, table in reversed(tables) if setting.personal else tables:
             if setting.name in table:
-                found = Resolved(setting.name, _from_file(setting, table[setting.name], path), str(path))
+                resolved = Resolved(setting.name, _from_file(setting, table[setting.name], path), str(path))
                 break
-    fault = setting.check(found.value) if found.origin != "default" else ""
+    fault = setting.check(resolved.value) if resolved.origin != "default" else ""
     if fault:
-        faults.append(f"{found.origin}: {setting.name}: {fault}, not {found.value!r}")
-    return found
+        faults.append(f"{resolved.origin}: {setting.name}: {fault}, not {resolved.value!r}")
+    return resolved
 
 
 def _from_file(setting: Setting, value: str, path: Path) -> str:

@@ -78,8 +78,8 @@ else:
         """Per field in order: its default, its factory (true second part), or nothing."""
         out = {}
         for name, one in cls.__dataclass_fields__.items():
-            made = one.default_factory is not MISSING
-            out[name] = (one.default_factory if made else one.default, made)
+            is_factory = one.default_factory is not MISSING
+            out[name] = (one.default_factory if is_factory else one.default, is_factory)
         return out
 
     def _init(self: Any, /, *args: Any, **given: Any) -> None:
@@ -99,9 +99,9 @@ else:
             raise TypeError(f"{type(self).__name__}: {what}; the fields are {', '.join(defaults)}")
         values |= given
         if len(values) < len(defaults):
-            for name, (default, made) in defaults.items():
+            for name, (default, is_factory) in defaults.items():
                 if name not in values and default is not MISSING:
-                    values[name] = default() if made else default
+                    values[name] = default() if is_factory else default
             missing = [name for name in defaults if name not in values]
             if missing:
                 raise TypeError(f"{type(self).__name__}: missing {', '.join(missing)}")

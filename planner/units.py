@@ -80,8 +80,8 @@ def _checked_duration(seconds: Decimal | float, text: str) -> timedelta:
 def _iso_seconds(text: str) -> Decimal | None:
     if not text.startswith("P"):
         return None
-    found = _DURATION_ISO.match(text)
-    if found is None:
+    match = _DURATION_ISO.match(text)
+    if match is None:
         raise ValueError(
             f"is not an ISO 8601 duration of fixed length: '{text}'; write like 'P3DT4H' "
             "(months and years differ in length)"
@@ -89,32 +89,32 @@ def _iso_seconds(text: str) -> Decimal | None:
     return sum(
         (
             _exact(part or "0") * unit
-            for part, unit in zip(found.groups(), _DURATION_UNITS.values(), strict=True)
+            for part, unit in zip(match.groups(), _DURATION_UNITS.values(), strict=True)
         ),
         Decimal(0),
     )
 
 
 def _clock_seconds(text: str) -> Decimal | None:
-    found = _DURATION_CLOCK.match(text)
-    if found is None:
+    match = _DURATION_CLOCK.match(text)
+    if match is None:
         return None
-    hours, minutes, seconds = (int(part) for part in found.groups())
+    hours, minutes, seconds = (int(part) for part in match.groups())
     return Decimal(hours * 3_600 + minutes * 60 + seconds)
 
 
 def _parts_seconds(text: str) -> Decimal:
     total, seen, rest = Decimal(0), set[str](), text
     while rest:
-        found = _DURATION_PART.match(rest)
-        if found is None:
+        match = _DURATION_PART.match(rest)
+        if match is None:
             raise ValueError(f"is not a duration: '{text}'; write like '72h', '3d 4h', '30m' or '2w'")
-        unit = found.group(2)[0].lower()
+        unit = match.group(2)[0].lower()
         if unit in seen:
             raise ValueError(f"names one unit twice: '{text}'")
         seen.add(unit)
-        total += _exact(found.group(1)) * _DURATION_UNITS[unit]
-        rest = rest[found.end() :].lstrip(" ,\t")
+        total += _exact(match.group(1)) * _DURATION_UNITS[unit]
+        rest = rest[match.end() :].lstrip(" ,\t")
     if not seen:
         raise ValueError("is empty; write a duration like '72h' or '3d 4h'")
     return total
@@ -129,10 +129,10 @@ def parse_size(value: object) -> int:
     text = value.strip()
     if text.startswith("-"):
         raise ValueError(f"must be more than zero, got '{text}'")
-    found = _SIZE.match(text)
-    if found is None:
+    match = _SIZE.match(text)
+    if match is None:
         raise ValueError(f"is not a size: '{text}'; write like '100GB', '1.6 TB' or '80GiB'")
-    number, unit = found.groups()
+    number, unit = match.groups()
     if not unit:
         return _checked_size(_exact(number), text)
     if len(unit) == 2 and unit[0] in "KMGTPE" and unit[1] == "b":
@@ -196,10 +196,10 @@ def parse_money(value: object) -> Decimal:
         text = value.strip()
         if text.startswith("-"):
             raise ValueError(f"must be more than zero, got {text}")
-        found = _MONEY.match(text)
-        if found is None:
+        match = _MONEY.match(text)
+        if match is None:
             raise ValueError(f"is not an amount in US dollars: '{value}'; write like 5000 or 5000.50")
-        amount = _exact(found.group(1).replace(",", ""))
+        amount = _exact(match.group(1).replace(",", ""))
     else:
         raise ValueError("must be an amount in US dollars like 5000")
     if not amount.is_finite():

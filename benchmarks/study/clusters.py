@@ -20,7 +20,7 @@ from planner.candidates.engine import candidates_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.inputs.schema import Baseline
     from planner.market.model import Market
 
@@ -80,7 +80,7 @@ def rows_of(market: Market, baseline: Baseline) -> tuple[IntArray, str]:
     return np.flatnonzero(hit & offers.equals("region", UNPLACED)), "its list price states no region"
 
 
-def priced(found: Found, rows: IntArray, nodes: int, note: str = "") -> Cluster | None:
+def priced(found: CandidateSearch, rows: IntArray, nodes: int, note: str = "") -> Cluster | None:
     """The cheapest of some offers at a number of machines; None where the job does not fit on them."""
     made = candidates_of(found, rows, (nodes,))
     if not len(made.offer):
@@ -115,7 +115,7 @@ def priced(found: Found, rows: IntArray, nodes: int, note: str = "") -> Cluster 
     )
 
 
-def named_cluster(found: Found, baseline: Baseline) -> Cluster:
+def named_cluster(found: CandidateSearch, baseline: Baseline) -> Cluster:
     """The workload's named baseline."""
     rows, note = rows_of(found.context.market, baseline)
     told: dict[str, Any] = {
@@ -170,7 +170,7 @@ def sky_row(market: Market, admitted: npt.NDArray[np.bool_], like: int, option: 
     return int(rows[np.lexsort((market.id_rank[rows], usd[rows]))[0]])
 
 
-def sky_cluster(found: Found, baseline: Baseline, option: str) -> Cluster | None:
+def sky_cluster(found: CandidateSearch, baseline: Baseline, option: str) -> Cluster | None:
     """What SkyPilot's rule would run the job on, priced as the planner prices it; None where it cannot choose."""
     market = found.context.market
     rows, _ = rows_of(market, baseline)

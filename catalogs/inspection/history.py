@@ -61,7 +61,7 @@ def _examine(directory: Path, today: date) -> HistoryHealth:
     known = stored_snapshots(directory)
     damaged = _damaged_snapshots(directory)
     pointer = _pointer_damage(directory)
-    found = HistoryHealth(
+    history_health = HistoryHealth(
         directory.name,
         len(known),
         known[0].as_of if known else None,
@@ -72,11 +72,11 @@ def _examine(directory: Path, today: date) -> HistoryHealth:
     whole = [one for one in known if one.path not in damaged]
     current = next((one for one in whole if one.is_current), None)
     if current is None:
-        return found
+        return history_health
     kept = {region: (today - day_of(as_of)).days for region, as_of in current.kept_regions.items()}
     before = _before(whole, current)
-    found = replace(found, kept_age_days=kept, missing_regions=_missing(before, current))
-    return _compare_with_bundled(found, current)
+    history_health = replace(history_health, kept_age_days=kept, missing_regions=_missing(before, current))
+    return _compare_with_bundled(history_health, current)
 
 
 def _damaged_snapshots(directory: Path) -> dict[Path, str]:
@@ -121,11 +121,11 @@ def _missing(before: Path | None, current: Snapshot) -> tuple[str, ...]:
     return tuple(sorted(regions[0] - regions[1]))
 
 
-def _compare_with_bundled(found: HistoryHealth, current: Snapshot) -> HistoryHealth:
+def _compare_with_bundled(history_health: HistoryHealth, current: Snapshot) -> HistoryHealth:
     """Compare published prices; spot moves by itself."""
     bundled = bundled_directory() / current.provider
     if not bundled.is_dir():
-        return found
+        return history_health
     options = {option.value for option in PurchaseOption} - {PurchaseOption.SPOT.value}
     sides = []
     for path in (bundled, current.path):
@@ -134,7 +134,7 @@ def _compare_with_bundled(found: HistoryHealth, current: Snapshot) -> HistoryHea
         sides.append(Catalog(one.instance_types, offers, one.accelerators, one.manifests))
     diff = diff_catalogs(*sides)
     compared = len(diff.moves) + diff.n_same
-    return replace(found, disagreements=diff.above(DISAGREE_ABOVE_RATIO), n_compared=compared)
+    return replace(history_health, disagreements=diff.above(DISAGREE_ABOVE_RATIO), n_compared=compared)
 
 
 def _catalog(path: Path) -> Catalog:

@@ -188,5 +188,5 @@ def _rows_with(data: bytes, table: str, instance_type: str | None) -> Table:
     """Rows of a file, of one machine only where asked: the others are never parsed."""
     lines = gzip.decompress(data).decode().split("\n")
     chosen = lines[1:] if instance_type is None else [line for line in lines[1:] if instance_type in line]
-    made = make_table(table, list(csv.reader(io.StringIO("\n".join(chosen)))), table)
-    return made if instance_type is None else made.take(made.equals("instance_type", instance_type))
+    rows = make_table(table, list(csv.reader(io.StringIO("\n".join(chosen)))), table)
+    return rows if instance_type is None else rows.take(rows.equals("instance_type", instance_type))

@@ -38,15 +38,15 @@ def derive_offers(catalog: Catalog) -> Table:
     published = set(offers.keys_of(*regional))
     listed = offers.equals("purchase_option", PurchaseOption.ON_DEMAND.value)
     bases = offers.take(listed & admit_offers(offers, allow_flagged=False).mask)
-    made: dict[tuple[str, ...], dict[str, str]] = {}
+    derived: dict[tuple[str, ...], dict[str, str]] = {}
     for base in bases.rows():
         for ratio in ratios.get((base["provider"], base["instance_type"]), ()):
             place = (base["provider"], base["region"], base["instance_type"])
             key = (*place, ratio["purchase_option"], ratio["option_variant"])
-            if key not in published and (key not in made or _dearer(made[key], base, ratio)):
-                made[key] = _derived(base, ratio)
+            if key not in published and (key not in derived or _dearer(derived[key], base, ratio)):
+                derived[key] = _derived(base, ratio)
     names = column_names("offers")
-    rows = [[made[key].get(name, "") for name in names] for key in sorted(made)]
+    rows = [[derived[key].get(name, "") for name in names] for key in sorted(derived)]
     return make_table("offers", rows, "derived offers")
 
 

@@ -171,14 +171,14 @@ def _apply(offers: Table, hit: BoolArray, change: _Change) -> tuple[Table, str]:
 
     def new_price(text: str) -> str:
         nonlocal fault
-        made = change.price(Decimal(text) if text else None)
-        if made is not None and made <= 0 and not fault:
-            fault = f"brings the price {text or 'unknown'} to {_text(made)}; a price must stay above 0"
-        return "" if made is None else _text(made)
+        amount = change.price(Decimal(text) if text else None)
+        if amount is not None and amount <= 0 and not fault:
+            fault = f"brings the price {text or 'unknown'} to {_text(amount)}; a price must stay above 0"
+        return "" if amount is None else _text(amount)
 
     def new_upfront(text: str) -> str:
-        made = change.upfront(Decimal(text)) if text else Decimal(0)
-        return _text(made) if made else ""
+        amount = change.upfront(Decimal(text)) if text else Decimal(0)
+        return _text(amount) if amount else ""
 
     def flagged(text: str) -> str:
         flags = [flag for flag in text.split(";") if flag]
@@ -201,10 +201,10 @@ def _mapped(column: Coded, hit: BoolArray, new: Callable[[str], str]) -> Coded:
     # Code -1 stands for "", so it is the last entry here too.
     swap = np.asarray([*range(len(texts)), -1], dtype=np.int32)
     for code in np.unique(column.codes[hit]).tolist():
-        made = new(column.values[code] if code >= 0 else "")
-        swap[code] = index.setdefault(made, len(texts))
+        mapped = new(column.values[code] if code >= 0 else "")
+        swap[code] = index.setdefault(mapped, len(texts))
         if swap[code] == len(texts):
-            texts.append(made)
+            texts.append(mapped)
     codes = np.where(hit, swap[column.codes], column.codes).astype(np.int32)
     return Coded(codes, tuple(texts))
 

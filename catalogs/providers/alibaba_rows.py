@@ -134,10 +134,10 @@ def _gbps(kbit_per_s: float) -> str:
 def _word(spec: str) -> tuple[str, float]:
     """The provider's word for the card, and the share of one that the machine has."""
     word = re.sub(r"^NVIDIA\s+", "", spec.strip(), flags=re.IGNORECASE)
-    found = _SHARE.match(word)
-    if not found or not int(found["parts"]):
+    match = _SHARE.match(word)
+    if not match or not int(match["parts"]):
         return word, 1.0
-    return found["word"], 1.0 / int(found["parts"])
+    return match["word"], 1.0 / int(match["parts"])
 
 
 def _accelerator(word: str, memory_gib: float, instance_type: str, log: FetchLog) -> str:

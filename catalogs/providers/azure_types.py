@@ -102,20 +102,22 @@ def parse_resource_skus(items: Iterable[Mapping[str, Any]], reader: RowReader | 
 def _sizes_of(item: Mapping[str, Any]) -> list[Size]:
     if item.get("resourceType") != _MACHINES:
         return []
-    told = {str(one.get("name", "")): str(one.get("value", "")) for one in item.get("capabilities") or ()}
-    has_gpus = _number(told, "GPUs", str(item.get("name")), required=False) > 0
-    return _sizes(item, told) if has_gpus else []
+    capabilities = {
+        str(one.get("name", "")): str(one.get("value", "")) for one in item.get("capabilities") or ()
+    }
+    has_gpus = _number(capabilities, "GPUs", str(item.get("name")), required=False) > 0
+    return _sizes(item, capabilities) if has_gpus else []
 
 
-def _sizes(item: Mapping[str, Any], told: Mapping[str, str]) -> list[Size]:
+def _sizes(item: Mapping[str, Any], capabilities: Mapping[str, str]) -> list[Size]:
     name = str(item.get("name") or "")
     places = {str(info.get("location", "")).lower(): info for info in item.get("locationInfo") or ()}
     regions = [str(region).lower() for region in item.get("locations") or ()] or list(places)
     for field, value in (("name", name), ("locations", regions)):
         if not value:
             raise _changed(f"a size with GPUs ({name or 'unnamed'}) lacks a field", field)
-    arch = told.get("CpuArchitectureType", "")
-    nvme = _number(told, "NvmeDiskSizeInMiB", name, required=False)
+    arch = capabilities.get("CpuArchitectureType", "")
+    nvme = _number(capabilities, "NvmeDiskSizeInMiB", name, required=False)
     refused, refused_zones = _restrictions(item.get("restrictions") or ())
     return [
         Size(
@@ -128,11 +130,11 @@ def _sizes(item: Mapping[str, Any], told: Mapping[str, str]) -> list[Size]:
                     if str(zone) not in refused_zones
                 )
             ),
-            vcpus=_number(told, "vCPUs", name),
-            memory_gib=_number(told, "MemoryGB", name),
-            gpus=_number(told, "GPUs", name),
+            vcpus=_number(capabilities, "vCPUs", name),
+            memory_gib=_number(capabilities, "MemoryGB", name),
+            gpus=_number(capabilities, "GPUs", name),
             arch=_ARCHITECTURES.get(arch.lower(), arch.lower()),
-            rdma=told.get("RdmaEnabled", "").lower() == "true",
+            rdma=capabilities.get("RdmaEnabled", "").lower() == "true",
             nvme_gib=nvme / 1024 if nvme else None,
             restriction=refused.get(region, ""),
         )
@@ -155,8 +157,8 @@ def _restrictions(items: Iterable[Mapping[str, Any]]) -> tuple[dict[str, str], s
     return regions, zones
 
 
-def _number(told: Mapping[str, str], name: str, size: str, *, required: bool = True) -> Decimal:
-    text = told.get(name, "")
+def _number(capabilities: Mapping[str, str], name: str, size: str, *, required: bool = True) -> Decimal:
+    text = capabilities.get(name, "")
     if not text and not required:
         return Decimal(0)
     try:

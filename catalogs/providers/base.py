@@ -60,12 +60,15 @@ class ProviderError(CatalogError):
 
     def in_region(self, region: str) -> ProviderError:
         """This error as that of `region`; a copy, for one error may hold for several regions."""
-        made = type(self).__new__(type(self))
-        made.args = self.args
-        made.__dict__.update(self.__dict__)
-        made.__cause__, made.__suppress_context__ = self.__cause__, self.__suppress_context__
-        made.region = region
-        return made
+        provider_error = type(self).__new__(type(self))
+        provider_error.args = self.args
+        provider_error.__dict__.update(self.__dict__)
+        provider_error.__cause__, provider_error.__suppress_context__ = (
+            self.__cause__,
+            self.__suppress_context__,
+        )
+        provider_error.region = region
+        return provider_error
 
     def __str__(self) -> str:
         place = " ".join(part for part in (self.provider, self.region, self.api) if part)

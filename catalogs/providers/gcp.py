@@ -155,12 +155,12 @@ class GcpProvider:
             return [dict(known_types(PROVIDER)[name]) for name in sorted({one.name for one in machines})]
         return type_rows(machines, self._today().isoformat(), FetchLog() if quiet else self.options.log)
 
-    def _report(self, found: Reconciliation, wanted: AbstractSet[str]) -> None:
-        self.reconciliation = found
+    def _report(self, reconciliation: Reconciliation, wanted: AbstractSet[str]) -> None:
+        self.reconciliation = reconciliation
         log = self.options.log
-        for note in found.skus:
+        for note in reconciliation.skus:
             log.skip("sku", f"{note.sku_id} {note.description}", note.reason)
-        for item in found.machines:
+        for item in reconciliation.machines:
             if item.option in wanted or item.option == "any option":
                 log.skip(
                     "price",

@@ -154,8 +154,8 @@ def _as_of(catalog: Any, name: str) -> str:
     """Date of a published list by its version; today for a live one."""
     known = getattr(catalog, "catalog", None)
     version = str(getattr((known or {}).get(name), "version", "")) if isinstance(known, Mapping) else ""
-    found = _DAY.search(version)
-    return "-".join(found.groups()) if found else datetime.now(UTC).date().isoformat()
+    match = _DAY.search(version)
+    return "-".join(match.groups()) if match else datetime.now(UTC).date().isoformat()
 
 
 def _field(item: Any, name: str) -> Any:

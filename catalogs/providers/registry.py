@@ -110,9 +110,9 @@ def create_provider(name: str, options: FetchOptions) -> Provider:
             raise CatalogError(
                 f"provider {name!r} of package {points[name].value!r} cannot be loaded: {error}"
             ) from error
-    made = create(options)
-    if not isinstance(made, Provider):
+    provider = create(options)
+    if not isinstance(provider, Provider):
         raise CatalogError(
             f"provider {name!r} lacks one of info, fetch_regions, fetch_instance_types, fetch_offers"
         )
-    return made
+    return provider

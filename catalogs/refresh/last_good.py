@@ -44,12 +44,12 @@ def last_good(provider: str) -> LastGood | None:
     from catalogs.store.history import list_snapshots
 
     try:
-        found = list_snapshots(provider)
+        snapshots = list_snapshots(provider)
     except (CatalogError, OSError):
         return None
-    if not found:
+    if not snapshots:
         return None
-    current = next((one for one in found if one.is_current), found[-1])
+    current = next((one for one in snapshots if one.is_current), snapshots[-1])
     return LastGood(current.manifest.newest_as_of, current.manifest.n_offers, current.path)
 
 

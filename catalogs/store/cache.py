@@ -91,13 +91,13 @@ def _numbers(texts: Sequence[str]) -> Array | None:
 def _unpack(name: str, layout: Mapping[str, Any], arrays: Mapping[str, Array]) -> Table:
     codes, numbers = iter(arrays[f"{name}.codes"]), iter(arrays[f"{name}.numbers"])
     parsed, start = arrays[f"{name}.parsed"], 0
-    made: dict[str, Array | Coded] = {}
+    columns: dict[str, Array | Coded] = {}
     for column, kind, values in layout["columns"]:
         if kind == "text":
-            made[column] = Coded(next(codes), tuple(values))
+            columns[column] = Coded(next(codes), tuple(values))
         elif kind == "decimal":
-            made[column] = Coded(next(codes), tuple(values), parsed[start : start + len(values)])
+            columns[column] = Coded(next(codes), tuple(values), parsed[start : start + len(values)])
             start += len(values)
         else:
-            made[column] = next(numbers).astype(kind, copy=False)
-    return Table(made, length=layout["rows"])
+            columns[column] = next(numbers).astype(kind, copy=False)
+    return Table(columns, length=layout["rows"])

@@ -66,9 +66,9 @@ def read_pointer(provider_directory: Path) -> Pointer | None:
 def write_pointer(provider_directory: Path, pointer: Pointer) -> None:
     """Replace the pointer in one step."""
     values = {"snapshot": pointer.snapshot, "checked_as_of": pointer.checked_as_of}
-    made = provider_directory / f".new-{POINTER}-{os.getpid()}"
-    _write_synced(made, (json.dumps(values) + "\n").encode())
-    made.replace(provider_directory / POINTER)
+    temporary = provider_directory / f".new-{POINTER}-{os.getpid()}"
+    _write_synced(temporary, (json.dumps(values) + "\n").encode())
+    temporary.replace(provider_directory / POINTER)
     _sync_directory(provider_directory)
 
 
@@ -94,18 +94,18 @@ def write_directory(parent: Path, name: str, files: Mapping[str, bytes]) -> None
     """Make the directory `name` with `files`, in one step; a damaged one of that name is set aside first."""
     import shutil
 
-    made, final = parent / f".new-{name}-{os.getpid()}", parent / name
+    temporary, final = parent / f".new-{name}-{os.getpid()}", parent / name
     try:
-        made.mkdir()
+        temporary.mkdir()
         for file, data in files.items():
-            _write_synced(made / file, data)
-        _sync_directory(made)
+            _write_synced(temporary / file, data)
+        _sync_directory(temporary)
         if final.exists():
             remove_directory(final)
-        made.rename(final)
+        temporary.rename(final)
         _sync_directory(parent)
     except BaseException:  # a signal too
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
 
 

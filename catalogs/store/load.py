@@ -98,9 +98,9 @@ def _remembered(manifests: tuple[ProviderManifest, ...], sources: Sequence[Sourc
     if tables is None:
         tables = parse_sources(sources)
         save_compiled(key, tables)
-    made = _assembled(tables, manifests)
-    _LAST.append(made)
-    return made
+    catalog = _assembled(tables, manifests)
+    _LAST.append(catalog)
+    return catalog
 
 
 _LAST: deque[Catalog] = deque(maxlen=2)

@@ -160,17 +160,17 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
 
 
 def _write(out: Path, sources: Sequence[Source], statement: bytes) -> None:
-    made = out.with_name(f".new-{out.name}-{os.getpid()}")
+    temporary = out.with_name(f".new-{out.name}-{os.getpid()}")
     try:
-        made.mkdir(parents=True)
+        temporary.mkdir(parents=True)
         for source in sources:
-            write_directory(made, source[0].provider, _published(source))
-        write_new(made / STATEMENT, statement, 0o644)
-        made.rename(out)
+            write_directory(temporary, source[0].provider, _published(source))
+        write_new(temporary / STATEMENT, statement, 0o644)
+        temporary.rename(out)
     except OSError as error:
         raise CatalogError(f"cannot write the signed catalog to {out}: {error.strerror}") from error
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _published(source: Source) -> dict[str, bytes]:

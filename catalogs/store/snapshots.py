@@ -66,14 +66,14 @@ class Snapshot:
 def stored_snapshots(provider_directory: Path) -> list[Snapshot]:
     """Stored snapshots of one provider with a readable manifest, from old to new."""
     pointer = read_pointer(provider_directory)
-    found = []
+    snapshots = []
     for path in snapshot_directories(provider_directory):
         try:
             one = snapshot_at(path, is_current=pointer is not None and pointer.snapshot == path.name)
         except CatalogError:
             continue  # half removed, or damaged: `catalog doctor` names it
-        found.append(one)
-    return sorted(found, key=lambda one: one.order)
+        snapshots.append(one)
+    return sorted(snapshots, key=lambda one: one.order)
 
 
 def newest_sources(home: Path, day: date | None = None) -> list[Source]:
@@ -124,9 +124,9 @@ def newest_source(bundled: Path | None, stored: Path | None, day: date | None = 
 def stored_source(provider_directory: Path, day: date | None = None) -> Source | None:
     """Read a provider's stored snapshot: the one in use, or the newest not after `day`; None without one."""
     if day is None:
-        found = _read_current(provider_directory)
-        if found is not None or not snapshot_directories(provider_directory):
-            return found
+        source = _read_current(provider_directory)
+        if source is not None or not snapshot_directories(provider_directory):
+            return source
         warn(
             f"{provider_directory / 'current.json'} or its snapshot is damaged: the newest whole one is used"
         )

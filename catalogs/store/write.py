@@ -96,14 +96,14 @@ def _replace_directory(root: Path, name: str, files: Mapping[str, bytes]) -> Non
     import shutil
 
     root.mkdir(parents=True, exist_ok=True)
-    made, old, final = root / f".new-{name}-{os.getpid()}", root / f".old-{name}", root / name
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir()
+    temporary, old, final = root / f".new-{name}-{os.getpid()}", root / f".old-{name}", root / name
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
     for file, data in files.items():
-        (made / file).write_bytes(data)
+        (temporary / file).write_bytes(data)
     if final.exists():
         # A killed writer left the old copy behind: the final one is complete, so the old may go.
         shutil.rmtree(old, ignore_errors=True)
         final.rename(old)
-    made.rename(final)
+    temporary.rename(final)
     shutil.rmtree(old, ignore_errors=True)

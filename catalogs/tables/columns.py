@@ -97,8 +97,8 @@ def make_table(name: str, rows: Sequence[Sequence[str]], place: str) -> Table:
             f"{place}: row {wrong[0] + 2} has {len(rows[wrong[0]])} cells, expected {len(columns)}"
         )
     cells: Iterable[Sequence[str]] = zip(*rows, strict=True) if rows else [()] * len(columns)
-    made = {column.name: _typed(column, texts, place) for column, texts in zip(columns, cells, strict=True)}
-    return Table(made, length=len(rows))
+    typed = {column.name: _typed(column, texts, place) for column, texts in zip(columns, cells, strict=True)}
+    return Table(typed, length=len(rows))
 
 
 def check_cells(name: str, rows: Sequence[Sequence[str]], place: str) -> None:
@@ -159,11 +159,11 @@ def is_date(text: str) -> bool:
     >>> is_date("2026-11"), is_date("2026-02-29"), is_date("2026-11-20T10:00")
     (True, False, False)
     """
-    found = _DATE.fullmatch(text)
-    if found is None:
+    match = _DATE.fullmatch(text)
+    if match is None:
         return False
     try:
-        date(int(found[1]), int(found[2]), int(found[3] or 1))
+        date(int(match[1]), int(match[2]), int(match[3] or 1))
     except ValueError:
         return False
     return True

@@ -58,10 +58,10 @@ def split_date(text: str) -> tuple[str, str]:
     Raises:
         ValueError: when the text does not begin with a date.
     """
-    found = _DATE.match(text)
-    if not found:
+    match = _DATE.match(text)
+    if not match:
         raise ValueError(f"{text!r} does not begin with an ISO date or month")
-    return found.group(), text[found.end() :].strip()
+    return match.group(), text[match.end() :].strip()
 
 
 @cache

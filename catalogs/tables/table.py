@@ -86,14 +86,14 @@ class Table(Mapping[str, Array]):
         Raises:
             ValueError: when column lengths differ or a column is not 1-D.
         """
-        made = {name: _column(value) for name, value in columns.items()}
-        lengths = {len(column) for column in made.values()}
+        typed = {name: _column(value) for name, value in columns.items()}
+        lengths = {len(column) for column in typed.values()}
         if length is not None:
             lengths.add(length)
         if len(lengths) > 1:
-            sizes = {name: len(column) for name, column in made.items()}
+            sizes = {name: len(column) for name, column in typed.items()}
             raise ValueError(f"columns differ in length: {sizes}")
-        self._columns: dict[str, Array | Coded] = made
+        self._columns: dict[str, Array | Coded] = typed
         self._decoded: dict[str, Array] = {}
         self._codes_by_key: dict[tuple[str, ...], tuple[IntArray, IntArray]] = {}
         self._length = lengths.pop() if lengths else 0
@@ -101,12 +101,12 @@ class Table(Mapping[str, Array]):
     @classmethod
     def _of(cls, columns: dict[str, Array | Coded], length: int) -> Table:
         """A table of columns that are known to be sound; they are frozen."""
-        made = cls({}, length=length)
-        made._columns = columns
+        table = cls({}, length=length)
+        table._columns = columns
         for column in columns.values():
             if not isinstance(column, Coded):
                 column.setflags(write=False)
-        return made
+        return table
 
     @property
     def n_rows(self) -> int:

@@ -103,10 +103,10 @@ class CarbonTables:
         provider, slash, region = place.partition("/")
         if not slash:
             return self._countries.get(place.casefold())
-        found = self.grid(provider, region)
-        if found is None or found.basis != PUBLISHED:
-            return found
-        return found._replace(basis=SAME_GRID, spread_ratio=self.spread_ratio(SAME_GRID))
+        grid = self.grid(provider, region)
+        if grid is None or grid.basis != PUBLISHED:
+            return grid
+        return grid._replace(basis=SAME_GRID, spread_ratio=self.spread_ratio(SAME_GRID))
 
     @property
     def countries(self) -> tuple[str, ...]:

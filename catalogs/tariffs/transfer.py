@@ -154,9 +154,9 @@ class TransferTable:
         """See `Tariffs.dearest_internet_curve`; GiB are taken as they are, the larger unit of the two."""
         internet = [values for key, rows in self._rows.items() if key[1] == "internet" for values in rows]
         worst = max(internet, key=lambda values: Decimal(values[6]))
-        made = flat_curve(Decimal(worst[6]), "internet", worst[11], worst[12], "assumed")
+        tier_curve = flat_curve(Decimal(worst[6]), "internet", worst[11], worst[12], "assumed")
         return replace(
-            made,
+            tier_curve,
             note=f"price not known: the dearest one known stands in ({worst[0]} {worst[2]} to {worst[3]})",
         )
 

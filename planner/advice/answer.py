@@ -54,9 +54,9 @@ def advise(
     job, state = question.job, question.state
     tables = {zone.name: model.table_for(zone) for zone in job.zones}
     # what the loop saw of its zones tells the policy how they are these days
-    told = {zone.name for zone in state.zones if len(question.history.get(zone.name, ()))}
+    recorded_zones = {zone.name for zone in state.zones if len(question.history.get(zone.name, ()))}
     seen = with_history(job, tables, state, question.history)
-    history = {name: hours for name, hours in seen.history.items() if name in told}
+    history = {name: hours for name, hours in seen.history.items() if name in recorded_zones}
     policy = make_policy(policy_name, replace(job, history=history), tables, memory)
     work, left = job.work_hours - state.done_hours, _time_left(question)
     settled = _settled(question, work, left)
@@ -173,19 +173,19 @@ def _options(
     n = len(luck.up)
     modes, zones = np.repeat([_codes(policy.view, action) for action in actions], n, axis=0).T
     forced = Forced(policy, state.elapsed_hours, modes, zones)
-    found = roll_out(job, forced, state, np.tile(luck.up, (len(actions), 1, 1)))
+    batch_replay = roll_out(job, forced, state, np.tile(luck.up, (len(actions), 1, 1)))
     # what is left at the deadline is charged on-demand, so it also ends then
-    late = found.work_left_hours + job.restart_hours + job.on_demand_acquire_hours
+    late = batch_replay.work_left_hours + job.restart_hours + job.on_demand_acquire_hours
     end = (
-        np.where(found.finished, np.nan_to_num(found.finish_hours), job.deadline_hours + late)
+        np.where(batch_replay.finished, np.nan_to_num(batch_replay.finish_hours), job.deadline_hours + late)
         - state.elapsed_hours
     )
     return [
         Option(
             word_of(action, state),
             action,
-            float(found.cost_usd[own].mean()),
-            luck.p_finish(found.finished[own], found.on_demand_asked[own]),
+            float(batch_replay.cost_usd[own].mean()),
+            luck.p_finish(batch_replay.finished[own], batch_replay.on_demand_asked[own]),
             float(end[own].mean()),
         )
         for action, own in zip(actions, _slices(len(actions), n), strict=True)

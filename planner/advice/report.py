@@ -115,9 +115,9 @@ def _where(advice: Advice) -> Section:
         )
     elif math.isfinite(left):
         by = numbers.moment(_iso(advice.moment(left)))
-        told = f"in {numbers.hours(left)} h: on-demand must be asked for by {by}"
-        told = told if left > 0 else f"{numbers.hours(-left)} h ago"
-        rows.append(("point_of_no_return_hours", "point of no return", left, "hours", told))
+        text = f"in {numbers.hours(left)} h: on-demand must be asked for by {by}"
+        text = text if left > 0 else f"{numbers.hours(-left)} h ago"
+        rows.append(("point_of_no_return_hours", "point of no return", left, "hours", text))
     if advice.others:
         alone, had = advice.p_spot_alone, question.plan.on_demand_had_ratio
         rows += [

@@ -235,8 +235,8 @@ def _on_demand_had(plan: Plan, line: PlanLine) -> float:
 
 def _capacity(plan: Plan, line: PlanLine) -> Capacity | None:
     """What the plan says of the line's capacity."""
-    told = () if plan.launch is None else plan.launch.places
-    found = (place for place in told if place.offer_id == line.offer_id)
+    places = () if plan.launch is None else plan.launch.places
+    found = (place for place in places if place.offer_id == line.offer_id)
     return next(
         (
             Capacity(place.mean_up_hours, place.mean_wait_hours, place.evidence, place.records, place.hazards)

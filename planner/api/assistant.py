@@ -144,13 +144,13 @@ class Assistant:
             regions=_one(region), purchase_options=_one(purchase_option),
         )  # fmt: skip
         with self._one_by_one:
-            found = query_offers(load_catalog(as_of=day_of(as_of)), query)
-        if found.unmatched:
-            field, text, near = found.unmatched[0]
+            query_result = query_offers(load_catalog(as_of=day_of(as_of)), query)
+        if query_result.unmatched:
+            field, text, near = query_result.unmatched[0]
             hint = f" (did you mean {', '.join(near)}?)" if near else ""
             raise InputError(f"the catalog has no {field} {text!r}{hint}")
-        table = found.offers.take(range(min(max_results, found.offers.n_rows)))
-        said = f"Offers, cheapest first: {table.n_rows} of {found.offers.n_rows}"
+        table = query_result.offers.take(range(min(max_results, query_result.offers.n_rows)))
+        said = f"Offers, cheapest first: {table.n_rows} of {query_result.offers.n_rows}"
         return str(render_answer(offers_answer(table, SORT_KEYS[query.sort], said), "md"))
 
     def review(self, bill: Sequence[str], month: str | None = None, form: Form = "markdown") -> str:
@@ -167,12 +167,12 @@ class Assistant:
         for path in paths:
             self._check_folder(path)
         with self._one_by_one:
-            found = review_bill(paths, month=month)
+            review = review_bill(paths, month=month)
             if form == "json":
-                return _text(found, form)
-            sections = found.report().brief
+                return _text(review, form)
+            sections = review.report().brief
         lines = (f"- **{section.title}**: {' '.join(section.sentences)}" for section in sections)
-        return "\n".join([f"# {found.verdict}", "", *lines, ""])
+        return "\n".join([f"# {review.verdict}", "", *lines, ""])
 
     def _workload(self, given: str, settings: Sequence[str]) -> LoadedWorkload:
         """A workload by name or text, with no file in it that lies outside the folder."""

@@ -65,12 +65,12 @@ def track(
     server = (prometheus, selector, metrics, token_env)
     progress = _progress(planned, log, kind, server, started, now)
     ask = Ask(started, now, fail_late, fail_over)
-    found = compare(planned, progress, ask, _spent(planned, bill, run_tag))
+    tracked = compare(planned, progress, ask, _spent(planned, bill, run_tag))
     if workload is None:
-        return found
+        return tracked
     from planner.tracking.replan import replan, workload_of
 
-    return replan(found, workload_of(found, None, Path(workload)))
+    return replan(tracked, workload_of(tracked, None, Path(workload)))
 
 
 def _spent(planned: Planned, bill: str | Path | Sequence[str | Path], run_tag: str | None) -> Spent | None:

@@ -21,7 +21,7 @@ MAY_BE_ZERO = ("local_nvme_gib",)
 LATER = ("accelerator", "link_domain_accelerators", "fp4_tflops", "trainable")
 
 
-def check_record(made: Any, where: str) -> None:
+def check_record(record: Any, where: str) -> None:
     """Compare each field of a record, and of the records in it, with its annotation.
 
     Numbers are finite, at least 0 and at most `MOST`.
@@ -29,9 +29,9 @@ def check_record(made: Any, where: str) -> None:
     Raises:
         ValueError: names the first field that differs.
     """
-    kind: Any = type(made)
+    kind: Any = type(record)
     for name, hint in _hints(kind).items():
-        _check(getattr(made, name), hint, f"{where}.{name}")
+        _check(getattr(record, name), hint, f"{where}.{name}")
 
 
 def checked_hardware(row: Any) -> dict[str, Any]:

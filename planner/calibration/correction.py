@@ -92,17 +92,15 @@ def _layout(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("tp", "pp", "cp", "ep", "zero_stage", "micro_batch", "recompute"))
 
 
-def doubt(step_time_s: float, found: Predicted) -> str:
+def doubt(step_time_s: float, predicted: Predicted) -> str:
     """Say why a measured step time is hard to believe; empty where it is plausible."""
-    ratio = step_time_s / found.step_time_s
+    ratio = step_time_s / predicted.step_time_s
     check = (
         "check that model, global batch, sequence length, layout, precision and stack are those of the run"
     )
-    if found.mfu > ratio:
-        return (
-            f"a step of {step_time_s:.4g} s is {found.mfu / ratio:.2f} times the accelerators' peak; {check}"
-        )
-    if abs(float(np.log(ratio))) > SUSPECT_DEVIATIONS * found.spread / Z80:
+    if predicted.mfu > ratio:
+        return f"a step of {step_time_s:.4g} s is {predicted.mfu / ratio:.2f} times the accelerators' peak; {check}"
+    if abs(float(np.log(ratio))) > SUSPECT_DEVIATIONS * predicted.spread / Z80:
         return (
             f"measured / predicted step time is {ratio:.2f}, far outside the prediction's interval; {check}"
         )
@@ -234,12 +232,12 @@ def _corrected(shapes: Table, factor: Floats, narrow: Floats) -> Table:
     """Scale times by `factor` and the interval's width in the logarithm by `narrow`."""
     step = shapes["step_time_s"]
     ideal = step * shapes["mfu"]
-    made = step * factor
+    corrected = step * factor
     half = np.log(shapes["step_time_high_s"] / step) * narrow
     columns: dict[str, Any] = {
-        "step_time_s": made,
-        "step_time_low_s": np.minimum(np.maximum(made * np.exp(-half), ideal), made),
-        "step_time_high_s": made * np.exp(half),
+        "step_time_s": corrected,
+        "step_time_low_s": np.minimum(np.maximum(corrected * np.exp(-half), ideal), corrected),
+        "step_time_high_s": corrected * np.exp(half),
         "samples_per_s": shapes["samples_per_s"] / factor,
         "mfu": shapes["mfu"] / factor,
     }

@@ -40,10 +40,10 @@ def find_correction(
     if workload.measured is not None:
         from planner.calibration.measured import from_line
 
-        own = from_line(workload.measured, job, machine_set, now)
+        calibration = from_line(workload.measured, job, machine_set, now)
         # `planner calibrate` may have stored the same point: it counts once
-        if all(file_name(item) != file_name(own) for item in found):
-            found = [*found, own]
+        if all(file_name(item) != file_name(calibration) for item in found):
+            found = [*found, calibration]
     return build_correction(job.model, job.training, found, problems)
 
 

@@ -204,16 +204,16 @@ def _training(values: dict[str, Any]) -> TrainingSpec:
         field.name: type(field.default) for field in fields(TrainingSpec) if is_dataclass(field.default)
     }
     parts["tuning"] = lambda **item: tuning_from(item)
-    made: dict[str, Any] = {
+    stated: dict[str, Any] = {
         name: parts[name](**item) if name in parts else tuple(item) if isinstance(item, list) else item
         for name, item in values.items()
     }
-    return TrainingSpec(**{**made, "phases": tuple(Phase(**phase) for phase in made.get("phases", ()))})
+    return TrainingSpec(**{**stated, "phases": tuple(Phase(**phase) for phase in stated.get("phases", ()))})
 
 
 def load_all(folder: Path | None = None) -> tuple[list[Calibration], list[str]]:
     """Read all calibrations; a file that cannot be read is reported in the second list, never a reason to stop."""
-    found: list[Calibration] = []
+    calibrations: list[Calibration] = []
     problems: list[str] = []
     try:
         paths = sorted((folder or directory()).glob("*.json"))
@@ -221,7 +221,7 @@ def load_all(folder: Path | None = None) -> tuple[list[Calibration], list[str]]:
         return [], [f"calibrations are not read: {error.strerror}"]
     for path in paths:
         try:
-            found.append(load(path))
+            calibrations.append(load(path))
         except InputError as error:
             problems.append(f"calibration left out: {error}")
-    return found, problems
+    return calibrations, problems

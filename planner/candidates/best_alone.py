@@ -61,17 +61,19 @@ class BestAlone:
         engine = self._engine
         deadline = deadline_after(engine.context.dates.start, hours)
         context = engine.context.with_deadline(deadline)
-        made = self._of_leaders(engine.leaders(context, _BEST))
-        made = replace(made, context=context, bits=made.bits.copy(), p_meet=made.p_meet.copy())
-        unseen = mark_best(made, made.cost_usd)
+        candidates = self._of_leaders(engine.leaders(context, _BEST))
+        candidates = replace(
+            candidates, context=context, bits=candidates.bits.copy(), p_meet=candidates.p_meet.copy()
+        )
+        unseen = mark_best(candidates, candidates.cost_usd)
         if not self._has_spot:
-            return made
-        useful = _of_use(made, below)
-        hidden = unseen[useful[unseen] & self._judged[made.offer[unseen]]]
-        judge_too(made, hidden)
-        mark_no_discount(made, self._partner)
-        made = made.take(np.flatnonzero(useful))
-        return add_turns(made, engine.offer_bits, replace(_BEST, below=below), self._partner)
+            return candidates
+        useful = _of_use(candidates, below)
+        hidden = unseen[useful[unseen] & self._judged[candidates.offer[unseen]]]
+        judge_too(candidates, hidden)
+        mark_no_discount(candidates, self._partner)
+        candidates = candidates.take(np.flatnonzero(useful))
+        return add_turns(candidates, engine.offer_bits, replace(_BEST, below=below), self._partner)
 
     def _of_leaders(self, leaders: IntArray) -> Candidates:
         """Candidates that do not run in turn: all at the coarse sizes, the leaders at those between."""
@@ -97,18 +99,21 @@ class BestAlone:
         return wide.take(np.flatnonzero(coarse | kept[row]))
 
 
-def _recorded(made: Candidates) -> Candidates:
+def _recorded(candidates: Candidates) -> Candidates:
     """Candidates without spot that no deadline admits for lack of a record."""
-    made = replace(made, bits=made.bits.copy())
-    mark_unrecorded(made)
-    return made
+    candidates = replace(candidates, bits=candidates.bits.copy())
+    mark_unrecorded(candidates)
+    return candidates
 
 
-def _of_use(made: Candidates, below: float) -> BoolArray:
+def _of_use(candidates: Candidates, below: float) -> BoolArray:
     """Candidates that keep all limits, and types and sizes that a cheaper way to run may begin with."""
-    useful = made.bits == 0
-    spot = spot_candidates(made)
-    limit = min(float(made.cost_usd[useful].min(initial=np.inf)), below)
-    group = made.context.market.offer_set.type_of_offer[made.offer] * made.shapes.n_rows + made.shape
-    found = np.isin(group, group[spot[work_floor(made, spot) <= limit]])
+    useful = candidates.bits == 0
+    spot = spot_candidates(candidates)
+    limit = min(float(candidates.cost_usd[useful].min(initial=np.inf)), below)
+    group = (
+        candidates.context.market.offer_set.type_of_offer[candidates.offer] * candidates.shapes.n_rows
+        + candidates.shape
+    )
+    found = np.isin(group, group[spot[work_floor(candidates, spot) <= limit]])
     return np.asarray(useful | found, dtype=np.bool_)

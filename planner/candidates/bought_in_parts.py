@@ -78,27 +78,27 @@ class Cells:
     lost: FloatArray
 
 
-def add_mixes(made: Candidates, offer_bits: IntArray, most: int) -> Candidates:
+def add_mixes(candidates: Candidates, offer_bits: IntArray, most: int) -> Candidates:
     """Return the candidates with all mixed purchases behind them.
 
     Args:
-        made: candidates of one offer each, for every node count looked at.
+        candidates: candidates of one offer each, for every node count looked at.
         offer_bits: filter bits per offer, shape `(n_offers,)`.
         most: largest cluster looked at; an offer that holds it alone needs no company.
     """
-    context = made.context
+    context = candidates.context
     # the scan over all offers is the whole cost where every offer holds what may be wanted
     scarce = np.flatnonzero((context.market.offer_set.offers["capacity"] < most) & (offer_bits == 0))
     if not len(scarce):
-        return made
+        return candidates
     parts = []
     pools = find_pools(context.asked, context.market, scarce, offer_bits)
     for number, pool in enumerate(pools):
-        cells = _cells(made, pool)
-        mixed = _mix(made, pool, number, cells)
+        cells = _cells(candidates, pool)
+        mixed = _mix(candidates, pool, number, cells)
         if len(mixed.columns["offer"]):
             parts.append(mixed)
-    return _append(made, parts, tuple(pool.steady for pool in pools)) if parts else made
+    return _append(candidates, parts, tuple(pool.steady for pool in pools)) if parts else candidates
 
 
 def find_pools(asked: Asked, market: Market, scarce: IntArray, offer_bits: IntArray) -> list[Pool]:
@@ -148,40 +148,40 @@ def _distinct_offers(market: Market, rows: IntArray) -> IntArray:
     return np.asarray(kept, dtype=np.int64)
 
 
-def _cells(made: Candidates, pool: Pool) -> Cells:
+def _cells(candidates: Candidates, pool: Pool) -> Cells:
     """All cluster sizes of a pool without spot, and with each number of spot instances of each spot offer."""
-    base = np.flatnonzero(made.offer == pool.steady[0])
-    base = base[made.nodes[base] > 1]
+    base = np.flatnonzero(candidates.offer == pool.steady[0])
+    base = base[candidates.nodes[base] > 1]
     none = np.full(len(base), -1)
-    course = made.hours[base] - made.waiting_hours[base] - made.fixed_hours[base]
+    course = candidates.hours[base] - candidates.waiting_hours[base] - candidates.fixed_hours[base]
     steady = Cells(
-        base=base, spot=none, gang=np.zeros(len(base), dtype=np.int64), gang_work=made.work_hours[base],
-        interval=made.interval_hours[base], elapsed=course, spot_paid=course,
-        interruptions=made.interruptions[base], lost=made.lost_hours[base],
+        base=base, spot=none, gang=np.zeros(len(base), dtype=np.int64), gang_work=candidates.work_hours[base],
+        interval=candidates.interval_hours[base], elapsed=course, spot_paid=course,
+        interruptions=candidates.interruptions[base], lost=candidates.lost_hours[base],
     )  # fmt: skip
     parts = [steady] if len(pool.steady) > 1 else []
-    parts += [_spot_cells(made, base, int(row)) for row in pool.spot]
+    parts += [_spot_cells(candidates, base, int(row)) for row in pool.spot]
     return _join(parts) if parts else steady
 
 
-def _spot_cells(made: Candidates, sizes: IntArray, spot: int) -> Cells:
+def _spot_cells(candidates: Candidates, sizes: IntArray, spot: int) -> Cells:
     """Every number of instances of one spot offer below each cluster size."""
-    context = made.context
-    counts = made.nodes[sizes] - 1
+    context = candidates.context
+    counts = candidates.nodes[sizes] - 1
     base = np.repeat(sizes, counts)
     gang = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts) + 1
     held = gang <= context.market.offer_set.capacity[spot]
     base, gang = base[held], gang[held]
-    rows, write = np.full(len(base), spot), made.write_hours[base]
+    rows, write = np.full(len(base), spot), candidates.write_hours[base]
     interval = checkpoint_interval(context, rows, gang, write)
-    others = context.asked.assumptions.machine_failures_per_node_hour * (made.nodes[base] - gang)
+    others = context.asked.assumptions.machine_failures_per_node_hour * (candidates.nodes[base] - gang)
     loss = others * (interval / 2.0 + context.asked.restart_hours(write))
-    work = made.work_hours[base] * (1.0 + loss)
+    work = candidates.work_hours[base] * (1.0 + loss)
     run = spot_outcome_of(context, rows, gang, work, write, interval, None)
     return Cells(
         base=base, spot=rows, gang=gang, gang_work=work, interval=interval, elapsed=run.expected_elapsed_hours,
         spot_paid=run.expected_paid_hours, interruptions=run.expected_interruptions + others * work,
-        lost=run.expected_lost_hours + made.work_hours[base] * loss,
+        lost=run.expected_lost_hours + candidates.work_hours[base] * loss,
     )  # fmt: skip
 
 
@@ -250,33 +250,33 @@ class _Mixed:
     mixes: dict[str, Any]
 
 
-def _mix(made: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixed:
+def _mix(candidates: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixed:
     """Split every cell at least cost and price the splits of two parts or more."""
-    context = made.context
+    context = candidates.context
     base, gang = cells.base, cells.gang
-    steady_paid = made.fixed_hours[base] + cells.elapsed
-    hours = made.waiting_hours[base] + steady_paid
+    steady_paid = candidates.fixed_hours[base] + cells.elapsed
+    hours = candidates.waiting_hours[base] + steady_paid
     unit_usd, _ = unit_money(context.market, pool.steady, steady_paid, hours)
-    need = made.nodes[base] - gang
+    need = candidates.nodes[base] - gang
     counts = _fill(context.asked, context.market, pool, cells, need, unit_usd)
     usable = np.flatnonzero((counts.sum(axis=1) == need) & ((counts > 0).sum(axis=1) + (gang > 0) > 1))
     cells = _take(cells, usable)
     base, gang, counts, unit_usd = base[usable], gang[usable], counts[usable], unit_usd[usable]
     steady_paid = steady_paid[usable]
     offer = np.column_stack([cells.spot, np.where(counts > 0, pool.steady, -1)])
-    waiting = _waiting(made, base, offer)
+    waiting = _waiting(candidates, base, offer)
     hours = waiting + steady_paid
     nodes = np.column_stack([gang, counts])
     paid = np.repeat(steady_paid[:, None], nodes.shape[1], axis=1)
-    paid[:, 0] = made.fixed_hours[base] + cells.spot_paid
-    step_s = made.shapes["step_time_s"][made.shape[base]]
+    paid[:, 0] = candidates.fixed_hours[base] + cells.spot_paid
+    step_s = candidates.shapes["step_time_s"][candidates.shape[base]]
     lead_row = np.where(gang > 0, cells.spot, pool.steady[0])
-    stored = context.market.stores.choose(lead_row, made.nodes[base], step_s, hours)
+    stored = context.market.stores.choose(lead_row, candidates.nodes[base], step_s, hours)
     money, priced = price_parts(context.market, offer, nodes, paid, hours, stored)
     # the leading part: spot, else the dearest steady one, which is the one that tops up
     dearest = 1 + np.argmax(np.where(counts > 0, unit_usd, -1.0), axis=1)
     lead = (np.arange(len(base)), np.where(gang > 0, 0, dearest))
-    columns = {name: getattr(made, name)[base] for name in _TIMES} | {
+    columns = {name: getattr(candidates, name)[base] for name in _TIMES} | {
         "waiting_hours": waiting,
         "offer": offer[lead], "bits": np.zeros(len(base), dtype=np.int64), "hours": hours, "paid_hours": paid[lead],
         "billed_hours": priced["billed_hours"][lead], "p_meet": np.full(len(base), np.nan),
@@ -295,14 +295,14 @@ def _mix(made: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixed:
 _TIMES = ("shape", "nodes", "work_hours", "sigma", "fixed_hours", "write_hours")
 
 
-def _waiting(made: Candidates, base: IntArray, offer: IntArray) -> FloatArray:
+def _waiting(candidates: Candidates, base: IntArray, offer: IntArray) -> FloatArray:
     """Hours before clusters are in use: the data come while the last part is waited for."""
-    context = made.context
+    context = candidates.context
     staging = staging_hours(context.market.offer_set, context.asked.job, context.asked.assumptions)
     assume = context.asked.assumptions
-    wait = parts_wait_hours(context.starts, offer, made.nodes[base])
+    wait = parts_wait_hours(context.starts, offer, candidates.nodes[base])
     before = (assume.provision_s + assume.on_demand_acquire_s) / 3600.0
-    return np.asarray(before + np.maximum(staging[made.offer[base]], wait), dtype=np.float64)
+    return np.asarray(before + np.maximum(staging[candidates.offer[base]], wait), dtype=np.float64)
 
 
 def price_parts(
@@ -342,7 +342,7 @@ def price_parts(
     return {"cost_usd": cost + kept, "cash_usd": cash + kept, **months}, priced
 
 
-def _append(made: Candidates, parts: list[_Mixed], pools: tuple[IntArray, ...]) -> Candidates:
+def _append(candidates: Candidates, parts: list[_Mixed], pools: tuple[IntArray, ...]) -> Candidates:
     """Join the mixes of all pools, mark the limits they break and put them behind the candidates of one offer."""
     width = max(int((part.mixes["offer"] >= 0).sum(axis=1).max(initial=0)) for part in parts)
     narrow = [_narrow(part.mixes, width) for part in parts]
@@ -356,11 +356,11 @@ def _append(made: Candidates, parts: list[_Mixed], pools: tuple[IntArray, ...]) 
     keep = np.sort(first)  # a split of offers without a zone is in the pool of every zone
     columns = {name: column[keep] for name, column in columns.items()}
     table = Mixes(pools=pools, **{name: column[keep] for name, column in mixes.items()})
-    whole = append(made, columns, MIXED, table)
+    whole = append(candidates, columns, MIXED, table)
     mixed = whole.take(np.flatnonzero(whole.kind == MIXED))
     mark_parts(mixed)
     mark_deadline(mixed)
-    return concat_candidates([made, mixed])
+    return concat_candidates([candidates, mixed])
 
 
 def _narrow(mixes: dict[str, Any], width: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.constraints.registry import BIT
-from planner.candidates.engine import Engine, Found, bits_of, is_scarce
+from planner.candidates.engine import CandidateSearch, Engine, bits_of, is_scarce
 from planner.candidates.grid import build_candidates
 from planner.candidates.model import concat_candidates
 from planner.candidates.sizes import (
@@ -54,7 +54,7 @@ _ROUNDING = 0.999  # quantities are rounded, prices are sums of floats
 _NOT_OF_TURNS = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["budget"] | BIT["carbon"]
 
 
-def build_cheapest(context: Context) -> Found:
+def build_cheapest(context: Context) -> CandidateSearch:
     """As `engine.build`, for the cheapest candidate and, without a baseline, the cheapest on demand.
 
     Other objectives, clusters bought in parts and jobs that nothing in the sample holds have all their candidates.
@@ -65,9 +65,9 @@ def build_cheapest(context: Context) -> Found:
     objective = asked.workload.preferences.objective
     if objective == "cost" and len(hardware) and not is_scarce(market, bits, counts[-1]):
         shapes = estimate_hardware(asked, market, hardware, counts)
-        found = _Search(Engine(context, shapes=shapes, offer_bits=bits), deadline).found()
-        if found is not None:
-            return found
+        search = _Search(Engine(context, shapes=shapes, offer_bits=bits), deadline).found()
+        if search is not None:
+            return search
     return Engine(context, offer_bits=bits).at(deadline)
 
 
@@ -122,7 +122,7 @@ class _Search:
         self._on_demand = market.offer_set.offers.equals("purchase_option", "on_demand")
         self._sampled: BoolArray = np.zeros(0, dtype=np.bool_)
 
-    def found(self) -> Found | None:
+    def found(self) -> CandidateSearch | None:
         """The candidates that may be of use; None where the sample has none that keeps all limits."""
         engine, context = self._engine, self._context
         sample = self._priced(engine.shapes, self._offers, self._sample)
@@ -144,8 +144,12 @@ class _Search:
             leaders = hopeful_hardware(concat_candidates([sample, *rest]), engine.offer_bits)
             if len(leaders):
                 rest.append(self._priced(*engine.between(leaders), useful))
-        made = concat_candidates([ways, *(self._with_ways(one, best) for one in rest if len(one.offer))])
-        return Found(context, made, engine.offer_bits, engine.counts, len(leaders), Wanted(Scope.BEST))
+        candidates = concat_candidates(
+            [ways, *(self._with_ways(one, best) for one in rest if len(one.offer))]
+        )
+        return CandidateSearch(
+            context, candidates, engine.offer_bits, engine.counts, len(leaders), Wanted(Scope.BEST)
+        )
 
     def _priced(self, shapes: Table, offers: IntArray, wanted: Callable[[_Cells], BoolArray]) -> Candidates:
         def select(rows: IntArray, at: IntArray, bits: IntArray) -> BoolArray:
@@ -153,12 +157,12 @@ class _Search:
 
         return build_candidates(self._context, self._engine.offer_bits, shapes, offers, select)
 
-    def _with_ways(self, made: Candidates, below: float) -> Candidates:
+    def _with_ways(self, candidates: Candidates, below: float) -> Candidates:
         """The candidates with the ways to run that begin with them, as `Engine.at` adds them."""
         if not self._context.market.is_spot[self._offers].any():
-            return made
-        made = replace(made, bits=made.bits.copy())
-        return add_turns(made, self._engine.offer_bits, Wanted(Scope.BEST, below=below), self._partner)
+            return candidates
+        candidates = replace(candidates, bits=candidates.bits.copy())
+        return add_turns(candidates, self._engine.offer_bits, Wanted(Scope.BEST, below=below), self._partner)
 
     def _cells(self, shapes: Table, rows: IntArray, at: IntArray, bits: IntArray) -> _Cells:
         asked, market, offer_set = self._context.asked, self._context.market, self._context.market.offer_set
@@ -202,5 +206,5 @@ class _Search:
         return cells.is_open & ((cells.floor_usd <= limits[cells.rows]) | zones | backing)
 
 
-def _least(made: Candidates, mask: BoolArray) -> float:
-    return float(made.cost_usd[mask].min(initial=np.inf))
+def _least(candidates: Candidates, mask: BoolArray) -> float:
+    return float(candidates.cost_usd[mask].min(initial=np.inf))

@@ -42,25 +42,29 @@ class Weighed:
     kinds: tuple[str, ...]
 
 
-def _is_owned(made: Candidates) -> BoolArray:
+def _is_owned(candidates: Candidates) -> BoolArray:
     """At least one part runs on machines, or on a commitment, that the user has already."""
-    offer_set = made.context.market.offer_set
+    offer_set = candidates.context.market.offer_set
     own = ~np.isnan(offer_set.owned_share) | offer_set.offers.equals("purchase_option", "owned")
-    out = own[made.offer]
-    if made.mixes is not None:
-        mixed = np.flatnonzero(made.kind == MIXED)
-        parts = made.mixes.offer[made.detail[mixed]]
+    out = own[candidates.offer]
+    if candidates.mixes is not None:
+        mixed = np.flatnonzero(candidates.kind == MIXED)
+        parts = candidates.mixes.offer[candidates.detail[mixed]]
         out[mixed] = ((parts >= 0) & own[parts]).any(axis=1)
     return np.asarray(out, dtype=np.bool_)
 
 
-def _is_reserved(made: Candidates) -> BoolArray:
+def _is_reserved(candidates: Candidates) -> BoolArray:
     """Paid for a term ahead; commitments of a year only where one is the best way that is not taken back.
 
     What is owed for a year is no choice for a job of hours: on-demand costs less and promises the same. Whether a
     year of many jobs pays is a question of its own (`planner commit`).
     """
-    term, commitment, firm = FOR_A_TERM.member(made), is_commitment(made), best_of(made, FIRM)
+    term, commitment, firm = (
+        FOR_A_TERM.member(candidates),
+        is_commitment(candidates),
+        best_of(candidates, FIRM),
+    )
     return term if firm is None or commitment[firm] else term & ~commitment
 
 
@@ -77,58 +81,58 @@ WEIGHED = (
 )
 
 
-def weigh_choices(made: Candidates, winner: int) -> list[Weighed]:
+def weigh_choices(candidates: Candidates, winner: int) -> list[Weighed]:
     """The best candidate, and the best of each kind beside it, in the order of the objective.
 
     A kind whose best candidate is within `HAIR_RATIO` of a listed one of the same kind, in cost and hours, adds its
     name to that one instead of a row.
 
     Args:
-        made: all candidates, at least one feasible.
+        candidates: all candidates, at least one feasible.
         winner: position of the best one.
     """
-    objective = made.context.asked.workload.preferences.objective
+    objective = candidates.context.asked.workload.preferences.objective
     rows: list[tuple[int, list[str]]] = [(winner, [_FIRST[objective]])]
-    other = _worth_its_price(made, winner)
+    other = _worth_its_price(candidates, winner)
     if other is not None:
         rows.append((other, ["sooner" if objective == "cost" else "cheaper"]))
-    kinds = [*WEIGHED[:4], ("provider", _another_provider(made, winner)), *WEIGHED[4:]]
+    kinds = [*WEIGHED[:4], ("provider", _another_provider(candidates, winner)), *WEIGHED[4:]]
     for name, kind in kinds:
-        best = best_of(made, kind)
+        best = best_of(candidates, kind)
         if best is None:
             continue
-        member = kind.member(made)
-        like = next((row for row in rows if member[row[0]] and _is_near(made, best, row[0])), None)
+        member = kind.member(candidates)
+        like = next((row for row in rows if member[row[0]] and _is_near(candidates, best, row[0])), None)
         if like is None:
             rows.append((best, [name]))
         elif name != "known_prices":  # it is worth a word only where it is not one of the others
             like[1].append(name)
-    order = rank(made, np.asarray([at for at, _ in rows]), objective).tolist()
+    order = rank(candidates, np.asarray([at for at, _ in rows]), objective).tolist()
     rows.sort(key=lambda row: (row[0] != winner, order.index(row[0])))
     return [Weighed(at, tuple(names)) for at, names in rows]
 
 
-def _worth_its_price(made: Candidates, winner: int) -> int | None:
+def _worth_its_price(candidates: Candidates, winner: int) -> int | None:
     """The knee of cost against hours (or emissions, where these are least): the least product, unless nearly the best.
 
     Along the frontier a percent of time is worth a percent of money there: up to the knee each percent of hours saved
     costs less than a percent, beyond it more. Unlike a chord between the ends of the frontier it does not move when a
     dear and fast candidate is added.
     """
-    objective = made.context.asked.workload.preferences.objective
-    value = made.hours if objective == "cost" else value_of(made)
-    other = made.hours if objective == "cost" else made.cost_usd
-    feasible = np.flatnonzero(made.bits == 0)
+    objective = candidates.context.asked.workload.preferences.objective
+    value = candidates.hours if objective == "cost" else value_of(candidates)
+    other = candidates.hours if objective == "cost" else candidates.cost_usd
+    feasible = np.flatnonzero(candidates.bits == 0)
     feasible = feasible[other[feasible] < other[winner] * (1 - HAIR_RATIO)]
-    product = made.cost_usd[feasible] * value[feasible]
-    if not len(feasible) or product.min() >= made.cost_usd[winner] * value[winner]:
+    product = candidates.cost_usd[feasible] * value[feasible]
+    if not len(feasible) or product.min() >= candidates.cost_usd[winner] * value[winner]:
         return None
     best = feasible[product <= product.min() * (1 + 1e-12)]
-    return int(rank(made, best, objective)[0])
+    return int(rank(candidates, best, objective)[0])
 
 
-def _another_provider(made: Candidates, winner: int) -> Kind:
-    own = PROVIDER_OF(made, np.asarray([winner]))[0]
+def _another_provider(candidates: Candidates, winner: int) -> Kind:
+    own = PROVIDER_OF(candidates, np.asarray([winner]))[0]
     return Kind(
         "provider",
         "another provider",
@@ -136,8 +140,9 @@ def _another_provider(made: Candidates, winner: int) -> Kind:
     )
 
 
-def _is_near(made: Candidates, one: int, other: int) -> bool:
+def _is_near(candidates: Candidates, one: int, other: int) -> bool:
     """Whether cost and hours of two candidates both differ by less than a hair."""
     return all(
-        abs(value[one] - value[other]) <= HAIR_RATIO * value[other] for value in (made.cost_usd, made.hours)
+        abs(value[one] - value[other]) <= HAIR_RATIO * value[other]
+        for value in (candidates.cost_usd, candidates.hours)
     )

@@ -80,38 +80,38 @@ class Listed:
     folded: tuple[Fold, ...]
 
 
-def _accelerator(made: Candidates, at: IntArray) -> IntArray:
-    return made.context.market.accelerator_of_offer[made.offer[at]]
+def _accelerator(candidates: Candidates, at: IntArray) -> IntArray:
+    return candidates.context.market.accelerator_of_offer[candidates.offer[at]]
 
 
-def _provider(made: Candidates, at: IntArray) -> IntArray:
-    return made.context.market.provider_of_offer[made.offer[at]]
+def _provider(candidates: Candidates, at: IntArray) -> IntArray:
+    return candidates.context.market.provider_of_offer[candidates.offer[at]]
 
 
-def _region(made: Candidates, at: IntArray) -> IntArray:
-    return made.context.market.region_of_offer[made.offer[at]]
+def _region(candidates: Candidates, at: IntArray) -> IntArray:
+    return candidates.context.market.region_of_offer[candidates.offer[at]]
 
 
-def _size(made: Candidates, at: IntArray) -> IntArray:
+def _size(candidates: Candidates, at: IntArray) -> IntArray:
     """Accelerators in all, in thousandths: some offers are shares of one."""
-    offer_set = made.context.market.offer_set
+    offer_set = candidates.context.market.offer_set
     per_node = np.asarray(offer_set.types["accelerator_count"], dtype=np.float64)
-    count = made.nodes[at] * per_node[offer_set.type_of_offer[made.offer[at]]]
+    count = candidates.nodes[at] * per_node[offer_set.type_of_offer[candidates.offer[at]]]
     return np.round(count * 1000.0).astype(np.int64)
 
 
-def _way(made: Candidates, at: IntArray) -> IntArray:
+def _way(candidates: Candidates, at: IntArray) -> IntArray:
     """How it is bought: one option; spot in one zone or several, with or without a fall-back; the options of a mix."""
-    own = made.context.market.option_of_offer
-    ways, kind, detail = own[made.offer[at]], made.kind[at], made.detail[at]
+    own = candidates.context.market.option_of_offer
+    ways, kind, detail = own[candidates.offer[at]], candidates.kind[at], candidates.detail[at]
     size = int(own.max(initial=0)) + 1
-    if made.turns is not None:
+    if candidates.turns is not None:
         late = np.flatnonzero(kind == IN_TURN)
         mine = detail[late]
-        ways[late] = size + made.turns.has_fallback[mine] + 2 * in_several_zones(made)[mine]
+        ways[late] = size + candidates.turns.has_fallback[mine] + 2 * in_several_zones(candidates)[mine]
     mixed = np.flatnonzero(kind == MIXED)
-    if made.mixes is not None and len(mixed):
-        parts = made.mixes.offer[detail[mixed]]
+    if candidates.mixes is not None and len(mixed):
+        parts = candidates.mixes.offer[detail[mixed]]
         codes = np.sort(np.where(parts >= 0, own[parts] + 1, 0), axis=1)
         joint = np.zeros(len(mixed), dtype=np.int64)
         for column in range(codes.shape[1]):
@@ -120,11 +120,11 @@ def _way(made: Candidates, at: IntArray) -> IntArray:
     return ways
 
 
-def in_several_zones(made: Candidates) -> BoolArray:
+def in_several_zones(candidates: Candidates) -> BoolArray:
     """Whether spot is bought in more than one zone, per row of the table of what runs in turn."""
-    assert made.turns is not None
-    second = made.turns.offer[:, 1]
-    return np.asarray((second >= 0) & made.context.market.is_spot[second], dtype=np.bool_)
+    assert candidates.turns is not None
+    second = candidates.turns.offer[:, 1]
+    return np.asarray((second >= 0) & candidates.context.market.is_spot[second], dtype=np.bool_)
 
 
 FACETS = (
@@ -139,56 +139,56 @@ PROVIDER_OF = FACETS[PROVIDER].code
 _KIND = [ACCELERATOR, PROVIDER, WAY]
 
 
-def _is_on_demand(made: Candidates) -> BoolArray:
-    option = made.context.market.offer_set.offers.equals("purchase_option", "on_demand")
-    return np.asarray((made.kind == SINGLE) & option[made.offer], dtype=np.bool_)
+def _is_on_demand(candidates: Candidates) -> BoolArray:
+    option = candidates.context.market.offer_set.offers.equals("purchase_option", "on_demand")
+    return np.asarray((candidates.kind == SINGLE) & option[candidates.offer], dtype=np.bool_)
 
 
-def _is_in_one_zone(made: Candidates) -> BoolArray:
-    spot = made.context.market.is_spot[made.offer]
-    one = (made.kind == SINGLE) & spot
-    if made.turns is not None:
-        late = np.flatnonzero(made.kind == IN_TURN)
-        one[late] = ~in_several_zones(made)[made.detail[late]]
+def _is_in_one_zone(candidates: Candidates) -> BoolArray:
+    spot = candidates.context.market.is_spot[candidates.offer]
+    one = (candidates.kind == SINGLE) & spot
+    if candidates.turns is not None:
+        late = np.flatnonzero(candidates.kind == IN_TURN)
+        one[late] = ~in_several_zones(candidates)[candidates.detail[late]]
     return np.asarray(one, dtype=np.bool_)
 
 
-def _is_firm(made: Candidates) -> BoolArray:
-    spot = made.context.market.is_spot
-    firm = (made.kind != IN_TURN) & ~spot[made.offer]
-    if made.mixes is not None:
-        mixed = np.flatnonzero(made.kind == MIXED)
-        parts = made.mixes.offer[made.detail[mixed]]
+def _is_firm(candidates: Candidates) -> BoolArray:
+    spot = candidates.context.market.is_spot
+    firm = (candidates.kind != IN_TURN) & ~spot[candidates.offer]
+    if candidates.mixes is not None:
+        mixed = np.flatnonzero(candidates.kind == MIXED)
+        parts = candidates.mixes.offer[candidates.detail[mixed]]
         firm[mixed] = ~((parts >= 0) & spot[parts]).any(axis=1)
     return np.asarray(firm, dtype=np.bool_)
 
 
-def _is_for_a_term(made: Candidates) -> BoolArray:
+def _is_for_a_term(candidates: Candidates) -> BoolArray:
     """One offer that is paid for a whole term ahead: blocks, reservations, commitments; owned capacity is not."""
-    return _is_new_with(made, lambda rule: rule.whole_term or bool(rule.block_hours))
+    return _is_new_with(candidates, lambda rule: rule.whole_term or bool(rule.block_hours))
 
 
-def is_commitment(made: Candidates) -> BoolArray:
+def is_commitment(candidates: Candidates) -> BoolArray:
     """One offer of which the whole term is owed, a year or more, however short the job; owned ones are not."""
-    return _is_new_with(made, lambda rule: rule.whole_term)
+    return _is_new_with(candidates, lambda rule: rule.whole_term)
 
 
-def _is_new_with(made: Candidates, holds: Callable[[OptionRule], bool]) -> BoolArray:
+def _is_new_with(candidates: Candidates, holds: Callable[[OptionRule], bool]) -> BoolArray:
     """One offer, not owned, whose way to buy has a property."""
-    offer_set = made.context.market.offer_set
+    offer_set = candidates.context.market.offer_set
     mine = np.asarray([holds(rule) for rule in offer_set.rules], dtype=np.bool_)[offer_set.rule_of_offer]
     mine &= np.isnan(offer_set.owned_share)
-    return np.asarray((made.kind == SINGLE) & mine[made.offer], dtype=np.bool_)
+    return np.asarray((candidates.kind == SINGLE) & mine[candidates.offer], dtype=np.bool_)
 
 
-def _is_on_known_prices(made: Candidates) -> BoolArray:
+def _is_on_known_prices(candidates: Candidates) -> BoolArray:
     """Every price was observed, or does not change until the run starts."""
-    known = made.context.market.offer_set.book.is_known()
-    whole = known[made.offer]
-    for kind, table in ((MIXED, made.mixes), (IN_TURN, made.turns)):
+    known = candidates.context.market.offer_set.book.is_known()
+    whole = known[candidates.offer]
+    for kind, table in ((MIXED, candidates.mixes), (IN_TURN, candidates.turns)):
         if table is not None:
-            mine = np.flatnonzero(made.kind == kind)
-            parts = table.offer[made.detail[mine]]
+            mine = np.flatnonzero(candidates.kind == kind)
+            parts = table.offer[candidates.detail[mine]]
             whole[mine] = (known[parts] | (parts < 0)).all(axis=1)
     return whole
 
@@ -201,13 +201,13 @@ KNOWN_PRICES = Kind("known_prices", "observed or firm prices only", _is_on_known
 KINDS = (ON_DEMAND, ONE_ZONE, FIRM, FOR_A_TERM)
 
 
-def best_of(made: Candidates, kind: Kind) -> int | None:
+def best_of(candidates: Candidates, kind: Kind) -> int | None:
     """Position of the best feasible candidate of a kind by the objective asked for, None without one."""
-    objective = made.context.asked.workload.preferences.objective
-    return best_where(made, (made.bits == 0) & kind.member(made), objective)
+    objective = candidates.context.asked.workload.preferences.objective
+    return best_where(candidates, (candidates.bits == 0) & kind.member(candidates), objective)
 
 
-def list_decisions(made: Candidates, limit: int) -> list[Listed]:
+def list_decisions(candidates: Candidates, limit: int) -> list[Listed]:
     """The best decision and those to show beside it, in the order of the objective.
 
     Listed are the best candidate of each accelerator, provider and way to buy that nothing above it has, and of the
@@ -217,15 +217,15 @@ def list_decisions(made: Candidates, limit: int) -> list[Listed]:
     or a way to buy. Every other decision is folded into the listed one above it that is most like it.
 
     Args:
-        made: all candidates, at least one feasible.
+        candidates: all candidates, at least one feasible.
         limit: decisions to show beside the best one; providers and ways to buy may add to them.
     """
-    objective = made.context.asked.workload.preferences.objective
-    ranked = rank(made, np.flatnonzero(made.bits == 0), objective)
-    facets = np.stack([facet.code(made, ranked) for facet in FACETS], axis=1)
+    objective = candidates.context.asked.workload.preferences.objective
+    ranked = rank(candidates, np.flatnonzero(candidates.bits == 0), objective)
+    facets = np.stack([facet.code(candidates, ranked) for facet in FACETS], axis=1)
     same, first = _decisions(facets)
     decisions, facets = ranked[first], facets[first]
-    shown = _shown(made, decisions, facets, limit)
+    shown = _shown(candidates, decisions, facets, limit)
     target = _targets(facets, shown)
     copies = np.bincount(same, minlength=len(first)) - 1
     return [
@@ -238,25 +238,25 @@ def list_decisions(made: Candidates, limit: int) -> list[Listed]:
     ]
 
 
-def best_decisions(made: Candidates, limit: int) -> IntArray:
+def best_decisions(candidates: Candidates, limit: int) -> IntArray:
     """Position of the best candidate of each of the first decisions, in the order of the objective.
 
     Args:
-        made: all candidates, at least one feasible.
+        candidates: all candidates, at least one feasible.
         limit: most decisions.
     """
-    objective = made.context.asked.workload.preferences.objective
-    ranked = rank(made, np.flatnonzero(made.bits == 0), objective)
-    facets = np.stack([facet.code(made, ranked) for facet in FACETS], axis=1)
+    objective = candidates.context.asked.workload.preferences.objective
+    ranked = rank(candidates, np.flatnonzero(candidates.bits == 0), objective)
+    facets = np.stack([facet.code(candidates, ranked) for facet in FACETS], axis=1)
     return np.asarray(ranked[_decisions(facets)[1][:limit]], dtype=np.int64)
 
 
-def count_near_ties(made: Candidates) -> int:
+def count_near_ties(candidates: Candidates) -> int:
     """Feasible decisions whose cost (for the objective time: hours) is within a hair of the best one's; it aside."""
-    value = value_of(made)
-    feasible = np.flatnonzero(made.bits == 0)
+    value = value_of(candidates)
+    feasible = np.flatnonzero(candidates.bits == 0)
     near = feasible[value[feasible] <= value[feasible].min() * (1 + HAIR_RATIO)]
-    return len(_decisions(np.stack([facet.code(made, near) for facet in FACETS], axis=1))[1]) - 1
+    return len(_decisions(np.stack([facet.code(candidates, near) for facet in FACETS], axis=1))[1]) - 1
 
 
 def _decisions(facets: IntArray) -> tuple[IntArray, IntArray]:
@@ -272,16 +272,16 @@ def _decisions(facets: IntArray) -> tuple[IntArray, IntArray]:
     return place[code], first[order]
 
 
-def _shown(made: Candidates, decisions: IntArray, facets: IntArray, limit: int) -> list[int]:
+def _shown(candidates: Candidates, decisions: IntArray, facets: IntArray, limit: int) -> list[int]:
     """Rows of `decisions` to list."""
     new = np.zeros((len(decisions), len(FACETS)), dtype=np.bool_)
     for column in _KIND:
         new[distinct(facets[:, column])[1], column] = True
-    for column, row in _of_own_kind(made, decisions, facets):
+    for column, row in _of_own_kind(candidates, decisions, facets):
         new[row, column] = True
     shown = [0]
     for row in np.flatnonzero(new.any(axis=1)).tolist():
-        if row == 0 or _is_near(made, decisions, facets, row, shown):
+        if row == 0 or _is_near(candidates, decisions, facets, row, shown):
             continue
         if len(shown) <= limit or new[row, [PROVIDER, WAY]].any():
             shown.append(row)
@@ -298,23 +298,25 @@ def _brings(facets: IntArray, above: list[int], row: int) -> tuple[str, ...]:
     return tuple(FACETS[column].id for column in new)
 
 
-def _of_own_kind(made: Candidates, decisions: IntArray, facets: IntArray) -> list[tuple[int, int]]:
+def _of_own_kind(candidates: Candidates, decisions: IntArray, facets: IntArray) -> list[tuple[int, int]]:
     """Of the best decision's accelerator, provider and way: the best other region, and the best other size."""
     own = (facets[:, _KIND] == facets[0, _KIND]).all(axis=1)
     here = facets[:, REGION] == facets[0, REGION]
-    by_cost = made.context.asked.workload.preferences.objective == "cost"
-    other = (made.hours if by_cost else made.cost_usd)[decisions]
+    by_cost = candidates.context.asked.workload.preferences.objective == "cost"
+    other = (candidates.hours if by_cost else candidates.cost_usd)[decisions]
     better = own & here & (other < other[0] * (1 - HAIR_RATIO))
     found = [(REGION, np.flatnonzero(own & ~here)), (SIZE, np.flatnonzero(better))]
     return [(column, int(rows[0])) for column, rows in found if len(rows)]
 
 
-def _is_near(made: Candidates, decisions: IntArray, facets: IntArray, row: int, shown: list[int]) -> bool:
+def _is_near(
+    candidates: Candidates, decisions: IntArray, facets: IntArray, row: int, shown: list[int]
+) -> bool:
     """Whether a decision is within a hair of a listed one of the same accelerator and provider."""
     like = [other for other in shown if (facets[other, :REGION] == facets[row, :REGION]).all()]
     at, others = decisions[row], decisions[like]
     near = np.ones(len(like), dtype=np.bool_)
-    for value in (made.cost_usd, made.hours):
+    for value in (candidates.cost_usd, candidates.hours):
         near &= np.abs(value[at] - value[others]) <= HAIR_RATIO * value[others]
     return bool(near.any())
 

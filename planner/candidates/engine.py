@@ -49,7 +49,7 @@ _MICROS_PER_HOUR = 3.6e9
 
 
 @record(frozen=True, eq=False)
-class Found:
+class CandidateSearch:
     """All candidates that a question needs.
 
     Attributes:
@@ -67,7 +67,7 @@ class Found:
     wanted: Wanted = LISTED
 
 
-def build(context: Context, wanted: Wanted = LISTED, *, max_nodes: int | None = None) -> Found:
+def build(context: Context, wanted: Wanted = LISTED, *, max_nodes: int | None = None) -> CandidateSearch:
     """Build the candidates of a job at its own deadline.
 
     Args:
@@ -134,20 +134,20 @@ class Engine:
 
     def units(self) -> list[tuple[Table, IntArray]]:
         """Shapes of racks in whole units, with the offers of each rack."""
-        context, made = self.context, []
+        context, parts = self.context, []
         for row, counts in self._units.items():
             if counts:
                 shapes = estimate_hardware(context.asked, context.market, np.asarray([row]), counts)
-                made.append((shapes, np.flatnonzero(hardware_of_offer(context.market) == row)))
-        return made
+                parts.append((shapes, np.flatnonzero(hardware_of_offer(context.market) == row)))
+        return parts
 
-    def at_hours(self, hours: float, wanted: Wanted = LISTED) -> Found:
+    def at_hours(self, hours: float, wanted: Wanted = LISTED) -> CandidateSearch:
         """Candidates at a deadline so many hours after the start (never a microsecond earlier)."""
         return self.at(deadline_after(self.context.dates.start, hours), wanted)
 
     def at(
         self, deadline: datetime | None, wanted: Wanted = LISTED, *, start: datetime | None = None
-    ) -> Found:
+    ) -> CandidateSearch:
         """Candidates at a deadline.
 
         Args:
@@ -159,17 +159,19 @@ class Engine:
             return self._starting(start).at(deadline, wanted)
         context = self.context.with_deadline(deadline, start)
         leaders = self.leaders(context, wanted)
-        made = self._sized(leaders) if wanted.one_offer else self.with_parts(leaders)
-        made = replace(made, context=context, bits=made.bits.copy(), p_meet=made.p_meet.copy())
-        mark_deadline(made)
+        candidates = self._sized(leaders) if wanted.one_offer else self.with_parts(leaders)
+        candidates = replace(
+            candidates, context=context, bits=candidates.bits.copy(), p_meet=candidates.p_meet.copy()
+        )
+        mark_deadline(candidates)
         if not wanted.one_offer and (context.market.is_spot & (self.offer_bits == 0)).any():
             from planner.candidates.ways.build import add_turns
             from planner.candidates.ways.partners import on_demand_partners
 
             if self._partners is None:
                 self._partners = on_demand_partners(context.market, self.offer_bits)
-            made = add_turns(made, self.offer_bits, wanted, self._partners)
-        return Found(context, made, self.offer_bits, self.counts, len(leaders), wanted)
+            candidates = add_turns(candidates, self.offer_bits, wanted, self._partners)
+        return CandidateSearch(context, candidates, self.offer_bits, self.counts, len(leaders), wanted)
 
     @property
     def _has_calendar(self) -> bool:
@@ -186,9 +188,9 @@ class Engine:
     @cached_property
     def recorded(self) -> Candidates:
         """Coarse candidates, those marked that no deadline admits for lack of a record."""
-        made = replace(self.coarse, bits=self.coarse.bits.copy())
-        mark_unrecorded(made)
-        return made
+        constants = replace(self.coarse, bits=self.coarse.bits.copy())
+        mark_unrecorded(constants)
+        return constants
 
     def leaders(self, context: Context, wanted: Wanted) -> IntArray:
         """Hardware that is looked at in all sizes between the coarse ones."""
@@ -240,13 +242,13 @@ class Engine:
         """Whether clusters may be bought in parts."""
         return is_scarce(self.context.market, self.offer_bits, self.counts[-1])
 
-    def _with_mixes(self, made: Candidates) -> Candidates:
+    def _with_mixes(self, candidates: Candidates) -> Candidates:
         """Add clusters bought in parts where an admitted offer holds fewer than the largest cluster."""
         if not self.is_scarce:
-            return made
+            return candidates
         from planner.candidates.bought_in_parts import add_mixes
 
-        return add_mixes(made, self.offer_bits, self.counts[-1])
+        return add_mixes(candidates, self.offer_bits, self.counts[-1])
 
 
 def bits_of(asked: Asked, market: Market) -> IntArray:
@@ -261,25 +263,25 @@ def is_scarce(market: Market, offer_bits: IntArray, most: int) -> bool:
 
 
 def candidates_of(
-    found: Found, offers: IntArray, sizes: Sequence[int], shapes: Table | None = None
+    search: CandidateSearch, offers: IntArray, sizes: Sequence[int], shapes: Table | None = None
 ) -> Candidates:
-    """Candidates of some offers at given sizes, of one offer each, under the limits of `found`; also excluded ones.
+    """Candidates of some offers at given sizes, of one offer each, under the limits of `search`; also excluded ones.
 
     Args:
-        found: the run's candidates.
+        search: the run's candidates.
         offers: rows of offers.
         sizes: numbers of nodes.
-        shapes: theirs, where they are known: `known_shape`, if `found` is of the job as it is asked for.
+        shapes: theirs, where they are known: `known_shape`, if `search` is of the job as it is asked for.
     """
-    context = found.candidates.context
+    context = search.candidates.context
     if shapes is None:
         shapes = estimate_for(context.asked, context.market, offers, sizes)
-    return build_candidates(context, found.offer_bits, shapes, offers)
+    return build_candidates(context, search.offer_bits, shapes, offers)
 
 
-def known_shape(found: Found, offers: IntArray, sizes: Sequence[int]) -> Table | None:
+def known_shape(search: CandidateSearch, offers: IntArray, sizes: Sequence[int]) -> Table | None:
     """The shape of offers of one hardware at one size, where the search has estimated it; else None."""
-    shapes, hardware = found.candidates.shapes, np.unique(hardware_of_offer(found.context.market)[offers])
+    shapes, hardware = search.candidates.shapes, np.unique(hardware_of_offer(search.context.market)[offers])
     if len(hardware) != 1 or len(sizes) != 1:
         return None
     at = np.flatnonzero((shapes["hardware_row"] == hardware[0]) & (shapes["nodes"] == sizes[0]))

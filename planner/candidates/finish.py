@@ -19,43 +19,47 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 
-def sure_hours(made: Candidates, at: IntArray, level: float) -> FloatArray:
+def sure_hours(candidates: Candidates, at: IntArray, level: float) -> FloatArray:
     """Hours within which candidates end with probability `level`, never less than expected, shape `(len(at),)`."""
-    context = made.context
-    hours, levels = np.empty(len(at)), level / chance_had(made, at)
-    spot = context.market.is_spot[made.offer[at]]
-    hours[~spot] = _steady(made, at[~spot], levels[~spot])
+    context = candidates.context
+    hours, levels = np.empty(len(at)), level / chance_had(candidates, at)
+    spot = context.market.is_spot[candidates.offer[at]]
+    hours[~spot] = _steady(candidates, at[~spot], levels[~spot])
     if spot.any():
-        hours[spot] = np.maximum(finish_quantile(made, at[spot], levels[spot]), made.hours[at[spot]])
+        hours[spot] = np.maximum(
+            finish_quantile(candidates, at[spot], levels[spot]), candidates.hours[at[spot]]
+        )
     return hours
 
 
-def uninterrupted_hours(made: Candidates, at: IntArray, level: float) -> FloatArray:
+def uninterrupted_hours(candidates: Candidates, at: IntArray, level: float) -> FloatArray:
     """The same if nothing were ever taken away: a quick lower bound of `sure_hours`."""
-    return np.maximum(unhindered_hours(made, at, level), made.hours[at])
+    return np.maximum(unhindered_hours(candidates, at, level), candidates.hours[at])
 
 
-def unhindered_hours(made: Candidates, at: IntArray, level: float) -> FloatArray:
+def unhindered_hours(candidates: Candidates, at: IntArray, level: float) -> FloatArray:
     """Start-up and work alone: a lower bound for a size of cluster, in however many zones it may run."""
-    work = made.work_hours[at] * np.exp(_normal_quantile(level) * made.sigma[at])
-    waits = waits_of(made, at)
-    return waits.before + waits.at_level(0.0) + made.fixed_hours[at] + work
+    work = candidates.work_hours[at] * np.exp(_normal_quantile(level) * candidates.sigma[at])
+    waits = waits_of(candidates, at)
+    return waits.before + waits.at_level(0.0) + candidates.fixed_hours[at] + work
 
 
-def _steady(made: Candidates, at: IntArray, level: FloatArray) -> FloatArray:
+def _steady(candidates: Candidates, at: IntArray, level: FloatArray) -> FloatArray:
     """Log-normal step time: the quantile of the work is the quantile of the step."""
-    context = made.context
+    context = candidates.context
     distinct, own = np.unique(level, return_inverse=True)
     slow = np.asarray([_normal_quantile(one) for one in distinct.tolist()], dtype=np.float64)[own]
-    nodes, work = made.nodes[at], made.work_hours[at]
-    need = steady_hours(context.asked, nodes, work, made.write_hours[at], made.interval_hours[at])
-    sure = made.waiting_hours[at] + made.fixed_hours[at] + need * np.exp(slow * made.sigma[at])
-    waits = waits_of(made, at)
+    nodes, work = candidates.nodes[at], candidates.work_hours[at]
+    need = steady_hours(context.asked, nodes, work, candidates.write_hours[at], candidates.interval_hours[at])
+    sure = (
+        candidates.waiting_hours[at] + candidates.fixed_hours[at] + need * np.exp(slow * candidates.sigma[at])
+    )
+    waits = waits_of(candidates, at)
     some = np.flatnonzero(waits.has_spread & (level < 1.0))
     if len(some):
-        sure[some] = steady_quantile(made, at[some], level[some], waits.take(some))
+        sure[some] = steady_quantile(candidates, at[some], level[some], waits.take(some))
     # where capacity comes too seldom, no time is enough
-    return np.where(level < 1.0, np.maximum(sure, made.hours[at]), np.inf)
+    return np.where(level < 1.0, np.maximum(sure, candidates.hours[at]), np.inf)
 
 
 def _normal_quantile(level: float) -> float:

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 
-def operational_kg(made: Candidates) -> FloatArray:
+def operational_kg(candidates: Candidates) -> FloatArray:
     """Expected kgCO2e of the electricity of each candidate; NaN where grid or power is unknown."""
-    return _summed(made, np.arange(len(made.offer)), MID)[1]
+    return _summed(candidates, np.arange(len(candidates.offer)), MID)[1]
 
 
-def least_kg_per_hour(made: Candidates) -> FloatArray:
+def least_kg_per_hour(candidates: Candidates) -> FloatArray:
     """Lower bound of what an hour of one instance at work emits, per offer of the run; NaN where unknown."""
-    context = made.context
+    context = candidates.context
     family = context.asked.job.model.family.value
     least = min(draw_in(phase, family) for phase in ("compute", "memory_bound", "generation", "waiting"))
     power = context.power
@@ -35,48 +35,48 @@ def least_kg_per_hour(made: Candidates) -> FloatArray:
     return np.asarray(power.kwh_per_hour(draw) * power.grid / GRAMS_PER_KG, dtype=np.float64)
 
 
-def carbon_front(made: Candidates) -> tuple[FloatArray, FloatArray]:
+def carbon_front(candidates: Candidates) -> tuple[FloatArray, FloatArray]:
     """Cost and kgCO2e of the feasible candidates that none beats in both, by rising cost."""
-    kg = operational_kg(made)
-    at = np.flatnonzero((made.bits == 0) & ~np.isnan(kg))
-    front = at[pareto_front(made.cost_usd[at], kg[at])]
-    return made.cost_usd[front], kg[front]
+    kg = operational_kg(candidates)
+    at = np.flatnonzero((candidates.bits == 0) & ~np.isnan(kg))
+    front = at[pareto_front(candidates.cost_usd[at], kg[at])]
+    return candidates.cost_usd[front], kg[front]
 
 
-def energy_kwh(made: Candidates, level: int = MID) -> FloatArray:
+def energy_kwh(candidates: Candidates, level: int = MID) -> FloatArray:
     """Expected energy of each candidate in kWh; NaN where the power of its accelerators is unknown."""
-    return _summed(made, np.arange(len(made.offer)), level)[0]
+    return _summed(candidates, np.arange(len(candidates.offer)), level)[0]
 
 
-def footprint_of(made: Candidates, at: int) -> tuple[float, float]:
+def footprint_of(candidates: Candidates, at: int) -> tuple[float, float]:
     """`energy_kwh` and `operational_kg` of candidate `at` alone."""
-    kwh, kg = _summed(made, np.asarray([at]), MID)
+    kwh, kg = _summed(candidates, np.asarray([at]), MID)
     return float(kwh[0]), float(kg[0])
 
 
-def _summed(made: Candidates, at: IntArray, level: int) -> tuple[FloatArray, FloatArray]:
+def _summed(candidates: Candidates, at: IntArray, level: int) -> tuple[FloatArray, FloatArray]:
     """Energy in kWh and emissions in kgCO2e of some candidates over their parts, each of shape `(n,)`."""
-    kind, out = made.kind[at], np.zeros((2, len(at)))
-    for number, table in ((SINGLE, None), (MIXED, made.mixes), (IN_TURN, made.turns)):
+    kind, out = candidates.kind[at], np.zeros((2, len(at)))
+    for number, table in ((SINGLE, None), (MIXED, candidates.mixes), (IN_TURN, candidates.turns)):
         mine = np.flatnonzero(kind == number)
         if not len(mine):
             continue
         rows = at[mine]
         offer, nodes, paid = (
-            made.offer[rows][:, None],
-            made.nodes[rows][:, None],
-            made.paid_hours[rows][:, None],
+            candidates.offer[rows][:, None],
+            candidates.nodes[rows][:, None],
+            candidates.paid_hours[rows][:, None],
         )
         if table is not None:
-            own = made.detail[rows]
+            own = candidates.detail[rows]
             offer, paid = table.offer[own], table.paid_hours[own]
             nodes = table.nodes[own] if isinstance(table, Mixes) else np.broadcast_to(nodes, offer.shape)
-        out[:, mine] = [part.sum(axis=1) for part in of_parts(made, rows, offer, nodes, paid, level)]
+        out[:, mine] = [part.sum(axis=1) for part in of_parts(candidates, rows, offer, nodes, paid, level)]
     return out[0], out[1]
 
 
 def of_parts(
-    made: Candidates, at: IntArray, offer: IntArray, nodes: IntArray, paid: FloatArray, level: int
+    candidates: Candidates, at: IntArray, offer: IntArray, nodes: IntArray, paid: FloatArray, level: int
 ) -> tuple[FloatArray, FloatArray]:
     """Energy in kWh and emissions in kgCO2e of each part of some candidates.
 
@@ -84,25 +84,25 @@ def of_parts(
     shared in proportion by parts that run one after another.
 
     Args:
-        made: candidates.
+        candidates: candidates.
         at: which of them, shape `(n,)`.
         offer: of each part, -1 none, shape `(n, parts)`.
         nodes: instances, of the same shape.
         paid: hours in use, of the same shape.
         level: of the interval.
     """
-    family = made.context.asked.job.model.family.value
-    work = _draw(made, at, family, level)[:, None]
-    in_turn = (made.kind[at] == IN_TURN)[:, None]
+    family = candidates.context.asked.job.model.family.value
+    work = _draw(candidates, at, family, level)[:, None]
+    in_turn = (candidates.kind[at] == IN_TURN)[:, None]
     used = np.where(in_turn, paid.sum(axis=1, keepdims=True), paid)
-    idle = np.minimum(1.0, made.fixed_hours[at][:, None] / np.where(used > 0, used, 1.0))
+    idle = np.minimum(1.0, candidates.fixed_hours[at][:, None] / np.where(used > 0, used, 1.0))
     draw = work * (1.0 - idle) + draw_in("setup", family, level) * idle
-    machines = made.context.power.take(np.maximum(offer, 0))
+    machines = candidates.context.power.take(np.maximum(offer, 0))
     kwh = nodes * paid * machines.kwh_per_hour(draw, level)
     return np.where(offer >= 0, kwh, 0.0), np.where(offer >= 0, kwh * machines.grid / GRAMS_PER_KG, 0.0)
 
 
-def _draw(made: Candidates, at: IntArray, family: str, level: int) -> FloatArray:
+def _draw(candidates: Candidates, at: IntArray, family: str, level: int) -> FloatArray:
     """Mean draw during a step of some candidates: worked out once per shape that they have."""
-    shapes, _, code = distinct(made.shape[at])
-    return np.asarray(draw_of_shapes(made.shapes, family, level, shapes)[code], dtype=np.float64)
+    shapes, _, code = distinct(candidates.shape[at])
+    return np.asarray(draw_of_shapes(candidates.shapes, family, level, shapes)[code], dtype=np.float64)

@@ -101,7 +101,7 @@ def _evaluate(
     money = context.market.costs.evaluate(
         rows, nodes, paid, hours, fixed_hours=fixed, work_log_sd=sigma, stored=stored, run_hours=hours
     )
-    made = Candidates(
+    candidates = Candidates(
         context=context, offer=rows, shape=at, nodes=nodes,
         bits=bits, work_hours=work, sigma=sigma, waiting_hours=waiting,
         fixed_hours=fixed, hours=hours, paid_hours=paid, billed_hours=money.billed_hours, cost_usd=money.cost_usd,
@@ -112,5 +112,5 @@ def _evaluate(
         store=stored.code, store_usd=stored.usd, store_usd_per_hour=stored.usd_per_hour,
         shapes=shapes, grid_bits=grid_bits,
     )  # fmt: skip
-    mark_limits(made)
-    return made
+    mark_limits(candidates)
+    return candidates

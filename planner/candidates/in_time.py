@@ -40,47 +40,47 @@ _CERTAIN = 1e-9  # log error of a speed below which it has none
 _SLIP = 1e-10  # of the chance at the hours found
 
 
-def chance_in_time(made: Candidates, at: IntArray, hours: float | FloatArray) -> FloatArray:
+def chance_in_time(candidates: Candidates, at: IntArray, hours: float | FloatArray) -> FloatArray:
     """Probability that candidates `at` are done within `hours` from the start, given that capacity comes."""
-    waits, hours = waits_of(made, at), np.broadcast_to(np.asarray(hours, dtype=np.float64), len(at))
-    spot, out = made.context.market.is_spot[made.gang(at)[0]], np.empty(len(at))
+    waits, hours = waits_of(candidates, at), np.broadcast_to(np.asarray(hours, dtype=np.float64), len(at))
+    spot, out = candidates.context.market.is_spot[candidates.gang(at)[0]], np.empty(len(at))
     known = np.flatnonzero(~waits.has_spread)
-    out[known] = _work_chance(made, at[known], hours[known] - made.waiting_hours[at[known]])
+    out[known] = _work_chance(candidates, at[known], hours[known] - candidates.waiting_hours[at[known]])
     steady = np.flatnonzero(waits.has_spread & ~spot)
     if len(steady):
         own = waits.take(steady)
-        room = hours[steady] - own.before - made.fixed_hours[at[steady]]
-        out[steady] = _steady_chance(own, _need(made, at[steady]), made.sigma[at[steady]], room)
+        room = hours[steady] - own.before - candidates.fixed_hours[at[steady]]
+        out[steady] = _steady_chance(own, _need(candidates, at[steady]), candidates.sigma[at[steady]], room)
     beside = np.flatnonzero(waits.has_spread & spot)
     if len(beside):
         own, room = waits.take(beside), hours[beside]
         nodes, weights = unit_quadrature(WAIT_POINTS)
         rooms = np.asarray([room - own.before - own.at_level(u) for u in nodes.tolist()])
-        out[beside] = weights @ _work_chances(made, at[beside], rooms)
+        out[beside] = weights @ _work_chances(candidates, at[beside], rooms)
     return np.clip(out, 0.0, 1.0)
 
 
-def finish_quantile(made: Candidates, at: IntArray, level: float | FloatArray) -> FloatArray:
+def finish_quantile(candidates: Candidates, at: IntArray, level: float | FloatArray) -> FloatArray:
     """Hours from the start within which candidates end with probability `level`, shape `(len(at),)`.
 
     Given that capacity comes; a level of 1 or more is never reached.
     """
     wanted = np.broadcast_to(np.asarray(level, dtype=np.float64), len(at))
-    waits, spot = waits_of(made, at), made.context.market.is_spot[made.gang(at)[0]]
+    waits, spot = waits_of(candidates, at), candidates.context.market.is_spot[candidates.gang(at)[0]]
     solved = waits.has_spread & ~spot & (wanted < 1.0)
     out = np.empty(len(at))
     if solved.any():
         one = np.flatnonzero(solved)
-        out[one] = steady_quantile(made, at[one], wanted[one], waits.take(one))
+        out[one] = steady_quantile(candidates, at[one], wanted[one], waits.take(one))
     if not solved.all():
         rest = np.flatnonzero(~solved)
-        out[rest] = _on_grid(made, at[rest], wanted[rest][:, None])
+        out[rest] = _on_grid(candidates, at[rest], wanted[rest][:, None])
     return out
 
 
-def steady_quantile(made: Candidates, at: IntArray, level: FloatArray, waits: Waits) -> FloatArray:
+def steady_quantile(candidates: Candidates, at: IntArray, level: FloatArray, waits: Waits) -> FloatArray:
     """The same of capacity that is not taken back and whose wait is not certain, for levels below 1."""
-    need, sigma = _need(made, at), made.sigma[at]
+    need, sigma = _need(candidates, at), candidates.sigma[at]
 
     def work(share: FloatArray) -> FloatArray:
         return np.asarray(need * np.exp(sigma * normal_quantile(share)), dtype=np.float64)
@@ -89,7 +89,7 @@ def steady_quantile(made: Candidates, at: IntArray, level: FloatArray, waits: Wa
     low = np.maximum(work(level) + waits.at_level(0.0), waits.at_level(level))
     high = work(half) + waits.at_level(half)
     return np.asarray(
-        waits.before + made.fixed_hours[at] + _crossing(waits, need, sigma, level, low, high),
+        waits.before + candidates.fixed_hours[at] + _crossing(waits, need, sigma, level, low, high),
         dtype=np.float64,
     )
 
@@ -131,36 +131,42 @@ def _steady_chance(waits: Waits, need: FloatArray, sigma: FloatArray, room: Floa
     return np.asarray(cap * np.einsum("ij,j->i", within, weights), dtype=np.float64)
 
 
-def _work_chance(made: Candidates, at: IntArray, hours: FloatArray) -> FloatArray:
+def _work_chance(candidates: Candidates, at: IntArray, hours: FloatArray) -> FloatArray:
     """Probability that the hours in use end within `hours` from when the cluster is there."""
     return meet_probability(
-        made.context, *made.gang(at), made.sigma[at], made.write_hours[at], made.interval_hours[at],
-        hours - made.fixed_hours[at],
-    )  # fmt: skip
+        candidates.context,
+        *candidates.gang(at),
+        candidates.sigma[at],
+        candidates.write_hours[at],
+        candidates.interval_hours[at],
+        hours - candidates.fixed_hours[at],
+    )
 
 
-def _work_chances(made: Candidates, at: IntArray, hours: FloatArray) -> FloatArray:
+def _work_chances(candidates: Candidates, at: IntArray, hours: FloatArray) -> FloatArray:
     """`_work_chance` for several hours of each candidate, shape `(k, len(at))`."""
     if hours.size > _AT_ONCE:
-        return np.asarray([_work_chance(made, at, one) for one in hours])
-    return _work_chance(made, np.tile(at, len(hours)), hours.ravel()).reshape(hours.shape)
+        return np.asarray([_work_chance(candidates, at, one) for one in hours])
+    return _work_chance(candidates, np.tile(at, len(hours)), hours.ravel()).reshape(hours.shape)
 
 
-def _need(made: Candidates, at: IntArray) -> FloatArray:
-    _, nodes, work = made.gang(at)
-    return steady_hours(made.context.asked, nodes, work, made.write_hours[at], made.interval_hours[at])
+def _need(candidates: Candidates, at: IntArray) -> FloatArray:
+    _, nodes, work = candidates.gang(at)
+    return steady_hours(
+        candidates.context.asked, nodes, work, candidates.write_hours[at], candidates.interval_hours[at]
+    )
 
 
-def _on_grid(made: Candidates, at: IntArray, wanted: FloatArray) -> FloatArray:
+def _on_grid(candidates: Candidates, at: IntArray, wanted: FloatArray) -> FloatArray:
     """Hours of a chance on grids: round by round a finer one between the last point too early and the first in time."""
-    base = made.waiting_hours[at] + made.fixed_hours[at]
-    need = np.maximum(made.hours[at] - base, 1e-6)
+    base = candidates.waiting_hours[at] + candidates.fixed_hours[at]
+    need = np.maximum(candidates.hours[at] - base, 1e-6)
     low, high = np.log(need) - 2.0, np.log(need) + 6.0
     for _ in range(_ROUNDS):
         grid = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, _GRID_POINTS)[None, :]
         each = np.repeat(at, _GRID_POINTS)
         hours = np.repeat(base, _GRID_POINTS) + np.exp(grid.ravel())
-        chance = chance_in_time(made, each, hours).reshape(grid.shape)
+        chance = chance_in_time(candidates, each, hours).reshape(grid.shape)
         first = np.minimum(np.maximum((chance < wanted).sum(axis=1), 1), _GRID_POINTS - 1)
         row = np.arange(len(at))
         low, high = grid[row, first - 1], grid[row, first]

@@ -32,13 +32,13 @@ _SAME = 1e-9  # ratio within which values are the same but for rounding
 def case_of(context: Context) -> Case:
     """What constraints look at in a planning run."""
 
-    def chance(made: Candidates, at: IntArray) -> FloatArray:
+    def chance(candidates: Candidates, at: IntArray) -> FloatArray:
         assert context.dates.deadline_hours is not None
-        chance = chance_in_time(made, at, context.dates.deadline_hours)
-        return np.asarray(chance * chance_had(made, at), dtype=np.float64)
+        chance = chance_in_time(candidates, at, context.dates.deadline_hours)
+        return np.asarray(chance * chance_had(candidates, at), dtype=np.float64)
 
-    def finish(made: Candidates, at: IntArray, level: float) -> FloatArray:
-        return finish_quantile(made, at, level / chance_had(made, at))
+    def finish(candidates: Candidates, at: IntArray, level: float) -> FloatArray:
+        return finish_quantile(candidates, at, level / chance_had(candidates, at))
 
     asked, market = context.asked, context.market
     hours = context.dates.deadline_hours

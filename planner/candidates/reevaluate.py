@@ -78,23 +78,23 @@ def no_errors(count: int) -> Errors:
     return Errors(one, one, one, known=False)
 
 
-def reevaluate(made: Candidates, at: IntArray, errors: Errors) -> Reevaluated:
+def reevaluate(candidates: Candidates, at: IntArray, errors: Errors) -> Reevaluated:
     """Work out candidates `at`, which may name one several times, each under its own errors.
 
     Args:
-        made: all candidates.
+        candidates: all candidates.
         at: positions, shape `(n,)`.
         errors: of each.
     """
     count, width = len(at), 1
-    for table in (made.mixes, made.turns):
+    for table in (candidates.mixes, candidates.turns):
         width = width if table is None else max(width, table.offer.shape[1] + 1)
     hours, cost, cash = np.zeros(count), np.zeros(count), np.zeros(count)
     offer, paid = np.full((count, width), -1), np.zeros((count, width))
     for kind, formula in ((SINGLE, _single), (MIXED, _mixed), (IN_TURN, _in_turn)):
-        mine = np.flatnonzero(made.kind[at] == kind)
+        mine = np.flatnonzero(candidates.kind[at] == kind)
         if len(mine):
-            some = made.take(at[mine])
+            some = candidates.take(at[mine])
             found = formula(some, errors.take(mine))
             hours[mine], cost[mine], cash[mine] = found.hours, found.cost_usd, found.cash_usd
             offer[mine, : found.offer.shape[1]] = found.offer

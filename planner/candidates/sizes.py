@@ -132,13 +132,13 @@ def _least_by_hardware(
     return np.where(known, bound, np.inf)
 
 
-def _least_per_hour(made: Candidates, offers: IntArray, objective: str) -> npt.NDArray[np.float64]:
+def _least_per_hour(candidates: Candidates, offers: IntArray, objective: str) -> npt.NDArray[np.float64]:
     """Least that an hour of a node adds to what is compared, per offer: USD, 1 for hours, or kgCO2e; NaN: unknown."""
-    offer_set = made.context.market.offer_set
+    offer_set = candidates.context.market.offer_set
     if objective == "time":
         return np.ones(len(offers))
     if objective == "carbon":
-        kg = least_kg_per_hour(made)[offers]
+        kg = least_kg_per_hour(candidates)[offers]
         return np.where(np.isnan(kg), np.inf, kg)
     owned = ~np.isnan(offer_set.owned_share[offers])
     return np.asarray(np.where(owned, 0.0, offer_set.least_usd_per_hour[offers]), dtype=np.float64)

@@ -38,24 +38,26 @@ def parts_wait_hours(starts: Starts, offer: IntArray, nodes: IntArray) -> Floats
     return np.asarray(each.max(axis=1), dtype=np.float64)
 
 
-def wait_hours(made: Candidates, at: int) -> float:
+def wait_hours(candidates: Candidates, at: int) -> float:
     """Hours that candidate `at` waits for what is not spot before it starts."""
-    starts, one = made.context.starts, np.asarray([at])
-    if made.kind[at] == IN_TURN:
+    starts, one = candidates.context.starts, np.asarray([at])
+    if candidates.kind[at] == IN_TURN:
         return 0.0
-    if made.kind[at] == MIXED and made.mixes is not None:
-        return float(parts_wait_hours(starts, made.mixes.offer[made.detail[one]], made.nodes[one])[0])
-    return float(starts.hours(made.offer[one], made.nodes[one])[0])
+    if candidates.kind[at] == MIXED and candidates.mixes is not None:
+        return float(
+            parts_wait_hours(starts, candidates.mixes.offer[candidates.detail[one]], candidates.nodes[one])[0]
+        )
+    return float(starts.hours(candidates.offer[one], candidates.nodes[one])[0])
 
 
-def chance_had(made: Candidates, at: IntArray) -> Floats:
+def chance_had(candidates: Candidates, at: IntArray) -> Floats:
     """Probability that capacity comes, shape `(len(at),)`; of clusters in turn their own chance holds it already."""
-    starts, had = made.context.starts, np.ones(len(at))
-    single = made.kind[at] == SINGLE
-    had[single] = starts.had(made.offer[at[single]], made.nodes[at[single]])
-    mixed = np.flatnonzero(made.kind[at] == MIXED)
-    if len(mixed) and made.mixes is not None:
-        offer, nodes = made.mixes.offer[made.detail[at[mixed]]], made.nodes[at[mixed]]
+    starts, had = candidates.context.starts, np.ones(len(at))
+    single = candidates.kind[at] == SINGLE
+    had[single] = starts.had(candidates.offer[at[single]], candidates.nodes[at[single]])
+    mixed = np.flatnonzero(candidates.kind[at] == MIXED)
+    if len(mixed) and candidates.mixes is not None:
+        offer, nodes = candidates.mixes.offer[candidates.detail[at[mixed]]], candidates.nodes[at[mixed]]
         had[mixed] = np.where(offer >= 0, starts.had(offer, nodes[:, None]), 1.0).min(axis=1)
     return had
 
@@ -70,16 +72,16 @@ def allotted_level(confidence: float) -> float:
     return (1.0 + confidence) / 2.0
 
 
-def allotted_hours(made: Candidates, on_demand: IntArray, nodes: IntArray) -> Floats:
+def allotted_hours(candidates: Candidates, on_demand: IntArray, nodes: IntArray) -> Floats:
     """Hours before the last moment at which the fall-back is asked for, 0 without one; `on_demand`: offers, -1 none."""
-    level = allotted_level(made.context.asked.workload.constraints.deadline_confidence)
-    return np.where(on_demand >= 0, made.context.starts.at_level(on_demand, nodes, level), 0.0)
+    level = allotted_level(candidates.context.asked.workload.constraints.deadline_confidence)
+    return np.where(on_demand >= 0, candidates.context.starts.at_level(on_demand, nodes, level), 0.0)
 
 
-def fallback_had(made: Candidates, on_demand: IntArray, nodes: IntArray) -> Floats:
+def fallback_had(candidates: Candidates, on_demand: IntArray, nodes: IntArray) -> Floats:
     """Probability that the fall-back comes within the hours left to it, 0 without one."""
-    starts = made.context.starts
-    level = allotted_level(made.context.asked.workload.constraints.deadline_confidence)
+    starts = candidates.context.starts
+    level = allotted_level(candidates.context.asked.workload.constraints.deadline_confidence)
     in_time = np.where(starts.has_spread(on_demand), level, 1.0)
     return np.where(on_demand >= 0, starts.had(on_demand, nodes) * in_time, 0.0)
 
@@ -122,18 +124,18 @@ class Waits:
         return np.asarray(np.maximum(last, self.least), dtype=np.float64)
 
 
-def waits_of(made: Candidates, at: IntArray) -> Waits:
+def waits_of(candidates: Candidates, at: IntArray) -> Waits:
     """The waits of candidates `at`; clusters in turn wait in the course of the work."""
-    context, starts, nodes = made.context, made.context.starts, made.nodes[at]
-    offer = made.offer[at][:, None]
-    if made.mixes is not None and (made.kind[at] == MIXED).any():
-        mixed = made.kind[at] == MIXED
-        parts = made.mixes.offer[np.where(mixed, made.detail[at], 0)]
+    context, starts, nodes = candidates.context, candidates.context.starts, candidates.nodes[at]
+    offer = candidates.offer[at][:, None]
+    if candidates.mixes is not None and (candidates.kind[at] == MIXED).any():
+        mixed = candidates.kind[at] == MIXED
+        parts = candidates.mixes.offer[np.where(mixed, candidates.detail[at], 0)]
         single = np.concatenate([offer, np.full((len(at), parts.shape[1] - 1), -1)], axis=1)
         offer = np.where(mixed[:, None], parts, single)
-    offer = np.where((made.kind[at] == IN_TURN)[:, None], -1, offer)
+    offer = np.where((candidates.kind[at] == IN_TURN)[:, None], -1, offer)
     least = staging_hours(context.market.offer_set, context.asked.job, context.asked.assumptions)
-    least = least[made.offer[at]]
+    least = least[candidates.offer[at]]
     mean = parts_wait_hours(starts, offer, nodes)
     spread = np.asarray(((offer >= 0) & starts.has_spread(offer)).any(axis=1), dtype=np.bool_)
-    return Waits(starts, made.waiting_hours[at] - np.maximum(least, mean), least, offer, nodes, spread)
+    return Waits(starts, candidates.waiting_hours[at] - np.maximum(least, mean), least, offer, nodes, spread)

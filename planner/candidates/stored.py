@@ -11,10 +11,15 @@ if TYPE_CHECKING:
     from planner.plan.model import CostLine
 
 
-def store_lines(made: Candidates, at: int) -> list[CostLine]:
+def store_lines(candidates: Candidates, at: int) -> list[CostLine]:
     """Cost lines of candidate `at` in one region: priced in the region of its leading offer."""
-    step_s = float(made.shapes["step_time_s"][made.shape[at]])
-    stores, place = made.context.market.stores, int(made.offer[at])
+    step_s = float(candidates.shapes["step_time_s"][candidates.shape[at]])
+    stores, place = candidates.context.market.stores, int(candidates.offer[at])
     return lines_of_store(
-        stores, place, int(made.nodes[at]), step_s, float(made.hours[at]), int(made.store[at])
+        stores,
+        place,
+        int(candidates.nodes[at]),
+        step_s,
+        float(candidates.hours[at]),
+        int(candidates.store[at]),
     )

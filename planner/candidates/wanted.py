@@ -63,30 +63,30 @@ class Wanted:
     one_offer: bool = False
 
 
-def value_of(made: Candidates) -> FloatArray:
+def value_of(candidates: Candidates) -> FloatArray:
     """What candidates are compared by: expected cost, hours or emissions, by the objective; infinity: unknown."""
-    objective = made.context.asked.workload.preferences.objective
+    objective = candidates.context.asked.workload.preferences.objective
     if objective == "carbon":
-        kg = operational_kg(made)
+        kg = operational_kg(candidates)
         return np.asarray(np.where(np.isnan(kg), np.inf, kg), dtype=np.float64)
-    value: FloatArray = made.cost_usd if objective == "cost" else made.hours
+    value: FloatArray = candidates.cost_usd if objective == "cost" else candidates.hours
     return value
 
 
 def ceilings(
-    made: Candidates, wanted: Wanted, *, of_sets: bool = False, more: Sequence[Mapping[str, Any]] = ()
+    candidates: Candidates, wanted: Wanted, *, of_sets: bool = False, more: Sequence[Mapping[str, Any]] = ()
 ) -> FloatArray:
     """Value above which a candidate of each offer is of no use to the question, shape `(n_offers,)`.
 
     Args:
-        made: candidates known so far; the best of them bound what is of use.
+        candidates: candidates known so far; the best of them bound what is of use.
         wanted: what the question needs.
         of_sets: asked for sets of zones that begin with the offer: thousands, so of no provider for its own sake.
         more: columns of further candidates known, for the objectives cost and time.
     """
-    context = made.context
-    feasible = np.flatnonzero(made.bits == 0)
-    rows, value = made.offer[feasible], value_of(made)[feasible]
+    context = candidates.context
+    feasible = np.flatnonzero(candidates.bits == 0)
+    rows, value = candidates.offer[feasible], value_of(candidates)[feasible]
     if more:
         name = {"cost": "cost_usd", "time": "hours"}[context.asked.workload.preferences.objective]
         passed = [columns["bits"] == 0 for columns in more]

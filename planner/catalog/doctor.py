@@ -20,10 +20,10 @@ _MIN_WIDTH = 60
 _JSON_SCHEMA_VERSION = 1
 
 
-def examination_text(found: Examination, fmt: str) -> str:
+def examination_text(examination: Examination, fmt: str) -> str:
     """Render what `catalog doctor` found as `table` or `json`."""
     if fmt == "json":
-        return json.dumps(_examination_values(found), indent=2, sort_keys=True, default=str) + "\n"
+        return json.dumps(_examination_values(examination), indent=2, sort_keys=True, default=str) + "\n"
     width = max(terminal_width(sys.stdout), _MIN_WIDTH)
     rows: list[tuple[str, ...]] = [
         (
@@ -36,13 +36,13 @@ def examination_text(found: Examination, fmt: str) -> str:
             f"{health.oldest_age_days} d",
             health.manifest.sha256[:12],
         )
-        for health in found.providers
+        for health in examination.providers
     ]
     total = [str(sum(int(row[at]) for row in rows)) for at in range(1, 5)]
     rows.append(("all", *total, "", "", ""))
     heads = ("provider", "types", "offers", "regional", "admitted", "newest", "oldest", "sha256")
     lines = [*columns(heads, rows, "lrrrrrrl", width), ""]
-    for health in found.providers:
+    for health in examination.providers:
         name = health.manifest.provider
         lines += [f"{name}: {count} offers kept out by {flag}" for flag, count in health.refused.items()]
         if health.unpriced_types:
@@ -51,12 +51,16 @@ def examination_text(found: Examination, fmt: str) -> str:
             )
         lines += [f"{name}: refused row: {fault}" for fault in health.faults[:20]]
     lines += (
-        [f"known regions without an offer: {', '.join(found.idle_regions)}"] if found.idle_regions else []
+        [f"known regions without an offer: {', '.join(examination.idle_regions)}"]
+        if examination.idle_regions
+        else []
     )
-    lines += [f"unknown regions: {', '.join(found.unknown_regions)}"] if found.unknown_regions else []
-    lines += [line for one in found.history for line in _history_lines(one)]
-    lines += [f"broken: {message}" for message in found.broken]
-    lines.append("the catalog is whole" if found.is_healthy else "the catalog is broken")
+    lines += (
+        [f"unknown regions: {', '.join(examination.unknown_regions)}"] if examination.unknown_regions else []
+    )
+    lines += [line for one in examination.history for line in _history_lines(one)]
+    lines += [f"broken: {message}" for message in examination.broken]
+    lines.append("the catalog is whole" if examination.is_healthy else "the catalog is broken")
     return "\n".join(part for line in lines for part in _wrapped(line, width)) + "\n"
 
 
@@ -110,7 +114,7 @@ def _history_values(one: HistoryHealth) -> dict[str, Any]:
     }
 
 
-def _examination_values(found: Examination) -> dict[str, Any]:
+def _examination_values(examination: Examination) -> dict[str, Any]:
     providers = [
         {
             "provider": health.manifest.provider,
@@ -127,17 +131,17 @@ def _examination_values(found: Examination) -> dict[str, Any]:
             "unpriced_types": list(health.unpriced_types),
             "faults": [str(fault) for fault in health.faults],
         }
-        for health in found.providers
+        for health in examination.providers
     ]
     return {
         "schema_version": _JSON_SCHEMA_VERSION,
-        "directory": str(found.directory),
-        "healthy": found.is_healthy,
-        "broken": list(found.broken),
-        "idle_regions": list(found.idle_regions),
-        "unknown_regions": list(found.unknown_regions),
+        "directory": str(examination.directory),
+        "healthy": examination.is_healthy,
+        "broken": list(examination.broken),
+        "idle_regions": list(examination.idle_regions),
+        "unknown_regions": list(examination.unknown_regions),
         "providers": providers,
-        "history": [_history_values(one) for one in found.history],
+        "history": [_history_values(one) for one in examination.history],
     }
 
 

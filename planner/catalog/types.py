@@ -100,8 +100,8 @@ def _fact(values: Mapping[str, Any], key: str, label: str, unit: str) -> tuple[s
     text = UNKNOWN if value is None else f"{value:g}" if isinstance(value, float) else str(value)
     if key == "rdma" and value is None:
         text = "none stated"
-    told = f"{text} {unit}" if unit and value is not None else text
-    return (key, label, value, "number" if isinstance(value, int | float) else "text", told)
+    words = f"{text} {unit}" if unit and value is not None else text
+    return (key, label, value, "number" if isinstance(value, int | float) else "text", words)
 
 
 def _chip(key: str, chip: Mapping[str, Any] | None) -> Section:
@@ -109,13 +109,13 @@ def _chip(key: str, chip: Mapping[str, Any] | None) -> Section:
         text = "not in the table, so its speed is unknown and it is never a candidate"
         return Section(f"{key}_accelerator", "Accelerator", (text,))
     rows: _Rows = [_fact(chip, *spec) for spec in _CHIP_LINES if chip[spec[0]] is not None]
-    told = []
+    notes = []
     if all(chip[name] is None for name in ("fp16_tflops", "bf16_tflops", "fp32_tflops")):
-        told.append("no peaks are known: listed, never a candidate")
+        notes.append("no peaks are known: listed, never a candidate")
     if not chip["trainable"]:
-        told.append("inference only: never a candidate for training")
-    told += [chip["note"]] if chip["note"] else []
-    rows += [("note", "note", text, "text", text) for text in told]
+        notes.append("inference only: never a candidate for training")
+    notes += [chip["note"]] if chip["note"] else []
+    rows += [("note", "note", text, "text", text) for text in notes]
     rows.append(("source", "source", chip["source"], "text", f"{chip['source']} ({chip['as_of']})"))
     title = (
         f"{chip['accelerator']}: {chip['vendor']} {chip['generation']}, form {chip['form']}; peaks are dense"

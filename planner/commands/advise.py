@@ -117,17 +117,17 @@ def advise(
         from planner.advice.saved_plan import load_spot_plan
         from planner.inputs.state_load import load_state
 
-    made, loaded = load_spot_plan(plan).due_earlier((margin or 0.0) / 3600.0), load_state(state_file)
-    tick_hours = usual_tick_hours(made) if every is None else every / 3600.0
+    spot_plan, loaded = load_spot_plan(plan).due_earlier((margin or 0.0) / 3600.0), load_state(state_file)
+    tick_hours = usual_tick_hours(spot_plan) if every is None else every / 3600.0
     question = build_question(
-        made,
+        spot_plan,
         loaded,
         tick_hours=tick_hours,
         clock=datetime.now(UTC),
         loop_hours=None if every is None else tick_hours,
     )
     seen = () if record is None else _to_record(question, loaded)
-    named, notes = ((), ()) if workload is None else workload_evidence(workload, made)
+    named, notes = ((), ()) if workload is None else workload_evidence(workload, spot_plan)
     evidence = _readable((*named, *spot_evidence), record)
     question = replace(question, notes=(*question.notes, *notes))
     question, model = kept_as_planned(question, evidence, lambda: load_model(evidence))

@@ -111,15 +111,19 @@ def list_offers(
         min_accelerators=_positive("--min-accelerators", options["min_accelerators"]),
         min_memory_gib=_positive("--min-memory", options["min_memory"]),
     )
-    found = query_offers(load_catalog(ctx.meta[_DIRECTORY], as_of=as_of and as_of.date()), query)
-    if found.unmatched:
-        raise InputError("\n".join(_no_match(*miss) for miss in found.unmatched))
-    limit = options["max_results"] or found.offers.n_rows
-    table = found.offers.take(range(min(limit, found.offers.n_rows)))
-    kept_out = f"; {found.n_flagged} more kept out by a flag (--allow-flagged)" if found.n_flagged else ""
-    said = f"{table.n_rows} of {found.offers.n_rows} shown{kept_out}"
-    if found.unpriced:
-        said += f"; no price there: {_some(found.unpriced)}"
+    query_result = query_offers(load_catalog(ctx.meta[_DIRECTORY], as_of=as_of and as_of.date()), query)
+    if query_result.unmatched:
+        raise InputError("\n".join(_no_match(*miss) for miss in query_result.unmatched))
+    limit = options["max_results"] or query_result.offers.n_rows
+    table = query_result.offers.take(range(min(limit, query_result.offers.n_rows)))
+    kept_out = (
+        f"; {query_result.n_flagged} more kept out by a flag (--allow-flagged)"
+        if query_result.n_flagged
+        else ""
+    )
+    said = f"{table.n_rows} of {query_result.offers.n_rows} shown{kept_out}"
+    if query_result.unpriced:
+        said += f"; no price there: {_some(query_result.unpriced)}"
     answer = offers_answer(table, SORT_KEYS[query.sort], f"Offers, cheapest first: {said}")
     show_answer(answer, output, out)
     if not getattr(ctx.obj, "quiet", False):
@@ -194,16 +198,18 @@ def doctor(ctx: click.Context, fmt: str, max_age: int | None) -> None:
     from catalogs.inspection.doctor import examine
     from planner.catalog.doctor import examination_text
 
-    found = examine(ctx.meta[_DIRECTORY], datetime.now(UTC).date())
-    click.echo(examination_text(found, fmt), file=sys.stdout, nl=False)
+    examination = examine(ctx.meta[_DIRECTORY], datetime.now(UTC).date())
+    click.echo(examination_text(examination, fmt), file=sys.stdout, nl=False)
     stale = [
-        p.manifest.provider for p in found.providers if max_age is not None and p.newest_age_days > max_age
+        p.manifest.provider
+        for p in examination.providers
+        if max_age is not None and p.newest_age_days > max_age
     ]
     if stale:
         click.echo(
             f"error: older than {max_age}d: {', '.join(stale)}; refresh or raise --max-age", file=sys.stderr
         )
-    if stale or not found.is_healthy:
+    if stale or not examination.is_healthy:
         ctx.exit(CatalogError.exit_code)
 
 

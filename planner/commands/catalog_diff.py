@@ -66,10 +66,10 @@ def diff(
     named = ctx.meta.get("catalog_dir")  # of the group: the catalog in use, where the user named one
     if named is not None:
         old, new = (str(named) if ref == "latest" else ref for ref in (old, new))
-    found = diff_refs(
+    catalog_diff = diff_refs(
         old, new, min_change_ratio=min_change, providers=providers, purchase_options=purchase_options
     )
-    show_answer(diff_answer(found, max_results), output, out)
-    if fail_above is not None and (beyond := found.above(fail_above)):
+    show_answer(diff_answer(catalog_diff, max_results), output, out)
+    if fail_above is not None and (beyond := catalog_diff.above(fail_above)):
         most = change_text(beyond[0].change_ratio)
         raise GateError(f"{len(beyond)} prices moved by more than {100 * fail_above:.4g} % (most: {most})")

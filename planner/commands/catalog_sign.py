@@ -54,10 +54,12 @@ def sign_command(ctx: click.Context, key: Path, out: Path, expires: int, as_of: 
     """Copy the catalog in use to a new directory with a signed statement of its contents and its end."""
     from catalogs.store.signing import sign_catalog
 
-    made = sign_catalog(key, out, expires, directory=ctx.meta.get(_DIRECTORY), as_of=as_of and as_of.date())
+    statement = sign_catalog(
+        key, out, expires, directory=ctx.meta.get(_DIRECTORY), as_of=as_of and as_of.date()
+    )
     click.echo(
-        f"{out}: {', '.join(sorted(made.providers))} signed by key {made.key_id}, "
-        f"holds until {made.expires_at:%Y-%m-%d %H:%M} UTC",
+        f"{out}: {', '.join(sorted(statement.providers))} signed by key {statement.key_id}, "
+        f"holds until {statement.expires_at:%Y-%m-%d %H:%M} UTC",
         file=sys.stdout,
     )
 

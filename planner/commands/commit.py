@@ -81,7 +81,7 @@ def commit(
     from catalogs.store.load import load_catalog
 
     day = as_of and as_of.date()
-    made = None
+    bill_question = None
     if question is not None:
         loaded = load_commit(question)
         catalog = load_catalog(as_of=day) if needs_catalog(loaded) else None
@@ -89,8 +89,10 @@ def commit(
         from planner.commitments.from_bill import question_from_bill
 
         catalog = load_catalog(as_of=day)
-        made = question_from_bill(bills, catalog, seed=1 if seed is None else seed, currency=currency)
-        loaded = made.loaded
+        bill_question = question_from_bill(
+            bills, catalog, seed=1 if seed is None else seed, currency=currency
+        )
+        loaded = bill_question.loaded
     quiet = verbose or (ctx.obj is not None and ctx.obj.quiet)  # --verbose writes its own lines
     with text_progress("commit", quiet=quiet) as tell:
         work = advise(
@@ -101,7 +103,7 @@ def commit(
             with_regret=regret,
             progress=_show if verbose else _rounds(tell),
             stage=tell,
-            made=made,
+            from_bill=bill_question,
         )
     if certificate is not None:
         from planner.commitments.certificate import write_certificate

@@ -52,10 +52,10 @@ def compare(
 
     loaded = override(load_workload(workload), allow_flagged=allow_flagged, allow_derived=allow_derived)
     names = [name.strip() for text in pick for name in text.split(",") if name.strip()]
-    found = find(
+    offer = find(
         loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()), pick=names,
         over=next((one for one in OVERS if one == over), None), base=base,
     )  # fmt: skip
-    show_answer(found.report(), output, out)
-    if all(row.best is None for row in found.rows):
+    show_answer(offer.report(), output, out)
+    if all(row.best is None for row in offer.rows):
         click.get_current_context().exit(3)

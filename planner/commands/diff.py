@@ -92,7 +92,7 @@ def _found(files: tuple[Path, ...], days: tuple[datetime, ...]) -> PlanDiff:
     )
 
 
-def _gate(found: PlanDiff, limit: float, unit: str) -> None:
+def _gate(plan_diff: PlanDiff, limit: float, unit: str) -> None:
     """Fail where the cost rose by more than the limit.
 
     Raises:
@@ -100,9 +100,9 @@ def _gate(found: PlanDiff, limit: float, unit: str) -> None:
     """
     from planner.errors import GateError
 
-    if found.new.total_usd is None and found.old.total_usd is not None:
-        raise GateError(f"--fail-above {limit:g}{unit}: {found.new.name} has no plan any more")
-    change, ratio = found.change_usd, found.change_ratio
+    if plan_diff.new.total_usd is None and plan_diff.old.total_usd is not None:
+        raise GateError(f"--fail-above {limit:g}{unit}: {plan_diff.new.name} has no plan any more")
+    change, ratio = plan_diff.change_usd, plan_diff.change_ratio
     if change is None:
         return
     risen = (

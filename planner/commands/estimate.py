@@ -67,7 +67,7 @@ def estimate(
 
     names = [name.strip() for text in machines for name in text.split(",") if name.strip()]
     pin = None if layout is None else parse_layout(layout)
-    found = estimate_workload(
+    estimates = estimate_workload(
         with_settings(load_workload(workload), values),
         names,
         nodes or (1,),
@@ -75,7 +75,7 @@ def estimate(
         provider,
         calibrated=calibrated,
     )
-    report = estimates_report(found, details=details)
+    report = estimates_report(estimates, details=details)
     show_answer(report, output, out)
-    if all(item.reason for item in found.estimates):
+    if all(item.reason for item in estimates.estimates):
         click.get_current_context().exit(3)

@@ -60,7 +60,7 @@ def explain(
     loaded = with_settings(load_workload(workload), values)
     options = Options(as_of or utc_now(), as_of=as_of and as_of.date())
     with counted_progress("draws") as progress:
-        found = find(loaded, options, types=why_not, draws=draws, seed=seed, progress=progress)
-    show_answer(explanation_report(found, details), output, out)
-    if found.plan.status == "infeasible":
+        offer = find(loaded, options, types=why_not, draws=draws, seed=seed, progress=progress)
+    show_answer(explanation_report(offer, details), output, out)
+    if offer.plan.status == "infeasible":
         click.get_current_context().exit(3)

@@ -76,11 +76,11 @@ def frontier(
             )
         _against_carbon(loaded, options, points, output, out, details)
         return
-    found = find(loaded, options, deadlines_hours=asked)
-    shown = thin(found.points, points or _POINTS)
-    report = frontier_report(found, shown, details=details, fit=points is None)
+    offer = find(loaded, options, deadlines_hours=asked)
+    shown = thin(offer.points, points or _POINTS)
+    report = frontier_report(offer, shown, details=details, fit=points is None)
     show_answer(report, output, out)
-    if not found.points:
+    if not offer.points:
         click.get_current_context().exit(3)
 
 
@@ -95,9 +95,9 @@ def _against_carbon(
     from planner.job.frontier_carbon import carbon_frontier
     from planner.job.frontier_carbon_report import carbon_report
 
-    found = carbon_frontier(loaded, options)
-    show_answer(carbon_report(found, points, details=details), output, out)
-    if not found.points:
+    frontier = carbon_frontier(loaded, options)
+    show_answer(carbon_report(frontier, points, details=details), output, out)
+    if not frontier.points:
         click.get_current_context().exit(3)
 
 

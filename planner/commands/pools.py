@@ -41,7 +41,7 @@ def pools(
     from planner.pipelines.pools import plan_pools
 
     loaded = override(load_workload(workload), allow_flagged=allow_flagged, allow_derived=allow_derived)
-    found = plan_pools(loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()))
-    show_answer(found.report(), output, out)
-    if found.reason:
+    pools = plan_pools(loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()))
+    show_answer(pools.report(), output, out)
+    if pools.reason:
         click.get_current_context().exit(3)

@@ -160,8 +160,8 @@ def _frontier(
 ) -> tuple[Answer, int]:
     from planner.portfolios.frontier_report import frontier_report, plan_frontier
 
-    made = plan_frontier(loaded, planning, options, points)
-    return frontier_report(made, details=details), 0 if made.points else 3
+    frontier = plan_frontier(loaded, planning, options, points)
+    return frontier_report(frontier, details=details), 0 if frontier.points else 3
 
 
 def _exit_code(answer: PortfolioAnswer) -> int:

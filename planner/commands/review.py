@@ -189,7 +189,7 @@ def _review(focus: tuple[str, ...], given: dict[str, Any], *, lines: bool) -> Re
     late = learn_completion(load_vintages(given["vintages"])) if given["vintages"] else None
     quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
     with step_progress("review", quiet=quiet) as tell, _open(focus, given, tell) as bill:
-        made = review_bill(
+        review = review_bill(
             bill, month=given["month"], compare_month=given["compare"], budgets=budgets, plans=plans, utilisation=busy,
             tags=_words(given["tags"]), run_tag=given["run_tag"], forecasts=forecasts, forecast=given["ahead"],
             completion=late, progress=tell, beside=beside, lines=lines,
@@ -198,8 +198,8 @@ def _review(focus: tuple[str, ...], given: dict[str, Any], *, lines: bool) -> Re
     if given["accept"] and beside.ledger is not None:
         beside.ledger.save()
     if given["measurements"] is not None:
-        write_measurements(given["measurements"], made)
-    return replace(made, command=f"{made.command}{_as_asked(given)}") if made.command else made
+        write_measurements(given["measurements"], review)
+    return replace(review, command=f"{review.command}{_as_asked(given)}") if review.command else review
 
 
 def _as_asked(given: dict[str, Any]) -> str:
@@ -290,9 +290,9 @@ def _connection(given: dict[str, Any]) -> str | None:
     """How to reach the warehouse; a setting of the environment is for warehouses alone."""
     from planner.errors import InputError
 
-    told: str | None = given["connection"]
-    if told is None or given["engine"] not in ("duckdb", "spark"):
-        return told
+    connection: str | None = given["connection"]
+    if connection is None or given["engine"] not in ("duckdb", "spark"):
+        return connection
     if click.get_current_context().get_parameter_source("connection") is ParameterSource.ENVIRONMENT:
         return None
     raise InputError(f"--connection: is for a warehouse; --engine {given['engine']} reads files itself")

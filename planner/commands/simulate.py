@@ -160,14 +160,14 @@ def simulate(ctx: click.Context, /, **given: Any) -> None:
         ctx.exit(INTERRUPTED)
 
 
-def _write(found: Simulation, given: dict[str, Any]) -> None:
+def _write(simulation: Simulation, given: dict[str, Any]) -> None:
     from planner.simulation.report import simulation_report
 
-    show_answer(simulation_report(found), given["output"], given["out"])
+    show_answer(simulation_report(simulation), given["output"], given["out"])
     if given["plots"] is not None:
         from planner.simulation.plots import write_plots
 
-        for path in write_plots(found, given["plots"]):
+        for path in write_plots(simulation, given["plots"]):
             click.echo(f"wrote {path}", file=sys.stderr)
 
 

@@ -46,13 +46,13 @@ def size(
     from planner.workloads.size import size_workload
     from planner.workloads.size_report import size_report
 
-    found = size_workload(
+    size = size_workload(
         data, goal, Options(as_of or utc_now(), as_of=as_of and as_of.date()), effort=effort, deadline=deadline,
         budget_usd=None if budget is None else Decimal(f"{budget:.10g}"), location=location,
     )  # fmt: skip
-    report = size_report(found, details=details)
+    report = size_report(size, details=details)
     show_answer(report, output, out)
     if write is not None:
-        show_text(found.workload, write)
+        show_text(size.workload, write)
     if not report.success:
         click.get_current_context().exit(3)

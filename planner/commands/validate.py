@@ -25,5 +25,5 @@ def validate(file: Path, output: str, as_of: datetime | None, out: Path | None) 
     from planner.asked.options import Options, utc_now
     from planner.workloads.validate import validate_file
 
-    found = validate_file(file, Options(as_of or utc_now(), as_of=as_of and as_of.date()))
-    show_answer(found.report(), output, out)
+    valid = validate_file(file, Options(as_of or utc_now(), as_of=as_of and as_of.date()))
+    show_answer(valid.report(), output, out)

@@ -137,8 +137,8 @@ def _plan(path: Path, saved: Any, loaded: LoadedWorkload | None, prices: bool) -
 
     if kind_of(saved) != "plan":
         return judge_saved(saved, loaded, prices=prices)
-    made = as_plan(path, saved)
-    return judge_saved(made, loaded, prices=prices, older=saved["schema_version"] != made["schema_version"])
+    plan = as_plan(path, saved)
+    return judge_saved(plan, loaded, prices=prices, older=saved["schema_version"] != plan["schema_version"])
 
 
 def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) -> Verdict:

@@ -37,10 +37,10 @@ def whatif(
     from planner.workloads.whatif import ask_whatif
 
     scenarios = [values] if together else [(value,) for value in values]
-    found = ask_whatif(
+    what_if = ask_whatif(
         load_workload(workload), scenarios, Options(as_of or utc_now(), as_of=as_of and as_of.date())
     )
-    report = found.report()
+    report = what_if.report()
     show_answer(report, output, out)
     if not report.success:
         click.get_current_context().exit(3)

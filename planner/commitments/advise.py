@@ -72,7 +72,7 @@ def advise(
     with_regret: bool = True,
     progress: Callable[[Round], None] | None = None,
     stage: Callable[[str], None] = lambda _stage: None,
-    made: FromBill | None = None,
+    from_bill: FromBill | None = None,
 ) -> Work:
     """Answer a commitment question.
 
@@ -84,7 +84,7 @@ def advise(
         with_regret: whether to solve each scenario alone too.
         progress: called after each round of the search.
         stage: called with the name of each stage as it begins.
-        made: the bill that the question was made of, with its scenarios; None for a question of a file.
+        from_bill: the bill that the question was made of, with its scenarios; None for a question of a file.
 
     Raises:
         InputError: a file, a price or an option is wrong or missing.
@@ -95,8 +95,8 @@ def advise(
     prices = pool_prices(catalog, question.pools, loaded.document.path.name)
     years = horizon_years(question, prices)
     notes: list[str] = []
-    if made is not None:
-        futures, notes = made.futures, [*made.notes]
+    if from_bill is not None:
+        futures, notes = from_bill.futures, [*from_bill.notes]
     elif question.scenarios.file is not None:
         futures = read_futures(loaded.file(question.scenarios.file), question.pools, question.start, years)
     else:
@@ -110,7 +110,7 @@ def advise(
     stage("search")
     clock = _Clock(begun + time_limit_s)
     solved = solve_commit(built.model, gap=gap, time_limit_s=SEARCH_SHARE * clock.left_s(), progress=progress)
-    solved = without_idle(built.model, solved) if made is not None else solved
+    solved = without_idle(built.model, solved) if from_bill is not None else solved
     interrupted = solved.reason == Termination.INTERRUPTED.value
     clock = _Clock(0.0) if interrupted else clock  # whoever interrupts waits for no further figure
     figures = _figures(built, solved, question, clock, with_regret, stage)
@@ -120,7 +120,7 @@ def advise(
     notes += _binding(built.model, solved.x)
     unpriced = without_commitments(question.pools, prices, question.options.allow)
     said = (*notes, *futures.notes, *built.notes, *unpriced)
-    files = _files(loaded) if made is None else made.files
+    files = _files(loaded) if from_bill is None else from_bill.files
     answer = _assemble(loaded, files, built, solved, figures, said, catalog, gap)
     return Work(answer, built, solved)
 

@@ -130,13 +130,13 @@ def build_model(
     rates, shared = _share_capacity(plans, len(prices))
     hours, gross, owned_units = _hours(question, prices, futures, plans, shared, len(rates), demand_factor)
     reserve, dollars = _needs(hours, rates)
-    found = _Columns(question, years)
-    _reservations(found, prices, plans, reserve)
-    _savings_plans(found, plans, shared, dollars)
+    columns = _Columns(question, years)
+    _reservations(columns, prices, plans, reserve)
+    _savings_plans(columns, plans, shared, dollars)
     model = CommitModel(
         on_demand_usd=np.array([price.on_demand.usd_per_hour for price in prices]),
         plan_rate_usd=rates,
-        columns=tuple(found.columns),
+        columns=tuple(columns.columns),
         hours=tuple(hours),
         probability=futures.probability,
         risk_weight=question.risk.weight,
@@ -145,16 +145,16 @@ def build_model(
         pools=tuple(pool.name for pool in question.pools),
     )
     return Built(
-        model, tuple(found.buyable), futures, tuple(prices), years, tuple(gross), tuple(owned_units),
-        tuple(found.notes),
+        model, tuple(columns.buyable), futures, tuple(prices), years, tuple(gross), tuple(owned_units),
+        tuple(columns.notes),
     )  # fmt: skip
 
 
 def _reservations(
-    found: _Columns, prices: Sequence[PoolPrices], plans: Sequence[_Plan], reserve: Floats
+    columns: _Columns, prices: Sequence[PoolPrices], plans: Sequence[_Plan], reserve: Floats
 ) -> None:
     """Add what is bought by the unit for one pool, at most as many as its highest demand needs."""
-    question = found.question
+    question = columns.question
     for number, price in enumerate(prices):
         pool = question.pools[number]
         upper = min(reserve[number], question.options.max_instances.get(pool.name, np.inf))
@@ -165,14 +165,14 @@ def _reservations(
                 term.option, term.variant, pool.provider, (pool.name,), pool.unit, term.usd_per_hour,
                 term.upfront_usd, question.start, question.start, term.source, term.as_of,
             )  # fmt: skip
-            found.add(item, term, upper=upper, pool=number)
+            columns.add(item, term, upper=upper, pool=number)
 
 
 def _savings_plans(
-    found: _Columns, plans: Sequence[_Plan], shared: Sequence[tuple[int, float]], dollars: Floats
+    columns: _Columns, plans: Sequence[_Plan], shared: Sequence[tuple[int, float]], dollars: Floats
 ) -> None:
     """Add what is bought by the dollar an hour for several pools."""
-    question = found.question
+    question = columns.question
     for plan, (at, capacity) in zip(plans, shared, strict=True):
         if plan.option not in question.options.allow:
             continue
@@ -182,7 +182,7 @@ def _savings_plans(
             question.start, question.start, plan.term.source, plan.term.as_of,
         )  # fmt: skip
         upper = min(dollars[at] / capacity, question.options.max_usd_per_hour or np.inf)
-        found.add(item, plan.term, upper=upper, plan=at, capacity=capacity)
+        columns.add(item, plan.term, upper=upper, plan=at, capacity=capacity)
 
 
 class _Columns:
@@ -326,13 +326,15 @@ def _hours(
     return hours, totals, units
 
 
-def _owned_plan(own: Owned, plans: Sequence[_Plan], shared: Sequence[tuple[int, float]]) -> tuple[int, float]:
+def _owned_plan(
+    owned: Owned, plans: Sequence[_Plan], shared: Sequence[tuple[int, float]]
+) -> tuple[int, float]:
     for plan, place in zip(plans, shared, strict=True):
-        if plan.option == own.purchase_option and plan.provider == own.provider:
+        if plan.option == owned.purchase_option and plan.provider == owned.provider:
             return place
     raise InputError(
-        f"commitments: no pool of {own.provider} has a price for {own.purchase_option}, so what the owned plan covers "
-        f"is unknown; give 'prices' with '{own.purchase_option}' at the pools it covers"
+        f"commitments: no pool of {owned.provider} has a price for {owned.purchase_option}, so what the owned plan covers "
+        f"is unknown; give 'prices' with '{owned.purchase_option}' at the pools it covers"
     )
 
 

@@ -83,21 +83,31 @@ def solve_commit(
         cost = stage.objective(x, costs)
         spent = time.perf_counter() - begun
         return Solved("optimal", "closed_form", x, costs, cost, cost, "closed_form", (), spent, None)
-    found = solve_benders(stage, recourse, gap=gap, time_limit_s=time_limit_s, start=start, progress=progress)
-    x, costs = found.x, found.recourse
-    if math.isfinite(found.objective):
+    benders_result = solve_benders(
+        stage, recourse, gap=gap, time_limit_s=time_limit_s, start=start, progress=progress
+    )
+    x, costs = benders_result.x, benders_result.recourse
+    if math.isfinite(benders_result.objective):
         sellable = np.where(stage.integer, x, np.floor(x * CENT_TENTHS + 1e-6) / CENT_TENTHS)
         if (sellable != x).any():
             x, costs = sellable, Recourse(model).evaluate(sellable).value
     else:  # interrupted before anything was evaluated: to buy nothing is always allowed
-        x = np.zeros_like(found.x)
+        x = np.zeros_like(benders_result.x)
         costs = Recourse(model).evaluate(x).value
     objective = stage.objective(x, costs)
-    status = "optimal" if objective - found.bound <= gap * abs(objective) + 1e-9 else "feasible"
+    status = "optimal" if objective - benders_result.bound <= gap * abs(objective) + 1e-9 else "feasible"
     return Solved(
-        status, found.termination.value, x, costs, objective, max(found.bound, 0.0), "benders", found.rounds,
-        time.perf_counter() - begun, found,
-    )  # fmt: skip
+        status,
+        benders_result.termination.value,
+        x,
+        costs,
+        objective,
+        max(benders_result.bound, 0.0),
+        "benders",
+        benders_result.rounds,
+        time.perf_counter() - begun,
+        benders_result,
+    )
 
 
 def without_idle(model: CommitModel, solved: Solved) -> Solved:

@@ -98,20 +98,20 @@ def estimate_workload(
     asked, offer_set = _open(loaded, now, calibrated, gather)
     wanted = [find_machine(offer_set, name, provider) for name in dict.fromkeys(machines)]
     clusters = [(machine, count) for machine in wanted for count in dict.fromkeys(nodes)]
-    made, refused = [], []
+    estimates, refused = [], []
     for machine, count in clusters:
         try:
             item = estimate_cluster(asked, offer_set, machine, count, pin)
-            made.append(replace(item, prices=prices_of(asked, offer_set, machine, count)))
+            estimates.append(replace(item, prices=prices_of(asked, offer_set, machine, count)))
         except InputError as error:
             if len(clusters) == 1:
                 raise
             refused.append(f"{count} x {machine.instance_type} left out: {error}")
-    if not made:
+    if not estimates:
         raise InputError("\n".join(refused))
     warnings = asked.calibration.warnings if asked.calibration else ()
     sizes = assumed_sizes(asked.job.assumptions)
-    return Estimates(asked.workload.name, tuple(made), (*refused, *sizes, *warnings))
+    return Estimates(asked.workload.name, tuple(estimates), (*refused, *sizes, *warnings))
 
 
 def open_job(
@@ -208,7 +208,7 @@ def _describe(
     requests = training.tuning.requests
     writes = requests is not None and requests.answers is not None
     model, training = told_phase(asked.job.model, whole, row)
-    told = replace(asked, job=replace(asked.job, model=model))
+    constants = replace(asked, job=replace(asked.job, model=model))
     return Estimate(
         machine=machine,
         nodes=nodes,
@@ -225,17 +225,17 @@ def _describe(
         hfu=row["mfu"] * recompute_factor(row["recompute"], training) if fits and requests is None else None,
         breakdown_s={name.removesuffix("_s"): row[name] for name in COMPONENTS} if fits else {},
         limited_by=row["limited_by"],
-        memory=memory_of(told, training, hardware, row),
-        loading=loading_of(told, training, hardware, row) if fits and not writes else None,
+        memory=memory_of(constants, training, hardware, row),
+        loading=loading_of(constants, training, hardware, row) if fits and not writes else None,
         host=host_of(asked, hardware, nodes, row),
         learned_factor=learned_factor(asked, training, hardware) if requests is None else 1.0,
         calibration=_calibration(asked, hardware),
         remedy=None if fits else nearest_fit(asked, machine_set, machine, nodes, whole),
-        others=others_of(told, training, hardware, nodes),
+        others=others_of(constants, training, hardware, nodes),
         run=run_totals(asked.job, row, nodes * max(1, int(machine.accelerators)))
         if fits and not requests
         else None,
-        doubts=doubts_of(told, training, hardware, nodes) if fits and requests is None else (),
+        doubts=doubts_of(constants, training, hardware, nodes) if fits and requests is None else (),
         answered=_answered(asked, requests, row) if fits else None,
         is_inference=requests is not None,
     )
@@ -260,8 +260,8 @@ def _reason(word: str, training: TrainingSpec, hardware: Table) -> str:
         return ""
     if word == "no_peak_for_precision":
         known = [name for name in PEAKED if hardware.number(f"{name}_tflops")[0] > 0]
-        told = f"its peaks: {', '.join(known)}" if known else "no peak of it was found in any source"
-        return f"the accelerator has no known peak in {training.precision} ({told})"
+        peaks = f"its peaks: {', '.join(known)}" if known else "no peak of it was found in any source"
+        return f"the accelerator has no known peak in {training.precision} ({peaks})"
     if word == "out_of_memory" and pinned(training.layout):
         return "no layout with the parts that are fixed fits in accelerator memory"
     return constraint(SHAPE_FILTERS[word]).words

@@ -70,11 +70,13 @@ def run_calibration(loaded: LoadedWorkload, run: Run, *, catalog_dir: Path | Non
     now = utc_now()
     asked, machine_set = open_job(loaded, now, calibrated=False, catalog_dir=catalog_dir)
     item, machine, note = _measurement(asked.job, machine_set, now, loaded.workload.measured, run)
-    made = compare(item, machine, asked.job, (note,) if note else ())
+    comparison = compare(item, machine, asked.job, (note,) if note else ())
     stored, problems = load_all()
     file, replaced = "", False
     if not run.dry_run:
-        path, replaced = save(item, to_text(item, made.predicted.step_time_s, made.predicted.spread), run.out)
+        path, replaced = save(
+            item, to_text(item, comparison.predicted.step_time_s, comparison.predicted.spread), run.out
+        )
         file = str(path)
     others = [other for other in stored if other.path is None or other.path.name != Path(file).name]
     correction = build_correction(item.model, item.training, [*others, item], problems)
@@ -83,7 +85,7 @@ def run_calibration(loaded: LoadedWorkload, run: Run, *, catalog_dir: Path | Non
         calibrated, machine_set, machine, int(item.cluster["nodes"]), item.training.layout
     ).step_s
     assert after is not None  # `compare` has predicted the same cluster
-    return Result(asked.workload.name, made, after, file, replaced)
+    return Result(asked.workload.name, comparison, after, file, replaced)
 
 
 def _measurement(

@@ -28,20 +28,20 @@ def calibration_report(result: Result) -> Answer:
     return build_report(result.name, result.calibrated, result.after, result.file, result.replaced)
 
 
-def build_report(name: str, made: Calibrated, after: Interval, file: str, replaced: bool) -> Answer:
+def build_report(name: str, calibrated: Calibrated, after: Interval, file: str, replaced: bool) -> Answer:
     """Return the answer for one measurement.
 
     Args:
         name: of the workload.
-        made: measurement and prediction.
+        calibrated: measurement and prediction.
         after: calibrated step time of the same cluster, s.
         file: where the calibration was written; empty for a trial.
         replaced: whether an older measurement of the same point was replaced.
     """
-    item, found = made.calibration, made.predicted
-    where = cluster(int(item.cluster["nodes"]), made.machine.instance_type)
-    change = "slower" if made.ratio > 1.0 else "faster"
-    headline = f"{name} on {where}: measured {percent(abs(made.ratio - 1.0))} {change} than predicted"
+    item, found = calibrated.calibration, calibrated.predicted
+    where = cluster(int(item.cluster["nodes"]), calibrated.machine.instance_type)
+    change = "slower" if calibrated.ratio > 1.0 else "faster"
+    headline = f"{name} on {where}: measured {percent(abs(calibrated.ratio - 1.0))} {change} than predicted"
     evidence = item.evidence
     used, dropped = evidence["steps_used"], evidence["steps_dropped"]
     steps = (
@@ -52,8 +52,8 @@ def build_report(name: str, made: Calibrated, after: Interval, file: str, replac
     if evidence["mad_s"] is not None:
         steps += f", median absolute deviation {seconds(evidence['mad_s'])}"
     low, high = (found.step_time_s * factor for factor in _ends(found.spread))
-    unit = made.unit
-    speed = f"{seconds(item.step_time_s)} per step, {three(made.units_per_step / item.step_time_s)} {unit}/s"
+    unit = calibrated.unit
+    speed = f"{seconds(item.step_time_s)} per step, {three(calibrated.units_per_step / item.step_time_s)} {unit}/s"
     before = f"{seconds(found.step_time_s)} per step (80 %: {seconds(low)} to {seconds(high)})"
     now = f"{seconds(after.value)} per step (80 %: {seconds(after.low)} to {seconds(after.high)})"
     rows: list[tuple[str, str, Value, Unit, str]] = [
@@ -68,13 +68,15 @@ def build_report(name: str, made: Calibrated, after: Interval, file: str, replac
         "used by `planner optimize` and `planner estimate` for this accelerator generation and stack, most for this "
         "model, precision and size; --no-calibration leaves it out"
     )
-    sections = [Section("warnings", "Warnings", made.warnings, warning=True)] if made.warnings else []
+    sections = (
+        [Section("warnings", "Warnings", calibrated.warnings, warning=True)] if calibrated.warnings else []
+    )
     sections += [
         facts("measurement", "Measurement", rows),
         Section("calibration", "Calibration", (saved, *((use,) if file else ()))),
     ]
-    row = _row(name, made, after, file)
-    values = {**row, "warnings": list(made.warnings), "replaced": replaced}
+    row = _row(name, calibrated, after, file)
+    values = {**row, "warnings": list(calibrated.warnings), "replaced": replaced}
     return Answer(
         f"Calibration of {name}",
         headline,
@@ -90,14 +92,14 @@ def _ends(spread: float) -> tuple[float, float]:
     return exp(-spread), exp(spread)
 
 
-def _row(name: str, made: Calibrated, after: Interval, file: str) -> dict[str, Cell]:
+def _row(name: str, calibrated: Calibrated, after: Interval, file: str) -> dict[str, Cell]:
     """The flat form of one measurement."""
-    item, evidence = made.calibration, made.calibration.evidence
+    item, evidence = calibrated.calibration, calibrated.calibration.evidence
     return {
         "workload": name, **item.cluster, "precision": item.training.precision, "stack": item.training.stack,
         "source_kind": evidence["kind"], "steps_used": evidence["steps_used"],
         "steps_dropped": evidence["steps_dropped"],
-        "measured_step_time_s": item.step_time_s, "predicted_step_time_s": made.predicted.step_time_s,
-        "measured_over_predicted_ratio": made.ratio, "calibrated_step_time_s": after.value,
+        "measured_step_time_s": item.step_time_s, "predicted_step_time_s": calibrated.predicted.step_time_s,
+        "measured_over_predicted_ratio": calibrated.ratio, "calibrated_step_time_s": after.value,
         "calibrated_step_time_low_s": after.low, "calibrated_step_time_high_s": after.high, "file": file or None,
     }  # fmt: skip

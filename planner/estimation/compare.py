@@ -77,17 +77,17 @@ def from_log(
     seconds = log.values
     if log.unit != "seconds":
         seconds = tuple(step_of(value, log.unit, job) for value in log.values)
-    found = summarise_steps(seconds, skip)
+    step_time = summarise_steps(seconds, skip)
     prior = load_prior()
-    spread = prior["line_spread"] if found.error is None else found.error
+    spread = prior["line_spread"] if step_time.error is None else step_time.error
     evidence = {
-        "kind": log.kind, "source": source, "steps_used": found.used * log.steps, "mad_s": found.mad_s,
-        "steps_dropped": found.dropped * log.steps,
+        "kind": log.kind, "source": source, "steps_used": step_time.used * log.steps, "mad_s": step_time.mad_s,
+        "steps_dropped": step_time.dropped * log.steps,
     }  # fmt: skip
     training = replace(job.training, layout=merge_pins(job.training.layout, pin))
     error = math.hypot(spread, prior["run_to_run"])
     return make_calibration(
-        job.model, training, machine_set, machine, nodes, found.seconds, error, evidence, now
+        job.model, training, machine_set, machine, nodes, step_time.seconds, error, evidence, now
     )
 
 
@@ -106,16 +106,16 @@ def compare(calibration: Calibration, machine: Machine, job: Job, notes: tuple[s
     fault = division_fault(training.layout, job.model, training, count, where)
     if fault:
         raise InputError(fault)
-    found = predict(calibration)
-    if found.reason:
+    predicted = predict(calibration)
+    if predicted.reason:
         layout = pin_text(training.layout)
         raise InputError(
-            f"what was measured cannot be predicted on {where} ({found.reason.replace('_', ' ')}"
+            f"what was measured cannot be predicted on {where} ({predicted.reason.replace('_', ' ')}"
             + (f" with {layout}" if layout else "")
             + "); check the workload's model, batch and sequence length, and --layout"
         )
-    strange = doubt(calibration.step_time_s, found)
-    if found.mfu > calibration.step_time_s / found.step_time_s:
+    strange = doubt(calibration.step_time_s, predicted)
+    if predicted.mfu > calibration.step_time_s / predicted.step_time_s:
         raise InputError(f"on {where}, {strange}")
     warnings = (*notes, strange) if strange else notes
-    return Calibrated(calibration, found, machine, job.unit, job.units_per_step, warnings)
+    return Calibrated(calibration, predicted, machine, job.unit, job.units_per_step, warnings)

@@ -38,9 +38,9 @@ SCHEMA_VERSION = 1
 _Facts = list[tuple[str, str, Value, Unit, str]]
 
 
-def estimates_report(found: Estimates, *, details: Collection[str] = ()) -> Answer:
+def estimates_report(estimates: Estimates, *, details: Collection[str] = ()) -> Answer:
     """The answer of `planner estimate`; `details`: keys of sections to show in place of the screen, or `all`."""
-    return build_report(found.name, found.estimates, found.warnings, details=details)
+    return build_report(estimates.name, estimates.estimates, estimates.warnings, details=details)
 
 
 def build_report(
@@ -82,8 +82,8 @@ def _single(name: str, item: Estimate) -> tuple[str, list[Section], bool]:
     speed = item.throughput_per_s
     if speed is None or item.layout is None or item.step_s is None:
         title = f"{name} does not run on {_machines(item)}: {item.reason}"
-        told = [*_memory(item), *_remedy(item), *prices.price_section(item), *_others(item), _basis(item)]
-        return title, told, False
+        parts = [*_memory(item), *_remedy(item), *prices.price_section(item), *_others(item), _basis(item)]
+        return title, parts, False
     if item.answered is not None:
         title = f"{name} on {_machines(item)}: {inference.headline(item.answered)}"
         sections = [
@@ -147,12 +147,12 @@ def _breakdown(item: Estimate) -> Section:
 
 
 def _parts(
-    key: str, title: str, parts: list[tuple[str, float]], unit: Unit, whole: float, told: str
+    key: str, title: str, parts: list[tuple[str, float]], unit: Unit, whole: float, note: str
 ) -> Section:
     """Parts of a whole as bars."""
     names, values = tuple(name for name, _ in parts), tuple(value for _, value in parts)
     return Section(
-        key, title, charts=(Chart(key, "", "parts", names, (("", values),), unit, told, whole=whole),)
+        key, title, charts=(Chart(key, "", "parts", names, (("", values),), unit, note, whole=whole),)
     )
 
 

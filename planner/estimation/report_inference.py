@@ -35,8 +35,8 @@ def parts(answered: Answered) -> dict[str, str]:
 def headline(answered: Answered) -> str:
     """The rate with its interval, of answers' tokens too where the model writes any."""
     rate = _span(answered.rate, f" {answered.what}/s")
-    made = answered.output_tokens_per_s
-    return rate if made is None else f"{rate}, {three(made.value)} output tokens/s"
+    tokens_per_s = answered.output_tokens_per_s
+    return rate if tokens_per_s is None else f"{rate}, {three(tokens_per_s.value)} output tokens/s"
 
 
 def limit_words(item: Estimate, answered: Answered) -> str:
@@ -124,15 +124,23 @@ def answered_values(answered: Answered | None) -> dict[str, Any]:
     """The machine form; null of training."""
     if answered is None:
         return {"answered": None}
-    rate, made, hours = answered.rate, answered.output_tokens_per_s, answered.hours
+    rate, tokens_per_s, hours = answered.rate, answered.output_tokens_per_s, answered.hours
     return {
         "answered": {
-            "amount": answered.amount, "what": answered.what, "batch": answered.batch,
-            "rate_per_s": rate.value, "rate_low_per_s": rate.low, "rate_high_per_s": rate.high,
-            "output_tokens_per_s": made and made.value, "work_hours": hours.value, "work_hours_low": hours.low,
-            "work_hours_high": hours.high, "engine": answered.engine, "kv_precision": answered.kv_precision or None,
+            "amount": answered.amount,
+            "what": answered.what,
+            "batch": answered.batch,
+            "rate_per_s": rate.value,
+            "rate_low_per_s": rate.low,
+            "rate_high_per_s": rate.high,
+            "output_tokens_per_s": tokens_per_s and tokens_per_s.value,
+            "work_hours": hours.value,
+            "work_hours_low": hours.low,
+            "work_hours_high": hours.high,
+            "engine": answered.engine,
+            "kv_precision": answered.kv_precision or None,
         }
-    }  # fmt: skip
+    }
 
 
 def _span(value: Interval, unit: str) -> str:

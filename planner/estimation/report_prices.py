@@ -44,8 +44,8 @@ def price_rows(item: Estimate) -> _Facts:
                 "no price in the catalog within the workload's places and options",
             )
         ]
-    told = [_words(offer) for offer in (steady, spot) if offer is not None]
-    rows: _Facts = [("cluster_per_hour_usd", "cost per hour", _hour(steady), "usd_known", "; ".join(told))]
+    words = [_words(offer) for offer in (steady, spot) if offer is not None]
+    rows: _Facts = [("cluster_per_hour_usd", "cost per hour", _hour(steady), "usd_known", "; ".join(words))]
     if whole is not None and steady is not None:
         text = f"{_run(whole)}, {_HOW[steady.option]}, machines alone"
         rows.append(("run_usd", "to the end", _known(whole), "usd_known", text))

@@ -27,10 +27,10 @@ class GcpMachine:
 
 def gcp_machine(pool: Pool) -> GcpMachine:
     """Split `n1-standard-32+nvidia-tesla-t4x4` into machine type and attached accelerators."""
-    found = _ATTACHED.match(pool.instance_type)
-    if found is None:
+    match = _ATTACHED.match(pool.instance_type)
+    if match is None:
         return GcpMachine(pool.instance_type)
-    return GcpMachine(found["machine"], found["type"], int(found["count"]))
+    return GcpMachine(match["machine"], match["type"], int(match["count"]))
 
 
 def efa_interfaces(pool: Pool) -> tuple[int, int]:

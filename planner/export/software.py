@@ -119,8 +119,8 @@ def least_driver(pools: tuple[Pool, ...]) -> str:
 
 def cuda_of(image: str) -> str:
     """Return the CUDA version that the tag of an image names, empty where it names none."""
-    found = _CUDA_OF_TAG.search(image.rpartition("/")[2])
-    return f"{found[1]}.{found[2]}" if found else ""
+    match = _CUDA_OF_TAG.search(image.rpartition("/")[2])
+    return f"{match[1]}.{match[2]}" if match else ""
 
 
 def version(text: str) -> tuple[int, ...]:

@@ -91,11 +91,11 @@ def sweep(path: Path) -> None:
     of_any_machine = re.compile(rf"{re.escape(mine[:-9])}[0-9a-f]{{8}}-([0-9]+)-[0-9a-f]{{8}}")
     with contextlib.suppress(OSError), os.scandir(path.parent) as entries:
         for entry in entries:
-            made = of_any_machine.fullmatch(entry.name) if entry.name.startswith(".") else None
-            if made is None:
+            match = of_any_machine.fullmatch(entry.name) if entry.name.startswith(".") else None
+            if match is None:
                 continue
             is_left = (
-                not _is_running(int(made[1]))
+                not _is_running(int(match[1]))
                 if entry.name.startswith(mine)
                 else time.time() - entry.stat(follow_symlinks=False).st_mtime > _DAY_S
             )
@@ -116,8 +116,8 @@ def temporary_folder(parent: Path, stem: str) -> Path:
     mine = os.getuid() if hasattr(os, "getuid") else None
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
-            made = left.fullmatch(entry.name)
-            if made is None or not entry.is_dir(follow_symlinks=False) or _is_running(int(made[1])):
+            match = left.fullmatch(entry.name)
+            if match is None or not entry.is_dir(follow_symlinks=False) or _is_running(int(match[1])):
                 continue
             if mine is None or entry.stat(follow_symlinks=False).st_uid == mine:
                 shutil.rmtree(entry.path, ignore_errors=True)

@@ -85,5 +85,5 @@ def _pure_volume(groups: Mapping[str, Floats]) -> Floats:
         for cost, quantity in ((groups["both_cost_before"], before), (groups["both_cost"], after))
     )
     pure = (after - before) * (price0 + price1) / 2
-    made: Floats = np.where(np.abs(pure) <= ABSURD * groups["both_known"], pure, groups["volume"])
-    return made
+    volume: Floats = np.where(np.abs(pure) <= ABSURD * groups["both_known"], pure, groups["volume"])
+    return volume

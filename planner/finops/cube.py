@@ -158,11 +158,11 @@ def open_cube(folders: Sequence[Path], *, currency: str | None = None) -> Bill:
                 seen[sha256] = cube.folder
     bill = open_bill(list(folders), currency=currency)
     total = float(bill.engine.query("SELECT SUM(BilledCost) AS billed FROM focus")["billed"].iloc[0])
-    told = sum(cube.billed for cube in cubes)
-    if currency is None and abs(total - told) > 0.01 + 1e-9 * abs(told):
+    billed = sum(cube.billed for cube in cubes)
+    if currency is None and abs(total - billed) > 0.01 + 1e-9 * abs(billed):
         bill.close()
         raise InputError(
-            f"the cubes' files hold {total:,.2f} and their manifests {told:,.2f}: build them again"
+            f"the cubes' files hold {total:,.2f} and their manifests {billed:,.2f}: build them again"
         )
     return bill
 
@@ -175,11 +175,11 @@ def read_cube(folder: Path) -> Cube:
     """
     path = folder / MANIFEST
     try:
-        told: dict[str, Any] = json.loads(read_limited(path, MAX_RECORD_BYTES).decode("utf-8"))
-        files: dict[str, str] = told.pop("files")
-        if told.pop("schema_version") != SCHEMA_VERSION:
+        manifest: dict[str, Any] = json.loads(read_limited(path, MAX_RECORD_BYTES).decode("utf-8"))
+        files: dict[str, str] = manifest.pop("files")
+        if manifest.pop("schema_version") != SCHEMA_VERSION:
             raise InputError(f"{path}: was written by another version: build the cube again")
-        given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in told.items()}
+        given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in manifest.items()}
         cube = Cube(folder=folder, **given)
     except OSError:
         raise InputError(f"{folder}: is no cube (it has no {MANIFEST})") from None
@@ -305,9 +305,9 @@ def _describe(
 
 
 def _manifest(cube: Cube, folder: Path) -> str:
-    told = {key: value for key, value in cube.__dict__.items() if key != "folder"}
-    told["files"] = {path.name: _sha256(path) for path in sorted(folder.glob("*.parquet"))}
-    return json.dumps({"schema_version": SCHEMA_VERSION, **told}, indent=1) + "\n"
+    manifest = {key: value for key, value in cube.__dict__.items() if key != "folder"}
+    manifest["files"] = {path.name: _sha256(path) for path in sorted(folder.glob("*.parquet"))}
+    return json.dumps({"schema_version": SCHEMA_VERSION, **manifest}, indent=1) + "\n"
 
 
 def _sha256(path: Path) -> str:

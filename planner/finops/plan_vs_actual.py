@@ -126,14 +126,14 @@ def load_plans(paths: Iterable[Path]) -> tuple[PlannedRun, ...]:
     """
     found: dict[str, PlannedRun] = {}
     for path in paths:
-        made = planned_run(load_plan(path), str(path))
-        if made is None:
+        run = planned_run(load_plan(path), str(path))
+        if run is None:
             continue
-        if made.run_id in found:
+        if run.run_id in found:
             raise InputError(
-                f"{path}: has the run id {made.run_id} of {found[made.run_id].path}: keep one file per run"
+                f"{path}: has the run id {run.run_id} of {found[run.run_id].path}: keep one file per run"
             )
-        found[made.run_id] = made
+        found[run.run_id] = run
     return tuple(found.values())
 
 

@@ -89,7 +89,7 @@ def _of_month(
         return ()
     rates = {name: _rate(own, month, end) for name, own in by_provider.items()}
     least = MATERIAL_RATIO * sum(rates.values())
-    made = []
+    rows = []
     for name, own in sorted(by_provider.items()):
         neighbours = [
             (own.keys() & days, days)
@@ -99,18 +99,18 @@ def _of_month(
         if rates[name] <= 0 or rates[name] < least or not _steady(own.keys() & whole, whole, neighbours):
             continue
         missing = tuple(sorted(whole - own.keys()))
-        made.append(ProviderDays(name, len(whole) - len(missing), len(whole), missing))
-    return tuple(sorted(made, key=lambda one: (one.days, one.provider)))
+        rows.append(ProviderDays(name, len(whole) - len(missing), len(whole), missing))
+    return tuple(sorted(rows, key=lambda one: (one.days, one.provider)))
 
 
-def share_there(found: Sequence[ProviderDays]) -> float | None:
+def share_there(by_provider: Sequence[ProviderDays]) -> float | None:
     """The least share of its days that a provider has; None where none counts."""
-    return min((one.days / one.of for one in found), default=None)
+    return min((one.days / one.of for one in by_provider), default=None)
 
 
-def missing_words(found: Sequence[ProviderDays]) -> str:
+def missing_words(by_provider: Sequence[ProviderDays]) -> str:
     """The providers that lack days, with the days."""
-    lacking = [one.words for one in found if one.missing]
+    lacking = [one.words for one in by_provider if one.missing]
     more = f"; and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
     return "; ".join(lacking[:_SHOWN]) + more
 

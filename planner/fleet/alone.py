@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.fleet.kept import Kept
     from planner.fleet.question import FleetInput
     from planner.fleet.search import FleetResult
@@ -69,10 +69,10 @@ class Alone:
             self.workers.take(numbers), self.kept.take(numbers), self.count[numbers], self.work, self.most[numbers]
         )  # fmt: skip
 
-    def cost_usd(self, found: Found) -> FloatArray:
+    def cost_usd(self, search: CandidateSearch) -> FloatArray:
         """Of all workers, as billed."""
         workers, kept, hours = self.workers, self.kept, self.hours
-        money, stay = workers.price(found.context.market, hours), workers.lead_hours + hours
+        money, stay = workers.price(search.context.market, hours), workers.lead_hours + hours
         shared = workers.place_usd + workers.copy_usd_per_hour * stay  # once, by all workers
         each = (money.cost_usd - shared) * self.count
         return np.asarray(each + shared + kept.alone_usd + kept.alone_usd_per_hour * stay)
@@ -85,38 +85,38 @@ class Alone:
         )
 
 
-def fleets_of_one_offer(found: Found, limit_hours: float, work: float) -> Alone:
+def fleets_of_one_offer(search: CandidateSearch, limit_hours: float, work: float) -> Alone:
     """The fewest workers of each offer that do all of the work in time, where so many can be had."""
-    workers, kept = build_with_storage(found.candidates, limit_hours)
-    workers = in_time(found.candidates, workers)
+    workers, kept = build_with_storage(search.candidates, limit_hours)
+    workers = in_time(search.candidates, workers)
     some = np.flatnonzero(workers.hours_limit > 0)
     workers, kept = workers.take(some), kept.take(some)
     count = np.ceil(work / (workers.units_per_hour * workers.hours_limit) - 1e-9)
-    limits = found.context.asked.workload.constraints
-    held = instances_at_once(found.context.market.offer_set, limits.obtainable)[workers.rows]
+    limits = search.context.asked.workload.constraints
+    held = instances_at_once(search.context.market.offer_set, limits.obtainable)[workers.rows]
     most = np.fmin(limits.max_nodes, held) / workers.nodes
     return Alone(workers, kept, count, work, most).take(np.flatnonzero(count <= most))
 
 
-def cheapest_on_demand(found: Found, alone: Alone) -> tuple[Alone, Decimal] | None:
+def cheapest_on_demand(search: CandidateSearch, alone: Alone) -> tuple[Alone, Decimal] | None:
     """The cheapest fleet of one on-demand offer, limits on shares ignored, and its cost; None where there is none."""
-    market = found.context.market
+    market = search.context.market
     own = market.offer_set.offers.equals("purchase_option", "on_demand")[alone.workers.rows]
     alone = alone.take(np.flatnonzero(own))
     if not len(alone.count):
         return None
-    cost = alone.cost_usd(found)
+    cost = alone.cost_usd(search)
     best = int(np.lexsort((market.id_rank[alone.workers.rows], cost))[0])
     return alone.take(np.asarray([best])), Decimal(repr(round(float(cost[best]), 6)))
 
 
 def cheapest_sure(
-    found: Found, alone: Alone, ask: Callable[[Workers], FleetInput], wanted: float
+    search: CandidateSearch, alone: Alone, ask: Callable[[Workers], FleetInput], wanted: float
 ) -> Alone | None:
     """The cheapest fleet of one offer that keeps every limit and meets the deadline with the confidence wanted.
 
     Args:
-        found: the candidates.
+        search: the candidates.
         alone: fleets of each offer alone.
         ask: makes the question about workers, whose limits must be kept.
         wanted: the least probability.
@@ -124,32 +124,32 @@ def cheapest_sure(
     Returns:
         One row; None where there is none among the `MOST_ASKED` of least cost.
     """
-    cost = alone.cost_usd(found)
-    order = np.lexsort((found.context.market.id_rank[alone.workers.rows], cost))[:MOST_ASKED]
+    cost = alone.cost_usd(search)
+    order = np.lexsort((search.context.market.id_rank[alone.workers.rows], cost))[:MOST_ASKED]
     best: Alone | None = None
     least = np.inf
     for at in order.tolist():
         if not cost[at] < least:
             break
-        sure = _sure(found, alone.take(np.asarray([at])), wanted)
+        sure = _sure(search, alone.take(np.asarray([at])), wanted)
         if sure is None or not _allowed(ask(sure.workers), sure):
             continue
-        usd = float(sure.cost_usd(found)[0])
+        usd = float(sure.cost_usd(search)[0])
         best, least = (sure, usd) if usd < least else (best, least)
     return best
 
 
-def _sure(found: Found, one: Alone, wanted: float) -> Alone | None:
+def _sure(search: CandidateSearch, one: Alone, wanted: float) -> Alone | None:
     """The same offer with the fewest workers that are sure enough; None where none are."""
     low, high = float(one.count[0]), float(np.floor(one.most[0] + 1e-9))
-    if chance_alone(found, one) >= wanted:
+    if chance_alone(search, one) >= wanted:
         return one
     one = replace(one, count=np.asarray([high]))
-    if not np.isfinite(high) or chance_alone(found, one) < wanted:
+    if not np.isfinite(high) or chance_alone(search, one) < wanted:
         return None
     while high - low > 1:
         middle = float(np.floor((low + high) / 2.0))
-        enough = chance_alone(found, replace(one, count=np.asarray([middle]))) >= wanted
+        enough = chance_alone(search, replace(one, count=np.asarray([middle]))) >= wanted
         low, high = (low, middle) if enough else (middle, high)
     return replace(one, count=np.asarray([high]))
 
@@ -158,17 +158,19 @@ def _allowed(question: FleetInput, one: Alone) -> bool:
     return not violations(question, one.count, one.count * one.hours / one.workers.hours_limit)
 
 
-def chance_alone(found: Found, one: Alone) -> float:
+def chance_alone(search: CandidateSearch, one: Alone) -> float:
     """Probability that the workers of one offer are done by the deadline; 1 without one."""
-    deadline = found.context.dates.deadline_hours
+    deadline = search.context.dates.deadline_hours
     if deadline is None:
         return 1.0
-    return progress_of(found, one.mix(deadline)).chance(deadline, one.work)
+    return progress_of(search, one.mix(deadline)).chance(deadline, one.work)
 
 
-def summary_of(found: Found, one: Alone, cost: Decimal, total: Decimal, period_hours: float) -> Summary:
+def summary_of(
+    search: CandidateSearch, one: Alone, cost: Decimal, total: Decimal, period_hours: float
+) -> Summary:
     """A fleet of one offer in brief, beside a plan of `total` that takes `period_hours`."""
-    offer_set, workers = found.context.market.offer_set, one.workers
+    offer_set, workers = search.context.market.offer_set, one.workers
     offers, types = offer_set.offers, offer_set.types
     row, hours, count = int(workers.rows[0]), float(one.hours[0]), float(one.count[0])
     kind = int(offer_set.type_of_offer[row])
@@ -181,12 +183,12 @@ def summary_of(found: Found, one: Alone, cost: Decimal, total: Decimal, period_h
         accelerators=nodes * float(types["accelerator_count"][kind]), nodes=nodes, hours=ends, cost_usd=cost,
         delta_cost_usd=cost - total, delta_hours=ends - period_hours, price_as_of=str(offers["as_of"][row]),
         parts=(SummaryPart(nodes, *(named[name] for name in ("purchase_option", "option_variant", "region", "zone"))),),
-        **footprint_of_workers(found.candidates, workers, hours, count)._asdict(),
+        **footprint_of_workers(search.candidates, workers, hours, count)._asdict(),
     )  # fmt: skip
 
 
-def choice_of(found: Found, one: Alone, summary: Summary, *kinds: str) -> Choice:
+def choice_of(search: CandidateSearch, one: Alone, summary: Summary, *kinds: str) -> Choice:
     """A fleet of one offer as a choice, with its end and its chance of the deadline."""
-    dates = found.context.dates
+    dates = search.context.dates
     ends = moment_text(dates.start + timedelta(hours=summary.hours))
-    return Choice(kinds, summary, ends, None if dates.deadline_hours is None else chance_alone(found, one))
+    return Choice(kinds, summary, ends, None if dates.deadline_hours is None else chance_alone(search, one))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.constraints.throughput import throughput_floor
-from planner.candidates.engine import Engine, Found
+from planner.candidates.engine import CandidateSearch, Engine
 from planner.candidates.wanted import Wanted
 from planner.candidates.ways.course import CONFIDENCE_SLIP
 from planner.errors import InputError, PlannerError, TimeLimitError
@@ -109,15 +109,15 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
     found = _candidates(context)
     context = found.context
     limit, work = _limit_hours(context.asked, context.dates), work_units(context.asked)
-    made, market = found.candidates, context.market
-    whole = build_workers(made, limit)
+    candidates, market = found.candidates, context.market
+    whole = build_workers(candidates, limit)
     workers = at_least(whole, market, work)
     if not len(workers.at):
         return infeasible_fleet(found, (), time.perf_counter() - begin)
     first = _cheapest(_Round(found, workers, limit, work, options, begin))
     if proven is not None and first.result.has_plan:
         proven.append(first.first)
-    punctual = in_time(made, whole)
+    punctual = in_time(candidates, whole)
     punctual = at_least(punctual.take(np.flatnonzero(punctual.hours_limit > 0)), market, work)
     rounds = _Round(found, punctual, limit, work, options, begin, first.first)
     sure = _sure_enough(rounds, first)
@@ -125,8 +125,10 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
         return _answer(rounds, sure, first)
     if sure.mix is not None:
         if rounds.left_s <= 0:
-            told = f"no fleet that is sure enough of its deadline was found within {options.time_limit_s:g} s"
-            raise TimeLimitError(f"{told}; raise --time-limit")
+            message = (
+                f"no fleet that is sure enough of its deadline was found within {options.time_limit_s:g} s"
+            )
+            raise TimeLimitError(f"{message}; raise --time-limit")
         return infeasible_fleet(found, unsure(found, sure.mix), time.perf_counter() - begin)
     if first.result.status is Status.NO_SOLUTION:
         raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
@@ -145,8 +147,8 @@ def _answer(asked: _Round, sure: _Outcome, mean: _Outcome) -> Plan:
     assert sure.mix is not None
     mix, proof = sure.mix, sure.first[1]
     if mean.chance < wanted:
-        told = f"the cheapest at spot's mean is in time with {mean.chance:.0%} only: what {wanted:.0%} costs"
-        mix = replace(mix, note=f"{told} beyond it is part of the gap")
+        note = f"the cheapest at spot's mean is in time with {mean.chance:.0%} only: what {wanted:.0%} costs"
+        mix = replace(mix, note=f"{note} beyond it is part of the gap")
     if one is not None:
         single = replace(one.mix(asked.limit, proof), gap=mix.gap, seconds=mix.seconds)
         usd, due = bill_of(found, single)
@@ -171,7 +173,7 @@ def _confidence(asked: Asked, dates: Dates) -> float:
 class _Round:
     """A question about workers that leave some of their time in reserve; `first`: what was proven without any."""
 
-    found: Found
+    found: CandidateSearch
     workers: Workers
     limit: float
     work: float
@@ -237,14 +239,14 @@ def _sure_enough(asked: _Round, mean: _Outcome) -> _Outcome:
     return best
 
 
-def _gap_of(told: _Outcome) -> float:
+def _gap_of(outcome: _Outcome) -> float:
     """How far the cost of a mix lies above what any fleet costs at the mean of spot."""
-    return 1.0 - told.first[1].bound_usd / float(told.cost_usd) if told.cost_usd else 0.0
+    return 1.0 - outcome.first[1].bound_usd / float(outcome.cost_usd) if outcome.cost_usd else 0.0
 
 
-def _crowd(found: Found, mix: Mix) -> float:
+def _crowd(search: CandidateSearch, mix: Mix) -> float:
     """Spot workers of a mix, over whom chance evens out."""
-    return max(float(mix.count[found.context.market.is_spot[mix.workers.rows]].sum()), 1.0)
+    return max(float(mix.count[search.context.market.is_spot[mix.workers.rows]].sum()), 1.0)
 
 
 def _cheapest(asked: _Round) -> _Outcome:
@@ -306,7 +308,7 @@ def _limit_hours(asked: Asked, dates: Dates) -> float:
     return min(hours)
 
 
-def _candidates(context: Context) -> Found:
+def _candidates(context: Context) -> CandidateSearch:
     """Ways to do one run on one offer: what a worker can be."""
     fleet = context.asked.workload.fleet
     engine = Engine(context, sizes=(1 if fleet is None else fleet.nodes_per_run,))
@@ -344,13 +346,13 @@ def _reasons(question: FleetInput, result: FleetResult) -> list[Excess]:
 
     if not question.n_options:
         return []
-    told = explain_infeasible_fleet(question)
-    if told.solver_fault and result.status is Status.INFEASIBLE:
+    fleet_explanation = explain_infeasible_fleet(question)
+    if fleet_explanation.solver_fault and result.status is Status.INFEASIBLE:
         raise PlannerError(
             f"solver fault: {result.solver} says that no fleet fits, yet one keeps every limit; "
             "please report it, and try another --backend"
         )
-    return list(told.relaxations)
+    return list(fleet_explanation.relaxations)
 
 
 __all__ = ["plan_fleet", "work_units"]

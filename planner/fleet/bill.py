@@ -13,30 +13,30 @@ from planner.fleet.stored import Lines as StoreLines
 from planner.market.pricing import total_usd
 
 if TYPE_CHECKING:
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.fleet.mix import Mix
     from planner.plan.model import CostLine, PlanLine
 
 
-def bill_of(found: Found, mix: Mix) -> tuple[Decimal, Decimal]:
+def bill_of(search: CandidateSearch, mix: Mix) -> tuple[Decimal, Decimal]:
     """What a mix costs, and what falls due of it, in USD."""
-    dates, market = found.candidates.context.dates, found.candidates.context.market
-    lines = lines_of(found.candidates, mix)
+    dates, market = search.candidates.context.dates, search.candidates.context.market
+    lines = lines_of(search.candidates, mix)
     cash = cash_of(dates, market, lines, dates.start + timedelta(hours=mix.period))
     due = sum((month.amount_usd for month in cash), Decimal(0))
     return total_usd([cost for line in lines for cost in line.costs]), due
 
 
-def lines_of(made: Candidates, mix: Mix) -> list[PlanLine]:
+def lines_of(candidates: Candidates, mix: Mix) -> list[PlanLine]:
     """One line per offer; its throughput is its work over the whole plan's hours, so that lines add up to the work.
 
     What workers of a place share is on its first line: transfers and the copy of the data set.
     """
-    asked, market = made.context.asked, made.context.market
+    asked, market = candidates.context.asked, candidates.context.market
     workers, out, opened = mix.workers, [], set()
     money = workers.price(market, mix.hours)
-    stored, region = StoreLines(made, mix), market.region_of_offer[workers.rows]
+    stored, region = StoreLines(candidates, mix), market.region_of_offer[workers.rows]
     for at in np.argsort(market.id_rank[workers.rows], kind="stable").tolist():
         row, count = int(workers.rows[at]), int(mix.count[at])
         nodes = int(workers.nodes[at]) * count

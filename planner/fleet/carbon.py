@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
 
 
-def carbon_of(made: Candidates, mix: Mix) -> Carbon:
+def carbon_of(candidates: Candidates, mix: Mix) -> Carbon:
     """Energy and emissions of the workers chosen, in the order of the plan's lines.
 
     The interval is that of power, speed and grids.
     """
-    context = made.context
+    context = candidates.context
     market, workers = context.market, mix.workers
     family = context.asked.job.model.family.value
     machines, nodes = context.power.take(workers.rows), workers.nodes * mix.count
@@ -44,21 +44,21 @@ def carbon_of(made: Candidates, mix: Mix) -> Carbon:
         for at in order
     )  # fmt: skip
     low, middle, high = (float(kwh.sum()) for kwh in energies)
-    slow = float((energies[MID] * np.exp(made.sigma[workers.at] * Z80)).sum())
+    slow = float((energies[MID] * np.exp(candidates.sigma[workers.at] * Z80)).sum())
     spread = math.hypot(math.log(high / low) / 2.0, math.log(slow / middle)) if low > 0 else 0.0
     return sum_of_lines(lines, spread, context.asked.workload.constraints.max_kgco2e)
 
 
-def footprint_of_workers(made: Candidates, workers: Workers, hours: float, count: float) -> Footprint:
+def footprint_of_workers(candidates: Candidates, workers: Workers, hours: float, count: float) -> Footprint:
     """What `count` workers of one kind draw and emit in `hours` of work each; None where unknown.
 
     Args:
-        made: candidates.
+        candidates: candidates.
         workers: the kind of worker, one row.
         hours: of work.
         count: workers.
     """
-    context = made.context
+    context = candidates.context
     machines, family = context.power.take(workers.rows), context.asked.job.model.family.value
     each = worker_kwh(machines, hours * workers.paid_ratio, workers.fixed_hours, family)
     kwh = float((workers.nodes * count * each)[0])

@@ -32,7 +32,7 @@ from planner.spot.distribution import normal_cdf, normal_quantile
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.fleet.mix import Mix
     from planner.fleet.waits import Levels
@@ -171,24 +171,24 @@ def _speeds() -> FloatArray:
     return np.asarray([NormalDist().inv_cdf((at + 0.5) / SPEEDS) for at in range(SPEEDS)])
 
 
-def progress_of(found: Found, mix: Mix) -> Progress:
+def progress_of(search: CandidateSearch, mix: Mix) -> Progress:
     """How the workers of a mix get on."""
-    workers, made = mix.workers, found.candidates
-    alone, level = spread_of(made, workers)
+    workers, candidates = mix.workers, search.candidates
+    alone, level = spread_of(candidates, workers)
     return Progress(
         lead=workers.lead_hours,
-        most=_most_hours(made, mix),
+        most=_most_hours(candidates, mix),
         rate=mix.count * workers.units_per_hour,
-        sigma=made.sigma[workers.at],
+        sigma=candidates.sigma[workers.at],
         alone=alone / np.sqrt(mix.count),
         level=level,
-        levels=levels_of(made, workers),
+        levels=levels_of(candidates, workers),
     )
 
 
-def spread_of(made: Candidates, workers: Workers) -> tuple[FloatArray, FloatArray]:
+def spread_of(candidates: Candidates, workers: Workers) -> tuple[FloatArray, FloatArray]:
     """Relative sd of one worker's hours: times the root of its hours, and what hours do not lessen; 0 but for spot."""
-    context = made.context
+    context = candidates.context
     alone, level = np.zeros(len(workers.rows)), np.zeros(len(workers.rows))
     at = np.flatnonzero(context.market.is_spot[workers.rows])
     if len(at):
@@ -200,9 +200,9 @@ def spread_of(made: Candidates, workers: Workers) -> tuple[FloatArray, FloatArra
     return alone, level
 
 
-def _most_hours(made: Candidates, mix: Mix) -> FloatArray:
+def _most_hours(candidates: Candidates, mix: Mix) -> FloatArray:
     """Hours of work that each line's purchase holds; infinite where it is paid as it goes."""
-    market, workers = made.context.market, mix.workers
+    market, workers = candidates.context.market, mix.workers
     bought = workers.price(market, mix.hours).billed_hours
     most = np.full(len(workers.rows), np.inf)
     for at, code in enumerate(market.offer_set.rule_of_offer[workers.rows].tolist()):
@@ -214,25 +214,25 @@ def _most_hours(made: Candidates, mix: Mix) -> FloatArray:
     return np.asarray((most - workers.fixed_hours) / workers.paid_ratio, dtype=np.float64)
 
 
-def with_reserve(made: Candidates, workers: Workers, share: float, crowd: float) -> Workers:
+def with_reserve(candidates: Candidates, workers: Workers, share: float, crowd: float) -> Workers:
     """Workers whose hours leave time for bad luck: a share of what the confidence asks of a line on its own.
 
     Only the hours to be planned shrink: what a worker delivers and costs per hour stays.
 
     Args:
-        made: the candidates behind them.
+        candidates: the candidates behind them.
         workers: ways to be a worker.
         share: 0 plans at the mean; 1 leaves each line of `crowd` workers the time to be sure by itself.
         crowd: workers over whom chance evens out.
     """
     if share <= 0:
         return workers
-    alone, level = spread_of(made, workers)
+    alone, level = spread_of(candidates, workers)
     slow = np.maximum(workers.hours_limit * workers.caution, 1e-9)
     sd = np.sqrt(alone**2 / (slow * crowd) + level**2)
-    confidence = made.context.asked.workload.constraints.deadline_confidence
+    confidence = candidates.context.asked.workload.constraints.deadline_confidence
     z = max(float(normal_quantile(np.asarray([confidence]))[0]), 0.0)
-    waits = waits_of(made, workers.at)
+    waits = waits_of(candidates, workers.at)
     late = np.where(waits.has_spread, waits.at_level(confidence) - waits.at_level(0.5), 0.0)
     less = share * (z * sd + late / slow)
     kept = replace(workers, hours_limit=workers.hours_limit * np.maximum(1.0 - less, 0.0))

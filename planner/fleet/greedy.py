@@ -70,8 +70,8 @@ Mix = tuple[dict[Hashable, int], dict[Hashable, float]]  # workers and their wor
 
 def greedy_fleet(fleet: FleetInput, prepared: Prepared | None = None) -> dict[Hashable, int] | None:
     """Return workers per key of a feasible fleet, None when none was found (which proves nothing)."""
-    found = greedy_mix(fleet, prepared)
-    return None if found is None else found[0]
+    mix = greedy_mix(fleet, prepared)
+    return None if mix is None else mix[0]
 
 
 def greedy_mix(fleet: FleetInput, prepared: Prepared | None = None) -> Mix | None:
@@ -112,12 +112,12 @@ def _divided(prepared: Prepared) -> Mix | None:
     fleet, none = prepared.source, np.zeros(len(prepared.keep))
     for worker_usd in _worker_prices(prepared):
         for allowed in _region_choices(prepared, 1.0):
-            found = _divide(prepared, allowed, none, worker_usd)
-            if found is None:
+            mix = _divide(prepared, allowed, none, worker_usd)
+            if mix is None:
                 continue
-            cost = fleet.cost_of(fleet.units(found[0]), fleet.units(found[1]))
+            cost = fleet.cost_of(fleet.units(mix[0]), fleet.units(mix[1]))
             if cost < best_cost:
-                best, best_cost = found, cost
+                best, best_cost = mix, cost
         if best is not None:
             break
     return best

@@ -58,23 +58,32 @@ class Kept:
 
 
 def kept_by(
-    made: Candidates, at: IntArray, units_per_hour: FloatArray, most_hours: FloatArray, most_workers: float
+    candidates: Candidates,
+    at: IntArray,
+    units_per_hour: FloatArray,
+    most_hours: FloatArray,
+    most_workers: float,
 ) -> Kept:
     """Choose the way of each worker.
 
     Args:
-        made: candidates of one run each.
+        candidates: candidates of one run each.
         at: which of them are workers, shape `(n_workers,)`.
         units_per_hour: what one does, of the same shape.
         most_hours: from the begin of its work to the end of all work.
         most_workers: that may be used together.
     """
-    market, work = made.context.market, work_units(made.context.asked)
-    stores, rows, nodes, need_hours = market.stores, made.offer[at], made.nodes[at], work / units_per_hour
+    market, work = candidates.context.market, work_units(candidates.context.asked)
+    stores, rows, nodes, need_hours = (
+        market.stores,
+        candidates.offer[at],
+        candidates.nodes[at],
+        work / units_per_hour,
+    )
     workers = np.maximum(np.ceil(need_hours / most_hours - 1e-9), 1.0)
     part = np.minimum(most_hours / need_hours, 1.0)
-    lead = made.waiting_hours[at] + made.fixed_hours[at]
-    step_s = made.shapes["step_time_s"][made.shape[at]]
+    lead = candidates.waiting_hours[at] + candidates.fixed_hours[at]
+    step_s = candidates.shapes["step_time_s"][candidates.shape[at]]
     fleet = stores.choose(rows, nodes, step_s, lead + need_hours / workers, Gangs(workers, part))
     code, zero = fleet.code, np.zeros(len(at))
     each = np.isin(code, (LOCAL, BLOCK)) & stores.repeats  # else each copies its part of what is read once

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from planner.asked.model import Asked
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.fleet.mix import Mix
     from planner.fleet.question import Excess
 
@@ -49,9 +49,9 @@ def relaxations_of(broken: Sequence[Excess], asked: Asked) -> tuple[Relaxation, 
         return ()
     # several regions may pass one limit on their share: the largest share tells how far it must move
     shares = {item.limit_name: item for item in sorted(broken, key=lambda item: item.used) if _is_share(item)}
-    told = [*(item for item in broken if not _is_share(item)), *shares.values()]
-    named = dict(_named(item, asked) for item in told)
-    amounts = [_amounts(item, asked) for item in told]
+    items = [*(item for item in broken if not _is_share(item)), *shares.values()]
+    named = dict(_named(item, asked) for item in items)
+    amounts = [_amounts(item, asked) for item in items]
     return (
         Relaxation(
             constraint=" and ".join(named),
@@ -63,15 +63,15 @@ def relaxations_of(broken: Sequence[Excess], asked: Asked) -> tuple[Relaxation, 
     )
 
 
-def unsure(found: Found, mix: Mix) -> tuple[Relaxation, ...]:
+def unsure(search: CandidateSearch, mix: Mix) -> tuple[Relaxation, ...]:
     """What would be enough where the surest mix known misses its deadline too often: less confidence, or more time."""
-    dates, level = found.context.dates, found.context.asked.workload.constraints.deadline_confidence
+    dates, level = search.context.dates, search.context.asked.workload.constraints.deadline_confidence
     assert dates.deadline_hours is not None
-    told = progress_of(found, mix)
-    reached = math.floor(told.chance(dates.deadline_hours, mix.work) * 1000) / 1000
+    progress = progress_of(search, mix)
+    reached = math.floor(progress.chance(dates.deadline_hours, mix.work) * 1000) / 1000
     sure, late = constraint("confidence"), constraint("deadline")
     out = [Relaxation(sure.id, f"{level:g}", f"{reached:g}", None, sure.words)]
-    needed = math.ceil(told.hours_for(level, mix.work) * 10) / 10
+    needed = math.ceil(progress.hours_for(level, mix.work) * 10) / 10
     if needed < MOST_HOURS:
         note = f"{late.words}: this mix is then done with {level:g}"
         out.append(Relaxation(late.id, f"{dates.deadline_hours:,.1f} h", f"{needed:,.1f} h", None, note))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.fleet.alone import Alone
     from planner.fleet.mix import Mix
     from planner.fleet.search import FleetResult
@@ -50,24 +50,24 @@ BASIS = "sized at the cautious end of the prediction; P: workers take each other
 _NOTE = "cheapest fleet of one on-demand offer, limits on shares ignored"
 
 
-def fleet_plan(found: Found, mix: Mix, alone: Alone, one: Alone | None = None) -> Plan:
+def fleet_plan(search: CandidateSearch, mix: Mix, alone: Alone, one: Alone | None = None) -> Plan:
     """Build the plan of a mix: one line per offer, what a place costs once on its first line.
 
     Args:
-        found: the candidates.
+        search: the candidates.
         mix: the workers.
         alone: fleets of each offer alone, of which the baseline is one.
         one: the cheapest sure one of these, a choice beside a mix of several offers.
     """
-    context = found.candidates.context
-    lines = lines_of(found.candidates, mix)
+    context = search.candidates.context
+    lines = lines_of(search.candidates, mix)
     costs = [cost for line in lines for cost in line.costs]
     total = total_usd(costs)
     finish = context.dates.start + timedelta(hours=mix.period)
-    spread = spread_of(found, mix, total)
-    risk, launch = _risk(found, mix, total, spread), _launch_of(found, mix, total, spread)
-    report = count_filters(found.candidates.all_bits())
-    savings, on_demand = _savings(found, alone, total, mix.period)
+    spread = spread_of(search, mix, total)
+    risk, launch = _risk(search, mix, total, spread), _launch_of(search, mix, total, spread)
+    report = count_filters(search.candidates.all_bits())
+    savings, on_demand = _savings(search, alone, total, mix.period)
     itself = Choice(("cheapest",), None, moment_text(finish), risk.p_meet_deadline)
     return Plan(
         **plan_frame(context),
@@ -77,7 +77,7 @@ def fleet_plan(found: Found, mix: Mix, alone: Alone, one: Alone | None = None) -
         total_usd=total,
         hours=mix.period,
         timeline=_timeline(mix),
-        performance=_performance(found, mix),
+        performance=_performance(search, mix),
         risk=risk,
         savings=savings,
         cash=cash_of(context.dates, context.market, lines, finish),
@@ -86,23 +86,23 @@ def fleet_plan(found: Found, mix: Mix, alone: Alone, one: Alone | None = None) -
         filter_pairs=report.pairs,
         relaxations=(),
         unknown_options=unknown_options(context.market, lines),
-        proof=_proof(found, mix, total),
+        proof=_proof(search, mix, total),
         warnings=plan_warnings(context, lines, risk),
         n_results=1,
         n_feasible=report.passed,
         launch=launch,
-        choices=_merged((itself, *_one_offer(found, mix, one, total), *on_demand)),
-        carbon=carbon_of(found.candidates, mix),
-        storage=storage_of(found.candidates, mix, lines),
+        choices=_merged((itself, *_one_offer(search, mix, one, total), *on_demand)),
+        carbon=carbon_of(search.candidates, mix),
+        storage=storage_of(search.candidates, mix, lines),
     )
 
 
-def _one_offer(found: Found, mix: Mix, one: Alone | None, total: Decimal) -> tuple[Choice, ...]:
+def _one_offer(search: CandidateSearch, mix: Mix, one: Alone | None, total: Decimal) -> tuple[Choice, ...]:
     """The cheapest fleet of one offer beside a mix of several."""
     if one is None or len(mix.count) == 1:
         return ()
-    cost = Decimal(repr(round(float(one.cost_usd(found)[0]), 6)))
-    return (choice_of(found, one, summary_of(found, one, cost, total, mix.period), "one_offer"),)
+    cost = Decimal(repr(round(float(one.cost_usd(search)[0]), 6)))
+    return (choice_of(search, one, summary_of(search, one, cost, total, mix.period), "one_offer"),)
 
 
 def _merged(choices: Sequence[Choice]) -> tuple[Choice, ...]:
@@ -114,10 +114,10 @@ def _merged(choices: Sequence[Choice]) -> tuple[Choice, ...]:
     return tuple(out.values())
 
 
-def _launch_of(found: Found, mix: Mix, total: Decimal, spread: Spread) -> Launch | None:
+def _launch_of(search: CandidateSearch, mix: Mix, total: Decimal, spread: Spread) -> Launch | None:
     from planner.fleet.launch import fleet_launch
 
-    return fleet_launch(found, mix, total, spread)
+    return fleet_launch(search, mix, total, spread)
 
 
 def _timeline(mix: Mix) -> tuple[TimePart, ...]:
@@ -147,11 +147,11 @@ def _timeline(mix: Mix) -> tuple[TimePart, ...]:
     return tuple(part for part in parts if part.hours > 0)
 
 
-def _performance(found: Found, mix: Mix) -> Performance:
+def _performance(search: CandidateSearch, mix: Mix) -> Performance:
     """Speed averaged over the whole plan, waits included."""
-    context = found.candidates.context
+    context = search.candidates.context
     seconds = mix.period * 3600.0
-    faster = np.exp(found.candidates.sigma[mix.workers.at] * Z80)
+    faster = np.exp(search.candidates.sigma[mix.workers.at] * Z80)
     return Performance(
         unit=context.asked.job.unit, throughput_per_s=float(mix.units.sum()) / seconds,
         throughput_low_per_s=float((mix.units / faster).sum()) / seconds,
@@ -161,15 +161,15 @@ def _performance(found: Found, mix: Mix) -> Performance:
     )  # fmt: skip
 
 
-def _risk(found: Found, mix: Mix, total: Decimal, spread: Spread) -> Risk:
-    made, at = found.candidates, mix.workers.at
-    course = made.hours[at] - made.waiting_hours[at] - made.fixed_hours[at]
+def _risk(search: CandidateSearch, mix: Mix, total: Decimal, spread: Spread) -> Risk:
+    candidates, at = search.candidates, mix.workers.at
+    course = candidates.hours[at] - candidates.waiting_hours[at] - candidates.fixed_hours[at]
     runs = mix.count * mix.hours / course
-    deadline = made.context.dates.deadline_hours
+    deadline = candidates.context.dates.deadline_hours
     return Risk(
-        p_meet_deadline=None if deadline is None else progress_of(found, mix).chance(deadline, mix.work),
-        expected_interruptions=float(made.interruptions[at] @ runs),
-        expected_lost_hours=float(made.lost_hours[at] @ runs),
+        p_meet_deadline=None if deadline is None else progress_of(search, mix).chance(deadline, mix.work),
+        expected_interruptions=float(candidates.interruptions[at] @ runs),
+        expected_lost_hours=float(candidates.lost_hours[at] @ runs),
         expected_hours=mix.period,
         worst_hours=spread.p90_hours,
         expected_cost_usd=total,
@@ -178,20 +178,22 @@ def _risk(found: Found, mix: Mix, total: Decimal, spread: Spread) -> Risk:
     )
 
 
-def _savings(found: Found, alone: Alone, total: Decimal, period: float) -> tuple[Savings, tuple[Choice, ...]]:
+def _savings(
+    search: CandidateSearch, alone: Alone, total: Decimal, period: float
+) -> tuple[Savings, tuple[Choice, ...]]:
     """Compare with the cheapest fleet of one on-demand offer in the same time; that fleet as a choice."""
-    on_demand = cheapest_on_demand(found, alone)
+    on_demand = cheapest_on_demand(search, alone)
     if on_demand is None:
         why = "no single on-demand offer can do the work in time within max_nodes"
         return Savings(None, None, None, why), ()
     one, cost = on_demand
-    baseline, saved = summary_of(found, one, cost, total, period), cost - total
+    baseline, saved = summary_of(search, one, cost, total, period), cost - total
     savings = Savings(baseline, saved, float(saved / cost) if cost else 0.0, _NOTE)
-    return savings, (choice_of(found, one, baseline, "on_demand"),)
+    return savings, (choice_of(search, one, baseline, "on_demand"),)
 
 
-def _proof(found: Found, mix: Mix, total: Decimal) -> Proof:
-    context = found.candidates.context
+def _proof(search: CandidateSearch, mix: Mix, total: Decimal) -> Proof:
+    context = search.candidates.context
     result = mix.proof
     assert result is not None
     bound = Decimal(repr(result.bound_usd)) if np.isfinite(result.bound_usd) else Decimal(0)
@@ -209,9 +211,9 @@ def _proof(found: Found, mix: Mix, total: Decimal) -> Proof:
         objective_usd=total,
         bound_usd=bound,
         gap_ratio=gap,
-        candidates=len(found.candidates.all_bits()),
+        candidates=len(search.candidates.all_bits()),
         offers=context.market.offer_set.offers.n_rows,
-        shapes=found.candidates.shapes.n_rows,
+        shapes=search.candidates.shapes.n_rows,
         seconds=mix.seconds,
         note=note,
         gap_exact_ratio=_exact_gap(result, total),
@@ -225,12 +227,12 @@ def _exact_gap(result: FleetResult, total: Decimal) -> float | None:
     return max(0.0, float((total - Decimal(repr(result.exact_bound_usd))) / total))
 
 
-def infeasible_fleet(found: Found, relaxations: tuple[Relaxation, ...], seconds: float) -> Plan:
+def infeasible_fleet(search: CandidateSearch, relaxations: tuple[Relaxation, ...], seconds: float) -> Plan:
     """Build the answer when no mix exists: filter counts, and the least set of limits to move."""
     from planner.candidates.plan_parts.infeasible import find_relaxations, infeasible_plan
 
-    told = relaxations or tuple(
+    changes = relaxations or tuple(
         replace(item, best=None, note=f"so that one run fits, all may need more: {item.note}")
-        for item in find_relaxations(found)
+        for item in find_relaxations(search)
     )
-    return infeasible_plan(found, told, seconds)
+    return infeasible_plan(search, changes, seconds)

@@ -263,7 +263,7 @@ def violations(fleet: FleetInput, units: Floats, busy: Floats | None = None) -> 
     Whole numbers are held to 1e-9 relative; shares of work that a solver divided to its own tolerance, 1e-6.
     Written from the definitions and sharing no code with the model builder, so that it can judge it.
     """
-    found: list[Excess] = []
+    excesses: list[Excess] = []
 
     done = units if busy is None else busy
     work = fleet.throughput * done
@@ -275,14 +275,14 @@ def violations(fleet: FleetInput, units: Floats, busy: Floats | None = None) -> 
         if name in SHARES:
             slack = max(slack, soft * float(work.sum()))
         if known and limit is not None and used > limit + slack:
-            found.append(Excess(name, member, used, limit))
+            excesses.append(Excess(name, member, used, limit))
 
     total = float(work.sum())
     if total < fleet.required_throughput * (1 - TOLERANCE):
-        found.append(Excess("required_throughput", "", total, fleet.required_throughput))
+        excesses.append(Excess("required_throughput", "", total, fleet.required_throughput))
     memory = float(fleet.memory_gib @ units)
     if fleet.min_total_memory_gib is not None and memory < fleet.min_total_memory_gib * (1 - TOLERANCE):
-        found.append(Excess("min_total_memory_gib", "", memory, fleet.min_total_memory_gib))
+        excesses.append(Excess("min_total_memory_gib", "", memory, fleet.min_total_memory_gib))
     for number in np.flatnonzero(units):
         at_most("max_units", str(fleet.keys[number]), float(units[number]), float(fleet.max_units[number]))
     for number in np.flatnonzero(done > units):
@@ -307,7 +307,7 @@ def violations(fleet: FleetInput, units: Floats, busy: Floats | None = None) -> 
     at_most("max_regions", "", float(len(np.unique(fleet.region[units > 0]))), fleet.max_regions)
     at_most("max_total_units", "", float(units.sum()), fleet.max_total_units)
     at_most("budget_usd", "", fleet.cost_of(units, busy), fleet.budget_usd)
-    return found
+    return excesses
 
 
 def _times(share: float | None, total: float) -> float | None:

@@ -30,7 +30,7 @@ from planner.spot.moments import compute_moments, split_job
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.fleet.mix import Mix
 
@@ -50,24 +50,24 @@ class Spread:
     p90_usd: Decimal
 
 
-def spread_of(found: Found, mix: Mix, total: Decimal) -> Spread:
+def spread_of(search: CandidateSearch, mix: Mix, total: Decimal) -> Spread:
     """Work out both intervals of a mix.
 
     Args:
-        found: all candidates.
+        search: all candidates.
         mix: the workers chosen.
         total: cost of the fleet, the sum of its lines.
     """
-    coming = progress_of(found, mix).coming()
-    sigma = found.candidates.sigma[mix.workers.at]
+    coming = progress_of(search, mix).coming()
+    sigma = search.candidates.sigma[mix.workers.at]
     late = coming.hours_for(HIGH, mix.work)
     if not math.isfinite(late):  # what was bought ends before: it is bought anew
         late = float((mix.workers.lead_hours + mix.hours * np.exp(sigma * Z80)).max())
-    spot = np.flatnonzero(found.context.market.is_spot[mix.workers.rows])
-    luck = Z80 * interruptions_sd(found.candidates, mix, spot)
+    spot = np.flatnonzero(search.context.market.is_spot[mix.workers.rows])
+    luck = Z80 * interruptions_sd(search.candidates, mix, spot)
     usd = []
-    for sign, side in zip((-1.0, 1.0), _price_sides(found.candidates, mix, spot), strict=True):
-        billed = bill_of(found, _slower(mix, np.exp(sign * sigma * Z80)))[0]
+    for sign, side in zip((-1.0, 1.0), _price_sides(search.candidates, mix, spot), strict=True):
+        billed = bill_of(search, _slower(mix, np.exp(sign * sigma * Z80)))[0]
         speed = max(sign * float(billed - total), 0.0)
         usd.append(Decimal(repr(round(sign * math.hypot(speed, luck, side), 2))))
     return Spread(
@@ -88,26 +88,26 @@ def _slower(mix: Mix, times: FloatArray) -> Mix:
     return replace(mix, workers=workers, hours=mix.hours * times, limit_hours=math.inf)
 
 
-def interruptions_sd(made: Candidates, mix: Mix, spot: IntArray) -> float:
+def interruptions_sd(candidates: Candidates, mix: Mix, spot: IntArray) -> float:
     """Standard deviation in USD by interruptions of the spot lines `spot`."""
     if not len(spot):
         return 0.0
-    context, workers = made.context, mix.workers.take(spot)
+    context, workers = candidates.context, mix.workers.take(spot)
     money = workers.price(context.market, mix.hours[spot])
-    course = made.hours[workers.at] - workers.lead_hours
+    course = candidates.hours[workers.at] - workers.lead_hours
     runs = mix.count[spot] * mix.hours[spot] / course
-    alone, level = _paid_variances(made, workers.at)
+    alone, level = _paid_variances(candidates, workers.at)
     hours_sd = np.sqrt(runs * alone + runs**2 * level)
     return float(np.linalg.norm(money.worker_usd / money.billed_hours * hours_sd))
 
 
-def _paid_variances(made: Candidates, at: IntArray) -> tuple[FloatArray, FloatArray]:
+def _paid_variances(candidates: Candidates, at: IntArray) -> tuple[FloatArray, FloatArray]:
     """Variance of the paid hours of one run by its own luck, and by the level of the hazards that its line shares."""
-    context = made.context
-    rows, nodes, work = made.gang(at)
-    write = made.write_hours[at]
+    context = candidates.context
+    rows, nodes, work = candidates.gang(at)
+    write = candidates.write_hours[at]
     restart, notice = context.asked.restart_hours(write), context.spot.figures.notice_hours[rows]
-    job = split_job(work, made.interval_hours[at], write, restart, notice)
+    job = split_job(work, candidates.interval_hours[at], write, restart, notice)
     pool = context.gang_risk(rows, nodes).pool
     alone, mean, square = (np.zeros(len(at)) for _ in range(3))
     for factor, weight in frailties(pool.frailty_sd, SPREAD_POINTS):
@@ -119,11 +119,11 @@ def _paid_variances(made: Candidates, at: IntArray) -> tuple[FloatArray, FloatAr
     return alone, np.maximum(square - mean**2, 0.0)
 
 
-def _price_sides(made: Candidates, mix: Mix, spot: IntArray) -> tuple[float, float]:
+def _price_sides(candidates: Candidates, mix: Mix, spot: IntArray) -> tuple[float, float]:
     """USD from the cost to its P10 and P90 by the prices of the spot lines `spot`, which move together."""
-    offers, workers = made.context.market.offer_set, mix.workers.take(spot)
+    offers, workers = candidates.context.market.offer_set, mix.workers.take(spot)
     run, hours = workers.lead_hours + mix.hours[spot], mix.hours[spot]
     mean, p10, p90 = (offers.book.during(name, workers.rows, run) for name in NAMES)
-    paid = workers.price(made.context.market, hours).instance_hours * mix.count[spot]
+    paid = workers.price(candidates.context.market, hours).instance_hours * mix.count[spot]
     usd = offers.usd_during(workers.rows, run) * paid
     return float((usd * (1.0 - p10 / mean)).sum()), float((usd * (p90 / mean - 1.0)).sum())

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 class Lines:
     """Cost lines of a mix's data, line by line: what a place shares is on its first line that uses it."""
 
-    def __init__(self, made: Candidates, mix: Mix) -> None:
+    def __init__(self, candidates: Candidates, mix: Mix) -> None:
         """Take the workers chosen."""
-        self._made, self._mix = made, mix
-        self._stores = made.context.market.stores
-        self._place = made.context.market.region_of_offer[mix.workers.rows]
+        self._made, self._mix = candidates, mix
+        self._stores = candidates.context.market.stores
+        self._place = candidates.context.market.region_of_offer[mix.workers.rows]
         self._charged: set[tuple[int, int]] = set()
 
     def of(self, at: int) -> list[CostLine]:
@@ -71,28 +71,28 @@ def stay_hours(mix: Mix) -> FloatArray:
     return np.asarray(mix.workers.lead_hours + mix.hours, dtype=np.float64)
 
 
-def ways_of(made: Candidates, mix: Mix, at: int) -> dict[int, Named]:
+def ways_of(candidates: Candidates, mix: Mix, at: int) -> dict[int, Named]:
     """Every way by code at the workers that line `at` has, those of other lines left out."""
-    return _ways(made, mix, at, float(mix.count[at]))[1]
+    return _ways(candidates, mix, at, float(mix.count[at]))[1]
 
 
-def asked_of(made: Candidates, mix: Mix, at: int) -> tuple[options.Cell, dict[int, Named]]:
+def asked_of(candidates: Candidates, mix: Mix, at: int) -> tuple[options.Cell, dict[int, Named]]:
     """What a fleet of line `at`'s offer alone asks of storage, and every way by code: by these the way is chosen."""
-    return _ways(made, mix, at, float(mix.workers.gang_workers[at]))
+    return _ways(candidates, mix, at, float(mix.workers.gang_workers[at]))
 
 
-def _ways(made: Candidates, mix: Mix, at: int, count: float) -> tuple[options.Cell, dict[int, Named]]:
-    workers, stores = mix.workers, made.context.market.stores
+def _ways(candidates: Candidates, mix: Mix, at: int, count: float) -> tuple[options.Cell, dict[int, Named]]:
+    workers, stores = mix.workers, candidates.context.market.stores
     gangs = Gangs(np.asarray([count]), mix.workers.gang_part[[at]])
-    step_s = float(made.shapes["step_time_s"][made.shape[workers.at[at]]])
+    step_s = float(candidates.shapes["step_time_s"][candidates.shape[workers.at[at]]])
     cell, ways = stores.ways(int(workers.rows[at]), int(workers.nodes[at]), step_s, gangs)
     return cell, {one.code: one for one in ways}
 
 
-def shared_system(made: Candidates, mix: Mix, lines: IntArray, code: int) -> Named:
+def shared_system(candidates: Candidates, mix: Mix, lines: IntArray, code: int) -> Named:
     """The file system that workers of a place share: for the data, and for what all of them read."""
-    stores, first = made.context.market.stores, int(lines[0])
-    cells = [_ways(made, mix, at, float(mix.count[at]))[0] for at in lines.tolist()]
+    stores, first = candidates.context.market.stores, int(lines[0])
+    cells = [_ways(candidates, mix, at, float(mix.count[at]))[0] for at in lines.tolist()]
     whole = np.asarray([sum(float(cell.nodes[0] * cell.need_mb_s[0]) for cell in cells)])
     cell = replace(cells[0], nodes=np.ones(1), need_mb_s=whole)
     return stores.bought(int(mix.workers.rows[first]), cell, code)

@@ -26,34 +26,35 @@ if TYPE_CHECKING:
     from planner.plan.storage import StorageChoice
 
 
-def storage_of(made: Candidates, mix: Mix, lines: Sequence[PlanLine]) -> tuple[StorageChoice, ...]:
+def storage_of(candidates: Candidates, mix: Mix, lines: Sequence[PlanLine]) -> tuple[StorageChoice, ...]:
     """Describe the storage of each line of a fleet.
 
     Args:
-        made: candidates of one run each.
+        candidates: candidates of one run each.
         mix: the workers chosen.
         lines: the lines of the plan, with their costs.
     """
-    market, job, workers = made.context.market, made.context.asked.job, mix.workers
+    market, job, workers = candidates.context.market, candidates.context.asked.job, mix.workers
     out: list[StorageChoice | None] = []
     order = np.argsort(market.id_rank[workers.rows], kind="stable").tolist()
     for number, (at, line) in enumerate(zip(order, lines, strict=True)):
         row, stay = int(workers.rows[at]), float(stay_hours(mix)[at])
         if int(workers.store[at]) != NONE:
-            out.append(_data(made, mix, at, number))
+            out.append(_data(candidates, mix, at, number))
         kept = (int(mix.count[at]), stay)
         out.append(checkpoints_choice(job, market.stores, row, kept, line.costs, number))
         out.append(outputs_choice(job, market.stores, row, number))
     return tuple(choice for choice in out if choice is not None)
 
 
-def _data(made: Candidates, mix: Mix, at: int, number: int) -> StorageChoice:
+def _data(candidates: Candidates, mix: Mix, at: int, number: int) -> StorageChoice:
     """The ways judged for a fleet of the offer alone, priced for the workers of the line."""
-    cell, every = asked_of(made, mix, at)
-    here, stores = ways_of(made, mix, at), made.context.market.stores
+    cell, every = asked_of(candidates, mix, at)
+    here, stores = ways_of(candidates, mix, at), candidates.context.market.stores
     share = work_share(mix, at)
     priced = [
-        (_bought(one, here[code], share), _usd(made, mix, at, here[code])) for code, one in every.items()
+        (_bought(one, here[code], share), _usd(candidates, mix, at, here[code]))
+        for code, one in every.items()
     ]
     return data_choice(stores, int(mix.workers.rows[at]), cell, priced, int(mix.workers.store[at]), number)
 
@@ -64,9 +65,9 @@ def _bought(judged: Named, here: Named, share: float) -> Named:
     return replace(judged, way=replace(judged.way, gib=here.way.gib, mb_s=here.way.mb_s, reads=reads))
 
 
-def _usd(made: Candidates, mix: Mix, at: int, named: Named) -> float:
+def _usd(candidates: Candidates, mix: Mix, at: int, named: Named) -> float:
     """What the workers of a line pay for a way, were they alone at their place."""
-    stores = made.context.market.stores
+    stores = candidates.context.market.stores
     usd = usd_of(named.way, float(stay_hours(mix)[at]))
     copied = named.code in (LOCAL, BLOCK)
     if named.code >= FILE_SYSTEM or (copied and stores.repeats):

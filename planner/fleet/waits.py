@@ -37,12 +37,12 @@ _SLACK = 1e-5  # of the chance, more than the table of the normal distribution i
 _CERTAIN = 1e-9  # log error of a speed below which it has none
 
 
-def levels_of(made: Candidates, workers: Workers) -> Levels:
+def levels_of(candidates: Candidates, workers: Workers) -> Levels:
     """Weight of each level of luck and the hours before each worker's work begins, infinite where it never comes.
 
     Empty where all come for certain after a certain wait.
     """
-    waits, had = waits_of(made, workers.at), chance_had(made, workers.at)
+    waits, had = waits_of(candidates, workers.at), chance_had(candidates, workers.at)
     if not waits.has_spread.any() and (had >= 1.0).all():
         return ()
     out, low = [], 0.0
@@ -57,10 +57,10 @@ def levels_of(made: Candidates, workers: Workers) -> Levels:
     return tuple(out)
 
 
-def in_time(made: Candidates, workers: Workers) -> Workers:
+def in_time(candidates: Candidates, workers: Workers) -> Workers:
     """Workers with the hours that leave time for their waits, 0 where they are never sure enough."""
-    deadline = made.context.dates.deadline_hours
-    waits, had = waits_of(made, workers.at), chance_had(made, workers.at)
+    deadline = candidates.context.dates.deadline_hours
+    waits, had = waits_of(candidates, workers.at), chance_had(candidates, workers.at)
     own = np.flatnonzero(waits.has_spread | (had < 1.0))
     if deadline is None or not len(own):
         return workers
@@ -68,9 +68,9 @@ def in_time(made: Candidates, workers: Workers) -> Workers:
     before = (waits.before + workers.fixed_hours)[own]
     waits = waits.take(own)
     room = np.stack([deadline - before - waits.at_level(node) for node in nodes.tolist()])
-    longest, sigma = workers.hours_limit[own], made.sigma[workers.at[own]]
+    longest, sigma = workers.hours_limit[own], candidates.sigma[workers.at[own]]
     times = np.log(np.maximum(room, 1e-300) / longest)
-    confidence = made.context.asked.workload.constraints.deadline_confidence
+    confidence = candidates.context.asked.workload.constraints.deadline_confidence
     wanted = min(confidence + _SLACK, (1.0 + confidence) / 2.0)
 
     def sure(shorter: FloatArray) -> npt.NDArray[np.bool_]:

@@ -105,35 +105,35 @@ class Workers:
         return market.costs.evaluate(self.rows, self.nodes, paid, ends, run_hours=ends)
 
 
-def build_workers(made: Candidates, limit_hours: float) -> Workers:
+def build_workers(candidates: Candidates, limit_hours: float) -> Workers:
     """Return every way to be a worker among the feasible candidates.
 
     Args:
-        made: candidates of one run each.
+        candidates: candidates of one run each.
         limit_hours: hours from the start to the end of all work.
     """
-    return build_with_storage(made, limit_hours)[0]
+    return build_with_storage(candidates, limit_hours)[0]
 
 
-def build_with_storage(made: Candidates, limit_hours: float) -> tuple[Workers, Kept]:
+def build_with_storage(candidates: Candidates, limit_hours: float) -> tuple[Workers, Kept]:
     """The same, with what a fleet of each offer alone pays for its data; arguments of `build_workers`."""
-    context = made.context
-    lead = made.waiting_hours + made.fixed_hours
-    feasible = np.flatnonzero((made.bits == 0) & (lead < limit_hours))
-    at, most_paid, whole = _ways(made, feasible, limit_hours)
-    rows, nodes = made.offer[at], made.nodes[at]
-    course = made.hours[at] - lead[at]
+    context = candidates.context
+    lead = candidates.waiting_hours + candidates.fixed_hours
+    feasible = np.flatnonzero((candidates.bits == 0) & (lead < limit_hours))
+    at, most_paid, whole = _ways(candidates, feasible, limit_hours)
+    rows, nodes = candidates.offer[at], candidates.nodes[at]
+    course = candidates.hours[at] - lead[at]
     granule = _granule_hours(context.market, rows)
-    fixed = made.fixed_hours[at]
-    ratio = (made.paid_hours[at] - fixed) / course
-    caution = _caution(made)[at]
+    fixed = candidates.fixed_hours[at]
+    ratio = (candidates.paid_hours[at] - fixed) / course
+    caution = _caution(candidates)[at]
     room = (limit_hours - lead[at]) / caution
     hours = np.minimum(room, (most_paid - fixed) / ratio / caution)
     fixed_usd, usd_per_hour = _prices(context.market, rows, nodes, np.where(whole, most_paid, np.nan))
     stored, place = _place_prices(context.market, rows, nodes)
     units_per_hour = context.asked.job.total_units / course
-    most = _most_workers(made, nodes)
-    kept = kept_by(made, at, units_per_hour, room, most)
+    most = _most_workers(candidates, nodes)
+    kept = kept_by(candidates, at, units_per_hour, room, most)
     copy = copy_rate(context.market, rows)
     stored = stored + kept.usd_per_hour + copy / most
     opened = _least_by(context.market.region_of_offer[rows], kept.shared_usd)
@@ -161,9 +161,9 @@ def _least_by(region: IntArray, usd: FloatArray) -> FloatArray:
     return np.asarray(least[region])
 
 
-def _most_workers(made: Candidates, nodes: IntArray) -> float:
+def _most_workers(candidates: Candidates, nodes: IntArray) -> float:
     """Workers that may be used together, at least one."""
-    limit = made.context.asked.workload.constraints.max_nodes
+    limit = candidates.context.asked.workload.constraints.max_nodes
     return float(max(limit // max(int(nodes.max(initial=1)), 1), 1))
 
 
@@ -178,21 +178,23 @@ def _granule_hours(market: Market, rows: IntArray) -> FloatArray:
     return np.asarray(granules, dtype=np.float64)[market.offer_set.rule_of_offer[rows]]
 
 
-def _caution(made: Candidates) -> FloatArray:
+def _caution(candidates: Candidates) -> FloatArray:
     """Step time at the confidence asked for, over the middle of the prediction, per candidate."""
-    context = made.context
+    context = candidates.context
     z = NormalDist().inv_cdf(context.asked.workload.constraints.deadline_confidence)
-    return np.asarray(np.exp(np.maximum(z, 0.0) * made.sigma), dtype=np.float64)
+    return np.asarray(np.exp(np.maximum(z, 0.0) * candidates.sigma), dtype=np.float64)
 
 
-def _ways(made: Candidates, feasible: IntArray, limit_hours: float) -> tuple[IntArray, FloatArray, BoolArray]:
+def _ways(
+    candidates: Candidates, feasible: IntArray, limit_hours: float
+) -> tuple[IntArray, FloatArray, BoolArray]:
     """Candidates, most paid hours and whether those are owed in full; a candidate sold in blocks comes once per length.
 
     The lengths up to the first that holds the whole time are kept: a later deadline adds to them, it takes none away.
     """
-    context = made.context
-    rule_of = context.market.offer_set.rule_of_offer[made.offer[feasible]]
-    term = context.market.offer_set.offers["term_hours"][made.offer[feasible]].astype(np.float64)
+    context = candidates.context
+    rule_of = context.market.offer_set.rule_of_offer[candidates.offer[feasible]]
+    term = context.market.offer_set.offers["term_hours"][candidates.offer[feasible]].astype(np.float64)
     at, most, whole = [], [], []
     for code, rule in enumerate(context.market.offer_set.rules):
         mine = np.flatnonzero(rule_of == code)

@@ -80,14 +80,14 @@ def _faults(question: CommitQuestion) -> Iterator[Fault]:
         )
 
 
-def _owned_faults(question: CommitQuestion, number: int, own: Owned) -> Iterator[Fault]:
+def _owned_faults(question: CommitQuestion, number: int, owned: Owned) -> Iterator[Fault]:
     path = ("commitments", number)
     providers = sorted({pool.provider for pool in question.pools})
-    if own.purchase_option.startswith("savings_plan"):
-        if own.usd_per_hour is None or own.provider is None:
+    if owned.purchase_option.startswith("savings_plan"):
+        if owned.usd_per_hour is None or owned.provider is None:
             yield Fault(path, "a savings plan needs 'provider' and 'usd_per_hour'")
-        elif own.provider not in providers:
-            text = f"no pool is of provider '{own.provider}'; there are {', '.join(providers)}"
-            yield Fault((*path, "provider"), text, near(own.provider, providers))
-    elif own.instances is None or own.pool is None:
+        elif owned.provider not in providers:
+            text = f"no pool is of provider '{owned.provider}'; there are {', '.join(providers)}"
+            yield Fault((*path, "provider"), text, near(owned.provider, providers))
+    elif owned.instances is None or owned.pool is None:
         yield Fault(path, "a reservation needs 'pool' and 'instances'")

@@ -20,20 +20,20 @@ STATE_BYTES = {"sgd": 0.0, "rowwise_adagrad": 0.0, "adagrad": 4.0, "adam": 8.0}
 ROW_STATE_BYTES = {"rowwise_adagrad": 4.0}
 
 
-def with_tables(model: ResolvedModel, given: EmbeddingTables | None) -> ResolvedModel:
+def with_tables(model: ResolvedModel, embedding_tables: EmbeddingTables | None) -> ResolvedModel:
     """The model with its tables, and what they are as assumptions of the plan."""
-    if given is None:
+    if embedding_tables is None:
         return model
-    lookups = given.lookups_per_sample or float(given.tables)
-    states = STATE_BYTES[given.optimizer] * given.width + ROW_STATE_BYTES.get(given.optimizer, 0.0)
+    lookups = embedding_tables.lookups_per_sample or float(embedding_tables.tables)
+    states = STATE_BYTES[embedding_tables.optimizer] * embedding_tables.width + ROW_STATE_BYTES.get(
+        embedding_tables.optimizer, 0.0
+    )
     tables = ResolvedTables(
-        float(given.rows), given.width, given.tables, float(lookups),
-        TABLE_BYTES[given.precision] * given.width, states,
+        float(embedding_tables.rows), embedding_tables.width, embedding_tables.tables, float(lookups),
+        TABLE_BYTES[embedding_tables.precision] * embedding_tables.width, states,
     )  # fmt: skip
     gib = tables.rows * (tables.row_bytes + tables.state_bytes) / 2.0**30
-    note = (
-        f"{given.tables} tables of {given.width} wide rows, {lookups:g} read by a sample; {given.optimizer}"
-    )
+    note = f"{embedding_tables.tables} tables of {embedding_tables.width} wide rows, {lookups:g} read by a sample; {embedding_tables.optimizer}"
     noted = Assumed("model.embedding_tables", f"{gib:.1f}", "GiB", "workload", note)
     return replace(model, tables=tables, assumptions=(*model.assumptions, noted))
 

@@ -43,7 +43,7 @@ def resolve_phases(
         return (), samples, training.steps or math.ceil(samples / training.global_batch)
     text = model.family == "transformer"
     whole = sum(phase.share for phase in training.phases)
-    steps, made = [], []
+    steps, resolved = [], []
     for phase in training.phases:
         batch = phase.global_batch or training.global_batch
         own = phase.sequence_length or length
@@ -51,10 +51,10 @@ def resolve_phases(
         # an amount in tokens is shared as tokens; one in samples or epochs as samples
         ratio = length / own if text and training.tokens is not None else 1.0
         steps.append(max(1, math.ceil(phase.share / whole * samples * ratio / batch)))
-        made.append((batch, own, area))
+        resolved.append((batch, own, area))
     total = sum(steps)
-    phases = tuple(ResolvedPhase(n / total, *item) for n, item in zip(steps, made, strict=True))
-    return phases, sum(n * batch for n, (batch, _, _) in zip(steps, made, strict=True)), total
+    phases = tuple(ResolvedPhase(n / total, *item) for n, item in zip(steps, resolved, strict=True))
+    return phases, sum(n * batch for n, (batch, _, _) in zip(steps, resolved, strict=True)), total
 
 
 def evaluated_share(training: Training) -> float:

@@ -53,8 +53,8 @@ def load_schedule(path: Path) -> LoadedSchedule:
     if not file.is_file():
         raise document.source.error([Fault(("forecast_csv",), f"no such file: {schedule.forecast_csv}")])
     forecast = _table(file, schedule)
-    told = {pool for _, pool in forecast}
-    silent = [at for at in range(len(schedule.pools)) if at not in told]
+    pools = {pool for _, pool in forecast}
+    silent = [at for at in range(len(schedule.pools)) if at not in pools]
     if silent:
         raise document.source.error(
             [

@@ -168,9 +168,9 @@ def _estimates(section: BaseModel, path: FaultPath) -> Iterator[tuple[FaultPath,
                 yield from _estimates(item, here)
 
 
-def _of_estimate(path: FaultPath, found: Estimate) -> Iterator[Fault]:
-    ends = [end for end in (found.low, found.value, found.high) if end is not None]
-    if found.value is None and len(ends) < 2:
+def _of_estimate(path: FaultPath, estimate: Estimate) -> Iterator[Fault]:
+    ends = [end for end in (estimate.low, estimate.value, estimate.high) if end is not None]
+    if estimate.value is None and len(ends) < 2:
         yield Fault(path, "give 'value', or both 'low' and 'high'")
     elif ends != sorted(ends):
         yield Fault(

@@ -41,8 +41,8 @@ def expand_waits(data: dict[str, Any], folder: Path, read_text: Callable[[Path],
             texts.append(text)
         except InputError as error:
             faults.append(Fault(("constraints", "waiting_records", position), str(error)))
-    made = {**data, "constraints": {**limits, "waited": rows}}  # type: ignore[dict-item]
-    return Expanded(made, "".join(texts).encode(), tuple(faults))
+    expanded = {**data, "constraints": {**limits, "waited": rows}}  # type: ignore[dict-item]
+    return Expanded(expanded, "".join(texts).encode(), tuple(faults))
 
 
 def read_requests(text: str, name: str) -> list[dict[str, Any]]:
@@ -83,7 +83,7 @@ def _request(row: dict[str, str], where: str) -> dict[str, Any]:
 
 def _moment(text: str, where: str) -> datetime:
     try:
-        made = datetime.fromisoformat(text.strip())
+        moment = datetime.fromisoformat(text.strip())
     except (AttributeError, ValueError):
         raise InputError(f"{where}: {text!r} is no moment; write 2026-11-20T08:30Z") from None
-    return made.replace(tzinfo=UTC) if made.tzinfo is None else made
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.candidates.choose import choose
 from planner.candidates.decisions import count_near_ties
-from planner.candidates.engine import Found, build
+from planner.candidates.engine import CandidateSearch, build
 from planner.candidates.model import IN_TURN, MIXED
 from planner.candidates.plan_parts.infeasible import MOST_RELAXATIONS, find_relaxations, infeasible_plan
 from planner.candidates.plan_parts.summary import lines_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from planner.candidates.context import Context
 
 
-def plan_job(context: Context, options: Options) -> tuple[Plan, Found]:
+def plan_job(context: Context, options: Options) -> tuple[Plan, CandidateSearch]:
     """Find the best candidate of a job and describe it, with all candidates looked at.
 
     Args:
@@ -70,33 +70,42 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, Found]:
     return plan, found
 
 
-def _explain_empty(found: Found, begin: float) -> tuple[Plan, Found]:
+def _explain_empty(search: CandidateSearch, begin: float) -> tuple[Plan, CandidateSearch]:
     """When nothing fits, look for another batch, and beyond the node limit: the smallest change may be more nodes."""
-    context = found.candidates.context
-    batches = other_batch(found)
+    context = search.candidates.context
+    batches = other_batch(search)
     if context.asked.workload.constraints.max_nodes < 128:
-        found = build(context, max_nodes=128)
-    relaxations = (*batches, *find_relaxations(found))[:MOST_RELAXATIONS]
-    return infeasible_plan(found, relaxations, time.perf_counter() - begin), found
+        search = build(context, max_nodes=128)
+    relaxations = (*batches, *find_relaxations(search))[:MOST_RELAXATIONS]
+    return infeasible_plan(search, relaxations, time.perf_counter() - begin), search
 
 
-def _enumeration_proof(found: Found, choice: Choice, seconds: float) -> Proof:
-    context = found.candidates.context
-    made = found.candidates
-    cost = total_usd(lines_of(made, choice.winner))
-    counts = found.node_counts
+def _enumeration_proof(search: CandidateSearch, choice: Choice, seconds: float) -> Proof:
+    context = search.candidates.context
+    candidates = search.candidates
+    cost = total_usd(lines_of(candidates, choice.winner))
+    counts = search.node_counts
     note = f"node counts {counts[0]}..{counts[-1]}: {len(counts)} sizes for all hardware"
     note += (
-        f", all sizes for the {found.refined_hardware} that could do better between"
-        if found.refined_hardware
+        f", all sizes for the {search.refined_hardware} that could do better between"
+        if search.refined_hardware
         else ""
     )
-    if made.mixes is not None:
-        note += f"; {made.count(MIXED):,} clusters bought in parts"
-    if made.turns is not None:
-        note += f"; {made.count(IN_TURN):,} ways to run on spot with a fall-back or in several zones"
+    if candidates.mixes is not None:
+        note += f"; {candidates.count(MIXED):,} clusters bought in parts"
+    if candidates.turns is not None:
+        note += f"; {candidates.count(IN_TURN):,} ways to run on spot with a fall-back or in several zones"
     return Proof(
-        method="exact enumeration", status="optimal", solver="numpy", objective_usd=cost, bound_usd=cost, gap_ratio=0.0,
-        candidates=len(made.all_bits()), offers=context.market.offer_set.offers.n_rows, shapes=made.shapes.n_rows,
-        seconds=seconds, near_ties=count_near_ties(made), note=note,
-    )  # fmt: skip
+        method="exact enumeration",
+        status="optimal",
+        solver="numpy",
+        objective_usd=cost,
+        bound_usd=cost,
+        gap_ratio=0.0,
+        candidates=len(candidates.all_bits()),
+        offers=context.market.offer_set.offers.n_rows,
+        shapes=candidates.shapes.n_rows,
+        seconds=seconds,
+        near_ties=count_near_ties(candidates),
+        note=note,
+    )

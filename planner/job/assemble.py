@@ -34,7 +34,7 @@ from planner.plan.model import (
 )
 
 if TYPE_CHECKING:
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Workload
     from planner.plan.model import Savings
@@ -44,26 +44,26 @@ _NOTHING_BESIDE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def assemble_plan(found: Found, choice: Choice, proof: Proof, *, brief: bool = False) -> Plan:
+def assemble_plan(search: CandidateSearch, choice: Choice, proof: Proof, *, brief: bool = False) -> Plan:
     """Build the plan of the winning candidate.
 
     Args:
-        found: all candidates.
+        search: all candidates.
         choice: winner and ranking.
         proof: how the choice was proven.
         brief: leave out what stands beside the plan and the reasons for its launch.
     """
-    context = found.candidates.context
-    candidates, at = found.candidates, choice.winner
+    context = search.candidates.context
+    candidates, at = search.candidates, choice.winner
     lines = plan_lines(candidates, at)
     total = total_usd([cost for line in lines for cost in line.costs])
     launch = _launch_of(candidates, at, total, with_reasons=not brief)
     risk = risk_of(candidates, at, total, launch)
     hours, in_turn = float(candidates.hours[at]), bool(candidates.kind[at] == IN_TURN)
-    savings = find_savings(found, at)
+    savings = find_savings(search, at)
     return Plan(
         **plan_frame(context),
-        **(_NOTHING_BESIDE if brief else _beside(found, at, lines, total)),
+        **(_NOTHING_BESIDE if brief else _beside(search, at, lines, total)),
         status="planned",
         finish_expected=moment_text(context.dates.start + timedelta(hours=hours)),
         lines=tuple(lines),
@@ -94,9 +94,9 @@ def _unknown_baseline(workload: Workload, savings: Savings) -> list[str]:
     return [savings.note] if named else []
 
 
-def _beside(found: Found, at: int, lines: list[PlanLine], total: Decimal) -> dict[str, Any]:
+def _beside(search: CandidateSearch, at: int, lines: list[PlanLine], total: Decimal) -> dict[str, Any]:
     """Fields of the plan of candidate `at` that stand beside it: what else could be bought, and what it rests on."""
-    candidates = found.candidates
+    candidates = search.candidates
     limit = candidates.context.asked.workload.preferences.max_results
     others, folded = alternatives_of(candidates, at, limit)
     report = count_filters(candidates.all_bits())
@@ -108,7 +108,7 @@ def _beside(found: Found, at: int, lines: list[PlanLine], total: Decimal) -> dic
         "on_known_prices": best_on_known_prices(candidates, at),
         "filters": report.counts,
         "filter_pairs": report.pairs,
-        "relaxations": find_better(found, at),
+        "relaxations": find_better(search, at),
         "storage": storage_of(candidates, at, lines),
         "loading": loading_of(candidates, at, total),
     }

@@ -16,40 +16,40 @@ from planner.candidates.sizes import hardware_of_offer
 from planner.plan.model import Relaxation
 
 if TYPE_CHECKING:
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
 
 MOST_TRIED = 3  # each is planned anew
 
 
-def other_batch(found: Found) -> tuple[Relaxation, ...]:
+def other_batch(search: CandidateSearch) -> tuple[Relaxation, ...]:
     """The nearest global batch with a plan; empty where a cluster divides the one asked, or none that is tried helps.
 
     Args:
-        found: candidates, none of which fits.
+        search: candidates, none of which fits.
     """
-    context = found.candidates.context
+    context = search.candidates.context
     asked = context.asked
     training = asked.workload.training
     if training is None or asked.workload.kind != "training" or training.phases or training.rollouts:
         return ()
-    for batch in _divisible(found)[:MOST_TRIED]:
+    for batch in _divisible(search)[:MOST_TRIED]:
         changed = training.model_copy(update={"global_batch": batch})
         workload = asked.workload.model_copy(update={"training": changed})
         job = resolve_job(workload, asked.job.on)
-        made = build(context.with_asked(replace(asked, workload=workload, job=job))).candidates
-        choice = choose(made, workload.preferences.objective)
+        candidates = build(context.with_asked(replace(asked, workload=workload, job=job))).candidates
+        choice = choose(candidates, workload.preferences.objective)
         if choice is not None:
-            best = summarize(made, choice.winner, None)
+            best = summarize(candidates, choice.winner, None)
             current = f"training.global_batch {training.global_batch}"
             return (Relaxation(NoLayout.id, current, f"{batch}", best, NoLayout.words),)
     return ()
 
 
-def _divisible(found: Found) -> list[int]:
+def _divisible(search: CandidateSearch) -> list[int]:
     """Multiples of admitted clusters' accelerators next to the batch, nearest first; empty where one divides it."""
-    context, shapes = found.candidates.context, found.candidates.shapes
+    context, shapes = search.candidates.context, search.candidates.shapes
     asked, hardware = context.asked, context.market.offer_set.hardware
-    admitted = np.unique(hardware_of_offer(context.market)[found.offer_bits == 0])
+    admitted = np.unique(hardware_of_offer(context.market)[search.offer_bits == 0])
     few = shapes["nodes"] <= asked.workload.constraints.max_nodes
     own = shapes.take(np.flatnonzero(np.isin(shapes["hardware_row"], admitted) & few))
     undivided = own.is_in("reason", NoLayout.reasons)

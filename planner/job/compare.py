@@ -204,65 +204,65 @@ class _Question:
     def _best(self, name: str) -> tuple[Candidates, BoolArray, int | None]:
         """The candidates, which of them are within `name`, and the best of these, or the one that misses least."""
         # what removes an offer cannot be missed: such offers only say why there is nothing
-        made, mine, at = self._best_of(name, admitted_only=True)
-        return (made, mine, at) if at is not None else self._best_of(name, admitted_only=False)
+        candidates, mine, at = self._best_of(name, admitted_only=True)
+        return (candidates, mine, at) if at is not None else self._best_of(name, admitted_only=False)
 
     def _best_of(self, name: str, *, admitted_only: bool) -> tuple[Candidates, BoolArray, int | None]:
         context = self.context.with_asked(replace(self.asked, workload=self._limited(name)))
         engine = Engine(context, shapes=self.engine.shapes, admitted_only=admitted_only)
-        made = engine.at(self.deadline, _BEST).candidates
-        mine = self._members(name, made)
-        at = best_where(made, mine & (made.bits == 0), self.objective)
+        candidates = engine.at(self.deadline, _BEST).candidates
+        mine = self._members(name, candidates)
+        at = best_where(candidates, mine & (candidates.bits == 0), self.objective)
         if at is None:
-            at = best_where(made, mine & (made.bits & ~_MISSABLE_BITS == 0), self.objective)
-        return made, mine, at
+            at = best_where(candidates, mine & (candidates.bits & ~_MISSABLE_BITS == 0), self.objective)
+        return candidates, mine, at
 
     def half_ratios(self, name: str) -> tuple[float, float]:
         """Half of the intervals of a row's cost and hours over the figures, as of a plan."""
-        made, _, at = self._best(name)
+        candidates, _, at = self._best(name)
         if at is None:
             return 0.0, 0.0
-        total = total_usd(lines_of(made, at))
-        launch = launch_of(made, at, total)
-        return half_ratios(total, float(made.hours[at]), launch, risk_of(made, at, total, launch))
+        total = total_usd(lines_of(candidates, at))
+        launch = launch_of(candidates, at, total)
+        return half_ratios(total, float(candidates.hours[at]), launch, risk_of(candidates, at, total, launch))
 
     def row(self, name: str) -> Row:
         """The best plan within `name`, or the best that misses least, or why there is none."""
-        made, mine, at = self._best(name)
+        candidates, mine, at = self._best(name)
         if at is None:
-            return Row(name, None, None, None, None, (), self._why_none(name, made.bits[mine]))
-        end = made.context.dates.start + timedelta(hours=float(made.hours[at]))
+            return Row(name, None, None, None, None, (), self._why_none(name, candidates.bits[mine]))
+        end = candidates.context.dates.start + timedelta(hours=float(candidates.hours[at]))
         return Row(
-            name, summarize(made, at, None), performance_of(made, at), moment_text(end),
-            stated_chance(made, at),
-            self._misses(made, at), "",
-            storage_usd=sum((cost.amount_usd for cost in lines_of(made, at) if cost.id in STORAGE), Decimal(0)),
-            data_in=data_kind(made, at),
+            name, summarize(candidates, at, None), performance_of(candidates, at), moment_text(end),
+            stated_chance(candidates, at),
+            self._misses(candidates, at), "",
+            storage_usd=sum((cost.amount_usd for cost in lines_of(candidates, at) if cost.id in STORAGE), Decimal(0)),
+            data_in=data_kind(candidates, at),
             spot=self._saving(name) if self.over == "provider" else None,
         )  # fmt: skip
 
-    def _misses(self, made: Candidates, at: int) -> tuple[str, ...]:
+    def _misses(self, candidates: Candidates, at: int) -> tuple[str, ...]:
         """Limits that candidate `at` does not keep, those of the file without the row's own included."""
-        found = [key for key in _MISSABLE if made.bits[at] & BIT[key]]
-        rows = [part.row for part in made.parts(at)]
+        found = [key for key in _MISSABLE if candidates.bits[at] & BIT[key]]
+        rows = [part.row for part in candidates.parts(at)]
         if (
             self.deadline is not None
             and needs_record(self.asked.workload)
             and self.market.is_spot[rows].all()
         ):
             one = np.asarray([at])
-            if not made.context.gang_risk(made.offer[one], made.nodes[one]).recorded[0]:
+            if not candidates.context.gang_risk(candidates.offer[one], candidates.nodes[one]).recorded[0]:
                 found.append("unrecorded")
         return tuple(dict.fromkeys(found))
 
-    def _members(self, name: str, made: Candidates) -> BoolArray:
+    def _members(self, name: str, candidates: Candidates) -> BoolArray:
         """Mask of the candidates within `name`, shape `(n_candidates,)`."""
-        mine = self._mask(name)[made.offer]
+        mine = self._mask(name)[candidates.offer]
         if name == WITH_FALLBACK:
-            late = np.flatnonzero(made.kind == IN_TURN)
+            late = np.flatnonzero(candidates.kind == IN_TURN)
             backed = np.zeros(len(mine), dtype=np.bool_)
-            if made.turns is not None:
-                backed[late] = made.turns.has_fallback[made.detail[late]]
+            if candidates.turns is not None:
+                backed[late] = candidates.turns.has_fallback[candidates.detail[late]]
             mine = mine & backed
         return mine
 
@@ -298,12 +298,14 @@ class _Question:
         costs: dict[str, tuple[float, float | None]] = {}
         for key, bought in (("spot", ("spot", "on_demand")), ("on_demand", ("on_demand",))):
             limited = replace(self.asked, workload=self._limited(name, purchase_options=bought))
-            made = Engine(self.context.with_asked(limited), shapes=self.engine.shapes, admitted_only=True)
-            found = made.at(self.deadline, _BEST).candidates
-            with_spot = self.market.is_spot[found.offer] == (key == "spot")
-            at = best_where(found, (found.bits == 0) & with_spot & self._mask(name)[found.offer], "cost")
+            engine = Engine(self.context.with_asked(limited), shapes=self.engine.shapes, admitted_only=True)
+            candidates = engine.at(self.deadline, _BEST).candidates
+            with_spot = self.market.is_spot[candidates.offer] == (key == "spot")
+            at = best_where(
+                candidates, (candidates.bits == 0) & with_spot & self._mask(name)[candidates.offer], "cost"
+            )
             if at is not None:
-                costs[key] = float(found.cost_usd[at]), stated_chance(found, at)
+                costs[key] = float(candidates.cost_usd[at]), stated_chance(candidates, at)
         return saving_of(self.market, name, costs.get("spot"), costs.get("on_demand"))
 
 

@@ -54,25 +54,38 @@ _NARROWER = (
 )
 
 
-def comparison_report(found: Comparison) -> Answer:
+def comparison_report(comparison: Comparison) -> Answer:
     """Build the answer."""
-    rows = [_values(row) for row in found.rows]
+    rows = [_values(row) for row in comparison.rows]
     values = {
-        "workload": found.workload, "over": found.over, "base": found.base, "objective": found.objective,
-        "workload_sha256": found.workload_sha256, "created_at": found.created_at, "excluded": found.excluded,
-        "catalog": [vars(source) for source in found.sources], "rows": rows,
-        "claims": [{**plain(claim), "holds": claim.holds} for claim in found.claims],
-    }  # fmt: skip
-    flat = [_flat(row, row.name == found.base) for row in found.rows]
-    able = any(row.best is not None for row in found.rows)
+        "workload": comparison.workload,
+        "over": comparison.over,
+        "base": comparison.base,
+        "objective": comparison.objective,
+        "workload_sha256": comparison.workload_sha256,
+        "created_at": comparison.created_at,
+        "excluded": comparison.excluded,
+        "catalog": [vars(source) for source in comparison.sources],
+        "rows": rows,
+        "claims": [{**plain(claim), "holds": claim.holds} for claim in comparison.claims],
+    }
+    flat = [_flat(row, row.name == comparison.base) for row in comparison.rows]
+    able = any(row.best is not None for row in comparison.rows)
     # the lists of all regions are no part of the comparison of this job: pages and files hold them
-    beside = (*_claims(found.claims), *_spot(found))
-    sections = [_table(found), *beside, *_list_prices(found)]
-    screen = (_brief_table(found), *beside, _next(found))
+    beside = (*_claims(comparison.claims), *_spot(comparison))
+    sections = [_table(comparison), *beside, *_list_prices(comparison)]
+    screen = (_brief_table(comparison), *beside, _next(comparison))
     return Answer(
-        f"{_NOUNS[found.over].capitalize()} compared for {found.workload}", _title(found), (),
-        tuple(sections), versioned(values), _FLAT, flat, success=able, front=screen,
-    )  # fmt: skip
+        f"{_NOUNS[comparison.over].capitalize()} compared for {comparison.workload}",
+        _title(comparison),
+        (),
+        tuple(sections),
+        versioned(values),
+        _FLAT,
+        flat,
+        success=able,
+        front=screen,
+    )
 
 
 def _values(row: Row) -> dict[str, Any]:
@@ -94,21 +107,21 @@ def _flat(row: Row, is_base: bool) -> dict[str, Any]:
     return out
 
 
-def _title(found: Comparison) -> str:
-    kept = [row for row in found.rows if row.best is not None and not row.misses]
+def _title(comparison: Comparison) -> str:
+    kept = [row for row in comparison.rows if row.best is not None and not row.misses]
     if not kept:
-        able = [row for row in found.rows if row.best is not None]
+        able = [row for row in comparison.rows if row.best is not None]
         what = "keeps every limit" if able else "can run the job"
-        return f"None of the {len(found.rows)} {_NOUNS[found.over]} compared {what}"
-    best = min(kept, key=lambda row: _by(row, found.objective))
+        return f"None of the {len(comparison.rows)} {_NOUNS[comparison.over]} compared {what}"
+    best = min(kept, key=lambda row: _by(row, comparison.objective))
     assert best.best is not None
-    title = f"{best.name} is {_FIRST[found.objective]}: {_usd(found, best)}, done {_done(found, best)}"
+    title = f"{best.name} is {_FIRST[comparison.objective]}: {_usd(comparison, best)}, done {_done(comparison, best)}"
     others = [row for row in kept if row is not best]
     if others:
-        second = min(others, key=lambda row: _by(row, found.objective))
+        second = min(others, key=lambda row: _by(row, comparison.objective))
         assert second.best is not None
         more = float(second.best.cost_usd / best.best.cost_usd) - 1.0 if best.best.cost_usd else None
-        title += f"; next {second.name} at {_usd(found, second)}"
+        title += f"; next {second.name} at {_usd(comparison, second)}"
         title += "" if more is None else f" ({_percent(more)})"
     return title
 
@@ -117,22 +130,22 @@ def _percent(change: float) -> str:
     return units.change(change, 0) if abs(change) >= 0.005 else "nearly the same"
 
 
-def _noun(found: Comparison) -> str:
+def _noun(comparison: Comparison) -> str:
     """What is compared, for the number of those left out."""
-    noun = _NOUNS[found.over]
-    return noun if found.excluded != 1 else noun.replace("ways", "way").removesuffix("s")
+    noun = _NOUNS[comparison.over]
+    return noun if comparison.excluded != 1 else noun.replace("ways", "way").removesuffix("s")
 
 
-def _usd(found: Comparison, row: Row) -> str:
+def _usd(comparison: Comparison, row: Row) -> str:
     assert row.best is not None
-    return dollars(row.best.cost_usd, cost_places(row.best.cost_usd, found.usd_ratio))
+    return dollars(row.best.cost_usd, cost_places(row.best.cost_usd, comparison.usd_ratio))
 
 
-def _done(found: Comparison, row: Row) -> str:
+def _done(comparison: Comparison, row: Row) -> str:
     """When a row is done, as well as it is known."""
     assert row.best is not None and row.finish is not None
-    year = datetime.fromisoformat(found.created_at).year
-    return moment_known(row.finish, found.hours_ratio * row.best.hours, year)
+    year = datetime.fromisoformat(comparison.created_at).year
+    return moment_known(row.finish, comparison.hours_ratio * row.best.hours, year)
 
 
 _FIRST = {"cost": "cheapest", "time": "soonest", "carbon": "the least kgCO2e"}
@@ -151,35 +164,35 @@ _LIMITS = {
 }  # fmt: skip
 
 
-def _next(found: Comparison) -> Section:
-    kept = [row for row in found.rows if row.best is not None and not row.misses]
+def _next(comparison: Comparison) -> Section:
+    kept = [row for row in comparison.rows if row.best is not None and not row.misses]
     if not kept:
         return next_steps("next: planner explain FILE")
-    best = min(kept, key=lambda row: _by(row, found.objective))
+    best = min(kept, key=lambda row: _by(row, comparison.objective))
     name = "spot, on_demand" if best.name == "spot, else on_demand" else best.name
-    limit = _LIMITS[found.over].format(name)
+    limit = _LIMITS[comparison.over].format(name)
     return next_steps(f'next: planner optimize FILE --set "{limit}"; planner explain FILE')
 
 
-def _table(found: Comparison) -> Section:
+def _table(comparison: Comparison) -> Section:
     columns = (
         Column("row", "", "text"), Column("nodes", "x", "count"),
-        *([] if found.over == "type" else [Column("instance_type", "type", "text")]),
-        *([] if found.over == "option" else [Column("option", "bought", "text")]),
+        *([] if comparison.over == "type" else [Column("instance_type", "type", "text")]),
+        *([] if comparison.over == "option" else [Column("option", "bought", "text")]),
         Column("cost", "cost", "usd_known"), Column("cost_change", "change", "percent_change", 0),
         Column("storage", "storage", "usd"), Column("data_in", "data in", "text"),
         Column("done", "done", "date"), Column("speed_change", "speed", "percent_change", 0),
         Column("in_time", "in time", "chance"), Column("memory", "GiB", "text"), Column("prices", "prices of", "date"),
-        *_kg_column(found),
+        *_kg_column(comparison),
     )  # fmt: skip
-    rows = [(*_row(row, found), *_kg(row, found)) for row in found.rows]
-    return table_section("rows", "Comparison", columns, rows, _notes(found), shown=_SHOWN)
+    rows = [(*_row(row, comparison), *_kg(row, comparison)) for row in comparison.rows]
+    return table_section("rows", "Comparison", columns, rows, _notes(comparison), shown=_SHOWN)
 
 
-def _row(row: Row, found: Comparison) -> tuple[Value, ...]:
+def _row(row: Row, comparison: Comparison) -> tuple[Value, ...]:
     best, speed = row.best, row.performance
     name = f"{row.name} *" if row.misses else row.name
-    named = [key for key in ("type", "option") if key != found.over]
+    named = [key for key in ("type", "option") if key != comparison.over]
     if best is None or speed is None:
         said = [row.reason, *[""] * (len(named) - 1)]
         return (name, "", *said, *[""] * 9)
@@ -188,61 +201,71 @@ def _row(row: Row, found: Comparison) -> tuple[Value, ...]:
         memory = f"{speed.memory_needed_gib:.0f}/{speed.memory_available_gib:.0f}"
     words = {"type": best.instance_type, "option": best.purchase_option}
     changes = [
-        "" if row.name == found.base or ratio is None else ratio - 1.0
+        "" if row.name == comparison.base or ratio is None else ratio - 1.0
         for ratio in (row.cost_ratio, row.speed_ratio)
     ]
     return (
         name, best.nodes, *(words[key] for key in named),
-        rounded(best.cost_usd, cost_places(best.cost_usd, found.usd_ratio)), changes[0], row.storage_usd,
-        STORAGE_KINDS[row.data_in] if row.data_in else "", _done(found, row), changes[1],
+        rounded(best.cost_usd, cost_places(best.cost_usd, comparison.usd_ratio)), changes[0], row.storage_usd,
+        STORAGE_KINDS[row.data_in] if row.data_in else "", _done(comparison, row), changes[1],
         row.p_meet_deadline, memory, best.price_as_of,
     )  # fmt: skip
 
 
-def _brief_table(found: Comparison) -> Section:
+def _brief_table(comparison: Comparison) -> Section:
     """The table in the room of a terminal: what is bought in one cell, memory and dates of prices below."""
     columns = (
         Column("row", "", "text"), Column("plan", "plan", "text"), Column("cost", "cost", "usd_known"),
         Column("cost_change", "change", "percent_change", 0), Column("done", "done", "date"),
         Column("speed_change", "speed", "percent_change", 0), Column("in_time", "in time", "chance"),
-        *_kg_column(found),
+        *_kg_column(comparison),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
-    shown = _fitting(found)
-    for row in found.rows:
+    shown = _fitting(comparison)
+    for row in comparison.rows:
         if row.best is None:
-            rows.append((row.name, row.reason, "", "", "", "", "", *_kg(row, found)))
+            rows.append((row.name, row.reason, "", "", "", "", "", *_kg(row, comparison)))
             continue
-        name, *_, cost, change, _, _, done, speed, in_time, _, _ = _row(row, found)
+        name, *_, cost, change, _, _, done, speed, in_time, _, _ = _row(row, comparison)
         rows.append(
-            (name, _bought(row, found.over), cost, change, done, speed, in_time, *_kg(row, found, brief=True))
+            (
+                name,
+                _bought(row, comparison.over),
+                cost,
+                change,
+                done,
+                speed,
+                in_time,
+                *_kg(row, comparison, brief=True),
+            )
         )
-    return table_section("rows", "Comparison", columns, rows, _notes(found, brief=True), shown=shown)
+    return table_section("rows", "Comparison", columns, rows, _notes(comparison, brief=True), shown=shown)
 
 
-def _fitting(found: Comparison) -> int:
+def _fitting(comparison: Comparison) -> int:
     """Rows for which a screen has room, where plans take several lines."""
     texts = [
-        row.reason if row.best is None else _bought(row, found.over) for row in found.rows[:_SHOWN_BRIEF]
+        row.reason if row.best is None else _bought(row, comparison.over)
+        for row in comparison.rows[:_SHOWN_BRIEF]
     ]
-    narrow = _NARROWER if _kg_column(found) or _spot(found) else 0
+    narrow = _NARROWER if _kg_column(comparison) or _spot(comparison) else 0
     return next(
         (count for count in range(len(texts), 3, -1) if has_room(texts[:count], narrow)), len(texts[:3])
     )
 
 
-def _kg_column(found: Comparison) -> list[Column]:
+def _kg_column(comparison: Comparison) -> list[Column]:
     """Emissions where they are what differs: between regions, or where least is asked for."""
     return (
         [Column("kgco2e", "kgCO2e", "number")]
-        if found.over == "region" or found.objective == "carbon"
+        if comparison.over == "region" or comparison.objective == "carbon"
         else []
     )
 
 
-def _kg(row: Row, found: Comparison, *, brief: bool = False) -> tuple[Value, ...]:
+def _kg(row: Row, comparison: Comparison, *, brief: bool = False) -> tuple[Value, ...]:
     """Emissions of a row, where there is a column of them; on a screen with two digits: grids are known no better."""
-    if not _kg_column(found):
+    if not _kg_column(comparison):
         return ()
     kg = None if row.best is None else row.best.operational_kgco2e
     if kg is None:
@@ -264,21 +287,23 @@ def _bought(row: Row, over: str) -> str:
     return ", ".join(text for key, text in parts.items() if key != left_out and text)
 
 
-def _notes(found: Comparison, *, brief: bool = False) -> list[str]:
+def _notes(comparison: Comparison, *, brief: bool = False) -> list[str]:
     """What stands below the table."""
-    shown = found.rows[: _fitting(found) if brief else _SHOWN]
+    shown = comparison.rows[: _fitting(comparison) if brief else _SHOWN]
     notes = [_miss_note(shown)] if any(row.misses for row in shown) else []
-    if found.excluded:
+    if comparison.excluded:
         notes.append(
-            f"{found.excluded} more {_noun(found)} cannot run this job within the file's other limits"
+            f"{comparison.excluded} more {_noun(comparison)} cannot run this job within the file's other limits"
         )
-    if found.base:
-        notes.append(f"changes are to {found.base}; each row is the plan of the file limited to that row")
+    if comparison.base:
+        notes.append(
+            f"changes are to {comparison.base}; each row is the plan of the file limited to that row"
+        )
     if terms := [row.name for row in shown if row.best and row.name.endswith(_TERMS)]:
         notes.append(
             f"{', '.join(terms)}: the whole term, owed in full; planner commit weighs one for all your work"
         )
-    if _kg_column(found):
+    if _kg_column(comparison):
         notes.append("kgCO2e: expected, of the electricity; grids differ in basis and year (docs/carbon.md)")
     able = [row for row in shown if row.performance and row.best]
     if brief and len(able) <= _FEW:
@@ -316,9 +341,9 @@ def _miss_note(rows: Sequence[Row]) -> str:
     return f"* breaks a limit ({'; '.join(missed)}): nothing of that row keeps all of them"
 
 
-def _list_prices(found: Comparison) -> list[Section]:
+def _list_prices(comparison: Comparison) -> list[Section]:
     rows = [(row.name, gap.median_ratio, gap.low_ratio, gap.high_ratio, gap.types, gap.as_of)
-            for row in found.rows if (gap := row.list_gap)]  # fmt: skip
+            for row in comparison.rows if (gap := row.list_gap)]  # fmt: skip
     if not rows:
         return []
     columns = (
@@ -326,15 +351,15 @@ def _list_prices(found: Comparison) -> list[Section]:
         Column("low", "least", "percent_change"), Column("high", "most", "percent_change"),
         Column("types", "types in both", "count"), Column("as_of", "oldest price", "date"),
     )  # fmt: skip
-    title = f"On-demand list prices against {found.base}, whatever the job"
+    title = f"On-demand list prices against {comparison.base}, whatever the job"
     return [table_section("list_prices", title, columns, rows, shown=_SHOWN, detail=True)]
 
 
-def _spot(found: Comparison) -> list[Section]:
+def _spot(comparison: Comparison) -> list[Section]:
     rows = [
-        (row.name, spot.list_median_ratio, spot.high_share, spot.rows, _known(found, spot.cost_usd),
-         _known(found, spot.on_demand_usd), spot.saved_ratio, spot.p_meet_deadline)
-        for row in found.rows if (spot := row.spot) and (spot.rows or spot.saved_ratio is not None)
+        (row.name, spot.list_median_ratio, spot.high_share, spot.rows, _known(comparison, spot.cost_usd),
+         _known(comparison, spot.on_demand_usd), spot.saved_ratio, spot.p_meet_deadline)
+        for row in comparison.rows if (spot := row.spot) and (spot.rows or spot.saved_ratio is not None)
     ]  # fmt: skip
     if not rows:
         return []
@@ -351,9 +376,9 @@ def _spot(found: Comparison) -> list[Section]:
     return [table_section("spot", "What spot saves", columns, rows, notes)]
 
 
-def _known(found: Comparison, usd: float | None) -> Decimal | None:
+def _known(comparison: Comparison, usd: float | None) -> Decimal | None:
     """A cost rounded to what is known of costs here."""
-    return None if usd is None else rounded(usd, cost_places(usd, found.usd_ratio))
+    return None if usd is None else rounded(usd, cost_places(usd, comparison.usd_ratio))
 
 
 def _claims(claims: Sequence[PlaceClaim]) -> list[Section]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.asked.model import Asked
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.market.model import Market
     from planner.plan.model import Plan
@@ -23,23 +23,26 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 
-def explain_kinds(found: Found | None) -> list[str]:
+def explain_kinds(search: CandidateSearch | None) -> list[str]:
     """Name the best candidate of each kind of plan: the same that the baseline, `why` and the alternatives name."""
-    if found is None:
+    if search is None:
         return []
-    made = found.candidates
-    winner = best_where(made, made.bits == 0, made.context.asked.workload.preferences.objective)
+    candidates = search.candidates
+    winner = best_where(
+        candidates, candidates.bits == 0, candidates.context.asked.workload.preferences.objective
+    )
     if winner is None:
         return []
-    best = [(kind, best_of(made, kind)) for kind in KINDS]
+    best = [(kind, best_of(candidates, kind)) for kind in KINDS]
     return [
-        f"{kind.words}: " + ("no candidate keeps every limit" if at is None else _against(made, at, winner))
+        f"{kind.words}: "
+        + ("no candidate keeps every limit" if at is None else _against(candidates, at, winner))
         for kind, at in best
     ]
 
 
-def _against(made: Candidates, at: int, winner: int) -> str:
-    brief = summarize(made, at, winner)
+def _against(candidates: Candidates, at: int, winner: int) -> str:
+    brief = summarize(candidates, at, winner)
     change = f"{brief.delta_hours:+,.1f} h against the plan"
     return f"{describe(brief)}, ${brief.cost_usd:,.2f} ({brief.delta_cost_usd:+,.2f}), {brief.hours:,.1f} h ({change})"
 
@@ -65,18 +68,18 @@ def explain_layout(asked: Asked, market: Market, plan: Plan) -> list[str]:
     return [f"layouts of {nodes} x {line.instance_type}, {first}", *(f"layout {text}" for text in rest)]
 
 
-def why_not(asked: Asked, market: Market, found: Found | None, wanted: str) -> list[str]:
+def why_not(asked: Asked, market: Market, search: CandidateSearch | None, wanted: str) -> list[str]:
     """Say, line by line, why instance type `wanted` is not the plan.
 
     Args:
         asked: the workload and the job made of it.
         market: what can be bought, and its prices.
-        found: all candidates.
+        search: all candidates.
         wanted: an instance type of the catalog.
     """
     offers = market.offer_set.offers
     rows = np.flatnonzero(offers.equals("instance_type", wanted))
-    if found is None:
+    if search is None:
         return [f"{wanted}: a fleet is chosen as a whole; exclude the other types to see its cost"]
     if not len(rows):
         known = market.offer_set.types.equals("instance_type", wanted).any()
@@ -84,26 +87,26 @@ def why_not(asked: Asked, market: Market, found: Found | None, wanted: str) -> l
             f"{wanted}: "
             + ("in the catalog, but no price is known: no offer" if known else "not in the catalog")
         ]
-    made = found.candidates
-    mine = np.isin(made.offer, rows)
+    candidates = search.candidates
+    mine = np.isin(candidates.offer, rows)
     out = [f"{wanted}: {len(rows)} offers, {int(mine.sum())} candidates that can run the job"]
-    bits = made.bits[mine]
-    winner = best_where(made, made.bits == 0, asked.workload.preferences.objective)
-    best = best_where(made, mine & (made.bits == 0), asked.workload.preferences.objective)
+    bits = candidates.bits[mine]
+    winner = best_where(candidates, candidates.bits == 0, asked.workload.preferences.objective)
+    best = best_where(candidates, mine & (candidates.bits == 0), asked.workload.preferences.objective)
     if best is not None:
         assert winner is not None
-        return [*out, f"feasible: {_against(made, best, winner)}"]
+        return [*out, f"feasible: {_against(candidates, best, winner)}"]
     out += [f"  {count.name}: removes {count.removed} ({count.removed_only_by_this} alone): {count.description}"
             for count in count_filters(bits).counts]  # fmt: skip
-    return [*out, *_why_no_shape(found, rows)]
+    return [*out, *_why_no_shape(search, rows)]
 
 
-def _why_no_shape(found: Found, rows: IntArray) -> list[str]:
-    context = found.candidates.context
+def _why_no_shape(search: CandidateSearch, rows: IntArray) -> list[str]:
+    context = search.candidates.context
     hardware = np.unique(
         context.market.offer_set.hardware_of_type[context.market.offer_set.type_of_offer[rows]]
     )
-    shapes = found.candidates.shapes
+    shapes = search.candidates.shapes
     mine = shapes.take(
         np.isin(shapes["hardware_row"], hardware) & ~np.asarray(shapes["fits"], dtype=np.bool_)
     )

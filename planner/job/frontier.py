@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.asked.options import Options
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
@@ -135,24 +135,24 @@ def frontier(
 
 
 def find_frontier(
-    engine: Engine, own: Workload, deadlines_hours: Sequence[float] = (), *, steps: int = 0
+    engine: Engine, workload: Workload, deadlines_hours: Sequence[float] = (), *, steps: int = 0
 ) -> Frontier:
     """The same from a prepared run.
 
     Args:
         engine: of the workload without deadline and budget.
-        own: the workload as it was given.
+        workload: the workload as it was given.
         deadlines_hours: deadlines to ask for beside the workload's own.
         steps: ask for so many deadlines instead of those found, in equal steps of the logarithm from the first to the
             last one of the front, and list each of them.
     """
     context = engine.context
-    end = resolve_times(own, context.dates.now).deadline
+    end = resolve_times(workload, context.dates.now).deadline
     limit = None if end is None else (end - context.dates.start).total_seconds() / 3600.0
     wished = sorted({*deadlines_hours, *([] if limit is None else [limit])})
     free = engine.at(None, _BEST)
     asked, listed = _deadlines(free, wished, steps)
-    walk = _Walk(engine, own, limit, wished, free)
+    walk = _Walk(engine, workload, limit, wished, free)
     for hours in asked:
         walk.ask(hours, hours in listed)
     later = [] if steps else walk.go_on(asked)
@@ -160,7 +160,7 @@ def find_frontier(
     confidence = context.asked.workload.constraints.deadline_confidence
     count = int((found.candidates.bits == 0).sum()) if points else 0
     return Frontier(
-        own.name, confidence, tuple(points), count, searched(found), len(asked) + len(later), context.asked.sha256,
+        workload.name, confidence, tuple(points), count, searched(found), len(asked) + len(later), context.asked.sha256,
         moment_text(context.dates.now), moment_text(context.dates.start), catalog_sources(context.market),
     )  # fmt: skip
 
@@ -169,10 +169,15 @@ class _Walk:
     """Asks for one deadline after another, rising, and keeps the points of the frontier."""
 
     def __init__(
-        self, engine: Engine, own: Workload, limit: float | None, wished: Sequence[float], free: Found
+        self,
+        engine: Engine,
+        workload: Workload,
+        limit: float | None,
+        wished: Sequence[float],
+        free: CandidateSearch,
     ) -> None:
         """Take the engine and the workload; `limit`: its own deadline in hours; `free`: found without a deadline."""
-        self.engine, self.own, self.limit, self.wished = engine, own, limit, wished
+        self.engine, self.own, self.limit, self.wished = engine, workload, limit, wished
         self.points: list[Point] = []
         self.best, self.least, self.free = BestAlone(engine), np.inf, free.candidates
         self.last = (0.0, np.inf)
@@ -181,14 +186,14 @@ class _Walk:
         """Add the plan of one deadline where it is listed or costs less than those before."""
         # what an earlier deadline allows costs no more at a later one
         self.last = (hours, self.least * _SLIP)
-        made = self.best.at_hours(*self.last)
-        at = best_where(made, made.bits == 0, "cost")
-        if at is None or (not listed and not made.cost_usd[at] < self.least):
+        candidates = self.best.at_hours(*self.last)
+        at = best_where(candidates, candidates.bits == 0, "cost")
+        if at is None or (not listed and not candidates.cost_usd[at] < self.least):
             return
-        self.least = min(self.least, float(made.cost_usd[at]))
-        self.points.append(_point(made, self.own, at, hours, self.limit, hours in self.wished))
+        self.least = min(self.least, float(candidates.cost_usd[at]))
+        self.points.append(_point(candidates, self.own, at, hours, self.limit, hours in self.wished))
 
-    def latest(self) -> Found:
+    def latest(self) -> CandidateSearch:
         """All candidates at the latest deadline asked for."""
         hours, below = self.last
         return self.engine.at_hours(hours, replace(_BEST, below=below))
@@ -210,24 +215,24 @@ class _Walk:
         return later
 
 
-def searched(found: Found) -> str:
+def searched(search: CandidateSearch) -> str:
     """Which sizes were looked at."""
-    counts = found.node_counts
+    counts = search.node_counts
     note = f"node counts {counts[0]}..{counts[-1]}: {len(counts)} sizes for all hardware"
-    if found.refined_hardware:
-        note += f", all sizes for the {found.refined_hardware} that could do better between"
+    if search.refined_hardware:
+        note += f", all sizes for the {search.refined_hardware} that could do better between"
     return note
 
 
-def _deadlines(free: Found, wished: Sequence[float], steps: int) -> tuple[list[float], set[float]]:
+def _deadlines(free: CandidateSearch, wished: Sequence[float], steps: int) -> tuple[list[float], set[float]]:
     """Deadlines asked for, rising, and those listed even where the cost does not fall.
 
     Without `steps` those wished for, those of each point of the front without turns, and some between.
     """
     times = _front(free.candidates)
-    made = free.candidates
-    kept = np.flatnonzero((made.bits == 0) & (made.kind == SINGLE))
-    work = made.waiting_hours[kept] + made.fixed_hours[kept] + made.work_hours[kept]
+    candidates = free.candidates
+    kept = np.flatnonzero((candidates.bits == 0) & (candidates.kind == SINGLE))
+    work = candidates.waiting_hours[kept] + candidates.fixed_hours[kept] + candidates.work_hours[kept]
     ends = [*times.tolist(), *wished]
     if steps and len(times):
         first, last = float(times.min()), max(ends)
@@ -240,25 +245,25 @@ def _deadlines(free: Found, wished: Sequence[float], steps: int) -> tuple[list[f
     return sorted({*ends, *between}), set(wished)
 
 
-def _front(made: Candidates) -> FloatArray:
+def _front(candidates: Candidates) -> FloatArray:
     """Hours that each candidate on the front needs to be sure enough, by rising hours.
 
     Worked out where a candidate could still be on the front: not before its work without any interruption is done.
     Spot that no deadline admits is none of it.
     """
-    context = made.context
-    barred = without_record(context.asked.workload, made)
-    feasible = np.flatnonzero((made.bits == 0) if barred is None else (made.bits == 0) & ~barred)
+    context = candidates.context
+    barred = without_record(context.asked.workload, candidates)
+    feasible = np.flatnonzero((candidates.bits == 0) if barred is None else (candidates.bits == 0) & ~barred)
     level = context.asked.workload.constraints.deadline_confidence
-    cost = made.cost_usd[feasible]
-    hours, least = np.full(len(feasible), np.inf), uninterrupted_hours(made, feasible, level) * _BOUND
+    cost = candidates.cost_usd[feasible]
+    hours, least = np.full(len(feasible), np.inf), uninterrupted_hours(candidates, feasible, level) * _BOUND
     waiting = np.arange(len(feasible))
     while len(waiting):
         front = pareto_front(hours, cost)
         waiting = waiting[~dominated(hours[front], cost[front], least[waiting], cost[waiting])]
         first = _outermost(least[waiting], cost[waiting])
         block, waiting = waiting[first], waiting[~first]
-        hours[block] = sure_hours(made, feasible[block], level)
+        hours[block] = sure_hours(candidates, feasible[block], level)
     return hours[pareto_front(hours, cost)]
 
 
@@ -273,16 +278,16 @@ def _outermost(hours: FloatArray, cost: FloatArray) -> npt.NDArray[np.bool_]:
 
 
 def _point(
-    made: Candidates, own: Workload, at: int, hours: float, limit: float | None, wished: bool
+    candidates: Candidates, workload: Workload, at: int, hours: float, limit: float | None, wished: bool
 ) -> Point:
-    budget = own.constraints.budget_usd
+    budget = workload.constraints.budget_usd
     return Point(
         deadline_hours=hours,
-        best=summarize(made, at, None),
+        best=summarize(candidates, at, None),
         within_deadline=None if limit is None else hours <= limit,
-        within_budget=None if budget is None else bool(made.cash_usd[at] <= float(budget)),
+        within_budget=None if budget is None else bool(candidates.cash_usd[at] <= float(budget)),
         wished=wished,
-        p_meet_deadline=stated_chance(made, at),
+        p_meet_deadline=stated_chance(candidates, at),
     )
 
 

@@ -107,44 +107,53 @@ def carbon_frontier(
     return answer
 
 
-def find_carbon_frontier(engine: Engine, own: Workload, deadline: datetime | None) -> CarbonFrontier:
+def find_carbon_frontier(engine: Engine, workload: Workload, deadline: datetime | None) -> CarbonFrontier:
     """The same from a prepared run.
 
     Args:
         engine: of the workload without a limit on emissions, compared by cost.
-        own: the workload as it was given.
+        workload: the workload as it was given.
         deadline: its own.
     """
     found = engine.at(deadline, Wanted(Scope.CARBON_FRONT))
-    made, limit = found.candidates, own.constraints.max_kgco2e
-    kg = operational_kg(made)
-    feasible = made.bits == 0
+    candidates, limit = found.candidates, workload.constraints.max_kgco2e
+    kg = operational_kg(candidates)
+    feasible = candidates.bits == 0
     known = np.flatnonzero(feasible & ~np.isnan(kg))
-    front = front_of(made, known)
+    front = front_of(candidates, known)
     points = tuple(
         CarbonPoint(
-            summarize(made, at, None), stated_chance(made, at), None if limit is None else bool(kg[at] <= limit)
+            summarize(candidates, at, None),
+            stated_chance(candidates, at),
+            None if limit is None else bool(kg[at] <= limit),
         )
         for at in front.tolist()
-    )  # fmt: skip
+    )
     unknown = np.flatnonzero(feasible & np.isnan(kg))
-    least = float(made.cost_usd[front[-1]]) if len(front) else np.inf
-    cheaper = unknown[made.cost_usd[unknown] < least * _SAME]
+    least = float(candidates.cost_usd[front[-1]]) if len(front) else np.inf
+    cheaper = unknown[candidates.cost_usd[unknown] < least * _SAME]
     context = found.context
     return CarbonFrontier(
-        own.name, points, len(known), len(unknown),
-        summarize(made, int(rank(made, cheaper, "cost")[0]), None) if len(cheaper) else None, limit, searched(found),
-        context.asked.sha256, moment_text(context.dates.now), moment_text(context.dates.start),
+        workload.name,
+        points,
+        len(known),
+        len(unknown),
+        summarize(candidates, int(rank(candidates, cheaper, "cost")[0]), None) if len(cheaper) else None,
+        limit,
+        searched(found),
+        context.asked.sha256,
+        moment_text(context.dates.now),
+        moment_text(context.dates.start),
         catalog_sources(context.market),
-    )  # fmt: skip
+    )
 
 
-def front_of(made: Candidates, at: IntArray) -> IntArray:
+def front_of(candidates: Candidates, at: IntArray) -> IntArray:
     """Positions on the front, by rising emissions: ranked as for least carbon, then each cheaper than all before."""
     if not len(at):
         return at
-    ranked = rank(made, at, "carbon")
-    cost = made.cost_usd[ranked]
+    ranked = rank(candidates, at, "carbon")
+    cost = candidates.cost_usd[ranked]
     before = np.concatenate([[np.inf], np.minimum.accumulate(cost)[:-1]])
     return ranked[cost < before * _SAME]
 

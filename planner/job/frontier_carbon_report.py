@@ -34,47 +34,47 @@ _HALF_WIDTH = 0.3  # of a cost whose interval is not worked out: that of a usual
 
 
 def carbon_report(
-    found: CarbonFrontier, shown: int | None = None, *, details: Collection[str] = ()
+    frontier: CarbonFrontier, shown: int | None = None, *, details: Collection[str] = ()
 ) -> Answer:
     """Build the answer.
 
     Args:
-        found: all points, which the data formats and the chart hold.
+        frontier: all points, which the data formats and the chart hold.
         shown: most points that the table lists; None: as many as a screen has room for.
         details: keys of sections to show in place of the screen, or `all`.
     """
-    rows = [_values(point) for point in found.points]
+    rows = [_values(point) for point in frontier.points]
     values: dict[str, Any] = {
-        "against": "carbon", "workload": found.workload, "workload_sha256": found.workload_sha256,
-        "created_at": found.created_at, "start": found.start, "candidates": found.candidates,
-        "unknown_candidates": found.unknown, "limit_kgco2e": found.limit_kgco2e, "searched": found.note,
-        "catalog": [vars(source) for source in found.sources], "points": rows,
+        "against": "carbon", "workload": frontier.workload, "workload_sha256": frontier.workload_sha256,
+        "created_at": frontier.created_at, "start": frontier.start, "candidates": frontier.candidates,
+        "unknown_candidates": frontier.unknown, "limit_kgco2e": frontier.limit_kgco2e, "searched": frontier.note,
+        "catalog": [vars(source) for source in frontier.sources], "points": rows,
     }  # fmt: skip
     flat = [{**row, "flags": ";".join(row["flags"])} for row in rows]
-    title = f"{found.workload}: no plan of known emissions keeps every limit"
-    if found.points:
-        first, last = found.points[0].best, found.points[-1].best
+    title = f"{frontier.workload}: no plan of known emissions keeps every limit"
+    if frontier.points:
+        first, last = frontier.points[0].best, frontier.points[-1].best
         title = (
-            f"{found.workload}: from {_kg(last)} at {numbers.usd(last.cost_usd)} "
+            f"{frontier.workload}: from {_kg(last)} at {numbers.usd(last.cost_usd)} "
             f"to {_kg(first)} at {numbers.usd(first.cost_usd)}"
         )
-    table = _table(found, _listed(found, shown))
+    table = _table(frontier, _listed(frontier, shown))
     whole = Answer(
-        f"Cost by emissions of {found.workload}", title, (_METHOD,), (table, _proof(found)), versioned(values),
-        _COLUMNS, flat, success=bool(found.points),
+        f"Cost by emissions of {frontier.workload}", title, (_METHOD,), (table, _proof(frontier)), versioned(values),
+        _COLUMNS, flat, success=bool(frontier.points),
     )  # fmt: skip
-    return on_screen(whole, _screen(found, table), details)
+    return on_screen(whole, _screen(frontier, table), details)
 
 
-def _listed(found: CarbonFrontier, most: int | None) -> list[int]:
+def _listed(frontier: CarbonFrontier, most: int | None) -> list[int]:
     """The points that tell the most."""
-    places = [(point.best.operational_kgco2e or 0.0, float(point.best.cost_usd)) for point in found.points]
+    places = [(point.best.operational_kgco2e or 0.0, float(point.best.cost_usd)) for point in frontier.points]
     if most is not None:
         return spread_out(places, most)
-    beside = _LIMIT_COLUMNS if found.limit_kgco2e is not None else 0
+    beside = _LIMIT_COLUMNS if frontier.limit_kgco2e is not None else 0
     for count in range(MOST_SHOWN, 2, -1):
         kept = spread_out(places, count)
-        if has_room((in_brief(found.points[at].best) for at in kept), beside):
+        if has_room((in_brief(frontier.points[at].best) for at in kept), beside):
             return kept
     return spread_out(places, 2)
 
@@ -100,14 +100,14 @@ def _kg(best: Any) -> str:
     return f"{numbers.number(_two_digits(best.operational_kgco2e) or 0.0)} kgCO2e"
 
 
-def _table(found: CarbonFrontier, at: Sequence[int]) -> Section:
+def _table(frontier: CarbonFrontier, at: Sequence[int]) -> Section:
     """The points shown, each with what a kilogram less costs from the next cheaper one shown."""
     rows: list[tuple[Value, ...]] = []
     for place, number in enumerate(at):
-        point = found.points[number]
+        point = frontier.points[number]
         price: Value = ""
         if place + 1 < len(at):
-            other = found.points[at[place + 1]].best
+            other = frontier.points[at[place + 1]].best
             less = (other.operational_kgco2e or 0.0) - (point.best.operational_kgco2e or 0.0)
             price = _in_digits((point.best.cost_usd - other.cost_usd) / Decimal(repr(less)))
         kept = {None: "", True: "kept", False: "above"}[point.within_limit]
@@ -117,11 +117,11 @@ def _table(found: CarbonFrontier, at: Sequence[int]) -> Section:
                 in_brief(point.best), kept,
             )
         )  # fmt: skip
-    left = len(found.points) - len(at)
+    left = len(frontier.points) - len(at)
     notes = (
         (f"{left} {'point' if left == 1 else 'points'} between not shown; -o csv lists all",) if left else ()
     )
-    return table_section("by_emissions", "Cost by emissions", _SHOWN, rows, notes, charts=_chart(found))
+    return table_section("by_emissions", "Cost by emissions", _SHOWN, rows, notes, charts=_chart(frontier))
 
 
 def _two_digits(kg: float | None) -> float | None:
@@ -138,10 +138,10 @@ def _usd(usd: Decimal) -> str:
     return dollars(usd, min(known_places(float(usd), float(usd) * _HALF_WIDTH), 2))
 
 
-def _chart(found: CarbonFrontier) -> tuple[Chart, ...]:
-    if len(found.points) < 2:
+def _chart(frontier: CarbonFrontier) -> tuple[Chart, ...]:
+    if len(frontier.points) < 2:
         return ()
-    best = [point.best for point in found.points]
+    best = [point.best for point in frontier.points]
     labels = tuple(words.cluster(one.nodes, one.instance_type) for one in best)
     series = (
         ("x", tuple(one.operational_kgco2e or 0.0 for one in best)),
@@ -163,60 +163,80 @@ def _chart(found: CarbonFrontier) -> tuple[Chart, ...]:
     )
 
 
-def _proof(found: CarbonFrontier) -> Section:
+def _proof(frontier: CarbonFrontier) -> Section:
     method = (
         "exact: no candidate of known emissions is better in both; what was not worked out is worse by bounds"
     )
     return facts(
-        "proof", "Proof",
+        "proof",
+        "Proof",
         [
             ("method", "method", "exact", "text", method),
-            ("candidates", "candidates", found.candidates, "count", f"{found.candidates:,} feasible, emissions known"),
-            ("unknown", "unknown", found.unknown, "count", f"{found.unknown:,} feasible, emissions unknown: left out"),
-            ("searched", "searched", found.note, "text", found.note),
+            (
+                "candidates",
+                "candidates",
+                frontier.candidates,
+                "count",
+                f"{frontier.candidates:,} feasible, emissions known",
+            ),
+            (
+                "unknown",
+                "unknown",
+                frontier.unknown,
+                "count",
+                f"{frontier.unknown:,} feasible, emissions unknown: left out",
+            ),
+            ("searched", "searched", frontier.note, "text", frontier.note),
         ],
         detail=True,
-    )  # fmt: skip
+    )
 
 
-def _screen(found: CarbonFrontier, table: Section) -> Screen:
-    asked = f"{found.workload}: the cheapest plan for every limit on emissions, within all other limits"
-    if not found.points:
+def _screen(frontier: CarbonFrontier, table: Section) -> Screen:
+    asked = f"{frontier.workload}: the cheapest plan for every limit on emissions, within all other limits"
+    if not frontier.points:
         helps = "`planner optimize` says which limits remove the candidates"
         rows: list[Row] = [
             ("plan", "plan", "none", "text", "none"),
             ("change", "instead", helps, "text", helps),
         ]
         return Screen(asked, rows, None, (), "No candidate of known emissions is left.", ("optimize FILE",))
-    fair = min(found.points, key=lambda one: float(one.best.cost_usd) * (one.best.operational_kgco2e or 0.0))
-    named = (("cheapest", found.points[-1]), ("best trade", fair), ("least carbon", found.points[0]))
+    fair = min(
+        frontier.points, key=lambda one: float(one.best.cost_usd) * (one.best.operational_kgco2e or 0.0)
+    )
+    named = (("cheapest", frontier.points[-1]), ("best trade", fair), ("least carbon", frontier.points[0]))
     rows = [
-        (name.replace(" ", "_"), name, point.best.cost_usd, "usd",
-         f"{_usd(point.best.cost_usd)}, {_kg(point.best)}: {in_brief(point.best)}")
+        (
+            name.replace(" ", "_"),
+            name,
+            point.best.cost_usd,
+            "usd",
+            f"{_usd(point.best.cost_usd)}, {_kg(point.best)}: {in_brief(point.best)}",
+        )
         for name, point in named
-    ]  # fmt: skip
+    ]
     proof = (
-        f"Exact: none of {found.candidates:,} feasible candidates of known emissions is better than a point in both. "
+        f"Exact: none of {frontier.candidates:,} feasible candidates of known emissions is better than a point in both. "
         "Without taxes and support plans."
     )
     limit = fair.best.operational_kgco2e or 0.0
     steps = (f"optimize FILE --set constraints.max_kgco2e={limit * 1.001:.4g}", "compare FILE --over region")
-    return Screen(asked, rows, table, _notes(found), proof, steps)
+    return Screen(asked, rows, table, _notes(frontier), proof, steps)
 
 
-def _notes(found: CarbonFrontier) -> tuple[str, ...]:
-    today = datetime.fromisoformat(found.created_at).date() if found.created_at else None
-    dates = [point.best.price_as_of for point in found.points]
+def _notes(frontier: CarbonFrontier) -> tuple[str, ...]:
+    today = datetime.fromisoformat(frontier.created_at).date() if frontier.created_at else None
+    dates = [point.best.price_as_of for point in frontier.points]
     out = [
         "kgCO2e: expected, of the electricity; yearly means by location, of several bases (docs/carbon.md)"
     ]
-    if found.cheaper_unknown is not None:
-        other = found.cheaper_unknown
+    if frontier.cheaper_unknown is not None:
+        other = frontier.cheaper_unknown
         out.append(f"cheaper, with unknown emissions: {numbers.usd(other.cost_usd)}, {in_brief(other)}")
-    elif found.unknown:
-        out.append(f"{found.unknown:,} feasible candidates of unknown emissions are left out")
-    if found.limit_kgco2e is not None:
+    elif frontier.unknown:
+        out.append(f"{frontier.unknown:,} feasible candidates of unknown emissions are left out")
+    if frontier.limit_kgco2e is not None:
         out.append(
-            f"your own limit of {found.limit_kgco2e:g} kgCO2e is set aside here, all other limits hold"
+            f"your own limit of {frontier.limit_kgco2e:g} kgCO2e is set aside here, all other limits hold"
         )
     return (*out, *(prices_note(dates, today) if today is not None else ()))

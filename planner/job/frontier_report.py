@@ -36,31 +36,31 @@ _SHOWN = (
 
 
 def frontier_report(
-    found: Frontier, shown: Sequence[Point] | None = None, *, details: Collection[str] = (), fit: bool = True
+    frontier: Frontier, shown: Sequence[Point] | None = None, *, details: Collection[str] = (), fit: bool = True
 ) -> Answer:  # fmt: skip
     """Build the answer.
 
     Args:
-        found: all points, which the data formats and the chart hold.
+        frontier: all points, which the data formats and the chart hold.
         shown: the points that the table lists; by default all.
         details: keys of sections to show in place of the screen, or `all`.
         fit: show no more of them on the screen than it has room for.
     """
-    shown = found.points if shown is None else shown
-    rows = [_values(point) for point in found.points]
+    shown = frontier.points if shown is None else shown
+    rows = [_values(point) for point in frontier.points]
     values = {
-        "workload": found.workload, "deadline_confidence": found.confidence, "candidates": found.candidates,
-        "workload_sha256": found.workload_sha256, "created_at": found.created_at, "start": found.start,
-        "catalog": [vars(source) for source in found.sources], "deadlines_asked": found.deadlines,
-        "searched": found.note, "points": rows,
+        "workload": frontier.workload, "deadline_confidence": frontier.confidence, "candidates": frontier.candidates,
+        "workload_sha256": frontier.workload_sha256, "created_at": frontier.created_at, "start": frontier.start,
+        "catalog": [vars(source) for source in frontier.sources], "deadlines_asked": frontier.deadlines,
+        "searched": frontier.note, "points": rows,
     }  # fmt: skip
-    title, summary, sections = _said(found, shown)
+    title, summary, sections = _said(frontier, shown)
     flat = [{**row, "flags": ";".join(row["flags"])} for row in rows]
     whole = Answer(
-        f"Cost by deadline of {found.workload}", title, summary, sections, versioned(values), _COLUMNS, flat,
+        f"Cost by deadline of {frontier.workload}", title, summary, sections, versioned(values), _COLUMNS, flat,
         success=bool(shown),
     )  # fmt: skip
-    return on_screen(whole, frontier_screen(found, fitting(shown) if fit else shown), details)
+    return on_screen(whole, frontier_screen(frontier, fitting(shown) if fit else shown), details)
 
 
 def _values(point: Point) -> dict[str, Any]:
@@ -72,51 +72,53 @@ def _values(point: Point) -> dict[str, Any]:
     return own | {name: getattr(best, name) for name in _COLUMNS if name not in own}
 
 
-def _said(found: Frontier, shown: Sequence[Point]) -> tuple[str, tuple[str, ...], tuple[Section, ...]]:
+def _said(frontier: Frontier, shown: Sequence[Point]) -> tuple[str, tuple[str, ...], tuple[Section, ...]]:
     if not shown:
-        text = f"No point for {found.workload}: no candidate passes the limits other than deadline and budget"
+        text = (
+            f"No point for {frontier.workload}: no candidate passes the limits other than deadline and budget"
+        )
         return text, ("`planner optimize` says which limits remove the candidates",), ()
     first, last = shown[0], shown[-1]
     title = (
-        f"{found.workload}: from {numbers.usd(last.best.cost_usd)} in {numbers.hours(last.deadline_hours)} h "
+        f"{frontier.workload}: from {numbers.usd(last.best.cost_usd)} in {numbers.hours(last.deadline_hours)} h "
         f"to {numbers.usd(first.best.cost_usd)} in {numbers.hours(first.deadline_hours)} h"
     )
-    sure = numbers.percent(found.confidence, 0)
+    sure = numbers.percent(frontier.confidence, 0)
     summary = (
         f"Each row is the cheapest plan that `optimize` searches for its deadline, kept with {sure} probability. "
         "Cost and time are both weighed here, so preferences.objective is not used.",
     )
-    left = len(found.points) - len(shown)
+    left = len(frontier.points) - len(shown)
     notes = (
         (f"{left} {'point' if left == 1 else 'points'} between not shown; -o csv lists all",) if left else ()
     )
     points = table_section(
-        "points", "Cost by deadline", _SHOWN, [_row(point) for point in shown], notes, charts=_chart(found)
+        "points", "Cost by deadline", _SHOWN, [_row(point) for point in shown], notes, charts=_chart(frontier)
     )
     method = (
-        f"exact at each of {found.deadlines} deadlines asked for, those listed among them; between two of them no "
+        f"exact at each of {frontier.deadlines} deadlines asked for, those listed among them; between two of them no "
         "better than at the later, no worse than at the earlier"
     )
     proof = facts(
         "proof", "Proof",
         [
             ("method", "method", "exact", "text", method),
-            ("candidates", "candidates", found.candidates, "count", f"{found.candidates:,}"),
-            ("searched", "searched", found.note, "text", found.note),
+            ("candidates", "candidates", frontier.candidates, "count", f"{frontier.candidates:,}"),
+            ("searched", "searched", frontier.note, "text", frontier.note),
         ],
         detail=True,
     )  # fmt: skip
     return title, summary, (points, proof)
 
 
-def _chart(found: Frontier) -> tuple[Chart, ...]:
+def _chart(frontier: Frontier) -> tuple[Chart, ...]:
     """Cost over the deadline: each point's cost is least until the next deadline."""
-    labels = tuple(words.cluster(point.best.nodes, point.best.instance_type) for point in found.points)
-    hours = tuple(point.deadline_hours for point in found.points)
-    costs = tuple(float(point.best.cost_usd) for point in found.points)
-    if len(found.points) < 2:
+    labels = tuple(words.cluster(point.best.nodes, point.best.instance_type) for point in frontier.points)
+    hours = tuple(point.deadline_hours for point in frontier.points)
+    costs = tuple(float(point.best.cost_usd) for point in frontier.points)
+    if len(frontier.points) < 2:
         return ()
-    alt = f"Cost falls from {numbers.usd(max(p.best.cost_usd for p in found.points))} as the deadline moves later."
+    alt = f"Cost falls from {numbers.usd(max(p.best.cost_usd for p in frontier.points))} as the deadline moves later."
     series = (("x", hours), ("cost", costs))
     return (
         Chart(

@@ -31,36 +31,38 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def frontier_screen(found: Frontier, shown: Sequence[Point]) -> Screen:
+def frontier_screen(frontier: Frontier, shown: Sequence[Point]) -> Screen:
     """Return the screen.
 
     Args:
-        found: all points.
+        frontier: all points.
         shown: the points that the table lists.
     """
-    sure = numbers.percent(found.confidence, 0)
-    asked = f"{found.workload}: the cheapest plan for every deadline, kept with {sure}"
+    sure = numbers.percent(frontier.confidence, 0)
+    asked = f"{frontier.workload}: the cheapest plan for every deadline, kept with {sure}"
     if not shown:
         why = "none: no candidate passes the limits other than deadline and budget"
         helps = "`planner optimize` says which limits remove the candidates"
         rows: list[Row] = [("plan", "plan", "none", "text", why), ("change", "instead", helps, "text", helps)]
         return Screen(
-            asked, rows, None, (), f"None of {found.candidates:,} candidates is left.", ("optimize FILE",)
+            asked, rows, None, (), f"None of {frontier.candidates:,} candidates is left.", ("optimize FILE",)
         )
-    fair = min(found.points, key=lambda point: float(point.best.cost_usd) * point.deadline_hours)
+    fair = min(frontier.points, key=lambda point: float(point.best.cost_usd) * point.deadline_hours)
     rows = [
-        _row("cheapest", found, found.points[-1]), _row("fair", found, fair), _row("soonest", found, found.points[0]),
-        *_limits(found),
-    ]  # fmt: skip
+        _row("cheapest", frontier, frontier.points[-1]),
+        _row("fair", frontier, fair),
+        _row("soonest", frontier, frontier.points[0]),
+        *_limits(frontier),
+    ]
     proof = (
-        f"Exact at each of {found.deadlines:,} deadlines asked for, {found.candidates:,} candidates compared; between "
+        f"Exact at each of {frontier.deadlines:,} deadlines asked for, {frontier.candidates:,} candidates compared; between "
         f"two of them no better than at the later. Without taxes and support plans."
     )
     steps = (
         f"optimize FILE --set constraints.deadline={_as_duration(fair.deadline_hours)}",
         "compare FILE --over region",
     )
-    return Screen(asked, rows, _table(found, shown), _notes(found), proof, steps)
+    return Screen(asked, rows, _table(frontier, shown), _notes(frontier), proof, steps)
 
 
 def fitting(points: Sequence[Point]) -> Sequence[Point]:
@@ -116,16 +118,16 @@ def _usd(usd: Decimal) -> str:
     return dollars(usd, _places(usd))
 
 
-def _row(name: str, found: Frontier, point: Point) -> Row:
+def _row(name: str, frontier: Frontier, point: Point) -> Row:
     best = point.best
-    text = f"{_usd(best.cost_usd)} by {_moment(found, point.deadline_hours)}: {in_brief(best)}"
+    text = f"{_usd(best.cost_usd)} by {_moment(frontier, point.deadline_hours)}: {in_brief(best)}"
     return (name, "best trade" if name == "fair" else name, best.cost_usd, "usd", text)
 
 
-def _moment(found: Frontier, hours: float) -> str:
-    if not found.start:
+def _moment(frontier: Frontier, hours: float) -> str:
+    if not frontier.start:
         return f"{numbers.hours(hours)} h"
-    start = datetime.fromisoformat(found.start)
+    start = datetime.fromisoformat(frontier.start)
     # what is kept by a moment is not kept by an earlier one: never rounded down
     step = 60 if hours >= _ROUND_HOURS else 1
     ends = start + timedelta(minutes=step * ceil(hours * 60.0 / step - _SLIP))
@@ -137,12 +139,12 @@ def _as_duration(hours: float) -> str:
     return f"{ceil(hours - _SLIP)}h" if hours >= _MINUTES_BELOW_HOURS else f"{ceil(hours * 60.0 - _SLIP)}m"
 
 
-def _limits(found: Frontier) -> list[Row]:
+def _limits(frontier: Frontier) -> list[Row]:
     """How many points keep the workload's own deadline and budget."""
-    if all(point.within_deadline is None and point.within_budget is None for point in found.points):
+    if all(point.within_deadline is None and point.within_budget is None for point in frontier.points):
         return []
-    kept = [point for point in found.points if kept_limits(point) == "kept"]
-    text = f"{len(kept):,} of {len(found.points):,} points keep deadline and budget"
+    kept = [point for point in frontier.points if kept_limits(point) == "kept"]
+    text = f"{len(kept):,} of {len(frontier.points):,} points keep deadline and budget"
     if kept:
         soonest = min(kept, key=lambda point: point.deadline_hours)
         text += f"; the soonest costs {_usd(soonest.best.cost_usd)}"
@@ -158,7 +160,7 @@ def kept_limits(point: Point) -> str:
     return "" if point.within_deadline is None and point.within_budget is None else "kept"
 
 
-def _table(found: Frontier, shown: Sequence[Point]) -> Section:
+def _table(frontier: Frontier, shown: Sequence[Point]) -> Section:
     several = len({kept_limits(point) for point in shown}) > 1
     rows: list[tuple[Value, ...]] = [
         (
@@ -167,18 +169,18 @@ def _table(found: Frontier, shown: Sequence[Point]) -> Section:
         )
         for point in shown
     ]  # fmt: skip
-    left = len(found.points) - len(shown)
+    left = len(frontier.points) - len(shown)
     notes = (
         (f"{left} {'point' if left == 1 else 'points'} between not shown; -o csv lists all",) if left else ()
     )
     return table_section("by_deadline", "Cost by deadline", _COLUMNS, rows, notes)
 
 
-def _notes(found: Frontier) -> tuple[str, ...]:
-    today = datetime.fromisoformat(found.created_at).date() if found.created_at else None
-    dates = [point.best.price_as_of for point in found.points]
-    large = _soonest_asks(found.points)
-    spot = any(part.purchase_option == "spot" for point in found.points for part in point.best.parts)
+def _notes(frontier: Frontier) -> tuple[str, ...]:
+    today = datetime.fromisoformat(frontier.created_at).date() if frontier.created_at else None
+    dates = [point.best.price_as_of for point in frontier.points]
+    large = _soonest_asks(frontier.points)
+    spot = any(part.purchase_option == "spot" for point in frontier.points for part in point.best.parts)
     return (
         "costs are expected ones; `planner optimize` at a deadline gives the 80 % interval, quotas and checkpoints",
         *(prices_note(dates, today) if today is not None else ()),

@@ -22,7 +22,7 @@ from planner.records import record
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
 
     BoolArray = npt.NDArray[np.bool_]
@@ -57,34 +57,34 @@ class Lost:
     cost_example: str
 
 
-def lost_offers(found: Found, winner: int) -> tuple[Lost, ...]:
+def lost_offers(search: CandidateSearch, winner: int) -> tuple[Lost, ...]:
     """Group the offers that look cheaper than candidate `winner`, most first."""
-    made, market = found.candidates, found.candidates.context.market
-    hourly = _accelerator_hour(made)
-    mine = [part.row for part in made.parts(winner)]
-    least = _least(made, made.cost_usd, made.kind == SINGLE)
-    looks = (hourly < hourly[mine].min() * (1 - 1e-9)) | (least < made.cost_usd[winner] * (1 - 1e-9))
+    candidates, market = search.candidates, search.candidates.context.market
+    hourly = _accelerator_hour(candidates)
+    mine = [part.row for part in candidates.parts(winner)]
+    least = _least(candidates, candidates.cost_usd, candidates.kind == SINGLE)
+    looks = (hourly < hourly[mine].min() * (1 - 1e-9)) | (least < candidates.cost_usd[winner] * (1 - 1e-9))
     kind = market.offer_set.offers.key_codes("provider", "region", "instance_type", "purchase_option")
     looks &= ~np.isin(kind, kind[mine])
-    nearest = _nearest(made)
-    reasons = _reasons(found, winner, looks, nearest)
+    nearest = _nearest(candidates)
+    reasons = _reasons(search, winner, looks, nearest)
     cost = np.full(len(least), np.inf)
-    cost[made.offer[list(nearest.values())]] = made.cost_usd[list(nearest.values())]
+    cost[candidates.offer[list(nearest.values())]] = candidates.cost_usd[list(nearest.values())]
     runs = np.asarray([row for row, reason in reasons.items() if reason == DEARER], dtype=np.int64)
-    cost[runs] = _least(made, made.cost_usd, made.bits == 0)[runs]
+    cost[runs] = _least(candidates, candidates.cost_usd, candidates.bits == 0)[runs]
     out = []
     for reason in sorted(set(reasons.values())):
         rows = np.asarray([row for row, name in reasons.items() if name == reason])
-        out.append(_group(made, reason, rows, hourly, cost))
+        out.append(_group(candidates, reason, rows, hourly, cost))
     return tuple(sorted(out, key=lambda one: -one.offers))
 
 
 _WORSE = {"cost": "costs more in all", "time": "takes longer", "carbon": "emits more"}
 
 
-def _group(made: Candidates, reason: str, rows: IntArray, hourly: FloatArray, cost: FloatArray) -> Lost:
+def _group(candidates: Candidates, reason: str, rows: IntArray, hourly: FloatArray, cost: FloatArray) -> Lost:
     item = next((one for one in CONSTRAINTS if one.id == reason), None)
-    objective = made.context.asked.workload.preferences.objective
+    objective = candidates.context.asked.workload.preferences.objective
     words = {DEARER: f"runs, but {_WORSE[objective]}",
              NO_SIZE: "does not run at any size looked at"}  # fmt: skip
     first = int(rows[np.argmin(hourly[rows])])
@@ -92,15 +92,15 @@ def _group(made: Candidates, reason: str, rows: IntArray, hourly: FloatArray, co
     known = bool(np.isfinite(cost[best]))
     return Lost(
         reason=reason, words=words[reason] if item is None else item.words, offers=len(rows),
-        is_fact=item is not None and item.is_fact, example=_named(made, first),
+        is_fact=item is not None and item.is_fact, example=_named(candidates, first),
         usd_per_accelerator_hour=float(hourly[first]),
         cost_usd=Decimal(repr(round(float(cost[best]), 6))) if known else None,
-        cost_example=_named(made, best) if known else "",
+        cost_example=_named(candidates, best) if known else "",
     )  # fmt: skip
 
 
-def _named(made: Candidates, row: int) -> str:
-    offers = made.context.market.offer_set.offers
+def _named(candidates: Candidates, row: int) -> str:
+    offers = candidates.context.market.offer_set.offers
     text = {
         name: str(offers[name][row]) for name in ("instance_type", "purchase_option", "provider", "region")
     }
@@ -108,75 +108,79 @@ def _named(made: Candidates, row: int) -> str:
     return f"{text['instance_type']} {text['purchase_option']} {place}"
 
 
-def _accelerator_hour(made: Candidates) -> FloatArray:
+def _accelerator_hour(candidates: Candidates) -> FloatArray:
     """USD per accelerator-hour of each offer, infinity where no price is known, shape `(n_offers,)`."""
-    offer_set = made.context.market.offer_set
+    offer_set = candidates.context.market.offer_set
     count = np.asarray(offer_set.types["accelerator_count"], dtype=np.float64)[offer_set.type_of_offer]
     usd = np.where(offer_set.usd_per_hour > 0, offer_set.usd_per_hour, np.inf)
     usable = (count > 0) & np.isfinite(usd) & np.isnan(offer_set.owned_share)
     return np.where(usable, usd / np.where(count > 0, count, 1.0), np.inf)
 
 
-def _least(made: Candidates, value: FloatArray, mask: BoolArray) -> FloatArray:
+def _least(candidates: Candidates, value: FloatArray, mask: BoolArray) -> FloatArray:
     """The least value of each offer's candidates, infinity without one, shape `(n_offers,)`."""
-    out = np.full(made.context.market.offer_set.offers.n_rows, np.inf)
+    out = np.full(candidates.context.market.offer_set.offers.n_rows, np.inf)
     at = np.flatnonzero(mask & np.isfinite(value))
-    np.minimum.at(out, made.offer[at], value[at])
+    np.minimum.at(out, candidates.offer[at], value[at])
     return out
 
 
-def _reasons(found: Found, winner: int, looks: BoolArray, nearest: dict[int, int]) -> dict[int, str]:
+def _reasons(
+    search: CandidateSearch, winner: int, looks: BoolArray, nearest: dict[int, int]
+) -> dict[int, str]:
     """The reason of each offer that looks cheaper."""
-    made = found.candidates
-    runs = _runs(made, winner)
+    candidates = search.candidates
+    runs = _runs(candidates, winner)
     out = {}
     for row in np.flatnonzero(looks).tolist():
-        bits = int(found.offer_bits[row])
+        bits = int(search.offer_bits[row])
         if runs[row]:
             out[row] = DEARER
         elif bits:
             out[row] = _first(bits)
         elif row in nearest:
-            out[row] = _first(int(made.bits[nearest[row]]))
+            out[row] = _first(int(candidates.bits[nearest[row]]))
         else:
-            out[row] = _why_no_size(made, row)
+            out[row] = _why_no_size(candidates, row)
     return out
 
 
-def _runs(made: Candidates, winner: int) -> BoolArray:
+def _runs(candidates: Candidates, winner: int) -> BoolArray:
     """Offers that lead a feasible candidate, or would with a fall-back but for the price of their bare work.
 
     Ways with a fall-back whose work on spot alone costs more than is of use are not worked out (`candidates.wanted`).
     """
-    out = np.zeros(made.context.market.offer_set.offers.n_rows, dtype=np.bool_)
-    feasible = np.flatnonzero(made.bits == 0)
-    out[made.offer[feasible]] = True
-    if made.turns is not None:
-        for column in made.turns.offer[made.detail[feasible[made.kind[feasible] == IN_TURN]]].T:
+    out = np.zeros(candidates.context.market.offer_set.offers.n_rows, dtype=np.bool_)
+    feasible = np.flatnonzero(candidates.bits == 0)
+    out[candidates.offer[feasible]] = True
+    if candidates.turns is not None:
+        for column in candidates.turns.offer[
+            candidates.detail[feasible[candidates.kind[feasible] == IN_TURN]]
+        ].T:
             out[column[column >= 0]] = True
-    if made.context.dates.deadline_hours is None:
+    if candidates.context.dates.deadline_hours is None:
         return out
-    spot = made.context.market.is_spot[made.offer]
-    left = np.flatnonzero((made.kind == SINGLE) & spot & ((made.bits & ~_BY_FALLBACK) == 0))
-    hourly = made.context.market.offer_set.usd_per_hour[made.offer[left]]
-    bare = made.nodes[left] * hourly * (made.work_hours[left] + made.fixed_hours[left])
-    objective = made.context.asked.workload.preferences.objective
+    spot = candidates.context.market.is_spot[candidates.offer]
+    left = np.flatnonzero((candidates.kind == SINGLE) & spot & ((candidates.bits & ~_BY_FALLBACK) == 0))
+    hourly = candidates.context.market.offer_set.usd_per_hour[candidates.offer[left]]
+    bare = candidates.nodes[left] * hourly * (candidates.work_hours[left] + candidates.fixed_hours[left])
+    objective = candidates.context.asked.workload.preferences.objective
     if objective == "carbon":
-        bare = kg_floor(made, left)
+        bare = kg_floor(candidates, left)
     if objective == "time":
-        bare = made.waiting_hours[left] + made.work_hours[left] + made.fixed_hours[left]
+        bare = candidates.waiting_hours[left] + candidates.work_hours[left] + candidates.fixed_hours[left]
     least = np.full(len(out), np.inf)
-    np.minimum.at(least, made.offer[left], bare)
-    return np.asarray(out | (np.isfinite(least) & (least > value_of(made)[winner])), dtype=np.bool_)
+    np.minimum.at(least, candidates.offer[left], bare)
+    return np.asarray(out | (np.isfinite(least) & (least > value_of(candidates)[winner])), dtype=np.bool_)
 
 
-def _nearest(made: Candidates) -> dict[int, int]:
+def _nearest(candidates: Candidates) -> dict[int, int]:
     """Position of each offer's candidate that the fewest filters remove, the cheapest of these."""
-    count = np.zeros(len(made.bits), dtype=np.int64)
+    count = np.zeros(len(candidates.bits), dtype=np.int64)
     for bit in BIT.values():
-        count += (made.bits & bit) != 0
-    order = np.lexsort((made.cost_usd, count, made.offer))
-    rows, first = np.unique(made.offer[order], return_index=True)
+        count += (candidates.bits & bit) != 0
+    order = np.lexsort((candidates.cost_usd, count, candidates.offer))
+    rows, first = np.unique(candidates.offer[order], return_index=True)
     return dict(zip(rows.tolist(), order[first].tolist(), strict=True))
 
 
@@ -184,11 +188,11 @@ def _first(bits: int) -> str:
     return next(item.id for item in CONSTRAINTS if bits & BIT[item.id])
 
 
-def _why_no_size(made: Candidates, row: int) -> str:
+def _why_no_size(candidates: Candidates, row: int) -> str:
     """Why no shape of an offer's hardware fits."""
-    offer_set = made.context.market.offer_set
+    offer_set = candidates.context.market.offer_set
     hardware = int(offer_set.hardware_of_type[offer_set.type_of_offer[row]])
-    shapes = made.shapes
+    shapes = candidates.shapes
     mine = np.flatnonzero((shapes["hardware_row"] == hardware) & ~np.asarray(shapes["fits"], dtype=np.bool_))
     names = [SHAPE_FILTERS[str(reason)] for reason in shapes["reason"][mine] if str(reason) in SHAPE_FILTERS]
     return next((item.id for item in CONSTRAINTS if item.id in names), NO_SIZE)

@@ -18,15 +18,17 @@ from solvers.search.pareto import pareto_front
 if TYPE_CHECKING:
     from planner.asked.options import Options
     from planner.candidates.choose import Choice
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.job.model import SingleInput, SingleResult
 
 
-def agreed_by_milp(found: Found, choice: Choice, options: Options, proof: Proof, begin: float) -> Proof:
+def agreed_by_milp(
+    search: CandidateSearch, choice: Choice, options: Options, proof: Proof, begin: float
+) -> Proof:
     """Let a MILP choose among the candidates that no other beats in both cost and hours, and hold it to the choice.
 
     Args:
-        found: all candidates.
+        search: all candidates.
         choice: the enumeration's choice.
         options: backend and time limit.
         proof: the enumeration's.
@@ -37,12 +39,12 @@ def agreed_by_milp(found: Found, choice: Choice, options: Options, proof: Proof,
     """
     from planner.job.model import SingleInput
 
-    made = found.candidates
-    feasible = np.flatnonzero(made.bits == 0)
-    front = feasible[pareto_front(made.cost_usd[feasible], made.hours[feasible])]
-    by_cost = made.context.asked.workload.preferences.objective == "cost"
-    value = made.cost_usd if by_cost else made.hours
-    job = SingleInput(tuple(front.tolist()), value[front], made.hours[front])
+    candidates = search.candidates
+    feasible = np.flatnonzero(candidates.bits == 0)
+    front = feasible[pareto_front(candidates.cost_usd[feasible], candidates.hours[feasible])]
+    by_cost = candidates.context.asked.workload.preferences.objective == "cost"
+    value = candidates.cost_usd if by_cost else candidates.hours
+    job = SingleInput(tuple(front.tolist()), value[front], candidates.hours[front])
     result = _solved(job, float(value[choice.winner]), options)
     names = {"scipy": "scipy.optimize.milp"}
     return replace(
@@ -54,11 +56,11 @@ def agreed_by_milp(found: Found, choice: Choice, options: Options, proof: Proof,
     )
 
 
-def choose_by_milp(found: Found, choice: Choice, options: Options, begin: float) -> Proof:
+def choose_by_milp(search: CandidateSearch, choice: Choice, options: Options, begin: float) -> Proof:
     """Solve the single job as a MILP over its feasible candidates and hold it against the enumeration.
 
     Args:
-        found: all candidates.
+        search: all candidates.
         choice: the enumeration's choice.
         options: backend and time limit.
         begin: `time.perf_counter()` at the start of the search.
@@ -66,27 +68,34 @@ def choose_by_milp(found: Found, choice: Choice, options: Options, begin: float)
     Raises:
         PlannerError: the two disagree: a fault, never a plan.
     """
-    context = found.candidates.context
+    context = search.candidates.context
     from planner.job.model import SingleInput
 
-    made = found.candidates
-    feasible = np.flatnonzero(made.bits == 0)
-    cost = made.cost_usd if context.asked.workload.preferences.objective == "cost" else made.hours
+    candidates = search.candidates
+    feasible = np.flatnonzero(candidates.bits == 0)
+    cost = candidates.cost_usd if context.asked.workload.preferences.objective == "cost" else candidates.hours
     # what runs in turn is one candidate with its own cost, as what is bought with one offer
-    single = feasible[made.kind[feasible] != MIXED]
+    single = feasible[candidates.kind[feasible] != MIXED]
     mix = None
-    if made.mixes is not None:
+    if candidates.mixes is not None:
         from planner.job.milp_mix import mix_input
 
-        mix = mix_input(made)
-    job = SingleInput(tuple(single.tolist()), cost[single], made.hours[single], mix=mix)
+        mix = mix_input(candidates)
+    job = SingleInput(tuple(single.tolist()), cost[single], candidates.hours[single], mix=mix)
     result = _solved(job, float(cost[choice.winner]), options)
     return Proof(
-        method="MILP, equal to the exact enumeration", status="optimal", solver=result.solver,
-        objective_usd=Decimal(repr(result.objective_usd)), bound_usd=Decimal(repr(result.bound_usd)),
-        gap_ratio=max(0.0, result.gap), candidates=len(made.all_bits()), offers=context.market.offer_set.offers.n_rows,
-        shapes=made.shapes.n_rows, seconds=time.perf_counter() - begin, near_ties=count_near_ties(made),
-    )  # fmt: skip
+        method="MILP, equal to the exact enumeration",
+        status="optimal",
+        solver=result.solver,
+        objective_usd=Decimal(repr(result.objective_usd)),
+        bound_usd=Decimal(repr(result.bound_usd)),
+        gap_ratio=max(0.0, result.gap),
+        candidates=len(candidates.all_bits()),
+        offers=context.market.offer_set.offers.n_rows,
+        shapes=candidates.shapes.n_rows,
+        seconds=time.perf_counter() - begin,
+        near_ties=count_near_ties(candidates),
+    )
 
 
 def _solved(job: SingleInput, best: float, options: Options) -> SingleResult:

@@ -23,21 +23,26 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 
-def mix_input(made: Candidates) -> MixInput | None:
+def mix_input(candidates: Candidates) -> MixInput | None:
     """Describe the clusters bought in parts that keep every limit but those a split decides; None without any."""
-    context = made.context
-    if made.mixes is None:
+    context = candidates.context
+    if candidates.mixes is None:
         return None
-    at = np.flatnonzero((made.kind == MIXED) & ((made.bits & ~BIT["budget"]) == 0))
+    at = np.flatnonzero((candidates.kind == MIXED) & ((candidates.bits & ~BIT["budget"]) == 0))
     if not len(at):
         return None
-    rows, nodes, _ = made.gang(at)
+    rows, nodes, _ = candidates.gang(at)
     spot = np.where(context.market.is_spot[rows], nodes, 0)
     money = context.market.costs.evaluate(
-        rows, spot, made.paid_hours[at], made.hours[at], stored=made.stored(at), run_hours=made.hours[at]
+        rows,
+        spot,
+        candidates.paid_hours[at],
+        candidates.hours[at],
+        stored=candidates.stored(at),
+        run_hours=candidates.hours[at],
     )
     by_cost = context.asked.workload.preferences.objective == "cost"
-    choice, offer, unit, cash, most = _counts(made, at)
+    choice, offer, unit, cash, most = _counts(candidates, at)
     limits = draws_on(
         context.asked.workload.constraints.quota, context.market.offer_set, context.market.tariffs
     )
@@ -49,8 +54,8 @@ def mix_input(made: Candidates) -> MixInput | None:
         limit, fixed_use = [*limit, float(budget)], [*fixed_use, money.cash_usd]
         unit_use = [*unit_use, cash]
     return MixInput(
-        fixed=money.cost_usd if by_cost else made.hours[at],
-        need=made.nodes[at] - spot,
+        fixed=money.cost_usd if by_cost else candidates.hours[at],
+        need=candidates.nodes[at] - spot,
         choice=choice,
         unit=unit if by_cost else np.zeros(len(unit)),
         most=most,
@@ -60,21 +65,23 @@ def mix_input(made: Candidates) -> MixInput | None:
     )
 
 
-def _counts(made: Candidates, at: IntArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
+def _counts(
+    candidates: Candidates, at: IntArray
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
     """One count per choice and steady offer that can serve it: choice, offer, unit cost, unit cash, most instances."""
-    context = made.context
-    mixes = made.mixes
+    context = candidates.context
+    mixes = candidates.mixes
     assert mixes is not None
-    pool = mixes.pool[made.detail[at]]
+    pool = mixes.pool[candidates.detail[at]]
     parts: list[tuple[npt.NDArray[Any], ...]] = []
     for number in np.unique(pool).tolist():
         mine, offers = np.flatnonzero(pool == number), mixes.pools[number]
-        paid = made.hours[at[mine]] - made.waiting_hours[at[mine]]
-        unit, cash = unit_money(context.market, offers, paid, made.hours[at[mine]])
-        size = made.nodes[at[mine]].astype(np.float64)
+        paid = candidates.hours[at[mine]] - candidates.waiting_hours[at[mine]]
+        unit, cash = unit_money(context.market, offers, paid, candidates.hours[at[mine]])
+        size = candidates.nodes[at[mine]].astype(np.float64)
         most = np.minimum(context.market.offer_set.capacity[offers][None, :], size[:, None])
         if not _is_linear(context.asked, context.market, offers):
-            own = made.detail[at[mine]]
+            own = candidates.detail[at[mine]]
             bought, count = mixes.offer[own], mixes.nodes[own]
             most = ((bought[:, :, None] == offers) * count[:, :, None]).sum(axis=1).astype(np.float64)
         each, column = np.nonzero(np.isfinite(unit))

@@ -25,7 +25,7 @@ from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Table
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Workload
     from planner.job.frontier import Frontier
@@ -58,7 +58,7 @@ class OtherLimits:
     budgets: tuple[Within, ...]
 
 
-def other_limits(run: Found) -> OtherLimits | None:
+def other_limits(run: CandidateSearch) -> OtherLimits | None:
     """Plan a job under other deadlines and budgets.
 
     Args:
@@ -76,13 +76,13 @@ def other_limits(run: Found) -> OtherLimits | None:
     return OtherLimits(found, _budgets(run, engine)) if found.points else None
 
 
-def _engine(run: Found, workload: Workload, shapes: Table | None = None) -> Engine:
+def _engine(run: CandidateSearch, workload: Workload, shapes: Table | None = None) -> Engine:
     """The engine of the run with something else asked."""
     context = run.context.with_asked(replace(run.context.asked, workload=workload))
     return Engine(context, shapes=shapes, admitted_only=True)
 
 
-def _budgets(run: Found, by_cost: Engine) -> tuple[Within, ...]:
+def _budgets(run: CandidateSearch, by_cost: Engine) -> tuple[Within, ...]:
     """The soonest plan of each budget, from that of the cheapest plan to that of the soonest at any price."""
     deadline, own = run.context.dates.deadline, run.context.asked.workload
     found = by_cost.at(deadline, Wanted(Scope.BEST)).candidates
@@ -95,16 +95,19 @@ def _budgets(run: Found, by_cost: Engine) -> tuple[Within, ...]:
     by_time = _engine(run, asked, by_cost.shapes)
     # what is slower than the cheapest plan is the soonest of no budget that pays for that plan
     longest = float(found.hours[cheapest]) * _HAIR
-    made = by_time.at(deadline, Wanted(Scope.BEST, up_to=longest)).candidates
-    least, soonest = best_where(made, made.bits == 0, "cost"), best_where(made, made.bits == 0, "time")
+    candidates = by_time.at(deadline, Wanted(Scope.BEST, up_to=longest)).candidates
+    least, soonest = (
+        best_where(candidates, candidates.bits == 0, "cost"),
+        best_where(candidates, candidates.bits == 0, "time"),
+    )
     assert least is not None and soonest is not None
-    ends = float(made.cash_usd[least]), float(made.cash_usd[soonest])
+    ends = float(candidates.cash_usd[least]), float(candidates.cash_usd[soonest])
     given = None if own.constraints.budget_usd is None else Decimal(str(own.constraints.budget_usd))
     asked_for = {
         *budget_steps(*ends),
         *([given] if given is not None and given >= Decimal(repr(ends[0])) else []),
     }
-    return tuple(_within(made, budget, budget == given) for budget in sorted(asked_for))
+    return tuple(_within(candidates, budget, budget == given) for budget in sorted(asked_for))
 
 
 def budget_steps(least: float, most: float) -> list[Decimal]:
@@ -123,7 +126,7 @@ def _rounded_up(value: float) -> Decimal:
     return Decimal(math.ceil(Decimal(repr(value)) / unit)) * unit
 
 
-def _within(made: Candidates, budget: Decimal, is_own: bool) -> Within:
-    at = best_where(made, (made.bits == 0) & (made.cash_usd <= float(budget)), "time")
+def _within(candidates: Candidates, budget: Decimal, is_own: bool) -> Within:
+    at = best_where(candidates, (candidates.bits == 0) & (candidates.cash_usd <= float(budget)), "time")
     assert at is not None
-    return Within(budget, summarize(made, at, None), stated_chance(made, at), is_own)
+    return Within(budget, summarize(candidates, at, None), stated_chance(candidates, at), is_own)

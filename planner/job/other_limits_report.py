@@ -33,22 +33,22 @@ _ANSWER = (
 )  # fmt: skip
 
 
-def other_limits_sections(found: OtherLimits, plan: Plan) -> tuple[Section, ...]:
+def other_limits_sections(other_limits: OtherLimits, plan: Plan) -> tuple[Section, ...]:
     """Build the sections.
 
     Args:
-        found: the answers by deadline and by budget.
+        other_limits: the answers by deadline and by budget.
         plan: the plan beside them.
     """
     scale = Scale.of(plan)
     if plan.status == "infeasible":  # there is no plan whose intervals could say how many digits are known
         scale = replace(scale, usd_ratio=_THREE_DIGITS, hours_ratio=_ROUGH)
-    return (_by_deadline(found.frontier, plan, scale), *_by_budget(found, plan, scale))
+    return (_by_deadline(other_limits.frontier, plan, scale), *_by_budget(other_limits, plan, scale))
 
 
-def _by_deadline(found: Frontier, plan: Plan, scale: Scale) -> Section:
-    sure = percent(found.confidence, 0)
-    points = found.points
+def _by_deadline(frontier: Frontier, plan: Plan, scale: Scale) -> Section:
+    sure = percent(frontier.confidence, 0)
+    points = frontier.points
     rows = tuple(
         (_deadline(point, scale), *_answer(point.best, point.p_meet_deadline, scale), _kept(point))
         for point in points
@@ -64,24 +64,24 @@ def _by_deadline(found: Frontier, plan: Plan, scale: Scale) -> Section:
         "is set aside. Between two points the least cost lies between theirs."
     )
     return Section(
-        "by_deadline", "Cost by deadline", (said,), tables=(table,), charts=_chart(found, plan, scale)
+        "by_deadline", "Cost by deadline", (said,), tables=(table,), charts=_chart(frontier, plan, scale)
     )
 
 
-def _by_budget(found: OtherLimits, plan: Plan, scale: Scale) -> tuple[Section, ...]:
-    if not found.budgets:
+def _by_budget(other_limits: OtherLimits, plan: Plan, scale: Scale) -> tuple[Section, ...]:
+    if not other_limits.budgets:
         return ()
     rows = tuple(
         (_budget(one), *_answer(one.best, one.p_meet_deadline, scale), "your budget" if one.is_own else "")
-        for one in found.budgets
+        for one in other_limits.budgets
     )
     columns = (Column("budget_usd", "budget", "text"), *_ANSWER)
-    own = next((at for at, one in enumerate(found.budgets) if one.is_own), 0)
+    own = next((at for at, one in enumerate(other_limits.budgets) if one.is_own), 0)
     note = "in time: the chance to keep your deadline" if plan.deadline else ""
     table = Table("by_budget", "What if the budget changes?", columns, rows, note, picked=own)
     kept = ""
     if plan.deadline is not None:
-        kept = f" that keeps your deadline with {percent(found.frontier.confidence, 0)} probability"
+        kept = f" that keeps your deadline with {percent(other_limits.frontier.confidence, 0)} probability"
     said = (
         f"Each point is the soonest plan within its budget{kept}, planned anew. The first budget is what the cheapest "
         "plan needs."
@@ -114,15 +114,15 @@ def _kept(point: Point) -> str:
     return ", ".join(texts)
 
 
-def _chart(found: Frontier, plan: Plan, scale: Scale) -> tuple[Chart, ...]:
+def _chart(frontier: Frontier, plan: Plan, scale: Scale) -> tuple[Chart, ...]:
     """Cost over the deadline, where it falls; the plan and the knee named."""
     front: list[Point] = []
-    for point in found.points:
+    for point in frontier.points:
         if not front or point.best.cost_usd < front[-1].best.cost_usd:
             front.append(point)
     if len(front) < _LEAST_TO_DRAW:
         return ()
-    knee, named = _knee(front), [*_plan_point(found, plan)]
+    knee, named = _knee(front), [*_plan_point(frontier, plan)]
     if knee is not None:
         named.append((knee.deadline_hours, float(knee.best.cost_usd), "knee"))
     limit = _limit_hours(plan)
@@ -163,7 +163,7 @@ def _limit_hours(plan: Plan) -> float | None:
     return wait.total_seconds() / 3600.0
 
 
-def _plan_point(found: Frontier, plan: Plan) -> list[tuple[float, float, str]]:
+def _plan_point(frontier: Frontier, plan: Plan) -> list[tuple[float, float, str]]:
     """Where the plan is: at its deadline, without one where the cost is least; the fastest at its own 90 % end."""
     if plan.status != "planned":
         return []
@@ -172,6 +172,8 @@ def _plan_point(found: Frontier, plan: Plan) -> list[tuple[float, float, str]]:
         at = plan.hours if plan.risk is None else plan.risk.worst_hours
     elif at is None:
         at = next(
-            one.deadline_hours for one in found.points if one.best.cost_usd <= found.points[-1].best.cost_usd
+            one.deadline_hours
+            for one in frontier.points
+            if one.best.cost_usd <= frontier.points[-1].best.cost_usd
         )
     return [(at, float(plan.total_usd), "your plan")]

@@ -30,16 +30,16 @@ _TICK_HOURS, _MOST_TICKS = 0.1, 1500
 _REPLAYED = (CostId.COMPUTE, CostId.CHECKPOINT_TRANSFER)
 
 
-def replay_of(made: Candidates, at: int, plan: Plan, futures: int) -> Replay | None:
+def replay_of(candidates: Candidates, at: int, plan: Plan, futures: int) -> Replay | None:
     """Replay candidate `at`, None where there is no spot, no deadline, or spot beside other instances.
 
     Args:
-        made: all candidates.
+        candidates: all candidates.
         at: the chosen one.
         plan: its plan.
         futures: how many to draw.
     """
-    context = made.context
+    context = candidates.context
     launch = plan.launch
     if (
         launch is None
@@ -51,44 +51,55 @@ def replay_of(made: Candidates, at: int, plan: Plan, futures: int) -> Replay | N
     from planner.spot.launch import forecast_launch
 
     model = context.spot.hazards or load_hazards()
-    parts = made.parts(at)
+    parts = candidates.parts(at)
     spot = [part for part in parts if context.market.is_spot[part.row]]
-    job = spot_job(made, at, spot, [part for part in parts if part not in spot])
+    job = spot_job(candidates, at, spot, [part for part in parts if part not in spot])
     tables = {
         zone.name: _table(context, model, part, zone) for zone, part in zip(job.zones, spot, strict=True)
     }
     policy = "survival" if launch.strategy == "spot_with_fallback" else "spot_only"
-    told = forecast_launch(job, model, policy, futures=futures, tables=tables)
-    fixed, first = float(made.fixed_hours[at]), job.zones[0].usd_per_hour
+    launch_forecast = forecast_launch(job, model, policy, futures=futures, tables=tables)
+    fixed, first = float(candidates.fixed_hours[at]), job.zones[0].usd_per_hour
     moved = (cost for line in plan.lines for cost in line.costs)
     beside = sum((c.amount_usd for c in moved if c.id not in _REPLAYED), Decimal(0))
     more = float(beside) + (fixed - job.restart_hours) * first
-    wait = float(made.waiting_hours[at]) + fixed - job.restart_hours
+    wait = float(candidates.waiting_hours[at]) + fixed - job.restart_hours
     return Replay(
-        policy=policy, futures=futures, expected_cost_usd=_usd(told.cost_usd + more),
-        cost_p10_usd=_usd(told.cost_usd_p10 + more), cost_p90_usd=_usd(told.cost_usd_p90 + more),
-        p10_hours=told.finish_hours_p10 + wait, p90_hours=told.finish_hours_p90 + wait,
-        p_meet_deadline=told.p_meet_ratio, p_meet_spot_only_ratio=told.p_meet_spot_only_ratio,
-        expected_interruptions=told.interruptions, spot_hours=told.spot_hours, on_demand_hours=told.on_demand_hours,
-    )  # fmt: skip
+        policy=policy,
+        futures=futures,
+        expected_cost_usd=_usd(launch_forecast.cost_usd + more),
+        cost_p10_usd=_usd(launch_forecast.cost_usd_p10 + more),
+        cost_p90_usd=_usd(launch_forecast.cost_usd_p90 + more),
+        p10_hours=launch_forecast.finish_hours_p10 + wait,
+        p90_hours=launch_forecast.finish_hours_p90 + wait,
+        p_meet_deadline=launch_forecast.p_meet_ratio,
+        p_meet_spot_only_ratio=launch_forecast.p_meet_spot_only_ratio,
+        expected_interruptions=launch_forecast.interruptions,
+        spot_hours=launch_forecast.spot_hours,
+        on_demand_hours=launch_forecast.on_demand_hours,
+    )
 
 
-def spot_job(made: Candidates, at: int, spot: list[Part], steady: list[Part]) -> SpotJob:
+def spot_job(candidates: Candidates, at: int, spot: list[Part], steady: list[Part]) -> SpotJob:
     """Candidate `at` in the words of a policy; its first start is a restart like any other."""
-    context = made.context
+    context = candidates.context
     from planner.candidates.plan_parts.launch import acquire_hours
     from planner.spot.policy.job import SpotJob, SpotZone
 
     one, offers = np.asarray([at]), context.market.offer_set.offers
-    write, interval = float(made.write_hours[at]), float(made.interval_hours[at])
+    write, interval = float(candidates.write_hours[at]), float(candidates.interval_hours[at])
     notice = float(context.spot.figures.notice_hours[spot[0].row])
     repeated = notice if notice >= write else (interval + write) / 2.0
-    restart = float(context.asked.restart_hours(made.write_hours[one])[0]) + repeated
+    restart = float(context.asked.restart_hours(candidates.write_hours[one])[0]) + repeated
     assert context.dates.deadline_hours is not None
-    room = context.dates.deadline_hours - float(made.waiting_hours[at] + made.fixed_hours[at]) + restart
+    room = (
+        context.dates.deadline_hours
+        - float(candidates.waiting_hours[at] + candidates.fixed_hours[at])
+        + restart
+    )
     offer_set = context.market.offer_set
     count = len(offer_set.usd_per_hour)
-    usd = offer_set.usd_during(np.arange(count), np.full(count, made.hours[at]))
+    usd = offer_set.usd_during(np.arange(count), np.full(count, candidates.hours[at]))
     types, kind_of = context.market.offer_set.types, context.market.offer_set.type_of_offer
     zones = tuple(
         SpotZone(
@@ -104,12 +115,16 @@ def spot_job(made: Candidates, at: int, spot: list[Part], steady: list[Part]) ->
         curve, _ = moved_curve(context.market, [part.row for part in spot])
         egress = usd_per_gb(curve) * context.asked.job.checkpoint_gib * GB_PER_GIB
     work = steady_hours(
-        context.asked, made.nodes[one], made.work_hours[one], np.asarray([write]), np.asarray([interval])
+        context.asked,
+        candidates.nodes[one],
+        candidates.work_hours[one],
+        np.asarray([write]),
+        np.asarray([interval]),
     )
     return SpotJob(
         work_hours=float(work[0]), deadline_hours=room, restart_hours=restart,
         on_demand_usd_per_hour=sum(float(usd[part.row]) * part.nodes for part in steady) or zones[0].usd_per_hour,
-        zones=zones, egress_usd=egress, on_demand_acquire_hours=acquire_hours(made, at),
+        zones=zones, egress_usd=egress, on_demand_acquire_hours=acquire_hours(candidates, at),
         tick_hours=max(_TICK_HOURS, room / _MOST_TICKS),
     )  # fmt: skip
 
@@ -123,8 +138,8 @@ def _table(context: Context, model: HazardModel, part: Part, zone: SpotZone) -> 
     recorded = prior.basis == "measured" or context.spot.hazards is not None
     if recorded and table.of_family:
         return table
-    made = table_from_prior(prior, part.nodes, model.hint_for(zone))
-    return as_wide(made, context.asked.assumptions.spot_unrecorded_frailty_sd)
+    hazard_table = table_from_prior(prior, part.nodes, model.hint_for(zone))
+    return as_wide(hazard_table, context.asked.assumptions.spot_unrecorded_frailty_sd)
 
 
 def _usd(value: float) -> Decimal:

@@ -102,68 +102,70 @@ class _Worlds:
 
 
 def stays_best(
-    made: Candidates, winner: int, *, draws: int = DRAWS, seed: int = SEED, rivals: int = RIVALS,
+    candidates: Candidates, winner: int, *, draws: int = DRAWS, seed: int = SEED, rivals: int = RIVALS,
     progress: Callable[[int, int], None] | None = None,
 ) -> StaysBest:  # fmt: skip
     """Draw worlds, and count in how many the choice is the best.
 
     Args:
-        made: all candidates.
+        candidates: all candidates.
         winner: position of the choice.
         draws: worlds.
         seed: the same seed gives the same worlds.
         rivals: decisions to compare, the best first.
         progress: told the number of draws done and of all.
     """
-    at = best_decisions(made, rivals)
+    at = best_decisions(candidates, rivals)
     at = np.append(winner, at[at != winner])[:rivals]
     worlds = _Worlds(seed, draws)
-    price = _price_errors(made, at, worlds)
-    speed, rate, wait = _run_errors(made, at, worlds)
+    price = _price_errors(candidates, at, worlds)
+    speed, rate, wait = _run_errors(candidates, at, worlds)
     value = np.empty((draws, len(at)))
     for first in range(0, draws, _CHUNK):
         part = slice(first, min(first + _CHUNK, draws))
-        value[part] = _values(made, at, (speed[part], rate[part], wait[part]), price, part)
+        value[part] = _values(candidates, at, (speed[part], rate[part], wait[part]), price, part)
         if progress is not None:
             progress(part.stop, draws)
-    type_of, machine = made.context.market.offer_set.type_of_offer, made.offer[at]
-    same = (type_of[machine] == type_of[machine[0]]) & (made.nodes[at] == made.nodes[winner])
+    type_of, machine = candidates.context.market.offer_set.type_of_offer, candidates.offer[at]
+    same = (type_of[machine] == type_of[machine[0]]) & (candidates.nodes[at] == candidates.nodes[winner])
     return _counted(value, at, seed, np.asarray(same, dtype=np.bool_))
 
 
 def _values(
-    made: Candidates, at: IntArray, run: tuple[FloatArray, FloatArray, FloatArray], price: dict[int, FloatArray],
+    candidates: Candidates, at: IntArray, run: tuple[FloatArray, FloatArray, FloatArray], price: dict[int, FloatArray],
     part: slice,
 ) -> FloatArray:  # fmt: skip
     """What is compared in each world, infinity where a limit is broken, shape `(worlds, rivals)`."""
-    context, shape = made.context, run[0].shape
+    context, shape = candidates.context, run[0].shape
     work, rate, wait = (error.ravel() for error in run)
     true = Errors(work, rate, wait, known=True)
-    found = reevaluate(made, np.tile(at, shape[0]), true)
-    dearer = np.zeros(len(found.hours))
+    reevaluated = reevaluate(candidates, np.tile(at, shape[0]), true)
+    dearer = np.zeros(len(reevaluated.hours))
     for row, factor in price.items():
         each = np.repeat(factor[part], shape[1]) - 1.0
-        dearer += each * (found.paid_usd * (found.offer == row)).sum(axis=1)
+        dearer += each * (reevaluated.paid_usd * (reevaluated.offer == row)).sum(axis=1)
     limits, hours = context.asked.workload.constraints, context.dates.deadline_hours
     broken = np.zeros(len(dearer), dtype=np.bool_)
     if hours is not None:
-        broken |= found.hours > hours
+        broken |= reevaluated.hours > hours
     if limits.budget_usd is not None:
-        broken |= found.cash_usd + dearer > float(limits.budget_usd)
+        broken |= reevaluated.cash_usd + dearer > float(limits.budget_usd)
     by_hours = context.asked.workload.preferences.objective == "time"
-    value = found.hours if by_hours else found.cost_usd + dearer
+    value = reevaluated.hours if by_hours else reevaluated.cost_usd + dearer
     return np.where(broken, np.inf, value).reshape(shape)
 
 
-def _run_errors(made: Candidates, at: IntArray, worlds: _Worlds) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _run_errors(
+    candidates: Candidates, at: IntArray, worlds: _Worlds
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Factors of work, of rates of interruption and of waits, shape `(draws, rivals)` each."""
     speed, rate, wait = (np.ones((worlds.draws, len(at))) for _ in range(3))
-    context = made.context
+    context = candidates.context
     types, kind_of = context.market.offer_set.types, context.market.offer_set.type_of_offer
     for column, one in enumerate(at.tolist()):
-        family = str(types["accelerator"][kind_of[made.offer[one]]]).partition("-")[0]
-        speed[:, column] = np.exp(made.sigma[one] * worlds.normal("speed", family))
-        spot = [part for part in made.parts(one) if context.market.is_spot[part.row]]
+        family = str(types["accelerator"][kind_of[candidates.offer[one]]]).partition("-")[0]
+        speed[:, column] = np.exp(candidates.sigma[one] * worlds.normal("speed", family))
+        spot = [part for part in candidates.parts(one) if context.market.is_spot[part.row]]
         if not spot:
             continue
         rows, nodes = (np.asarray([getattr(part, name) for part in spot[:1]]) for name in ("row", "nodes"))
@@ -176,18 +178,18 @@ def _run_errors(made: Candidates, at: IntArray, worlds: _Worlds) -> tuple[FloatA
     return speed, rate, wait
 
 
-def _price_errors(made: Candidates, at: IntArray, worlds: _Worlds) -> dict[int, FloatArray]:
+def _price_errors(candidates: Candidates, at: IntArray, worlds: _Worlds) -> dict[int, FloatArray]:
     """Factors of each offer's price, shape `(draws,)`, of mean 1; firm prices are left out."""
-    offer_set = made.context.market.offer_set
+    offer_set = candidates.context.market.offer_set
     book, offers = offer_set.book, offer_set.offers
     out = {}
-    for row in sorted({part.row for one in at.tolist() for part in made.parts(one)}):
+    for row in sorted({part.row for one in at.tolist() for part in candidates.parts(one)}):
         low, high = float(book.p10_ratio[row]), float(book.p90_ratio[row])
         sd = math.log(high / low) / (2.0 * Z80) if high > low > 0 else 0.0
         if sd <= 0:
             continue
         provider, kind = str(offers["provider"][row]), str(offers["instance_type"][row])
-        pool = made.context.market.pool_of_offer[row]
+        pool = candidates.context.market.pool_of_offer[row]
         if int(book.kind[row]) in (OBSERVED, DERIVED):
             shares = shared_variance(provider, float(book.horizon_days[row]))
             names = (("market", provider), ("type", provider, kind), ("place", pool))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.inputs.schema import Constraints
     from planner.market.model import Market
     from planner.plan.brief import Summary
@@ -64,38 +64,38 @@ class _Change:
     relaxes: bool = True
 
 
-def worth_of_limits(found: Found, winner: int) -> tuple[Worth, ...]:
+def worth_of_limits(search: CandidateSearch, winner: int) -> tuple[Worth, ...]:
     """Solve again with each limit of the file changed: by one unit where it has one, else taken away.
 
     Args:
-        found: all candidates.
+        search: all candidates.
         winner: the plan's.
     """
-    made, run = found.candidates, found.context
+    candidates, run = search.candidates, search.context
     engine = Engine(run)
     out = []
     for one in _changes(run.asked.workload.constraints, run.dates.deadline, run.market):
-        best = _best(found, one, engine)
-        out.append(Worth(one.limit, one.setting, one.change, one.relaxes, _against(best, made, winner)))
+        best = _best(search, one, engine)
+        out.append(Worth(one.limit, one.setting, one.change, one.relaxes, _against(best, candidates, winner)))
     return tuple(out)
 
 
-def _against(best: Summary | None, made: Any, winner: int) -> Summary | None:
+def _against(best: Summary | None, candidates: Any, winner: int) -> Summary | None:
     if best is None:
         return None
-    plan = summarize(made, winner, None)
+    plan = summarize(candidates, winner, None)
     return replace(best, delta_cost_usd=best.cost_usd - plan.cost_usd, delta_hours=best.hours - plan.hours)
 
 
-def _best(found: Found, change: _Change, unchanged: Engine) -> Summary | None:
+def _best(search: CandidateSearch, change: _Change, unchanged: Engine) -> Summary | None:
     """The best candidate under a change, None where none keeps the limits.
 
     Args:
-        found: all candidates.
+        search: all candidates.
         change: one limit; without fields it is the deadline, on which the engine does not depend.
         unchanged: the engine of the run as it is.
     """
-    context, asked = found.context, found.context.asked
+    context, asked = search.context, search.context.asked
     workload = asked.workload.model_copy(
         update={"constraints": asked.workload.constraints.model_copy(update=change.fields)}
     )
@@ -108,9 +108,9 @@ def _best(found: Found, change: _Change, unchanged: Engine) -> Summary | None:
     deadline = context.dates.deadline
     if deadline is not None:
         deadline += timedelta(hours=change.more_hours)
-    made = engine.at(deadline, _BEST).candidates
-    at = best_where(made, made.bits == 0, workload.preferences.objective)
-    return None if at is None else summarize(made, at, None)
+    candidates = engine.at(deadline, _BEST).candidates
+    at = best_where(candidates, candidates.bits == 0, workload.preferences.objective)
+    return None if at is None else summarize(candidates, at, None)
 
 
 def _changes(limits: Constraints, deadline: datetime | None, market: Market) -> Iterator[_Change]:

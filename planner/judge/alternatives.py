@@ -72,12 +72,12 @@ def alternatives(
         findings.saw(plan["alternatives"])
     for node in plan["alternatives"]:
         parts, turns = frame.purchases(bench.goods, node)
-        own = decision_of(parts, in_turn=turns)
-        findings.require(own not in above, node.path, "a decision named twice")
-        made = frame.brief(findings, bench, node, reference, _brings(above, own))
-        if made is not None:
-            found.append((node, made))
-        above.append(own)
+        decision = decision_of(parts, in_turn=turns)
+        findings.require(decision not in above, node.path, "a decision named twice")
+        candidate = frame.brief(findings, bench, node, reference, _brings(above, decision))
+        if candidate is not None:
+            found.append((node, candidate))
+        above.append(decision)
         values.append(value_in(bench, node))
     for at, value in enumerate(values[1:]):
         better = "better than the one before it"
@@ -98,11 +98,11 @@ def on_known_prices(findings: Findings, bench: Bench, plan: Node, reference: Ref
     findings.require(known, node.path, "rests on a price that is neither observed nor firm")
 
 
-def _brings(above: Sequence[Decision], own: Decision) -> list[str]:
+def _brings(above: Sequence[Decision], decision: Decision) -> list[str]:
     """In what nothing above is like a decision; of the plan's own kind: region or size."""
     names = ("accelerator", "provider", "way")
-    new = [name for name in names if all(getattr(one, name) != getattr(own, name) for one in above)]
-    return new or ["size" if own.region == above[0].region else "region"]
+    new = [name for name in names if all(getattr(one, name) != getattr(decision, name) for one in above)]
+    return new or ["size" if decision.region == above[0].region else "region"]
 
 
 def _folded(findings: Findings, bench: Bench, plan: Node, reference: Reference, chosen: Decision) -> None:
@@ -161,18 +161,20 @@ def savings(findings: Findings, bench: Bench, plan: Node, reference: Reference) 
     }  # fmt: skip
     findings.expect(node, wanted)
     if own is None:
-        made = frame.brief(findings, bench, node["baseline"], reference)
-        options = {part.offer.text("purchase_option") for part in made.parts} if made else {"on_demand"}
+        candidate = frame.brief(findings, bench, node["baseline"], reference)
+        options = (
+            {part.offer.text("purchase_option") for part in candidate.parts} if candidate else {"on_demand"}
+        )
         findings.require(options == {"on_demand"}, node["baseline"].path, "the baseline is not on-demand")
         _best_on_demand(findings, bench, plan)
         return
-    summary, made = frame.summary(bench, node["baseline"], reference)
+    summary, candidate = frame.summary(bench, node["baseline"], reference)
     for name in ("provider", "region", "instance_type", "purchase_option", "nodes"):
         summary[name] = getattr(own, name)
     if own.price_per_hour_usd is not None:
-        compute = made.parts[0].charges[0]
-        hours = made.parts[0].hours * own.nodes
-        usd = made.cost - compute.usd + hours * Fraction(str(own.price_per_hour_usd))
+        compute = candidate.parts[0].charges[0]
+        hours = candidate.parts[0].hours * own.nodes
+        usd = candidate.cost - compute.usd + hours * Fraction(str(own.price_per_hour_usd))
         summary |= {"cost_usd": Near(usd, 1e-8), "marginal_cost_usd": None, "full_cost_usd": None}
     label = node["baseline"]["label"]
     findings.require(

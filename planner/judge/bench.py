@@ -380,19 +380,19 @@ class Bench:
             in_turn=True, situation=situation, course=course, need=situation.steady, moved_gb=moved_gb, store=store,
         )  # fmt: skip
 
-    def cost_if(self, made: Candidate, factor: float, hours: float) -> Fraction:
+    def cost_if(self, candidate: Candidate, factor: float, hours: float) -> Fraction:
         """Cost of a candidate whose hours in use beyond the fixed ones are `factor` times as many, kept for `hours`."""
         usd = Fraction(0)
-        for number, part in enumerate(made.parts):
-            used = made.steps.fixed + (part.paid_hours - made.steps.fixed) * factor
+        for number, part in enumerate(candidate.parts):
+            used = candidate.steps.fixed + (part.paid_hours - candidate.steps.fixed) * factor
             buy, longer = Buy(part.offer, part.nodes), outlives(part.offer.rule, used)
             usd += total(self._bought(buy, used, expected=longer, place=None if number else hours).charges)
-        return usd + self.stored_usd(made, hours)
+        return usd + self.stored_usd(candidate, hours)
 
-    def stored_usd(self, made: Candidate, hours: float) -> Fraction:
+    def stored_usd(self, candidate: Candidate, hours: float) -> Fraction:
         """What the data cost, in every region of a run, if they are read for `hours`."""
-        regions = len({part.offer.place for part in made.parts})
-        return regions * total(self.storage.charges(made.parts[0].offer, made.store, hours))
+        regions = len({part.offer.place for part in candidate.parts})
+        return regions * total(self.storage.charges(candidate.parts[0].offer, candidate.store, hours))
 
 
 def worst_factor(sigma: float) -> float:

@@ -84,30 +84,30 @@ class Used:
         }  # fmt: skip
 
 
-def brief(bench: Bench, made: Candidate, ratio: float) -> dict[str, Any]:
+def brief(bench: Bench, candidate: Candidate, ratio: float) -> dict[str, Any]:
     """What a candidate in brief says of its energy and emissions."""
-    used = _used(bench, made)
+    used = _used(bench, candidate)
     return {
         "energy_kwh": IfStated(_near(_sum([one.kwh(_MID) for one in used]), ratio)),
         "operational_kgco2e": IfStated(_near(_sum([one.kg for one in used]), ratio)),
     }
 
 
-def emitted(bench: Bench, made: Candidate) -> float | None:
+def emitted(bench: Bench, candidate: Candidate) -> float | None:
     """Expected kgCO2e of a candidate's electricity; None where unknown."""
-    return _sum([one.kg for one in _used(bench, made)])
+    return _sum([one.kg for one in _used(bench, candidate)])
 
 
-def carbon(bench: Bench, made: Candidate, ratio: float, of_parts: Sequence[float]) -> IfStated:
+def carbon(bench: Bench, candidate: Candidate, ratio: float, of_parts: Sequence[float]) -> IfStated:
     """What the plan of a job says of its energy and emissions.
 
     Args:
         bench: the job.
-        made: the plan's candidate.
+        candidate: the plan's candidate.
         ratio: how near sums must be.
         of_parts: how near figures of each line must be.
     """
-    return IfStated(_said(bench, _used(bench, made), made.steps.sigma * Z80, ratio, of_parts))
+    return IfStated(_said(bench, _used(bench, candidate), candidate.steps.sigma * Z80, ratio, of_parts))
 
 
 def of_fleet(bench: Bench, workers: Sequence[Worker]) -> IfStated:
@@ -185,13 +185,13 @@ def _unknown(used: Sequence[Used]) -> list[str]:
     return list(dict.fromkeys(out))
 
 
-def _used(bench: Bench, made: Candidate) -> list[Used]:
+def _used(bench: Bench, candidate: Candidate) -> list[Used]:
     """The purchases of a candidate; what runs one after another shares the hours of setup in proportion."""
-    draws, whole = _draws(bench, made.shape), sum(part.paid_hours for part in made.parts)
+    draws, whole = _draws(bench, candidate.shape), sum(part.paid_hours for part in candidate.parts)
     out = []
-    for part in made.parts:
-        of_all = part.paid_hours / whole if made.in_turn and whole > 0 else 1.0
-        setup = min(made.steps.fixed * of_all, part.paid_hours)
+    for part in candidate.parts:
+        of_all = part.paid_hours / whole if candidate.in_turn and whole > 0 else 1.0
+        setup = min(candidate.steps.fixed * of_all, part.paid_hours)
         out.append(Used(part.offer, part.nodes, part.paid_hours, setup, draws))
     return out
 

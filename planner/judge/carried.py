@@ -29,16 +29,16 @@ def hazards_of(plan: Node, at: int) -> dict[str, Any]:
     if at >= len(places) or "hazards" not in places[at] or places[at]["hazards"].is_null:
         return {"hazards": IfStated(None)}
     place = places[at]
-    told, factor = place["hazards"], 1.0
+    hazards, factor = place["hazards"], 1.0
     if place["evidence"].text().startswith("recorded: "):
         factor = RECORDED_FACTOR
-    edges = [edge.number() for edge in told["age_edges_hours"]]
+    edges = [edge.number() for edge in hazards["age_edges_hours"]]
     sides = (("down_per_hour", "mean_up_hours"), ("up_per_hour", "mean_wait_hours"))
     return {
         "hazards": {
-            **dict.fromkeys(told.keys(), STATED),
-            **{side: _side(told[side], edges, place[mean], factor) for side, mean in sides},
-            "sha256": _sha256(told.value),
+            **dict.fromkeys(hazards.keys(), STATED),
+            **{side: _side(hazards[side], edges, place[mean], factor) for side, mean in sides},
+            "sha256": _sha256(hazards.value),
         }
     }
 
@@ -64,6 +64,6 @@ def _mean_hours(hazards: list[float], edges: list[float]) -> float:
     return whole
 
 
-def _sha256(told: dict[str, Any]) -> str:
-    rest = {key: value for key, value in told.items() if key != "sha256"}
+def _sha256(values: dict[str, Any]) -> str:
+    rest = {key: value for key, value in values.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -30,7 +30,11 @@ _WORTH = {"cost": "sooner", "time": "cheaper", "carbon": "cheaper"}
 
 
 def check(
-    findings: Findings, bench: Bench, plan: Node, made: Candidate, others: Sequence[tuple[Node, Candidate]]
+    findings: Findings,
+    bench: Bench,
+    plan: Node,
+    candidate: Candidate,
+    others: Sequence[tuple[Node, Candidate]],
 ) -> None:
     """The choices of a job: the plan first, the others in order, each of its kinds and the best of them named.
 
@@ -38,7 +42,7 @@ def check(
         findings: where faults go.
         bench: workload and catalog.
         plan: the document.
-        made: the plan's own candidate, recomputed.
+        candidate: the plan's own candidate, recomputed.
         others: alternatives, recomputed: a kind of which there is one has a choice.
     """
     objective = bench.workload.preferences.objective
@@ -47,7 +51,7 @@ def check(
     rows: list[tuple[Node, Candidate]] = []
     for at, node in enumerate(plan["choices"]):
         findings.require(node["best"].is_null == (at == 0), node.path, "the plan, and only it, comes first")
-        own: Candidate | None = made
+        own: Candidate | None = candidate
         if not node["best"].is_null:
             own = frame.brief(findings, bench, node["best"], reference)
         else:
@@ -60,10 +64,10 @@ def check(
         findings.expect(node["finish_expected"], end)
         findings.expect(node["p_meet_deadline"], chance)
         for name in _texts(node["kinds"]):
-            findings.require(_is(bench, name, own, made), node.path, f"is not {name}")
+            findings.require(_is(bench, name, own, candidate), node.path, f"is not {name}")
         rows.append((node, own))
     _in_order(findings, bench, rows, objective)
-    _all_named(findings, bench, plan, rows, others, made)
+    _all_named(findings, bench, plan, rows, others, candidate)
 
 
 def check_fleet(
@@ -128,7 +132,7 @@ def _all_named(
     plan: Node,
     rows: Sequence[tuple[Node, Candidate]],
     others: Sequence[tuple[Node, Candidate]],
-    made: Candidate,
+    candidate: Candidate,
 ) -> None:
     """Every row is the best of some kind, and a kind of which the plan shows a candidate has its best named."""
     for node in plan["choices"]:
@@ -141,18 +145,20 @@ def _all_named(
         for node, own in (*rows, *others):
             if name == "reserved" and _is_no_choice(own, firm):
                 continue
-            unnamed = _is(bench, name, own, made, margin=-_MARGIN)
+            unnamed = _is(bench, name, own, candidate, margin=-_MARGIN)
             findings.require(not unnamed, node.path, f"is {name}, which no row is named")
 
 
-def _is_no_choice(own: Candidate, firm: Candidate | None) -> bool:
+def _is_no_choice(candidate: Candidate, firm: Candidate | None) -> bool:
     """A commitment of a year beside a firm way without one: the row that is named firm costs (or takes) less."""
-    return firm is not None and _is_commitment(own) and not _is_commitment(firm)
+    return firm is not None and _is_commitment(candidate) and not _is_commitment(firm)
 
 
-def _is_commitment(own: Candidate) -> bool:
+def _is_commitment(candidate: Candidate) -> bool:
     return (
-        len(own.parts) == 1 and bool(own.parts[0].offer.rule.whole_term) and not _is_owned(own.parts[0].offer)
+        len(candidate.parts) == 1
+        and bool(candidate.parts[0].offer.rule.whole_term)
+        and not _is_owned(candidate.parts[0].offer)
     )
 
 
@@ -164,16 +170,16 @@ def _in_order(
         findings.require(value >= before * _SLIP, node.path, "better than the one before it")
 
 
-def _value(bench: Bench, own: Candidate, objective: str) -> float | Fraction:
+def _value(bench: Bench, candidate: Candidate, objective: str) -> float | Fraction:
     """What candidates are compared by."""
     if objective == "carbon":
-        kg = emitted(bench, own)
+        kg = emitted(bench, candidate)
         return 1e30 if kg is None else kg
-    return own.cost if objective == "cost" else own.hours
+    return candidate.cost if objective == "cost" else candidate.hours
 
 
-def _offers(own: Candidate) -> list[Offer]:
-    return [part.offer for part in own.parts]
+def _offers(candidate: Candidate) -> list[Offer]:
+    return [part.offer for part in candidate.parts]
 
 
 def _each(holds: Callable[[Offer], bool]) -> Callable[[Candidate], bool]:
@@ -184,8 +190,8 @@ def _is_owned(offer: Offer) -> bool:
     return offer.text("purchase_option") == "owned" or offer.text("option_variant") == "already_owned"
 
 
-def _is_for_a_term(own: Candidate) -> bool:
-    parts: Sequence[Bought] = own.parts
+def _is_for_a_term(candidate: Candidate) -> bool:
+    parts: Sequence[Bought] = candidate.parts
     rule = parts[0].offer.rule
     return (
         len(parts) == 1
@@ -205,17 +211,17 @@ _KINDS: dict[str, Callable[[Candidate], bool]] = {
 }
 
 
-def _is(bench: Bench, name: str, own: Candidate, plan: Candidate, margin: float = _MARGIN) -> bool:
+def _is(bench: Bench, name: str, candidate: Candidate, plan: Candidate, margin: float = _MARGIN) -> bool:
     """Whether a candidate is of a kind; `margin`: ratio by which a comparison of figures may be missed."""
     objective = bench.workload.preferences.objective
     if name == _FIRST[objective]:
-        return own is plan
+        return candidate is plan
     if name == _WORTH[objective]:
         measure = "time" if objective == "cost" else objective  # what is weighed against cost
-        first, second = (float(_value(bench, one, measure)) for one in (own, plan))
-        value, limit = (first, second) if objective == "cost" else (float(own.cost), float(plan.cost))
+        first, second = (float(_value(bench, one, measure)) for one in (candidate, plan))
+        value, limit = (first, second) if objective == "cost" else (float(candidate.cost), float(plan.cost))
         better = value < limit * (1 - _HAIR) * (1 + margin)
-        return better and float(own.cost) * first < float(plan.cost) * second * (1 + margin)
+        return better and float(candidate.cost) * first < float(plan.cost) * second * (1 + margin)
     if name == "provider":
-        return own.parts[0].offer.text("provider") != plan.parts[0].offer.text("provider")
-    return name in _KINDS and _KINDS[name](own)
+        return candidate.parts[0].offer.text("provider") != plan.parts[0].offer.text("provider")
+    return name in _KINDS and _KINDS[name](candidate)

@@ -27,15 +27,15 @@ def launch_of(
     whole = plan["total_usd"].money()
     first = max(spot, key=lambda w: w.count * w.paid)
     early, late = spread.hours
-    told = plan["launch"]
+    launch = plan["launch"]
     saved = checkpoints(bench, first.run)
     return {
         "strategy": "spot_in_fleet", "p_meet_deadline": done, "p_meet_spot_only_ratio": None,
         "p_on_demand_needed_ratio": 0.0, "expected_cost_usd": Exactly(whole),
         "cost_p10_usd": spread.usd[0], "cost_p90_usd": spread.usd[1],
         "expected_hours": Exactly(plan["hours"].money()), "p10_hours": Near(early, 1e-5), "p90_hours": Near(late, 1e-5),
-        "finish_p10": frame.finish(bench, told["p10_hours"].number()),
-        "finish_p90": frame.finish(bench, told["p90_hours"].number()),
+        "finish_p10": frame.finish(bench, launch["p10_hours"].number()),
+        "finish_p90": frame.finish(bench, launch["p90_hours"].number()),
         "expected_interruptions": Near(sum(w.run.interruptions * runs_of(w) for w in spot), _RATIO),
         "spot_hours": Near(sum(w.count * w.paid for w in spot), _RATIO),
         "on_demand_hours": Near(sum(w.count * w.paid for w in workers if not w.buy.offer.is_spot), _RATIO, 1e-8),

@@ -104,8 +104,8 @@ def _here(bench: Bench, line: _Line) -> Option:
 def _shared(bench: Bench, line: _Line, same: Sequence[_Line]) -> Option:
     """One file system for all workers of a place that read from it."""
     offer = line.worker.buy.offer
-    found = bench.goods.tariffs.storage_services(*offer.place)
-    service = next(one for one in found if one.name == line.way.service)
+    storage_services = bench.goods.tariffs.storage_services(*offer.place)
+    service = next(one for one in storage_services if one.name == line.way.service)
     whole = sum(one.here.nodes * one.here.mb_s for one in same)
     option = bench.storage.file_system(replace(line.here, nodes=1, mb_s=whole), service)
     assert option is not None
@@ -117,10 +117,10 @@ def storage(
 ) -> list[dict[str, Any]]:
     """What the plan must say of where things lie, line by line."""
     out: list[dict[str, Any]] = []
-    made = [_line(bench, worker, work) for worker in workers] if bench.storage.active else []
+    by_worker = [_line(bench, worker, work) for worker in workers] if bench.storage.active else []
     for at, (worker, (paid, _)) in enumerate(zip(workers, lines, strict=True)):
-        if made:
-            out.append(_data(bench, made[at], made) | {"line": at})
+        if by_worker:
+            out.append(_data(bench, by_worker[at], by_worker) | {"line": at})
         stay = worker.count, worker.lead + worker.hours
         out += stored.kept(bench, worker.buy.offer, stay, paid, at)
     return out

@@ -144,12 +144,12 @@ def summary(
         reference: cost and hours of the plan that it is compared with; None: with nothing.
     """
     buys, in_turn = purchases(bench.goods, node)
-    made = bench.candidate(buys, in_turn=in_turn)
-    ratio = closeness(made)
+    candidate = bench.candidate(buys, in_turn=in_turn)
+    ratio = closeness(candidate)
     return named(buys, in_turn=in_turn) | {
-        "hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio), **_deltas(node, reference),
-        **own_machines(made, ratio), **carbon.brief(bench, made, ratio),
-    }, made  # fmt: skip
+        "hours": Near(candidate.hours, ratio), "cost_usd": Near(candidate.cost, ratio), **_deltas(node, reference),
+        **own_machines(candidate, ratio), **carbon.brief(bench, candidate, ratio),
+    }, candidate  # fmt: skip
 
 
 def named(buys: Sequence[Buy], *, in_turn: bool) -> dict[str, Any]:
@@ -170,17 +170,17 @@ def named(buys: Sequence[Buy], *, in_turn: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def own_machines(made: Candidate, ratio: float) -> dict[str, Any]:
+def own_machines(candidate: Candidate, ratio: float) -> dict[str, Any]:
     """Its cost with own machines at power and hosting, and with their purchase; None where unknown or none is used."""
     used = [
         (
             part.offer,
             sum((charge.quantity for charge in part.charges if charge.kind == "compute"), Fraction(0)),
         )
-        for part in made.parts
+        for part in candidate.parts
         if part.offer.own is not None
     ]
-    beside = Fraction(made.cost) - sum(hours * offer.price for offer, hours in used)
+    beside = Fraction(candidate.cost) - sum(hours * offer.price for offer, hours in used)
     bases = {
         "marginal_cost_usd": [(offer.marginal, hours) for offer, hours in used],
         "full_cost_usd": [(offer.full, hours) for offer, hours in used],
@@ -203,16 +203,16 @@ def _deltas(node: Node, reference: tuple[Fraction, float] | None) -> dict[str, A
     }
 
 
-def closeness(made: Candidate) -> float:
+def closeness(candidate: Candidate) -> float:
     """How far figures of a candidate may be from those recomputed, as a ratio."""
-    return FALLBACK_RATIO if made.in_turn else SPOT_RATIO
+    return FALLBACK_RATIO if candidate.in_turn else SPOT_RATIO
 
 
-def part_closeness(made: Candidate, part: Bought) -> float:
+def part_closeness(candidate: Candidate, part: Bought) -> float:
     """The same of one purchase: a fall-back used in few futures is a small part, with the error of the whole."""
-    if not made.in_turn or not part.hours > 0:
-        return closeness(made)
-    return min(max(FALLBACK_RATIO, PART_OF_WHOLE * made.hours / part.hours), MOST_PART_RATIO)
+    if not candidate.in_turn or not part.hours > 0:
+        return closeness(candidate)
+    return min(max(FALLBACK_RATIO, PART_OF_WHOLE * candidate.hours / part.hours), MOST_PART_RATIO)
 
 
 def leading(buys: Sequence[Buy], *, in_turn: bool) -> Any:
@@ -232,12 +232,12 @@ def brief(
 ) -> Candidate | None:
     """Check a candidate in brief, and in what it must say that it is new; None where it cannot be recomputed."""
     try:
-        wanted, made = summary(bench, node, reference)
+        wanted, candidate = summary(bench, node, reference)
     except NotRecomputedError as error:
         findings.skip(node, str(error))
         return None
     findings.expect(node, wanted | {"brings": list(brings)})
-    return made
+    return candidate
 
 
 def finish(bench: Bench, hours: float) -> Moment:

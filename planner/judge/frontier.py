@@ -28,36 +28,41 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     answer = findings.answer
     created = answer["created_at"].moment()
     chosen = next((variant.workload for variant in memory.variants(workload) if variant.chosen), workload)
-    own = memory.bench(chosen, created)
+    bench = memory.bench(chosen, created)
     wanted: dict[str, Any] = {
         **dict.fromkeys(("candidates", "deadlines_asked", "searched", "planner_version"), STATED),
-        "workload": workload.name, "workload_sha256": sha256, "start": Moment(own.start),
+        "workload": workload.name, "workload_sha256": sha256, "start": Moment(bench.start),
         "created_at": created.isoformat(timespec="minutes"), "schema_version": 1,
         "deadline_confidence": Near(chosen.constraints.deadline_confidence),
         "catalog": frame.catalog_sources(memory.catalog),
     }  # fmt: skip
     points = [
-        _point(own, memory.by_deadline(chosen, created, deadline_of(node)), node) for node in answer["points"]
+        _point(bench, memory.by_deadline(chosen, created, deadline_of(node)), node)
+        for node in answer["points"]
     ]
     findings.expect(answer, wanted | {"points": points})
-    _order(findings, own, answer["points"])
+    _order(findings, bench, answer["points"])
 
 
 def _point(own: Bench, bench: Bench, node: Node) -> dict[str, Any]:
     try:
-        summary, made = frame.summary(bench, node, None)
+        summary, candidate = frame.summary(bench, node, None)
     except NotRecomputedError as error:
         return _unread(bench, node, NotRecomputed(str(error)))
     limit, budget = own.deadline_hours, own.workload.constraints.budget_usd
     deadline = node["deadline_hours"].number()
     within = None if own.deadline is None else deadline <= limit
-    paid = None if budget is None else sum(usd for usd, _, _ in obligations(bench, made)) <= Fraction(budget)
+    paid = (
+        None
+        if budget is None
+        else sum(usd for usd, _, _ in obligations(bench, candidate)) <= Fraction(budget)
+    )
     asked = node["wished"].value is True and deadline != limit
     wished = STATED if asked else deadline == limit
     return {name: summary[name] for name in NAMES} | {
         "deadline_hours": Exactly(node["deadline_hours"].money()), "expected_hours": summary["hours"],
         "cost_usd": summary["cost_usd"], "within_deadline": within, "within_budget": paid, "wished": wished,
-        "p_meet_deadline": None if made.p_meet is None else Near(made.p_meet, 1e-4, 1e-6),
+        "p_meet_deadline": None if candidate.p_meet is None else Near(candidate.p_meet, 1e-4, 1e-6),
     }  # fmt: skip
 
 
@@ -71,10 +76,10 @@ def _unread(bench: Bench, node: Node, why: NotRecomputed) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _order(findings: Findings, own: Bench, points: Node) -> None:
+def _order(findings: Findings, bench: Bench, points: Node) -> None:
     """Deadlines rise, costs fall save where a deadline was wished for, and each deadline is kept surely enough."""
     before: tuple[float, Fraction] | None = None
-    confidence = own.workload.constraints.deadline_confidence
+    confidence = bench.workload.constraints.deadline_confidence
     for node in points:
         hours, cost = node["deadline_hours"].number(), node["cost_usd"].money()
         if before is not None:

@@ -48,21 +48,21 @@ def _point(findings: Findings, bench: Bench, node: Node) -> dict[str, Any]:
         "p_meet_deadline",
     )
     try:
-        summary, made = frame.summary(bench, node, None)
+        summary, candidate = frame.summary(bench, node, None)
     except NotRecomputedError as error:
         buys, in_turn = frame.purchases(bench.goods, node)
         named = frame.named(buys, in_turn=in_turn)
         return {name: named[name] for name in NAMES} | dict.fromkeys(figures, NotRecomputed(str(error)))
-    kg, limit = carbon.emitted(bench, made), bench.workload.constraints.max_kgco2e
+    kg, limit = carbon.emitted(bench, candidate), bench.workload.constraints.max_kgco2e
     findings.require(kg is not None, node.path, "a point of unknown emissions")
     budget = bench.workload.constraints.budget_usd
-    paid = sum((usd for usd, _, _ in obligations(bench, made)), Fraction(0))
+    paid = sum((usd for usd, _, _ in obligations(bench, candidate)), Fraction(0))
     findings.require(budget is None or paid <= Fraction(budget), node.path, "above the budget")
     within = None if limit is None or kg is None else node["operational_kgco2e"].number() <= limit
     return {name: summary[name] for name in NAMES} | {
         "expected_hours": summary["hours"], "cost_usd": summary["cost_usd"], "within_limit": within,
         "energy_kwh": summary["energy_kwh"].wanted, "operational_kgco2e": summary["operational_kgco2e"].wanted,
-        "p_meet_deadline": None if made.p_meet is None else Near(made.p_meet, 1e-4, 1e-6),
+        "p_meet_deadline": None if candidate.p_meet is None else Near(candidate.p_meet, 1e-4, 1e-6),
     }  # fmt: skip
 
 

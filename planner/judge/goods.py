@@ -181,14 +181,14 @@ class Goods:
         for name in workload.prices.offers:
             from catalogs.offers.static import load_static
 
-            own = load_static(folder / name, self.on)
-            keys = own.offers.keys_of(*KEY)
+            static_catalog = load_static(folder / name, self.on)
+            keys = static_catalog.offers.keys_of(*KEY)
             self._own_costs |= {
-                key: cost for key, cost in zip(keys, own.costs, strict=True) if cost is not None
+                key: cost for key, cost in zip(keys, static_catalog.costs, strict=True) if cost is not None
             }
-            self._own_sites |= dict(zip(keys, own.sites, strict=True))
-            self.offers = Table.concat([self.offers, own.offers.select(list(self.offers))])
-            self.types = Table.concat([self.types, own.instance_types.select(list(self.types))])
+            self._own_sites |= dict(zip(keys, static_catalog.sites, strict=True))
+            self.offers = Table.concat([self.offers, static_catalog.offers.select(list(self.offers))])
+            self.types = Table.concat([self.types, static_catalog.instance_types.select(list(self.types))])
         if workload.constraints.allow_derived:
             from catalogs.offers.derive import derive_offers
 
@@ -217,10 +217,10 @@ class Goods:
         for offers, tariffs, known, quotes in list(_LAST):
             if offers is self.offers and tariffs is self.tariffs and known == asked:
                 return quotes
-        made = self._worked_out(believed)
+        expected = self._worked_out(believed)
         if self.offers is self.catalog.offers:
-            _LAST.append((self.offers, self.tariffs, asked, made))
-        return made
+            _LAST.append((self.offers, self.tariffs, asked, expected))
+        return expected
 
     def _worked_out(self, believed: bool) -> Quotes:
         rates = {
@@ -264,10 +264,10 @@ class Goods:
         Raises:
             MalformedError: the catalog has none; names the place.
         """
-        found = self.find(offer_id)
-        if found is None:
+        offer = self.find(offer_id)
+        if offer is None:
             raise UnknownOfferError(f"{path.removeprefix('$.')}: {offer_id} is not in the catalog")
-        return found
+        return offer
 
     def _at(self, offer_id: str, parts: tuple[str, ...]) -> Offer | None:
         hit = self.offers.equals(KEY[0], parts[0])
@@ -284,7 +284,7 @@ class Goods:
         if not len(at):
             return None
         kind = self.types.take(at[:1])
-        made = Offer(
+        offered = Offer(
             offer_id=offer_id, offer=offer, kind=kind.row(0), hardware=hardware_of(kind),
             rule=self.tariffs.option_rule(parts[0], parts[4], parts[5]),
             rate=self.tariffs.usd_per(str(offer["currency"]), self.on), owned=owned,
@@ -292,8 +292,8 @@ class Goods:
             stated_site=self._own_sites.get(parts),
         )  # fmt: skip
         own = self._own_costs.get(parts)
-        follows = own is not None and made.price == sum(Fraction(part.usd_per_hour) for part in own.parts)
-        return replace(made, own=own) if follows else made
+        follows = own is not None and offered.price == sum(Fraction(part.usd_per_hour) for part in own.parts)
+        return replace(offered, own=own) if follows else offered
 
     def vendor(self, accelerator: str) -> str:
         """Vendor of an accelerator."""

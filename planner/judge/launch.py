@@ -56,18 +56,18 @@ def _spread(plan: Json, launch: Json) -> list[str]:
 
 def _chances(plan: Json, launch: Json) -> list[str]:
     faults = []
-    told, risk = launch["p_meet_deadline"], plan["risk"]["p_meet_deadline"]
-    if (told is None) != (plan["deadline"] is None):
+    stated, risk = launch["p_meet_deadline"], plan["risk"]["p_meet_deadline"]
+    if (stated is None) != (plan["deadline"] is None):
         faults.append("P(deadline met) at launch does not fit the deadline")
-    elif told is not None and (risk is None or abs(told - risk) > 1e-9):
-        faults.append(f"P(deadline met) {told} at launch is not the risk's {risk}")
+    elif stated is not None and (risk is None or abs(stated - risk) > 1e-9):
+        faults.append(f"P(deadline met) {stated} at launch is not the risk's {risk}")
     alone = launch["p_meet_spot_only_ratio"]
     needed = launch["p_on_demand_needed_ratio"]
-    if told is not None and alone is not None and told < alone - _CHANCE:
-        faults.append(f"P(deadline met) {told} is below that of spot alone, {alone}")
+    if stated is not None and alone is not None and stated < alone - _CHANCE:
+        faults.append(f"P(deadline met) {stated} is below that of spot alone, {alone}")
     if launch["strategy"] == "spot_with_fallback" and alone is not None and needed < 1.0 - alone - _CHANCE:
         faults.append(f"on-demand is needed with {needed}, spot alone is late with {1.0 - alone}")
-    values = (told, alone, needed)
+    values = (stated, alone, needed)
     return faults + [
         f"{value} is no probability" for value in values if value is not None and not 0 <= value <= 1
     ]
@@ -88,9 +88,9 @@ def _hours(plan: Json, launch: Json, spot: list[Json]) -> list[str]:
     faults = []
     for line, place in zip(spot, launch["places"], strict=False):
         faults += _covers(line, place["spot_hours"])
-    told = sum(place["spot_hours"] for place in launch["places"])
-    if abs(told - launch["spot_hours"]) > _HOURS * max(1.0, told):
-        faults.append(f"spot hours of the places sum to {told}, not {launch['spot_hours']}")
+    spot_hours = sum(place["spot_hours"] for place in launch["places"])
+    if abs(spot_hours - launch["spot_hours"]) > _HOURS * max(1.0, spot_hours):
+        faults.append(f"spot hours of the places sum to {spot_hours}, not {launch['spot_hours']}")
     work = sum(part["hours"] for part in plan["timeline"] if part["id"] in _WORK)
     paid = launch["spot_hours"] + launch["on_demand_hours"]
     if paid < work * (1 - 1e-6) - _HOURS:

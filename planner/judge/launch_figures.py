@@ -28,46 +28,54 @@ UNKNOWN = (
 )
 
 
-def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
+def launch_of(bench: Bench, plan: Node, candidate: Candidate) -> dict[str, Any]:
     """What the section must say."""
-    assert made.situation is not None
-    course, spot = made.course, [part for part in made.parts if part.offer.is_spot]
-    fallback = course is not None and made.situation.fallback
-    steady = not made.in_turn and len(spot) < len(made.parts)
+    assert candidate.situation is not None
+    course, spot = candidate.course, [part for part in candidate.parts if part.offer.is_spot]
+    fallback = course is not None and candidate.situation.fallback
+    steady = not candidate.in_turn and len(spot) < len(candidate.parts)
     spot_hours = sum(part.paid_hours for part in spot)
-    paid = sum(part.paid_hours for part in made.parts if made.in_turn or part.offer.is_spot)
-    other = sum(part.paid_hours for part in made.parts if made.in_turn and not part.offer.is_spot)
-    hours, usd = _spread(bench, made)
-    low, high = min(hours[0], made.hours), max(hours[1], made.hours)
-    whole, ratio = plan["total_usd"].money(), frame.closeness(made)
+    paid = sum(part.paid_hours for part in candidate.parts if candidate.in_turn or part.offer.is_spot)
+    other = sum(part.paid_hours for part in candidate.parts if candidate.in_turn and not part.offer.is_spot)
+    hours, usd = _spread(bench, candidate)
+    low, high = min(hours[0], candidate.hours), max(hours[1], candidate.hours)
+    whole, ratio = plan["total_usd"].money(), frame.closeness(candidate)
     usd = _with_prices(spot, float(whole), usd)
-    alone = made.p_meet if course is None else course.p_alone
+    alone = candidate.p_meet if course is None else course.p_alone
     # waits on spot and hours of the fall-back are weighed with such a chance each
-    unknown_hours = 2.0 * CHANCE_SLACK * made.hours if made.in_turn else 1e-7
+    unknown_hours = 2.0 * CHANCE_SLACK * candidate.hours if candidate.in_turn else 1e-7
     return {
         "strategy": "spot_with_fallback" if fallback else "spot_with_steady" if steady else "spot",
-        "p_meet_deadline": _chance(made.p_meet), "p_meet_spot_only_ratio": _chance(alone),
+        "p_meet_deadline": _chance(candidate.p_meet),
+        "p_meet_spot_only_ratio": _chance(alone),
         "p_on_demand_needed_ratio": _chance(course.p_needed if course else 0.0),
         "expected_cost_usd": Exactly(whole),
         "cost_p10_usd": Near(min(Fraction(usd[0]), whole), SPREAD_RATIO, 0.011),
         "cost_p90_usd": Near(max(Fraction(usd[1]), whole), SPREAD_RATIO, 0.011),
-        "expected_hours": Exactly(plan["hours"].money()), "p10_hours": Near(low, SPREAD_RATIO),
+        "expected_hours": Exactly(plan["hours"].money()),
+        "p10_hours": Near(low, SPREAD_RATIO),
         "p90_hours": Near(high, SPREAD_RATIO),
         "finish_p10": frame.finish(bench, plan["launch"]["p10_hours"].number()),
         "finish_p90": frame.finish(bench, plan["launch"]["p90_hours"].number()),
-        "expected_interruptions": Near(made.interruptions, ratio), "spot_hours": Near(spot_hours, ratio),
+        "expected_interruptions": Near(candidate.interruptions, ratio),
+        "spot_hours": Near(spot_hours, ratio),
         "on_demand_hours": Near(other, max(ratio, _CHANCE_RATIO), 1e-5),
-        "waiting_hours": Near(max(made.hours - made.waiting - paid, 0.0), ratio, unknown_hours),
-        "lost_hours": Near(made.lost, ratio, 1e-8),
-        "on_demand_acquire_s": Near(_acquire_s(bench, made), 1e-9, 1e-6), "checkpoints": checkpoints(bench, made),
+        "waiting_hours": Near(max(candidate.hours - candidate.waiting - paid, 0.0), ratio, unknown_hours),
+        "lost_hours": Near(candidate.lost, ratio, 1e-8),
+        "on_demand_acquire_s": Near(_acquire_s(bench, candidate), 1e-9, 1e-6),
+        "checkpoints": checkpoints(bench, candidate),
         "places": [
-            place(bench, part.offer, part.nodes, Near(part.paid_hours, ratio)) | records_of(plan, at)
-            | hazards_of(plan, at) for at, part in enumerate(spot)
-        ], "why": STATED,
-        "first_wait_hours": Near(first_wait_hours(made.situation.pool), ratio, 1e-7),
-        "p_on_demand_had_ratio": Near(made.situation.had) if fallback else None,
-        "notes": [UNKNOWN] if fallback else [], "replay": None if plan["launch"]["replay"].is_null else STATED,
-    }  # fmt: skip
+            place(bench, part.offer, part.nodes, Near(part.paid_hours, ratio))
+            | records_of(plan, at)
+            | hazards_of(plan, at)
+            for at, part in enumerate(spot)
+        ],
+        "why": STATED,
+        "first_wait_hours": Near(first_wait_hours(candidate.situation.pool), ratio, 1e-7),
+        "p_on_demand_had_ratio": Near(candidate.situation.had) if fallback else None,
+        "notes": [UNKNOWN] if fallback else [],
+        "replay": None if plan["launch"]["replay"].is_null else STATED,
+    }
 
 
 def first_wait_hours(pool: Capacity) -> float:
@@ -76,12 +84,12 @@ def first_wait_hours(pool: Capacity) -> float:
     return pool.first_wait * load / (1.0 + load)
 
 
-def _acquire_s(bench: Bench, made: Candidate) -> float:
+def _acquire_s(bench: Bench, candidate: Candidate) -> float:
     """Seconds from asking for on-demand to having it, that of the fall-back where there is one."""
-    own = made.situation is not None and made.situation.fallback
+    own = candidate.situation is not None and candidate.situation.fallback
     return (
-        3600.0 * made.situation.acquire
-        if own and made.situation
+        3600.0 * candidate.situation.acquire
+        if own and candidate.situation
         else bench.work.figures["on_demand_acquire_s"]
     )
 
@@ -90,21 +98,25 @@ def _chance(value: float | None) -> Near | None:
     return None if value is None else Near(value, _CHANCE_RATIO, 1e-6)
 
 
-def checkpoints(bench: Bench, made: Candidate) -> dict[str, Any]:
+def checkpoints(bench: Bench, candidate: Candidate) -> dict[str, Any]:
     """How the work is saved, and whether a save fits into the provider's warning."""
-    spot = [part.offer for part in made.parts if part.offer.is_spot]
-    rule, write_s = spot[0].rule, made.steps.write * 3600.0
+    spot = [part.offer for part in candidate.parts if part.offer.is_spot]
+    rule, write_s = spot[0].rule, candidate.steps.write * 3600.0
     places = {offer.place for offer in spot}
     stored = f"object storage in {'/'.join(spot[0].place)}"
     if len(places) > 1:
         stored = "object storage of the region it runs in, carried along when the region changes"
     return {
-        "size_gib": Near(bench.work.checkpoint_gib), "interval_hours": Near(made.interval), "write_s": Near(write_s),
-        "stored_in": stored, "notice_s": None if rule.notice_s is None else Near(rule.notice_s),
+        "size_gib": Near(bench.work.checkpoint_gib),
+        "interval_hours": Near(candidate.interval),
+        "write_s": Near(write_s),
+        "stored_in": stored,
+        "notice_s": None if rule.notice_s is None else Near(rule.notice_s),
         "notice_source": f"{rule.source} ({rule.as_of})",
         "fits_in_notice": rule.notice_s is not None and write_s <= rule.notice_s,
-        "read_s": Near(made.steps.read * 3600.0), "restart_s": Near(made.steps.restart * 3600.0),
-    }  # fmt: skip
+        "read_s": Near(candidate.steps.read * 3600.0),
+        "restart_s": Near(candidate.steps.restart * 3600.0),
+    }
 
 
 def place(bench: Bench, offer: Any, nodes: int, hours: Near) -> dict[str, Any]:
@@ -125,17 +137,17 @@ def records_of(plan: Node, at: int) -> dict[str, Any]:
     return {"records": None if at >= len(places) or places[at]["records"].is_null else STATED}
 
 
-def _spread(bench: Bench, made: Candidate) -> tuple[tuple[float, float], tuple[float, float]]:
+def _spread(bench: Bench, candidate: Candidate) -> tuple[tuple[float, float], tuple[float, float]]:
     """P10 and P90 of hours and of cost, every outcome billed."""
-    hours, usd = outcomes_of(bench, made)
+    hours, usd = outcomes_of(bench, candidate)
     return spread(hours), spread(usd)
 
 
-def outcomes_of(bench: Bench, made: Candidate) -> tuple[list[float], list[float]]:
+def outcomes_of(bench: Bench, candidate: Candidate) -> tuple[list[float], list[float]]:
     """Hours from the start and cost in USD of equally likely outcomes, at the expected prices; kept on the bench."""
-    if id(made) not in bench.spreads:
-        bench.spreads[id(made)] = _billed_outcomes(bench, made)
-    found: tuple[list[float], list[float]] = bench.spreads[id(made)]
+    if id(candidate) not in bench.spreads:
+        bench.spreads[id(candidate)] = _billed_outcomes(bench, candidate)
+    found: tuple[list[float], list[float]] = bench.spreads[id(candidate)]
     return found
 
 
@@ -150,27 +162,32 @@ def _with_prices(spot: list[Bought], whole: float, usd: tuple[float, float]) -> 
     return whole - hypot(max(whole - usd[0], 0.0), low), whole + hypot(max(usd[1] - whole, 0.0), high)
 
 
-def _billed_outcomes(bench: Bench, made: Candidate) -> tuple[list[float], list[float]]:
-    assert made.situation is not None
-    fixed, beside = made.steps.fixed, not made.in_turn and made.situation.waits is not None
-    spot = [part for part in made.parts if part.offer.is_spot]
+def _billed_outcomes(bench: Bench, candidate: Candidate) -> tuple[list[float], list[float]]:
+    assert candidate.situation is not None
+    fixed, beside = candidate.steps.fixed, not candidate.in_turn and candidate.situation.waits is not None
+    spot = [part for part in candidate.parts if part.offer.is_spot]
     whole_spot = sum(part.paid_hours for part in spot)
-    once = total(bench.prices.moved(made.parts[0].offer)) + sum(
-        (c.usd for part in made.parts for c in part.charges if c.id == "checkpoint_transfer"), Fraction(0)
+    once = total(bench.prices.moved(candidate.parts[0].offer)) + sum(
+        (c.usd for part in candidate.parts for c in part.charges if c.id == "checkpoint_transfer"),
+        Fraction(0),
     )
     hours, usd = [], []
-    for number, outcome in enumerate(outcomes(made.situation)):
+    for number, outcome in enumerate(outcomes(candidate.situation)):
         waiting = (
-            until_there(made.waits, made.waiting, wait_level(number))
-            if beside and made.waits
-            else made.waiting
+            until_there(candidate.waits, candidate.waiting, wait_level(number))
+            if beside and candidate.waits
+            else candidate.waiting
         )
         elapsed = waiting + fixed + outcome.elapsed
-        cost = once + total(bench.prices.kept(made.parts[0].offer, elapsed)) + bench.stored_usd(made, elapsed)
-        for part in made.parts:
+        cost = (
+            once
+            + total(bench.prices.kept(candidate.parts[0].offer, elapsed))
+            + bench.stored_usd(candidate, elapsed)
+        )
+        for part in candidate.parts:
             if part.offer.is_spot:
                 used = (fixed + outcome.spot) * (part.paid_hours / whole_spot)
-            elif made.in_turn:
+            elif candidate.in_turn:
                 used = outcome.on_demand
             else:
                 used = fixed + outcome.elapsed

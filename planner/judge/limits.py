@@ -47,10 +47,10 @@ def _deadline(plan: Json, workload: Workload) -> list[str]:
         faults.append(
             f"start {plan['start']} is not the workload's {times.start.isoformat(timespec='minutes')}"
         )
-    told = None if plan["deadline"] is None else datetime.fromisoformat(plan["deadline"])
+    stated = None if plan["deadline"] is None else datetime.fromisoformat(plan["deadline"])
     minute = timedelta(minutes=1)
-    if (told is None) != (times.deadline is None) or (
-        told and times.deadline and abs(told - times.deadline) > minute
+    if (stated is None) != (times.deadline is None) or (
+        stated and times.deadline and abs(stated - times.deadline) > minute
     ):
         faults.append(f"deadline {plan['deadline']} is not the workload's {times.deadline}")
     finish = datetime.fromisoformat(plan["finish_expected"])

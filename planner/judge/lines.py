@@ -244,8 +244,8 @@ def _wrong_price(plan: Json, line: Json, offers: Table, row: int, mode: str | No
     expected = [price_of(offers, row, believed, now, start, hours) for hours in _run_hours(plan, line)]
     slack = max(expected) * Fraction(1, 10**9)
     if not min(expected) - slack <= price <= max(expected) + slack:
-        told = " to ".join(f"{float(bound):.10g}" for bound in sorted({min(expected), max(expected)}))
-        return f"{line['price_per_hour']} {line['currency']}/h, expected is {told}"
+        words = " to ".join(f"{float(bound):.10g}" for bound in sorted({min(expected), max(expected)}))
+        return f"{line['price_per_hour']} {line['currency']}/h, expected is {words}"
     return ""
 
 

@@ -56,8 +56,8 @@ class Memory:
         if key not in self._benches:
             times = resolve_times(workload, created)
             goods = self.goods(workload, created.date(), times.start.date())
-            made = Bench(workload, work_of(workload), goods, times.start, times.deadline)
-            self._benches[key] = workload, made
+            bench = Bench(workload, work_of(workload), goods, times.start, times.deadline)
+            self._benches[key] = workload, bench
         return self._benches[key][1]
 
     def task(self, loaded: LoadedPipeline, at: int, created: datetime, length: timedelta) -> Bench:
@@ -71,23 +71,23 @@ class Memory:
             assert given is not None
             start = start_moment(loaded.pipeline.start or created)
             limits = given.workload.constraints.model_copy(update={"deadline": None, "budget_usd": None})
-            own = given.workload.model_copy(
+            section_view = given.workload.model_copy(
                 update={"constraints": limits, "start": start, "earliest_start": None}
             )
-            bench = self.bench(own, created)
+            bench = self.bench(section_view, created)
             if task.reads:
                 bench.work = replace(bench.work, data_gb=0.0, read_gb=0.0)
             self._tasks[key] = loaded, bench
         own_bench = self._tasks[key][1]
-        made = Bench(
+        task_bench = Bench(
             own_bench.workload, own_bench.work, own_bench.goods, own_bench.start, own_bench.start + length
         )
-        made.share(own_bench)
-        return made
+        task_bench.share(own_bench)
+        return task_bench
 
     def by_deadline(self, workload: Workload, created: datetime, length: timedelta) -> Bench:
         """The same with another deadline, a length of time from the start; shapes are shared."""
         own = self.bench(workload, created)
-        made = Bench(own.workload, own.work, own.goods, own.start, own.start + length)
-        made.share(own)
-        return made
+        bench = Bench(own.workload, own.work, own.goods, own.start, own.start + length)
+        bench.share(own)
+        return bench

@@ -253,8 +253,10 @@ class Prices:
         """The tariff of a transfer, the dearest one where none is known."""
         ends = ((place or "").partition("/") for place in (source, target))
         (a, _, b), (c, _, d) = ends
-        found = self.goods.tariffs.transfer_curve(a, b, c, d)
-        return (self.goods.tariffs.dearest_internet_curve(), False) if found is None else (found, True)
+        tier_curve = self.goods.tariffs.transfer_curve(a, b, c, d)
+        return (
+            (self.goods.tariffs.dearest_internet_curve(), False) if tier_curve is None else (tier_curve, True)
+        )
 
     def carried(self, offers: Sequence[Offer], gb: Fraction, slack_gb: float) -> list[Charge]:
         """Checkpoints carried between the regions of a run, at the dearest tier between any two of them."""

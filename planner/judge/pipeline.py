@@ -104,17 +104,17 @@ def _transfers(tasks: tuple[PipelineTask, ...], stages: dict[str, Node]) -> list
                 for name in (read.task, task.name)
             )
             size = Fraction(read.size) / GB
-            told = {"source": read.task, "target": task.name, "size_gb": Near(size)}
+            entry = {"source": read.task, "target": task.name, "size_gb": Near(size)}
             if a == b:
                 out.append(
-                    told | {"cost_usd": Exactly(Fraction(0)), "hours": 0.0, "basis": "", "price_as_of": ""}
+                    entry | {"cost_usd": Exactly(Fraction(0)), "hours": 0.0, "basis": "", "price_as_of": ""}
                 )
                 continue
             known = tariffs.transfer_curve(a[0], a[1], b[0], b[1])
             curve = tariffs.dearest_internet_curve() if known is None else known
             gbps = figures["inter_region_staging_gbps" if a[0] == b[0] else "cross_cloud_staging_gbps"]
             out.append(
-                told
+                entry
                 | {
                     "cost_usd": Near(moved_usd(curve, size), slack=1e-6),
                     "hours": Near(float(size) * 8.0 / gbps / 3600.0),
@@ -199,7 +199,7 @@ def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: 
         "price_as_of": min(buy.offer.text("as_of") for buy in buys),
     }  # fmt: skip
     try:
-        made = bench.candidate(buys, in_turn=in_turn)
+        candidate = bench.candidate(buys, in_turn=in_turn)
     except NotRecomputedError as error:
         why = NotRecomputed(str(error))
         return times | dict.fromkeys(("end_hours", "expected_hours", "cost_usd"), why) | {
@@ -209,17 +209,17 @@ def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: 
                 for buy in buys
             ],
         }  # fmt: skip
-    ratio = frame.closeness(made)
+    ratio = frame.closeness(candidate)
     return times | {
-        "parts": [part_of(part, made) for part in made.parts],
-        "end_hours": Near(begin + _sure_hours(bench, made, length), slack=_HOURS),
-        "expected_hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio),
+        "parts": [part_of(part, candidate) for part in candidate.parts],
+        "end_hours": Near(begin + _sure_hours(bench, candidate, length), slack=_HOURS),
+        "expected_hours": Near(candidate.hours, ratio), "cost_usd": Near(candidate.cost, ratio),
     }  # fmt: skip
 
 
-def part_of(part: Bought, made: Candidate) -> dict[str, Any]:
+def part_of(part: Bought, candidate: Candidate) -> dict[str, Any]:
     """What a purchase of a task or job must say."""
-    ratio = frame.part_closeness(made, part)
+    ratio = frame.part_closeness(candidate, part)
     lines = [{"kind": c.kind, "label": c.label, "amount_usd": Near(c.usd, ratio, 1e-8)} for c in part.charges]
     return {
         "offer_id": part.offer.offer_id, **{name: part.offer.text(name) for name in PART}, "nodes": part.nodes,
@@ -227,27 +227,29 @@ def part_of(part: Bought, made: Candidate) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _sure_hours(bench: Bench, made: Candidate, length: float) -> float:
+def _sure_hours(bench: Bench, candidate: Candidate, length: float) -> float:
     """Hours that a way is planned for: kept with the confidence asked, and no longer than that needs.
 
     A way in turn ends by the time it is given; steady capacity has a closed form, at the confidence asked of what comes
     at all; the hours of spot alone are found on a grid, at most a thousandth above.
     """
     wanted = bench.workload.constraints.deadline_confidence
-    before = made.waiting + made.steps.fixed
-    if made.situation is None:
-        if made.had <= wanted:
-            raise ImpossibleError(f"capacity comes with {made.had:.4f}, {wanted} is asked")
-        sure = sure_hours(made, wanted / made.had, made.steps.sigma)
-        sure = max(sure, made.hours)
-        return length if abs(length - sure) <= table_ratio(made) * sure else sure
-    assert made.p_meet is not None
-    if made.p_meet < wanted - 1e-6:
-        raise ImpossibleError(f"{length:g} h are kept with {made.p_meet:.4f}, {wanted} is asked")
-    if not made.in_turn:
+    before = candidate.waiting + candidate.steps.fixed
+    if candidate.situation is None:
+        if candidate.had <= wanted:
+            raise ImpossibleError(f"capacity comes with {candidate.had:.4f}, {wanted} is asked")
+        sure = sure_hours(candidate, wanted / candidate.had, candidate.steps.sigma)
+        sure = max(sure, candidate.hours)
+        return length if abs(length - sure) <= table_ratio(candidate) * sure else sure
+    assert candidate.p_meet is not None
+    if candidate.p_meet < wanted - 1e-6:
+        raise ImpossibleError(f"{length:g} h are kept with {candidate.p_meet:.4f}, {wanted} is asked")
+    if not candidate.in_turn:
         sooner = before + (length - before) / 1.001
-        chance = chance_within(made.situation.course, made.situation.pool, sooner - before, made.steps.sigma)
-        if chance * made.had > wanted + 1e-4 and length > made.hours * (1 + 1e-6):
+        chance = chance_within(
+            candidate.situation.course, candidate.situation.pool, sooner - before, candidate.steps.sigma
+        )
+        if chance * candidate.had > wanted + 1e-4 and length > candidate.hours * (1 + 1e-6):
             raise ImpossibleError(f"{length:g} h are more than the task needs")
     return length
 

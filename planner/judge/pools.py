@@ -73,17 +73,17 @@ class _Pool:
 
     def paced(self, pace_s: float, level: float | None) -> tuple[Candidate, dict[str, Any]]:
         """The pool at the pair's pace, and what its entry must say."""
-        made = self._at(pace_s)
-        shape, closeness = made.shape, frame.closeness(made)
+        candidate = self._at(pace_s)
+        shape, closeness = candidate.shape, frame.closeness(candidate)
         sure = Near(1.0) if level is None else self.sure_ratio(level, self.node["sure_ratio"].number())
-        return made, {
+        return candidate, {
             "name": self.name, "accelerator": str(self.buy.offer.kind["accelerator"]), "nodes": self.buy.nodes,
             "accelerators": Near(self.accelerators), "own_step_s": Near(self.step_s),
             "paced_s": Near(pace_s, closeness),
-            "stretch": Near(self.stretch, closeness), "hours": Near(made.hours, closeness),
+            "stretch": Near(self.stretch, closeness), "hours": Near(candidate.hours, closeness),
             "tensor_parallel": int(shape["tp"]), "pipeline_parallel": int(shape["pp"]),
-            "data_parallel": int(shape["dp"]), "cost_usd": Near(made.cost, closeness), "sure_ratio": sure,
-            "parts": [part_of(part, made) for part in made.parts],
+            "data_parallel": int(shape["dp"]), "cost_usd": Near(candidate.cost, closeness), "sure_ratio": sure,
+            "parts": [part_of(part, candidate) for part in candidate.parts],
         }  # fmt: skip
 
 
@@ -103,12 +103,12 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     step = (max(both) if given.steps_off_policy else sum(both)) + refit
     limits, deadline = workload.constraints, bench.deadline_hours
     level = None if deadline == inf else 1.0 - (1.0 - limits.deadline_confidence) / 2.0
-    made, said = zip(
+    candidates, said = zip(
         *(pool.paced(step * other.stretch, level) for pool, other in zip(pools, pools[::-1], strict=True)),
         strict=True,
     )
-    cost = sum((one.cost for one in made), moved)
-    hours, close = max(one.hours for one in made), max(frame.closeness(one) for one in made)
+    cost = sum((one.cost for one in candidates), moved)
+    hours, close = max(one.hours for one in candidates), max(frame.closeness(one) for one in candidates)
     ratio = nodes[0]["sure_ratio"].number() * nodes[1]["sure_ratio"].number()
     _limits(findings, workload, pools, hours * ratio, deadline)
     bound, logprob = answer["bound_usd"].money(), float(pools[0].own.shape["other_models_s"])
@@ -151,8 +151,8 @@ def _work_of(work: Work, name: str, paced_s: float) -> Work:
     rollouts = work.training.tuning.rollouts
     assert rollouts is not None
     pool: Literal["trainer", "rollouts"] = "trainer" if name == "trainer" else "rollouts"
-    own = replace(rollouts, pool=pool, colocated=False, paced_s=paced_s)
-    training = replace(work.training, tuning=replace(work.training.tuning, rollouts=own))
+    constants = replace(rollouts, pool=pool, colocated=False, paced_s=paced_s)
+    training = replace(work.training, tuning=replace(work.training.tuning, rollouts=constants))
     if name == "trainer":
         return replace(work, training=training)
     return replace(work, training=training, data_gb=0.0, read_gb=0.0, export_gb=0.0, checkpoint_gib=0.0)

@@ -150,9 +150,9 @@ class PortfolioMemory:
             given = self.loaded.workloads[entry]
             assert given is not None
             goods = self._memories[given.path.parent].goods(workload, created.date(), start.date())
-            made = Bench(workload, own.work, goods, start, until)
-            made.share(own)
-            self._benches[key] = made
+            bench = Bench(workload, own.work, goods, start, until)
+            bench.share(own)
+            self._benches[key] = bench
         return self._benches[key]
 
     def job(
@@ -268,7 +268,7 @@ class PortfolioMemory:
         for text in _offer_faults(bench, buys, wanted["nodes"]):
             findings.fault(node.path, text)
         try:
-            made = bench.candidate(buys, in_turn=in_turn)
+            candidate = bench.candidate(buys, in_turn=in_turn)
         except NotRecomputedError as error:
             why = NotRecomputed(str(error))
             left = dict.fromkeys(
@@ -280,16 +280,21 @@ class PortfolioMemory:
             ]
             end = node["end_hours"].number()
             return {**wanted, **left, "parts": parts}, Run(node.path, begin, end, not in_turn, draws, None)
-        ratio = frame.closeness(made)
-        late, slack = _late_hours(bench, made), made.hours * ratio
-        for text in _budget_faults(bench, made):
+        ratio = frame.closeness(candidate)
+        late, slack = _late_hours(bench, candidate), candidate.hours * ratio
+        for text in _budget_faults(bench, candidate):
             findings.fault(node["cost_usd"].path, text)
-        parts = [part_of(part, made) | _drawn(draw) for part, draw in zip(made.parts, draws, strict=True)]
+        parts = [
+            part_of(part, candidate) | _drawn(draw) for part, draw in zip(candidate.parts, draws, strict=True)
+        ]
         return {
-            **wanted, **_lateness(*late), "parts": parts,
-            "hours": Printed(made.hours, 4, slack),
-            "end_hours": Near(begin + made.hours, slack=slack), "cost_usd": Near(made.cost, ratio, 2 * MICRO_USD),
-        }, Run(node.path, begin, node["end_hours"].number(), not in_turn, draws, late[0])  # fmt: skip
+            **wanted,
+            **_lateness(*late),
+            "parts": parts,
+            "hours": Printed(candidate.hours, 4, slack),
+            "end_hours": Near(begin + candidate.hours, slack=slack),
+            "cost_usd": Near(candidate.cost, ratio, 2 * MICRO_USD),
+        }, Run(node.path, begin, node["end_hours"].number(), not in_turn, draws, late[0])
 
     def _draw(self, goods: Goods, buy: Buy, part: Node) -> Draw:
         offer = buy.offer
@@ -325,23 +330,23 @@ def _line(offer: Offer) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _budget_faults(bench: Bench, made: Candidate) -> list[str]:
+def _budget_faults(bench: Bench, candidate: Candidate) -> list[str]:
     budget = bench.workload.constraints.budget_usd
-    owed = sum((usd for usd, _, _ in obligations(bench, made)), Fraction(0))
+    owed = sum((usd for usd, _, _ in obligations(bench, candidate)), Fraction(0))
     if budget is None or owed <= Fraction(budget) * (1 + Fraction(1, 10**6)):
         return []
     return [f"cash obligations {float(owed):.2f} exceed the workload's budget {budget}"]
 
 
-def _late_hours(bench: Bench, made: Candidate) -> tuple[float, float]:
+def _late_hours(bench: Bench, candidate: Candidate) -> tuple[float, float]:
     """Hours after the deadline, and how far they may be off."""
     wanted = bench.workload.constraints.deadline_confidence
     room = bench.deadline_hours
-    over = 0.0 if room == inf else max(made.hours - room, 0.0)
-    unsure = made.p_meet is not None and made.p_meet < wanted - 1e-4
+    over = 0.0 if room == inf else max(candidate.hours - room, 0.0)
+    unsure = candidate.p_meet is not None and candidate.p_meet < wanted - 1e-4
     return max(
         over, _LACKS_CONFIDENCE
-    ) if unsure or over > 1e-9 * made.hours else 0.0, made.hours * frame.closeness(made)
+    ) if unsure or over > 1e-9 * candidate.hours else 0.0, candidate.hours * frame.closeness(candidate)
 
 
 def _lateness(late: float, slack: float = 0.0) -> dict[str, Any]:

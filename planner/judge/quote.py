@@ -25,49 +25,49 @@ _LEAST, _MOST = 0.5, 0.999
 _SPREAD_LEVEL = 0.9
 
 
-def quote_of(bench: Bench, plan: Node, made: Candidate, grid: float) -> dict[str, Any]:
+def quote_of(bench: Bench, plan: Node, candidate: Candidate, grid: float) -> dict[str, Any]:
     """What the section must say, empty where the plan has none.
 
     Args:
         bench: the job.
         plan: the plan as stated.
-        made: what it buys, recomputed.
+        candidate: what it buys, recomputed.
         grid: how far the search for hours of steady capacity may end above them, in the logarithm.
     """
     if "quote" not in plan:
         return {}
-    told = plan["quote"]
-    if told.is_null:
+    quote = plan["quote"]
+    if quote.is_null:
         return {"quote": None}
-    level = told["level_ratio"].number()
+    level = quote["level_ratio"].number()
     if not _LEAST <= level <= _MOST:
-        told["level_ratio"].fail(f"a level from {_LEAST} to {_MOST}")
-    hours, usd = _bounds(bench, plan, made, level, grid)
+        quote["level_ratio"].fail(f"a level from {_LEAST} to {_MOST}")
+    hours, usd = _bounds(bench, plan, candidate, level, grid)
     return {
         "quote": {
             "level_ratio": Between(_LEAST, _MOST), "cost_usd": usd, "hours": hours,
-            "finish": frame.finish(bench, told["hours"].number()),
+            "finish": frame.finish(bench, quote["hours"].number()),
         }
     }  # fmt: skip
 
 
-def _bounds(bench: Bench, plan: Node, made: Candidate, level: float, grid: float) -> tuple[Any, Any]:
+def _bounds(bench: Bench, plan: Node, candidate: Candidate, level: float, grid: float) -> tuple[Any, Any]:
     """Hours and US dollars of the level."""
     z = _speed_z(level)
-    if made.situation is not None:
+    if candidate.situation is not None:
         normal = NormalDist().inv_cdf(level)
-        times = exp(made.steps.sigma * (z - normal))
-        hours, usd = (times * _tail(values, level, normal) for values in outcomes_of(bench, made))
+        times = exp(candidate.steps.sigma * (z - normal))
+        hours, usd = (times * _tail(values, level, normal) for values in outcomes_of(bench, candidate))
         whole = float(plan["total_usd"].money())
-        usd = whole + hypot(max(usd - whole, 0.0), _prices_above(made, normal))
-        return Near(max(hours, made.hours), SPREAD_RATIO), Near(Fraction(usd), SPREAD_RATIO, 0.011)
-    before = made.waiting + made.steps.fixed
+        usd = whole + hypot(max(usd - whole, 0.0), _prices_above(candidate, normal))
+        return Near(max(hours, candidate.hours), SPREAD_RATIO), Near(Fraction(usd), SPREAD_RATIO, 0.011)
+    before = candidate.waiting + candidate.steps.fixed
     wider = z / NormalDist().inv_cdf(level) if level > _SPREAD_LEVEL else 1.0
-    sure = sure_hours(made, level, made.steps.sigma * wider)
+    sure = sure_hours(candidate, level, candidate.steps.sigma * wider)
     stated = plan["quote"]["hours"].number()
-    cost = max(bench.cost_if(made, exp(z * made.steps.sigma), stated), made.cost)
-    most = max(before + (sure - before) * exp(grid), made.hours)
-    return Between(max(sure * (1.0 - table_ratio(made)), made.hours), most), Near(cost, 1e-9, 2e-6)
+    cost = max(bench.cost_if(candidate, exp(z * candidate.steps.sigma), stated), candidate.cost)
+    most = max(before + (sure - before) * exp(grid), candidate.hours)
+    return Between(max(sure * (1.0 - table_ratio(candidate)), candidate.hours), most), Near(cost, 1e-9, 2e-6)
 
 
 def _speed_z(level: float) -> float:
@@ -97,10 +97,10 @@ def _tail(values: Sequence[float], level: float, z: float) -> float:
     return max(seen, middle * exp(z / Z80 * log(high / middle)))
 
 
-def _prices_above(made: Candidate, z: float) -> float:
+def _prices_above(candidate: Candidate, z: float) -> float:
     """By how much spot prices at a standard normal `z` exceed those expected, USD."""
     above = 0.0
-    for part in made.parts:
+    for part in candidate.parts:
         if part.offer.is_spot:
             quote = part.offer.quote
             paid = float(next(charge.usd for charge in part.charges if charge.kind == "compute"))
@@ -108,15 +108,17 @@ def _prices_above(made: Candidate, z: float) -> float:
     return above
 
 
-def table_ratio(made: Candidate) -> float:
+def table_ratio(candidate: Candidate) -> float:
     """How far, of themselves, stated hours of steady capacity may be off `sure_hours`."""
-    return 0.0 if made.waits is None or made.waits.are_certain else _TABLE_RATIO
+    return 0.0 if candidate.waits is None or candidate.waits.are_certain else _TABLE_RATIO
 
 
-def sure_hours(made: Candidate, level: float, sigma: float) -> float:
+def sure_hours(candidate: Candidate, level: float, sigma: float) -> float:
     """Hours from the start that steady capacity keeps with probability `level`, the log of its speed off by `sigma`."""
-    if made.waits is None or made.waits.are_certain:
+    if candidate.waits is None or candidate.waits.are_certain:
         slow = exp(NormalDist().inv_cdf(level) * sigma)
-        return made.waiting + made.steps.fixed + made.need * slow
-    before = until_there(made.waits, made.waiting, 0.0) - made.waits.at(0.0) + made.steps.fixed
-    return before + sure(made.waits, made.need, level, sigma)
+        return candidate.waiting + candidate.steps.fixed + candidate.need * slow
+    before = (
+        until_there(candidate.waits, candidate.waiting, 0.0) - candidate.waits.at(0.0) + candidate.steps.fixed
+    )
+    return before + sure(candidate.waits, candidate.need, level, sigma)

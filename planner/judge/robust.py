@@ -22,14 +22,14 @@ _FIGURES = ("expected_usd", "worst_usd", "objective_usd")
 
 
 def risk_of(
-    findings: Findings, answer: Node, given: RiskAversion | None, expected: Fraction
+    findings: Findings, answer: Node, risk_aversion: RiskAversion | None, expected: Fraction
 ) -> dict[str, Any]:
     """What the section must say, nothing where the answer has none.
 
     Args:
         findings: where faults are noted.
         answer: the answer.
-        given: `risk` of the file; `--robust` may have set another level.
+        risk_aversion: `risk` of the file; `--robust` may have set another level.
         expected: what is minimised without risk, of the plan shown.
     """
     if "risk" not in answer:
@@ -39,43 +39,47 @@ def risk_of(
             "no_plan_in_time",
             "solver_fault",
         )
-        findings.require(given is None or not planned, "risk", "the file asks for it")
+        findings.require(risk_aversion is None or not planned, "risk", "the file asks for it")
         return {}
-    told = answer["risk"]
-    level, weight = told["level_ratio"].number(), told["weight_ratio"].number()
-    count = told["scenarios"].count()
+    risk = answer["risk"]
+    level, weight = risk["level_ratio"].number(), risk["weight_ratio"].number()
+    count = risk["scenarios"].count()
     if not 0 <= level < 1:
-        told["level_ratio"].fail("a level from 0 to below 1")
-    if given is not None:
-        same = (weight, count, told["seed"].count()) == (given.weight, given.scenarios, given.seed)
-        findings.require(same, told.path, "not the weight, scenarios and seed of the file")
+        risk["level_ratio"].fail("a level from 0 to below 1")
+    if risk_aversion is not None:
+        same = (weight, count, risk["seed"].count()) == (
+            risk_aversion.weight,
+            risk_aversion.scenarios,
+            risk_aversion.seed,
+        )
+        findings.require(same, risk.path, "not the weight, scenarios and seed of the file")
     chosen, plain = (
-        _outcome([one.number() for one in told[name]], level, weight)
+        _outcome([one.number() for one in risk[name]], level, weight)
         for name in ("scenario_usd", "plain_scenario_usd")
     )
     for name in ("scenario_usd", "plain_scenario_usd"):
-        costs = [one.number() for one in told[name]]
-        findings.require(len(costs) == count, told[name].path, "not one cost for each scenario")
-        findings.require(costs == sorted(costs), told[name].path, "not in ascending order")
-        findings.saw(told[name])
+        costs = [one.number() for one in risk[name]]
+        findings.require(len(costs) == count, risk[name].path, "not one cost for each scenario")
+        findings.require(costs == sorted(costs), risk[name].path, "not in ascending order")
+        findings.saw(risk[name])
     mean = abs(chosen["expected_usd"] - float(expected)) <= _slack(float(expected))
-    findings.require(mean, told["scenario_usd"].path, "their mean is not the expected cost of the plan")
+    findings.require(mean, risk["scenario_usd"].path, "their mean is not the expected cost of the plan")
     no_worse = chosen["worst_usd"] <= plain["worst_usd"] + _slack(plain["worst_usd"])
-    findings.require(no_worse, told["worst_usd"].path, "above that of the choice by expected cost")
-    bound = min(told["bound_usd"].number(), chosen["objective_usd"])
+    findings.require(no_worse, risk["worst_usd"].path, "above that of the choice by expected cost")
+    bound = min(risk["bound_usd"].number(), chosen["objective_usd"])
     objective = chosen["objective_usd"]
     return {
         "risk": {
             **dict.fromkeys(_STATED, STATED), "measure": "cvar", "level_ratio": level, "weight_ratio": weight,
-            "scenarios": count, "seed": told["seed"].count(), **_near(chosen), "bound_usd": Near(bound, slack=_SLACK),
+            "scenarios": count, "seed": risk["seed"].count(), **_near(chosen), "bound_usd": Near(bound, slack=_SLACK),
             "gap_ratio": Near((objective - bound) / objective if objective > 0 else 0.0, 1e-5, 1e-6),
             "plain": _near(plain),
             "price_usd": Near(chosen["expected_usd"] - plain["expected_usd"], slack=2 * _slack(objective)),
             "relief_usd": Near(plain["worst_usd"] - chosen["worst_usd"], slack=2 * _slack(objective)),
             "fresh": {
                 "scenarios": STATED, "seed": STATED,
-                "chosen": _of_fresh(findings, told["fresh"]["chosen"], chosen["expected_usd"], weight),
-                "plain": _of_fresh(findings, told["fresh"]["plain"], plain["expected_usd"], weight),
+                "chosen": _of_fresh(findings, risk["fresh"]["chosen"], chosen["expected_usd"], weight),
+                "plain": _of_fresh(findings, risk["fresh"]["plain"], plain["expected_usd"], weight),
             },
             "scenario_usd": STATED, "plain_scenario_usd": STATED,
         }
@@ -90,10 +94,12 @@ def _near(outcome: dict[str, float]) -> dict[str, Near]:
     return {name: Near(outcome[name], slack=_slack(outcome[name])) for name in _FIGURES}
 
 
-def _of_fresh(findings: Findings, told: Node, expected: float, weight: float) -> dict[str, Any]:
+def _of_fresh(findings: Findings, stated: Node, expected: float, weight: float) -> dict[str, Any]:
     """Expected cost is that of the choice; the mean of the worst is stated and not below it."""
-    worst = told["worst_usd"].number()
-    findings.require(worst >= expected - _slack(expected), told["worst_usd"].path, "below the expected cost")
+    worst = stated["worst_usd"].number()
+    findings.require(
+        worst >= expected - _slack(expected), stated["worst_usd"].path, "below the expected cost"
+    )
     objective = (1.0 - weight) * expected + weight * worst
     return {
         "expected_usd": Near(expected, slack=_slack(expected)), "worst_usd": STATED,

@@ -117,8 +117,10 @@ def _price(loaded: LoadedSchedule, hour: int, pool: int) -> Fraction:
 
 def _start(loaded: LoadedSchedule, hour: int, pool: int) -> Fraction:
     """What the start of one node costs."""
-    told = loaded.schedule.pools[pool]
-    return Fraction(repr(told.startup_hours)) * _price(loaded, hour, pool) + Fraction(repr(told.startup_usd))
+    forecast = loaded.schedule.pools[pool]
+    return Fraction(repr(forecast.startup_hours)) * _price(loaded, hour, pool) + Fraction(
+        repr(forecast.startup_usd)
+    )
 
 
 def _speed(job: ScheduleJob, pool: SchedulePool) -> float:
@@ -146,8 +148,8 @@ def _regions_used(loaded: LoadedSchedule, nodes: dict[tuple[int, int, int], int]
     last: dict[str, int] = {}
     for own, hour, pool in nodes:
         if own == job:
-            told = loaded.schedule.pools[pool]
-            name = f"{told.provider}/{told.region}"
+            forecast = loaded.schedule.pools[pool]
+            name = f"{forecast.provider}/{forecast.region}"
             last[name] = max(last.get(name, 0), hour + 1)
     return {name: last[name] for name in order if name in last}
 

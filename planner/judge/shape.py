@@ -35,8 +35,8 @@ def _check_of(kind: Any) -> Check:
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         return _record_check(kind)
     if origin in (Union, types.UnionType):
-        given = _check_of(next(item for item in inner if item is not type(None)))
-        return partial(_optional, given) if type(None) in inner else given
+        check = _check_of(next(item for item in inner if item is not type(None)))
+        return partial(_optional, check) if type(None) in inner else check
     if origin is tuple:
         return partial(_each, _check_of(inner[0]))
     if origin is dict:

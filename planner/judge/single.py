@@ -52,27 +52,50 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     money(findings, plan)
     filters(findings, plan)
     try:
-        made = bench.candidate(buys, in_turn=in_turn)
+        candidate = bench.candidate(buys, in_turn=in_turn)
     except NotRecomputedError:
         _without_hours(findings, bench, buys, in_turn=in_turn, sha256=sha256)
         raise
-    ratio = frame.closeness(made)
-    launch = launch_of(bench, plan, made) if made.situation else None
+    ratio = frame.closeness(candidate)
+    launch = launch_of(bench, plan, candidate) if candidate.situation else None
     wanted: dict[str, Any] = {
-        **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, made.hours),
-        "lines": [line_of(bench, part, made) for part in made.parts], "total_usd": Near(made.cost, ratio),
-        "hours": Near(made.hours, frame.closeness(made)), "timeline": timeline(bench, made),
-        "performance": performance(bench, made.shape), "risk": risk(bench, plan, made), "cash": cash(bench, made),
-        "launch": launch, "filters": STATED, "filter_pairs": STATED, "relaxations": STATED,
-        "unknown_options": unknown_options(bench, made), "warnings": STATED, "n_feasible": STATED,
-        "checkpoint_interval_hours": IfStated(Near(made.interval, ratio)),
-        "n_results": len(plan["alternatives"]) + 1, "run_id": run_id(plan), "assumptions": STATED, "confidence": STATED,
-        "sensitivity": STATED, "on_known_prices": STATED, "alternatives": STATED, "savings": STATED, "folded": STATED,
-        "proof": proof(bench, plan, made), "starts_in_hours": starts_in(plan), "choices": STATED,
-        **profile_fields(plan), **quote_of(bench, plan, made, _GRID),
-        "carbon": carbon.carbon(bench, made, ratio, [frame.part_closeness(made, part) for part in made.parts]),
-        **stored.stated(bench, made, given_total),
-    }  # fmt: skip
+        **frame.header(bench, sha256, created),
+        "status": "planned",
+        "finish_expected": frame.finish(bench, candidate.hours),
+        "lines": [line_of(bench, part, candidate) for part in candidate.parts],
+        "total_usd": Near(candidate.cost, ratio),
+        "hours": Near(candidate.hours, frame.closeness(candidate)),
+        "timeline": timeline(bench, candidate),
+        "performance": performance(bench, candidate.shape),
+        "risk": risk(bench, plan, candidate),
+        "cash": cash(bench, candidate),
+        "launch": launch,
+        "filters": STATED,
+        "filter_pairs": STATED,
+        "relaxations": STATED,
+        "unknown_options": unknown_options(bench, candidate),
+        "warnings": STATED,
+        "n_feasible": STATED,
+        "checkpoint_interval_hours": IfStated(Near(candidate.interval, ratio)),
+        "n_results": len(plan["alternatives"]) + 1,
+        "run_id": run_id(plan),
+        "assumptions": STATED,
+        "confidence": STATED,
+        "sensitivity": STATED,
+        "on_known_prices": STATED,
+        "alternatives": STATED,
+        "savings": STATED,
+        "folded": STATED,
+        "proof": proof(bench, plan, candidate),
+        "starts_in_hours": starts_in(plan),
+        "choices": STATED,
+        **profile_fields(plan),
+        **quote_of(bench, plan, candidate, _GRID),
+        "carbon": carbon.carbon(
+            bench, candidate, ratio, [frame.part_closeness(candidate, part) for part in candidate.parts]
+        ),
+        **stored.stated(bench, candidate, given_total),
+    }
     findings.expect(plan, wanted)
     others = alternatives(
         findings, bench, plan, (given_total, given_hours), decision_of(buys, in_turn=in_turn)
@@ -80,8 +103,8 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     on_known_prices(findings, bench, plan, (given_total, given_hours))
     savings(findings, bench, plan, (given_total, given_hours))
     hidden(findings, bench, plan, (given_total, given_hours))
-    choices.check(findings, bench, plan, made, others)
-    for part in made.parts:
+    choices.check(findings, bench, plan, candidate, others)
+    for part in candidate.parts:
         day = booked_from(part.offer, bench.start, created)
         said = any(f"from {day}" in text.text() for text in plan["warnings"])
         findings.require(said or not day, "warnings", f"not said: it can be booked from {day} on, not before")
@@ -92,9 +115,11 @@ def _without_hours(findings: Findings, bench: Bench, buys: list[Buy], *, in_turn
     plan = findings.answer
     nodes = buys[0].nodes if in_turn else sum(buy.nodes for buy in buys)
     known = frame.header(bench, sha256, plan["created_at"].moment()) | {
-        "status": "planned", "performance": performance(bench, bench.shape(buys[0].offer, nodes)),
-        "run_id": run_id(plan), "n_results": len(plan["alternatives"]) + 1,
-    }  # fmt: skip
+        "status": "planned",
+        "performance": performance(bench, bench.shape(buys[0].offer, nodes)),
+        "run_id": run_id(plan),
+        "n_results": len(plan["alternatives"]) + 1,
+    }
     findings.members(plan, known)
     reference = plan["total_usd"].money(), plan["hours"].number()
     alternatives(findings, bench, plan, reference, decision_of(buys, in_turn=in_turn))
@@ -135,11 +160,11 @@ def money(findings: Findings, plan: Node) -> None:
     findings.require(whole == plan["total_usd"].money(), "total_usd", "not the sum of the lines")
 
 
-def line_of(bench: Bench, part: Bought, made: Candidate) -> dict[str, Any]:
+def line_of(bench: Bench, part: Bought, candidate: Candidate) -> dict[str, Any]:
     """What a line of the plan must say."""
-    offer, ratio = part.offer, frame.part_closeness(made, part)
+    offer, ratio = part.offer, frame.part_closeness(candidate, part)
     text = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant", "currency")
-    units = bench.work.units_per_step / made.shape["step_time_s"]
+    units = bench.work.units_per_step / candidate.shape["step_time_s"]
     return {
         "offer_id": offer.offer_id, **{name: offer.text(name) for name in text}, "family": str(offer.kind["family"]),
         "accelerator": str(offer.kind["accelerator"]), "accelerators_per_node": Near(offer.accelerators),
@@ -147,9 +172,9 @@ def line_of(bench: Bench, part: Bought, made: Candidate) -> dict[str, Any]:
         "vcpus_per_node": vcpus(offer),
         "billed_hours": Near(part.hours, ratio, 2e-9), **prices_of(offer),
         "usd_per_currency": Exactly(Fraction(offer.rate.rate)),
-        "throughput_per_s": Near(units * part.nodes / made.nodes), "price_basis": offer.text("basis"),
+        "throughput_per_s": Near(units * part.nodes / candidate.nodes), "price_basis": offer.text("basis"),
         "price_source": offer.text("source"), "price_as_of": offer.text("as_of"), "flags": offer.flags,
-        "quota": quota_of(bench, offer, part.nodes), "layout": layout(made.shape),
+        "quota": quota_of(bench, offer, part.nodes), "layout": layout(candidate.shape),
         "costs": [charge.wanted(ratio) for charge in part.charges],
         "cost_usd": Near(total(part.charges), ratio, 1e-6),
     }  # fmt: skip
@@ -190,22 +215,22 @@ def layout(shape: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def timeline(bench: Bench, made: Candidate) -> list[dict[str, Any]]:
+def timeline(bench: Bench, candidate: Candidate) -> list[dict[str, Any]]:
     """Parts of the elapsed hours, in order; parts of nothing are left out."""
-    work, steps = bench.work, made.steps
-    all_spot = made.in_turn or all(part.offer.is_spot for part in made.parts)
+    work, steps = bench.work, candidate.steps
+    all_spot = candidate.in_turn or all(part.offer.is_spot for part in candidate.parts)
     provision = work.hours("provision") + (0.0 if all_spot else work.hours("on_demand_acquire"))
-    offers = [] if made.in_turn else [part.offer for part in made.parts]
-    wait = waits(offers, made.nodes, bench.workload.constraints, bench.start)[0]
+    offers = [] if candidate.in_turn else [part.offer for part in candidate.parts]
+    wait = waits(offers, candidate.nodes, bench.workload.constraints, bench.start)[0]
     training = steps.work / (1.0 + work.figures["evaluation_share_ratio"])
-    on_spot = made.in_turn or any(part.offer.is_spot for part in made.parts)
-    saves = steps.work / made.interval
+    on_spot = candidate.in_turn or any(part.offer.is_spot for part in candidate.parts)
+    saves = steps.work / candidate.interval
     if on_spot:  # expected interval by interval, the last of which ends with the run
         saves = max(ceil(saves - 1e-9) - 1, 0)
     saving = saves * steps.write
-    rest = made.hours - made.waiting - steps.fixed - steps.work - saving
+    rest = candidate.hours - candidate.waiting - steps.fixed - steps.work - saving
     rows = (
-        ("data_staging", made.waiting - provision - wait, "default"), ("capacity", wait, "default"),
+        ("data_staging", candidate.waiting - provision - wait, "default"), ("capacity", wait, "default"),
         ("provisioning", provision, "default"),
         ("image_pull", work.hours("image_pull"), "default"),
         ("warm_up", work.hours("compile_warmup"), "default"), ("training_steps", training, "model"),
@@ -216,7 +241,7 @@ def timeline(bench: Bench, made: Candidate) -> list[dict[str, Any]]:
         {
             "id": name,
             "name": STATED,
-            "hours": Near(hours, frame.closeness(made), 1e-8),
+            "hours": Near(hours, frame.closeness(candidate), 1e-8),
             "origin": origin,
             "note": STATED,
         }
@@ -241,38 +266,41 @@ def performance(bench: Bench, shape: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def risk(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
+def risk(bench: Bench, plan: Node, candidate: Candidate) -> dict[str, Any]:
     """Interruptions and the worst case."""
     out: dict[str, Any] = {
-        "p_meet_deadline": None if made.p_meet is None else Near(made.p_meet, 1e-4),
-        "expected_interruptions": Near(made.interruptions, frame.closeness(made)),
-        "expected_lost_hours": Near(made.lost, frame.closeness(made)), "expected_hours": Exactly(plan["hours"].money()),
+        "p_meet_deadline": None if candidate.p_meet is None else Near(candidate.p_meet, 1e-4),
+        "expected_interruptions": Near(candidate.interruptions, frame.closeness(candidate)),
+        "expected_lost_hours": Near(candidate.lost, frame.closeness(candidate)),
+        "expected_hours": Exactly(plan["hours"].money()),
         "expected_cost_usd": Exactly(plan["total_usd"].money()),
-    }  # fmt: skip
-    if made.situation is not None:
+    }
+    if candidate.situation is not None:
         launch = plan["launch"]
-        sources = [bench.capacity(part.offer, part.nodes)[1] for part in made.parts if part.offer.is_spot]
+        sources = [
+            bench.capacity(part.offer, part.nodes)[1] for part in candidate.parts if part.offer.is_spot
+        ]
         worst = max(launch["cost_p90_usd"].money(), plan["total_usd"].money())
         return out | {
             "worst_hours": Exactly(launch["p90_hours"].money()), "worst_cost_usd": Exactly(worst),
             "basis": "; ".join(dict.fromkeys(sources)),
         }  # fmt: skip
-    before = made.waiting + made.steps.fixed
-    sure = sure_hours(made, 0.9, made.steps.sigma)
-    least = max(sure * (1.0 - table_ratio(made)), made.hours)
+    before = candidate.waiting + candidate.steps.fixed
+    sure = sure_hours(candidate, 0.9, candidate.steps.sigma)
+    least = max(sure * (1.0 - table_ratio(candidate)), candidate.hours)
     worst_hours = plan["risk"]["worst_hours"].number()
-    most = max(before + (sure - before) * exp(_GRID), made.hours)
-    usd = max(bench.cost_if(made, worst_factor(made.steps.sigma), worst_hours), made.cost)
+    most = max(before + (sure - before) * exp(_GRID), candidate.hours)
+    usd = max(bench.cost_if(candidate, worst_factor(candidate.steps.sigma), worst_hours), candidate.cost)
     return out | {
         "worst_hours": Between(least, most), "worst_cost_usd": Near(usd, 1e-9, 2e-6), "basis": STEADY_BASIS,
     }  # fmt: skip
 
 
-def obligations(bench: Bench, made: Candidate) -> list[tuple[Fraction, datetime, datetime]]:
+def obligations(bench: Bench, candidate: Candidate) -> list[tuple[Fraction, datetime, datetime]]:
     """What is owed, from when until when it accrues: in full, upfront parts at the start."""
-    end = bench.start + timedelta(hours=made.hours)
+    end = bench.start + timedelta(hours=candidate.hours)
     owed: list[tuple[Fraction, datetime, datetime]] = []
-    for part in made.parts:
+    for part in candidate.parts:
         rule, whole = part.offer.rule, part.hours * part.nodes
         until = bench.start + timedelta(hours=float(part.hours)) if rule.whole_term else end
         for charge in part.charges:
@@ -292,21 +320,21 @@ def due(offer: Offer, charge: Charge) -> Fraction:
     return charge.quantity * offer.marginal
 
 
-def cash(bench: Bench, made: Candidate) -> Any:
+def cash(bench: Bench, candidate: Candidate) -> Any:
     """Money by the month it falls due."""
-    owed = obligations(bench, made)
-    ratio = frame.closeness(made)
+    owed = obligations(bench, candidate)
+    ratio = frame.closeness(candidate)
     # a moment's difference in the finish moves money of the whole job between two months
-    months, slack = by_month(owed), 2e-6 * len(owed) + ratio * float(made.cost)
+    months, slack = by_month(owed), 2e-6 * len(owed) + ratio * float(candidate.cost)
     return [{"month": name, "amount_usd": Near(months[name], ratio, slack)} for name in sorted(months)]
 
 
-def unknown_options(bench: Bench, made: Candidate) -> list[str]:
+def unknown_options(bench: Bench, candidate: Candidate) -> list[str]:
     """Ways to buy the types of the plan that exist without a known price."""
     from catalogs.offers.derive import unknown_options as without_price
 
     kinds = dict.fromkeys(
-        (part.offer.text("provider"), part.offer.text("instance_type")) for part in made.parts
+        (part.offer.text("provider"), part.offer.text("instance_type")) for part in candidate.parts
     )
     return [
         f"{kind}: {option}"
@@ -331,7 +359,7 @@ def run_id(plan: Node) -> str:
     return f"run-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def proof(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
+def proof(bench: Bench, plan: Node, candidate: Candidate) -> dict[str, Any]:
     """An enumeration's bound is its objective, as is that of the MILP that was held against it."""
     node, whole = plan["proof"], plan["total_usd"].money()
     stated = dict.fromkeys(("candidates", "shapes", "seconds", "near_ties", "note"), STATED)
@@ -346,7 +374,7 @@ def proof(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
     objective, bound = node["objective_usd"].money(), node["bound_usd"].money()
     gap = max(0.0, float((objective - bound) / objective)) if objective else 0.0
     return out | {
-        "method": BY_MILP, "solver": STATED, "objective_usd": Near(whole if by_cost else made.hours, 1e-6),
+        "method": BY_MILP, "solver": STATED, "objective_usd": Near(whole if by_cost else candidate.hours, 1e-6),
         "bound_usd": Near(objective, 1e-6), "gap_ratio": Near(gap, slack=1e-9),
     }  # fmt: skip
 

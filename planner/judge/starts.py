@@ -105,15 +105,15 @@ def start_of(offer: Offer, nodes: int, limits: Constraints, start: datetime) -> 
     """The wait from asking for `nodes` instances to having them."""
     provider, option = offer.text("provider"), offer.text("purchase_option")
     region, accelerator = offer.text("region"), str(offer.kind["accelerator"])
-    told = [
+    waits = [
         own
         for own in limits.waiting
         if fnmatchcase(provider, own.provider or "*")
         if fnmatchcase(option, own.purchase_option)
         if fnmatchcase(region, own.region) and fnmatchcase(accelerator, own.accelerator)
     ]
-    if told:
-        return Wait(told[-1].hours, told[-1].hours, inf, 1.0 - min(told[-1].never_ratio, 0.5))
+    if waits:
+        return Wait(waits[-1].hours, waits[-1].hours, inf, 1.0 - min(waits[-1].never_ratio, 0.5))
     if offer.text("option_variant") == "already_owned":
         return Wait(0.0, 0.0, inf, 1.0)
     for row in _table("waiting"):
@@ -173,14 +173,14 @@ def most_by_asking(
     provider: str, region: str, accelerator: str, option: str, limits: Constraints
 ) -> float | None:
     """Most accelerators that asking brings at once: the user's word, else obtainable.csv; None: firm."""
-    told = [
+    limits_of_type = [
         own.accelerators
         for own in limits.obtainable
         if fnmatchcase(accelerator, own.accelerator) and fnmatchcase(region, own.region)
         if own.purchase_option == option and own.provider in (None, provider)
     ]
-    if told:
-        return told[-1]
+    if limits_of_type:
+        return limits_of_type[-1]
     for row in _table("obtainable"):
         if row["purchase_option"] == option and fnmatchcase(accelerator, row["accelerator"]):
             return float(row["most_accelerators"])

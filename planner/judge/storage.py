@@ -127,8 +127,8 @@ class Storage:
         return own or self.goods.tariffs.dearest_reads
 
     def _store(self, offer: Offer) -> StorageService | None:
-        found = self.goods.tariffs.storage_services(*offer.place)
-        return next((one for one in found if one.kind == "object"), None)
+        storage_services = self.goods.tariffs.storage_services(*offer.place)
+        return next((one for one in storage_services if one.kind == "object"), None)
 
     def store_name(self, offer: Offer) -> str:
         """The object store where the offer is."""
@@ -159,10 +159,10 @@ class Storage:
 
     def options(self, offer: Offer, need: Need) -> list[Option]:
         """Every way with a known price, in the order in which equal ones are preferred."""
-        found = self.goods.tariffs.storage_services(*offer.place)
-        first = next((one for one in found if one.kind == "block"), None)
+        storage_services = self.goods.tariffs.storage_services(*offer.place)
+        first = next((one for one in storage_services if one.kind == "block"), None)
         bought = [] if first is None else [self._volumes(need, first)]
-        bought += [self.file_system(need, one) for one in found if one.kind == "file_system"]
+        bought += [self.file_system(need, one) for one in storage_services if one.kind == "file_system"]
         streams = [self._stream(offer, need, packed=False)]
         if self.object_gb < _SMALL_GB:
             streams.append(self._stream(offer, need, packed=True))

@@ -25,11 +25,11 @@ _RATIO, _SLACK = 3e-5, 1e-8
 _VISION = ("cnn", "vit", "diffusion")
 
 
-def storage(bench: Bench, made: Candidate) -> list[dict[str, Any]]:
+def storage(bench: Bench, candidate: Candidate) -> list[dict[str, Any]]:
     """What the plan must say of where things lie."""
-    out = [] if made.store is None else [_data(bench, made, made.store)]
-    charges = [charge for part in made.parts for charge in part.charges]
-    return out + kept(bench, made.parts[0].offer, (1, made.hours), charges)
+    out = [] if candidate.store is None else [_data(bench, candidate, candidate.store)]
+    charges = [charge for part in candidate.parts for charge in part.charges]
+    return out + kept(bench, candidate.parts[0].offer, (1, candidate.hours), charges)
 
 
 def kept(
@@ -70,12 +70,12 @@ def _way(
     }  # fmt: skip
 
 
-def _data(bench: Bench, made: Candidate, store: Option) -> dict[str, Any]:
-    judge, offer = bench.storage, made.parts[0].offer
-    need, hours = judge.need(made.nodes, float(made.shape["step_time_s"])), made.hours
+def _data(bench: Bench, candidate: Candidate, store: Option) -> dict[str, Any]:
+    judge, offer = bench.storage, candidate.parts[0].offer
+    need, hours = judge.need(candidate.nodes, float(candidate.shape["step_time_s"])), candidate.hours
     figure = judge.per_read(offer)
     price = 0.0 if figure is None else float(figure.value) / 1000.0
-    regions = len({part.offer.place for part in made.parts})
+    regions = len({part.offer.place for part in candidate.parts})
     every = [(one, one.usd(price, hours) * regions) for one in judge.options(offer, need)]
     return data(bench, offer, need, every, store)
 
@@ -117,7 +117,7 @@ def _checkpoints(
     return _choice("checkpoints", size, 0.0, chosen, *ways[:1], lost, *ways[1:])
 
 
-def loading(bench: Bench, made: Candidate, total_usd: Fraction) -> dict[str, Any] | None:
+def loading(bench: Bench, candidate: Candidate, total_usd: Fraction) -> dict[str, Any] | None:
     """What the plan must say of decoding on the CPU cores."""
     work, data = bench.work, bench.workload.data
     rate = work.training.decode_samples_per_s_per_core
@@ -126,15 +126,17 @@ def loading(bench: Bench, made: Candidate, total_usd: Fraction) -> dict[str, Any
         return None
     known = loading_rates()[f"{data.encoded or 'image'}_cpu"]
     per_core = known.value if rate is None else rate
-    kind, count = made.parts[0].offer.kind, made.parts[0].offer.accelerators
-    step, exposed = float(made.shape["step_time_s"]), float(made.shape.get("data_loading_s", 0.0))
-    taken = work.training.global_batch / step / (count * made.nodes)
+    kind, count = candidate.parts[0].offer.kind, candidate.parts[0].offer.accelerators
+    step, exposed = float(candidate.shape["step_time_s"]), float(candidate.shape.get("data_loading_s", 0.0))
+    taken = work.training.global_batch / step / (count * candidate.nodes)
     free = taken * step / max(step - exposed, 1e-12)
     vcpus = float(kind["vcpus"])
     cores = None if isnan(vcpus) or vcpus <= 0 else vcpus * load_constants()["data.cores_per_vcpu"] / count
     needed = None if per_core is None else free / per_core
     bound = needed is not None and cores is not None and needed > cores * (1.0 + 1e-9)
-    cures = _remedies(bench, made, total_usd, (free, taken, cores or 0.0, needed or 0.0)) if bound else []
+    cures = (
+        _remedies(bench, candidate, total_usd, (free, taken, cores or 0.0, needed or 0.0)) if bound else []
+    )
     return {
         "encoded": data.encoded or "image", "samples_per_s_per_accelerator": Near(free),
         "decode_samples_per_s_per_core": None if per_core is None else Near(per_core),
@@ -146,7 +148,7 @@ def loading(bench: Bench, made: Candidate, total_usd: Fraction) -> dict[str, Any
 
 
 def _remedies(
-    bench: Bench, made: Candidate, total_usd: Fraction, loads: tuple[float, float, float, float]
+    bench: Bench, candidate: Candidate, total_usd: Fraction, loads: tuple[float, float, float, float]
 ) -> list[dict[str, Any]]:
     free, taken, cores, needed = loads
     beside = f"{needed:.3g} cores beside each accelerator; here are {cores:.3g}"
@@ -158,13 +160,13 @@ def _remedies(
     else:
         unknown = "rate not measured: as fast as the accelerator takes them at best"
         names.append(("pre-decoded shards", free, unknown))
-    units = bench.work.units_per_step / float(made.shape["step_time_s"])
+    units = bench.work.units_per_step / float(candidate.shape["step_time_s"])
     out = []
     for name, fed, note in names:
         if fed <= 0:
             continue
         faster = min(fed, free) / taken
-        usd = max(float(total_usd) - _work_usd(made) * (1.0 - 1.0 / faster), 0.0)
+        usd = max(float(total_usd) - _work_usd(candidate) * (1.0 - 1.0 / faster), 0.0)
         out.append(
             {
                 "name": name,
@@ -182,17 +184,21 @@ def _measured(rate: LoadingRate) -> str:
     return f"{rate.value:,.0f} {rate.unit} ({rate.confidence}, {rate.as_of}); {caution}"
 
 
-def _work_usd(made: Candidate) -> float:
+def _work_usd(candidate: Candidate) -> float:
     """What the instance-hours of the work itself cost."""
     usd = 0.0
-    for part in made.parts:
+    for part in candidate.parts:
         paid = sum(float(c.usd) for c in part.charges if c.kind == "compute")
-        usd += paid * min(made.steps.work, part.paid_hours) / part.paid_hours if part.paid_hours > 0 else 0.0
+        usd += (
+            paid * min(candidate.steps.work, part.paid_hours) / part.paid_hours
+            if part.paid_hours > 0
+            else 0.0
+        )
     return usd
 
 
-def stated(bench: Bench, made: Candidate, total_usd: Fraction) -> dict[str, Any]:
+def stated(bench: Bench, candidate: Candidate, total_usd: Fraction) -> dict[str, Any]:
     """The two fields of a plan; plans saved before there were such fields say nothing of them."""
     return {
-        "storage": IfStated(storage(bench, made)), "loading": IfStated(loading(bench, made, total_usd)),
+        "storage": IfStated(storage(bench, candidate)), "loading": IfStated(loading(bench, candidate, total_usd)),
     }  # fmt: skip

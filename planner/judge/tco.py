@@ -237,22 +237,22 @@ def _inputs(tco: Tco) -> Iterator[tuple[str, Input]]:
                 yield f"{name}.{key}", _input(key, given)
 
 
-def _input(key: str, given: Estimate | None) -> Input:
-    if given is not None:
-        return Input(_ends(given), "given")
+def _input(key: str, estimate: Estimate | None) -> Input:
+    if estimate is not None:
+        return Input(_ends(estimate), "given")
     row = defaults()[key]
     return Input((row.low, row.value, row.high), "assumed" if row.basis == "assumed" else "default")
 
 
-def _ends(found: Estimate) -> Ends:
-    value = found.value
+def _ends(estimate: Estimate) -> Ends:
+    value = estimate.value
     if value is None:
-        assert found.low is not None and found.high is not None
-        value = (found.low + found.high) / 2
+        assert estimate.low is not None and estimate.high is not None
+        value = (estimate.low + estimate.high) / 2
     return (
-        value if found.low is None else found.low,
+        value if estimate.low is None else estimate.low,
         value,
-        value if found.high is None else found.high,
+        value if estimate.high is None else estimate.high,
     )
 
 

@@ -39,7 +39,11 @@ class Union:
 
 
 def unite(
-    given: Sequence[Capacity], regions: Sequence[str], near: float, far: float, lines: Sequence[str | None]
+    capacities: Sequence[Capacity],
+    regions: Sequence[str],
+    near: float,
+    far: float,
+    lines: Sequence[str | None],
 ) -> Union:
     """See zones, cheapest first, as one pool.
 
@@ -47,13 +51,13 @@ def unite(
     1 - a_j + c a_j; the zone of the next spell follows the Markov chain of these chances.
 
     Args:
-        given: capacity of each zone at its mean level.
+        capacities: capacity of each zone at its mean level.
         regions: region of each zone.
         near: correlation of being down within a region.
         far: across regions.
         lines: the line of a table that each zone is known from alone, None with a record: one line is one error.
     """
-    zones = [pool.level(-1.0) for pool in given]
+    zones = [pool.level(-1.0) for pool in capacities]
     count = len(zones)
     up = [1.0 / (1.0 + zone.rate * zone.wait) for zone in zones]
     linked = [[near if a == b else far for b in regions] for a in regions]

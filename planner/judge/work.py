@@ -124,22 +124,40 @@ def _exported(spec: ModelSpec, training: TrainingSpec, samples: int, saved: Chec
     return sum(learned) * WEIGHT_BYTES
 
 
-def _training(given: ResolvedTraining, model: ModelSpec, learns: ResolvedModel) -> TrainingSpec:
-    pinned = LayoutPin() if given.layout is None else LayoutPin(**given.layout.model_dump())
-    memory = MemoryOptions() if given.memory is None else MemoryOptions(**given.memory.model_dump())
+def _training(resolved_training: ResolvedTraining, model: ModelSpec, learns: ResolvedModel) -> TrainingSpec:
+    pinned = (
+        LayoutPin()
+        if resolved_training.layout is None
+        else LayoutPin(**resolved_training.layout.model_dump())
+    )
+    memory = (
+        MemoryOptions()
+        if resolved_training.memory is None
+        else MemoryOptions(**resolved_training.memory.model_dump())
+    )
     kernel = (
-        default_attention(given.stack, model, given.software_date)
-        if given.attention == "auto"
-        else given.attention
+        default_attention(resolved_training.stack, model, resolved_training.software_date)
+        if resolved_training.attention == "auto"
+        else resolved_training.attention
     )
     return TrainingSpec(
-        global_batch=given.global_batch, sequence_length=given.sequence_length, precision=given.precision,
-        optimizer=given.optimizer, lora_rank=given.lora_rank, stack=given.stack,
-        attention=kernel, expert_kernels=default_experts(given.stack, given.software_date),
-        open_choices=given.open_choices, channels_last=given.channels_last, layout=pinned,
-        bytes_per_sample=given.bytes_per_sample,
-        decode_samples_per_s_per_core=given.decode_samples_per_s_per_core, memory=memory,
-        tuning=tuning_of(given.post), trains=learns.trains, learned_params=learns.learned_params,
-        evaluated=given.evaluated,
-        phases=phases_of(given.phases),
-    )  # fmt: skip
+        global_batch=resolved_training.global_batch,
+        sequence_length=resolved_training.sequence_length,
+        precision=resolved_training.precision,
+        optimizer=resolved_training.optimizer,
+        lora_rank=resolved_training.lora_rank,
+        stack=resolved_training.stack,
+        attention=kernel,
+        expert_kernels=default_experts(resolved_training.stack, resolved_training.software_date),
+        open_choices=resolved_training.open_choices,
+        channels_last=resolved_training.channels_last,
+        layout=pinned,
+        bytes_per_sample=resolved_training.bytes_per_sample,
+        decode_samples_per_s_per_core=resolved_training.decode_samples_per_s_per_core,
+        memory=memory,
+        tuning=tuning_of(resolved_training.post),
+        trains=learns.trains,
+        learned_params=learns.learned_params,
+        evaluated=resolved_training.evaluated,
+        phases=phases_of(resolved_training.phases),
+    )

@@ -70,19 +70,19 @@ def _usual_table(accelerators: tuple[str, ...], options: tuple[str, ...]) -> Flo
     return table
 
 
-def most_obtainable(offer_set: OfferSet, told: Sequence[ObtainableLimit]) -> Floats:
+def most_obtainable(offer_set: OfferSet, obtainable_limits: Sequence[ObtainableLimit]) -> Floats:
     """Most accelerators of each offer that can be had at once, infinite where it is firm, shape `(n_offers,)`.
 
     Args:
         offer_set: what can be bought.
-        told: what the user knows; the last that matches an offer wins over obtainable.csv.
+        obtainable_limits: what the user knows; the last that matches an offer wins over obtainable.csv.
     """
     offers = offer_set.offers
     names, options = offer_set.types.coded("accelerator"), offers.coded("purchase_option")
     table = _usual_table(names.values, options.values)
     most: Floats = table[names.codes[offer_set.type_of_offer], options.codes]
     places = offers.coded("region")
-    for own in told:
+    for own in obtainable_limits:
         mask = offers.equals("purchase_option", own.purchase_option)
         if own.provider is not None:
             mask &= offers.equals("provider", own.provider)
@@ -92,8 +92,8 @@ def most_obtainable(offer_set: OfferSet, told: Sequence[ObtainableLimit]) -> Flo
     return most
 
 
-def instances_at_once(offer_set: OfferSet, told: Sequence[ObtainableLimit]) -> Floats:
+def instances_at_once(offer_set: OfferSet, obtainable_limits: Sequence[ObtainableLimit]) -> Floats:
     """Most instances of each offer that can be had at once: what it holds, and what asking brings; NaN: unlimited."""
     per_node = offer_set.types["accelerator_count"][offer_set.type_of_offer]
-    by_asking = np.floor(most_obtainable(offer_set, told) / per_node)
+    by_asking = np.floor(most_obtainable(offer_set, obtainable_limits) / per_node)
     return np.asarray(np.fmin(offer_set.capacity, by_asking), dtype=np.float64)

@@ -108,9 +108,9 @@ class OfferSet(MachineSet):
 
     def site(self, row: int) -> Site:
         """Return grid and overhead of the offer's machines."""
-        own = self.own_sites.get(row)
-        if own is not None:
-            return own
+        site = self.own_sites.get(row)
+        if site is not None:
+            return site
         return load_carbon().site(*(str(self.offers[name][row]) for name in ("provider", "region")))
 
     def price(self, row: int) -> Decimal:
@@ -170,9 +170,9 @@ def gather_offers(
     for known_catalog, known_tariffs, known, offer_set in list(_LAST):
         if known_catalog is catalog and known_tariffs is tariffs and known == asked:
             return offer_set
-    made = _gather(catalog, workload, tariffs, base, on, start)
-    _LAST.append((catalog, tariffs, asked, made))
-    return made
+    gathered = _gather(catalog, workload, tariffs, base, on, start)
+    _LAST.append((catalog, tariffs, asked, gathered))
+    return gathered
 
 
 _LAST: deque[tuple[Catalog, Tariffs, tuple[object, ...], OfferSet]] = deque(maxlen=2)
@@ -206,10 +206,10 @@ def _gather(
         overlays = [Overlay(**overlay.model_dump()) for overlay in workload.prices.overlays]
         offers, overlay_notes = apply_overlays(offers, types, overlays)
         notes.extend(overlay_notes)
-    made = _index(offers, types, shares, tariffs, on, book)
+    offer_set = _index(offers, types, shares, tariffs, on, book)
     # a price that an overlay changed no longer follows from power, hosting and purchase
-    kept = {row: cost for row, cost in own.items() if made.price(row) == cost.usd_per_hour}
-    return replace(made, notes=tuple(notes), firm_only=wish == FIRM, own_costs=kept, own_sites=sites)
+    kept = {row: cost for row, cost in own.items() if offer_set.price(row) == cost.usd_per_hour}
+    return replace(offer_set, notes=tuple(notes), firm_only=wish == FIRM, own_costs=kept, own_sites=sites)
 
 
 def gather_machines(catalog: Catalog, workload: Workload, base: str) -> MachineSet:

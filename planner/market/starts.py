@@ -163,7 +163,7 @@ def _fitting(values: tuple[str, ...], pattern: str) -> BoolArray:
 
 def starts_of(
     offer_set: OfferSet,
-    told: Sequence[StartWait],
+    start_waits: Sequence[StartWait],
     most: Floats,
     start: datetime,
     seen: Sequence[SeenWait] = (),
@@ -172,7 +172,7 @@ def starts_of(
 
     Args:
         offer_set: what can be bought.
-        told: what the user knows; the last that matches an offer wins over waiting.csv.
+        start_waits: what the user knows; the last that matches an offer wins over waiting.csv.
         most: accelerators of each offer that asking brings, infinite where it is firm, shape `(n_offers,)`.
         start: moment from which capacity is asked for.
         seen: requests that the user made.
@@ -207,7 +207,7 @@ def starts_of(
         longer, oftener, came = _learnt(seen, masks, np.where(calendar, 0.0, lead), each, never)
         shape += came
         lead, each, never = np.where(calendar, lead, lead * longer), each * longer, never * oftener
-    for known in told:
+    for known in start_waits:
         mine = matching(known.provider or "*", known.purchase_option, known.accelerator, known.region)
         lead[mine], each[mine], never[mine], calendar[mine] = known.hours, 0.0, 0.0, False
         flat[mine] = known.never_ratio

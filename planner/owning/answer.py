@@ -164,6 +164,6 @@ def refuse_unknown(loaded: LoadedTco) -> None:
         raise loaded.document.source.error(faults)
 
 
-def _cheapest(found: Figures, own: bool) -> str:
-    ways = found.own if own else found.rent
+def _cheapest(figures: Figures, own: bool) -> str:
+    ways = figures.own if own else figures.rent
     return min(ways, key=lambda way: (way.usd_per_useful_hour, way.name)).name

@@ -56,16 +56,16 @@ def market_by_workload(loaded: LoadedTco, options: Options, catalog_dir: Path | 
     hours = _useful_hours(rows)
     rents, factors = [], []
     for option, row in rows.items():
-        rent, made = _rent(option, row, hours, found, accelerator)
+        rent, work = _rent(option, row, hours, found, accelerator)
         rents.append(rent)
-        factors += made
+        factors += work
     missing = tuple(option for option in cloud.options if option not in rows)
     return Market(tuple(rents), tuple(factors), missing)
 
 
-def _kept(found: Comparison, name: str) -> Row | None:
+def _kept(comparison: Comparison, name: str) -> Row | None:
     """The row of that name, if its plan keeps all limits."""
-    row = next((one for one in found.rows if one.name == name), None)
+    row = next((one for one in comparison.rows if one.name == name), None)
     return row if row is not None and row.best is not None and not row.misses else None
 
 
@@ -76,17 +76,17 @@ def _useful_hours(rows: dict[str, Row]) -> float:
 
 
 def _rent(
-    option: str, row: Row, hours: float, found: Comparison, accelerator: str
+    option: str, row: Row, hours: float, comparison: Comparison, accelerator: str
 ) -> tuple[Rent, list[Factor]]:
     best = row.best
     assert best is not None
-    source = SOURCE.format(name=found.workload, accelerator=accelerator)
+    source = SOURCE.format(name=comparison.workload, accelerator=accelerator)
     offer = "/".join((best.provider, best.region, best.zone or "-", best.instance_type, option, "-"))
     rent = Rent(
         option, best.option_variant, offer, best.accelerator, best.accelerators / best.nodes, 0, 0.0, "plan", False,
         source, best.price_as_of,
     )  # fmt: skip
-    price, half = float(best.cost_usd) / hours, found.usd_ratio
+    price, half = float(best.cost_usd) / hours, comparison.usd_ratio
     ranged = Factor(
         rent.price_key, f"price of {option} by its plan", price * max(0.0, 1.0 - half), price, price * (1.0 + half),
         "USD/accelerator-hour", "catalog", source, best.price_as_of,

@@ -226,8 +226,8 @@ def _printed(tco: Tco) -> Iterator[Check]:
     printed = tco.machine.printed_usd
     if printed is None:
         return
-    said, made = ends(printed), hardware(tco)
-    ours = (made.low, made.high)
+    said, computed = ends(printed), hardware(tco)
+    ours = (computed.low, computed.high)
     holds = all(
         abs(one - other) <= _SAME * max(one, other, 1.0)
         for one, other in zip((said[0], said[2]), ours, strict=True)
@@ -245,14 +245,14 @@ def _printed(tco: Tco) -> Iterator[Check]:
 
 def _explained(tco: Tco, said: tuple[float, float]) -> str:
     """Which part was counted too few times for the printed sum to be right; empty where none is."""
-    made = hardware(tco)
+    factor = hardware(tco)
     for part in tco.machine.parts:
         low, _, high = ends(part.usd)
         for count in range(part.count):
             less = part.count - count
             if all(
                 abs(whole - less * each - one) <= _SAME * max(one, 1.0)
-                for whole, each, one in zip((made.low, made.high), (low, high), said, strict=True)
+                for whole, each, one in zip((factor.low, factor.high), (low, high), said, strict=True)
             ):
                 return f"right only with {count} x {part.name} in place of {part.count}"
     return ""

@@ -96,12 +96,12 @@ def renting_cash(rent: Rent, values: Values, fixed: Fixed, months: int) -> list[
     return cash
 
 
-def pairs_of(values: Values, fixed: Fixed, found: Figures) -> tuple[Pair, ...]:
+def pairs_of(values: Values, fixed: Fixed, figures: Figures) -> tuple[Pair, ...]:
     """Every site against every way to rent."""
     idle, full = (figures_of({**values, "utilisation_ratio": at}, fixed) for at in (1e-9, 1.0))
     out = []
-    for own, own_idle, own_full in zip(found.own, idle.own, full.own, strict=True):
-        for rent, rent_idle, rent_full in zip(found.rent, idle.rent, full.rent, strict=True):
+    for own, own_idle, own_full in zip(figures.own, idle.own, full.own, strict=True):
+        for rent, rent_idle, rent_full in zip(figures.rent, idle.rent, full.rent, strict=True):
             holds, ratio = _holds(own_idle.npv_usd - rent_idle.npv_usd, own_full.npv_usd - rent_full.npv_usd)
             month = break_even_month(own.cash_usd, rent.cash_usd)
             saving = rent.npv_usd - own.npv_usd

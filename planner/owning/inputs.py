@@ -17,22 +17,22 @@ _PLACES = {OWN_SITE: "own rooms", COLOCATION: "colocation"}
 _APART = 1.25  # a published range that lies further from a part's own disagrees with it
 
 
-def ends(found: Estimate) -> tuple[float, float, float]:
+def ends(estimate: Estimate) -> tuple[float, float, float]:
     """Low, value and high of an estimate; what is not given follows from the others."""
-    low, value, high = found.low, found.value, found.high
+    low, value, high = estimate.low, estimate.value, estimate.high
     if value is None:
         assert low is not None and high is not None  # the reader refused anything else
         value = (low + high) / 2.0
     return value if low is None else low, value, value if high is None else high
 
 
-def factor(key: str, given: Estimate | None, *, words: str = "", unit: str = "") -> Factor:
+def factor(key: str, estimate: Estimate | None, *, words: str = "", unit: str = "") -> Factor:
     """The factor of a key: as given, else as assumed; `site.key` takes words and defaults from `key`."""
     default = defaults().get(key.rpartition(".")[2])
     words = words or (default.words if default else key)
     unit = unit or (default.unit if default else "")
-    if given is not None:
-        return Factor(key, words, *ends(given), unit, "given", given.source or "", given.as_of or "")
+    if estimate is not None:
+        return Factor(key, words, *ends(estimate), unit, "given", estimate.source or "", estimate.as_of or "")
     assert default is not None  # a key without a default is asked for
     origin = "assumed" if default.basis == "assumed" else "default"
     ends_of = (default.low, default.value, default.high)
@@ -119,8 +119,8 @@ def site_factors(tco: Tco) -> list[Factor]:
             if key == "usd_per_kw_month" and given is None and name == OWN_SITE:
                 out.append(Factor(whole, _NO_RENT.words, 0.0, 0.0, 0.0, _NO_RENT.unit, "given"))
                 continue
-            made = factor(whole, given)
-            out.append(replace(made, words=f"{made.words} ({_PLACES[name]})"))
+            factors = factor(whole, given)
+            out.append(replace(factors, words=f"{factors.words} ({_PLACES[name]})"))
     return out
 
 

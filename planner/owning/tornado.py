@@ -27,18 +27,18 @@ def ends_of(factors: Sequence[Factor], fixed: Fixed) -> dict[str, tuple[Figures,
 
 
 def tornado(
-    factors: Sequence[Factor], ends: dict[str, tuple[Figures, Figures]], found: Figures, own: str, rent: str
+    factors: Sequence[Factor], ends: dict[str, tuple[Figures, Figures]], figures: Figures, own: str, rent: str
 ) -> tuple[Bar, ...]:
     """Bars of one site against one way to rent, widest first; factors that do not move it are left out.
 
     Args:
         factors: all of them.
         ends: of `ends_of`.
-        found: the case with all factors at their centres.
+        figures: the case with all factors at their centres.
         own: name of the site.
         rent: name of the way to rent.
     """
-    base = _end(found, own, rent, 0.0).saving_usd_per_useful_hour
+    base = _end(figures, own, rent, 0.0).saving_usd_per_useful_hour
     bars = []
     for factor in factors:
         if factor.key not in ends:
@@ -55,10 +55,10 @@ def tornado(
     return tuple(sorted(bars, key=lambda bar: (-_width(bar, base), bar.key)))
 
 
-def spreads(found: Figures, ends: dict[str, tuple[Figures, Figures]]) -> tuple[Spread, ...]:
+def spreads(figures: Figures, ends: dict[str, tuple[Figures, Figures]]) -> tuple[Spread, ...]:
     """Cost per useful hour of every way, with the interval that all ranges make together."""
     out = []
-    for way in (*found.own, *found.rent):
+    for way in (*figures.own, *figures.rent):
         base = way.usd_per_useful_hour
         moved = [
             [named(case, way.name).usd_per_useful_hour - base for case in cases] for cases in ends.values()
@@ -69,13 +69,13 @@ def spreads(found: Figures, ends: dict[str, tuple[Figures, Figures]]) -> tuple[S
     return tuple(out)
 
 
-def named(found: Figures, name: str) -> Way:
+def named(figures: Figures, name: str) -> Way:
     """The way of that name."""
-    return next(way for way in (*found.own, *found.rent) if way.name == name)
+    return next(way for way in (*figures.own, *figures.rent) if way.name == name)
 
 
-def _end(found: Figures, own: str, rent: str, value: float) -> End:
-    owned, rented = named(found, own), named(found, rent)
+def _end(figures: Figures, own: str, rent: str, value: float) -> End:
+    owned, rented = named(figures, own), named(figures, rent)
     return End(
         value, rented.usd_per_useful_hour - owned.usd_per_useful_hour, rented.npv_usd - owned.npv_usd,
         break_even_month(owned.cash_usd, rented.cash_usd),

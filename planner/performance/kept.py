@@ -111,13 +111,13 @@ def _read(data: bytes, key: str) -> Table:
     if _sum(key, head, body) != data[:_SUM_BYTES]:
         raise ValueError("damaged")
     rows, columns = json.loads(head)
-    made: dict[str, Array | Coded] = {}
+    table_columns: dict[str, Array | Coded] = {}
     at = 0
     for name, kind, values in columns:
         column = np.frombuffer(body, dtype=kind, count=rows, offset=at)
-        made[name] = column if values is None else Coded(column, tuple(values))
+        table_columns[name] = column if values is None else Coded(column, tuple(values))
         at += column.nbytes + -column.nbytes % _WORD_BYTES
-    return Table(made, length=rows)
+    return Table(table_columns, length=rows)
 
 
 def _sum(key: str, head: bytes, body: bytes | memoryview) -> bytes:

@@ -181,7 +181,7 @@ def grid(counts: tuple[int, ...], nodes: tuple[int, ...], bounds: Bounds) -> Gri
     zeros = np.zeros(len(at), dtype=np.int64)
     own = np.asarray(nodes, dtype=np.int64)[at]
     named = (own, tp, pp, cp, ep, dp, zero, micro, number, virtual, sequence, zeros)
-    made = Layouts(zeros, *(column.astype(np.float64) for column in named))
+    layouts = Layouts(zeros, *(column.astype(np.float64) for column in named))
     sizes = np.stack([np.bincount(part[0][0], minlength=len(nodes)) for part in parts])
     heads = (np.cumsum(sizes) - sizes.ravel())[sizes.ravel() > 0]
     start = np.cumsum([0, *sizes.sum(axis=1).tolist()])
@@ -190,7 +190,7 @@ def grid(counts: tuple[int, ...], nodes: tuple[int, ...], bounds: Bounds) -> Gri
         new[1:] |= column[1:] != column[:-1]
     new[start[1:-1][start[1:-1] < len(at)]] = 1
     shards = np.stack([part[1] for part in parts])
-    return Grid(made, at, start, heads, shards, sizes > 0, *_kinds(tp, cp, ep, micro), np.cumsum(new))
+    return Grid(layouts, at, start, heads, shards, sizes > 0, *_kinds(tp, cp, ep, micro), np.cumsum(new))
 
 
 def _columns(count: int, nodes: tuple[int, ...], bounds: Bounds) -> tuple[list[Ints], npt.NDArray[np.bool_]]:

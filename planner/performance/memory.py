@@ -34,13 +34,13 @@ def levels_gib(job: Footprint, layout: Layouts, levels: Sequence[int], c: Consta
         (held.weights + held.gradients + held.optimizer + held.gathered for _, _, held in each), np.zeros(1)
     )
     lasting = lasting + table_bytes(job.tables, layout)
-    made = []
+    by_level = []
     for level in levels:
         works = [passing(network, place, level, c) for network, place, _ in each]
         moving = sum((work.activations + work.logits for work in works), pair_bytes(job.work, layout))
         moving = moving + vector_bytes(job.tables, job.work, layout)
-        made.append((lasting + moving) * factor + runtime)
-    return made
+        by_level.append((lasting + moving) * factor + runtime)
+    return by_level
 
 
 def _networks(job: Footprint, layout: Layouts) -> list[tuple[Footprint, Layouts]]:
@@ -98,9 +98,9 @@ def memory_parts(job: Footprint, layout: Layouts, level: int, c: Constants) -> d
 
 def needed_parts(job: Footprint, layout: Layouts, c: Constants) -> dict[str, Floats]:
     """As `memory_parts`, at each row's own recompute level."""
-    made = [memory_parts(job, layout, level, c) for level in (NONE, SELECTIVE, FULL)]
+    by_level = [memory_parts(job, layout, level, c) for level in (NONE, SELECTIVE, FULL)]
     own = layout.recompute.astype(np.int64)
-    return {name: np.choose(own, [parts[name] for parts in made]) for name in PARTS}
+    return {name: np.choose(own, [parts[name] for parts in by_level]) for name in PARTS}
 
 
 def _overheads(job: Footprint, layout: Layouts, c: Constants) -> tuple[Floats, Floats]:

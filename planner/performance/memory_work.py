@@ -109,11 +109,11 @@ def build_footprint(model: ModelSpec, training: TrainingSpec, work: Work | None 
     Raises:
         ValueError: when a size that the family needs is missing; the message names it.
     """
-    own = stack_footprints([(model, training)], work)
+    footprint = stack_footprints([(model, training)], work)
     beside = tuple(
         Beside(part, stack_footprints([(part.model, training_of(part, training))])) for part in model.parts
     )
-    return replace(own, beside=beside, tables=model.tables) if beside or model.tables else own
+    return replace(footprint, beside=beside, tables=model.tables) if beside or model.tables else footprint
 
 
 def stack_footprints(jobs: Sequence[tuple[ModelSpec, TrainingSpec]], work: Work | None = None) -> Footprint:

@@ -132,8 +132,8 @@ def flops_per_sample(model: ModelSpec, training: TrainingSpec) -> float:
     """FLOPs of forward and backward of one sample through the model and all networks beside it."""
     total = float(stack_work([(model, training)]).flops_per_sample[0])
     for part in model.parts:
-        own = stack_work([(part.model, training_of(part, training))])
-        total += part.per_sample * float(own.flops_per_sample[0])
+        work = stack_work([(part.model, training_of(part, training))])
+        total += part.per_sample * float(work.flops_per_sample[0])
     return total
 
 

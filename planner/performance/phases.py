@@ -68,9 +68,9 @@ def join_phases(training: TrainingSpec, tables: Sequence[Table]) -> Table:
     times = shares * np.stack([table["step_time_s"] for table in tables])
     fits = np.stack([np.asarray(table["fits"], dtype=np.bool_) for table in tables])
     # What does not fit is told by the first phase that does not; of those that fit by the longest.
-    told = np.where(fits.all(axis=0), np.argmax(np.nan_to_num(times), axis=0), np.argmin(fits, axis=0))
+    decisive = np.where(fits.all(axis=0), np.argmax(np.nan_to_num(times), axis=0), np.argmin(fits, axis=0))
     rows = tables[0].n_rows
-    joined = Table.concat(list(tables)).take(told * rows + np.arange(rows))
+    joined = Table.concat(list(tables)).take(decisive * rows + np.arange(rows))
     columns = {
         name: np.where(
             fits.all(axis=0), (shares * np.stack([table[name] for table in tables])).sum(axis=0), np.nan
@@ -81,7 +81,7 @@ def join_phases(training: TrainingSpec, tables: Sequence[Table]) -> Table:
     batch = sum(phase.step_share * phase.global_batch for phase in training.phases)
     columns["samples_per_s"] = batch / columns["step_time_s"]
     columns["mfu"] = (times * np.stack([table["mfu"] for table in tables])).sum(axis=0) / times.sum(axis=0)
-    return joined.with_columns(**columns, phase=told)
+    return joined.with_columns(**columns, phase=decisive)
 
 
 def told_phase(

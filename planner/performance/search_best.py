@@ -74,22 +74,22 @@ def find_best(job: Job, nodes: Ints, open_cells: Bools, bounds: Bounds, *, prune
     sizes = job.devices.count[active].astype(np.int64)
     counts = sorted(set(sizes.tolist()))
     size = np.searchsorted(counts, sizes)
-    made = grid(tuple(counts), tuple(nodes.tolist()), bounds)
-    listed[active], shards[active] = made.listed[size], made.shards[size]
-    needs = memory_levels(job, made.layout)
-    of_size = np.full(made.listed.shape, np.nan)
-    of_size[made.listed] = np.minimum.reduceat(needs[-1], made.heads) if len(made.heads) else np.nan
+    layouts = grid(tuple(counts), tuple(nodes.tolist()), bounds)
+    listed[active], shards[active] = layouts.listed[size], layouts.shards[size]
+    needs = memory_levels(job, layouts.layout)
+    of_size = np.full(layouts.listed.shape, np.nan)
+    of_size[layouts.listed] = np.minimum.reduceat(needs[-1], layouts.heads) if len(layouts.heads) else np.nan
     least[active] = of_size[size]
-    groups = _groups(job, made, active, size, open_cells, needs)
+    groups = _groups(job, layouts, active, size, open_cells, needs)
     fitting = sum(len(group.devices) * len(group.rows) for group in groups)
     every = Combined(groups)
     pairs, timed = (
-        _hopeful(job, made, every, open_cells.shape) if prune and groups else (every.pairs(every.all()), 0)
+        _hopeful(job, layouts, every, open_cells.shape) if prune and groups else (every.pairs(every.all()), 0)
     )
-    cell = pairs.device * len(nodes) + made.at[pairs.row]
-    best = _chosen(job, made, pairs, cell)
+    cell = pairs.device * len(nodes) + layouts.at[pairs.row]
+    best = _chosen(job, layouts, pairs, cell)
     order = best[np.argsort(cell[best])]
-    layout = pairs.take(order).layout(made)
+    layout = pairs.take(order).layout(layouts)
     return Winners(
         cell[order], layout, least.ravel(), listed.ravel(), shards.ravel(), fitting, timed + len(pairs.row)
     )
@@ -107,10 +107,10 @@ class Pairs:
         """Return pairs `index`."""
         return Pairs(self.device[index], self.row[index], self.level[index])
 
-    def layout(self, made: Grid) -> Layouts:
+    def layout(self, grid: Grid) -> Layouts:
         """The layouts of the pairs."""
         return replace(
-            made.layout.take(self.row), hardware=self.device, recompute=self.level.astype(np.float64)
+            grid.layout.take(self.row), hardware=self.device, recompute=self.level.astype(np.float64)
         )
 
 
@@ -123,26 +123,26 @@ class Group:
     level: Ints
 
 
-def _chosen(job: Job, made: Grid, pairs: Pairs, cell: Ints) -> Ints:
+def _chosen(job: Job, grid: Grid, pairs: Pairs, cell: Ints) -> Ints:
     """The position of each cell's best pair."""
-    times = _times(job, made, pairs)
+    times = _times(job, grid, pairs)
     best = _first_least(times, cell)
     known = nearby(job.model, job.training)
     if not known or not job.devices.measured[pairs.device].any():
         return best
-    layout = pairs.layout(made)
+    layout = pairs.layout(grid)
     clusters = layout.nodes * job.devices.count[pairs.device]
     codes = job.devices.measured[pairs.device]
     return with_measured(known, layout, clusters, codes, times, cell, best)
 
 
-def _measured(job: Job, made: Grid, group: Group) -> Bools:
+def _measured(job: Job, grid: Grid, group: Group) -> Bools:
     """Which layouts of a group were measured as the fastest elsewhere; shape `(n_devices, n_rows)`."""
     codes = job.devices.measured[group.devices]
     mask = np.zeros((len(codes), len(group.rows)), dtype=np.bool_)
     known = nearby(job.model, job.training) if codes.any() else []
     if known:
-        layout = replace(made.layout.take(group.rows), recompute=group.level.astype(np.float64))
+        layout = replace(grid.layout.take(group.rows), recompute=group.level.astype(np.float64))
         for row in np.flatnonzero(codes):
             clusters = layout.nodes * job.devices.count[group.devices[row]]
             mask[row] = preferred(known, layout, clusters, np.full(layout.n_rows, codes[row]))
@@ -150,7 +150,7 @@ def _measured(job: Job, made: Grid, group: Group) -> Bools:
 
 
 def _groups(
-    job: Job, made: Grid, active: Ints, size: Ints, open_cells: Bools, needs: tuple[Floats, Floats, Floats]
+    job: Job, grid: Grid, active: Ints, size: Ints, open_cells: Bools, needs: tuple[Floats, Floats, Floats]
 ) -> list[Group]:
     """Group devices by node size, memory and open node counts; layouts that need too much memory are left out."""
     members: dict[tuple[int, float, bytes], list[int]] = {}
@@ -161,8 +161,8 @@ def _groups(
     pinned = job.training.layout.recompute
     groups: list[Group] = []
     for (own, budget, _), devices in members.items():
-        block = slice(int(made.start[own]), int(made.start[own + 1]))
-        fits = (needs[2][block] <= budget) & open_cells[devices[0]][made.at[block]]
+        block = slice(int(grid.start[own]), int(grid.start[own + 1]))
+        fits = (needs[2][block] <= budget) & open_cells[devices[0]][grid.at[block]]
         rows = np.flatnonzero(fits) + block.start
         if pinned is None:
             level = (needs[0][rows] > budget).astype(np.int64) + (needs[1][rows] > budget)
@@ -212,14 +212,14 @@ class Combined:
         )
 
 
-def _hopeful(job: Job, made: Grid, every: Combined, shape: tuple[int, ...]) -> tuple[Pairs, int]:
+def _hopeful(job: Job, grid: Grid, every: Combined, shape: tuple[int, ...]) -> tuple[Pairs, int]:
     """The pairs that may be the fastest of their cell, and how many layouts were timed to find them."""
-    bounds, probes = lower_bounds(job, made, every.groups)
-    first = every.pairs(every.first_least(bounds, made.family))
+    bounds, probes = lower_bounds(job, grid, every.groups)
+    first = every.pairs(every.first_least(bounds, grid.family))
     limit = np.full(shape, np.inf)
-    np.fmin.at(limit, (first.device, made.at[first.row]), _times(job, made, first))
+    np.fmin.at(limit, (first.device, grid.at[first.row]), _times(job, grid, first))
     masks = [
-        ((bound > limit[group.devices][:, made.at[group.rows]]) & ~_measured(job, made, group)).ravel()
+        ((bound > limit[group.devices][:, grid.at[group.rows]]) & ~_measured(job, grid, group)).ravel()
         for group, bound in zip(every.groups, bounds, strict=True)
     ]
     return every.pairs(np.flatnonzero(~np.concatenate(masks))), probes + len(first.row)
@@ -246,9 +246,9 @@ def _changes(values: Ints) -> Ints:
     return np.flatnonzero(new)
 
 
-def _times(job: Job, made: Grid, pairs: Pairs) -> Floats:
+def _times(job: Job, grid: Grid, pairs: Pairs) -> Floats:
     """Step times in s, in chunks so that memory stays small."""
-    parts = [step_of(job, pairs.take(part).layout(made)).total for part in _chunks(len(pairs.row))]
+    parts = [step_of(job, pairs.take(part).layout(grid)).total for part in _chunks(len(pairs.row))]
     return np.concatenate([np.zeros(0), *parts])
 
 
@@ -256,19 +256,19 @@ def _chunks(size: int) -> list[Ints]:
     return [np.arange(start, min(start + _CHUNK, size)) for start in range(0, size, _CHUNK)]
 
 
-def lower_bounds(job: Job, made: Grid, groups: list[Group]) -> tuple[list[Floats], int]:
+def lower_bounds(job: Job, grid: Grid, groups: list[Group]) -> tuple[list[Floats], int]:
     """Least step time in s of each group's layouts, shape `(n_devices, n_rows)`, and how many models were timed."""
-    keys = [made.kind[group.rows] * 3 + group.level for group in groups]
+    keys = [grid.kind[group.rows] * 3 + group.level for group in groups]
     used = [np.flatnonzero(np.bincount(key)) for key in keys]
     pairs = [
         (np.repeat(group.devices, len(key)), np.tile(key, len(group.devices)))
         for group, key in zip(groups, used, strict=True)
     ]
     device, key = (np.concatenate([pair[k] for pair in pairs]) for k in (0, 1))
-    probes = Pairs(device, made.first[key // 3], key % 3)
-    whole = np.zeros((len(job.devices.count), 3 * len(made.first)))
-    whole[device, key] = _whole_model_s(job, probes.layout(made))
-    layout = made.layout
+    probes = Pairs(device, grid.first[key // 3], key % 3)
+    whole = np.zeros((len(job.devices.count), 3 * len(grid.first)))
+    whole[device, key] = _whole_model_s(job, probes.layout(grid))
+    layout = grid.layout
     fill = (layout.pp - 1.0) / layout.interleave * job.constants.get("pp.bubble_ratio", 0.0)
     share = (layout.micro_batches + fill) / layout.pp * _ROUNDING
     bounds = [

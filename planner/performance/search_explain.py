@@ -119,7 +119,7 @@ def explain_layouts(
         raise ValueError(f"layouts cannot be compared on this machine: {reason}")
     bounds = build_bounds(model, training, job.sampled)
     count = int(job.devices.count[0])
-    made = grid((count,), (nodes,), bounds)
+    layouts = grid((count,), (nodes,), bounds)
     shards = shard_axes(bounds)
     even = fits_node(shards[:, 0], count, bounds.pin.tensor_parallel is not None)
     divides = even & (nodes * count % shards.prod(axis=1) == 0)
@@ -128,31 +128,31 @@ def explain_layouts(
         nodes * count, float(job.budget_gib[0]), len(shards), int((~even).sum()), int((even & ~divides).sum()),
         int((bounds.global_batch % replicas != 0).sum()),
     )  # fmt: skip
-    return _report(job, made, counted, top)
+    return _report(job, layouts, counted, top)
 
 
-def _report(job: Job, made: Grid, counted: tuple[int, float, int, int, int, int], top: int) -> LayoutReport:
+def _report(job: Job, grid: Grid, counted: tuple[int, float, int, int, int, int], top: int) -> LayoutReport:
     """Rank all layouts of the grid at the least recompute that fits (the fullest where none does)."""
-    if not made.layout.n_rows:
+    if not grid.layout.n_rows:
         return LayoutReport(*counted, 0, 0, 0, None, (), None, None, None, None)
-    needs = np.stack(memory_levels(job, made.layout))
+    needs = np.stack(memory_levels(job, grid.layout))
     pinned, budget = job.training.layout.recompute, counted[1]
     level = (needs[:2] > budget).sum(axis=0) if pinned is None else np.full(needs.shape[1], LEVELS[pinned])
     fits = needs[2] <= budget
-    layout = replace(made.layout, recompute=level.astype(np.float64))
+    layout = replace(grid.layout, recompute=level.astype(np.float64))
     need = needs[level, np.arange(needs.shape[1])] if pinned is None else needs[0]
     table = _Ranking(job, layout, need)
     if not fits.any():
         least = int(np.argmin(needs[2]))
-        offload, host = _offload(job, made.layout)
-        told = table.ranked(least, None)
-        return LayoutReport(*counted, len(fits), len(fits), 0, None, (), None, told, offload, host)
+        offload, host = _offload(job, grid.layout)
+        ranked_layout = table.ranked(least, None)
+        return LayoutReport(*counted, len(fits), len(fits), 0, None, (), None, ranked_layout, offload, host)
     best, measured = _best(job, layout, np.where(fits, table.total, np.inf))
     order = [best, *(k for k in np.argsort(table.total, kind="stable").tolist() if fits[k] and k != best)]
     return LayoutReport(
         *counted, len(fits), int((~fits).sum()), int(fits.sum()) - 1, table.ranked(best, best),
         tuple(table.ranked(k, best) for k in _distinct(layout, order)[1 : 1 + top]),
-        _blocked(job, made, needs, budget, table, best), None, None, None, measured,
+        _blocked(job, grid, needs, budget, table, best), None, None, None, measured,
     )  # fmt: skip
 
 
@@ -199,20 +199,22 @@ class _Ranking:
 
 
 def _blocked(
-    job: Job, made: Grid, needs: Floats, budget: float, table: _Ranking, best: int
+    job: Job, grid: Grid, needs: Floats, budget: float, table: _Ranking, best: int
 ) -> RankedLayout | None:
     """Of the layouts that memory rules out and that would be faster than the best, the one that needs least."""
     if job.training.layout.recompute is not None:
         return None
-    found: list[RankedLayout] = []
+    ranked_layouts: list[RankedLayout] = []
     for level in (NONE, SELECTIVE):
-        full = np.full(made.layout.n_rows, float(level))
-        ranking = _Ranking(job, replace(made.layout, recompute=full), needs[level])
+        full = np.full(grid.layout.n_rows, float(level))
+        ranking = _Ranking(job, replace(grid.layout, recompute=full), needs[level])
         faster = (needs[level] > budget) & (ranking.total < (1.0 - _WORTH_MEMORY) * table.total[best])
         if faster.any():
-            told = ranking.ranked(int(np.argmin(np.where(faster, needs[level], np.inf))), None)
-            found.append(replace(told, over_best_ratio=told.step_time_s / float(table.total[best]) - 1.0))
-    return min(found, key=lambda told: told.memory_gib, default=None)
+            report = ranking.ranked(int(np.argmin(np.where(faster, needs[level], np.inf))), None)
+            ranked_layouts.append(
+                replace(report, over_best_ratio=report.step_time_s / float(table.total[best]) - 1.0)
+            )
+    return min(ranked_layouts, key=lambda told: told.memory_gib, default=None)
 
 
 def _offload(job: Job, layout: Layouts) -> tuple[float, float]:

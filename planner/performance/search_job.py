@@ -192,8 +192,8 @@ def memory_levels(job: Job, layout: Layouts) -> tuple[Floats, Floats, Floats]:
     """Needed memory at the three recompute levels, GiB; a pinned level stands in for the others."""
     pinned = job.training.layout.recompute
     wanted = (NONE, SELECTIVE, FULL) if pinned is None else (LEVELS[pinned],)
-    made = levels_gib(job.footprint, layout, wanted, job.constants)
-    return made[0], made[len(made) // 2], made[-1]
+    levels = levels_gib(job.footprint, layout, wanted, job.constants)
+    return levels[0], levels[len(levels) // 2], levels[-1]
 
 
 def need_of(job: Job, layout: Layouts) -> Floats:

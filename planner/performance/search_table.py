@@ -129,5 +129,5 @@ def coded(
     words: npt.NDArray[np.object_], more: tuple[str, ...]
 ) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
     """Codes of `words` and the list of words behind them, `more` appended where missing."""
-    made = Coded.encode(words.tolist())
-    return made.codes, tuple(dict.fromkeys((*made.values, *more)))
+    coded = Coded.encode(words.tolist())
+    return coded.codes, tuple(dict.fromkeys((*coded.values, *more)))

@@ -206,7 +206,7 @@ ITEM_BYTES = 4096.0  # assumption: labels or an embedding of 2,048 half-precisio
 
 def answer_bytes(training: TrainingSpec) -> float:
     """Bytes that one answered request leaves."""
-    made = training.tuning.requests or training.tuning.rollouts
-    if made is None or made.answers is None:
+    requests = training.tuning.requests or training.tuning.rollouts
+    if requests is None or requests.answers is None:
         return ITEM_BYTES
-    return TOKEN_BYTES * made.answers.mean
+    return TOKEN_BYTES * requests.answers.mean

@@ -27,12 +27,12 @@ def operator_counts(model: ModelSpec, training: TrainingSpec) -> dict[str, Any]:
         return NO_OPERATORS
     size = float(model.image_size) if model.image_size else None
     activations = sampled_activations(model, flops)
-    found = operators_of(model.name, model.family.value, size, flops, activations)
+    operators = operators_of(model.name, model.family.value, size, flops, activations)
     last = training.channels_last
     if last is None:
-        last = training.stack != "eager" and not found.values[COLUMN["split_flops"]] > 0
+        last = training.stack != "eager" and not operators.values[COLUMN["split_flops"]] > 0
     return {
-        "operators": found.values,
-        "inferred": float(not found.published),
+        "operators": operators.values,
+        "inferred": float(not operators.published),
         "channels_last": float(last),
     }

@@ -92,13 +92,13 @@ def build_moves(places: Sequence[str], tariffs: Tariffs, assume: Assumptions) ->
         for q, target in enumerate(split):
             if r == q:
                 continue
-            found = tariffs.transfer_curve(*source, *target)
-            curve = dearest if found is None else found
-            key = (curve.edges_gb, curve.usd_per_gb, curve.unit, curve.as_of, found is None)
+            tier_curve = tariffs.transfer_curve(*source, *target)
+            curve = dearest if tier_curve is None else tier_curve
+            key = (curve.edges_gb, curve.usd_per_gb, curve.unit, curve.as_of, tier_curve is None)
             if key not in numbers:
                 numbers[key] = len(curves)
                 curves.append(curve)
-                known.append(found is not None)
+                known.append(tier_curve is not None)
             pair[r, q] = numbers[key]
     provider = np.asarray([name for name, _ in split])
     same = provider[:, None] == provider[None, :]

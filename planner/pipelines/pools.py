@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
     from planner.asked.model import Asked
     from planner.asked.options import Options
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
@@ -82,8 +82,8 @@ def of_pool(asked: Asked, name: PoolName, paced_s: float = 0.0) -> Asked:
     job = asked.job
     rollouts = job.training.tuning.rollouts
     assert rollouts is not None
-    own = replace(rollouts, pool=name, colocated=False, paced_s=paced_s)
-    training = replace(job.training, tuning=replace(job.training.tuning, rollouts=own))
+    constants = replace(rollouts, pool=name, colocated=False, paced_s=paced_s)
+    training = replace(job.training, tuning=replace(job.training.tuning, rollouts=constants))
     job = replace(job, training=training)
     if name == "rollouts":
         job = replace(job, data_gb=0.0, read_gb=0.0, export_gb=0.0, checkpoint_gib=0.0)
@@ -94,8 +94,8 @@ def by_turns(asked: Asked) -> Asked:
     """The same on one cluster that trains and generates by turns."""
     training = asked.job.training
     assert training.tuning.rollouts is not None
-    own = replace(training.tuning.rollouts, colocated=True, steps_off_policy=0)
-    training = replace(training, tuning=replace(training.tuning, rollouts=own))
+    constants = replace(training.tuning.rollouts, colocated=True, steps_off_policy=0)
+    training = replace(training, tuning=replace(training.tuning, rollouts=constants))
     return replace(asked, job=replace(asked.job, training=training))
 
 
@@ -117,36 +117,36 @@ class _Side:
         """
         self._chips = chips
         self.name, self.found = name, engine.at(None, Wanted(Scope.BEST, one_offer=True))
-        made, market = self.found.candidates, self.found.context.market
+        candidates, market = self.found.candidates, self.found.context.market
         offers = market.offer_set.offers
         timed = market.is_spot | offers.equals("purchase_option", "on_demand")
-        at = np.flatnonzero((made.bits == 0) & (made.kind == SINGLE) & timed[made.offer])
+        at = np.flatnonzero((candidates.bits == 0) & (candidates.kind == SINGLE) & timed[candidates.offer])
         if limit is not None:  # spot that no record speaks for is no candidate by a deadline
-            unrecorded = without_record(made.context.asked.workload, made)
-            late = made.hours[at] > limit[0]
+            unrecorded = without_record(candidates.context.asked.workload, candidates)
+            late = candidates.hours[at] > limit[0]
             at = at[~late if unrecorded is None else ~(late | unrecorded[at])]
-        rows = made.offer[at]
+        rows = candidates.offer[at]
         names = zip(offers["provider"][rows].tolist(), offers["region"][rows].tolist(), strict=True)
         place = np.asarray([places.setdefault(f"{p}/{r}", len(places)) for p, r in names], dtype=np.int64)
-        self.points = self._points(made, at, place, None if limit is None else limit[1])
+        self.points = self._points(candidates, at, place, None if limit is None else limit[1])
 
-    def _points(self, made: Candidates, at: Ints, place: Ints, level: float | None) -> Points:
+    def _points(self, candidates: Candidates, at: Ints, place: Ints, level: float | None) -> Points:
         context = self.found.context
         job, costs, hardware = context.asked.job, context.market.costs, context.market.offer_set.hardware
-        rows, nodes, work = made.offer[at], made.nodes[at], made.work_hours[at]
-        shape = made.shape[at]
-        own = made.shapes["hardware_row"].astype(np.int64)[shape]
-        fixed, paid = made.fixed_hours[at], made.paid_hours[at]
+        rows, nodes, work = candidates.offer[at], candidates.nodes[at], candidates.work_hours[at]
+        shape = candidates.shape[at]
+        own = candidates.shapes["hardware_row"].astype(np.int64)[shape]
+        fixed, paid = candidates.fixed_hours[at], candidates.paid_hours[at]
         # a pair runs at least as long as its slower pool, so no pair pays less than this
-        run = context.market.offer_set.book.cheapest_hours(rows, made.hours[at])
+        run = context.market.offer_set.book.cheapest_hours(rows, candidates.hours[at])
         # far from the least charge and the rounding of short use
         some, more = (
             costs.evaluate(
                 rows,
                 nodes,
                 fixed + at_hours,
-                made.waiting_hours[at] + fixed + at_hours,
-                stored=made.stored(at),
+                candidates.waiting_hours[at] + fixed + at_hours,
+                stored=candidates.stored(at),
                 run_hours=run,
             ).cost_usd
             for at_hours in _USED_HOURS
@@ -155,29 +155,37 @@ class _Side:
         count = hardware["accelerator_count"].astype(np.float64)[own]
         sure = np.ones(len(at))
         if level is not None:
-            sure = sure_hours(made, at, level) / made.hours[at]
+            sure = sure_hours(candidates, at, level) / candidates.hours[at]
         points = Points(
-            at=at, step_s=np.asarray(made.shapes["step_time_s"])[shape],
-            stretch=(made.hours[at] - made.waiting_hours[at] - fixed) / work, held=(paid - fixed) / work,
-            before_hours=made.waiting_hours[at] + fixed, fixed_usd=np.maximum(some - hourly * _USED_HOURS[0], 0.0),
-            usd_per_hour=hourly, sure=sure,
-            nodes=nodes, accelerators=nodes * count, place=place,
+            at=at,
+            step_s=np.asarray(candidates.shapes["step_time_s"])[shape],
+            stretch=(candidates.hours[at] - candidates.waiting_hours[at] - fixed) / work,
+            held=(paid - fixed) / work,
+            before_hours=candidates.waiting_hours[at] + fixed,
+            fixed_usd=np.maximum(some - hourly * _USED_HOURS[0], 0.0),
+            usd_per_hour=hourly,
+            sure=sure,
+            nodes=nodes,
+            accelerators=nodes * count,
+            place=place,
             rate=node_rates(job.model, job.training, hardware)[own],
-            copies=np.maximum(count / np.maximum(np.asarray(made.shapes["tp"])[shape], 1), 1.0),
-            chip=np.asarray([self._chips.setdefault(str(name), len(self._chips)) for name in hardware["accelerator"]],
-                            dtype=np.int64)[own],
-        )  # fmt: skip
+            copies=np.maximum(count / np.maximum(np.asarray(candidates.shapes["tp"])[shape], 1), 1.0),
+            chip=np.asarray(
+                [self._chips.setdefault(str(name), len(self._chips)) for name in hardware["accelerator"]],
+                dtype=np.int64,
+            )[own],
+        )
         return points.take(_distinct(points, own))
 
     def priced(self, row: int, paced_s: float) -> tuple[Candidates, Source]:
         """The candidate of point `row` with steps of at least `paced_s`, priced by the engine."""
-        made = self.found.candidates
+        candidates = self.found.candidates
         at = int(self.points.at[row])
-        context = made.context.with_asked(of_pool(made.context.asked, self.name, paced_s))
+        context = candidates.context.with_asked(of_pool(candidates.context.asked, self.name, paced_s))
         # the size of a checkpoint is known by now
-        context = context.with_job(checkpoint_gib=made.context.asked.job.checkpoint_gib)
-        found = replace(self.found, candidates=replace(made, context=context))
-        one = candidates_of(found, made.offer[at : at + 1], [int(made.nodes[at])])
+        context = context.with_job(checkpoint_gib=candidates.context.asked.job.checkpoint_gib)
+        constants = replace(self.found, candidates=replace(candidates, context=context))
+        one = candidates_of(constants, candidates.offer[at : at + 1], [int(candidates.nodes[at])])
         return one, Source(context, one)
 
 
@@ -239,8 +247,8 @@ class _Question:
         """The cheapest pair that the engine confirms, beside the best single clusters."""
         found = build(self.base.with_asked(by_turns(self.base.asked)))
         pairs = find_pairs(self.trainer.points, self.rollouts.points, self.terms, _PRICED)
-        made = [self._pair(int(a), int(b)) for a, b in zip(pairs.trainer, pairs.rollouts, strict=True)]
-        kept = [one for one in made if self.deadline is None or one["sure_hours"] <= self.deadline]
+        pools = [self._pair(int(a), int(b)) for a, b in zip(pairs.trainer, pairs.rollouts, strict=True)]
+        kept = [one for one in pools if self.deadline is None or one["sure_hours"] <= self.deadline]
         reason = "" if kept else "no pair of pools keeps the limits"
         best = min(kept, key=lambda one: one["cost_usd"]) if kept else self._nothing()
         limit = self.loaded.workload.constraints.budget_usd
@@ -261,12 +269,12 @@ class _Question:
         """The cheapest pair whose pools have the same type of accelerator; None where no such pair keeps the limits."""
         if best is None:
             return None
-        made = [best]
+        pools = [best]
         if len({pool.accelerator for pool in best["pools"]}) > 1:
             terms = replace(self.terms, one_chip=True)
             pairs = find_pairs(self.trainer.points, self.rollouts.points, terms, _PRICED)
-            made = [self._pair(int(a), int(b)) for a, b in zip(pairs.trainer, pairs.rollouts, strict=True)]
-        kept = [one for one in made if self.deadline is None or one["sure_hours"] <= self.deadline]
+            pools = [self._pair(int(a), int(b)) for a, b in zip(pairs.trainer, pairs.rollouts, strict=True)]
+        kept = [one for one in pools if self.deadline is None or one["sure_hours"] <= self.deadline]
         if not kept:
             return None
         one = min(kept, key=lambda one: one["cost_usd"])
@@ -313,36 +321,38 @@ class _Question:
 
 
 def _pool(side: _Side, row: int, paced_s: float) -> Pool:
-    made, source = side.priced(row, paced_s)
+    candidates, source = side.priced(row, paced_s)
     points, bought = side.points, source.bought(0)
-    shape = made.shapes.row(int(made.shape[0]))
+    shape = candidates.shapes.row(int(candidates.shape[0]))
     offer_set = source.context.market.offer_set
     hardware = offer_set.hardware.row(int(shape["hardware_row"]))
     return Pool(
-        name=side.name, bought=bought, accelerator=str(hardware["accelerator"]), nodes=int(made.nodes[0]),
+        name=side.name, bought=bought, accelerator=str(hardware["accelerator"]), nodes=int(candidates.nodes[0]),
         accelerators=float(points.accelerators[row]), own_step_s=float(points.step_s[row]), paced_s=paced_s,
-        stretch=float(points.stretch[row]), hours=float(made.hours[0]), tensor_parallel=int(shape["tp"]),
+        stretch=float(points.stretch[row]), hours=float(candidates.hours[0]), tensor_parallel=int(shape["tp"]),
         pipeline_parallel=int(shape["pp"]), data_parallel=int(shape["dp"]),
         cost_usd=total_usd([line for part in bought.parts for line in part.lines]),
         sure_ratio=float(points.sure[row]),
     )  # fmt: skip
 
 
-def _colocated(found: Found, *, same_ways: bool) -> Colocated | None:
+def _colocated(search: CandidateSearch, *, same_ways: bool) -> Colocated | None:
     """The best single cluster; `same_ways`: of on-demand and spot without a fall-back, as pools are bought."""
-    made, market = found.candidates, found.context.market
+    candidates, market = search.candidates, search.context.market
     if same_ways:
         timed = market.is_spot | market.offer_set.offers.equals("purchase_option", "on_demand")
-        at = best_where(made, (made.bits == 0) & (made.kind == SINGLE) & timed[made.offer], "cost")
+        at = best_where(
+            candidates, (candidates.bits == 0) & (candidates.kind == SINGLE) & timed[candidates.offer], "cost"
+        )
     else:
-        choice = choose(made, "cost")
+        choice = choose(candidates, "cost")
         at = None if choice is None else choice.winner
     if at is None:
         return None
-    bought = Source(found.context, made).bought(at)
+    bought = Source(search.context, candidates).bought(at)
     lead = bought.parts[0]
     return Colocated(
         how=bought.how, provider=lead.provider, region=lead.region, instance_type=lead.instance_type,
-        nodes=int(made.nodes[at]), hours=float(made.hours[at]),
+        nodes=int(candidates.nodes[at]), hours=float(candidates.hours[at]),
         cost_usd=total_usd([line for part in bought.parts for line in part.lines]),
     )  # fmt: skip

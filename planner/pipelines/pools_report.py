@@ -27,33 +27,33 @@ _PAIR = (
 )  # fmt: skip
 
 
-def pools_report(found: Pools) -> Answer:
+def pools_report(pools: Pools) -> Answer:
     """The answer of `planner pools`."""
     values = {
-        "workload": found.workload, "workload_sha256": found.workload_sha256, "created_at": found.created_at,
-        "start": found.start, "currency": "USD", "catalog": [vars(source) for source in found.sources],
-        "pools": [_values(pool) for pool in found.pools], **{name: getattr(found, name) for name in _PAIR},
-        "gap_ratio": _gap(found),
-        "colocated": None if found.colocated is None else vars(found.colocated),
-        "same_ways": None if found.same_ways is None else vars(found.same_ways),
-        "one_chip": None if found.one_chip is None else vars(found.one_chip),
+        "workload": pools.workload, "workload_sha256": pools.workload_sha256, "created_at": pools.created_at,
+        "start": pools.start, "currency": "USD", "catalog": [vars(source) for source in pools.sources],
+        "pools": [_values(pool) for pool in pools.pools], **{name: getattr(pools, name) for name in _PAIR},
+        "gap_ratio": _gap(pools),
+        "colocated": None if pools.colocated is None else vars(pools.colocated),
+        "same_ways": None if pools.same_ways is None else vars(pools.same_ways),
+        "one_chip": None if pools.one_chip is None else vars(pools.one_chip),
     }  # fmt: skip
-    rows = [{name: value for name, value in _flat(pool).items() if name in _COLUMNS} for pool in found.pools]
-    title = f"{found.workload}: {found.reason}"
-    sections: tuple[Section, ...] = _colocated(found)
-    if found.pools:
+    rows = [{name: value for name, value in _flat(pool).items() if name in _COLUMNS} for pool in pools.pools]
+    title = f"{pools.workload}: {pools.reason}"
+    sections: tuple[Section, ...] = _colocated(pools)
+    if pools.pools:
         title = (
-            f"{found.workload} on two pools: {usd(found.cost_usd)}, {hours(found.hours)} h{_beside(found)}"
+            f"{pools.workload} on two pools: {usd(pools.cost_usd)}, {hours(pools.hours)} h{_beside(pools)}"
         )
-        sections = (_pools(found), _step(found), *_colocated(found), _proof(found))
-    summary = (found.reason,) if found.reason and found.pools else ()
+        sections = (_pools(pools), _step(pools), *_colocated(pools), _proof(pools))
+    summary = (pools.reason,) if pools.reason and pools.pools else ()
     return Answer(
-        title, title, summary, sections, versioned(values), _COLUMNS, rows, success=not found.reason
+        title, title, summary, sections, versioned(values), _COLUMNS, rows, success=not pools.reason
     )
 
 
-def _gap(found: Pools) -> float:
-    return float((found.cost_usd - found.bound_usd) / found.cost_usd) if found.cost_usd else 0.0
+def _gap(pools: Pools) -> float:
+    return float((pools.cost_usd - pools.bound_usd) / pools.cost_usd) if pools.cost_usd else 0.0
 
 
 def _values(pool: Pool) -> dict[str, Any]:
@@ -72,80 +72,80 @@ def _flat(pool: Pool) -> dict[str, Any]:
     return _values(pool) | own | {"pool": pool.name, "purchase_option": pool.bought.how}
 
 
-def _pools(found: Pools) -> Section:
+def _pools(pools: Pools) -> Section:
     rows: list[tuple[Value, ...]] = []
-    for pool in found.pools:
+    for pool in pools.pools:
         part = pool.bought.parts[0]
         machines = f"{pool.nodes} x {part.instance_type} ({number(pool.accelerators)} x {pool.accelerator})"
         where = f"{part.provider}/{part.region} {part.zone}".strip()
         rows.append((pool.name, machines, where, pool.bought.how, pool.own_step_s, pool.hours, pool.cost_usd))
     notes = ["both pools run at once"]
-    if found.moved_gb:
-        moved = f"{number(found.moved_gb)} GB of weights between the regions: {usd(found.moved_usd)}"
+    if pools.moved_gb:
+        moved = f"{number(pools.moved_gb)} GB of weights between the regions: {usd(pools.moved_usd)}"
         notes.append(moved)
     return table_section("pools", "Pools", _SHOWN, rows, notes)
 
 
-def _step(found: Pools) -> Section:
+def _step(pools: Pools) -> Section:
     parts = (
-        ("generate_s", "generation", found.generate_s), ("logprob_s", "log-probabilities", found.logprob_s),
-        ("update_s", "update", found.update_s), ("refit_s", "weights to the rollouts", found.refit_s),
+        ("generate_s", "generation", pools.generate_s), ("logprob_s", "log-probabilities", pools.logprob_s),
+        ("update_s", "update", pools.update_s), ("refit_s", "weights to the rollouts", pools.refit_s),
     )  # fmt: skip
-    ahead = found.steps_off_policy
+    ahead = pools.steps_off_policy
     how = (
-        f"{number(found.step_s)} s; generation runs up to {ahead} steps ahead: the longer pool sets the pace"
+        f"{number(pools.step_s)} s; generation runs up to {ahead} steps ahead: the longer pool sets the pace"
         if ahead
-        else f"{number(found.step_s)} s; on policy: the parts add up"
+        else f"{number(pools.step_s)} s; on policy: the parts add up"
     )
-    rows: list[tuple[str, str, Value, Unit, str]] = [("step_s", "step", found.step_s, "seconds", how)]
+    rows: list[tuple[str, str, Value, Unit, str]] = [("step_s", "step", pools.step_s, "seconds", how)]
     rows += [
-        (key, label, value, "seconds", f"{number(value)} s, {percent(value / found.step_s, 0)} of the step")
+        (key, label, value, "seconds", f"{number(value)} s, {percent(value / pools.step_s, 0)} of the step")
         for key, label, value in parts
     ]
     return facts("step", "Where the step goes", rows)
 
 
-def _colocated(found: Pools) -> tuple[Section, ...]:
+def _colocated(pools: Pools) -> tuple[Section, ...]:
     rows: list[tuple[str, str, Value, Unit, str]] = []
     for key, label, one in (
-        ("colocated", "one cluster by turns, any way to buy", found.colocated),
-        ("same_ways", "one cluster by turns, on-demand or spot", found.same_ways),
+        ("colocated", "one cluster by turns, any way to buy", pools.colocated),
+        ("same_ways", "one cluster by turns, on-demand or spot", pools.same_ways),
     ):
         if one is not None:
-            rows.append((key, label, one.cost_usd, "usd", _said(found, one)))
-    alike = found.one_chip
+            rows.append((key, label, one.cost_usd, "usd", _said(pools, one)))
+    alike = pools.one_chip
     if alike is not None:
         said = (
             f"{usd(alike.cost_usd)}, {hours(alike.hours)} h: {number(alike.train_accelerators)} and"
-            f" {number(alike.generate_accelerators)} x {alike.accelerator}; {_against(found, alike.cost_usd)}"
+            f" {number(alike.generate_accelerators)} x {alike.accelerator}; {_against(pools, alike.cost_usd)}"
         )
         rows.append(("one_chip", "two pools, one accelerator type", alike.cost_usd, "usd", said))
     return (facts("colocated", "Compared with", rows),) if rows else ()
 
 
-def _said(found: Pools, one: Colocated) -> str:
+def _said(pools: Pools, one: Colocated) -> str:
     where = f"{one.nodes} x {one.instance_type} {one.how} in {one.provider}/{one.region}"
     text = f"{usd(one.cost_usd)}, {hours(one.hours)} h: {where}"
-    return f"{text}; {_against(found, one.cost_usd)}" if found.cost_usd else text
+    return f"{text}; {_against(pools, one.cost_usd)}" if pools.cost_usd else text
 
 
-def _against(found: Pools, cost_usd: Decimal) -> str:
+def _against(pools: Pools, cost_usd: Decimal) -> str:
     """A cost beside that of the two pools."""
-    ratio = float(cost_usd / found.cost_usd)
+    ratio = float(cost_usd / pools.cost_usd)
     return f"{percent(abs(ratio - 1.0), 0)} {'less' if ratio < 1.0 else 'more'} than the two pools"
 
 
-def _beside(found: Pools) -> str:
+def _beside(pools: Pools) -> str:
     """Of a headline: that one cluster by turns costs less, where it does."""
-    one = found.colocated or found.same_ways
-    if one is None or one.cost_usd >= found.cost_usd:
+    one = pools.colocated or pools.same_ways
+    if one is None or one.cost_usd >= pools.cost_usd:
         return ""
     return f"; one cluster by turns is cheaper: {usd(one.cost_usd)}, {hours(one.hours)} h"
 
 
-def _proof(found: Pools) -> Section:
+def _proof(pools: Pools) -> Section:
     text = (
-        f"optimal over {found.pairs:,} pairs of pools bought on demand or on spot, by costs linear in hours; the "
-        f"cheapest are priced by the engine, gap {percent(_gap(found), 2)} to the bound {usd(found.bound_usd)}"
+        f"optimal over {pools.pairs:,} pairs of pools bought on demand or on spot, by costs linear in hours; the "
+        f"cheapest are priced by the engine, gap {percent(_gap(pools), 2)} to the bound {usd(pools.bound_usd)}"
     )
-    return facts("proof", "Proof", [("gap_ratio", "search", _gap(found), "ratio", text)])
+    return facts("proof", "Proof", [("gap_ratio", "search", _gap(pools), "ratio", text)])

@@ -75,13 +75,13 @@ def choose_robust(
     if _usd(found) < _usd(plain):
         plain = found  # cheaper by expected cost too, within the gap of the plan that came first
     chosen, other_cost = run.outcome(found, run.costs), run.outcome(plain, run.costs)
-    made = Robust(
+    robust = Robust(
         terms, chosen, other_cost, run.outcome(found, run.fresh), run.outcome(plain, run.fresh),
         _usd(found) + run.tail(found, run.costs), _usd(plain) + run.tail(plain, run.costs),
         min(bound, chosen.objective_usd), considered, len(pipe.keys),
         sum(found.chosen[name] != plain.chosen[name] for name in pipe.tasks), solver, time.perf_counter() - began,
     )  # fmt: skip
-    return found, made
+    return found, robust
 
 
 class _Run:

@@ -201,8 +201,8 @@ def _as_one_model(search: Search[Ints], pipe: PipelineInput, allowed: Bools, cut
     return min(found.bound, cutoff)
 
 
-def _take(search: Search[Ints], pipe: PipelineInput, part: PipelineInput, found: Solution) -> None:
-    chosen = _inside(part, pipe, picked(part, found))
+def _take(search: Search[Ints], pipe: PipelineInput, part: PipelineInput, solution: Solution) -> None:
+    chosen = _inside(part, pipe, picked(part, solution))
     course = follow(pipe, chosen)
     if course.end_hours.max(initial=0.0) > pipe.deadline_hours * (1 + TIME_TOLERANCE):
         raise ModelError(

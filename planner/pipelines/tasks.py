@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from catalogs.tables.model import Catalog
     from planner.asked.options import Options
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.pipeline_schema import PipelineTask
@@ -78,8 +78,8 @@ class WorkloadTask:
         Raises:
             InputError: the workload names something unknown.
         """
-        own = unlimited(loaded.workload).model_copy(update={"start": start, "earliest_start": None})
-        context = prepare(loaded, own, catalog, options)
+        section_view = unlimited(loaded.workload).model_copy(update={"start": start, "earliest_start": None})
+        context = prepare(loaded, section_view, catalog, options)
         if task.reads:
             context = context.with_job(data_gb=0.0, read_gb=0.0)
         self._name, self._engine = task.name, Engine(context)
@@ -88,7 +88,7 @@ class WorkloadTask:
         self._places = (
             np.zeros_like(context.market.region_of_offer) if alone else context.market.region_of_offer
         )
-        self.confidence = own.constraints.deadline_confidence
+        self.confidence = section_view.constraints.deadline_confidence
         self.asked: list[float] = []
         self.compared = 0
         self._count = 0
@@ -98,8 +98,8 @@ class WorkloadTask:
 
         Nothing waits or is taken away: spot in several zones, built where a deadline asks for it, waits less.
         """
-        made = self._engine.at(None, self._wanted).candidates
-        hours = unhindered_hours(made, np.flatnonzero(made.bits == 0), self.confidence)
+        candidates = self._engine.at(None, self._wanted).candidates
+        hours = unhindered_hours(candidates, np.flatnonzero(candidates.bits == 0), self.confidence)
         return float(hours.min(initial=np.inf))
 
     def front(self, least: float, most: float) -> list[Way]:
@@ -126,52 +126,52 @@ class WorkloadTask:
         self.compared = max(self.compared, int((found.candidates.bits == 0).sum()))
         return self._ways(found, self._cheapest(found), hours)
 
-    def _cheapest(self, found: Found) -> Ints:
+    def _cheapest(self, search: CandidateSearch) -> Ints:
         """The cheapest candidate of every region."""
-        made = found.candidates
-        at = self._certain(made)
-        place = self._places[made.offer[at]]
-        rank = found.context.market.id_rank[made.offer[at]]
-        order = np.lexsort((rank, made.nodes[at], made.hours[at], made.cost_usd[at], place))
+        candidates = search.candidates
+        at = self._certain(candidates)
+        place = self._places[candidates.offer[at]]
+        rank = search.context.market.id_rank[candidates.offer[at]]
+        order = np.lexsort((rank, candidates.nodes[at], candidates.hours[at], candidates.cost_usd[at], place))
         first = np.flatnonzero(np.append(True, np.diff(place[order]) != 0)) if len(at) else order
         return at[order[first]]
 
-    def _certain(self, made: Candidates) -> Ints:
+    def _certain(self, candidates: Candidates) -> Ints:
         """Candidates that keep some time with the confidence asked: of others, capacity fails to come too often."""
-        at = np.flatnonzero(made.bits == 0)
-        return at[chance_had(made, at) > self.confidence]
+        at = np.flatnonzero(candidates.bits == 0)
+        return at[chance_had(candidates, at) > self.confidence]
 
-    def _steady(self, found: Found, most: float) -> list[Way]:
+    def _steady(self, search: CandidateSearch, most: float) -> list[Way]:
         """Per region the candidates that no other one there beats in sure hours and cost, none of them on spot."""
-        made, context = found.candidates, found.context
-        at = self._certain(made)
-        at = at[~context.market.is_spot[made.offer[at]]]
-        hours = sure_hours(made, at, self.confidence)
+        candidates, context = search.candidates, search.context
+        at = self._certain(candidates)
+        at = at[~context.market.is_spot[candidates.offer[at]]]
+        hours = sure_hours(candidates, at, self.confidence)
         at, hours = at[hours <= most], hours[hours <= most]
         kept: list[Ints] = []
-        place = self._places[made.offer[at]]
+        place = self._places[candidates.offer[at]]
         for code in np.unique(place).tolist():
             inside = np.flatnonzero(place == code)
-            kept.append(inside[pareto_front(hours[inside], made.cost_usd[at[inside]])])
+            kept.append(inside[pareto_front(hours[inside], candidates.cost_usd[at[inside]])])
         chosen = np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
-        return self._ways(found, at[chosen], None)
+        return self._ways(search, at[chosen], None)
 
-    def _ways(self, found: Found, at: Ints, limit: float | None) -> list[Way]:
+    def _ways(self, search: CandidateSearch, at: Ints, limit: float | None) -> list[Way]:
         """Candidates `at` as ways that take as long as they surely need, at most `limit`."""
-        hours = self._sure(found.candidates, at, limit)
-        source = Source(found.context, found.candidates.take(at))
+        hours = self._sure(search.candidates, at, limit)
+        source = Source(search.context, search.candidates.take(at))
         return [self._way(source, row, float(sure)) for row, sure in enumerate(hours)]
 
-    def _sure(self, made: Candidates, at: Ints, limit: float | None) -> Floats:
+    def _sure(self, candidates: Candidates, at: Ints, limit: float | None) -> Floats:
         hours = np.full(len(at), np.inf if limit is None else limit)
         # what runs in turn changes so as to end by its deadline; all others may end sooner
-        other = np.flatnonzero(made.kind[at] != IN_TURN)
-        hours[other] = np.minimum(hours[other], sure_hours(made, at[other], self.confidence))
+        other = np.flatnonzero(candidates.kind[at] != IN_TURN)
+        hours[other] = np.minimum(hours[other], sure_hours(candidates, at[other], self.confidence))
         return hours
 
     def _way(self, source: Source, row: int, hours: float) -> Way:
-        made, bought = source.made, source.bought(row)
-        offer = int(made.offer[row])
+        candidates, bought = source.made, source.bought(row)
+        offer = int(candidates.offer[row])
         offers = source.context.market.offer_set.offers
         names = ("provider", "region", "zone", "instance_type")
         self._count += 1
@@ -179,9 +179,9 @@ class WorkloadTask:
             task=self._name, number=self._count, **{name: str(offers[name][offer]) for name in names},
             purchase_option=bought.how,
             option_variant=bought.parts[0].option_variant if len(bought.parts) == 1 else "",
-            nodes=int(made.nodes[row]), hours=hours, expected_hours=float(made.hours[row]),
+            nodes=int(candidates.nodes[row]), hours=hours, expected_hours=float(candidates.hours[row]),
             cost_usd=total_usd([line for part in bought.parts for line in part.lines]),
-            price_as_of=min(str(offers["as_of"][part.row]) for part in made.parts(row)), bought=bought,
+            price_as_of=min(str(offers["as_of"][part.row]) for part in candidates.parts(row)), bought=bought,
             source=source, row=row,
         )  # fmt: skip
 

@@ -117,8 +117,8 @@ def _figures(old: Plan, new: Plan) -> Iterator[Change]:
     }
     for what, (before, after, brief) in pairs.items():
         if before != after:
-            told = brief if brief and brief[0] != brief[1] else ()
-            yield Change("~", what, before, after, None, told)
+            changed = brief if brief and brief[0] != brief[1] else ()
+            yield Change("~", what, before, after, None, changed)
 
 
 def _known_pair(old: Plan, new: Plan) -> tuple[str, str]:
@@ -219,24 +219,25 @@ def _dates(plan: Plan) -> dict[str, str]:
     return {one.provider: f"to {one.newest_as_of} ({one.sha256[:8]})" for one in plan.catalog}
 
 
-def verdict(found: PlanDiff) -> str:
+def verdict(plan_diff: PlanDiff) -> str:
     """The difference in one sentence."""
-    old, new = found.old, found.new
+    old, new = plan_diff.old, plan_diff.new
     if new.total_usd is None or old.total_usd is None or new.hours is None or old.hours is None:
         if new.status == old.status:
-            return f"{found.workload}: neither {old.name} nor {new.name} has a plan"
+            return f"{plan_diff.workload}: neither {old.name} nor {new.name} has a plan"
         has = "has a plan now" if new.total_usd is not None else "no longer has a plan"
-        return f"{found.workload} {has}" + (f": {new.usd_words}" if new.total_usd is not None else "")
+        return f"{plan_diff.workload} {has}" + (f": {new.usd_words}" if new.total_usd is not None else "")
     change = new.total_usd - old.total_usd
-    if not found.changes:
-        return f"{found.workload}: nothing differs, {new.usd_words} in {hours(new.hours)} h"
-    ratio = found.change_ratio
+    if not plan_diff.changes:
+        return f"{plan_diff.workload}: nothing differs, {new.usd_words} in {hours(new.hours)} h"
+    ratio = plan_diff.change_ratio
     much = (
         "the same"
         if not change
-        else usd_change_known(found.known(change)) + ("" if ratio is None else f" ({units.change(ratio, 1)})")
+        else usd_change_known(plan_diff.known(change))
+        + ("" if ratio is None else f" ({units.change(ratio, 1)})")
     )
     end = new.hours - old.hours
     when = "as soon" if abs(end) < 0.05 else f"{hours(abs(end))} h {'later' if end > 0 else 'sooner'}"
     choice = "the same choice" if new.choice == old.choice else f"now {new.choice} instead of {old.choice}"
-    return f"{found.workload}: cost {much} to {new.usd_words}, done {when}; {choice}"
+    return f"{plan_diff.workload}: cost {much} to {new.usd_words}, done {when}; {choice}"

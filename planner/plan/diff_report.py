@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 _COLUMNS = ("mark", "what", "old", "new", "change_usd")
 
 
-def diff_report(found: PlanDiff) -> Answer:
+def diff_report(plan_diff: PlanDiff) -> Answer:
     """Build the answer."""
-    sides = (found.old, found.new)
+    sides = (plan_diff.old, plan_diff.new)
     columns = (
         Column("name", "plan", "text"), Column("cost", "cost", "usd_known"), Column("hours", "h", "hours"),
         Column("done", "done", "text"), Column("in_time", "in time", "chance"), Column("choice", "choice", "text"),
@@ -26,14 +26,14 @@ def diff_report(found: PlanDiff) -> Answer:
         for one in sides
     ]
     lines = [
-        (one.mark, one.what, *one.words, "" if one.change_usd is None else found.known(one.change_usd))
-        for one in found.changes
+        (one.mark, one.what, *one.words, "" if one.change_usd is None else plan_diff.known(one.change_usd))
+        for one in plan_diff.changes
     ]
     change_columns = (
         Column("mark", "", "text"), Column("what", "what", "text"), Column("old", "old", "text"),
         Column("new", "new", "text"), Column("change_usd", "cost", "usd_change_known"),
     )  # fmt: skip
-    notes = () if found.same_workload else ("the workload itself differs",)
+    notes = () if plan_diff.same_workload else ("the workload itself differs",)
     exact = ("costs in the digits that are known; -o json and csv have them to the cent",)
     sections = [table_section("plans", "Plans", columns, rows, notes)]
     if lines:
@@ -42,12 +42,23 @@ def diff_report(found: PlanDiff) -> Answer:
         Section("needs", f"What would bring a plan for {one.name}", one.needs) for one in sides if one.needs
     ]
     values = {
-        "workload": found.workload, "old": plain(found.old), "new": plain(found.new), "change_usd": found.change_usd,
-        "change_ratio": found.change_ratio, "same_workload": found.same_workload, "verdict": verdict(found),
-        "changes": [{name: plain(getattr(one, name)) for name in _COLUMNS} for one in found.changes],
-    }  # fmt: skip
-    flat = [{name: getattr(one, name) for name in _COLUMNS} for one in found.changes]
+        "workload": plan_diff.workload,
+        "old": plain(plan_diff.old),
+        "new": plain(plan_diff.new),
+        "change_usd": plan_diff.change_usd,
+        "change_ratio": plan_diff.change_ratio,
+        "same_workload": plan_diff.same_workload,
+        "verdict": verdict(plan_diff),
+        "changes": [{name: plain(getattr(one, name)) for name in _COLUMNS} for one in plan_diff.changes],
+    }
+    flat = [{name: getattr(one, name) for name in _COLUMNS} for one in plan_diff.changes]
     return Answer(
-        f"Plans compared for {found.workload}", verdict(found), (), tuple(sections), versioned(values), _COLUMNS, flat,
-        success=found.new.total_usd is not None,
-    )  # fmt: skip
+        f"Plans compared for {plan_diff.workload}",
+        verdict(plan_diff),
+        (),
+        tuple(sections),
+        versioned(values),
+        _COLUMNS,
+        flat,
+        success=plan_diff.new.total_usd is not None,
+    )

@@ -54,21 +54,21 @@ def parse_saved(content: bytes, name: str, max_bytes: int) -> Any:
         ) from error
 
 
-def as_plan(path: Path, made: Any) -> dict[str, Any]:
-    """Return `made`, the content of `path`, as the JSON of the present version, for `planner verify`.
+def as_plan(path: Path, content: Any) -> dict[str, Any]:
+    """Return `content`, the content of `path`, as the JSON of the present version, for `planner verify`.
 
     Raises:
         InputError: it is not.
     """
-    if not isinstance(made, dict) or not set(made) >= _KEYS:
+    if not isinstance(content, dict) or not set(content) >= _KEYS:
         raise InputError(
             f"{path}: JSON, but not a plan; save one with `planner optimize ... -o json --out FILE`"
         )
-    if made["schema_version"] not in range(OLDEST_VERSION, SCHEMA_VERSION + 1):
+    if content["schema_version"] not in range(OLDEST_VERSION, SCHEMA_VERSION + 1):
         versions = f"{OLDEST_VERSION} to {SCHEMA_VERSION}"
-        raise InputError(f"{path}: plan schema {made['schema_version']}, this planner reads {versions}")
+        raise InputError(f"{path}: plan schema {content['schema_version']}, this planner reads {versions}")
     faults: list[Fault] = []
-    upgraded = upgrade(made, faults)
+    upgraded = upgrade(content, faults)
     if faults:
         raise Source(str(path), "").error(faults)
     return upgraded

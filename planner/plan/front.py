@@ -251,8 +251,8 @@ def _at_the_last_moment(plan: Plan) -> str:
 
 def _quote(plan: Plan) -> list[_Row]:
     """The bound that was asked for."""
-    told = plan.quote
-    return [] if told is None else [("quote_usd", "quote", told.cost_usd, "usd", quote_sentence(plan))]
+    quote = plan.quote
+    return [] if quote is None else [("quote_usd", "quote", quote.cost_usd, "usd", quote_sentence(plan))]
 
 
 def _saved(plan: Plan, scale: Scale) -> list[_Row]:

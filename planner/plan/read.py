@@ -149,9 +149,9 @@ class _Reader:
                 self.faults.append(Fault((*path, name), "is missing"))
         if len(self.faults) > before:
             return None
-        made = kind(**given)
-        self._check_derived(made, value, path)
-        return made
+        instance = kind(**given)
+        self._check_derived(instance, value, path)
+        return instance
 
     def check_lines(self, plan: Any) -> None:
         """A plan buys something, an infeasible answer does not."""
@@ -161,9 +161,9 @@ class _Reader:
             )
             self.faults.append(Fault(("lines",), text))
 
-    def _check_derived(self, made: Any, value: Mapping[str, Any], path: Path) -> None:
+    def _check_derived(self, instance: Any, value: Mapping[str, Any], path: Path) -> None:
         """Derived values may be left out; those that are there agree with the fields they come from."""
-        kind: Any = type(made)
+        kind: Any = type(instance)
         for name, form in _derived_of(kind).items():
             if name not in value:
                 continue
@@ -174,7 +174,7 @@ class _Reader:
             if name == "run_id":
                 if not 0 < len(stated) <= _MAX_RUN_ID:
                     self.faults.append(Fault(where, f"must have 1 to {_MAX_RUN_ID} characters"))
-            elif not _agree(stated, known := getattr(made, name)):
+            elif not _agree(stated, known := getattr(instance, name)):
                 self.faults.append(Fault(where, f"is {_shown(stated)}, but its parts give {_shown(known)}"))
 
     def _value(self, form: _Form, value: object, path: Path) -> Any:

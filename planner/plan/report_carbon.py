@@ -58,14 +58,14 @@ def _place(offer_id: str) -> str:
     return f"{machine} {bought}, {place(provider, region, zone.strip('-'))}"
 
 
-def _energy(found: Carbon) -> tuple[float | None, float | None, float | None]:
-    return found.energy_kwh, found.energy_low_kwh, found.energy_high_kwh
+def _energy(carbon: Carbon) -> tuple[float | None, float | None, float | None]:
+    return carbon.energy_kwh, carbon.energy_low_kwh, carbon.energy_high_kwh
 
 
-def emissions(found: Carbon) -> str:
+def emissions(carbon: Carbon) -> str:
     """Return expected emissions of the electricity with their interval, and the limit where there is one."""
-    values = (found.operational_kgco2e, found.operational_low_kgco2e, found.operational_high_kgco2e)
-    limit = "" if found.limit_kgco2e is None else f"; limit {number(found.limit_kgco2e)}"
+    values = (carbon.operational_kgco2e, carbon.operational_low_kgco2e, carbon.operational_high_kgco2e)
+    limit = "" if carbon.limit_kgco2e is None else f"; limit {number(carbon.limit_kgco2e)}"
     return _interval(values, "kgCO2e") + limit
 
 

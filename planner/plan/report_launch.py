@@ -24,43 +24,45 @@ def strategy_words(plan: Plan) -> str:
     return f"spot{zones}" + (", else on_demand" if len(spot) < len(plan.lines) else "")
 
 
-def launch(told: Launch, *, inference: bool = False) -> Section:
+def launch(launch: Launch, *, inference: bool = False) -> Section:
     """Return chances, spread, hours, checkpoints and evidence."""
-    spots = f" in {len(told.places)} zones" if len(told.places) > 1 else ""
-    costs = f"{usd(told.expected_cost_usd)} expected, P10-P90 {usd(told.cost_p10_usd)} to {usd(told.cost_p90_usd)}"
+    spots = f" in {len(launch.places)} zones" if len(launch.places) > 1 else ""
+    costs = f"{usd(launch.expected_cost_usd)} expected, P10-P90 {usd(launch.cost_p10_usd)} to {usd(launch.cost_p90_usd)}"
     finish = (
-        f"after {hours(told.expected_hours)} h expected, P10-P90 {hours(told.p10_hours)} to "
-        f"{hours(told.p90_hours)} h: {moment(told.finish_p10)} to {moment(told.finish_p90)}"
+        f"after {hours(launch.expected_hours)} h expected, P10-P90 {hours(launch.p10_hours)} to "
+        f"{hours(launch.p90_hours)} h: {moment(launch.finish_p10)} to {moment(launch.finish_p90)}"
     )
     spent = (
-        f"{hours(told.spot_hours)} on spot, {hours(told.on_demand_hours)} on-demand, "
-        f"{hours(told.waiting_hours)} waiting for spot (expected)"
+        f"{hours(launch.spot_hours)} on spot, {hours(launch.on_demand_hours)} on-demand, "
+        f"{hours(launch.waiting_hours)} waiting for spot (expected)"
     )
-    way = _STRATEGIES[told.strategy].replace("spot", f"spot{spots}", 1)
-    lost = f"{number(told.expected_interruptions)}, losing {hours(told.lost_hours)} h (expected)"
+    way = _STRATEGIES[launch.strategy].replace("spot", f"spot{spots}", 1)
+    lost = f"{number(launch.expected_interruptions)}, losing {hours(launch.lost_hours)} h (expected)"
     saved = "progress saved" if inference else "checkpoint"
     rows: list[tuple[str, str, Value, Unit, str]] = [
-        ("strategy", "way to run", told.strategy, "text", way),
-        ("p_meet_deadline_ratio", "deadline met", told.p_meet_deadline, "ratio", _deadline(told)),
-        ("expected_cost_usd", "cost", told.expected_cost_usd, "usd", costs),
-        ("expected_hours", "finish", told.expected_hours, "hours", finish),
-        ("spot_hours", "hours", told.spot_hours, "hours", spent),
-        ("expected_interruptions", "interruptions", told.expected_interruptions, "quantity", lost),
-        ("checkpoint_interval_hours", saved, told.checkpoints.interval_hours, "hours", _checkpoint(told)),
-    ]  # fmt: skip
-    if told.strategy == "spot_with_fallback":
-        said = f"assumed to be had within {hours(told.on_demand_acquire_s / 3600.0)} h of asking for it"
-        if told.p_on_demand_had_ratio is not None:
-            said += f", with probability {percent(told.p_on_demand_had_ratio)}"
-        rows.append(("on_demand_acquire_s", "on-demand", told.on_demand_acquire_s, "seconds", said))
-    if told.replay is not None:
+        ("strategy", "way to run", launch.strategy, "text", way),
+        ("p_meet_deadline_ratio", "deadline met", launch.p_meet_deadline, "ratio", _deadline(launch)),
+        ("expected_cost_usd", "cost", launch.expected_cost_usd, "usd", costs),
+        ("expected_hours", "finish", launch.expected_hours, "hours", finish),
+        ("spot_hours", "hours", launch.spot_hours, "hours", spent),
+        ("expected_interruptions", "interruptions", launch.expected_interruptions, "quantity", lost),
+        ("checkpoint_interval_hours", saved, launch.checkpoints.interval_hours, "hours", _checkpoint(launch)),
+    ]
+    if launch.strategy == "spot_with_fallback":
+        said = f"assumed to be had within {hours(launch.on_demand_acquire_s / 3600.0)} h of asking for it"
+        if launch.p_on_demand_had_ratio is not None:
+            said += f", with probability {percent(launch.p_on_demand_had_ratio)}"
+        rows.append(("on_demand_acquire_s", "on-demand", launch.on_demand_acquire_s, "seconds", said))
+    if launch.replay is not None:
         rows.append(
-            ("replayed_usd", "replayed", told.replay.expected_cost_usd, "usd", _replayed(told.replay))
+            ("replayed_usd", "replayed", launch.replay.expected_cost_usd, "usd", _replayed(launch.replay))
         )
-    evidence = _evidence(told)
+    evidence = _evidence(launch)
     rows.append(("evidence", "evidence", evidence, "text", evidence))
-    rows += [(f"why_{at}", "why", text, "text", text) for at, text in enumerate(told.why, start=1)]
-    rows += [(f"unknown_{at}", "unknown", text, "text", text) for at, text in enumerate(told.notes, start=1)]
+    rows += [(f"why_{at}", "why", text, "text", text) for at, text in enumerate(launch.why, start=1)]
+    rows += [
+        (f"unknown_{at}", "unknown", text, "text", text) for at, text in enumerate(launch.notes, start=1)
+    ]
     return facts("risk", "Risk", rows)
 
 
@@ -75,20 +77,20 @@ def _replayed(seen: Replay) -> str:
     )
 
 
-def _deadline(told: Launch) -> str:
-    if told.p_meet_deadline is None:
+def _deadline(launch: Launch) -> str:
+    if launch.p_meet_deadline is None:
         return "no deadline given"
-    text = f"with probability {percent(told.p_meet_deadline)}"
-    if told.strategy != "spot_with_fallback":
+    text = f"with probability {percent(launch.p_meet_deadline)}"
+    if launch.strategy != "spot_with_fallback":
         return text
     return (
-        f"{text}, {percent(told.p_meet_spot_only_ratio)} on spot alone; "
-        f"on-demand is needed with {percent(told.p_on_demand_needed_ratio)}"
+        f"{text}, {percent(launch.p_meet_spot_only_ratio)} on spot alone; "
+        f"on-demand is needed with {percent(launch.p_on_demand_needed_ratio)}"
     )
 
 
-def _checkpoint(told: Launch) -> str:
-    saved = told.checkpoints
+def _checkpoint(launch: Launch) -> str:
+    saved = launch.checkpoints
     text = (
         f"{number(saved.size_gib)} GiB every {number(saved.interval_hours * 60.0, 3)} min to {saved.stored_in}, "
         f"{number(saved.write_s, 3)} s to write"
@@ -104,9 +106,9 @@ def _checkpoint(told: Launch) -> str:
     return f"{text}: {fits} the warning of {number(saved.notice_s)} s"
 
 
-def _evidence(told: Launch) -> str:
+def _evidence(launch: Launch) -> str:
     texts = []
-    for place in told.places:
+    for place in launch.places:
         where = "/".join(part for part in place.offer_id.split("/")[1:3] if part != "-")
         up = f"{hours(place.mean_up_hours)} h up, {hours(place.mean_wait_hours)} h down in the mean"
         seen = "" if place.observed_ratio is None else f", in the records {percent(place.observed_ratio, 0)}"

@@ -16,16 +16,16 @@ _UNKNOWN_END = "; no end is sure at that confidence"
 
 def quote_sentence(plan: Plan) -> str:
     """Return what a plan's cost and end are bounded by and what the bound counts; empty where none was asked for."""
-    told = plan.quote
-    if told is None:
+    quote = plan.quote
+    if quote is None:
         return ""
-    sure = f"{number(100 * told.level_ratio, 4)} %"
+    sure = f"{number(100 * quote.level_ratio, 4)} %"
     prices = "list prices" if plan.launch is None else "prices at the time of the run"
     counted = f"{prices}, interruptions and restarts, and the error of our predicted speed"
-    end = f", finishing by {_end(plan, told.finish)} with the same confidence"
+    end = f", finishing by {_end(plan, quote.finish)} with the same confidence"
     return (
-        f"We expect to pay at most {_at_most(told.cost_usd)} with {sure} confidence"
-        f"{end if math.isfinite(told.hours) else _UNKNOWN_END}; it counts {counted}; "
+        f"We expect to pay at most {_at_most(quote.cost_usd)} with {sure} confidence"
+        f"{end if math.isfinite(quote.hours) else _UNKNOWN_END}; it counts {counted}; "
         "without taxes and support plans, and given that capacity can be had"
     )
 

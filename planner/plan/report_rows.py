@@ -118,26 +118,26 @@ def _line(line: PlanLine, rank: int) -> dict[str, Cell]:
     }
 
 
-def _launch(told: Launch) -> dict[str, Cell]:
+def _launch(launch: Launch) -> dict[str, Cell]:
     return {
         "row": "launch",
-        "purchase_option": told.strategy,
-        "hours": told.expected_hours,
-        "cost_usd": told.expected_cost_usd,
-        "p_meet_deadline": told.p_meet_deadline,
-        "p_meet_spot_only_ratio": told.p_meet_spot_only_ratio,
-        "cost_p10_usd": told.cost_p10_usd,
-        "cost_p90_usd": told.cost_p90_usd,
-        "p10_hours": told.p10_hours,
-        "p90_hours": told.p90_hours,
-        "interruptions": told.expected_interruptions,
-        "spot_hours": told.spot_hours,
-        "on_demand_hours": told.on_demand_hours,
-        "lost_hours": told.lost_hours,
-        "checkpoint_interval_hours": told.checkpoints.interval_hours,
-        "checkpoint_gib": told.checkpoints.size_gib,
-        "notice_s": told.checkpoints.notice_s,
-        "evidence": "; ".join(dict.fromkeys(place.evidence for place in told.places)),
+        "purchase_option": launch.strategy,
+        "hours": launch.expected_hours,
+        "cost_usd": launch.expected_cost_usd,
+        "p_meet_deadline": launch.p_meet_deadline,
+        "p_meet_spot_only_ratio": launch.p_meet_spot_only_ratio,
+        "cost_p10_usd": launch.cost_p10_usd,
+        "cost_p90_usd": launch.cost_p90_usd,
+        "p10_hours": launch.p10_hours,
+        "p90_hours": launch.p90_hours,
+        "interruptions": launch.expected_interruptions,
+        "spot_hours": launch.spot_hours,
+        "on_demand_hours": launch.on_demand_hours,
+        "lost_hours": launch.lost_hours,
+        "checkpoint_interval_hours": launch.checkpoints.interval_hours,
+        "checkpoint_gib": launch.checkpoints.size_gib,
+        "notice_s": launch.checkpoints.notice_s,
+        "evidence": "; ".join(dict.fromkeys(place.evidence for place in launch.places)),
     }
 
 

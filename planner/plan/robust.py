@@ -34,16 +34,16 @@ class Terms:
     seed: int = 1
 
     @classmethod
-    def of(cls, given: RiskAversion | None, level: float | None = None) -> Terms | None:
+    def of(cls, risk_aversion: RiskAversion | None, level: float | None = None) -> Terms | None:
         """Terms of a file; a level given apart comes first.
 
         Args:
-            given: the file's.
+            risk_aversion: the file's.
             level: `--robust`.
         """
-        if given is None and level is None:
+        if risk_aversion is None and level is None:
             return None
-        base = RiskAversion.model_construct() if given is None else given
+        base = RiskAversion.model_construct() if risk_aversion is None else risk_aversion
         return cls(base.level if level is None else level, base.weight, base.scenarios, base.seed)
 
     @property

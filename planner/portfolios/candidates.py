@@ -81,7 +81,7 @@ class WorkloadCandidates:
         options: Options,
         portfolio: Portfolio,
         ways: Ways,
-        own: tuple[SharedCommitment, ...],
+        shared_commitments: tuple[SharedCommitment, ...],
     ) -> None:
         """Take what all jobs share.
 
@@ -90,9 +90,9 @@ class WorkloadCandidates:
             options: moment and other flags of `optimize`.
             portfolio: its commitments are offered to every job, its quotas tell which candidates compete.
             ways: where the ways to buy are numbered.
-            own: machines of the workloads' files, which jobs share too.
+            shared_commitments: machines of the workloads' files, which jobs share too.
         """
-        self._own = own
+        self._own = shared_commitments
         self._catalog, self._options, self._portfolio, self._ways = catalog, options, portfolio, ways
         self._shapes: dict[tuple[str, ...], Table] = {}
         self._quota: dict[tuple[str, ...], Machine] = {}
@@ -135,17 +135,17 @@ class WorkloadCandidates:
         found = self._engine(loaded, workload).at(
             times.deadline, Wanted(Scope.SHOWN, up_to=up_to_usd), start=times.start
         )
-        made = found.candidates
-        report = count_filters(made.all_bits())
-        at = np.flatnonzero((made.bits & ~_SHARED) == 0)
+        candidates = found.candidates
+        report = count_filters(candidates.all_bits())
+        at = np.flatnonzero((candidates.bits & ~_SHARED) == 0)
         begin = (start - origin).total_seconds() / 3600.0
-        table = self._table(found.context, made, at, begin, delay_usd_per_hour)
+        table = self._table(found.context, candidates, at, begin, delay_usd_per_hour)
         kept = self._worth_keeping(table)
-        source = Source(found.context, made.take(at[kept]))
+        source = Source(found.context, candidates.take(at[kept]))
         self.sources.append(source)
         number = np.full(len(kept), len(self.sources) - 1, dtype=np.int64)
         table = table.take(kept).with_source(number, np.arange(len(kept)))
-        in_time = made.cost_usd[made.bits == 0]
+        in_time = candidates.cost_usd[candidates.bits == 0]
         least = float(in_time.min()) if len(in_time) else np.inf
         return Built(table, report, max(least, up_to_usd) * COVERED_RATIO)
 
@@ -184,16 +184,16 @@ class WorkloadCandidates:
         return engine
 
     def _table(
-        self, context: Context, made: Candidates, at: Ints, begin: float, delay_usd_per_hour: float
+        self, context: Context, candidates: Candidates, at: Ints, begin: float, delay_usd_per_hour: float
     ) -> CandidateTable:
-        offer, nodes = _purchases(made, at)
+        offer, nodes = _purchases(candidates, at)
         bought = offer >= 0
         offer_rows, inverse = np.unique(offer[bought], return_inverse=True)
         way = np.full(offer.shape, -1, dtype=np.int64)
         way[bought] = self._ways_of(context.market, offer_rows)[inverse]
         pool_of = self._pools_of(context.market)
-        hours, cost = made.hours[at], made.cost_usd[at]
-        late = (made.bits[at] & _LATE) != 0
+        hours, cost = candidates.hours[at], candidates.cost_usd[at]
+        late = (candidates.bits[at] & _LATE) != 0
         limit = context.dates.deadline_hours
         over = np.zeros(len(at)) if limit is None else np.maximum(hours - limit, 0.0)
         # one that only lacks confidence is late by what its interval adds; count it as a quarter of an hour at least
@@ -201,7 +201,7 @@ class WorkloadCandidates:
         paid = np.rint(cost * MICRO).astype(np.int64)
         return CandidateTable(
             job=np.zeros(len(at), dtype=np.int64), way=way, nodes=np.where(bought, nodes, 0), units=np.zeros_like(way),
-            pool=np.where(bought, pool_of[offer], -1), together=made.kind[at] == MIXED,
+            pool=np.where(bought, pool_of[offer], -1), together=candidates.kind[at] == MIXED,
             start_hours=np.full(len(at), begin), hours=hours, cost_micro_usd=paid,
             counted_micro_usd=paid + np.rint(delay_usd_per_hour * (begin + hours) * MICRO).astype(np.int64),
             late_hours=over, source=np.full(len(at), -1), row=np.full(len(at), -1),
@@ -245,20 +245,20 @@ class WorkloadCandidates:
         return np.union1d(kept, cheapest)
 
 
-def _purchases(made: Candidates, at: Ints) -> tuple[Ints, Ints]:
+def _purchases(candidates: Candidates, at: Ints) -> tuple[Ints, Ints]:
     """Offer (-1 none) and instances of each part of the candidates `at`, each of shape `(n, most_parts)`."""
-    tables = [table for table in (made.mixes, made.turns) if table is not None]
+    tables = [table for table in (candidates.mixes, candidates.turns) if table is not None]
     width = max([1, *(table.offer.shape[1] for table in tables)])
     offer = np.full((len(at), width), -1, dtype=np.int64)
     nodes = np.zeros((len(at), width), dtype=np.int64)
-    offer[:, 0], nodes[:, 0] = made.offer[at], made.nodes[at]
-    for kind, table in ((MIXED, made.mixes), (IN_TURN, made.turns)):
-        mine = np.flatnonzero(made.kind[at] == kind)
+    offer[:, 0], nodes[:, 0] = candidates.offer[at], candidates.nodes[at]
+    for kind, table in ((MIXED, candidates.mixes), (IN_TURN, candidates.turns)):
+        mine = np.flatnonzero(candidates.kind[at] == kind)
         if table is None or not len(mine):
             continue
-        own, some = made.detail[at[mine]], slice(0, table.offer.shape[1])
+        own, some = candidates.detail[at[mine]], slice(0, table.offer.shape[1])
         offer[mine, some] = table.offer[own]
-        nodes[mine, some] = table.nodes[own] if kind == MIXED else made.nodes[at[mine], None]  # type: ignore[union-attr]
+        nodes[mine, some] = table.nodes[own] if kind == MIXED else candidates.nodes[at[mine], None]  # type: ignore[union-attr]
     return offer, nodes
 
 

@@ -48,9 +48,9 @@ class Covers:
             own = slice(int(self._starts[row]), int(self._starts[row + 1]))
             at, units = self._at[own], self._units[own]
             if fractional[at].any():
-                found = self._cover(at, units, x[at], limit)
-                if found is not None:
-                    yield found
+                cover = self._cover(at, units, x[at], limit)
+                if cover is not None:
+                    yield cover
 
     def _cover(self, at: Ints, units: Ints, x: Floats, limit: int) -> Cover | None:
         used = np.flatnonzero(x > FRACTIONAL)

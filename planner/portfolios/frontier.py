@@ -70,7 +70,7 @@ def find_frontier(
     least = int(question.cost[cheapest.picks].sum())
     most = least if fastest.picks is None else max(int(question.cost[fastest.picks].sum()), least)
     low = min(least + least // 500, most)  # at the very least there is one plan, and nothing to choose
-    found: list[FrontierPoint] = []
+    frontier_points: list[FrontierPoint] = []
     known = cheapest.picks
     for number in range(points):
         budget = low + round((most - low) * (number / (points - 1)) ** 2)
@@ -79,9 +79,9 @@ def find_frontier(
         if number == points - 1 and fastest.gap < result.gap and fastest.picks is not None:
             result = fastest
         known = known if result.picks is None else result.picks
-        found.append(_point(question, budget, result))
-        progress(found[-1])
-    return found
+        frontier_points.append(_point(question, budget, result))
+        progress(frontier_points[-1])
+    return frontier_points
 
 
 def _point(question: PortfolioInput, budget: int, result: PortfolioResult) -> FrontierPoint:

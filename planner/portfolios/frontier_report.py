@@ -110,59 +110,63 @@ def _without(numbers: Any, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> 
     )  # fmt: skip
 
 
-def frontier_report(made: PortfolioFrontier, *, details: Sequence[str] = ()) -> Answer:
+def frontier_report(frontier: PortfolioFrontier, *, details: Sequence[str] = ()) -> Answer:
     """Return a frontier in the shape that every format is made of.
 
     Args:
-        made: the points.
+        frontier: the points.
         details: keys of sections to show in place of the screen, or `all`.
     """
-    points = [_values(made, point) for point in made.points]
-    name = made.loaded.portfolio.name
+    points = [_values(frontier, point) for point in frontier.points]
+    name = frontier.loaded.portfolio.name
     values = {
         "kind": "portfolio_frontier",
         "name": name,
-        "sha256": made.loaded.sha256,
-        "created_at": made.created_at.isoformat(timespec="minutes"),
-        "start": made.gathered.start.isoformat(timespec="minutes"),
+        "sha256": frontier.loaded.sha256,
+        "created_at": frontier.created_at.isoformat(timespec="minutes"),
+        "start": frontier.gathered.start.isoformat(timespec="minutes"),
         "currency": "USD",
-        "catalog": catalog_values(made.catalog),
-        "windows": window_values(made.gathered),
-        "delay_unit": "USD of delay" if made.weighted else "job-hours",
+        "catalog": catalog_values(frontier.catalog),
+        "windows": window_values(frontier.gathered),
+        "delay_unit": "USD of delay" if frontier.weighted else "job-hours",
         "points": points,
     }
     topic = f"Cost against delay of {name}"
     if points:
         title = f"{name}: {len(points)} points of cost against delay"
-        sections: tuple[Section, ...] = (_point_section(made, points), _job_section(points))
+        sections: tuple[Section, ...] = (_point_section(frontier, points), _job_section(points))
     else:
         title, sections = f"No feasible plan for {name}: `planner portfolio` says why", ()
     flat = [{name: point[name] for name in COLUMNS} for point in points]
     whole = Answer(topic, title, (), sections, versioned(values), COLUMNS, flat, success=bool(points))
-    budget = made.loaded.portfolio.budget_usd
-    half, dates = _known(made)
+    budget = frontier.loaded.portfolio.budget_usd
+    half, dates = _known(frontier)
     screen = frontier_screen(
-        values, dates, half=half, budget=None if budget is None else float(budget), notes=made.gathered.notes
+        values,
+        dates,
+        half=half,
+        budget=None if budget is None else float(budget),
+        notes=frontier.gathered.notes,
     )
     return on_screen(whole, screen, details)
 
 
-def _known(made: PortfolioFrontier) -> tuple[float, list[str]]:
+def _known(frontier: PortfolioFrontier) -> tuple[float, list[str]]:
     """Half of the interval of the costs, of the costs (0: not known), and the dates of the prices behind them."""
     half, dates = 0.0, set[str]()
-    for point in made.points:
+    for point in frontier.points:
         if point.result.picks is None:
             continue
-        table = made.question.table.take(made.kept[point.result.picks])
-        dates |= set(price_dates(made.gathered, table))
-        if point in (made.points[0], made.points[-1]) and point.cost:
-            low, high = between_usd(made.gathered, table) or (Decimal(0), Decimal(0))
+        table = frontier.question.table.take(frontier.kept[point.result.picks])
+        dates |= set(price_dates(frontier.gathered, table))
+        if point in (frontier.points[0], frontier.points[-1]) and point.cost:
+            low, high = between_usd(frontier.gathered, table) or (Decimal(0), Decimal(0))
             half = max(half, float(high - low) / 2.0 / (point.cost / MICRO))
     return half, sorted(dates)
 
 
-def _point_section(made: PortfolioFrontier, points: list[dict[str, Any]]) -> Section:
-    unit = "delay (USD)" if made.weighted else "job-hours"
+def _point_section(frontier: PortfolioFrontier, points: list[dict[str, Any]]) -> Section:
+    unit = "delay (USD)" if frontier.weighted else "job-hours"
     names = ("budget_usd", "cost_usd", "delay", "delay_bound", "gap_ratio", "mean_hours")
     rows: list[tuple[Value, ...]] = [
         tuple("" if point[key] is None else point[key] for key in names) for point in points
@@ -204,14 +208,14 @@ def _job_section(points: list[dict[str, Any]]) -> Section:
     return table_section("jobs", "Jobs by point", columns, rows, shown=_MOST_JOBS, detail=True)
 
 
-def _values(made: PortfolioFrontier, point: FrontierPoint) -> dict[str, Any]:
+def _values(frontier: PortfolioFrontier, point: FrontierPoint) -> dict[str, Any]:
     picks = point.result.picks
-    question, jobs, limits, ends = made.question, [], [], None
+    question, jobs, limits, ends = frontier.question, [], [], None
     if picks is not None:
-        chosen = made.kept[picks]
+        chosen = frontier.kept[picks]
         table = question.table.take(chosen)
         ends = table.start_hours + table.hours
-        jobs = job_values(made.gathered, table)
+        jobs = job_values(frontier.gathered, table)
         limits = limit_values(
             question, question.numbers.used(chosen), np.zeros(len(question.limits), dtype=np.int64)
         )

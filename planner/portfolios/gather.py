@@ -174,23 +174,23 @@ class Gatherer:
         Raises:
             InputError: a job or a file is wrong.
         """
-        found = _Collected()
+        collected = _Collected()
         rule = self._loaded.portfolio.starts if self._later is None else "windows"
         for entry, (job, workload) in enumerate(zip(self._loaded.jobs, self._loaded.workloads, strict=True)):
             if workload is None:
-                self._sized_jobs.add(entry, len(found.jobs))
-                found.add(job, [], [])
+                self._sized_jobs.add(entry, len(collected.jobs))
+                collected.add(job, [], [])
             else:
-                found.add(job, *self._from_workload(entry, rule))
-            self._progress(len(found.reports), len(self._loaded.jobs))
+                collected.add(job, *self._from_workload(entry, rule))
+            self._progress(len(collected.reports), len(self._loaded.jobs))
         tables, counts = self._sized_jobs.gather(self._windows if rule == "windows" else None, self._scarce)
-        found.add_sized(self._loaded.jobs, tables, counts)
+        collected.add_sized(self._loaded.jobs, tables, counts)
         contexts = [] if self._made is None else self._made.contexts
         check_quotas(self._loaded, self._ways, contexts, self._catalog, self._tariffs)
         sources = () if self._made is None else tuple(self._made.sources)
         unknown = self._sized.unknown_transfers
         gathered = _gathered(
-            self._loaded, self.own, found, self._ways, self._start, self._windows, unknown, sources
+            self._loaded, self.own, collected, self._ways, self._start, self._windows, unknown, sources
         )
         notes = gathered.notes if self._later is None else (*gathered.notes, self._later.note())
         return replace(gathered, notes=notes, follows=self._later is not None)
@@ -317,8 +317,8 @@ class _Collected:
 
 def _gathered(
     loaded: LoadedPortfolio,
-    own: tuple[SharedCommitment, ...],
-    found: _Collected,
+    shared_commitments: tuple[SharedCommitment, ...],
+    collected: _Collected,
     ways: Ways,
     start: datetime,
     windows: Windows,
@@ -329,15 +329,15 @@ def _gathered(
     portfolio = loaded.portfolio
     busy = [
         np.inf if item.busy_until is None else hours_after(start_moment(item.busy_until), start)
-        for item in (*portfolio.commitments, *own)
+        for item in (*portfolio.commitments, *shared_commitments)
     ]
-    table = concat_tables(found.parts)
-    question = build_question(portfolio, own, table, ways, len(found.jobs), windows, busy)
-    reports = _with_shared_limits(found.reports, found.kinds, question)
+    table = concat_tables(collected.parts)
+    question = build_question(portfolio, shared_commitments, table, ways, len(collected.jobs), windows, busy)
+    reports = _with_shared_limits(collected.reports, collected.kinds, question)
     notes = tuple(f"transfer price unknown, dearest used: {item}" for item in sorted(unknown))
     return Gathered(
-        question, tuple(ways.all), tuple(found.jobs), tuple(found.kinds), tuple(reports), start, windows,
-        (*notes, *_set_aside(loaded), *unused_quotas(loaded, ways)), sources, tuple(found.whole_usd),
+        question, tuple(ways.all), tuple(collected.jobs), tuple(collected.kinds), tuple(reports), start, windows,
+        (*notes, *_set_aside(loaded), *unused_quotas(loaded, ways)), sources, tuple(collected.whole_usd),
         declared=len(portfolio.commitments),
     )  # fmt: skip
 

@@ -52,19 +52,24 @@ def own_machines(loaded: LoadedPortfolio) -> tuple[SharedCommitment, ...]:
     )
 
 
-def pools_of(offer_set: OfferSet, own: tuple[SharedCommitment, ...], declared: int) -> npt.NDArray[np.int64]:
+def pools_of(
+    offer_set: OfferSet, shared_commitments: tuple[SharedCommitment, ...], declared: int
+) -> npt.NDArray[np.int64]:
     """The pool that each offer draws on, -1 none, shape `(n_offers,)`.
 
     Args:
         offer_set: what can be bought.
-        own: machines of the workloads' files, numbered after the declared ones.
+        shared_commitments: machines of the workloads' files, numbered after the declared ones.
         declared: commitments of the portfolio; their offers are the ones that are paid already, in their order.
     """
     pool = np.full(offer_set.offers.n_rows, -1, dtype=np.int64)
     paid = np.flatnonzero(~np.isnan(offer_set.owned_share))
     pool[paid] = np.arange(len(paid))
-    if own:
-        number = {tuple(getattr(one, name) for name in _KEY): declared + at for at, one in enumerate(own)}
+    if shared_commitments:
+        number = {
+            tuple(getattr(one, name) for name in _KEY): declared + at
+            for at, one in enumerate(shared_commitments)
+        }
         keys, sources = _keys(offer_set.offers), offer_set.offers["source"]
         for row in np.flatnonzero(np.isfinite(offer_set.capacity) & (pool < 0)).tolist():
             if str(sources[row]).startswith(_OF_A_FILE):

@@ -59,7 +59,7 @@ class Question:
 
 def build_question(
     portfolio: Portfolio,
-    own: tuple[SharedCommitment, ...],
+    shared_commitments: tuple[SharedCommitment, ...],
     table: CandidateTable,
     ways: Ways,
     n_jobs: int,
@@ -70,26 +70,26 @@ def build_question(
 
     Args:
         portfolio: limits and budget.
-        own: machines of the workloads' files, pools after the portfolio's commitments.
+        shared_commitments: machines of the workloads' files, pools after the portfolio's commitments.
         table: candidates in the order of their jobs.
         ways: what the table's numbers mean.
         n_jobs: number of jobs.
         windows: time windows.
         busy_hours: per commitment and own machine, until when its `busy_nodes` are taken.
     """
-    made, draws = _Entries(table, windows), ways.draws(portfolio.quota)
+    entries, draws = _Entries(table, windows), ways.draws(portfolio.quota)
     for at, quota in enumerate(portfolio.quota):
-        made.add_quota(at, quota, ways.all, draws[:, at])
-    pools = (*portfolio.commitments, *own)
+        entries.add_quota(at, quota, ways.all, draws[:, at])
+    pools = (*portfolio.commitments, *shared_commitments)
     for number, (commitment, until) in enumerate(zip(pools, busy_hours, strict=True)):
-        made.add_commitment(number, commitment, until)
+        entries.add_commitment(number, commitment, until)
     budget = None if portfolio.budget_usd is None else int(portfolio.budget_usd * MICRO)
     numbers = PortfolioInput(
-        n_jobs, table.job, table.cost_micro_usd, table.counted_micro_usd, made.joined(0), made.joined(1),
-        made.joined(2), np.array([min(limit.amount, int(MOST_UNITS)) for limit in made.limits], dtype=np.int64),
-        np.array([limit.kind for limit in made.limits], dtype=np.int64), budget,
+        n_jobs, table.job, table.cost_micro_usd, table.counted_micro_usd, entries.joined(0), entries.joined(1),
+        entries.joined(2), np.array([min(limit.amount, int(MOST_UNITS)) for limit in entries.limits], dtype=np.int64),
+        np.array([limit.kind for limit in entries.limits], dtype=np.int64), budget,
     )  # fmt: skip
-    return Question(table, numbers, tuple(made.limits))
+    return Question(table, numbers, tuple(entries.limits))
 
 
 def in_time(question: Question) -> Question:

@@ -103,9 +103,9 @@ def _headline(answer: PortfolioAnswer, values: dict[str, Any]) -> tuple[str, tup
     if answer.result.picks is None:
         if answer.result.status is not Status.INFEASIBLE:
             return f"No plan for {name} within the time limit", ("raise --time-limit",)
-        told = _changes(values["relaxation"])
+        changes = _changes(values["relaxation"])
         title = f"No feasible plan for {name}: no choice {searched(answer).rstrip(',')} keeps every limit"
-        return title, (f"Change that makes one possible: {told}",) if told else ()
+        return title, (f"Change that makes one possible: {changes}",) if changes else ()
     left = f", {totals['left_out']:,} left out" if totals["left_out"] else ""
     jobs = "1 job" if totals["planned"] == 1 else f"{totals['planned']:,} jobs"
     headline = f"{name}: {jobs} for {usd(totals['cost_usd'])}{left}"
@@ -149,8 +149,8 @@ def _why(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list
     sections: list[Section] = []
     if stuck:
         kinds = {answer.gathered.kinds[at] for at in answer.stuck_jobs.tolist()}
-        told = tuple(answer.gathered.reports[kind].sentence() for kind in sorted(kinds))
-        sections.append(Section("stuck", "Jobs that nothing can run: no shared limit helps", told))
+        sentences = tuple(answer.gathered.reports[kind].sentence() for kind in sorted(kinds))
+        sections.append(Section("stuck", "Jobs that nothing can run: no shared limit helps", sentences))
     found = values["relaxation"]
     if found is None:
         return sections
@@ -256,9 +256,9 @@ def _filter_notes(answer: PortfolioAnswer, verbose: bool, *, everything: bool) -
         poor.sort(key=lambda item: (item.passed, item.name))
     if not poor:
         return []
-    told = tuple(item.sentence() for item in (poor if verbose else poor[:MOST_LIMITS]))
-    more = len(poor) - len(told)
-    said = (*told, f"{more:,} more with -v") if more > 0 else told
+    sentences = tuple(item.sentence() for item in (poor if verbose else poor[:MOST_LIMITS]))
+    more = len(poor) - len(sentences)
+    said = (*sentences, f"{more:,} more with -v") if more > 0 else sentences
     return [Section("filters", "Candidates per job", said, detail=True)]
 
 
@@ -268,13 +268,13 @@ def _proof_rows(answer: PortfolioAnswer, result: PortfolioResult) -> list[tuple[
     rows: list[tuple[str, str, Value, Unit, str]] = [("status", "status", result.status.value, "text", asked)]
     if result.exact_bound is not None:
         bound = result.exact_bound / MICRO
-        told = f"{claims.none_below(usd(bound), of)}, in whole numbers"
-        told += f": gap {percent(result.exact_gap, 3)}" if result.picks is not None else ""
-        rows.append(("bound_exact_usd", "exact bound", bound, "usd", told))
+        claim = f"{claims.none_below(usd(bound), of)}, in whole numbers"
+        claim += f": gap {percent(result.exact_gap, 3)}" if result.picks is not None else ""
+        rows.append(("bound_exact_usd", "exact bound", bound, "usd", claim))
     if np.isfinite(result.solver_bound):
         bound = result.solver_bound / MICRO
-        told = f"{claims.by_solver(usd(bound), of)}: gap {percent(result.solver_gap, 3)} ({result.solver})"
-        rows.append(("bound_solver_usd", "solver's bound", bound, "usd", told))
+        claim = f"{claims.by_solver(usd(bound), of)}: gap {percent(result.solver_gap, 3)} ({result.solver})"
+        rows.append(("bound_solver_usd", "solver's bound", bound, "usd", claim))
     removed = ", ".join(
         f"{count:,} {name.replace('_', ' ')}" for name, count in result.reduced.dropped.items()
     )

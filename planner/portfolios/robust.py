@@ -70,12 +70,12 @@ def choose_robust(
     if run.expected_usd(picks) < first.expected_usd:
         plain = picks  # cheaper by expected cost too, within the gap of the plan that came first
     chosen_cost, plain_cost = run.outcomes(picks), run.outcomes(plain)
-    made = Robust(
+    robust = Robust(
         terms, chosen_cost[0], plain_cost[0], chosen_cost[1], plain_cost[1], chosen_cost[2], plain_cost[2],
         min(bound, chosen_cost[0].objective_usd), considered, len(question.table), run.differing(picks, plain), solver,
         time.perf_counter() - began,
     )  # fmt: skip
-    return _with_picks(result, picks), made
+    return _with_picks(result, picks), robust
 
 
 def objective_with_risk(

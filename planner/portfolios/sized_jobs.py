@@ -82,10 +82,10 @@ class SizedJobs:
             if not own:
                 continue
             batch = self._batch(source, own)
-            made = [self._table(batch, batch.earliest[batch.owner])]
-            made += [kept(table) for table in self._later(batch, later)]
-            counts |= self._counts(batch, made)
-            tables += made
+            by_start = [self._table(batch, batch.earliest[batch.owner])]
+            by_start += [kept(table) for table in self._later(batch, later)]
+            counts |= self._counts(batch, by_start)
+            tables += by_start
         self._asked = []
         return tables, counts
 

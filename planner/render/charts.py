@@ -143,7 +143,7 @@ class _Step:
 
 
 def _steps(chart: Chart) -> list[_Step]:
-    values, level, found = _values(chart, 0), 0.0, []
+    values, level, steps = _values(chart, 0), 0.0, []
     last = len(values) - 1
     dust = _DUST * max((abs(value) for value in values if value is not None), default=0.0)
     for index, (label, given) in enumerate(zip(chart.labels, values, strict=True)):
@@ -153,9 +153,9 @@ def _steps(chart: Chart) -> list[_Step]:
         base = 0.0 if total else level
         text = "unknown" if value is None else compact(value, chart.unit)
         text = f"+{text}" if not total and (value or 0) > 0 else text
-        found.append(_Step(tidy(label), base, reach, value, total, text))
+        steps.append(_Step(tidy(label), base, reach, value, total, text))
         level = reach
-    return found
+    return steps
 
 
 def _axis_start(steps: list[_Step]) -> float:

@@ -184,8 +184,8 @@ def draw_dots(chart: Chart, currency: str, width: float) -> Drawn:
     room = min(width * 0.36, max(text_px(tidy(label)) for label in chart.labels) + 12) if beside else 4.0
     scale = Scale(marks[0], marks[-1], room, width - 12)
     named = [(tidy(name), PALETTE[at % len(PALETTE)], "", True) for at, name in enumerate(names)]
-    told = len(names) == 1 and names[0] in chart.labels  # the row says the name already
-    parts, begin = ([], 4.0) if told else legend(named, width)
+    is_labelled = len(names) == 1 and names[0] in chart.labels  # the row says the name already
+    parts, begin = ([], 4.0) if is_labelled else legend(named, width)
     top = begin
     drawn: list[str] = []
     for label, row in list(zip(chart.labels, rows, strict=True))[:_MAX_ROWS]:

@@ -209,7 +209,7 @@ def _titled(title: str, unit: str) -> str:
 
 def _chart(chart: Chart, title: str, currency: str, detail: bool) -> list[Block]:
     """A short chart as bars or a table; of a long one what it says."""
-    values, told = chart_values(chart), (tidy(chart.alt),) if chart.alt else ()
+    values, captions = chart_values(chart), (tidy(chart.alt),) if chart.alt else ()
     if chart.drawn_only:
         return []
     if (
@@ -217,7 +217,7 @@ def _chart(chart: Chart, title: str, currency: str, detail: bool) -> list[Block]
         or len(chart.labels) > _MAX_CHART_ROWS
         or chart.kind in ("lines", "fan", "steps", "dots")
     ):
-        return [Notes(title, told, detail=detail)] if told else []
+        return [Notes(title, captions, detail=detail)] if captions else []
     known = [value for value in values[0] if value is not None] if values else []
     if known and max(known) > 0 and (chart.kind == "parts" or (chart.kind == "funnel" and min(known) >= 0)):
         whole = max(known) if chart.kind == "funnel" else chart.whole or sum(known)
@@ -225,10 +225,10 @@ def _chart(chart: Chart, title: str, currency: str, detail: bool) -> list[Block]
             (tidy(label), _amount(value, chart, currency), (value or 0.0) / whole)
             for label, value in zip(chart.labels, values[0], strict=True)
         )
-        return [Bars(title, rows, told, detail)]
+        return [Bars(title, rows, captions, detail)]
     names = [tidy(name) or "value" for name, _ in chart.series]
     title = _titled(title, unit_words(chart.unit, currency))
-    return [Grid(title, ("", *names), chart_cells(chart, currency), "l" + "r" * len(names), told, detail)]
+    return [Grid(title, ("", *names), chart_cells(chart, currency), "l" + "r" * len(names), captions, detail)]
 
 
 def _amount(value: float | None, chart: Chart, currency: str) -> str:

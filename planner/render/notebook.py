@@ -64,8 +64,8 @@ def _warning(section: Section) -> str:
 def _picture(chart: Chart, currency: str) -> str:
     title = tag("div", {"style": "font-weight:600;margin-top:1em"}, escaped(chart.title))
     picture = tag("div", {"style": "background:#fff"}, draw(chart, currency=currency, width_px=WIDE_PX))
-    told = tag("div", {"style": f"color:{MUTED};font-size:smaller"}, escaped(chart.alt))
-    return title + picture + told
+    caption = tag("div", {"style": f"color:{MUTED};font-size:smaller"}, escaped(chart.alt))
+    return title + picture + caption
 
 
 def _table(table: Table, currency: str) -> str:
@@ -76,8 +76,10 @@ def _table(table: Table, currency: str) -> str:
     more = len(table.rows) - MAX_ROWS
     notes = [f"{more:,} more rows"] if more > 0 else []
     notes += note_lines(table)
-    told = "".join(tag("div", {"style": f"color:{MUTED};font-size:smaller"}, escaped(note)) for note in notes)
-    return title + _grid(header, cells(table, currency, MAX_ROWS), numeric) + told
+    captions = "".join(
+        tag("div", {"style": f"color:{MUTED};font-size:smaller"}, escaped(note)) for note in notes
+    )
+    return title + _grid(header, cells(table, currency, MAX_ROWS), numeric) + captions
 
 
 def _grid(header: list[str], rows: list[list[str]], numeric: list[bool]) -> str:

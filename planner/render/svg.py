@@ -99,8 +99,8 @@ def frame(
         "font-size": FONT_PX,
     }
     head = tag("title", {"id": names["title"]}, escaped(title) or "chart")
-    told = tag("desc", {"id": names["desc"]}, escaped(description) or escaped(title) or "chart")
-    return tag("svg", attributes, head, told, *parts)
+    described = tag("desc", {"id": names["desc"]}, escaped(description) or escaped(title) or "chart")
+    return tag("svg", attributes, head, described, *parts)
 
 
 @record(frozen=True)

@@ -132,11 +132,11 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]], align: str, wi
     """
     if not align:
         return []
-    made = _grid(header, rows, align, width)
-    if made is None:
+    lines = _grid(header, rows, align, width)
+    if lines is None:
         narrow = _grid(header, rows, align, width, wrap_header=True), _joined(header, rows, align, width)
-        made = min((one for one in narrow if one is not None), key=len, default=None)
-    return _stacked(header, rows, width) if made is None else made
+        lines = min((one for one in narrow if one is not None), key=len, default=None)
+    return _stacked(header, rows, width) if lines is None else lines
 
 
 def _joined(header: Sequence[str], rows: Sequence[Sequence[str]], align: str, width: int) -> list[str] | None:

@@ -292,12 +292,12 @@ def _jobs(question: ScheduleInput, result: ScheduleResult) -> tuple[JobLine, ...
 
 def _explain(question: ScheduleInput, options: SolveOptions) -> tuple[Explanation, tuple[WayOut, ...]]:
     """What is missing, and per kind of remedy the smallest with the cost of the plan that it allows."""
-    found = explain_schedule(question, options)
-    if found.missing is not None and not found.missing.any():
+    explanation = explain_schedule(question, options)
+    if explanation.missing is not None and not explanation.missing.any():
         raise AssertionError("schedule: the solver says infeasible, yet all work can be done: its fault")
     ways = []
-    for kind in dict.fromkeys(remedy.kind for remedy in found.remedies):
-        remedy = next(one for one in found.remedies if one.kind == kind)
+    for kind in dict.fromkeys(remedy.kind for remedy in explanation.remedies):
+        remedy = next(one for one in explanation.remedies if one.kind == kind)
         solved = solve_schedule(apply_remedy(question, remedy), replace(options, gap=max(options.gap, 1e-3)))
         ways.append(WayOut(remedy, None if math.isnan(solved.usd) else solved.usd))
-    return found, tuple(ways)
+    return explanation, tuple(ways)

@@ -196,14 +196,14 @@ def _nothing(answer: ScheduleAnswer) -> _Said:
 
 def _way(way: WayOut) -> str:
     remedy = way.remedy
-    told = {
+    words = {
         "later": f"deadlines {remedy.amount:,} h later",
         "available": f"{_nodes(remedy)} in every hour that the forecast offers it",
         "max_nodes": f"max_nodes of {remedy.target} {remedy.amount:,} higher",
         "both": f"{_nodes(remedy)} in each hour, and max_nodes {remedy.amount:,} higher",
     }[remedy.kind]
     cost = f": {numbers.usd(Decimal(repr(round(way.usd, 6))))}" if way.usd is not None else ""
-    return f"it fits with {told}{cost}"
+    return f"it fits with {words}{cost}"
 
 
 def _nodes(remedy: Remedy) -> str:

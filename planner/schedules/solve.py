@@ -159,11 +159,11 @@ def _by_copies(search: Search[_Schedule], question: ScheduleInput, problem: Milp
             return
         if math.isinf(box.bound):
             break  # so are all others
-        made = tuple(round(value) for value in box.made)
+        copies = tuple(round(value) for value in box.made)
         fraction = [abs(value - round(value)) for value in box.made]
-        if max(fraction) <= WHOLE and made not in tried:
+        if max(fraction) <= WHOLE and copies not in tried:
             part = search.solve(
-                _with_copies(problem, columns, made),
+                _with_copies(problem, columns, copies),
                 search.left_s(EARLY_SHARE),
                 gap=search.options.gap * 0.9,
                 core_columns=0,
@@ -173,7 +173,7 @@ def _by_copies(search: Search[_Schedule], question: ScheduleInput, problem: Milp
             if part.has_point:
                 _take(search, question, _nodes(part.x))
             proven = min(proven, math.inf if part.status is Status.INFEASIBLE else part.bound)
-            tried.add(made)
+            tried.add(copies)
         open_ones = [at for at in range(len(columns)) if box.lower[at] < box.upper[at]]
         if not open_ones:
             continue
@@ -213,18 +213,18 @@ def _relaxed(
         return _Box(math.inf, number, lower, upper, lower)
     if found.x is None:
         return None
-    made = tuple(float(value) for value in found.x[columns])
-    made = tuple(float(round(value)) if abs(value - round(value)) <= WHOLE else value for value in made)
-    return _Box(found.objective - LP_SLACK * abs(found.objective), number, lower, upper, made)
+    copies = tuple(float(value) for value in found.x[columns])
+    copies = tuple(float(round(value)) if abs(value - round(value)) <= WHOLE else value for value in copies)
+    return _Box(found.objective - LP_SLACK * abs(found.objective), number, lower, upper, copies)
 
 
-def _with_copies(problem: Milp, columns: list[int], made: tuple[int, ...]) -> Milp:
+def _with_copies(problem: Milp, columns: list[int], copies: tuple[int, ...]) -> Milp:
     """The model with exactly these copies; how long they are kept need not be whole."""
     lower, upper, whole = problem.lb.copy(), problem.ub.copy(), problem.integrality.copy()
     block = next(block for block in problem.column_blocks if block.name == "w")
     whole[block.indices] = False
     ends = [*columns[1:], block.stop]
-    for begin, end, value in zip(columns, ends, made, strict=True):
+    for begin, end, value in zip(columns, ends, copies, strict=True):
         lower[begin] = value
         upper[begin:end] = value
     return replace(problem, lb=lower, ub=upper, integrality=whole)

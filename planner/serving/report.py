@@ -127,8 +127,8 @@ def _machines(answer: ServingAnswer) -> Section:
 def _buckets(line: Line) -> str:
     """What a kind serves: whole buckets by name, parts with their share."""
     parts = sorted(line.buckets.items(), key=lambda item: -item[1])
-    told = [name if share > 0.9995 else f"{name} {numbers.percent(share, 0)}" for name, share in parts]
-    return ", ".join(told[:6]) + (f" and {len(told) - 6} more" if len(told) > 6 else "")
+    words = [name if share > 0.9995 else f"{name} {numbers.percent(share, 0)}" for name, share in parts]
+    return ", ".join(words[:6]) + (f" and {len(words) - 6} more" if len(words) > 6 else "")
 
 
 def _proof(answer: ServingAnswer) -> Section:

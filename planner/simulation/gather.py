@@ -127,10 +127,10 @@ def generated(
             for at in range(n)
         ]
         tables = {zone.name: model.table_for(zone) for zone in zones}
-        found = generate_traces(
+        zone_traces = generate_traces(
             zones, tables, hours, seed=seed + number, tick_hours=TICK_HOURS, on_demand_usd_per_hour=price
         )
-        traces += [replace(trace, source="generated") for trace in found]
+        traces += [replace(trace, source="generated") for trace in zone_traces]
         sources = ", ".join(sorted({table.source for table in tables.values()}))
         notes.append(
             f"{n} zones of {kind or 'any type'} x{gang} generated, {hours:.0f} h each, from: {sources}"

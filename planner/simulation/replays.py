@@ -150,8 +150,8 @@ def _cells(task: Task, sim: SimJob) -> list[Cell]:
             cells.append(_optimum(sim, group, job, (up, usd), at, whole))
             continue
         policy = make_policy(name, job, task.tables)
-        found = replay_starts(job, policy, futures, prices, held)
-        cells.append(_replayed(sim, group, job, name, found, whole))
+        batch_replay = replay_starts(job, policy, futures, prices, held)
+        cells.append(_replayed(sim, group, job, name, batch_replay, whole))
     return cells
 
 
@@ -224,18 +224,18 @@ def _optimum(
 
 
 def _replayed(
-    sim: SimJob, group: ZoneGroup, job: SpotJob, policy: str, found: BatchReplay, whole: float
+    sim: SimJob, group: ZoneGroup, job: SpotJob, policy: str, batch_replay: BatchReplay, whole: float
 ) -> Cell:
-    missed = ~found.finished
-    ended = found.finish_hours[~missed]
+    missed = ~batch_replay.finished
+    ended = batch_replay.finish_hours[~missed]
     means = (
-        float(found.spot_hours.mean()),
-        float(found.on_demand_hours.mean()),
-        float(found.interruptions.mean()),
-        float(found.lost_hours.mean()),
+        float(batch_replay.spot_hours.mean()),
+        float(batch_replay.on_demand_hours.mean()),
+        float(batch_replay.interruptions.mean()),
+        float(batch_replay.lost_hours.mean()),
         float(ended.mean() / job.deadline_hours) if len(ended) else float("nan"),
     )
-    return _cell(sim, group, policy, found.cost_usd / whole, int(missed.sum()), means)
+    return _cell(sim, group, policy, batch_replay.cost_usd / whole, int(missed.sum()), means)
 
 
 def _cell(

@@ -70,8 +70,8 @@ def _line_values(line: Line) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _interval(found: Interval) -> dict[str, float | None]:
-    return {"value": _finite(found.value), "low": _finite(found.low), "high": _finite(found.high)}
+def _interval(interval: Interval) -> dict[str, float | None]:
+    return {"value": _finite(interval.value), "low": _finite(interval.low), "high": _finite(interval.high)}
 
 
 def _finite(value: float) -> float | None:
@@ -115,9 +115,9 @@ def _verdict(simulation: Simulation, by_kind: list[Line]) -> str:
     """Cost and misses of the first policy asked for."""
     name = simulation.setting.policies[0]
     own = [line for line in by_kind if line.policy == name]
-    told = ", ".join(f"{numbers.percent(line.cost.value)} with {line.label}" for line in own)
+    words = ", ".join(f"{numbers.percent(line.cost.value)} with {line.label}" for line in own)
     misses, launches = sum(line.misses for line in own), sum(line.launches for line in own)
-    return f"{name} costs {told} of the same work on-demand; {misses:,} of {launches:,} launches late"
+    return f"{name} costs {words} of the same work on-demand; {misses:,} of {launches:,} launches late"
 
 
 def _policies(label: str, lines: list[Line]) -> Section:
@@ -138,12 +138,12 @@ def _policies(label: str, lines: list[Line]) -> Section:
     return table_section(f"policies_{label.replace(' ', '_')}", title, columns, rows)
 
 
-def _span(found: Interval) -> Value:
+def _span(interval: Interval) -> Value:
     """A ratio with its interval, where there is one."""
-    if not math.isfinite(found.value):
+    if not math.isfinite(interval.value):
         return ""
-    ends = (found.low, found.high) if math.isfinite(found.low) else (None, None)
-    return (found.value, *ends)
+    ends = (interval.low, interval.high) if math.isfinite(interval.low) else (None, None)
+    return (interval.value, *ends)
 
 
 def _known(value: float) -> float | str:

@@ -173,12 +173,12 @@ def hints_by_score(figures: Iterable[_Figure]) -> dict[tuple[str, str], Hint]:
     return _hints(list(figures), _mean_score, ("score_step",), "placement score (assumed)")
 
 
-def _mean_score(own: Sequence[_Figure], _: float) -> float:
-    return sum(figure.value for figure in own) / len(own)
+def _mean_score(figures: Sequence[_Figure], _: float) -> float:
+    return sum(figure.value for figure in figures) / len(figures)
 
 
-def _mean_log_price(own: Sequence[_Figure], until: float) -> float:
-    ordered = sorted(own, key=lambda f: f.hours)
+def _mean_log_price(figures: Sequence[_Figure], until: float) -> float:
+    ordered = sorted(figures, key=lambda f: f.hours)
     lasts = [
         b - a
         for a, b in zip([f.hours for f in ordered], [*(f.hours for f in ordered[1:]), until], strict=True)

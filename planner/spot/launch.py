@@ -114,19 +114,19 @@ def forecast_launch(
         futures = N_FUTURES if len(job.zones) < _MANY_ZONES else _N_FUTURES_MANY
     up = sample_futures(job, known, futures, _ticks(job), seed)
     alone = replay_futures(job, "spot_only", known, up)
-    own = replay_futures(job, policy_name, known, up)
-    low, middle, high = (float(v) for v in np.quantile(own.cost_usd, (0.1, 0.5, 0.9)))
-    finish = np.where(own.finished, own.finish_hours, job.deadline_hours)
+    batch_replay = replay_futures(job, policy_name, known, up)
+    low, middle, high = (float(v) for v in np.quantile(batch_replay.cost_usd, (0.1, 0.5, 0.9)))
+    finish = np.where(batch_replay.finished, batch_replay.finish_hours, job.deadline_hours)
     early, usual, late = (float(v) for v in np.quantile(finish, (0.1, 0.5, 0.9)))
     return LaunchForecast(
         policy_name=policy_name,
         p_meet_spot_only_ratio=chance_of("spot_only", alone.finished),
-        p_meet_ratio=chance_of(policy_name, own.finished),
-        cost_ratio=_ratio(job, float(own.cost_usd.mean())),
+        p_meet_ratio=chance_of(policy_name, batch_replay.finished),
+        cost_ratio=_ratio(job, float(batch_replay.cost_usd.mean())),
         cost_ratio_p50=_ratio(job, middle),
         cost_ratio_p10=_ratio(job, low),
         cost_ratio_p90=_ratio(job, high),
-        cost_usd=float(own.cost_usd.mean()),
+        cost_usd=float(batch_replay.cost_usd.mean()),
         cost_usd_p10=low,
         cost_usd_p50=middle,
         cost_usd_p90=high,
@@ -134,11 +134,11 @@ def forecast_launch(
         finish_hours_p10=early,
         finish_hours_p50=usual,
         finish_hours_p90=late,
-        interruptions=float(own.interruptions.mean()),
-        starts=float(own.starts.mean()),
-        spot_hours=float(own.spot_hours.mean()),
-        on_demand_hours=float(own.on_demand_hours.mean()),
-        lost_hours=float(own.lost_hours.mean()),
+        interruptions=float(batch_replay.interruptions.mean()),
+        starts=float(batch_replay.starts.mean()),
+        spot_hours=float(batch_replay.spot_hours.mean()),
+        on_demand_hours=float(batch_replay.on_demand_hours.mean()),
+        lost_hours=float(batch_replay.lost_hours.mean()),
         futures=futures,
         sources={name: table.source for name, table in known.items()},
         history_hours=min(len(job.history.get(zone.name, ())) for zone in job.zones) * job.tick_hours,
@@ -209,12 +209,16 @@ def rank_zones(
     found = []
     for zone in job.zones:
         table = model.table_for(zone)
-        made = forecast_launch(
+        launch_forecast = forecast_launch(
             alone_in(job, zone), model, policy_name, futures=futures, seed=seed, tables={zone.name: table}
         )
         found.append(
             ZoneChoice(
-                zone, made.cost_ratio, made.p_meet_spot_only_ratio, table.availability_ratio, table.source
+                zone,
+                launch_forecast.cost_ratio,
+                launch_forecast.p_meet_spot_only_ratio,
+                table.availability_ratio,
+                table.source,
             )
         )
     return tuple(sorted(found, key=lambda choice: (choice.cost_ratio, choice.zone.name)))

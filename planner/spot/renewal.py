@@ -89,8 +89,8 @@ def spot_outcome(
     late = np.inf if deadline_hours is None else deadline_hours
     (job, rate, wait), deadline = _prepare(*given, checkpoint_write_hours, restart_hours, notice_hours, late)
     pool = _pool(rate, wait, first_wait_hours, frailty_sd, dispersion)
-    told = deadline if deadline_hours is not None else None
-    return _outcome(job, pool, told, with_distribution=with_distribution)
+    limit = deadline if deadline_hours is not None else None
+    return _outcome(job, pool, limit, with_distribution=with_distribution)
 
 
 def _outcome(

@@ -47,17 +47,17 @@ def advised_of(tracked: Tracked) -> Advised | None:
         return None
     if planned.deadline <= tracked.now or tracked.left_steps <= 0:
         return None
-    made = spot_plan(planned.plan, "the plan")
+    spot = spot_plan(planned.plan, "the plan")
     speed = tracked.speed
-    made = replace(made, work_hours=made.work_hours * speed.step_s / (speed.planned_s or speed.step_s))
+    spot = replace(spot, work_hours=spot.work_hours * speed.step_s / (speed.planned_s or speed.step_s))
     running = not tracked.stalled_hours
     question = build_question(
-        made, _state(tracked, made, running), tick_hours=usual_tick_hours(made),
+        spot, _state(tracked, spot, running), tick_hours=usual_tick_hours(spot),
         clock=max(datetime.now(UTC), tracked.now),
     )  # fmt: skip
     question, model = kept_as_planned(question, (), load_hazards)
     found = advise(question, model, futures=_FUTURES, memory=kept_arrays)
-    first = made.places[0]
+    first = spot.places[0]
     what = _ON_SPOT.format(zone=first.zone or first.region) if running else _WAITING
     supposed = _SUPPOSED.format(what=what)
     chosen = found.chosen
@@ -75,9 +75,9 @@ def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _state(tracked: Tracked, made: SpotPlan, running: bool) -> LoadedState:
+def _state(tracked: Tracked, spot_plan: SpotPlan, running: bool) -> LoadedState:
     """What a launcher would say, as far as the log tells it."""
-    names = [place.zone or place.region for place in made.places]
+    names = [place.zone or place.region for place in spot_plan.places]
     state = RunState.model_validate({
         "version": 1, "kind": "state", "now": tracked.now, "launched_at": min(tracked.planned.start, tracked.now),
         "done_ratio": min(tracked.done_steps / tracked.planned.steps, 1.0), "mode": "spot" if running else "idle",

@@ -148,22 +148,22 @@ def track(
     now = asked.now or last
     _check(planned, progress, done, last, now)
     stalled = _stalled_hours(now, last, intervals, finished=left <= 0)
-    found = count_interruptions(intervals, planned, stopped_hours=stalled)
+    interruptions = count_interruptions(intervals, planned, stopped_hours=stalled)
     to_deadline = None if planned.deadline is None else (planned.deadline - now) / timedelta(hours=1)
     futures = draw_futures(
-        planned, speed, found, left, hours_to_deadline=to_deadline, down=stalled > 0,
+        planned, speed, interruptions, left, hours_to_deadline=to_deadline, down=stalled > 0,
         share_left=left / planned.steps, n=asked.futures, seed=asked.seed,
     )  # fmt: skip
     split = split_time(progress, intervals)
     usd, origin = _spent(planned, split, last, done / planned.steps, spent)
     return _answer(planned, progress, asked, intervals, futures, (now, last), (done, left), (usd, origin), split, speed,
-                   found, stalled, spent)  # fmt: skip
+                   interruptions, stalled, spent)  # fmt: skip
 
 
 def _answer(
     planned: Planned, progress: Progress, asked: Ask, intervals: Intervals, futures: Futures,
     moments: tuple[datetime, datetime], work: tuple[float, float], spent: tuple[float, str], split: Split, speed: Speed,
-    found: Interruptions, stalled: float, bill: Spent | None,
+    interruptions: Interruptions, stalled: float, bill: Spent | None,
 ) -> Tracked:  # fmt: skip
     """The answer of what was worked out."""
     (now, last), (done, left), (usd, origin) = moments, work, spent
@@ -179,7 +179,7 @@ def _answer(
     return Tracked(
         planned, progress.source, _status(planned, left, p_late, p_over), p_late, p_over, now, last, done, left, hours,
         (_after(end, hours.value), _after(end, hours.low), _after(end, hours.high)), _range(futures.usd), total, usd,
-        origin, stalled, speed, slow, split, found, _causes(planned, progress, intervals),
+        origin, stalled, speed, slow, split, interruptions, _causes(planned, progress, intervals),
         _gates(planned, asked, p_late, p_over), _late_mean(progress, "memory_used"), _spend_ratio(planned, bill, split),
         _notes(planned, progress, now, last),
     )  # fmt: skip

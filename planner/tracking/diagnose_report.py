@@ -27,82 +27,102 @@ _COLUMNS = ("source", "bottleneck", "logged", "rank", "cause", "evidence", "shar
 _Row = tuple[str, str, Value, Unit, str]
 
 
-def diagnosis_report(found: Diagnosis) -> Answer:
+def diagnosis_report(diagnosis: Diagnosis) -> Answer:
     """Return the answer of a diagnosis."""
-    values = _values(found)
-    causes = [cause_values(cause) for cause in found.causes] or [{"cause": "unknown", "evidence": "", "remedy": "",
+    values = _values(diagnosis)
+    causes = [cause_values(cause) for cause in diagnosis.causes] or [{"cause": "unknown", "evidence": "", "remedy": "",
                                                                    "share_ratio": None}]  # fmt: skip
     rows = [
-        {"source": found.source, "bottleneck": found.bottleneck, "logged": found.sure, "rank": rank,
+        {"source": diagnosis.source, "bottleneck": diagnosis.bottleneck, "logged": diagnosis.sure, "rank": rank,
          **{name: cause[name] for name in ("cause", "evidence", "share_ratio", "remedy")}}
         for rank, cause in enumerate(causes, start=1)
     ]  # fmt: skip
     return Answer(
-        f"Bottleneck of {found.source}", headline(found), (_gain(found),) if _gain(found) else (), _sections(found),
-        versioned(values, SCHEMA_VERSION), _COLUMNS, rows,
-    )  # fmt: skip
+        f"Bottleneck of {diagnosis.source}",
+        headline(diagnosis),
+        (_gain(diagnosis),) if _gain(diagnosis) else (),
+        _sections(diagnosis),
+        versioned(values, SCHEMA_VERSION),
+        _COLUMNS,
+        rows,
+    )
 
 
-def headline(found: Diagnosis) -> str:
+def headline(diagnosis: Diagnosis) -> str:
     """The bottleneck in one line."""
-    if not found.causes:
-        return f"{found.source}: cannot tell what limits the steps"
-    first = found.causes[0]
-    return f"{found.source}: {'limited by' if found.sure else 'perhaps limited by'} {first.title}"
+    if not diagnosis.causes:
+        return f"{diagnosis.source}: cannot tell what limits the steps"
+    first = diagnosis.causes[0]
+    return f"{diagnosis.source}: {'limited by' if diagnosis.sure else 'perhaps limited by'} {first.title}"
 
 
-def _gain(found: Diagnosis) -> str:
+def _gain(diagnosis: Diagnosis) -> str:
     """What mending the first cause brings."""
-    share = found.causes[0].share if found.causes and found.sure else None
+    share = diagnosis.causes[0].share if diagnosis.causes and diagnosis.sure else None
     if not share or share >= 1.0:
         return ""
     return f"without it steps would be up to {1.0 / (1.0 - share):.2f} times as fast"
 
 
-def _sections(found: Diagnosis) -> tuple[Section, ...]:
-    speed = found.speed
+def _sections(diagnosis: Diagnosis) -> tuple[Section, ...]:
+    speed = diagnosis.speed
     rows: list[_Row] = []
-    if found.causes:
-        rows.append(("evidence", "because", found.causes[0].evidence, "text", found.causes[0].evidence))
-        rows.append(("remedy", "try", found.causes[0].remedy, "text", found.causes[0].remedy))
-    elif found.missing:
-        wanted = f"no column says why: log {', '.join(found.missing[:3])}"
+    if diagnosis.causes:
+        rows.append(
+            ("evidence", "because", diagnosis.causes[0].evidence, "text", diagnosis.causes[0].evidence)
+        )
+        rows.append(("remedy", "try", diagnosis.causes[0].remedy, "text", diagnosis.causes[0].remedy))
+    elif diagnosis.missing:
+        wanted = f"no column says why: log {', '.join(diagnosis.missing[:3])}"
         rows.append(("missing", "because", wanted, "text", wanted))
     else:
         rows.append(("evidence", "because", "", "text", "no figure of the log passes its threshold"))
-    pace = f"{seconds_words(speed.step_s)} per step; {found.steps:,} steps in {number(found.hours)} h"
+    pace = f"{seconds_words(speed.step_s)} per step; {diagnosis.steps:,} steps in {number(diagnosis.hours)} h"
     rows += [
         ("step_time_s", "speed", speed.step_s, "seconds", pace),
-        ("goodput_ratio", "time", found.split.goodput_ratio, "ratio", split_words(found.split)),
+        ("goodput_ratio", "time", diagnosis.split.goodput_ratio, "ratio", split_words(diagnosis.split)),
     ]  # fmt: skip
     sections = [facts("verdict", "Verdict", rows)]
-    if len(found.causes) > 1:
+    if len(diagnosis.causes) > 1:
         columns = (
             Column("cause", "cause", "text"), Column("evidence", "evidence", "text"),
             Column("share", "of the step", "ratio"),
         )  # fmt: skip
-        others = [(cause.title, cause.evidence, cause.share) for cause in found.causes[1:]]
+        others = [(cause.title, cause.evidence, cause.share) for cause in diagnosis.causes[1:]]
         sections.append(table_section("others", "Also seen", columns, others))
-    if found.hosts:
+    if diagnosis.hosts:
         of_hosts = (Column("host", "host", "text"), Column("step_time_s", "per step", "seconds"))
-        paces = sorted(found.hosts.items(), key=lambda item: -item[1])
+        paces = sorted(diagnosis.hosts.items(), key=lambda item: -item[1])
         sections.append(table_section("hosts", "Hosts", of_hosts, paces, shown=8, detail=True))
-    if found.notes:
-        sections.append(Section("notes", "Notes", found.notes))
+    if diagnosis.notes:
+        sections.append(Section("notes", "Notes", diagnosis.notes))
     sections.append(next_steps("planner track PLAN.json --log LOG", "planner calibrate FILE LOG"))
     return tuple(sections)
 
 
-def _values(found: Diagnosis) -> dict[str, Any]:
-    split = found.split
+def _values(diagnosis: Diagnosis) -> dict[str, Any]:
+    split = diagnosis.split
     return {
-        "source": found.source, "kind": found.kind, "bottleneck": found.bottleneck, "logged": found.sure,
-        "steps": found.steps, "hours": found.hours, "step_time_s": found.speed.step_s,
-        "independent_rows": found.speed.effective, "causes": [cause_values(cause) for cause in found.causes],
+        "source": diagnosis.source,
+        "kind": diagnosis.kind,
+        "bottleneck": diagnosis.bottleneck,
+        "logged": diagnosis.sure,
+        "steps": diagnosis.steps,
+        "hours": diagnosis.hours,
+        "step_time_s": diagnosis.speed.step_s,
+        "independent_rows": diagnosis.speed.effective,
+        "causes": [cause_values(cause) for cause in diagnosis.causes],
         "time": {
-            "hours": split.hours, "compute_hours": split.compute, "checkpoint_hours": split.checkpoint,
-            "lost_hours": split.lost, "waiting_hours": split.waiting, "loader_hours": split.loader,
-            "goodput_ratio": split.goodput_ratio, "logged": list(split.known),
+            "hours": split.hours,
+            "compute_hours": split.compute,
+            "checkpoint_hours": split.checkpoint,
+            "lost_hours": split.lost,
+            "waiting_hours": split.waiting,
+            "loader_hours": split.loader,
+            "goodput_ratio": split.goodput_ratio,
+            "logged": list(split.known),
         },
-        "hosts": found.hosts, "missing_columns": list(found.missing), "notes": list(found.notes),
-    }  # fmt: skip
+        "hosts": diagnosis.hosts,
+        "missing_columns": list(diagnosis.missing),
+        "notes": list(diagnosis.notes),
+    }

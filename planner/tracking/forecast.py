@@ -36,7 +36,7 @@ class Futures:
 
 
 def draw_futures(
-    planned: Planned, speed: Speed, found: Interruptions, left_steps: float, *, hours_to_deadline: float | None,
+    planned: Planned, speed: Speed, interruptions: Interruptions, left_steps: float, *, hours_to_deadline: float | None,
     down: bool = False, share_left: float = 1.0, n: int = FUTURES, seed: int = 1,
 ) -> Futures:  # fmt: skip
     """Draw futures.
@@ -44,7 +44,7 @@ def draw_futures(
     Args:
         planned: the plan.
         speed: seconds per step from now on.
-        found: interruptions so far, and their posterior.
+        interruptions: interruptions so far, and their posterior.
         left_steps: still to do.
         hours_to_deadline: from now; None without a deadline.
         down: whether the run stands still now.
@@ -55,7 +55,7 @@ def draw_futures(
     rng = np.random.default_rng(seed)
     step_s = speed.step_s * np.exp(speed.log_sd * rng.standard_normal(n) - 0.5 * speed.log_sd**2)
     work = left_steps * step_s / 3600.0 + (planned.final_hours if left_steps > 0 else 0.0)
-    rates, scales = found.draw(rng, n)
+    rates, scales = interruptions.draw(rng, n)
     run = _Run(planned, rng, work, rates, scales, hours_to_deadline)
     hours, paid, on_demand_hours = run.to_the_end(down)
     price = _lognormal(rng, planned, n)

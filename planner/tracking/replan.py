@@ -170,25 +170,25 @@ class _Ways:
             changes["purchase_options"] = ("on_demand",)
         workload = run.asked.workload.model_copy(update={"constraints": limits.model_copy(update=changes)})
         engine = Engine(run.with_asked(replace(run.asked, workload=workload)), sizes=sizes)
-        made = engine.at(run.dates.deadline, Wanted(Scope.BEST)).candidates
+        candidates = engine.at(run.dates.deadline, Wanted(Scope.BEST)).candidates
         objective = run.asked.workload.preferences.objective
-        at = best_where(made, made.bits == 0, objective)
+        at = best_where(candidates, candidates.bits == 0, objective)
         if at is None:
             return Way(
                 action, "", None, 0.0, None, None, "none keeps the deadline, the budget and the other limits"
             )
-        return _described(tracked, action, made, at)
+        return _described(tracked, action, candidates, at)
 
 
-def _described(tracked: Tracked, action: str, made: Candidates, at: int) -> Way:
-    brief = summarize(made, at, None)
-    change = _change_usd(tracked) + _move_usd(tracked, made, brief.provider, brief.region)
+def _described(tracked: Tracked, action: str, candidates: Candidates, at: int) -> Way:
+    brief = summarize(candidates, at, None)
+    change = _change_usd(tracked) + _move_usd(tracked, candidates, brief.provider, brief.region)
     finish = tracked.now + timedelta(hours=brief.hours)
     choice = (
         f"{cluster(brief.nodes, brief.instance_type)}, {option(brief.purchase_option, brief.option_variant)}, "
         f"{place(brief.provider, brief.region, '')}"
     )
-    chance = stated_chance(made, at)
+    chance = stated_chance(candidates, at)
     return Way(
         action, choice, float(brief.cost_usd) + change, change, finish.isoformat(timespec="minutes"), chance
     )
@@ -202,12 +202,12 @@ def _change_usd(tracked: Tracked) -> float:
     return seconds / 3600.0 * tracked.planned.usd_per_hour
 
 
-def _move_usd(tracked: Tracked, made: Candidates, provider: str, region: str) -> float:
+def _move_usd(tracked: Tracked, candidates: Candidates, provider: str, region: str) -> float:
     """What carrying the last checkpoint to another region costs; an unknown price counts as the dearest known one."""
     line, launch = _line(tracked), tracked.planned.plan.launch
     if launch is None or (line.provider, line.region) == (provider, region):
         return 0.0
-    tariffs = made.context.market.tariffs
+    tariffs = candidates.context.market.tariffs
     curve = (
         tariffs.transfer_curve(line.provider, line.region, provider, region)
         or tariffs.dearest_internet_curve()

@@ -329,13 +329,13 @@ def _values(tracked: Tracked) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _advice_values(told: Advised | None) -> dict[str, Any] | None:
+def _advice_values(advised: Advised | None) -> dict[str, Any] | None:
     """What `planner advise` decides; null for plans that are not on spot with on-demand behind."""
-    if told is None:
+    if advised is None:
         return None
     return {
-        "action": told.action, "why": told.why, "p_meet_deadline": told.p_finish, "cost_usd": told.usd,
-        "slack_hours": told.slack_hours, "supposed": told.supposed,
+        "action": advised.action, "why": advised.why, "p_meet_deadline": advised.p_finish, "cost_usd": advised.usd,
+        "slack_hours": advised.slack_hours, "supposed": advised.supposed,
     }  # fmt: skip
 
 

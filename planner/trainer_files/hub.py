@@ -44,9 +44,9 @@ def preset_of_hub_name(name: str) -> Preset | None:
     word = name.strip().rstrip("/").rsplit("/", 1)[-1]
     for _ in range(_MOST_ENDINGS):
         for spelling in (word, _BEGINNINGS.sub("", word)):
-            found = find_preset(spelling)
-            if found is not None:
-                return found
+            preset = find_preset(spelling)
+            if preset is not None:
+                return preset
         shorter = _ENDINGS.sub("", word)
         if shorter in (word, ""):
             break
@@ -60,9 +60,9 @@ def _tuned_from(word: str) -> Preset | None:
     for at in range(1, len(parts) - 1):
         tail = "-".join(parts[at:])
         if any(letter.isdigit() for letter in tail) and not _OTHERS.search("-".join(parts[:at])):
-            found = find_preset(tail)
-            if found is not None:
-                return found
+            preset = find_preset(tail)
+            if preset is not None:
+                return preset
     return None
 
 

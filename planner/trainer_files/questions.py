@@ -48,13 +48,13 @@ def ask_for_wishes(ask: Ask) -> Wishes:
 
 
 def _stated_amount(text: str) -> list[str]:
-    found = _AMOUNT.fullmatch(text.strip())
-    if found is None:
+    match = _AMOUNT.fullmatch(text.strip())
+    if match is None:
         raise InputError(
             f"'{text}': write an amount and its unit, such as 2G tokens, 100k samples or 3 epochs"
         )
-    unit = (found["unit"] or "tokens").removesuffix("s")
-    return [f"training.{_UNITS[unit]}={_number(found['number'])}"]
+    unit = (match["unit"] or "tokens").removesuffix("s")
+    return [f"training.{_UNITS[unit]}={_number(match['number'])}"]
 
 
 def _stated_limits(text: str) -> list[str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from planner.asked.model import Asked
     from planner.asked.options import Options
     from planner.candidates.context import Context
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.fleet.question import FleetInput
     from planner.fleet.search import FleetResult
     from planner.inputs.load import LoadedWorkload
@@ -43,7 +43,7 @@ class Answer:
 
     plan: Plan
     context: Context
-    found: Found | None
+    found: CandidateSearch | None
     proven: tuple[FleetInput, FleetResult] | None = None
 
 

@@ -61,11 +61,11 @@ def _enumeration(answer: Answer) -> dict[str, Any]:
 
     context, found = answer.context, answer.found
     assert found is not None
-    made, objective = found.candidates, context.asked.workload.preferences.objective
-    choice = choose(made, objective)
+    candidates, objective = found.candidates, context.asked.workload.preferences.objective
+    choice = choose(candidates, objective)
     assert choice is not None
-    feasible = np.flatnonzero(made.bits == 0)
-    value = value_of(made)
+    feasible = np.flatnonzero(candidates.bits == 0)
+    value = value_of(candidates)
     # rounded down: what the certificate proves is never above what a plan comes to
     scaled = np.floor(value[feasible] * MILLIONTH).astype(np.int64)
     best = int(np.floor(value[choice.winner] * MILLIONTH))
@@ -77,20 +77,20 @@ def _enumeration(answer: Answer) -> dict[str, Any]:
         "bound": int(scaled.min()),
         "gap_ratio": max(0.0, (best - int(scaled.min())) / best) if best else 0.0,
         "chosen": int(np.searchsorted(feasible, choice.winner)),
-        "offers": _names(made, feasible),
-        "nodes": made.nodes[feasible].tolist(),
+        "offers": _names(candidates, feasible),
+        "nodes": candidates.nodes[feasible].tolist(),
         "values": scaled.tolist(),
     }
 
 
-def _names(made: Candidates, at: npt.NDArray[np.int64]) -> list[str]:
+def _names(candidates: Candidates, at: npt.NDArray[np.int64]) -> list[str]:
     """The offer of each candidate; all parts with their instances where it is bought in several."""
-    context = made.context
-    ids = {row: context.market.offer_set.offer_id(row) for row in np.unique(made.offer[at]).tolist()}
-    names = [ids[row] for row in made.offer[at].tolist()]
-    for number in np.flatnonzero(made.kind[at] != SINGLE).tolist():
-        parts = made.parts(int(at[number]))
-        joint = " + " if made.kind[at[number]] == MIXED else " else "
+    context = candidates.context
+    ids = {row: context.market.offer_set.offer_id(row) for row in np.unique(candidates.offer[at]).tolist()}
+    names = [ids[row] for row in candidates.offer[at].tolist()]
+    for number in np.flatnonzero(candidates.kind[at] != SINGLE).tolist():
+        parts = candidates.parts(int(at[number]))
+        joint = " + " if candidates.kind[at[number]] == MIXED else " else "
         names[number] = joint.join(
             f"{part.nodes} x {context.market.offer_set.offer_id(part.row)}" for part in parts
         )

@@ -100,30 +100,34 @@ def explain(
     others = tuple((name, tuple(why_not(asked, market, found, name))) for name in types)
     if found is None or plan.status == "infeasible":
         return Explanation(plan, why_not=others)
-    made = found.candidates
-    chosen = choose(made, asked.workload.preferences.objective)
+    candidates = found.candidates
+    chosen = choose(candidates, asked.workload.preferences.objective)
     assert chosen is not None
     at = chosen.winner
     # worlds differ in prices, speed and interruptions; what a kWh emits is not drawn
     drawn = draws if asked.workload.preferences.objective != "carbon" else 0
-    stays = stays_best(made, at, draws=drawn, seed=seed, progress=progress) if drawn else None
+    stays = stays_best(candidates, at, draws=drawn, seed=seed, progress=progress) if drawn else None
     return Explanation(
         plan, limits=worth_of_limits(found, at), stays=stays,
         compared=0 if stays is None else len(stays.rivals),
-        rivals=() if stays is None else _rivals(made, at, stays),
+        rivals=() if stays is None else _rivals(candidates, at, stays),
         lost=lost_offers(found, at), layouts=tuple(explain_layout(asked, market, plan)),
         kinds=tuple(explain_kinds(found)), why_not=others,
     )  # fmt: skip
 
 
-def _rivals(made: Candidates, winner: int, stays: StaysBest) -> tuple[RivalDecision, ...]:
+def _rivals(candidates: Candidates, winner: int, stays: StaysBest) -> tuple[RivalDecision, ...]:
     out = []
     for one in stays.rivals[:RIVALS_SHOWN]:
-        end = made.context.dates.start + timedelta(hours=float(made.hours[one.at]))
+        end = candidates.context.dates.start + timedelta(hours=float(candidates.hours[one.at]))
         out.append(
             RivalDecision(
-                summarize(made, one.at, winner), moment_text(end), stated_chance(made, one.at), one.best_ratio,
-                one.beats_ratio, one.same_cluster,
+                summarize(candidates, one.at, winner),
+                moment_text(end),
+                stated_chance(candidates, one.at),
+                one.best_ratio,
+                one.beats_ratio,
+                one.same_cluster,
             )
-        )  # fmt: skip
+        )
     return tuple(out)

@@ -45,83 +45,99 @@ _WHY_NOT = "why_not_"
 _NAMES = {"budget_usd": "budget", "deadline_confidence": "confidence"}
 
 
-def explanation_report(found: Explanation, details: Collection[str] = ()) -> Answer:
+def explanation_report(explanation: Explanation, details: Collection[str] = ()) -> Answer:
     """Return the answer that every format is made of.
 
     Args:
-        found: the explanation.
+        explanation: the explanation.
         details: names in `DETAILS`, or `all`: these sections alone, in place of the screen.
     """
-    plan = found.plan
-    sections = _sections(found)
+    plan = explanation.plan
+    sections = _sections(explanation)
     front: tuple[Section, ...] = ()
     summary: tuple[str, ...] = ()
     if not details:
-        front, summary = _front(found), (headline(plan),)
+        front, summary = _front(explanation), (headline(plan),)
         sections = [replace(section, detail=True) for section in sections]
     elif "all" not in details:
         wanted = {key for name in details for key in DETAILS[name]}
         sections = [one for one in sections if one.key in wanted or one.key.startswith(_WHY_NOT)]
     return Answer(
-        f"Why this plan for {plan.workload}", _title(found), summary, tuple(sections), versioned(_values(found)),
-        COLUMNS, _flat(found), success=plan.status != "infeasible", currency=plan.currency, front=front,
-    )  # fmt: skip
+        f"Why this plan for {plan.workload}",
+        _title(explanation),
+        summary,
+        tuple(sections),
+        versioned(_values(explanation)),
+        COLUMNS,
+        _flat(explanation),
+        success=plan.status != "infeasible",
+        currency=plan.currency,
+        front=front,
+    )
 
 
-def _title(found: Explanation) -> str:
-    plan = found.plan
+def _title(explanation: Explanation) -> str:
+    plan = explanation.plan
     if plan.status == "infeasible":
         return f"No plan for {plan.workload}: no candidate meets every limit"
-    return f"{brief(plan)}; {_binds(found)}" if found.limits else f"{choice.claim(plan)}: {brief(plan)}"
+    return (
+        f"{brief(plan)}; {_binds(explanation)}"
+        if explanation.limits
+        else f"{choice.claim(plan)}: {brief(plan)}"
+    )
 
 
-def _sections(found: Explanation) -> list[Section]:
-    plan = found.plan
+def _sections(explanation: Explanation) -> list[Section]:
+    plan = explanation.plan
     return [
-        *_limits(found, all_of=True),
-        *_rivals(found),
-        *_lost(found, all_of=True),
+        *_limits(explanation, all_of=True),
+        *_rivals(explanation),
+        *_lost(explanation, all_of=True),
         *([rests_on(plan)] if plan.lines else []),
         *([choice.plan_lines(plan, True)] if plan.lines else []),
         *others.alternatives(plan, verbose=True),
-        *([Section("kinds", "Best of each kind", found.kinds)] if found.kinds else []),
+        *([Section("kinds", "Best of each kind", explanation.kinds)] if explanation.kinds else []),
         *grounds.relaxations(plan),
         *grounds.filters(plan, True),
-        *([Section("layouts", "Layouts", found.layouts)] if found.layouts else []),
+        *([Section("layouts", "Layouts", explanation.layouts)] if explanation.layouts else []),
         *grounds.assumptions(plan, True),
-        *_why_not(found),
+        *_why_not(explanation),
     ]
 
 
-def _why_not(found: Explanation) -> list[Section]:
-    return [Section(f"{_WHY_NOT}{name}", f"Why not {name}", lines) for name, lines in found.why_not]
+def _why_not(explanation: Explanation) -> list[Section]:
+    return [Section(f"{_WHY_NOT}{name}", f"Why not {name}", lines) for name, lines in explanation.why_not]
 
 
-def _front(found: Explanation) -> tuple[Section, ...]:
+def _front(explanation: Explanation) -> tuple[Section, ...]:
     """The screen."""
-    plan = found.plan
+    plan = explanation.plan
     if plan.status == "infeasible":
-        return (*none_rows(plan), *grounds.relaxations(plan), *_why_not(found), _next(found))
+        return (*none_rows(plan), *grounds.relaxations(plan), *_why_not(explanation), _next(explanation))
     rows: list[tuple[str, str, Value, Any, str]] = [
         ("plan", "plan", bought(plan), "text", brief(plan)),
         ("why", "why", plan.n_feasible, "count", _why(plan)),
     ]
-    if found.limits:
-        rows.append(("binds", "binds", len(binding(found)), "count", _binds(found)))
-    if found.stays is not None:
-        rows.append(("best_ratio", "sure", found.stays.best_ratio, "chance", _sure(found)))
+    if explanation.limits:
+        rows.append(("binds", "binds", len(binding(explanation)), "count", _binds(explanation)))
+    if explanation.stays is not None:
+        rows.append(("best_ratio", "sure", explanation.stays.best_ratio, "chance", _sure(explanation)))
     return (
-        facts("verdict", "Why", rows), *_limits(found), *_lost(found), *_why_not(found), rests_on_brief(plan),
-        _next(found),
-    )  # fmt: skip
+        facts("verdict", "Why", rows),
+        *_limits(explanation),
+        *_lost(explanation),
+        *_why_not(explanation),
+        rests_on_brief(plan),
+        _next(explanation),
+    )
 
 
-def _next(found: Explanation) -> Section:
-    if found.plan.status == "infeasible":
+def _next(explanation: Explanation) -> Section:
+    if explanation.plan.status == "infeasible":
         return next_steps("next: planner whatif FILE --set KEY=VALUE; --details filters or all")
-    first = next((one for one in binding(found) if one.limit == "deadline"), None)
-    steps = ["planner frontier FILE"] if first and found.plan.kind != "fleet" else []
-    there = {section.key for section in _sections(found)}
+    first = next((one for one in binding(explanation) if one.limit == "deadline"), None)
+    steps = ["planner frontier FILE"] if first and explanation.plan.kind != "fleet" else []
+    there = {section.key for section in _sections(explanation)}
     named = [name for name in ("rivals", "layouts", "assumptions") if name in there]
     steps += ["planner whatif FILE --set KEY=VALUE", f"--details {', '.join(named)}, ... or all"]
     return next_steps(f"next: {'; '.join(steps)}")
@@ -145,19 +161,21 @@ def _why(plan: Plan) -> str:
     return f"{said}; next {_named(second)}, {scale.usd(second.cost_usd)} ({gap})"
 
 
-def binding(found: Explanation) -> list[Worth]:
+def binding(explanation: Explanation) -> list[Worth]:
     """Limits that keep the plan from being better: without them, or with one unit more, it is."""
     return [
-        one for one in found.limits if one.relaxes and one.best is not None and is_better(found.plan, one)
+        one
+        for one in explanation.limits
+        if one.relaxes and one.best is not None and is_better(explanation.plan, one)
     ]
 
 
-def _binds(found: Explanation) -> str:
+def _binds(explanation: Explanation) -> str:
     """What a step of each binding limit is worth, in a sentence."""
-    binds = binding(found)
+    binds = binding(explanation)
     if not binds:
         return "no limit: none of them, moved by one unit or taken away, gives a better plan"
-    said = [f"{_name(one)}: {one.change} {saves(found.plan, one)}" for one in binds[:_FEW]]
+    said = [f"{_name(one)}: {one.change} {saves(explanation.plan, one)}" for one in binds[:_FEW]]
     return "; ".join(said)
 
 
@@ -178,24 +196,24 @@ def _setting(one: Worth) -> str:
     return moment_known(one.setting, 24.0 if one.setting[11:16] == "00:00" else 0.0, moment.year)
 
 
-def _sure(found: Explanation) -> str:
+def _sure(explanation: Explanation) -> str:
     """How often the choice stays the best, and its cluster, and which other cluster beats it most often.
 
     The same machines in another place or bought in another way are near-duplicates, which share the chance.
     """
-    stays = found.stays
+    stays = explanation.stays
     assert stays is not None
     said = (
-        f"best of {found.compared} decisions in {chance_words(stays.best_ratio)} of {stays.draws:,} draws (seed "
+        f"best of {explanation.compared} decisions in {chance_words(stays.best_ratio)} of {stays.draws:,} draws (seed "
         f"{stays.seed})"
     )
     if stays.cluster_ratio > stays.best_ratio:
         said += f", these machines in any place or way to buy in {chance_words(stays.cluster_ratio)}"
     said += f"; within {HAIR_RATIO * 100:.0f} % of the best in {chance_words(stays.near_ratio)}"
-    others = [one for one in found.rivals[1:] if not one.same_cluster]
+    others = [one for one in explanation.rivals[1:] if not one.same_cluster]
     ahead = max(others, key=lambda one: one.beats_ratio, default=None)
     if ahead is not None and ahead.beats_ratio >= 0.005:
-        word = "cheaper" if found.plan.objective == "cost" else "sooner"
+        word = "cheaper" if explanation.plan.objective == "cost" else "sooner"
         said += (
             f"; other machines most often {word}: {_named(ahead.best)}, in {chance_words(ahead.beats_ratio)}"
         )
@@ -204,9 +222,9 @@ def _sure(found: Explanation) -> str:
     return said
 
 
-def _drawn(found: Explanation) -> str:
+def _drawn(explanation: Explanation) -> str:
     """What is drawn, how well the share is known, and why the choice does not follow the draws."""
-    stays = found.stays
+    stays = explanation.stays
     assert stays is not None
     low, high = (figure(100 * end, 1 if end < 0.1 else 0) for end in (stays.low_ratio, stays.high_ratio))
     return (
@@ -215,18 +233,18 @@ def _drawn(found: Explanation) -> str:
     )
 
 
-def _limits(found: Explanation, *, all_of: bool = False) -> list[Section]:
+def _limits(explanation: Explanation, *, all_of: bool = False) -> list[Section]:
     """A row a change: those that change the plan, and the others in a note."""
-    if not found.limits:
+    if not explanation.limits:
         return []
-    plan, scale = found.plan, Scale.of(found.plan)
+    plan, scale = explanation.plan, Scale.of(explanation.plan)
     columns = (
         Column("limit", "limit", "text"), Column("setting", "set to", "text"), Column("change", "if", "text"),
         Column("cost_usd", "cost", "usd_known"), Column("delta", "change", "text"), Column("best", "best plan", "text"),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
     same = []
-    for one in found.limits:
+    for one in explanation.limits:
         if one.best is not None and not all_of and not differs(one):
             same.append(f"{_name(one)} {one.change}")
             continue
@@ -234,7 +252,7 @@ def _limits(found: Explanation, *, all_of: bool = False) -> list[Section]:
         change = "" if best is None else signed(plan, best.delta_cost_usd)
         rows.append((
             _name(one), _setting(one), one.change, None if best is None else scale.known(best.cost_usd), change,
-            "no plan keeps every limit" if best is None else _instead(found, best, all_of=all_of),
+            "no plan keeps every limit" if best is None else _instead(explanation, best, all_of=all_of),
         ))  # fmt: skip
     notes = [f"nothing changes with: {'; '.join(same)}"] if same else []
     if not rows:
@@ -244,47 +262,51 @@ def _limits(found: Explanation, *, all_of: bool = False) -> list[Section]:
     ]
 
 
-def _instead(found: Explanation, best: Summary, *, all_of: bool) -> str:
+def _instead(explanation: Explanation, best: Summary, *, all_of: bool) -> str:
     """The best plan under a changed limit; on the screen only where it is another decision."""
     name = _named(best)
-    return "the same" if not all_of and found.rivals and name == _named(found.rivals[0].best) else name
+    return (
+        "the same"
+        if not all_of and explanation.rivals and name == _named(explanation.rivals[0].best)
+        else name
+    )
 
 
-def _rivals(found: Explanation) -> list[Section]:
-    if found.stays is None or not found.rivals:
+def _rivals(explanation: Explanation) -> list[Section]:
+    if explanation.stays is None or not explanation.rivals:
         return []
-    scale = Scale.of(found.plan)
+    scale = Scale.of(explanation.plan)
     columns = (
         Column("decision", "rivals, in hindsight", "text"), Column("cost_usd", "cost", "usd_known"),
         Column("finish", "done", "date"), Column("in_time", "in time", "chance"),
         Column("best_ratio", "best in", "chance"), Column("beats_ratio", "beats the plan in", "chance"),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
-    for number_of, one in enumerate(found.rivals):
+    for number_of, one in enumerate(explanation.rivals):
         hours = one.best.hours
         rows.append((
             ("" if number_of else "the plan: ") + _named(one.best), scale.known(one.best.cost_usd),
             scale.moment(one.finish, hours), "" if one.p_meet_deadline is None else one.p_meet_deadline,
             one.best_ratio, "" if not number_of else one.beats_ratio,
         ))  # fmt: skip
-    notes = [_drawn(found)]
-    if found.compared > len(rows):
-        named = sum(one.best_ratio for one in found.rivals)
-        left = chance_words(max(1 - named - found.stays.none_ratio, 0.0))
-        notes.append(f"others of the {found.compared} compared: best in {left} of the draws")
+    notes = [_drawn(explanation)]
+    if explanation.compared > len(rows):
+        named = sum(one.best_ratio for one in explanation.rivals)
+        left = chance_words(max(1 - named - explanation.stays.none_ratio, 0.0))
+        notes.append(f"others of the {explanation.compared} compared: best in {left} of the draws")
     return [table_section("rivals", "Rivals, by how often they turn out best", columns, rows, notes)]
 
 
-def _lost(found: Explanation, *, all_of: bool = False) -> list[Section]:
-    if not found.lost:
+def _lost(explanation: Explanation, *, all_of: bool = False) -> list[Section]:
+    if not explanation.lost:
         return []
-    plan, scale = found.plan, Scale.of(found.plan)
+    plan, scale = explanation.plan, Scale.of(explanation.plan)
     columns = (
         Column("reason", "looked cheaper, and lost", "text"), Column("offers", "offers", "count"),
         Column("example", "cheapest of them for this job", "text"), Column("cost_usd", "cost", "usd_known"),
     )  # fmt: skip
     # what would cost less than the plan first, then what is most of the list
-    ranked = sorted(found.lost, key=lambda one: _rank(one, plan))
+    ranked = sorted(explanation.lost, key=lambda one: _rank(one, plan))
     shown = ranked if all_of else ranked[:_FEW]
     rows: list[tuple[Value, ...]] = [
         (
@@ -294,8 +316,8 @@ def _lost(found: Explanation, *, all_of: bool = False) -> list[Section]:
         )
         for one in shown
     ]  # fmt: skip
-    count = sum(one.offers for one in found.lost)
-    more = len(found.lost) - len(shown)
+    count = sum(one.offers for one in explanation.lost)
+    more = len(explanation.lost) - len(shown)
     if more:
         reasons = "1 more reason" if more == 1 else f"{more} more reasons"
         notes = [f"{count:,} offers in all; {reasons}: --details lost"]
@@ -311,33 +333,48 @@ def _rank(one: Lost, plan: Plan) -> tuple[bool, float]:
     return not less, float(one.cost_usd) if less and one.cost_usd is not None else -float(one.offers)
 
 
-def _values(found: Explanation) -> dict[str, Any]:
-    plan, stays = found.plan, found.stays
+def _values(explanation: Explanation) -> dict[str, Any]:
+    plan, stays = explanation.plan, explanation.stays
     return {
-        "workload": plan.workload, "workload_sha256": plan.workload_sha256, "created_at": plan.created_at,
-        "status": plan.status, "objective": plan.objective, "choice": bought(plan) if plan.lines else None,
-        "total_usd": str(plan.total_usd) if plan.lines else None, "hours": plan.hours if plan.lines else None,
-        "limits": [plain(one) for one in found.limits],
-        "stays_best": None if stays is None else {
-            **{name: value for name, value in plain(stays).items() if name != "rivals"}, "compared": found.compared,
+        "workload": plan.workload,
+        "workload_sha256": plan.workload_sha256,
+        "created_at": plan.created_at,
+        "status": plan.status,
+        "objective": plan.objective,
+        "choice": bought(plan) if plan.lines else None,
+        "total_usd": str(plan.total_usd) if plan.lines else None,
+        "hours": plan.hours if plan.lines else None,
+        "limits": [plain(one) for one in explanation.limits],
+        "stays_best": None
+        if stays is None
+        else {
+            **{name: value for name, value in plain(stays).items() if name != "rivals"},
+            "compared": explanation.compared,
         },
-        "rivals": [plain(one) for one in found.rivals], "lost": [plain(one) for one in found.lost],
+        "rivals": [plain(one) for one in explanation.rivals],
+        "lost": [plain(one) for one in explanation.lost],
         "relaxations": [plain(one) for one in plan.relaxations],
         "filters": [
-            {"filter": one.name, "removed": one.removed, "removed_only_by_this": one.removed_only_by_this,
-             "description": one.description} for one in plan.filters
+            {
+                "filter": one.name,
+                "removed": one.removed,
+                "removed_only_by_this": one.removed_only_by_this,
+                "description": one.description,
+            }
+            for one in plan.filters
         ],
         "filter_pairs": [
             {"filters": [pair.first, pair.second], "removed": pair.removed} for pair in plan.filter_pairs
         ],
-        "layouts": list(found.layouts), "best_of_kind": list(found.kinds),
-        "why_not": {name: list(lines) for name, lines in found.why_not},
-    }  # fmt: skip
+        "layouts": list(explanation.layouts),
+        "best_of_kind": list(explanation.kinds),
+        "why_not": {name: list(lines) for name, lines in explanation.why_not},
+    }
 
 
-def _flat(found: Explanation) -> list[Mapping[str, Cell]]:
+def _flat(explanation: Explanation) -> list[Mapping[str, Cell]]:
     rows: list[dict[str, Cell]] = []
-    for one in found.limits:
+    for one in explanation.limits:
         row: dict[str, Cell] = {
             "row": "limit",
             "name": one.limit,
@@ -345,7 +382,7 @@ def _flat(found: Explanation) -> list[Mapping[str, Cell]]:
             "change": one.change,
         }
         rows.append(row | ({} if one.best is None else _of_summary(one.best)))
-    for rival in found.rivals:
+    for rival in explanation.rivals:
         more: dict[str, Cell] = {"best_ratio": rival.best_ratio, "beats_ratio": rival.beats_ratio}
         rows.append({"row": "rival", "name": rival.best.label} | _of_summary(rival.best) | more)
     rows += [
@@ -354,14 +391,14 @@ def _flat(found: Explanation) -> list[Mapping[str, Cell]]:
             "usd_per_accelerator_hour": lost.usd_per_accelerator_hour, "cost_usd": lost.cost_usd,
             "description": lost.words,
         }
-        for lost in found.lost
+        for lost in explanation.lost
     ]  # fmt: skip
     rows += [
         {
             "row": "filter", "name": count.name, "removed": count.removed,
             "removed_only_by_this": count.removed_only_by_this, "description": count.description,
         }
-        for count in found.plan.filters
+        for count in explanation.plan.filters
     ]  # fmt: skip
     return [dict.fromkeys(COLUMNS) | row for row in rows]
 

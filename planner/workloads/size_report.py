@@ -34,14 +34,14 @@ _FLAT = (
 )  # fmt: skip
 
 
-def size_report(found: Size, *, details: Collection[str] = ()) -> Answer:
+def size_report(size: Size, *, details: Collection[str] = ()) -> Answer:
     """Build the answer.
 
     Args:
-        found: the size.
+        size: the size.
         details: keys of sections to show in place of the screen, or `all`.
     """
-    outcome = found.outcome
+    outcome = size.outcome
     rows = [
         {
             "rule_id": one.rule.rule_id, "quantity": one.rule.quantity, "rule_low": one.low, "rule_high": one.high,
@@ -49,23 +49,23 @@ def size_report(found: Size, *, details: Collection[str] = ()) -> Answer:
             "rule_cost_usd": None if one.cost is None else one.cost.total_usd, "model_cost_usd": outcome.total_usd,
             "source": one.rule.source,
         }
-        for one in (*found.rules, *found.published)
+        for one in (*size.rules, *size.published)
     ]  # fmt: skip
-    judged = (*found.rules, *found.published)
+    judged = (*size.rules, *size.published)
     values = {
-        "goal": found.goal, "data_gb": found.data_gb, "outcome": plain(outcome), "accelerator": found.accelerator,
-        "nodes": found.nodes, "needs": plain(found.needs), "machines_have": dict(found.has), "workload": found.workload,
+        "goal": size.goal, "data_gb": size.data_gb, "outcome": plain(outcome), "accelerator": size.accelerator,
+        "nodes": size.nodes, "needs": plain(size.needs), "machines_have": dict(size.has), "workload": size.workload,
         "rules": [{**plain(one.rule), **row} for one, row in zip(judged, rows, strict=True)],
-        "rules_not_told": [{**plain(rule), "reason": rule.reason or _OTHER_RUN} for rule in found.untold],
-        "beside": [plain(one) for one in found.beside],
+        "rules_not_told": [{**plain(rule), "reason": rule.reason or _OTHER_RUN} for rule in size.untold],
+        "beside": [plain(one) for one in size.beside],
     }  # fmt: skip
-    sections = [] if found.needs is None else [
-        _needs(found), *_rules(found), *_refuted(found), _published(found), _untold(found), _beside(found),
+    sections = [] if size.needs is None else [
+        _needs(size), *_rules(size), *_refuted(size), _published(size), _untold(size), _beside(size),
     ]  # fmt: skip
     if outcome.needs:
         sections.append(Section("relax", "What would bring a plan", outcome.needs))
-    sections.append(Section("workload", "Workload", tuple(found.workload.splitlines()), detail=True))
-    title = f"No machines for {found.goal} with {number(found.data_gb)} GB within these limits"
+    sections.append(Section("workload", "Workload", tuple(size.workload.splitlines()), detail=True))
+    title = f"No machines for {size.goal} with {number(size.data_gb)} GB within these limits"
     if outcome.total_usd is not None and outcome.hours is not None:
         title = f"{outcome.choice}: {outcome.usd_words}, {hours(outcome.hours)} h"
     summary = (
@@ -73,32 +73,30 @@ def size_report(found: Size, *, details: Collection[str] = ()) -> Answer:
         "as you know them. Data size storage and loading; accelerators follow from the model and the deadline.",
     )
     whole = Answer(
-        f"Size for {found.goal}, {number(found.data_gb)} GB", title, summary, tuple(sections), versioned(values), _FLAT,
+        f"Size for {size.goal}, {number(size.data_gb)} GB", title, summary, tuple(sections), versioned(values), _FLAT,
         rows, success=outcome.total_usd is not None,
     )  # fmt: skip
-    if found.needs is None:
-        return on_screen(whole, _nothing(found, title), details)
-    return on_screen(whole, _screen(found), details)
+    if size.needs is None:
+        return on_screen(whole, _nothing(size, title), details)
+    return on_screen(whole, _screen(size), details)
 
 
-def _nothing(found: Size, title: str) -> Screen:
+def _nothing(size: Size, title: str) -> Screen:
     rows: list[Row] = [("plan", "plan", "none", "text", f"none: {title}")]
     rows += [
         (f"relax_{at}", "" if at else "instead", text, "text", text)
-        for at, text in enumerate(found.outcome.needs)
+        for at, text in enumerate(size.outcome.needs)
     ]
-    asked = (
-        f"{found.goal}: {number(found.data_gb)} GB of data, low confidence: model and training are assumed"
-    )
+    asked = f"{size.goal}: {number(size.data_gb)} GB of data, low confidence: model and training are assumed"
     return Screen(asked, rows, None, (), "", NEXT[:1])
 
 
-def _screen(found: Size) -> Screen:
+def _screen(size: Size) -> Screen:
     """What fits on a screen."""
-    needs, outcome = found.needs, found.outcome
+    needs, outcome = size.needs, size.outcome
     assert needs is not None and outcome.total_usd is not None and outcome.hours is not None
     usd_places = min(known_places(float(outcome.total_usd), float(outcome.total_usd) * _HALF_WIDTH), 2)
-    machines = f"{outcome.choice} ({number(needs.accelerators, 6)} x {found.accelerator})"
+    machines = f"{outcome.choice} ({number(needs.accelerators, 6)} x {size.accelerator})"
     cost = f"{dollars(outcome.total_usd, usd_places)} expected, done in {hours(outcome.hours)} h"
     per = f"{number(needs.device_memory_gib)} GiB of each accelerator, " if needs.device_memory_gib else ""
     host = (
@@ -108,42 +106,42 @@ def _screen(found: Size) -> Screen:
     rows: list[Row] = [
         ("plan", "plan", machines, "text", machines), ("cost", "cost", outcome.total_usd, "usd", cost),
         ("needs", "needs", host, "text", host), ("storage", "storage", needs.storage, "text", needs.storage),
-        *_large(found),
+        *_large(size),
     ]  # fmt: skip
-    refuted = [one for one in found.rules if one.rule.verdict == "contradicted" and one.differs]
+    refuted = [one for one in size.rules if one.rule.verdict == "contradicted" and one.differs]
     notes = ["low confidence: model and training are assumed from the goal; name them in the workload"]
     notes += [
         f"{one.rule.rule_id} does not hold here: {_NAMES[one.rule.quantity]} {_range(one)}, {number(one.model)} needed"
         for one in refuted
     ]
-    told = len(found.rules) + len(found.published)
-    proof = f"{told} of 56 published rules evaluated, {len(found.untold)} cannot be told for this run."
-    asked = f"{found.goal}: {number(found.data_gb)} GB of data ({needs.tier}), {found.nodes} node"
-    asked += "s" if found.nodes > 1 else ""
-    return Screen(asked, rows, _seats(found, usd_places), notes, proof, NEXT, "Before you rely on it")
+    evaluated = len(size.rules) + len(size.published)
+    proof = f"{evaluated} of 56 published rules evaluated, {len(size.untold)} cannot be told for this run."
+    asked = f"{size.goal}: {number(size.data_gb)} GB of data ({needs.tier}), {size.nodes} node"
+    asked += "s" if size.nodes > 1 else ""
+    return Screen(asked, rows, _seats(size, usd_places), notes, proof, NEXT, "Before you rely on it")
 
 
-def _large(found: Size) -> list[Row]:
+def _large(size: Size) -> list[Row]:
     """From 1 TB on: what several nodes and a parallel file system would be for."""
-    needs = found.needs
-    if needs is None or found.data_gb < SHARED_STORE_FROM_GB:
+    needs = size.needs
+    if needs is None or size.data_gb < SHARED_STORE_FROM_GB:
         return []
     reads = number(needs.read_gb_per_s)
     one = f"one node reads up to {number(CLIENT_GB_PER_S)} GB/s from object storage, this run {reads}"
-    text = f"more nodes follow from compute and deadline, not from {number(found.data_gb)} GB; {one}; "
+    text = f"more nodes follow from compute and deadline, not from {number(size.data_gb)} GB; {one}; "
     text += (
         "a parallel file system pays once several nodes read more than that together"
-        if needs.read_gb_per_s <= CLIENT_GB_PER_S * max(found.nodes, 1)
+        if needs.read_gb_per_s <= CLIENT_GB_PER_S * max(size.nodes, 1)
         else "so a parallel file system (managed Lustre, size it by MB/s per TiB) or shards on local NVMe"
     )
     return [("several_nodes", "above 1 TB", text, "text", text)]
 
 
-def _seats(found: Size, places: int) -> Section:
+def _seats(size: Size, places: int) -> Section:
     """The plan beside a workstation, a notebook service and CPUs, in a few words."""
-    total, took = found.outcome.total_usd, found.outcome.hours
+    total, took = size.outcome.total_usd, size.outcome.hours
     rows: list[tuple[Value, ...]] = [("this plan", _span(took, took), dollars(total or 0, places), "yes")]
-    rows += [(one.name, _span(one.hours_low, one.hours_high), _paid(one), one.fits) for one in found.beside]
+    rows += [(one.name, _span(one.hours_low, one.hours_high), _paid(one), one.fits) for one in size.beside]
     columns = (
         Column("place", "on", "text"), Column("hours", "hours", "quantity"), Column("cost", "to pay", "quantity"),
         Column("fits", "memory fits", "text"),
@@ -154,7 +152,7 @@ def _seats(found: Size, places: int) -> Section:
     return table_section("seats", "Beside a workstation and CPUs", columns, rows, notes)
 
 
-def _beside(found: Size) -> Section:
+def _beside(size: Size) -> Section:
     columns = (
         Column("place", "on", "text"), Column("hours", "hours", "quantity"), Column("cost", "to pay", "quantity"),
         Column("fits", "memory fits", "text"), Column("said", "price", "text"), Column("as_of", "of", "date"),
@@ -170,7 +168,7 @@ def _beside(found: Size) -> Section:
             one.as_of,
             one.source,
         )
-        for one in found.beside
+        for one in size.beside
     ]
     notes = (
         "hours: at the plan's share of the peak; a smaller micro-batch or offload may fit where the plan's does not",
@@ -191,7 +189,7 @@ def _paid(one: Beside) -> str:
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-def _published(found: Size) -> Section:
+def _published(size: Size) -> Section:
     columns = (
         Column("rule", "rule", "text"), Column("says", "it says", "text"), Column("fact", "published", "three"),
         Column("of", "of", "text"), Column("verdict", "verdict", "text"),
@@ -200,7 +198,7 @@ def _published(found: Size) -> Section:
     rows: list[tuple[Value, ...]] = [
         (one.rule.rule_id, _range(one), one.model, f"{facts_of[one.rule.quantity].words}, "
          f"{facts_of[one.rule.quantity].unit}", one.rule.verdict)
-        for one in found.published
+        for one in size.published
     ]  # fmt: skip
     notes = ("they hold or not whatever the run; the source of each is in -o json",)
     return table_section(
@@ -208,13 +206,13 @@ def _published(found: Size) -> Section:
     )
 
 
-def _untold(found: Size) -> Section:
-    lines = tuple(f"{rule.rule_id} ({rule.rule}): {rule.reason or _OTHER_RUN}" for rule in found.untold)
+def _untold(size: Size) -> Section:
+    lines = tuple(f"{rule.rule_id} ({rule.rule}): {rule.reason or _OTHER_RUN}" for rule in size.untold)
     return Section("untold", "Rules of which nothing can be told here", lines, detail=True)
 
 
-def _needs(found: Size) -> Section:
-    needs, has = found.needs, found.has
+def _needs(size: Size) -> Section:
+    needs, has = size.needs, size.has
     assert needs is not None
 
     def beside(need: float, key: str, unit: str) -> str:
@@ -231,7 +229,7 @@ def _needs(found: Size) -> Section:
         "needs", "What the run needs",
         [
             ("tier", "tier", needs.tier, "text", f"{needs.tier}, by the volume of data"),
-            ("accelerators", "accelerators", needs.accelerators, "count", f"{count} x {found.accelerator}"),
+            ("accelerators", "accelerators", needs.accelerators, "count", f"{count} x {size.accelerator}"),
             ("device_memory_gib", "device memory", memory, "gib", ""),
             ("vcpus", "vCPUs", needs.vcpus, "count",
              f"{beside(needs.vcpus, 'vcpus', 'vCPUs')} ({needs.workers_per_accelerator} loader workers each)"),
@@ -244,19 +242,19 @@ def _needs(found: Size) -> Section:
     )  # fmt: skip
 
 
-def _rules(found: Size) -> list[Section]:
+def _rules(size: Size) -> list[Section]:
     columns = (
         Column("rule", "rule", "text"), Column("of", "of", "text"), Column("says", "it says", "text"),
         Column("model", "model", "three"), Column("cost", "its cost", "text"), Column("verdict", "verdict", "text"),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = [
         (one.rule.rule_id, _NAMES[one.rule.quantity], _range(one), one.model, _cost(one), one.rule.verdict)
-        for one in found.rules
+        for one in size.rules
     ]
     notes = (
         "model: what this run needs; its cost: of the cheapest plan that keeps a rule on A100 or memory (others change "
         "no plan); the plan itself costs "
-        f"{found.outcome.usd_words}",
+        f"{size.outcome.usd_words}",
     )
     return [table_section("rules", "Rules of thumb beside the model", columns, rows, notes)] if rows else []
 
@@ -278,10 +276,10 @@ def _cost(one: Judged) -> str:
     return "no plan" if one.cost.total_usd is None else one.cost.usd_words
 
 
-def _refuted(found: Size) -> list[Section]:
+def _refuted(size: Size) -> list[Section]:
     """Why the contradicted rules above do not hold."""
     lines = tuple(
         f"{one.rule.rule_id} ({one.rule.rule}): {one.rule.against}. Instead: {one.rule.instead}"
-        for one in found.rules if one.rule.verdict == "contradicted" and one.rule.against and one.differs
+        for one in size.rules if one.rule.verdict == "contradicted" and one.rule.against and one.differs
     )  # fmt: skip
     return [Section("refuted", "Rules that do not hold", lines, warning=True)] if lines else []

@@ -135,21 +135,21 @@ def _names(data: dict[str, Any], options: Options) -> list[Fault]:
     return name_faults(workload, offer_set, tariffs)
 
 
-def valid_report(found: Valid) -> Answer:
+def valid_report(valid: Valid) -> Answer:
     """Build the answer."""
     values: dict[str, Cell] = {
-        "file": found.file,
+        "file": valid.file,
         "valid": "yes",
-        "kind": found.kind,
-        "name": found.name,
-        "sha256": found.sha256,
+        "kind": valid.kind,
+        "name": valid.name,
+        "sha256": valid.sha256,
     }
     section = facts(
         "file", "File",
-        [("kind", "kind", found.kind, "text", ""), ("name", "name", found.name, "text", ""),
-         ("sha256", "sha256", found.sha256, "text", "")],
+        [("kind", "kind", valid.kind, "text", ""), ("name", "name", valid.name, "text", ""),
+         ("sha256", "sha256", valid.sha256, "text", "")],
     )  # fmt: skip
-    title = f"{found.file}: valid ({found.kind} {found.name})"
+    title = f"{valid.file}: valid ({valid.kind} {valid.name})"
     return Answer(
         "Validation", title, (), (section,), versioned({**values, "valid": True}), tuple(values), [values]
     )

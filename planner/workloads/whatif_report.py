@@ -21,11 +21,11 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def whatif_report(found: WhatIf) -> Answer:
+def whatif_report(what_if: WhatIf) -> Answer:
     """Build the answer."""
-    rows = [_values(one, found.before) for one in (found.before, *found.scenarios)]
+    rows = [_values(one, what_if.before) for one in (what_if.before, *what_if.scenarios)]
     values = {
-        "workload": found.workload, "workload_sha256": found.workload_sha256, "created_at": found.created_at,
+        "workload": what_if.workload, "workload_sha256": what_if.workload_sha256, "created_at": what_if.created_at,
         "before": plain(rows[0]), "scenarios": [plain(row) for row in rows[1:]],
     }  # fmt: skip
     columns = (
@@ -33,26 +33,26 @@ def whatif_report(found: WhatIf) -> Answer:
         Column("change", "change", "percent_change", 0), Column("done", "done", "date"),
         Column("in_time", "in time", "chance"), Column("choice", "choice", "text"),
     )  # fmt: skip
-    shown = [_row(one, found.before) for one in (found.before, *found.scenarios)]
+    shown = [_row(one, what_if.before) for one in (what_if.before, *what_if.scenarios)]
     table = table_section("scenarios", "Scenarios", columns, shown)
-    sections = [replace(table, charts=_chart(found)), *_unproven(found), *_needs(found)]
+    sections = [replace(table, charts=_chart(what_if)), *_unproven(what_if), *_needs(what_if)]
     flat = [{**row, "needs": "; ".join(row["needs"])} for row in rows]
     return Answer(
-        f"What if, for {found.workload}", _title(found), (), tuple(sections), versioned(values), _COLUMNS, flat,
-        success=any(one.total_usd is not None for one in found.scenarios), front=(*sections, _next(found)),
+        f"What if, for {what_if.workload}", _title(what_if), (), tuple(sections), versioned(values), _COLUMNS, flat,
+        success=any(one.total_usd is not None for one in what_if.scenarios), front=(*sections, _next(what_if)),
     )  # fmt: skip
 
 
-def _chart(found: WhatIf) -> tuple[Chart, ...]:
+def _chart(what_if: WhatIf) -> tuple[Chart, ...]:
     """Cost of each scenario beside the file as it is; one without a plan is left out."""
-    planned = [one for one in (found.before, *found.scenarios) if one.total_usd is not None]
+    planned = [one for one in (what_if.before, *what_if.scenarios) if one.total_usd is not None]
     if len(planned) < _LEAST_TO_DRAW:
         return ()
     costs = tuple(float(one.total_usd or 0) for one in planned)
-    told = "; ".join(f"{one.name}: {one.usd_words}" for one in planned)
+    words = "; ".join(f"{one.name}: {one.usd_words}" for one in planned)
     return (
         Chart("cost_by_scenario", "Cost by scenario", "bars", tuple(one.name for one in planned), (("cost", costs),),
-              "usd_rounded", told, drawn_only=True),
+              "usd_rounded", words, drawn_only=True),
     )  # fmt: skip
 
 
@@ -76,20 +76,20 @@ def _row(one: Outcome, before: Outcome) -> tuple[Value, ...]:
     return (one.name, cost, change, one.done_words, chance, one.choice)
 
 
-def _title(found: WhatIf) -> str:
+def _title(what_if: WhatIf) -> str:
     """The verdict on the only scenario, or on the cheapest."""
-    before, planned = found.before, [one for one in found.scenarios if one.total_usd is not None]
+    before, planned = what_if.before, [one for one in what_if.scenarios if one.total_usd is not None]
     if not planned:
-        return f"No plan for {found.workload} under {_those(found)}"
+        return f"No plan for {what_if.workload} under {_those(what_if)}"
     best = min(planned, key=lambda one: one.total_usd or 0)
-    many = len(found.scenarios) > 1
-    lead = f"Cheapest of {len(found.scenarios)} scenarios, {best.name}" if many else best.name
+    many = len(what_if.scenarios) > 1
+    lead = f"Cheapest of {len(what_if.scenarios)} scenarios, {best.name}" if many else best.name
     if before.total_usd is None or best.total_usd is None:
         return f"{lead}: {best.usd_words}, done {best.done_words}, where the file as it is has no plan"
     if (best.choice, best.total_usd) == (before.choice, before.total_usd):
         if many:
             end = f"{best.usd_words}, done {best.done_words}"
-            return f"No scenario of {len(found.scenarios)} is cheaper than the file as it is: {end}"
+            return f"No scenario of {len(what_if.scenarios)} is cheaper than the file as it is: {end}"
         return f"{lead} changes nothing: {best.usd_words}, done {best.done_words}"
     change = float(best.total_usd / before.total_usd) - 1.0 if before.total_usd else 0.0
     much = f"{change * 100:+.0f} %" if abs(change) >= 0.005 else "nearly the same"
@@ -105,28 +105,34 @@ def _title(found: WhatIf) -> str:
     return f"{lead}: {cost}, done {end}; {same}"
 
 
-def _next(found: WhatIf) -> Section:
-    best = next((one for one in found.scenarios if one.total_usd is not None), None)
+def _next(what_if: WhatIf) -> Section:
+    best = next((one for one in what_if.scenarios if one.total_usd is not None), None)
     if best is None:
         return next_steps("next: planner explain FILE")
     return next_steps("next: planner optimize FILE --set KEY=VALUE; planner explain FILE --set KEY=VALUE")
 
 
-def _those(found: WhatIf) -> str:
+def _those(what_if: WhatIf) -> str:
     return (
-        found.scenarios[0].name if len(found.scenarios) == 1 else f"any of {len(found.scenarios)} scenarios"
+        what_if.scenarios[0].name
+        if len(what_if.scenarios) == 1
+        else f"any of {len(what_if.scenarios)} scenarios"
     )
 
 
-def _unproven(found: WhatIf) -> list[Section]:
+def _unproven(what_if: WhatIf) -> list[Section]:
     """Costs that a search did not finish: a difference as small as what is left of it may be the search's own."""
-    lines = tuple(f"{one.name}: {one.unproven}" for one in (found.before, *found.scenarios) if one.unproven)
+    lines = tuple(
+        f"{one.name}: {one.unproven}" for one in (what_if.before, *what_if.scenarios) if one.unproven
+    )
     if not lines:
         return []
     more = "a smaller change may be the search's: planner optimize FILE --set KEY=VALUE --time-limit 5m"
     return [Section("unproven", "Not proven", (*lines, more), warning=True)]
 
 
-def _needs(found: WhatIf) -> list[Section]:
-    lines = tuple(f"{one.name}: {need}" for one in (found.before, *found.scenarios) for need in one.needs[:3])
+def _needs(what_if: WhatIf) -> list[Section]:
+    lines = tuple(
+        f"{one.name}: {need}" for one in (what_if.before, *what_if.scenarios) for need in one.needs[:3]
+    )
     return [Section("needs", "What would bring a plan", lines)] if lines else []

@@ -122,13 +122,13 @@ def _within(work: Callable[[], Relaxation], time_limit_s: float, start_up_s: flo
     watch(thread)
     thread.start()
     try:
-        found = answers.get(timeout=time_limit_s * (1 + GRACE) + start_up_s)
+        relaxation = answers.get(timeout=time_limit_s * (1 + GRACE) + start_up_s)
     except queue.Empty:
         leave_behind(thread)
         return Relaxation(Termination.TIME_LIMIT, message="the solver overran its time limit")
-    if isinstance(found, Exception):
-        raise found
-    return found
+    if isinstance(relaxation, Exception):
+        raise relaxation
+    return relaxation
 
 
 def _without_columns(problem: Milp, backend: str) -> Solution:

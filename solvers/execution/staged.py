@@ -45,18 +45,18 @@ class Progress:
         """Wall-clock seconds since the start."""
         return time.perf_counter() - self.began
 
-    def take(self, stage: str, found: Checked) -> None:
+    def take(self, stage: str, checked: Checked) -> None:
         """Merge a stage's result: the better point, the higher bound, the last words."""
         best = self.best
-        better = found.x is not None and (best.x is None or found.objective < best.objective)
-        x, objective = (found.x, found.objective) if better else (best.x, best.objective)
-        bound = max(best.bound, found.bound) if not math.isnan(found.bound) else best.bound
-        message = found.message
+        better = checked.x is not None and (best.x is None or checked.objective < best.objective)
+        x, objective = (checked.x, checked.objective) if better else (best.x, best.objective)
+        bound = max(best.bound, checked.bound) if not math.isnan(checked.bound) else best.bound
+        message = checked.message
         if x is not None:
             bound = min(bound, objective)
-            if found.termination in PROVEN_EMPTY:
-                message = f"solver fault: it says {found.termination.value}, but a feasible point is known; {message}"
-        self.best = Checked(found.termination, x, objective, bound, found.nodes, message)
+            if checked.termination in PROVEN_EMPTY:
+                message = f"solver fault: it says {checked.termination.value}, but a feasible point is known; {message}"
+        self.best = Checked(checked.termination, x, objective, bound, checked.nodes, message)
         self.stages.append((stage, self.elapsed_s, objective, bound))
 
     def gap(self) -> float:
@@ -73,9 +73,9 @@ def run_stages(
     """Run the stages in this process; `emit` is called after each with what it found."""
     progress = Progress()
 
-    def take(stage: str, found: Checked) -> None:
-        progress.take(stage, found)
-        emit(stage, found)
+    def take(stage: str, checked: Checked) -> None:
+        progress.take(stage, checked)
+        emit(stage, checked)
 
     backend = get_backend(options.backend)
     start = feasible_start(problem, options.start)
@@ -155,8 +155,8 @@ def _from_core(
     if 2 * len(columns) > problem.n_columns:
         return None
     core = restrict(problem, columns)
-    found = backend.solve_vector(core, replace(options, time_limit_s=_left_s(until_s), start={}))
-    return None if found.x is None else _lifted(problem, core, found.x)
+    checked = backend.solve_vector(core, replace(options, time_limit_s=_left_s(until_s), start={}))
+    return None if checked.x is None else _lifted(problem, core, checked.x)
 
 
 def _lifted(problem: Milp, core: Milp, part: Floats) -> Floats:
@@ -231,8 +231,8 @@ def main() -> None:
     if hasattr(signal, "alarm") and math.isfinite(options.time_limit_s):
         signal.alarm(math.ceil(options.time_limit_s * 1.2) + 1)  # if the parent died, nobody else ends us
 
-    def emit(stage: str, found: Checked | None, error: Exception | None = None) -> None:
-        out.write(frame(encode_result(stage, found, error)))
+    def emit(stage: str, checked: Checked | None, error: Exception | None = None) -> None:
+        out.write(frame(encode_result(stage, checked, error)))
         out.flush()
 
     try:

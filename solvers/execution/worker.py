@@ -156,17 +156,17 @@ def decode_problem(content: bytes) -> tuple[Milp, SolveOptions]:
     return problem, SolveOptions(start=values, **plain)
 
 
-def encode_result(stage: str, found: Checked | None, error: Exception | None) -> bytes:
+def encode_result(stage: str, checked: Checked | None, error: Exception | None) -> bytes:
     """Return the content of a message to the parent: a stage's result, an error, or the end (None)."""
-    meta: dict[str, Any] = {"stage": stage, "end": found is None}
+    meta: dict[str, Any] = {"stage": stage, "end": checked is None}
     if error is not None:
         meta["error"] = [type(error).__name__, str(error)]
-    if found is None:
+    if checked is None:
         return _pack(meta)
-    meta |= {"termination": found.termination.value, "nodes": found.nodes, "message": found.message}
-    meta["point"] = found.x is not None
-    numbers = np.array([found.objective, found.bound])
-    return _pack(meta, numbers=numbers, x=np.zeros(0) if found.x is None else found.x)
+    meta |= {"termination": checked.termination.value, "nodes": checked.nodes, "message": checked.message}
+    meta["point"] = checked.x is not None
+    numbers = np.array([checked.objective, checked.bound])
+    return _pack(meta, numbers=numbers, x=np.zeros(0) if checked.x is None else checked.x)
 
 
 def _decode_result(content: bytes) -> tuple[str, Checked | BaseException | None]:

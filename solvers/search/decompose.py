@@ -259,11 +259,11 @@ def _round_off(search: _Search, x: Floats) -> bool:
 
 def _whole_round(search: _Search) -> bool:
     """One round in which the master's columns are whole."""
-    found = search.master.lowest_whole(search.gap, search.left_s())
-    if found is None:
+    master_point = search.master.lowest_whole(search.gap, search.left_s())
+    if master_point is None:
         return True
-    search.bound = max(search.bound, min(found.bound, search.best))
-    search.try_point(search.drawn_in(found.x))
+    search.bound = max(search.bound, min(master_point.bound, search.best))
+    search.try_point(search.drawn_in(master_point.x))
     return True
 
 

@@ -167,11 +167,11 @@ class Search(Generic[Point]):
         if options is None:
             self._timed_out()
             return None
-        found = solve(problem, options)
-        self.solver, self.message = found.report.backend, found.report.message
-        if found.termination is Termination.INTERRUPTED:
+        solution = solve(problem, options)
+        self.solver, self.message = solution.report.backend, solution.report.message
+        if solution.termination is Termination.INTERRUPTED:
             self.end(Termination.INTERRUPTED, self.message)
-        return found
+        return solution
 
     def relax(self, problem: Milp, limit_s: float = math.inf) -> Relaxation | None:
         """Solve a linear relaxation on the search's clock; None where no time is left.

@@ -27,7 +27,7 @@ from catalogs.store.load import load_catalog
 from catalogs.tables.model import Catalog
 from catalogs.tables.table import Table
 from planner.asked.options import Options
-from planner.candidates.engine import Engine, Found
+from planner.candidates.engine import CandidateSearch, Engine
 from planner.candidates.plan_parts.infeasible import infeasible_plan
 from planner.candidates.prepare import prepare
 from planner.candidates.wanted import Wanted
@@ -71,7 +71,7 @@ def ask(sections: Sections, catalog: Catalog | None = None, options: Options = O
 def unexplained() -> Iterator[None]:
     """Where nothing fits, an answer says so and not what would: that takes longer than to find out."""
 
-    def empty(found: Found, _begin: float) -> tuple[Plan, Found]:
+    def empty(found: CandidateSearch, _begin: float) -> tuple[Plan, CandidateSearch]:
         return infeasible_plan(found, (), 0.0), found
 
     with mock.patch("planner.job.answer._explain_empty", empty):

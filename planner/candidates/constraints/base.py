@@ -131,19 +131,19 @@ class Constraint:
         """Pairs of offer and node count removed before anything is timed, shape `(len(rows),)`."""
         return None
 
-    def mask(self, case: Case, made: Candidates) -> Bools | None:
+    def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Timed and priced candidates removed, shape `(n_candidates,)`."""
         return None
 
-    def unsure(self, case: Case, made: Candidates, at: Ints) -> Bools | None:
+    def unsure(self, case: Case, candidates: Candidates, at: Ints) -> Bools | None:
         """Of candidates that were not judged, as another limit removes them: which this one removes too."""
         return None
 
-    def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
+    def distance(self, case: Case, candidates: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
         """Candidates to move the limit for, and how far each would move it (the least is nearest)."""
         return None
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """The limit as it is and as candidate `at` needs it."""
         for path in self.paths:
             if path.rpartition(".")[2].startswith(("include_", "allow_")):
@@ -170,9 +170,9 @@ def round_up(value: float, step: float = 0.1) -> float:
     return ceil(value / step - 1e-9) * step
 
 
-def offer_fact(case: Case, made: Candidates, at: int, column: str) -> tuple[str, str]:
+def offer_fact(case: Case, candidates: Candidates, at: int, column: str) -> tuple[str, str]:
     """The change of a limit on what may be bought: allow what the candidate is."""
-    return "excluded", f"allow {case.offer_set.offers[column][int(made.offer[at])]}"
+    return "excluded", f"allow {case.offer_set.offers[column][int(candidates.offer[at])]}"
 
 
 def of_hardware(offer_set: OfferSet, mask: Bools) -> Bools:

@@ -23,15 +23,15 @@ class Budget(Constraint):
     unit = "USD"
     is_measured = True
 
-    def mask(self, case: Case, made: Candidates) -> Bools | None:
+    def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Candidates that owe more."""
         budget = case.limits.budget_usd
-        return None if budget is None else np.asarray(made.cash_usd > float(budget), dtype=np.bool_)
+        return None if budget is None else np.asarray(candidates.cash_usd > float(budget), dtype=np.bool_)
 
-    def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
+    def distance(self, case: Case, candidates: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
         """Dollars needed."""
-        return at, made.cash_usd[at]
+        return at, candidates.cash_usd[at]
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Dollars given and needed."""
-        return f"${case.limits.budget_usd:,}", f"${round_up(float(made.cash_usd[at]), 0.01):,.2f}"
+        return f"${case.limits.budget_usd:,}", f"${round_up(float(candidates.cash_usd[at]), 0.01):,.2f}"

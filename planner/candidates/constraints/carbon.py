@@ -39,10 +39,10 @@ class UnknownCarbon(Constraint):
         machines = _machines(offer_set)
         return np.isnan(machines.grid) | np.isnan(machines.accelerator_w)
 
-    def mask(self, case: Case, made: Candidates) -> Bools | None:
+    def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Candidates with such a part, under a limit or where least emissions are asked for."""
         wanted = case.limits.max_kgco2e is not None or case.workload.preferences.objective == "carbon"
-        return np.isnan(operational_kg(made)) if wanted else None
+        return np.isnan(operational_kg(candidates)) if wanted else None
 
 
 class Carbon(Constraint):
@@ -55,22 +55,22 @@ class Carbon(Constraint):
     unit = "kgCO2e"
     is_measured = True
 
-    def mask(self, case: Case, made: Candidates) -> Bools | None:
+    def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Candidates that emit more."""
         limit = case.limits.max_kgco2e
         if limit is None or case.workload.kind == "fleet":
             return None
-        return np.asarray(operational_kg(made) > limit * (1.0 + _SLIP), dtype=np.bool_)
+        return np.asarray(operational_kg(candidates) > limit * (1.0 + _SLIP), dtype=np.bool_)
 
-    def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
+    def distance(self, case: Case, candidates: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
         """Kilograms emitted."""
-        kg = operational_kg(made.take(at))
+        kg = operational_kg(candidates.take(at))
         known = ~np.isnan(kg)
         return at[known], kg[known]
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Kilograms allowed and emitted."""
-        kg = float(operational_kg(made.take(np.asarray([at])))[0])
+        kg = float(operational_kg(candidates.take(np.asarray([at])))[0])
         enough = round_up(kg, 10.0 ** (floor(log10(kg)) - _DIGITS + 1)) if kg > 0 else 0.0
         return f"{_words(case.limits.max_kgco2e or 0.0)} kgCO2e", f"{_words(enough)} kgCO2e"
 

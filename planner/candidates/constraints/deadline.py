@@ -34,26 +34,26 @@ class Deadline(Constraint):
     needs_deadline = True
     moves_too = ("confidence",)
 
-    def mask(self, case: Case, made: Candidates) -> Bools | None:
+    def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Candidates expected to end later."""
         return (
             None
             if case.deadline_hours is None
-            else np.asarray(made.hours > case.deadline_hours, dtype=np.bool_)
+            else np.asarray(candidates.hours > case.deadline_hours, dtype=np.bool_)
         )
 
-    def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
+    def distance(self, case: Case, candidates: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
         """Hours needed, by rising expected hours until none that follows can need less."""
-        at = at[np.argsort(made.hours[at], kind="stable")]
+        at = at[np.argsort(candidates.hours[at], kind="stable")]
         needed = np.empty(0)
-        while len(needed) < len(at) and made.hours[at[len(needed)]] < needed.min(initial=np.inf):
+        while len(needed) < len(at) and candidates.hours[at[len(needed)]] < needed.min(initial=np.inf):
             some = at[len(needed) : max(2 * len(needed), _NEAREST)]
-            needed = np.concatenate([needed, hours_needed(case, made, some)])
+            needed = np.concatenate([needed, hours_needed(case, candidates, some)])
         return at[: len(needed)], needed
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Hours given and needed."""
-        needed = float(hours_needed(case, made, np.asarray([at]))[0])
+        needed = float(hours_needed(case, candidates, np.asarray([at]))[0])
         return f"{case.deadline_hours:,.1f} h", f"{round_up(needed):,.1f} h"
 
 
@@ -72,9 +72,9 @@ class Unrecorded(Constraint):
     is_fact = True
     needs_deadline = True
 
-    def mask(self, case: Case, made: Candidates) -> Bools | None:
+    def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Single offers of spot that rest on a table alone."""
-        return None if case.deadline_hours is None else without_record(case.workload, made)
+        return None if case.deadline_hours is None else without_record(case.workload, candidates)
 
 
 class Confidence(Constraint):
@@ -88,44 +88,44 @@ class Confidence(Constraint):
     is_measured = True
     needs_deadline = True
 
-    def mask(self, case: Case, made: Candidates) -> Bools | None:
-        """Candidates that are not sure enough; writes the probabilities into `made.p_meet`."""
-        at = np.flatnonzero(made.bits == 0)
+    def mask(self, case: Case, candidates: Candidates) -> Bools | None:
+        """Candidates that are not sure enough; writes the probabilities into `candidates.p_meet`."""
+        at = np.flatnonzero(candidates.bits == 0)
         if case.deadline_hours is None or not len(at):
             return None
-        unsure = np.zeros(len(made.bits), dtype=np.bool_)
-        unsure[at] = too_unsure(case, made, at)
+        unsure = np.zeros(len(candidates.bits), dtype=np.bool_)
+        unsure[at] = too_unsure(case, candidates, at)
         return unsure
 
-    def unsure(self, case: Case, made: Candidates, at: Ints) -> Bools | None:
+    def unsure(self, case: Case, candidates: Candidates, at: Ints) -> Bools | None:
         """By the same chance."""
         if case.deadline_hours is None:
             return None
-        return np.asarray(case.chance(made, at) < case.limits.deadline_confidence, dtype=np.bool_)
+        return np.asarray(case.chance(candidates, at) < case.limits.deadline_confidence, dtype=np.bool_)
 
-    def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
+    def distance(self, case: Case, candidates: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
         """The surest is nearest."""
-        return at, -made.p_meet[at]
+        return at, -candidates.p_meet[at]
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Probability asked and reached; of a candidate that another limit removes too it was not worked out before."""
-        reached = float(case.chance(made, np.asarray([at]))[0])
+        reached = float(case.chance(candidates, np.asarray([at]))[0])
         return f"{case.limits.deadline_confidence:g}", f"{np.floor(reached * 1000) / 1000:g}"
 
 
-def too_unsure(case: Case, made: Candidates, at: Ints) -> Bools:
-    """Which candidates meet the deadline with less than the confidence asked; writes `made.p_meet` of them."""
-    made.p_meet[at] = case.chance(made, at)
-    return np.asarray(made.p_meet[at] < case.limits.deadline_confidence - 1e-9, dtype=np.bool_)
+def too_unsure(case: Case, candidates: Candidates, at: Ints) -> Bools:
+    """Which candidates meet the deadline with less than the confidence asked; writes `candidates.p_meet` of them."""
+    candidates.p_meet[at] = case.chance(candidates, at)
+    return np.asarray(candidates.p_meet[at] < case.limits.deadline_confidence - 1e-9, dtype=np.bool_)
 
 
-def without_record(workload: Workload, made: Candidates) -> Bools | None:
+def without_record(workload: Workload, candidates: Candidates) -> Bools | None:
     """Single offers of spot that no deadline admits for lack of a record; None where none is needed."""
     if not needs_record(workload):
         return None
-    context, removed = made.context, np.zeros(len(made.bits), dtype=np.bool_)
-    at = np.flatnonzero((made.kind == SINGLE) & context.market.is_spot[made.offer])
-    removed[at] = ~context.gang_risk(made.offer[at], made.nodes[at]).recorded
+    context, removed = candidates.context, np.zeros(len(candidates.bits), dtype=np.bool_)
+    at = np.flatnonzero((candidates.kind == SINGLE) & context.market.is_spot[candidates.offer])
+    removed[at] = ~context.gang_risk(candidates.offer[at], candidates.nodes[at]).recorded
     return removed
 
 
@@ -137,6 +137,6 @@ def needs_record(workload: Workload) -> bool:
     return workload.kind != "fleet" and falls_back and workload.spot.fallback != "none"
 
 
-def hours_needed(case: Case, made: Candidates, at: Ints) -> Floats:
+def hours_needed(case: Case, candidates: Candidates, at: Ints) -> Floats:
     """Hours from the start within which candidates end with the confidence asked."""
-    return np.maximum(case.finish(made, at, case.limits.deadline_confidence), made.hours[at])
+    return np.maximum(case.finish(candidates, at, case.limits.deadline_confidence), candidates.hours[at])

@@ -64,7 +64,7 @@ class DerivedPrice(Constraint):
         offers = offer_set.offers
         return np.asarray(offers.equals("purchase_option", "spot") & offers.equals("basis", "derived"))
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Allow such prices, or have one quoted."""
         return "excluded", "a quote (catalog refresh), or constraints.allow_derived"
 

@@ -34,9 +34,9 @@ class PurchaseOption(Constraint):
             removed = removed | ~offer_set.offers.is_in("purchase_option", limits.purchase_options)
         return np.asarray(removed, dtype=np.bool_)
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Allow the candidate's."""
-        return offer_fact(case, made, at, "purchase_option")
+        return offer_fact(case, candidates, at, "purchase_option")
 
 
 class Accelerator(Constraint):
@@ -50,9 +50,9 @@ class Accelerator(Constraint):
         """Types with another one."""
         return _refused(offer_set, offer_set.types.coded("accelerator"), limits.accelerators)
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Allow the candidate's."""
-        kind = int(case.offer_set.type_of_offer[made.offer[at]])
+        kind = int(case.offer_set.type_of_offer[candidates.offer[at]])
         return "excluded", f"allow {case.offer_set.types['accelerator'][kind]}"
 
 
@@ -67,9 +67,9 @@ class InstanceType(Constraint):
         """Other types."""
         return _refused(offer_set, offer_set.types.coded("instance_type"), limits.instance_types)
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Allow the candidate's."""
-        return offer_fact(case, made, at, "instance_type")
+        return offer_fact(case, candidates, at, "instance_type")
 
 
 class SoftwareStack(Constraint):
@@ -99,10 +99,10 @@ class SoftwareStack(Constraint):
                 removed &= ~match_names(offer_set.types.coded(name), named)[offer_set.type_of_offer]
         return np.asarray(removed, dtype=np.bool_)
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Port to the candidate's software."""
         offer_set = case.offer_set
-        hardware = offer_set.hardware_of_type[offer_set.type_of_offer[made.offer[at]]]
+        hardware = offer_set.hardware_of_type[offer_set.type_of_offer[candidates.offer[at]]]
         needed = load_software().get(str(offer_set.hardware["vendor"][hardware]), "any")
         return ", ".join(case.limits.software or ("cuda",)), f"{needed} (needs a port)"
 
@@ -122,15 +122,15 @@ class LeastMemory(Constraint):
         small = offer_set.types["accelerator_memory_gib"] < limits.min_memory_gib
         return np.asarray(small[offer_set.type_of_offer], dtype=np.bool_)
 
-    def mask(self, case: Case, made: Candidates) -> Bools | None:
+    def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Clusters with less in all; workers of a fleet meet it together (`fleet.model.memory`)."""
         least = case.limits.min_total_memory_gib
         if least is None or case.workload.kind == "fleet":
             return None
-        types, kind = case.offer_set.types, case.offer_set.type_of_offer[made.offer]
+        types, kind = case.offer_set.types, case.offer_set.type_of_offer[candidates.offer]
         # The memory of a share is the share's own.
         per_node = types["accelerator_memory_gib"] * np.maximum(types["accelerator_count"], 1.0)
-        return np.asarray(per_node[kind] * made.nodes < least, dtype=np.bool_)
+        return np.asarray(per_node[kind] * candidates.nodes < least, dtype=np.bool_)
 
 
 def _refused(offer_set: OfferSet, column: Coded, rule: Filter) -> Bools | None:

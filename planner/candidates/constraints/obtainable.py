@@ -27,30 +27,30 @@ class Obtainable(Constraint):
     unit = "accelerators"
     is_measured = True
 
-    def mask(self, case: Case, made: Candidates) -> Bools | None:
+    def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Clusters with a purchase that is larger; offers of a fleet hold no more workers."""
         most, per_node = _of_offers(case)
-        over = per_node[made.offer] * made.nodes > most[made.offer]
-        for kind, table in ((MIXED, made.mixes), (IN_TURN, made.turns)):
-            mine = np.flatnonzero(made.kind == kind)
+        over = per_node[candidates.offer] * candidates.nodes > most[candidates.offer]
+        for kind, table in ((MIXED, candidates.mixes), (IN_TURN, candidates.turns)):
+            mine = np.flatnonzero(candidates.kind == kind)
             if table is not None and len(mine):
-                offer, whole = table.offer[made.detail[mine]], made.nodes[mine][:, None]
-                nodes = table.nodes[made.detail[mine]] if isinstance(table, Mixes) else whole
+                offer, whole = table.offer[candidates.detail[mine]], candidates.nodes[mine][:, None]
+                nodes = table.nodes[candidates.detail[mine]] if isinstance(table, Mixes) else whole
                 over[mine] = ((per_node[offer] * nodes > most[offer]) & (offer >= 0)).any(axis=1)
         return np.asarray(over, dtype=np.bool_)
 
-    def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
+    def distance(self, case: Case, candidates: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
         """Accelerators needed at once."""
         _, per_node = _of_offers(case)
-        return at, per_node[made.offer[at]] * made.nodes[at]
+        return at, per_node[candidates.offer[at]] * candidates.nodes[at]
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Accelerators that asking brings, and needed."""
         most, per_node = _of_offers(case)
-        offer = int(made.offer[at])
+        offer = int(candidates.offer[at])
         kind = case.offer_set.types["accelerator"][case.offer_set.type_of_offer[offer]]
         bought = case.offer_set.offers["purchase_option"][offer]
-        return f"{most[offer]:g} x {kind} {bought}", f"{per_node[offer] * made.nodes[at]:g}"
+        return f"{most[offer]:g} x {kind} {bought}", f"{per_node[offer] * candidates.nodes[at]:g}"
 
 
 def _of_offers(case: Case) -> tuple[Floats, Floats]:

@@ -26,9 +26,9 @@ class Provider(Constraint):
         """Offers of other providers."""
         return None if limits.providers is None else ~offer_set.offers.is_in("provider", limits.providers)
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Allow the candidate's."""
-        return offer_fact(case, made, at, "provider")
+        return offer_fact(case, candidates, at, "provider")
 
 
 class Region(Constraint):
@@ -42,9 +42,9 @@ class Region(Constraint):
         """Offers elsewhere."""
         return None if limits.regions is None else ~match_globs(places_of(offer_set.offers), limits.regions)
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Allow the candidate's."""
-        return offer_fact(case, made, at, "region")
+        return offer_fact(case, candidates, at, "region")
 
 
 class Residency(Constraint):
@@ -63,6 +63,6 @@ class Residency(Constraint):
         }
         return ~match_globs(places_of(offer_set.offers), tuple(wanted))
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Allow the candidate's region."""
-        return offer_fact(case, made, at, "region")
+        return offer_fact(case, candidates, at, "region")

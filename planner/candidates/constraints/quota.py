@@ -26,13 +26,13 @@ class Quota(Constraint):
     unit = "vCPU, GPU or instances"
     of_each_part = True
 
-    def mask(self, case: Case, made: Candidates) -> Bools | None:
+    def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Clusters of one offer that draw more."""
         if not case.limits.quota:
             return None
-        over = np.zeros(len(made.offer), dtype=np.bool_)
+        over = np.zeros(len(candidates.offer), dtype=np.bool_)
         for limit, units in draws_on(case.limits.quota, case.offer_set, case.tariffs):
-            over |= units[made.offer] * made.nodes > limit
+            over |= units[candidates.offer] * candidates.nodes > limit
         return over
 
     def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats, setup: Floats) -> Iterator[Use]:

@@ -34,10 +34,10 @@ class MaxNodes(Constraint):
             too_many = too_many | (devices > limits.max_accelerators)
         return np.asarray(too_many, dtype=np.bool_)
 
-    def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
+    def distance(self, case: Case, candidates: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
         """Instances needed."""
-        return at, made.nodes[at].astype(np.float64)
+        return at, candidates.nodes[at].astype(np.float64)
 
-    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Instances allowed and needed."""
-        return str(case.limits.max_nodes), str(int(made.nodes[at]))
+        return str(case.limits.max_nodes), str(int(candidates.nodes[at]))

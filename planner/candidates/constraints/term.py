@@ -25,9 +25,9 @@ class Longest(Constraint):
     unit = "hours"
     is_fact = True
 
-    def mask(self, case: Case, made: Candidates) -> Bools | None:
+    def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Candidates expected to take longer, or to be paid for longer."""
-        return (made.hours > MOST_HOURS) | (made.paid_hours > MOST_HOURS)
+        return (candidates.hours > MOST_HOURS) | (candidates.paid_hours > MOST_HOURS)
 
 
 class Term(Constraint):
@@ -38,9 +38,11 @@ class Term(Constraint):
     unit = "hours"
     is_fact = True
 
-    def mask(self, case: Case, made: Candidates) -> Bools | None:
+    def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Candidates that outlast their offer."""
-        return (made.paid_hours > longest_hours(case.offer_set, made.offer)) | ~np.isfinite(made.cost_usd)
+        return (candidates.paid_hours > longest_hours(case.offer_set, candidates.offer)) | ~np.isfinite(
+            candidates.cost_usd
+        )
 
 
 def longest_hours(offer_set: OfferSet, rows: Ints) -> Floats:

@@ -24,18 +24,18 @@ class LeastThroughput(Constraint):
     unit = "tokens or samples per second"
     is_measured = True
 
-    def mask(self, case: Case, made: Candidates) -> Bools | None:
+    def mask(self, case: Case, candidates: Candidates) -> Bools | None:
         """Slower candidates."""
         if case.limits.min_throughput is None or case.workload.kind == "fleet":
             return None
-        step = np.asarray(made.shapes["step_time_s"], dtype=np.float64)[made.shape]
+        step = np.asarray(candidates.shapes["step_time_s"], dtype=np.float64)[candidates.shape]
         return np.asarray(
             throughput_floor(case.limits, case.job) > case.job.units_per_step / step, dtype=np.bool_
         )
 
-    def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
+    def distance(self, case: Case, candidates: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
         """Hours of work: the fastest is nearest."""
-        return at, made.work_hours[at]
+        return at, candidates.work_hours[at]
 
 
 def throughput_floor(limits: Constraints, job: Job) -> float:

@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from planner.market.model import Market
 
 
-def carbon_of(made: Candidates, at: int) -> Carbon:
+def carbon_of(candidates: Candidates, at: int) -> Carbon:
     """Energy and emissions of candidate `at`, in its expected hours in use."""
-    parts = made.parts(at)
-    levels = [_energies(made, at, parts, level) for level in (LOW, MID, HIGH)]
+    parts = candidates.parts(at)
+    levels = [_energies(candidates, at, parts, level) for level in (LOW, MID, HIGH)]
     lines = tuple(
-        carbon_line(made.context.market, part.row, part.nodes, part.paid_hours, kwh)
+        carbon_line(candidates.context.market, part.row, part.nodes, part.paid_hours, kwh)
         for part, kwh in zip(parts, levels[MID], strict=True)
     )
-    limit = made.context.asked.workload.constraints.max_kgco2e
+    limit = candidates.context.asked.workload.constraints.max_kgco2e
     spread = math.log(sum(levels[HIGH]) / sum(levels[LOW])) / 2.0 if sum(levels[LOW]) > 0 else 0.0
-    return sum_of_lines(lines, math.hypot(spread, float(made.sigma[at]) * Z80), limit)
+    return sum_of_lines(lines, math.hypot(spread, float(candidates.sigma[at]) * Z80), limit)
 
 
-def _energies(made: Candidates, at: int, parts: Sequence[Part], level: int) -> list[float]:
+def _energies(candidates: Candidates, at: int, parts: Sequence[Part], level: int) -> list[float]:
     """Energy of each part in kWh."""
     rows, nodes = (np.asarray([[getattr(part, name) for part in parts]]) for name in ("row", "nodes"))
     paid = np.asarray([[part.paid_hours for part in parts]])
-    found: list[float] = of_parts(made, np.asarray([at]), rows, nodes, paid, level)[0][0].tolist()
+    found: list[float] = of_parts(candidates, np.asarray([at]), rows, nodes, paid, level)[0][0].tolist()
     return found
 
 

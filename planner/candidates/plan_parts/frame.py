@@ -185,8 +185,8 @@ def assumptions_of(context: Context) -> tuple[Assumption, ...]:
         "workload" if context.asked.workload.start else "default",
     )
     # what was asked of clouds rests on no workload, so it is a warning only
-    told = [note for note in context.market.offer_set.notes if not note.key]
-    notes = [Assumption("prices.overlays", str(note), "", "workload") for note in told]
+    unkeyed = [note for note in context.market.offer_set.notes if not note.key]
+    notes = [Assumption("prices.overlays", str(note), "", "workload") for note in unkeyed]
     seen = context.asked.workload.constraints.waited
     if seen:
         said = f"{len(seen)} requests, {sum(one.came for one in seen)} came"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.constraints.base import Case, Constraint
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
 
     IntArray = npt.NDArray[np.int64]
@@ -33,10 +33,10 @@ _KNEE = {"deadline", "budget"}
 _TIE_RATIO = 1e-12  # of a value: what is no difference
 
 
-def infeasible_plan(found: Found, relaxations: tuple[Relaxation, ...], seconds: float) -> Plan:
+def infeasible_plan(search: CandidateSearch, relaxations: tuple[Relaxation, ...], seconds: float) -> Plan:
     """Build the answer when nothing fits: counts per filter and the smallest relaxations."""
-    context = found.candidates.context
-    candidates = found.candidates
+    context = search.candidates.context
+    candidates = search.candidates
     report = count_filters(candidates.all_bits())
     proof = Proof(
         method="exact enumeration", status="infeasible", solver="numpy", objective_usd=Decimal(0), bound_usd=Decimal(0),
@@ -51,20 +51,20 @@ def infeasible_plan(found: Found, relaxations: tuple[Relaxation, ...], seconds: 
     )  # fmt: skip
 
 
-def find_relaxations(found: Found, *, limit: int = MOST_RELAXATIONS) -> tuple[Relaxation, ...]:
+def find_relaxations(search: CandidateSearch, *, limit: int = MOST_RELAXATIONS) -> tuple[Relaxation, ...]:
     """Return the smallest changes of one limit (else of two together) that make a plan possible.
 
     Candidates removed by exactly one limit tell how far that limit must move; facts of the hardware and refused
     prices are no limits and are never relaxed. When no single limit is enough, pairs are tried.
     """
-    context = found.candidates.context
+    context = search.candidates.context
     case = case_of(context)
-    bits = _judged(case, found.candidates)
+    bits = _judged(case, search.candidates)
     soft = [item for item in CONSTRAINTS if not item.is_fact]
     groups: list[tuple[Constraint, ...]] = [(item,) for item in soft]
-    out = _relaxed(case, found, bits, groups)
+    out = _relaxed(case, search, bits, groups)
     if not out:
-        out = _relaxed(case, found, bits, list(combinations(soft, 2)))
+        out = _relaxed(case, search, bits, list(combinations(soft, 2)))
     measured = {item.id for item in CONSTRAINTS if item.is_measured}
     out.sort(
         key=lambda item: (
@@ -76,50 +76,50 @@ def find_relaxations(found: Found, *, limit: int = MOST_RELAXATIONS) -> tuple[Re
     return tuple(out[:limit])
 
 
-def find_better(found: Found, winner: int) -> tuple[Relaxation, ...]:
+def find_better(search: CandidateSearch, winner: int) -> tuple[Relaxation, ...]:
     """Return what is better than the plan and removed by one limit alone, for limits that offer it.
 
     Of candidates of one offer in the sizes looked at for all hardware.
 
     Args:
-        found: all candidates.
+        search: all candidates.
         winner: the plan's.
     """
-    made, case = found.candidates, case_of(found.candidates.context)
-    value = value_of(made)
+    candidates, case = search.candidates, case_of(search.candidates.context)
+    value = value_of(candidates)
     out = []
     for item in (item for item in CONSTRAINTS if item.is_offered):
-        at = np.flatnonzero((made.bits == BIT[item.id]) & (value < value[winner]))
+        at = np.flatnonzero((candidates.bits == BIT[item.id]) & (value < value[winner]))
         for other in CONSTRAINTS:
-            unsure = other.unsure(case, made, at) if len(at) else None
+            unsure = other.unsure(case, candidates, at) if len(at) else None
             at = at if unsure is None else at[~unsure]
         if len(at):
-            best = best_of(made, at[value[at] <= value[at].min() * (1 + _TIE_RATIO)], "cost")
-            current, needed = item.change(case, made, best)
-            brief = summarize(made, best, winner)
+            best = best_of(candidates, at[value[at] <= value[at].min() * (1 + _TIE_RATIO)], "cost")
+            current, needed = item.change(case, candidates, best)
+            brief = summarize(candidates, best, winner)
             out.append(Relaxation(item.id, current, needed, brief, item.words))
     return tuple(out)
 
 
-def _judged(case: Case, made: Candidates) -> IntArray:
+def _judged(case: Case, candidates: Candidates) -> IntArray:
     """Filter bits, with what is asked only of passing candidates also asked of those that one other limit removes."""
-    bits = made.bits.copy()
+    bits = candidates.bits.copy()
     lazy = [item.id for item in CONSTRAINTS if item.needs_deadline]
     single = [BIT[item.id] for item in CONSTRAINTS if not item.is_fact and item.id not in lazy]
     # what runs in turn was judged when it was made
-    at = np.flatnonzero(np.isin(bits, single) & (made.kind != IN_TURN))
+    at = np.flatnonzero(np.isin(bits, single) & (candidates.kind != IN_TURN))
     for item in CONSTRAINTS:
-        unsure = item.unsure(case, made, at) if len(at) else None
+        unsure = item.unsure(case, candidates, at) if len(at) else None
         if unsure is not None:
             bits[at[unsure]] |= BIT[item.id]
     return bits
 
 
 def _relaxed(
-    case: Case, found: Found, bits: IntArray, groups: list[tuple[Constraint, ...]]
+    case: Case, search: CandidateSearch, bits: IntArray, groups: list[tuple[Constraint, ...]]
 ) -> list[Relaxation]:
-    made = (_relax(case, found, group, _removed_by(bits, group)) for group in groups)
-    return [item for item in made if item is not None]
+    relaxations = (_relax(case, search, group, _removed_by(bits, group)) for group in groups)
+    return [item for item in relaxations if item is not None]
 
 
 def _removed_by(bits: IntArray, group: tuple[Constraint, ...]) -> npt.NDArray[np.bool_]:
@@ -132,40 +132,40 @@ def _removed_by(bits: IntArray, group: tuple[Constraint, ...]) -> npt.NDArray[np
     return np.asarray(mask, dtype=np.bool_)
 
 
-def _knee(made: Candidates, at: IntArray) -> int:
+def _knee(candidates: Candidates, at: IntArray) -> int:
     """Where hours and dollars both give way: their least product, as of the choice `sooner`.
 
     The least dollars alone would be weeks after a deadline of a day, the least hours cost any sum.
     """
-    product = made.hours[at] * made.cash_usd[at]
-    return best_of(made, at[product <= product.min() * (1 + _TIE_RATIO)], "cost")
+    product = candidates.hours[at] * candidates.cash_usd[at]
+    return best_of(candidates, at[product <= product.min() * (1 + _TIE_RATIO)], "cost")
 
 
 def _relax(
     case: Case,
-    found: Found,
+    search: CandidateSearch,
     group: tuple[Constraint, ...],
     mask: npt.NDArray[np.bool_],
 ) -> Relaxation | None:
-    context = found.candidates.context
+    context = search.candidates.context
     if not mask.any():
         return None
-    made = found.candidates
-    measured = group[0].distance(case, made, np.flatnonzero(mask)) if len(group) == 1 else None
+    candidates = search.candidates
+    measured = group[0].distance(case, candidates, np.flatnonzero(mask)) if len(group) == 1 else None
     if measured is not None:
         positions, values = measured
         near = positions[values <= values.min() + 1e-9 * abs(values.min())]
-        mask = np.zeros(len(made.offer), dtype=np.bool_)
+        mask = np.zeros(len(candidates.offer), dtype=np.bool_)
         mask[near] = True
-    at = best_where(made, mask, context.asked.workload.preferences.objective)
+    at = best_where(candidates, mask, context.asked.workload.preferences.objective)
     assert at is not None
     if {item.id for item in group} == _KNEE:
-        at = _knee(made, np.flatnonzero(mask))
-    changes = [item.change(case, made, at) for item in group]
+        at = _knee(candidates, np.flatnonzero(mask))
+    changes = [item.change(case, candidates, at) for item in group]
     return Relaxation(
         constraint=" and ".join(item.id for item in group),
         current=" and ".join(current for current, _ in changes),
         needed=" and ".join(needed for _, needed in changes),
-        best=summarize(made, at, None),
+        best=summarize(candidates, at, None),
         note="; ".join(item.words for item in group),
     )

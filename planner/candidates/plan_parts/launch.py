@@ -38,75 +38,88 @@ _UNKNOWN = (
 )
 
 
-def launch_of(made: Candidates, at: int, total: Decimal, *, with_reasons: bool = True) -> Launch | None:
+def launch_of(candidates: Candidates, at: int, total: Decimal, *, with_reasons: bool = True) -> Launch | None:
     """Describe candidate `at` at launch, None where it has no spot.
 
     Args:
-        made: all candidates.
+        candidates: all candidates.
         at: the chosen one.
         total: its cost in Decimal, the sum of the plan's lines.
         with_reasons: say why it runs so; False leaves the reasons empty.
     """
-    context = made.context
-    parts = made.parts(at)
+    context = candidates.context
+    parts = candidates.parts(at)
     spot = [part for part in parts if context.market.is_spot[part.row]]
     if not spot:
         return None
-    turn = int(made.kind[at]) == IN_TURN
+    turn = int(candidates.kind[at]) == IN_TURN
     fallback = turn and len(spot) < len(parts)
     steady = not turn and len(spot) < len(parts)
-    pool = _pool(made, at)
-    hours, usd = outcomes_of(made, at)
+    pool = _pool(candidates, at)
+    hours, usd = outcomes_of(candidates, at)
     usd_low, usd_high = (
-        Decimal(repr(round(value, 2))) for value in _with_prices(made, at, spot, float(total), _range(usd))
+        Decimal(repr(round(value, 2)))
+        for value in _with_prices(candidates, at, spot, float(total), _range(usd))
     )
     low, high = _range(hours)
-    low, high = min(low, float(made.hours[at])), max(high, float(made.hours[at]))
-    known = _meets(made, at)
+    low, high = min(low, float(candidates.hours[at])), max(high, float(candidates.hours[at]))
+    known = _meets(candidates, at)
     rows, nodes = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "nodes"))
     paid = np.asarray([part.paid_hours for part in spot])
     expected_spot = sum(part.paid_hours for part in spot)
     waits = (
-        float(made.hours[at])
-        - float(made.waiting_hours[at])
+        float(candidates.hours[at])
+        - float(candidates.waiting_hours[at])
         - sum(p.paid_hours for p in parts if turn or p in spot)
     )
     return Launch(
         strategy="spot_with_fallback" if fallback else "spot_with_steady" if steady else "spot",
-        p_meet_deadline=known[0], p_meet_spot_only_ratio=known[1],
+        p_meet_deadline=known[0],
+        p_meet_spot_only_ratio=known[1],
         p_on_demand_needed_ratio=known[2],
-        expected_cost_usd=total, cost_p10_usd=min(usd_low, total), cost_p90_usd=max(usd_high, total),
-        expected_hours=float(made.hours[at]), p10_hours=low, p90_hours=high, finish_p10=_moment(context.dates, low),
+        expected_cost_usd=total,
+        cost_p10_usd=min(usd_low, total),
+        cost_p90_usd=max(usd_high, total),
+        expected_hours=float(candidates.hours[at]),
+        p10_hours=low,
+        p90_hours=high,
+        finish_p10=_moment(context.dates, low),
         finish_p90=_moment(context.dates, high),
-        expected_interruptions=float(made.interruptions[at]), spot_hours=expected_spot,
+        expected_interruptions=float(candidates.interruptions[at]),
+        spot_hours=expected_spot,
         on_demand_hours=sum((part.paid_hours for part in parts if turn and part not in spot), 0.0),
-        waiting_hours=max(waits, 0.0), lost_hours=float(made.lost_hours[at]),
-        on_demand_acquire_s=acquire_hours(made, at) * 3600.0,
-        checkpoints=checkpoints_of(made, at, rows.tolist()), places=spot_places(context, rows, nodes, paid),
-        why=_why(made, at, known[1]) if with_reasons else (), notes=(_UNKNOWN,) if fallback else (),
-        p_on_demand_had_ratio=_fallback_had(made, at) if fallback else None,
+        waiting_hours=max(waits, 0.0),
+        lost_hours=float(candidates.lost_hours[at]),
+        on_demand_acquire_s=acquire_hours(candidates, at) * 3600.0,
+        checkpoints=checkpoints_of(candidates, at, rows.tolist()),
+        places=spot_places(context, rows, nodes, paid),
+        why=_why(candidates, at, known[1]) if with_reasons else (),
+        notes=(_UNKNOWN,) if fallback else (),
+        p_on_demand_had_ratio=_fallback_had(candidates, at) if fallback else None,
         first_wait_hours=float((pool.first_wait * pool.rate * pool.wait / (1.0 + pool.rate * pool.wait))[0]),
-    )  # fmt: skip
+    )
 
 
-def outcomes_of(made: Candidates, at: int) -> tuple[FloatArray, FloatArray]:
+def outcomes_of(candidates: Candidates, at: int) -> tuple[FloatArray, FloatArray]:
     """Hours from the start and cost in USD of equally likely outcomes of candidate `at`, which has spot.
 
     Each of shape `(n_outcomes,)`, over speed and interruptions at the expected prices.
     """
-    parts, turn = made.parts(at), int(made.kind[at]) == IN_TURN
-    spot = [part for part in parts if made.context.market.is_spot[part.row]]
+    parts, turn = candidates.parts(at), int(candidates.kind[at]) == IN_TURN
+    spot = [part for part in parts if candidates.context.market.is_spot[part.row]]
     steady = [] if turn else [part for part in parts if part not in spot]
-    outcomes = possible_outcomes(_task(made, at, turn and len(spot) < len(parts)), _pool(made, at))
-    hours = _before(made, at) + float(made.fixed_hours[at]) + outcomes.elapsed
-    return hours, _usd(made, at, outcomes, hours, spot, steady)
+    outcomes = possible_outcomes(
+        _task(candidates, at, turn and len(spot) < len(parts)), _pool(candidates, at)
+    )
+    hours = _before(candidates, at) + float(candidates.fixed_hours[at]) + outcomes.elapsed
+    return hours, _usd(candidates, at, outcomes, hours, spot, steady)
 
 
-def _before(made: Candidates, at: int) -> FloatArray | float:
+def _before(candidates: Candidates, at: int) -> FloatArray | float:
     """Hours until the cluster is there, of every outcome where its steady part may come sooner or later."""
-    waits = waits_of(made, np.asarray([at]))
+    waits = waits_of(candidates, np.asarray([at]))
     if not waits.has_spread[0]:
-        return float(made.waiting_hours[at])
+        return float(candidates.waiting_hours[at])
     levels = wait_levels()
     return waits.before + waits.take(np.zeros(len(levels), dtype=np.int64)).at_level(levels)
 
@@ -128,7 +141,7 @@ def _range(values: FloatArray) -> tuple[float, float]:
 
 
 def _with_prices(
-    made: Candidates, at: int, spot: list[Part], total: float, range_usd: tuple[float, float]
+    candidates: Candidates, at: int, spot: list[Part], total: float, range_usd: tuple[float, float]
 ) -> tuple[float, float]:
     """P10 and P90 of cost over interruptions, speed and spot prices.
 
@@ -136,7 +149,7 @@ def _with_prices(
     from the expected cost add in squares.
     """
     rows, paid = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "instance_hours"))
-    run, offer_set = np.full(len(rows), made.hours[at]), made.context.market.offer_set
+    run, offer_set = np.full(len(rows), candidates.hours[at]), candidates.context.market.offer_set
     mean, p10, p90 = (offer_set.book.during(name, rows, run) for name in NAMES)
     usd = paid * offer_set.usd_during(rows, run)
     low, high = float((usd * (1.0 - p10 / mean)).sum()), float((usd * (p90 / mean - 1.0)).sum())
@@ -144,58 +157,65 @@ def _with_prices(
     return total - float(np.hypot(below, low)), total + float(np.hypot(above, high))
 
 
-def _pool(made: Candidates, at: int) -> SpotPool:
-    context = made.context
-    if made.turns is not None and made.kind[at] == IN_TURN:
-        return made.turns.pool.take(made.detail[[at]])
-    rows, nodes, _ = made.gang(np.asarray([at]))
+def _pool(candidates: Candidates, at: int) -> SpotPool:
+    context = candidates.context
+    if candidates.turns is not None and candidates.kind[at] == IN_TURN:
+        return candidates.turns.pool.take(candidates.detail[[at]])
+    rows, nodes, _ = candidates.gang(np.asarray([at]))
     return context.gang_risk(rows, nodes).pool
 
 
-def _task(made: Candidates, at: int, fallback: bool) -> Task:
-    context = made.context
+def _task(candidates: Candidates, at: int, fallback: bool) -> Task:
+    context = candidates.context
     one = np.asarray([at])
-    rows, nodes, work = made.gang(one)
-    write, interval = made.write_hours[one], made.interval_hours[one]
-    used = float(made.waiting_hours[at] + made.fixed_hours[at])
+    rows, nodes, work = candidates.gang(one)
+    write, interval = candidates.write_hours[one], candidates.interval_hours[one]
+    used = float(candidates.waiting_hours[at] + candidates.fixed_hours[at])
     return Task(
         work=float(work[0]), interval=float(interval[0]), write=float(write[0]),
         restart=float(context.asked.restart_hours(write)[0]),
         notice=float(context.spot.figures.notice_hours[rows[0]]),
-        steady=float(steady_hours(context.asked, nodes, work, write, interval)[0]), sigma=float(made.sigma[at]),
+        steady=float(steady_hours(context.asked, nodes, work, write, interval)[0]), sigma=float(candidates.sigma[at]),
         room=np.inf if context.dates.deadline_hours is None else context.dates.deadline_hours - used,
-        acquire=acquire_hours(made, at), has_fallback=fallback, late=_late(made, at) if fallback else 0.0,
+        acquire=acquire_hours(candidates, at), has_fallback=fallback, late=_late(candidates, at) if fallback else 0.0,
     )  # fmt: skip
 
 
-def acquire_hours(made: Candidates, at: int) -> float:
+def acquire_hours(candidates: Candidates, at: int) -> float:
     """Hours left to on-demand from asking for it to having it, to the fall-back where there is one."""
-    context, wait = made.context, 0.0
-    last = made.parts(at)[-1]
-    if made.kind[at] == IN_TURN and not context.market.is_spot[last.row]:
-        wait = float(allotted_hours(made, np.asarray([last.row]), made.nodes[[at]])[0])
+    context, wait = candidates.context, 0.0
+    last = candidates.parts(at)[-1]
+    if candidates.kind[at] == IN_TURN and not context.market.is_spot[last.row]:
+        wait = float(allotted_hours(candidates, np.asarray([last.row]), candidates.nodes[[at]])[0])
     return wait + context.asked.assumptions.on_demand_acquire_s / 3600.0
 
 
-def _late(made: Candidates, at: int) -> FloatArray:
+def _late(candidates: Candidates, at: int) -> FloatArray:
     """By how much the fall-back comes later than in the hours left to it, of every outcome."""
-    levels, starts = wait_levels(), made.context.starts
-    row, nodes = np.asarray([made.parts(at)[-1].row]), made.nodes[[at]]
-    return starts.at_level(row, nodes, levels) - allotted_hours(made, row, nodes)
+    levels, starts = wait_levels(), candidates.context.starts
+    row, nodes = np.asarray([candidates.parts(at)[-1].row]), candidates.nodes[[at]]
+    return starts.at_level(row, nodes, levels) - allotted_hours(candidates, row, nodes)
 
 
-def _fallback_had(made: Candidates, at: int) -> float:
+def _fallback_had(candidates: Candidates, at: int) -> float:
     """Probability that the fall-back of candidate `at` comes within the hours left to it."""
-    return float(fallback_had(made, np.asarray([made.parts(at)[-1].row]), made.nodes[[at]])[0])
+    return float(
+        fallback_had(candidates, np.asarray([candidates.parts(at)[-1].row]), candidates.nodes[[at]])[0]
+    )
 
 
 def _usd(
-    made: Candidates, at: int, outcomes: Outcomes, hours: FloatArray, spot: list[Part], steady: list[Part]
+    candidates: Candidates,
+    at: int,
+    outcomes: Outcomes,
+    hours: FloatArray,
+    spot: list[Part],
+    steady: list[Part],
 ) -> FloatArray:
     """Cost of every outcome as it would be billed, USD; `hours` from the start to its end."""
-    context = made.context
-    count, fixed = len(outcomes.elapsed), float(made.fixed_hours[at])
-    parts = made.parts(at)
+    context = candidates.context
+    count, fixed = len(outcomes.elapsed), float(candidates.fixed_hours[at])
+    parts = candidates.parts(at)
     all_spot = sum(part.paid_hours for part in spot)
     out = np.zeros(count)
     for number, part in enumerate(parts):
@@ -210,29 +230,29 @@ def _usd(
             np.full(count, part.nodes),
             used,
             hours,
-            stored=made.stored(np.full(count, at)),
-            run_hours=np.full(count, made.hours[at]),
+            stored=candidates.stored(np.full(count, at)),
+            run_hours=np.full(count, candidates.hours[at]),
         )
         paid = np.where(used > 0, money.worker_usd, 0.0)
         out += paid + (money.kept_usd if number == 0 else 0.0)
-    if made.turns is not None and made.kind[at] == IN_TURN:
-        out += made.turns.moved_usd[made.detail[at]]
+    if candidates.turns is not None and candidates.kind[at] == IN_TURN:
+        out += candidates.turns.moved_usd[candidates.detail[at]]
     return out
 
 
-def _meets(made: Candidates, at: int) -> tuple[float | None, float | None, float]:
+def _meets(candidates: Candidates, at: int) -> tuple[float | None, float | None, float]:
     """Probability to meet the deadline as planned, that on spot alone, and that on-demand is needed."""
-    context = made.context
+    context = candidates.context
     if context.dates.deadline_hours is None:
         return None, None, 0.0
     one = np.asarray([at])
-    if made.turns is not None and made.kind[at] == IN_TURN:
+    if candidates.turns is not None and candidates.kind[at] == IN_TURN:
         from planner.candidates.ways.chances import chances_of
 
-        turns = chances_of(made, one)
+        turns = chances_of(candidates, one)
         return float(turns.meet[0]), float(turns.alone[0]), float(turns.needed[0])
-    chance = chance_in_time(made, one, context.dates.deadline_hours)
-    known = float((chance * chance_had(made, one))[0])
+    chance = chance_in_time(candidates, one, context.dates.deadline_hours)
+    known = float((chance * chance_had(candidates, one))[0])
     return known, known, 0.0
 
 
@@ -240,23 +260,23 @@ def _moment(dates: Dates, hours: float) -> str:
     return (dates.start + timedelta(hours=min(hours, 1e6))).isoformat(timespec="minutes")
 
 
-def checkpoints_of(made: Candidates, at: int, rows: list[int]) -> Checkpoints:
+def checkpoints_of(candidates: Candidates, at: int, rows: list[int]) -> Checkpoints:
     """How candidate `at` saves its work on the spot offers `rows`."""
-    context = made.context
+    context = candidates.context
     offers, rule = (
         context.market.offer_set.offers,
         context.market.offer_set.rules[context.market.offer_set.rule_of_offer[rows[0]]],
     )
-    write_s = float(made.write_hours[at]) * 3600.0
+    write_s = float(candidates.write_hours[at]) * 3600.0
     place = f"object storage in {offers['provider'][rows[0]]}/{offers['region'][rows[0]]}"
     if len({(str(offers["provider"][row]), str(offers["region"][row])) for row in rows}) > 1:
         place = "object storage of the region it runs in, carried along when the region changes"
     return Checkpoints(
-        size_gib=context.asked.job.checkpoint_gib, interval_hours=float(made.interval_hours[at]), write_s=write_s,
+        size_gib=context.asked.job.checkpoint_gib, interval_hours=float(candidates.interval_hours[at]), write_s=write_s,
         stored_in=place, notice_s=rule.notice_s, notice_source=f"{rule.source} ({rule.as_of})",
         fits_in_notice=rule.notice_s is not None and write_s <= rule.notice_s,
-        read_s=float(context.asked.read_hours(made.write_hours[[at]])[0]) * 3600.0,
-        restart_s=float(context.asked.restart_hours(made.write_hours[[at]])[0]) * 3600.0,
+        read_s=float(context.asked.read_hours(candidates.write_hours[[at]])[0]) * 3600.0,
+        restart_s=float(context.asked.restart_hours(candidates.write_hours[[at]])[0]) * 3600.0,
     )  # fmt: skip
 
 
@@ -299,30 +319,30 @@ def _records(risk: SpotRisk, row: int, nodes: int) -> SpotRecords | None:
     )  # fmt: skip
 
 
-def _why(made: Candidates, at: int, alone: float | None) -> tuple[str, ...]:
+def _why(candidates: Candidates, at: int, alone: float | None) -> tuple[str, ...]:
     """Why this way: what on-demand alone, spot alone and one zone would come to: the best of each, on any machine."""
-    context, out = made.context, []
-    steady = best_of(made, ON_DEMAND)
+    context, out = candidates.context, []
+    steady = best_of(candidates, ON_DEMAND)
     if steady is not None:
-        out.append(f"on-demand alone would cost {_brief(made, steady)}")
-    if made.kind[at] != IN_TURN:
+        out.append(f"on-demand alone would cost {_brief(candidates, steady)}")
+    if candidates.kind[at] != IN_TURN:
         if alone is not None:
             out.append(f"spot alone meets the deadline with {alone:.0%}: no on-demand is needed")
         return tuple(out)
     wanted = context.asked.workload.constraints.deadline_confidence
     if alone is not None and alone < wanted:
         out.append(f"spot alone would meet the deadline with {alone:.0%}, {wanted:.0%} is asked")
-    spot = [part for part in made.parts(at) if context.market.is_spot[part.row]]
+    spot = [part for part in candidates.parts(at) if context.market.is_spot[part.row]]
     rows, nodes = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "nodes"))
-    if len(spot) < len(made.parts(at)) and not context.gang_risk(rows, nodes).recorded.all():
+    if len(spot) < len(candidates.parts(at)) and not context.gang_risk(rows, nodes).recorded.all():
         out.append("no record says how spot comes and goes there: by a deadline on-demand stands by")
     if len(spot) > 1:
-        one = best_of(made, ONE_ZONE)
+        one = best_of(candidates, ONE_ZONE)
         said = "none of the candidates compared on spot in one zone keeps every limit"
-        out.append(said if one is None else f"spot in one zone would cost {_brief(made, one)}")
+        out.append(said if one is None else f"spot in one zone would cost {_brief(candidates, one)}")
     return tuple(out)
 
 
-def _brief(made: Candidates, at: int) -> str:
-    brief = summarize(made, at, None)
+def _brief(candidates: Candidates, at: int) -> str:
+    brief = summarize(candidates, at, None)
     return f"${brief.cost_usd:,.2f} and take {brief.hours:,.1f} h: {describe(brief)}"

@@ -17,15 +17,15 @@ _VISION = frozenset(("cnn", "vit", "diffusion"))
 _CENTS = 12
 
 
-def loading_of(made: Candidates, at: int, total_usd: Decimal) -> Loading | None:
+def loading_of(candidates: Candidates, at: int, total_usd: Decimal) -> Loading | None:
     """Describe loading of candidate `at`; None where nothing is to be decoded.
 
     Args:
-        made: all candidates.
+        candidates: all candidates.
         at: the chosen one.
         total_usd: its cost.
     """
-    asked = made.context.asked
+    asked = candidates.context.asked
     job, data, family = asked.job, asked.workload.data, asked.job.model.family
     given = job.training.decode_samples_per_s_per_core
     likely = family.value in _VISION and bool(job.training.bytes_per_sample)
@@ -34,12 +34,12 @@ def loading_of(made: Candidates, at: int, total_usd: Decimal) -> Loading | None:
     kind = data.encoded or "image"
     known = loading_rates()[f"{kind}_cpu"]
     rate = known.value if given is None else given
-    shape = made.shapes.row(int(made.shape[at]))
-    types, row = made.context.market.offer_set.types, int(made.offer[at])
-    machine = types.row(int(made.context.market.offer_set.type_of_offer[row]))
+    shape = candidates.shapes.row(int(candidates.shape[at]))
+    types, row = candidates.context.market.offer_set.types, int(candidates.offer[at])
+    machine = types.row(int(candidates.context.market.offer_set.type_of_offer[row]))
     count = float(machine["accelerator_count"])
     step, exposed = float(shape["step_time_s"]), float(shape.get("data_loading_s", 0.0))
-    taken = job.training.global_batch / step / (count * float(made.nodes[at]))
+    taken = job.training.global_batch / step / (count * float(candidates.nodes[at]))
     free = taken * step / max(step - exposed, 1e-12)
     vcpus = float(machine["vcpus"])
     share = load_constants()["data.cores_per_vcpu"]
@@ -51,25 +51,27 @@ def loading_of(made: Candidates, at: int, total_usd: Decimal) -> Loading | None:
         cores_per_accelerator=cores, cores_needed_per_accelerator=needed, exposed_ratio=exposed / step,
         in_speed=given is not None, is_bound=bound,
         source="the workload" if data.decode_samples_per_s_per_core else known.source,
-        remedies=_remedies(made, at, total_usd, (free, taken, cores or 0.0, needed or 0.0)) if bound else (),
+        remedies=_remedies(candidates, at, total_usd, (free, taken, cores or 0.0, needed or 0.0)) if bound else (),
     )  # fmt: skip
 
 
 def _remedies(
-    made: Candidates, at: int, total_usd: Decimal, loads: tuple[float, float, float, float]
+    candidates: Candidates, at: int, total_usd: Decimal, loads: tuple[float, float, float, float]
 ) -> tuple[Remedy, ...]:
     """What would feed the accelerators, cheapest to do first.
 
     Args:
-        made: all candidates.
+        candidates: all candidates.
         at: the chosen one.
         total_usd: its cost.
         loads: samples/s that an accelerator takes when fed and as planned; cores beside it, and those needed.
     """
     free, taken, cores, needed = loads
     rates = loading_rates()
-    units = made.context.asked.job.units_per_step / float(made.shapes["step_time_s"][made.shape[at]])
-    image = made.context.asked.workload.data.encoded in (None, "image")
+    units = candidates.context.asked.job.units_per_step / float(
+        candidates.shapes["step_time_s"][candidates.shape[at]]
+    )
+    image = candidates.context.asked.workload.data.encoded in (None, "image")
     ways = [
         (
             "more loader workers on more cores",
@@ -86,18 +88,23 @@ def _remedies(
             ("pre-decoded shards", free, "rate not measured: as fast as the accelerator takes them at best")
         )
     return tuple(
-        Remedy(name, units * min(fed, free) / taken, _cost(made, at, total_usd, taken / min(fed, free)), note)
+        Remedy(
+            name,
+            units * min(fed, free) / taken,
+            _cost(candidates, at, total_usd, taken / min(fed, free)),
+            note,
+        )
         for name, fed, note in ways
         if fed > 0
     )
 
 
-def _cost(made: Candidates, at: int, total_usd: Decimal, times: float) -> Decimal:
+def _cost(candidates: Candidates, at: int, total_usd: Decimal, times: float) -> Decimal:
     """Cost of the candidate if its steps took `times` as long; hours that are no work stay."""
-    hourly = made.context.market.offer_set.usd_per_hour
-    work = float(made.work_hours[at])
+    hourly = candidates.context.market.offer_set.usd_per_hour
+    work = float(candidates.work_hours[at])
     usd = 0.0
-    for part in made.parts(at):
+    for part in candidates.parts(at):
         used = min(work, part.paid_hours) if part.paid_hours > 0 else 0.0
         usd += float(hourly[part.row]) * part.instance_hours * (used / part.paid_hours if used else 0.0)
     return max(Decimal(repr(round(float(total_usd) - usd * (1.0 - times), _CENTS))), Decimal(0))

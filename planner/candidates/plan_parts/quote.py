@@ -35,29 +35,29 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
 
 
-def quote_of(made: Candidates, at: int, total: Decimal, level: float) -> Quote:
+def quote_of(candidates: Candidates, at: int, total: Decimal, level: float) -> Quote:
     """Bound the cost and the end of candidate `at`.
 
     Args:
-        made: all candidates.
+        candidates: all candidates.
         at: the chosen one, of one job.
         total: its expected cost, USD, the sum of its lines.
         level: probability that each is kept, 0.5 to 0.999.
     """
     level = as_given(level)
-    spot = [part for part in made.parts(at) if made.context.market.is_spot[part.row]]
+    spot = [part for part in candidates.parts(at) if candidates.context.market.is_spot[part.row]]
     if spot:
-        all_hours, all_usd = outcomes_of(made, at)
-        sigma = float(made.sigma[at])
+        all_hours, all_usd = outcomes_of(candidates, at)
+        sigma = float(candidates.sigma[at])
         hours = tail_quantile(all_hours, level, sigma)
-        usd = _with_prices(made, at, spot, float(total), tail_quantile(all_usd, level, sigma), level)
+        usd = _with_prices(candidates, at, spot, float(total), tail_quantile(all_usd, level, sigma), level)
     else:
         z = NormalDist().inv_cdf(level)
-        wider = replace(made, sigma=made.sigma * (speed_z(level) / z if level > HIGH else 1.0))
+        wider = replace(candidates, sigma=candidates.sigma * (speed_z(level) / z if level > HIGH else 1.0))
         usd, hours = cost_at(wider, at, level, z)
     cost = max(Decimal(repr(round(usd, 6))), total)
-    hours = max(hours, float(made.hours[at]))
-    finish = made.context.dates.start + timedelta(hours=min(hours, 1e6))
+    hours = max(hours, float(candidates.hours[at]))
+    finish = candidates.context.dates.start + timedelta(hours=min(hours, 1e6))
     return Quote(level, cost, hours, finish.isoformat(timespec="minutes"))
 
 
@@ -106,12 +106,12 @@ def tail_quantile(values: FloatArray, level: float, sigma: float = 0.0) -> float
 
 
 def _with_prices(
-    made: Candidates, at: int, spot: list[Part], total: float, usd: float, level: float
+    candidates: Candidates, at: int, spot: list[Part], total: float, usd: float, level: float
 ) -> float:
     """Quantile of the cost with spot prices, which move together and independently of the rest."""
-    offer_set, z = made.context.market.offer_set, NormalDist().inv_cdf(level)
+    offer_set, z = candidates.context.market.offer_set, NormalDist().inv_cdf(level)
     rows, paid = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "instance_hours"))
-    run = np.full(len(rows), made.hours[at])
+    run = np.full(len(rows), candidates.hours[at])
     mean, p90 = (offer_set.book.during(name, rows, run) for name in ("expected_ratio", "p90_ratio"))
     above = float((paid * offer_set.usd_during(rows, run) * ((p90 / mean) ** (z / Z80) - 1.0)).sum())
     return total + float(np.hypot(max(usd - total, 0.0), above))

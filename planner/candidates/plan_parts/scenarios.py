@@ -102,18 +102,18 @@ def centred(usd: Floats, expected_usd: float) -> Floats:
     return np.asarray(out - out.mean(), dtype=np.float64)
 
 
-def scenario_usd(made: Candidates, at: int, draws: Draws) -> Floats:
+def scenario_usd(candidates: Candidates, at: int, draws: Draws) -> Floats:
     """Cost of candidate `at` in each scenario, USD, shape `(S,)`."""
-    parts, speed = made.parts(at), draws.normal("speed")
-    spot = [part for part in parts if made.context.market.is_spot[part.row]]
+    parts, speed = candidates.parts(at), draws.normal("speed")
+    spot = [part for part in parts if candidates.context.market.is_spot[part.row]]
     if spot:
-        _, outcomes = outcomes_of(made, at)
-        usd = _at_speed_and_luck(outcomes.reshape(SPEEDS, LUCK), speed, _luck(made, spot, draws))
+        _, outcomes = outcomes_of(candidates, at)
+        usd = _at_speed_and_luck(outcomes.reshape(SPEEDS, LUCK), speed, _luck(candidates, spot, draws))
     else:
         normal = NormalDist()
-        usd = np.interp(speed, _Z, [cost_at(made, at, normal.cdf(z), z)[0] for z in _Z.tolist()])
+        usd = np.interp(speed, _Z, [cost_at(candidates, at, normal.cdf(z), z)[0] for z in _Z.tolist()])
     for part in parts:
-        usd = usd + _price_usd(made, part, draws)
+        usd = usd + _price_usd(candidates, part, draws)
     return np.maximum(usd, 0.0)
 
 
@@ -136,9 +136,9 @@ def _at_speed_and_luck(grid: Floats, speed: Floats, luck: Floats) -> Floats:
     return np.asarray(by_speed[low, at] + (speed - knots[low]) * slope, dtype=np.float64)
 
 
-def _luck(made: Candidates, spot: Sequence[Part], draws: Draws) -> Floats:
+def _luck(candidates: Candidates, spot: Sequence[Part], draws: Draws) -> Floats:
     """How interruptions turn out for a candidate in each scenario, standard normal, the higher the worse."""
-    assume, offers = made.context.asked.assumptions, made.context.market.offer_set.offers
+    assume, offers = candidates.context.asked.assumptions, candidates.context.market.offer_set.offers
     across, within = assume.spot_region_correlation_ratio, assume.spot_zone_correlation_ratio
     within = max(within, across)
     provider, kind, region, _ = (str(offers[name][spot[0].row]) for name in _PLACE)
@@ -151,9 +151,9 @@ def _luck(made: Candidates, spot: Sequence[Part], draws: Draws) -> Floats:
     )
 
 
-def _price_usd(made: Candidates, part: Part, draws: Draws) -> Floats:
+def _price_usd(candidates: Candidates, part: Part, draws: Draws) -> Floats:
     """What a part costs above the expected price in each scenario, USD, shape `(S,)`."""
-    market = made.context.market
+    market = candidates.context.market
     book, offers = market.offer_set.book, market.offer_set.offers
     mean, low, high = (
         float(column[part.row]) for column in (book.expected_ratio, book.p10_ratio, book.p90_ratio)

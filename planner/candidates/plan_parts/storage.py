@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 _DIGITS = 12  # decimals of a cost that is shown beside others
 
 
-def storage_of(made: Candidates, at: int, lines: Sequence[PlanLine]) -> tuple[StorageChoice, ...]:
+def storage_of(candidates: Candidates, at: int, lines: Sequence[PlanLine]) -> tuple[StorageChoice, ...]:
     """Describe the storage of candidate `at`.
 
     Args:
-        made: all candidates.
+        candidates: all candidates.
         at: the chosen one.
         lines: its lines, with their costs.
     """
-    job, stores = made.context.asked.job, made.context.market.stores
-    row, hours = int(made.offer[at]), float(made.hours[at])
-    data = [] if made.store[at] == NONE else [_data(made, at)]
+    job, stores = candidates.context.asked.job, candidates.context.market.stores
+    row, hours = int(candidates.offer[at]), float(candidates.hours[at])
+    data = [] if candidates.store[at] == NONE else [_data(candidates, at)]
     parts = [
         checkpoints_choice(job, stores, row, (1, hours), [cost for line in lines for cost in line.costs]),
         outputs_choice(job, stores, row),
@@ -43,19 +43,23 @@ def storage_of(made: Candidates, at: int, lines: Sequence[PlanLine]) -> tuple[St
     return (*data, *(part for part in parts if part is not None))
 
 
-def data_kind(made: Candidates, at: int) -> StorageKind | None:
+def data_kind(candidates: Candidates, at: int) -> StorageKind | None:
     """Kind of storage that the nodes of candidate `at` read the data from; None without data."""
-    code = int(made.store[at])
+    code = int(candidates.store[at])
     return None if code == NONE else cast("StorageKind", KINDS[min(code, FILE_SYSTEM)])
 
 
-def _data(made: Candidates, at: int) -> StorageChoice:
-    stores, row, hours = made.context.market.stores, int(made.offer[at]), float(made.hours[at])
-    step_s = float(made.shapes["step_time_s"][made.shape[at]])
-    cell, every = stores.ways(row, int(made.nodes[at]), step_s)
-    regions = len({int(made.context.market.region_of_offer[part.row]) for part in made.parts(at)})
+def _data(candidates: Candidates, at: int) -> StorageChoice:
+    stores, row, hours = (
+        candidates.context.market.stores,
+        int(candidates.offer[at]),
+        float(candidates.hours[at]),
+    )
+    step_s = float(candidates.shapes["step_time_s"][candidates.shape[at]])
+    cell, every = stores.ways(row, int(candidates.nodes[at]), step_s)
+    regions = len({int(candidates.context.market.region_of_offer[part.row]) for part in candidates.parts(at)})
     priced = [(one, usd_of(one.way, hours) * regions) for one in every]
-    return data_choice(stores, row, cell, priced, int(made.store[at]))
+    return data_choice(stores, row, cell, priced, int(candidates.store[at]))
 
 
 def data_choice(
@@ -210,7 +214,7 @@ def checkpoints_choice(
 
 def _file_systems(place: Place, size: float, hours: float) -> list[StorageWay]:
     """File systems that could hold so many GiB, cheapest first."""
-    found = []
+    storage_ways = []
     for service in place.file_systems:
         price, least = service.figure("usd_per_gib_month"), service.value("min_gib")
         if price is None or least is None:
@@ -218,13 +222,13 @@ def _file_systems(place: Place, size: float, hours: float) -> list[StorageWay]:
         step = service.value("step_gib") or least
         gib = least if size <= least else -(-size // step) * step
         usd = Decimal(repr(round(gib * float(price.value) * hours / HOURS_PER_MONTH, _DIGITS)))
-        found.append(
+        storage_ways.append(
             StorageWay(
                 "file_system", service.name, usd, keeps_rule=True, capacity_gib=gib, throughput_mb_per_s=0.0,
                 basis=price.basis, reason="holds", figures={},
             )
         )  # fmt: skip
-    return sorted(found, key=lambda way: (round(way.cost_usd, 9), way.service))
+    return sorted(storage_ways, key=lambda way: (round(way.cost_usd, 9), way.service))
 
 
 def outputs_choice(job: Job, stores: Stores, row: int, line: int | None = None) -> StorageChoice | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from catalogs.tables.table import Table
-    from planner.candidates.engine import Found
+    from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates, Part
     from planner.market.model import Market
 
@@ -174,13 +174,13 @@ def words_of_reasons(reasons: Sequence[str]) -> list[str]:
     return [constraint(name).words for name in names]
 
 
-def find_savings(found: Found, winner: int) -> Savings:
+def find_savings(search: CandidateSearch, winner: int) -> Savings:
     """Compare with the user's present cluster, or the cheapest feasible on-demand candidate."""
-    context = found.candidates.context
-    candidates = found.candidates
+    context = search.candidates.context
+    candidates = search.candidates
     cost = total_usd(lines_of(candidates, winner))
     if context.asked.workload.baseline is not None:
-        return _present_cluster(found, winner, cost)
+        return _present_cluster(search, winner, cost)
     best = best_of(candidates, ON_DEMAND)
     if best is None:
         return Savings(None, None, None, "no on-demand candidate satisfies the same constraints")
@@ -202,8 +202,8 @@ def _savings(baseline: Summary, cost: Decimal, note: str) -> Savings:
     return Savings(baseline, saved, ratio, note)
 
 
-def _present_cluster(found: Found, winner: int, cost: Decimal) -> Savings:
-    context = found.candidates.context
+def _present_cluster(search: CandidateSearch, winner: int, cost: Decimal) -> Savings:
+    context = search.candidates.context
     baseline = context.asked.workload.baseline
     assert baseline is not None
     offers = context.market.offer_set.offers
@@ -216,21 +216,21 @@ def _present_cluster(found: Found, winner: int, cost: Decimal) -> Savings:
     if not len(rows):
         return Savings(None, None, None, f"baseline {named} in {where}: not in the catalog")
     sizes = (baseline.nodes,)
-    made = candidates_of(found, rows, sizes, known_shape(found, rows, sizes))
-    if not len(made.offer):
-        why = "; ".join(words_of_reasons(made.shapes["reason"].tolist())) or "no shape of it is known"
+    candidates = candidates_of(search, rows, sizes, known_shape(search, rows, sizes))
+    if not len(candidates.offer):
+        why = "; ".join(words_of_reasons(candidates.shapes["reason"].tolist())) or "no shape of it is known"
         return Savings(None, None, None, f"baseline {named} in {where} cannot run the job: {why}")
-    at = int(np.argmin(made.cost_usd))
-    summary = replace(summarize(made, at, None), label=YOUR_CLUSTER)
+    at = int(np.argmin(candidates.cost_usd))
+    summary = replace(summarize(candidates, at, None), label=YOUR_CLUSTER)
     note = "the user's present cluster"
     if baseline.price_per_hour_usd is not None:
-        billed = Decimal(repr(round(float(made.instance_hours[at]), 9)))
-        lines = lines_of(made, at)
+        billed = Decimal(repr(round(float(candidates.instance_hours[at]), 9)))
+        lines = lines_of(candidates, at)
         owed = total_usd(lines) - lines[0].amount_usd + billed * baseline.price_per_hour_usd
         summary = replace(summary, cost_usd=owed, marginal_cost_usd=None, full_cost_usd=None)
         note += f" at {baseline.price_per_hour_usd} USD per instance-hour"
-    if made.bits[at]:
+    if candidates.bits[at]:
         note += " (does not satisfy all constraints)"
-    reference = float(found.candidates.hours[winner])
+    reference = float(search.candidates.hours[winner])
     summary = replace(summary, delta_cost_usd=summary.cost_usd - cost, delta_hours=summary.hours - reference)
     return _savings(summary, cost, note)

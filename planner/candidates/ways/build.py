@@ -57,112 +57,120 @@ Judged = tuple[dict[str, Any], Turns]
 
 
 def add_turns(
-    made: Candidates, offer_bits: IntArray, wanted: Wanted, partner: IntArray | None = None
+    candidates: Candidates, offer_bits: IntArray, wanted: Wanted, partner: IntArray | None = None
 ) -> Candidates:
     """Return the candidates with those that run in turn behind them, and spot at no discount marked.
 
     Args:
-        made: candidates of one offer and mixes; the bits of those of one offer change in place.
+        candidates: candidates of one offer and mixes; the bits of those of one offer change in place.
         offer_bits: filter bits per offer, shape `(n_offers,)`.
         wanted: what the question needs; ways that are of no use to it are not worked out.
         partner: `on_demand_partners` of the offers, where they are known.
     """
-    context = made.context
+    context = candidates.context
     if partner is None:
         partner = on_demand_partners(context.market, offer_bits)
-    mark_no_discount(made, partner)
+    mark_no_discount(candidates, partner)
     if context.dates.deadline_hours is None:
-        return made
+        return candidates
     wish = context.asked.workload.spot
     if wish.fallback == "none":
         partner = np.full_like(partner, -1)
     if wanted.one_region:
         place = context.market.region_of_offer
         partner = np.where(place[partner] == place, partner, -1)
-    at = spot_candidates(made)
+    at = spot_candidates(candidates)
     if not len(at):
-        return made
-    likely = at[_useful(made, at, wanted)]
-    cells = [single_cells(likely, made, partner)]
+        return candidates
+    likely = at[_useful(candidates, at, wanted)]
+    cells = [single_cells(likely, candidates, partner)]
     elsewhere = np.full_like(partner, -1)
     if wish.fallback != "none" and not wanted.one_region:
         elsewhere = on_demand_partners(context.market, offer_bits, anywhere=True)
-        cells.append(single_cells(likely, made, elsewhere))
-    found = [judged_turns(made, join_cells(cells))]
+        cells.append(single_cells(likely, candidates, elsewhere))
+    found = [judged_turns(candidates, join_cells(cells))]
     if wish.zones == "any":
         useful, limit = None, np.zeros(0)
         if wanted.scope is Scope.CARBON_FRONT:
-            useful = beside_front(_appended(made, found), at)
+            useful = beside_front(_appended(candidates, found), at)
         elif context.asked.workload.preferences.objective == "carbon":
-            limit = ceilings(_appended(made, found), wanted, of_sets=True)
+            limit = ceilings(_appended(candidates, found), wanted, of_sets=True)
         else:
-            limit = ceilings(made, wanted, of_sets=True, more=[part[0] for part in found if part is not None])
-        sets = set_cells(made, at, (partner, elsewhere), limit, one_region=wanted.one_region, useful=useful)
-        found.append(judged_turns(made, sets))
-    return _appended(made, found)
+            limit = ceilings(
+                candidates, wanted, of_sets=True, more=[part[0] for part in found if part is not None]
+            )
+        sets = set_cells(
+            candidates, at, (partner, elsewhere), limit, one_region=wanted.one_region, useful=useful
+        )
+        found.append(judged_turns(candidates, sets))
+    return _appended(candidates, found)
 
 
-def _appended(made: Candidates, found: Sequence[Judged | None]) -> Candidates:
+def _appended(candidates: Candidates, found: Sequence[Judged | None]) -> Candidates:
     """The candidates with the ways found behind them."""
     parts = [part for part in found if part is not None]
     if not parts:
-        return made
+        return candidates
     columns = {name: np.concatenate([part[0][name] for part in parts]) for name in parts[0][0]}
-    return append(made, columns, IN_TURN, join_tables([part[1] for part in parts]))
+    return append(candidates, columns, IN_TURN, join_tables([part[1] for part in parts]))
 
 
-def spot_candidates(made: Candidates) -> IntArray:
+def spot_candidates(candidates: Candidates) -> IntArray:
     """Spot candidates that no limit removes but those that a fall-back changes."""
-    context = made.context
+    context = candidates.context
     changed = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["budget"] | BIT["carbon"]
-    single = made.kind == SINGLE
-    return np.flatnonzero(single & context.market.is_spot[made.offer] & ((made.bits & ~changed) == 0))
+    single = candidates.kind == SINGLE
+    return np.flatnonzero(
+        single & context.market.is_spot[candidates.offer] & ((candidates.bits & ~changed) == 0)
+    )
 
 
-def work_floor(made: Candidates, at: IntArray) -> FloatArray:
+def work_floor(candidates: Candidates, at: IntArray) -> FloatArray:
     """Lower bound of what is compared: the work at the price of spot, its hours, or its least emissions."""
-    context = made.context
+    context = candidates.context
     if context.asked.workload.preferences.objective == "carbon":
-        return kg_floor(made, at)
-    work = made.work_hours[at] + made.fixed_hours[at]
+        return kg_floor(candidates, at)
+    work = candidates.work_hours[at] + candidates.fixed_hours[at]
     if context.asked.workload.preferences.objective == "time":
-        return np.asarray(made.waiting_hours[at] + work, dtype=np.float64)
-    hourly = context.market.offer_set.least_usd_per_hour[made.offer[at]]
-    return np.asarray(made.nodes[at] * hourly * work * 0.999, dtype=np.float64)
+        return np.asarray(candidates.waiting_hours[at] + work, dtype=np.float64)
+    hourly = context.market.offer_set.least_usd_per_hour[candidates.offer[at]]
+    return np.asarray(candidates.nodes[at] * hourly * work * 0.999, dtype=np.float64)
 
 
-def _useful(made: Candidates, at: IntArray, wanted: Wanted) -> BoolArray:
+def _useful(candidates: Candidates, at: IntArray, wanted: Wanted) -> BoolArray:
     """Whether a way that begins with spot candidates could be of use to the question."""
     if wanted.scope is Scope.CARBON_FRONT:
-        return beside_front(made, at)
-    return np.asarray(work_floor(made, at) <= ceilings(made, wanted)[made.offer[at]], dtype=np.bool_)
+        return beside_front(candidates, at)
+    return np.asarray(
+        work_floor(candidates, at) <= ceilings(candidates, wanted)[candidates.offer[at]], dtype=np.bool_
+    )
 
 
-def beside_front(made: Candidates, at: IntArray) -> BoolArray:
+def beside_front(candidates: Candidates, at: IntArray) -> BoolArray:
     """Whether a way that begins with spot candidates could be on the front of cost and emissions."""
-    cost, kg = carbon_front(made)
-    return ~dominated(cost, kg, work_floor(made, at), kg_floor(made, at))
+    cost, kg = carbon_front(candidates)
+    return ~dominated(cost, kg, work_floor(candidates, at), kg_floor(candidates, at))
 
 
-def kg_floor(made: Candidates, at: IntArray) -> FloatArray:
+def kg_floor(candidates: Candidates, at: IntArray) -> FloatArray:
     """Lower bound of the emissions of any way to run that begins with candidates: their work in the best region.
 
     A way may be in any place where the type is sold, so each type counts at its cleanest.
     """
-    offer_set, rate = made.context.market.offer_set, least_kg_per_hour(made)
+    offer_set, rate = candidates.context.market.offer_set, least_kg_per_hour(candidates)
     least = np.full(offer_set.types.n_rows, np.inf)
     known = np.flatnonzero(~np.isnan(rate))
     np.minimum.at(least, offer_set.type_of_offer[known], rate[known])
-    of_type = least[offer_set.type_of_offer[made.offer[at]]]
-    return np.asarray(made.nodes[at] * of_type * made.work_hours[at] * 0.999, dtype=np.float64)
+    of_type = least[offer_set.type_of_offer[candidates.offer[at]]]
+    return np.asarray(candidates.nodes[at] * of_type * candidates.work_hours[at] * 0.999, dtype=np.float64)
 
 
-def single_cells(at: IntArray, made: Candidates, partner: IntArray) -> Cells:
+def single_cells(at: IntArray, candidates: Candidates, partner: IntArray) -> Cells:
     """One zone with its fall-back, of the spot candidates `at` whose spot costs less than on-demand."""
-    context = made.context
-    price, own = context.market.offer_set.usd_per_hour, partner[made.offer[at]]
-    at = at[(own >= 0) & (price[made.offer[at]] < price[own])]
-    rows, nodes = made.offer[at], made.nodes[at]
+    context = candidates.context
+    price, own = context.market.offer_set.usd_per_hour, partner[candidates.offer[at]]
+    at = at[(own >= 0) & (price[candidates.offer[at]] < price[own])]
+    rows, nodes = candidates.offer[at], candidates.nodes[at]
     return Cells(
         base=at, zones=rows[:, None], shares=np.ones((len(at), 1)), on_demand=partner[rows],
         pool=context.gang_risk(rows, nodes).pool, moves=np.zeros(len(at)),
@@ -170,7 +178,7 @@ def single_cells(at: IntArray, made: Candidates, partner: IntArray) -> Cells:
 
 
 def set_cells(
-    made: Candidates,
+    candidates: Candidates,
     at: IntArray,
     partners: tuple[IntArray, IntArray],
     limit: FloatArray,
@@ -184,7 +192,7 @@ def set_cells(
     meets the confidence, a fall-back must not make the plan dearer.
 
     Args:
-        made: candidates that the cells are based on.
+        candidates: candidates that the cells are based on.
         at: spot candidates that keep all limits but those of time.
         partners: on-demand offers to fall back on per spot offer, -1 without one: of its region where there is one, and
             cheaper ones of other regions.
@@ -192,39 +200,39 @@ def set_cells(
         one_region: only sets within one region.
         useful: which of `at` a set may begin with, in place of `limit`.
     """
-    context = made.context
+    context = candidates.context
     # a type's size is one group (types that perform the same share a shape); within it cheapest first, so that zones
     # are taken in the order in which they stand
-    rows, kind = made.offer[at], context.market.offer_set.type_of_offer
-    group_of = kind[rows] * made.shapes.n_rows + made.shape[at]
+    rows, kind = candidates.offer[at], context.market.offer_set.type_of_offer
+    group_of = kind[rows] * candidates.shapes.n_rows + candidates.shape[at]
     order = np.lexsort((context.market.id_rank[rows], context.market.offer_set.usd_per_hour[rows], group_of))
     at, group_of = at[order], group_of[order]
     # a set costs no less than its cheapest zone for all of the work; a dearer one may still be worth its share
-    cheap = work_floor(made, at) <= limit[made.offer[at]] if useful is None else useful[order]
+    cheap = work_floor(candidates, at) <= limit[candidates.offer[at]] if useful is None else useful[order]
     if not cheap.any():
         return None
     zones: list[IntArray] = []
     edges = np.flatnonzero(np.diff(group_of)) + 1
     starts, stops = np.append(0, edges), np.append(edges, len(at))
     # no set of a group is in time where fewer than two of its zones are
-    soon = _soon_enough(made, at[:, None])
+    soon = _soon_enough(candidates, at[:, None])
     some = (np.add.reduceat(cheap, starts) > 0) & (np.add.reduceat(soon, starts, dtype=np.int64) > 1)
     if not some.any():
         return None
     for start, stop in zip(starts[some].tolist(), stops[some].tolist(), strict=True):
         own = np.arange(start, stop)
-        own = own[_first_of_pool(context.market, made.offer[at[own]])][:MAX_CHOICE]
-        zones.append(_sets_of(context.market, made.offer, at[own], cheap[own], one_region=one_region))
+        own = own[_first_of_pool(context.market, candidates.offer[at[own]])][:MAX_CHOICE]
+        zones.append(_sets_of(context.market, candidates.offer, at[own], cheap[own], one_region=one_region))
     members = np.concatenate(zones)
-    members = members[_soon_enough(made, members)]
+    members = members[_soon_enough(candidates, members)]
     if not len(members):
         return None
-    cells = union_cells(made, members, partners[0])
+    cells = union_cells(candidates, members, partners[0])
     away = replace(cells, on_demand=cheapest_partner(context.market, cells.zones, cells.shares, partners[1]))
     price = np.append(context.market.offer_set.usd_per_hour, np.inf)
     cheaper = (price[away.on_demand] < price[cells.on_demand]) & _is_discount(context.market, away)
-    alone = cells.take(np.flatnonzero((cells.on_demand >= 0) & _may_run_alone(made, cells)))
-    kept = ((cells.on_demand >= 0) | _may_run_alone(made, cells)) & _is_discount(context.market, cells)
+    alone = cells.take(np.flatnonzero((cells.on_demand >= 0) & _may_run_alone(candidates, cells)))
+    kept = ((cells.on_demand >= 0) | _may_run_alone(candidates, cells)) & _is_discount(context.market, cells)
     cells = cells.take(np.flatnonzero(kept))
     away = away.take(np.flatnonzero(cheaper))
     return join_cells([cells, away, replace(alone, on_demand=np.full_like(alone.on_demand, -1))])
@@ -237,14 +245,14 @@ def _is_discount(market: Market, cells: Cells) -> BoolArray:
     return np.asarray(dearest < price[cells.on_demand], dtype=np.bool_)
 
 
-def _may_run_alone(made: Candidates, cells: Cells) -> BoolArray:
+def _may_run_alone(candidates: Candidates, cells: Cells) -> BoolArray:
     """Whether sets may do without a fall-back: each of their zones rests on a record, where that is asked."""
-    if not needs_record(made.context.asked.workload):
+    if not needs_record(candidates.context.asked.workload):
         return np.ones(len(cells.base), dtype=np.bool_)
     has = cells.zones >= 0
-    nodes = np.broadcast_to(made.nodes[cells.base][:, None], cells.zones.shape)
+    nodes = np.broadcast_to(candidates.nodes[cells.base][:, None], cells.zones.shape)
     known = np.ones(cells.zones.shape, dtype=np.bool_)
-    known[has] = made.context.gang_risk(cells.zones[has], nodes[has]).recorded
+    known[has] = candidates.context.gang_risk(cells.zones[has], nodes[has]).recorded
     return np.asarray(known.all(axis=1))
 
 
@@ -275,13 +283,13 @@ def _sets_of(
     return np.append(group, -1)[own[fits]]
 
 
-def _soon_enough(made: Candidates, members: IntArray) -> BoolArray:
+def _soon_enough(candidates: Candidates, members: IntArray) -> BoolArray:
     """Whether sets could be in time: the bare work, after the data have come to all regions."""
-    context = made.context
+    context = candidates.context
     assert context.dates.deadline_hours is not None
     base = members[:, 0]
-    waiting = np.where(members >= 0, made.waiting_hours[members], 0.0).max(axis=1)
-    least = waiting + made.fixed_hours[base] + made.work_hours[base]
+    waiting = np.where(members >= 0, candidates.waiting_hours[members], 0.0).max(axis=1)
+    least = waiting + candidates.fixed_hours[base] + candidates.work_hours[base]
     return np.asarray(least <= context.dates.deadline_hours + _SLIP_HOURS, dtype=np.bool_)
 
 
@@ -291,15 +299,15 @@ def _first_of_pool(market: Market, rows: IntArray) -> IntArray:
     return np.sort(first)
 
 
-def union_cells(made: Candidates, members: IntArray, partner: IntArray) -> Cells:
+def union_cells(candidates: Candidates, members: IntArray, partner: IntArray) -> Cells:
     """Cells of sets of spot candidates of one type and size, -1 where a set has fewer, shape `(n, k)`."""
-    context = made.context
+    context = candidates.context
     parts: list[Cells] = []
     sizes = (members >= 0).sum(axis=1)
     for size in sorted(set(sizes.tolist())):
         own = members[sizes == size][:, :size]
-        rows, flat = made.offer[own], made.offer[own].ravel()
-        risk = context.gang_risk(flat, made.nodes[own].ravel())
+        rows, flat = candidates.offer[own], candidates.offer[own].ravel()
+        risk = context.gang_risk(flat, candidates.nodes[own].ravel())
         each = SpotPool(**{f.name: getattr(risk.pool, f.name).reshape(own.shape) for f in fields(SpotPool)})
         assume = context.asked.assumptions
         linked = (assume.spot_zone_correlation_ratio, assume.spot_region_correlation_ratio)
@@ -325,52 +333,54 @@ def join_cells(parts: list[Cells]) -> Cells:
     return Cells(**columns, pool=join_pools([part.pool for part in parts]))
 
 
-def judged_turns(made: Candidates, cells: Cells | None) -> Judged | None:
+def judged_turns(candidates: Candidates, cells: Cells | None) -> Judged | None:
     """Time, price and judge cells; what misses the deadline is left out.
 
     What cannot be in time whatever the luck on spot is set aside first: that takes a few multiplications, the course
     on spot a thousand.
 
     Args:
-        made: candidates that the cells are based on.
+        candidates: candidates that the cells are based on.
         cells: what runs where.
 
     Returns:
         Columns of `Candidates` and the `Turns` behind them; None when nothing is left.
     """
-    context = made.context
+    context = candidates.context
     if cells is None or not len(cells.base):
         return None
     assert context.dates.deadline_hours is not None
     limits = context.asked.workload.constraints
-    cells = cells.take(np.flatnonzero(_allowed(made, cells)))
-    frame = frame_of(made, cells)
+    cells = cells.take(np.flatnonzero(_allowed(candidates, cells)))
+    frame = frame_of(candidates, cells)
     possible = np.flatnonzero(frame.possible(limits.deadline_confidence))
     if not len(possible):
         return None
     cells, frame = cells.take(possible), frame.take(possible)
-    sure = np.flatnonzero(keep_confidence(made, cells, frame, limits.deadline_confidence - CONFIDENCE_SLIP))
+    sure = np.flatnonzero(
+        keep_confidence(candidates, cells, frame, limits.deadline_confidence - CONFIDENCE_SLIP)
+    )
     if not len(sure):
         return None
     cells, frame = cells.take(sure), frame.take(sure)
-    course = run_in_turn(made, cells, frame)
+    course = run_in_turn(candidates, cells, frame)
     # what changes in time ends at the deadline at the latest
-    hours = course.waiting + made.fixed_hours[cells.base] + course.elapsed
+    hours = course.waiting + candidates.fixed_hours[cells.base] + course.elapsed
     kept = hours <= context.dates.deadline_hours + _SLIP_HOURS
     kept &= (cells.on_demand < 0) | (course.work_share < 0.999)
     at = np.flatnonzero(kept)
     if not len(at):
         return None
-    columns, turns = price_in_turn(made, cells.take(at), take_columns(course, at))
+    columns, turns = price_in_turn(candidates, cells.take(at), take_columns(course, at))
     kind, detail = np.full(len(at), IN_TURN), np.arange(len(at))
-    mark_parts(replace(made, **columns, kind=kind, detail=detail, turns=turns))
+    mark_parts(replace(candidates, **columns, kind=kind, detail=detail, turns=turns))
     return columns, turns
 
 
-def _allowed(made: Candidates, cells: Cells) -> npt.NDArray[np.bool_]:
+def _allowed(candidates: Candidates, cells: Cells) -> npt.NDArray[np.bool_]:
     """Whether on-demand holds the gang and keeps the quotas; spot did already. They are not in use together."""
-    context = made.context
-    nodes, rows = made.nodes[cells.base], cells.on_demand
+    context = candidates.context
+    nodes, rows = candidates.nodes[cells.base], cells.on_demand
     has = rows >= 0
     fits = ~has | ~(nodes > context.market.offer_set.capacity[rows])  # NaN: unlimited
     for limit, units in draws_on(

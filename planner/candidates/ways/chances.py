@@ -44,64 +44,70 @@ class Chances:
     needed: FloatArray
 
 
-def chances_of(made: Candidates, at: IntArray) -> Chances:
+def chances_of(candidates: Candidates, at: IntArray) -> Chances:
     """The chances of candidates `at`, all of them in turn, by the deadline of their run."""
-    cells = cells_of(made, at)
+    cells = cells_of(candidates, at)
     has = cells.on_demand >= 0
-    frame = frame_of(made, cells)
-    alone = spot_alone(made, cells, frame)
-    done = _chance(made, cells, frame.room - change_hours(made, cells), frame.steady)
+    frame = frame_of(candidates, cells)
+    alone = spot_alone(candidates, cells, frame)
+    done = _chance(candidates, cells, frame.room - change_hours(candidates, cells), frame.steady)
     return Chances(
-        meet=np.where(has, np.maximum(alone, at_least(made, cells, frame, alone)), alone),
+        meet=np.where(has, np.maximum(alone, at_least(candidates, cells, frame, alone)), alone),
         alone=alone,
         needed=np.where(has, 1.0 - done, 0.0),
     )
 
 
-def stated_chance(made: Candidates, at: int) -> float | None:
+def stated_chance(candidates: Candidates, at: int) -> float | None:
     """Probability that candidate `at` meets the deadline, None without one."""
-    if made.context.dates.deadline_hours is None:
+    if candidates.context.dates.deadline_hours is None:
         return None
-    if made.kind[at] == IN_TURN:
-        return float(chances_of(made, np.asarray([at])).meet[0])
-    return None if np.isnan(made.p_meet[at]) else float(made.p_meet[at])
+    if candidates.kind[at] == IN_TURN:
+        return float(chances_of(candidates, np.asarray([at])).meet[0])
+    return None if np.isnan(candidates.p_meet[at]) else float(candidates.p_meet[at])
 
 
-def keep_confidence(made: Candidates, cells: Cells, frame: Frame, confidence: float) -> npt.NDArray[np.bool_]:
+def keep_confidence(
+    candidates: Candidates, cells: Cells, frame: Frame, confidence: float
+) -> npt.NDArray[np.bool_]:
     """Whether cells meet the deadline with `confidence`.
 
     Most do whatever the luck on spot, by on-demand that comes in time; how spot goes is worked out for the others.
     """
-    enough = at_least(made, cells, frame, 0.0) >= confidence
+    enough = at_least(candidates, cells, frame, 0.0) >= confidence
     open_ = np.flatnonzero(~enough)
     if len(open_):
         few, frames = cells.take(open_), frame.take(open_)
-        alone = spot_alone(made, few, frames)
-        enough[open_] = np.maximum(alone, at_least(made, few, frames, alone)) >= confidence
+        alone = spot_alone(candidates, few, frames)
+        enough[open_] = np.maximum(alone, at_least(candidates, few, frames, alone)) >= confidence
     return enough
 
 
-def spot_alone(made: Candidates, cells: Cells, frame: Frame) -> FloatArray:
+def spot_alone(candidates: Candidates, cells: Cells, frame: Frame) -> FloatArray:
     """Probability that spot alone is in time, shape `(n,)`."""
-    return _chance(made, cells, frame.room, None)
+    return _chance(candidates, cells, frame.room, None)
 
 
-def at_least(made: Candidates, cells: Cells, frame: Frame, alone: FloatArray | float) -> FloatArray:
+def at_least(candidates: Candidates, cells: Cells, frame: Frame, alone: FloatArray | float) -> FloatArray:
     """Probability to be in time by on-demand, or by spot where that does not come; `alone` without a fall-back."""
-    had = fallback_had(made, cells.on_demand, made.nodes[cells.base])
+    had = fallback_had(candidates, cells.on_demand, candidates.nodes[cells.base])
     return np.asarray(had * frame.surely + (1.0 - had) * alone, dtype=np.float64)
 
 
-def _chance(made: Candidates, cells: Cells, hours: FloatArray, steady: FloatArray | None) -> FloatArray:
+def _chance(candidates: Candidates, cells: Cells, hours: FloatArray, steady: FloatArray | None) -> FloatArray:
     """P(spot ends within `hours`), less what `steady` takes beyond the undisturbed work where it is given."""
     base = cells.base
-    work, write, interval = made.work_hours[base], made.write_hours[base], made.interval_hours[base]
-    context = made.context
+    work, write, interval = (
+        candidates.work_hours[base],
+        candidates.write_hours[base],
+        candidates.interval_hours[base],
+    )
+    context = candidates.context
     arguments = model_arguments(context.asked, context.spot, cells.zones[:, 0], write, interval, cells.pool)
     return p_meet_deadline(
         work,
         deadline_hours=np.maximum(hours, 0.0),
-        work_log_sd=made.sigma[base],
+        work_log_sd=candidates.sigma[base],
         steady_hours=steady,
         **arguments,
     )

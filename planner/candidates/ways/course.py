@@ -121,11 +121,11 @@ class Frame:
         return np.asarray((self.least <= self.deadline + 1e-9) & (~has | sure), dtype=np.bool_)
 
 
-def cells_of(made: Candidates, at: IntArray) -> Cells:
+def cells_of(candidates: Candidates, at: IntArray) -> Cells:
     """The ways behind candidates `at`, all of them in turn; each is its own base, so work and pool may be replaced."""
-    assert made.turns is not None
-    own = made.detail[at]
-    turns, row = made.turns, np.arange(len(at))
+    assert candidates.turns is not None
+    own = candidates.detail[at]
+    turns, row = candidates.turns, np.arange(len(at))
     offer, has = turns.offer[own], turns.has_fallback[own]
     last = offer.shape[1] - 1 - np.argmax(offer[:, ::-1] >= 0, axis=1)  # zones may be padded before it
     on_demand = np.where(has, offer[row, last], -1)
@@ -134,11 +134,11 @@ def cells_of(made: Candidates, at: IntArray) -> Cells:
     whole = paid.sum(axis=1, keepdims=True)
     shares = np.where(whole > 0, paid / np.where(whole > 0, whole, 1.0), np.arange(offer.shape[1]) == 0)
     cells = Cells(at, zones, shares, on_demand, turns.pool.take(own), np.zeros(len(at)))
-    gb = made.context.asked.job.checkpoint_gib * GB_PER_GIB
-    changes = _change_of_region(made.context.market, cells) * turns.p_change[own]
+    gb = candidates.context.asked.job.checkpoint_gib * GB_PER_GIB
+    changes = _change_of_region(candidates.context.market, cells) * turns.p_change[own]
     moved = turns.moved_gb[own] / gb - changes if gb else np.zeros(len(at))
-    often = made.interruptions[at] > 0
-    moves = np.where(often, np.maximum(moved, 0.0) / np.where(often, made.interruptions[at], 1.0), 0.0)
+    often = candidates.interruptions[at] > 0
+    moves = np.where(often, np.maximum(moved, 0.0) / np.where(often, candidates.interruptions[at], 1.0), 0.0)
     return replace(cells, moves=moves)
 
 
@@ -147,77 +147,79 @@ def take_columns(columns: Any, at: IntArray) -> Any:
     return type(columns)(**{f.name: getattr(columns, f.name)[at] for f in fields(columns)})
 
 
-def frame_of(made: Candidates, cells: Cells) -> Frame:
+def frame_of(candidates: Candidates, cells: Cells) -> Frame:
     """What is certain of cells by the deadline of the run."""
-    context = made.context
+    context = candidates.context
     assert context.dates.deadline_hours is not None
     base, has = cells.base, cells.on_demand >= 0
     waiting = _waiting(context.asked, context.market, cells)
-    room = context.dates.deadline_hours - waiting - made.fixed_hours[base]
+    room = context.dates.deadline_hours - waiting - candidates.fixed_hours[base]
     steady = steady_hours(
         context.asked,
-        made.nodes[base],
-        made.work_hours[base],
-        made.write_hours[base],
-        made.interval_hours[base],
+        candidates.nodes[base],
+        candidates.work_hours[base],
+        candidates.write_hours[base],
+        candidates.interval_hours[base],
     )
-    late = room - change_hours(made, cells)
+    late = room - change_hours(candidates, cells)
     return Frame(
         waiting=waiting, room=room, steady=steady, slack=np.where(has, late - steady, np.inf),
-        surely=_steady_probability(np.maximum(late, 0.0), steady, made.sigma[base]),
-        least=waiting + made.fixed_hours[base] + made.work_hours[base],
+        surely=_steady_probability(np.maximum(late, 0.0), steady, candidates.sigma[base]),
+        least=waiting + candidates.fixed_hours[base] + candidates.work_hours[base],
         deadline=np.full(len(base), context.dates.deadline_hours),
     )  # fmt: skip
 
 
-def change_hours(made: Candidates, cells: Cells) -> FloatArray:
+def change_hours(candidates: Candidates, cells: Cells) -> FloatArray:
     """Hours from asking for on-demand to progress on it that the last moment leaves."""
-    return _until_progress(made, cells, allotted_hours(made, cells.on_demand, made.nodes[cells.base]))
+    return _until_progress(
+        candidates, cells, allotted_hours(candidates, cells.on_demand, candidates.nodes[cells.base])
+    )
 
 
-def _until_progress(made: Candidates, cells: Cells, wait: FloatArray) -> FloatArray:
+def _until_progress(candidates: Candidates, cells: Cells, wait: FloatArray) -> FloatArray:
     """Hours from asking for on-demand to progress on it after a wait."""
-    asked = made.context.asked
-    restart = asked.restart_hours(made.write_hours[cells.base])
+    asked = candidates.context.asked
+    restart = asked.restart_hours(candidates.write_hours[cells.base])
     return np.asarray(restart + asked.assumptions.on_demand_acquire_s / 3600.0 + wait)
 
 
-def run_in_turn(made: Candidates, cells: Cells, frame: Frame) -> Course:
+def run_in_turn(candidates: Candidates, cells: Cells, frame: Frame) -> Course:
     """Expect how each cell runs by its deadline.
 
     Args:
-        made: candidates that the cells are based on.
+        candidates: candidates that the cells are based on.
         cells: what runs where.
         frame: what is certain of them.
     """
     count = len(cells.base)
     if count <= _BLOCK:
-        return _run_block(made, cells, frame)
+        return _run_block(candidates, cells, frame)
     blocks = [slice(first, first + _BLOCK) for first in range(0, count, _BLOCK)]
-    courses = [_run_block(made, cells.take(block), frame.take(block)) for block in blocks]
+    courses = [_run_block(candidates, cells.take(block), frame.take(block)) for block in blocks]
     return Course(
         **{f.name: np.concatenate([getattr(one, f.name) for one in courses]) for f in fields(Course)}
     )
 
 
-def _run_block(made: Candidates, cells: Cells, frame: Frame) -> Course:
+def _run_block(candidates: Candidates, cells: Cells, frame: Frame) -> Course:
     """The same of a few thousand cells."""
-    context = made.context
+    context = candidates.context
     base, rows = cells.base, cells.zones[:, 0]
-    work, write = made.work_hours[base], made.write_hours[base]
-    interval, fixed = made.interval_hours[base], made.fixed_hours[base]
+    work, write = candidates.work_hours[base], candidates.write_hours[base]
+    interval, fixed = candidates.interval_hours[base], candidates.fixed_hours[base]
     arguments = model_arguments(context.asked, context.spot, rows, write, interval, cells.pool)
     free = spot_outcome(work, with_distribution=False, **arguments)
     has = cells.on_demand >= 0
     restart, steady, slack = context.asked.restart_hours(write), frame.steady, frame.slack
     job = split_job(work, interval, write, restart, arguments["notice_hours"])
     at = np.flatnonzero(has)
-    left = mean_fallback(job.take(at), cells.pool.take(at), slack[at], steady[at], made.sigma[base[at]])
+    left = mean_fallback(job.take(at), cells.pool.take(at), slack[at], steady[at], candidates.sigma[base[at]])
     share, change, wasted = np.zeros((3, len(base)))
     share[at], change[at], wasted[at] = left.work_share, left.p_change, left.wasted_hours
     on_spot = job.floor_hours * (1.0 - share)
-    wait = fallback_hours(context.starts, cells.on_demand, made.nodes[base])
-    in_turn = on_spot + wasted + share * steady + change * _until_progress(made, cells, wait)
+    wait = fallback_hours(context.starts, cells.on_demand, candidates.nodes[base])
+    in_turn = on_spot + wasted + share * steady + change * _until_progress(candidates, cells, wait)
     lost = free.expected_lost_hours * (1.0 - share)
     lost = np.where(has, np.minimum(lost, wasted), lost)
     export = write + context.asked.assumptions.export_s / 3600.0
@@ -249,15 +251,15 @@ def _steady_probability(room: FloatArray, need: FloatArray, sigma: FloatArray) -
     return np.where(room > 0, normal_cdf(z), 0.0)
 
 
-def price_in_turn(made: Candidates, cells: Cells, course: Course) -> tuple[dict[str, Any], Turns]:
+def price_in_turn(candidates: Candidates, cells: Cells, course: Course) -> tuple[dict[str, Any], Turns]:
     """Price cells: columns of `Candidates` and the `Turns` behind them."""
-    context = made.context
+    context = candidates.context
 
     base, n = cells.base, len(cells.base)
     offer = np.column_stack([cells.zones, cells.on_demand])
     paid = np.column_stack([cells.shares * course.spot_hours[:, None], course.on_demand_hours])
-    hours = course.waiting + made.fixed_hours[base] + course.elapsed
-    nodes = made.nodes[base]
+    hours = course.waiting + candidates.fixed_hours[base] + course.elapsed
+    nodes = candidates.nodes[base]
     bought = offer >= 0
     row, _ = np.nonzero(bought)
     each = context.market.costs.evaluate(
@@ -270,12 +272,12 @@ def price_in_turn(made: Candidates, cells: Cells, course: Course) -> tuple[dict[
     for name, column in priced.items():
         column[bought] = getattr(each, name)
     first = np.flatnonzero(np.append(True, row[1:] != row[:-1])) if len(row) else row
-    stored = _stored(made, cells, offer, hours)
+    stored = _stored(candidates, cells, offer, hours)
     kept = each.kept_usd[first] + _more_places(context.market, offer, hours) + stored.cost(hours)
     moved = course.interruptions * cells.moves + _change_of_region(context.market, cells) * course.p_change
     moved_gb = np.round(moved * context.asked.job.checkpoint_gib * GB_PER_GIB, 9)
     moved_usd = moved_gb * between_regions_usd_per_gb(context.market, offer)
-    columns = {name: getattr(made, name)[base] for name in _TIMES} | {
+    columns = {name: getattr(candidates, name)[base] for name in _TIMES} | {
         "offer": cells.zones[:, 0], "bits": np.zeros(n, dtype=np.int64), "waiting_hours": course.waiting,
         "hours": hours, "paid_hours": paid[:, 0], "billed_hours": priced["billed_hours"][:, 0],
         "cost_usd": cost + kept + moved_usd, "cash_usd": cash + kept + moved_usd, "p_meet": np.full(n, np.nan),
@@ -303,11 +305,11 @@ def _change_of_region(market: Market, cells: Cells) -> FloatArray:
     return np.where(cells.on_demand >= 0, away, 0.0)
 
 
-def _stored(made: Candidates, cells: Cells, offer: IntArray, hours: FloatArray) -> Stored:
+def _stored(candidates: Candidates, cells: Cells, offer: IntArray, hours: FloatArray) -> Stored:
     """Where the nodes read the data from: as is best in the cheapest zone, once in each region of the run."""
-    market, base = made.context.market, cells.base
-    step_s = made.shapes["step_time_s"][made.shape[base]]
-    one = market.stores.choose(offer[:, 0], made.nodes[base], step_s, hours)
+    market, base = candidates.context.market, cells.base
+    step_s = candidates.shapes["step_time_s"][candidates.shape[base]]
+    one = market.stores.choose(offer[:, 0], candidates.nodes[base], step_s, hours)
     place = np.where(offer >= 0, market.region_of_offer[offer], -1)
     ordered = np.sort(place, axis=1)
     regions = (ordered[:, :1] >= 0).sum(axis=1) + (
@@ -330,25 +332,25 @@ def _more_places(market: Market, offer: IntArray, hours: FloatArray) -> FloatArr
     return extra
 
 
-def turn_lines(made: Candidates, at: int) -> list[list[CostLine]]:
+def turn_lines(candidates: Candidates, at: int) -> list[list[CostLine]]:
     """Cost lines of each part of candidate `at`: the first carries its place and what is carried between regions."""
-    context = made.context
-    turns = made.turns
+    context = candidates.context
+    turns = candidates.turns
     assert turns is not None
-    own, parts = int(made.detail[at]), made.parts(at)
-    stored = float(made.dataset_gib_months[at]), float(made.checkpoint_gib_months[at])
+    own, parts = int(candidates.detail[at]), candidates.parts(at)
+    stored = float(candidates.dataset_gib_months[at]), float(candidates.checkpoint_gib_months[at])
     seen: set[int] = set()
     out: list[list[CostLine]] = []
     for number, part in enumerate(parts):
         place = int(context.market.region_of_offer[part.row])
         lines = context.market.costs.lines(
             part.row, part.instance_hours, *stored, part.nodes, with_place=number == 0,
-            run_hours=float(made.hours[at]),
+            run_hours=float(candidates.hours[at]),
         )  # fmt: skip
         if number and place not in seen:
-            lines += context.market.costs.copy_lines(part.row, float(made.hours[at]))
+            lines += context.market.costs.copy_lines(part.row, float(candidates.hours[at]))
         if place not in seen:
-            lines += store_lines(made, at)
+            lines += store_lines(candidates, at)
         seen.add(place)
         out.append(lines)
     if turns.moved_gb[own] > 0:

@@ -35,25 +35,25 @@ def without_discount(market: Market, partner: IntArray) -> BoolArray:
     return dear
 
 
-def mark_no_discount(made: Candidates, partner: IntArray) -> None:
+def mark_no_discount(candidates: Candidates, partner: IntArray) -> None:
     """Set the filter bit of spot candidates that on-demand of their region serves as cheaply.
 
     Only where the same size on on-demand keeps every limit: then removing the spot candidate never raises the optimum.
     Where it does not (excluded, no quota, too long to get) spot competes like any other offer.
 
     Args:
-        made: candidates without those that run in turn; the bits of those of one offer change in place.
+        candidates: candidates without those that run in turn; the bits of those of one offer change in place.
         partner: on-demand offer per spot offer, -1 without one, see `planner.candidates.ways.build.on_demand_partners`.
     """
-    dear = without_discount(made.context.market, partner)
-    at = np.flatnonzero(dear[made.offer] & (made.bits == 0) & (made.kind == SINGLE))
+    dear = without_discount(candidates.context.market, partner)
+    at = np.flatnonzero(dear[candidates.offer] & (candidates.bits == 0) & (candidates.kind == SINGLE))
     if not len(at):
         return
-    kept = np.flatnonzero((made.bits == 0) & (made.kind == SINGLE))
-    size = made.shapes.n_rows
-    known = np.sort(made.offer[kept] * size + made.shape[kept])
-    wanted = partner[made.offer[at]] * size + made.shape[at]
+    kept = np.flatnonzero((candidates.bits == 0) & (candidates.kind == SINGLE))
+    size = candidates.shapes.n_rows
+    known = np.sort(candidates.offer[kept] * size + candidates.shape[kept])
+    wanted = partner[candidates.offer[at]] * size + candidates.shape[at]
     found = known[np.minimum(np.searchsorted(known, wanted), len(known) - 1)] == wanted
-    removed = np.zeros(len(made.bits), dtype=np.bool_)
+    removed = np.zeros(len(candidates.bits), dtype=np.bool_)
     removed[at[found]] = True
-    mark(made.bits, "no_discount", removed)
+    mark(candidates.bits, "no_discount", removed)

@@ -36,14 +36,14 @@ def render(parallel: Parallel) -> Part:
 def parse(part: Part, nodes: int, gpus: int) -> Parallel:
     """Return the layout that values and JSON state, which must agree."""
     flags = option_values(part.args)
-    found = read_configuration(
+    parallel = read_configuration(
         part, nodes, gpus, sequence_length=int(flags["cutoff_len"]),
         recompute="none" if flags["disable_gradient_checkpointing"] == "true" else "full",
         save_every=int(flags["save_steps"]) if "save_steps" in flags else None, save_to=flags.get("output_dir", ""),
     )  # fmt: skip
     stated = int(flags["per_device_train_batch_size"]), int(flags["gradient_accumulation_steps"])
-    if stated != (found.micro_batch, found.grad_accumulation):
+    if stated != (parallel.micro_batch, parallel.grad_accumulation):
         raise ValueError(
-            f"{stated} over the YAML, {found.micro_batch}, {found.grad_accumulation} in the JSON"
+            f"{stated} over the YAML, {parallel.micro_batch}, {parallel.grad_accumulation} in the JSON"
         )
-    return found
+    return parallel

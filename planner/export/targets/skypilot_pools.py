@@ -77,23 +77,21 @@ def _job(launch: Launch, name: str, zones: dict[str, str]) -> dict[str, Any]:
             raise InputError(
                 f"--to skypilot: {pool.place} is {pool.option} of {pool.provider}, which it cannot start"
             )
-    made = task(launch, part_of("none", launch), zones, {})
-    made["resources"]["labels"] |= clean_tags({"pool": name}, "skypilot")
-    made["name"] = name
-    made["envs"] = {
-        key: value for key, value in made["envs"].items() if key in _TOLD or key.startswith("NCCL")
-    }
+    job = task(launch, part_of("none", launch), zones, {})
+    job["resources"]["labels"] |= clean_tags({"pool": name}, "skypilot")
+    job["name"] = name
+    job["envs"] = {key: value for key, value in job["envs"].items() if key in _TOLD or key.startswith("NCCL")}
     asked = f"${{{_command(name)}:?start with sky jobs launch --env {_command(name)}=}}"
-    made["run"] = made["run"].replace(f"${{PLANNER_COMMAND:?{NO_COMMAND}}}", asked)
-    made["run"] = made["run"].replace("PLANNER_COMMAND", _command(name))
+    job["run"] = job["run"].replace(f"${{PLANNER_COMMAND:?{NO_COMMAND}}}", asked)
+    job["run"] = job["run"].replace("PLANNER_COMMAND", _command(name))
     if name == "rollouts":  # servers, not ranks of a gang: each node starts its own
-        lines = made["run"].split("\n")
+        lines = job["run"].split("\n")
         start = next(at for at, line in enumerate(lines) if line.startswith("torchrun"))
-        made["run"] = (
+        job["run"] = (
             "\n".join([*(line for line in lines[:start] if not line.startswith("head=")), '"${command[@]}"'])
             + "\n"
         )
-    return made
+    return job
 
 
 def _command(pool: str) -> str:

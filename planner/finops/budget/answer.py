@@ -211,12 +211,12 @@ def _line(
     gate: float,
     budget: Budget,
     period: Period,
-    own: DailyCost,
+    daily_cost: DailyCost,
     last: np.datetime64,
     planned: Sequence[PlannedCost],
 ) -> BudgetLine:
-    known = own.days <= last
-    days, cost = until(own.days[known], own.cost[known], last)
+    known = daily_cost.days <= last
+    days, cost = until(daily_cost.days[known], daily_cost.cost[known], last)
     bounds = [(np.datetime64(period.start), np.datetime64(period.end))]
     end = forecast_periods(days, cost, periods=bounds, level=LEVEL)[0]
     ahead = np.datetime64(period.end, "D") - np.arange(end.days_left, 0, -1)

@@ -98,18 +98,25 @@ def fiscal_year(loaded: LoadedBudgets, scopes: Scopes, first_month: int, last: d
     year = calendar.periods("year", last, 1)[0]
     total = total_of(next(iter(scopes.values())))
     first = _day(total.days[0])
-    made = [
+    budgets = [
         _budget(budget, cost_of(budget, scopes), calendar, year, last, first_known=first)
         for budget in loaded.file.budgets
     ]
-    return FiscalYear(year.label, year.start, year.end, tuple(made), _explained(loaded.file.budgets, made))
+    return FiscalYear(
+        year.label, year.start, year.end, tuple(budgets), _explained(loaded.file.budgets, budgets)
+    )
 
 
 def _budget(
-    budget: Budget, own: DailyCost, calendar: FiscalCalendar, year: Period, last: date, first_known: date
+    budget: Budget,
+    daily_cost: DailyCost,
+    calendar: FiscalCalendar,
+    year: Period,
+    last: date,
+    first_known: date,
 ) -> FiscalBudget:
     periods = calendar.periods("month", year.start, 12)
-    days, cost = until(own.days, own.cost, np.datetime64(last))
+    days, cost = until(daily_cost.days, daily_cost.cost, np.datetime64(last))
     ahead = [one for one in periods if one.end.toordinal() - 1 > last.toordinal()]
     is_near = (year.end - last).days <= MAX_HORIZON_DAYS
     bounds = [(np.datetime64(one.start), np.datetime64(one.end)) for one in ahead]
@@ -185,13 +192,16 @@ def _sum(days: np.ndarray, cost: np.ndarray, start: date, end: date) -> float:
     return float(cost[inside].sum())
 
 
-def _explained(budgets: Sequence[Budget], made: Sequence[FiscalBudget]) -> tuple[tuple[str, float], ...]:
+def _explained(
+    budgets: Sequence[Budget], fiscal_budgets: Sequence[FiscalBudget]
+) -> tuple[tuple[str, float], ...]:
     """The total's variance to date by the monthly budgets of the dimension that has most of them."""
     total = next(
-        (m for b, m in zip(budgets, made, strict=True) if b.by == "total" and b.period == "month"), None
+        (m for b, m in zip(budgets, fiscal_budgets, strict=True) if b.by == "total" and b.period == "month"),
+        None,
     )
     parts: dict[str, list[FiscalBudget]] = {}
-    for budget, one in zip(budgets, made, strict=True):
+    for budget, one in zip(budgets, fiscal_budgets, strict=True):
         if (
             budget.by != "total"
             and budget.period == "month"

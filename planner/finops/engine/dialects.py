@@ -159,5 +159,5 @@ def _literal(value: Parameter) -> exp.Expression:
         return exp.cast(exp.Literal.string(value.isoformat(sep=" ")), "TIMESTAMP")
     if isinstance(value, date):
         return exp.cast(exp.Literal.string(value.isoformat()), "DATE")
-    made: Any = exp.convert(value)
-    return exp.cast(made, "DOUBLE") if isinstance(value, float) else made
+    literal: Any = exp.convert(value)
+    return exp.cast(literal, "DOUBLE") if isinstance(value, float) else literal

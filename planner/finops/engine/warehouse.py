@@ -211,11 +211,11 @@ def _call(module: str, function: str, arguments: tuple[str, ...], remedy: str) -
     if folder not in sys.path:
         sys.path.append(folder)
     try:
-        made = getattr(importlib.import_module(module), function)
+        call = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
         raise InputError(f"--connection: no {module}:{function} ({type(error).__name__}); {remedy}") from None
     try:
-        return made(*arguments)
+        return call(*arguments)
     except Exception as error:  # noqa: BLE001  the user's own code or a driver
         raise InputError(f"--connection: {module}:{function} fails: {type(error).__name__}") from None
 

@@ -176,22 +176,22 @@ def forecast_scopes(
             raise InputError(f"--plans: no scope '{plan.scope}'; there are {', '.join(list(chosen)[:8])}")
     drop = _drop(total, question)
     reported, last = total.days[-1], total.days[-1] - drop
-    found: list[ScopeForecast] = []
+    scope_forecasts: list[ScopeForecast] = []
     skipped: list[tuple[str, str]] = []
     for number, (name, one) in enumerate(chosen.items()):
         if progress is not None:
             progress(number, len(chosen))
         known = one.days <= last
         try:
-            found.append(_scope(name, one.days[known], one.cost[known], question, reported, last))
+            scope_forecasts.append(_scope(name, one.days[known], one.cost[known], question, reported, last))
         except ForecastError as error:
             skipped.append((name, error.reason))
-    if not found:
+    if not scope_forecasts:
         raise ForecastError(skipped[0][1])
-    if found[0].scope == TOTAL:
-        found[0] = _with_scope_scenarios(found, chosen, question, reported, last)
+    if scope_forecasts[0].scope == TOTAL:
+        scope_forecasts[0] = _with_scope_scenarios(scope_forecasts, chosen, question, reported, last)
     return ForecastAnswer(
-        currency, by, question.level, _day(last), drop, tuple(found), tuple(skipped), question.planned,
+        currency, by, question.level, _day(last), drop, tuple(scope_forecasts), tuple(skipped), question.planned,
         question.scenarios,
     )  # fmt: skip
 
@@ -249,26 +249,26 @@ def _scope(
         more_members=question.more_members,
     )
     planned = [one for one in question.planned if name == TOTAL or one.scope == name]
-    made = tuple(_period(name, p, end, question, planned) for p, end in zip(periods, ends, strict=True))
+    forecasts = tuple(_period(name, p, end, question, planned) for p, end in zip(periods, ends, strict=True))
     ahead, expected = _by_day(name, periods, ends, question, planned)
     return ScopeForecast(
-        name, _day(series.days[0]), _day(series.days[-1]), series.filled, ahead, expected, made,
+        name, _day(series.days[0]), _day(series.days[-1]), series.filled, ahead, expected, forecasts,
         next((end.weights for end in ends if end.weights), {}),
     )  # fmt: skip
 
 
 def _with_scope_scenarios(
-    found: Sequence[ScopeForecast],
+    scope_forecasts: Sequence[ScopeForecast],
     chosen: Mapping[str, DailyCost],
     question: Question,
     reported: np.datetime64,
     last: np.datetime64,
 ) -> ScopeForecast:
     """The total with what scenarios of single scopes change in it."""
-    total = found[0]
+    total = scope_forecasts[0]
     named = {one.scope for one in question.scenarios} - {None, TOTAL}
     plain = replace(question, scenarios=tuple(one for one in question.scenarios if one.scope is None))
-    for scope in (one for one in found[1:] if one.scope in named):
+    for scope in (one for one in scope_forecasts[1:] if one.scope in named):
         known = chosen[scope.scope].days <= last
         one = chosen[scope.scope]
         before = _scope(scope.scope, one.days[known], one.cost[known], plain, reported, last)
@@ -318,12 +318,12 @@ def _by_day(
     planned: Sequence[PlannedCost],
 ) -> tuple[NDArray[np.datetime64], Floats]:
     """Expected cost of every forecast day, each from the first period that holds it."""
-    told: dict[np.datetime64, float] = {}
+    by_day: dict[np.datetime64, float] = {}
     for period, end in zip(periods, ends, strict=True):
         for day, cost in zip(_left(period, end), end.expected, strict=True):
-            told.setdefault(day, float(cost))
-    days = np.array(sorted(told), dtype="datetime64[D]")
-    cost = np.array([told[day] for day in days], dtype=float)
+            by_day.setdefault(day, float(cost))
+    days = np.array(sorted(by_day), dtype="datetime64[D]")
+    cost = np.array([by_day[day] for day in days], dtype=float)
     changed = day_factors(question.scenarios, name, days)
     return days, (cost + daily_plan_cost(planned, days)) * changed
 

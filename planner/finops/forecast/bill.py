@@ -49,15 +49,15 @@ def daily_of_bill(
     """
     if by.startswith("tag:"):
         by = f"tag:{tag_keys(bill).spelled(by.removeprefix('tag:'))}"
-    told = _query(bill, scope_sql(TOTAL), COSTS[cost])
-    if not told:
+    daily = _query(bill, scope_sql(TOTAL), COSTS[cost])
+    if not daily:
         raise InputError(
             f"the bill has no {COSTS[cost]} that can be read but taxes: there is nothing to forecast"
         )
-    days = np.array(sorted({day for _, day, _ in told}), dtype="datetime64[D]")
+    days = np.array(sorted({day for _, day, _ in daily}), dtype="datetime64[D]")
     if days[-1] > _LAST_DAY:
         raise InputError(f"the bill has a charge of {days[-1]}: no bill reaches so far; leave it out")
-    rows = told if by == TOTAL else _query(bill, scope_sql(by), COSTS[cost])
+    rows = daily if by == TOTAL else _query(bill, scope_sql(by), COSTS[cost])
     if by.startswith("tag:") and not exact_tags:
         sums: dict[str, float] = {}
         for scope, _, amount in rows:

@@ -123,13 +123,13 @@ def parse_calendar(fiscal_start: str | None, weeks: str | None) -> FiscalCalenda
 
 
 def _weeks(text: str) -> FiscalCalendar:
-    found = _WEEKS.fullmatch(text)
-    pattern = tuple(int(part) for part in found.groups()[:3]) if found else ()
-    if found is None or sum(pattern) != 13:
+    match = _WEEKS.fullmatch(text)
+    pattern = tuple(int(part) for part in match.groups()[:3]) if match else ()
+    if match is None or sum(pattern) != 13:
         raise CalendarError(
             f"--fiscal-weeks {text}:", "write 4-4-5@2026-02-01: weeks, and a day on which a year begins"
         )
     try:
-        return FiscalCalendar(weeks=pattern, anchor=date.fromisoformat(found[4]))
+        return FiscalCalendar(weeks=pattern, anchor=date.fromisoformat(match[4]))
     except ValueError:
-        raise CalendarError(f"--fiscal-weeks {text}:", f"{found[4]} is no date") from None
+        raise CalendarError(f"--fiscal-weeks {text}:", f"{match[4]} is no date") from None

@@ -56,8 +56,8 @@ def learn_completion(vintages: Iterable[tuple[object, ArrayLike, ArrayLike]]) ->
         InputError: no day was seen both early and as final.
     """
     seen: dict[int, dict[int, float]] = {}
-    for made, days, cost in vintages:
-        report = int(np.datetime64(made, "D").astype(int))  # type: ignore[call-overload]
+    for reported, days, cost in vintages:
+        report = int(np.datetime64(reported, "D").astype(int))  # type: ignore[call-overload]
         when = np.asarray(days, dtype="datetime64[D]").astype(int)
         for day, amount in zip(when, np.asarray(cost, dtype=float), strict=True):
             if 0 <= report - day <= MAX_AGE_DAYS and np.isfinite(amount):
@@ -83,19 +83,21 @@ def learn_completion(vintages: Iterable[tuple[object, ArrayLike, ArrayLike]]) ->
     return Completion(share[:FINAL_AGE_DAYS], spread[:FINAL_AGE_DAYS], count[:FINAL_AGE_DAYS])
 
 
-def settle(days: Days, cost: Floats, made: np.datetime64, completion: Completion) -> tuple[Days, Floats, int]:
+def settle(
+    days: Days, cost: Floats, reported: np.datetime64, completion: Completion
+) -> tuple[Days, Floats, int]:
     """Gross up young days, and drop those too young to say anything.
 
     Args:
         days: (n,) in order.
         cost: (n,) as reported.
-        made: the day of the report.
+        reported: the day of the report.
         completion: factors.
 
     Returns:
         Days and costs that are settled, and how many last days were dropped.
     """
-    age = (made - days).astype(int)
+    age = (reported - days).astype(int)
     good = np.array([completion.trusted(int(a)) for a in age])
     bad = np.flatnonzero(~good)
     end = int(bad[0]) if bad.size else len(days)

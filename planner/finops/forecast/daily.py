@@ -60,8 +60,8 @@ def load_daily(
         mine[day] = mine.get(day, 0.0) + cost
     if not sums:
         raise InputError(f"{path}:2: there is no row; needed: {', '.join(columns)}")
-    told = sorted({day for mine in sums.values() for day in mine})
-    return {scope: _series(mine, told, until_last_day) for scope, mine in sorted(sums.items())}
+    days = sorted({day for mine in sums.values() for day in mine})
+    return {scope: _series(mine, days, until_last_day) for scope, mine in sorted(sums.items())}
 
 
 def load_vintages(path: Path) -> list[tuple[date, Days, Floats]]:
@@ -79,12 +79,16 @@ def load_vintages(path: Path) -> list[tuple[date, Days, Floats]]:
         if moment >= before:
             latest[key] = (moment, cost + (spent if moment == before else 0.0))
     reports: dict[date, dict[date, float]] = {}
-    for (made, day, _), (_, cost) in latest.items():
-        mine = reports.setdefault(made, {})
+    for (reported, day, _), (_, cost) in latest.items():
+        mine = reports.setdefault(reported, {})
         mine[day] = mine.get(day, 0.0) + cost
     return [
-        (made, np.array(sorted(told), dtype="datetime64[D]"), np.array([told[day] for day in sorted(told)]))
-        for made, told in sorted(reports.items())
+        (
+            reported,
+            np.array(sorted(costs), dtype="datetime64[D]"),
+            np.array([costs[day] for day in sorted(costs)]),
+        )
+        for reported, costs in sorted(reports.items())
     ]
 
 
@@ -98,9 +102,9 @@ def total_of(scopes: Mapping[str, DailyCost]) -> DailyCost:
     return DailyCost(np.array(days, dtype="datetime64[D]"), np.array([sums[day] for day in days]))
 
 
-def _series(mine: Mapping[date, float], told: Sequence[date], until_last_day: bool) -> DailyCost:
-    first, last = min(mine), told[-1] if until_last_day else max(mine)
-    days = [day for day in told if first <= day <= last]
+def _series(mine: Mapping[date, float], reported: Sequence[date], until_last_day: bool) -> DailyCost:
+    first, last = min(mine), reported[-1] if until_last_day else max(mine)
+    days = [day for day in reported if first <= day <= last]
     return DailyCost(
         np.array(days, dtype="datetime64[D]"), np.array([mine.get(day, 0.0) for day in days], dtype=float)
     )
@@ -108,8 +112,8 @@ def _series(mine: Mapping[date, float], told: Sequence[date], until_last_day: bo
 
 def _reports(path: Path) -> Iterator[tuple[datetime, date, str, float]]:
     """Moment of the report, day, scope and cost of each row."""
-    made = _rows(path, ("reported", "scope", "cost"), moments=True)
-    for (moment, *_), (day, scope, cost) in zip(made, _rows(path, COLUMNS), strict=True):
+    rows = _rows(path, ("reported", "scope", "cost"), moments=True)
+    for (moment, *_), (day, scope, cost) in zip(rows, _rows(path, COLUMNS), strict=True):
         yield cast("datetime", moment), day, scope, cost
 
 

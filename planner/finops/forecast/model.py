@@ -250,13 +250,13 @@ def forecast_periods(
     more = None
     if more_members and paths is not None:
         more = with_more_members(series.cost, weigh(series.cost, paths).paths, dict(more_members))
-    found: list[MonthEnd] = []
+    month_ends: list[MonthEnd] = []
     for start, end in periods:
-        earlier = [one for one in found if one.end < _date(start)]
-        found.append(
+        earlier = [one for one in month_ends if one.end < _date(start)]
+        month_ends.append(
             _period(series, reported, paths, start, end, level, earlier[-1] if earlier else None, more)
         )
-    return found
+    return month_ends
 
 
 def _period(
@@ -315,8 +315,8 @@ def _settled(
 ) -> tuple[Series, int]:
     if completion is None:
         return series, 0
-    made = np.datetime64(str(reported_on), "D") if reported_on is not None else series.days[-1]
-    days, cost, dropped = settle(series.days, series.cost, made, completion)
+    as_of = np.datetime64(str(reported_on), "D") if reported_on is not None else series.days[-1]
+    days, cost, dropped = settle(series.days, series.cost, as_of, completion)
     if len(days) < FIRST_ORIGIN:
         raise ForecastError(f"only {len(days)} days have a complete bill, {FIRST_ORIGIN} are needed")
     reported = np.where(series.reported[: len(cost)] == 0, 0.0, cost)

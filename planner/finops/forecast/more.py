@@ -35,9 +35,9 @@ def statsforecast_members() -> dict[str, Fit]:
     if importlib.util.find_spec("statsforecast") is None:
         raise InputError(f"more members need statsforecast: {install_command('forecast')}")
     models = importlib.import_module("statsforecast.models")
-    made = {"auto_ets": models.AutoETS, "auto_arima": models.AutoARIMA}
+    members = {"auto_ets": models.AutoETS, "auto_arima": models.AutoARIMA}
     if importlib.util.find_spec("sklearn") is not None:  # MFLES fits with it
-        made["mfles"] = models.MFLES
+        members["mfles"] = models.MFLES
 
     def fit_of(model: Callable[..., Any]) -> Fit:
         def fit(cost: Floats, horizon: int) -> Floats:
@@ -45,7 +45,7 @@ def statsforecast_members() -> dict[str, Fit]:
 
         return fit
 
-    return {name: fit_of(model) for name, model in made.items()}
+    return {name: fit_of(model) for name, model in members.items()}
 
 
 def with_more_members(
@@ -70,8 +70,8 @@ def with_more_members(
     errors = np.zeros(len(names))
     for origin in origins:
         actual = cost[origin : origin + horizon].sum()
-        told = [paths[origin], *(fit(cost[:origin], horizon) for fit in members.values())]
-        errors += np.abs([path.sum() - actual for path in told])
+        predictions = [paths[origin], *(fit(cost[:origin], horizon) for fit in members.values())]
+        errors += np.abs([path.sum() - actual for path in predictions])
     middle = float(np.median(errors))
     score = errors / middle if middle > 0 else np.zeros(len(names))
     weights = (score + TRUST.equal_share) ** -TRUST.sharpness

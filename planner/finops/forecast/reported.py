@@ -51,7 +51,7 @@ def reported_costs(
     when, amount = when[order], amount[order]
     settled = amount
     if completion is not None:
-        made = np.datetime64(str(reported_on), "D") if reported_on is not None else when[-1]
-        when, settled, _ = settle(when, amount, made, completion)
+        reported = np.datetime64(str(reported_on), "D") if reported_on is not None else when[-1]
+        when, settled, _ = settle(when, amount, reported, completion)
     known = when <= last
     return Reported(when[known], amount[: len(when)][known], settled[known], when[0], last)

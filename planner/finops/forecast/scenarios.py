@@ -41,20 +41,20 @@ def parse_scenario(text: str) -> Scenario:
     Raises:
         InputError: not of the form `[SCOPE:]price|volume=+-N%[@DAY]`, or below -100 %.
     """
-    found = _FORM.fullmatch(text.strip())
-    if found is None:
+    match = _FORM.fullmatch(text.strip())
+    if match is None:
         raise InputError(
             f"--scenario {text}: write price=-20% or volume=+30%, with SCOPE: before it for one scope and "
             "@2026-12-01 after it for a first day"
         )
-    share = float(found["percent"]) / 100 * (-1 if found["sign"] == "-" else 1)
+    share = float(match["percent"]) / 100 * (-1 if match["sign"] == "-" else 1)
     if share < -1:
         raise InputError(f"--scenario {text}: a fall of more than 100 % is not possible")
     try:
-        begins = date.fromisoformat(found["day"]) if found["day"] else None
+        begins = date.fromisoformat(match["day"]) if match["day"] else None
     except ValueError:
-        raise InputError(f"--scenario {text}: {found['day']} is no date") from None
-    return Scenario(text.strip(), found["scope"], 1 + share, begins)
+        raise InputError(f"--scenario {text}: {match['day']} is no date") from None
+    return Scenario(text.strip(), match["scope"], 1 + share, begins)
 
 
 def check_scopes(scenarios: Iterable[Scenario], scopes: Sequence[str]) -> None:

@@ -75,17 +75,17 @@ def score_forecasts(saved: Iterable[Mapping[str, Any]], actual: Mapping[str, Dai
     Raises:
         InputError: a saved forecast is none.
     """
-    found = []
+    scores = []
     for values in saved:
         try:
             vintage = date.fromisoformat(values["last_day"])
             rows = [row for scope in values["scopes"] for row in scope["periods"]]
-            found += [_score(vintage, row, actual[row["scope"]]) for row in rows if _over(row, actual)]
+            scores += [_score(vintage, row, actual[row["scope"]]) for row in rows if _over(row, actual)]
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(
                 f"a saved forecast lacks or garbles {error}; save with planner forecast -o json"
             ) from error
-    return tuple(found)
+    return tuple(scores)
 
 
 def load_saved(patterns: Iterable[str]) -> list[Mapping[str, Any]]:

@@ -70,11 +70,11 @@ def read_costs(
 
     with open_bill(focus, currency=currency, mapping=mapping) as bill:
         found = {by: daily_of_bill(bill, by, cost, exact_tags=exact_tags) for by in dimensions}
-        told = tuple(f"{one.severity}: {one.message}" for one in bill.findings if one.severity != "info")
+        warnings = tuple(f"{one.severity}: {one.message}" for one in bill.findings if one.severity != "info")
         ending = ending_commitments(bill, dimensions[0]) if endings else ()
         if dimensions[0].startswith("tag:") and not exact_tags:
             ending = tuple(as_known(one, found[dimensions[0]]) for one in ending)
-        return Costs(found, bill.currency, told, ending)
+        return Costs(found, bill.currency, warnings, ending)
 
 
 def check_currency(currency: str, plan_currency: str) -> str:

@@ -161,17 +161,17 @@ def open_book(path: Path, wanted: Sequence[str] = ()) -> Book:
 
 
 def _entry(one: Mapping[str, Any]) -> Entry:
-    made = Entry(**{**one, "mix": tuple(Mix(**part) for part in one["mix"])})
+    entry = Entry(**{**one, "mix": tuple(Mix(**part) for part in one["mix"])})
     numbers = [
-        made.per_day,
-        made.rate,
-        made.low,
-        made.high,
-        *(value for part in made.mix for value in (part.share, part.price)),
+        entry.per_day,
+        entry.rate,
+        entry.low,
+        entry.high,
+        *(value for part in entry.mix for value in (part.share, part.price)),
     ]
     if not all(isinstance(value, int | float) and math.isfinite(value) for value in numbers):
-        raise ValueError(f"{made.id}: an amount is no number")
-    return made
+        raise ValueError(f"{entry.id}: an amount is no number")
+    return entry
 
 
 def _bytes(path: Path) -> bytes:

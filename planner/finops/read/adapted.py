@@ -37,9 +37,9 @@ def stage_adapted(
     inner = stager.typed_sql(file, typed, raw)
     cost_kind, sums = _facts(stager, file, adapter, inner)
     target = stager.write(file, adapted_sql(adapter, inner, cost_kind))
-    told: dict[str, Kind] = {"number": "number", "moment": "moment", "credits": "number"}
+    kind_of: dict[str, Kind] = {"number": "number", "moment": "moment", "credits": "number"}
     stager.report_bad(
-        file, target, {name: (spelled[cell], told.get(kinds[name], "text")) for name, cell in raw.items()}
+        file, target, {name: (spelled[cell], kind_of.get(kinds[name], "text")) for name, cell in raw.items()}
     )
     for (code, (_, message)), total in zip(adapter.checks.items(), sums, strict=True):
         if isinstance(total, float) and abs(total) > _NOTHING:

@@ -301,12 +301,14 @@ def _read_focus(
 
 def _lacking(file: BillFile, names: Sequence[str]) -> list[Finding]:
     there = match_columns(names)
-    found = billed_as_effective(str(file.path), there)
-    lacking = [name for name in _ESSENTIAL if name not in there and not (found and name == "EffectiveCost")]
+    findings = billed_as_effective(str(file.path), there)
+    lacking = [
+        name for name in _ESSENTIAL if name not in there and not (findings and name == "EffectiveCost")
+    ]
     if not lacking:
-        return found
+        return findings
     message = f"{file.path}: has no {', '.join(lacking)}; figures that need them are withheld"
-    return [*found, Finding("warning", "lacking_columns", message, str(file.path))]
+    return [*findings, Finding("warning", "lacking_columns", message, str(file.path))]
 
 
 def _in_place(stager: Stager, file: BillFile, inputs: Mapping[str, tuple[Field, Kind]]) -> bool:

@@ -87,24 +87,26 @@ def review_bill(
     return _answer(inputs, _sections(inputs, tell), created, lines=lines)
 
 
-def _answer(inputs: Inputs, made: tuple[Section, ...], created: datetime | None, *, lines: bool) -> Review:
+def _answer(
+    inputs: Inputs, sections: tuple[Section, ...], created: datetime | None, *, lines: bool
+) -> Review:
     sources = tuple(
         f"{s.path}: {s.rows:,} rows, {s.dataset}, FOCUS {s.focus_version}" for s in inputs.bill.sources
     )
     return Review(
-        f"{inputs.month:%Y-%m}", inputs.bill.currency, verdict(inputs), made, sources, created or datetime.now(UTC),
+        f"{inputs.month:%Y-%m}", inputs.bill.currency, verdict(inputs), sections, sources, created or datetime.now(UTC),
         __version__, review_command(inputs, "").rstrip(), spend_lines(inputs) if lines else None,
     )  # fmt: skip
 
 
 def _sections(inputs: Inputs, tell: Callable[[str, float], None]) -> tuple[Section, ...]:
-    made = []
+    sections = []
     for number, (name, build) in enumerate(SECTIONS):
         tell(name.replace("_", " "), 0.2 + 0.8 * number / len(SECTIONS))
         if (section := build(inputs)) is not None:
-            made.append(section)
+            sections.append(section)
     tell("done", 1.0)
-    return tuple(made)
+    return tuple(sections)
 
 
 def _newest(daily: Any) -> date:

@@ -45,16 +45,20 @@ def load_forecasts(paths: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
 
 def _forecast(path: Path) -> Mapping[str, Any]:
     try:
-        made = json.loads(read_limited(path, MAX_BYTES).decode("utf-8"))
+        content = json.loads(read_limited(path, MAX_BYTES).decode("utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON ({error})") from error
-    if not isinstance(made, dict) or not isinstance(made.get("scopes"), list) or "last_day" not in made:
+    if (
+        not isinstance(content, dict)
+        or not isinstance(content.get("scopes"), list)
+        or "last_day" not in content
+    ):
         raise InputError(
             f"{path}: JSON, but not a forecast; save one with `planner forecast ... -o json --out FILE`"
         )
-    return made
+    return content
 
 
 def write_measurements(folder: Path, review: Review) -> tuple[Path, ...]:

@@ -224,8 +224,8 @@ def in_order(frame: Any) -> Any:
     import pandas as pd
 
     names = [n for n in frame.columns if not pd.api.types.is_numeric_dtype(frame[n])]
-    made = frame.sort_values(names, kind="stable", na_position="first") if names else frame
-    return made.reset_index(drop=True)
+    ordered = frame.sort_values(names, kind="stable", na_position="first") if names else frame
+    return ordered.reset_index(drop=True)
 
 
 def month_64(month: date) -> Any:

@@ -33,12 +33,12 @@ def figure(inputs: Inputs, key: str, label: str, value: Value, unit: Unit, *, la
     return Figure(key, label, None if status == "withheld" else value, unit, status, reason)
 
 
-def flagged(made: Figure, reason: str) -> Figure:
+def flagged(figure: Figure, reason: str) -> Figure:
     """The same figure with a caution, unless it is withheld already."""
-    if made.status == "withheld":
-        return made
-    why = f"{made.reason}; {reason}" if made.reason else reason
-    return Figure(made.key, made.label, made.value, made.unit, "flagged", why)
+    if figure.status == "withheld":
+        return figure
+    why = f"{figure.reason}; {reason}" if figure.reason else reason
+    return Figure(figure.key, figure.label, figure.value, figure.unit, "flagged", why)
 
 
 def ratio(part: float, whole: float) -> float:
@@ -89,8 +89,8 @@ def run_regions(run: Any) -> tuple[str, ...]:
 
 def table(key: str, title: str, columns: list[Any], rows: list[Any], note: str = "") -> Table:
     """A table; NaN becomes None. Columns: key, label and unit each, and the place of one that is no cell (`Column`)."""
-    made = tuple(tuple(_cell(v) for v in row) for row in rows)
-    return Table(key, title, tuple(_column(*c) for c in columns), made, note)
+    cells = tuple(tuple(_cell(v) for v in row) for row in rows)
+    return Table(key, title, tuple(_column(*c) for c in columns), cells, note)
 
 
 def _column(key: str, label: str, unit: Unit, place: Literal["cell", "below", "data"] = "cell") -> Column:

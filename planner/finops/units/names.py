@@ -47,10 +47,10 @@ def count_unit(text: str, *, is_ai: bool) -> CountUnit | None:
         text: the bill's unit.
         is_ai: whether the charge is of an AI service; elsewhere only tokens count.
     """
-    found = _UNIT.fullmatch(text.strip())
-    if not found or not found["rest"]:
+    match = _UNIT.fullmatch(text.strip())
+    if not match or not match["rest"]:
         return None
-    count, times, rest = found["count"], (found["times"] or "").lower(), found["rest"].lower()
+    count, times, rest = match["count"], (match["times"] or "").lower(), match["rest"].lower()
     if (
         len(times) <= 2
         and times

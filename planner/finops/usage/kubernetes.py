@@ -36,7 +36,7 @@ def read_csv(path: str, text: str) -> UsageFile:
     names = set(lines.fieldnames)
     if not names & {"GPUs", "GPUHours"}:
         raise InputError(f"{path}:1: this OpenCost CSV has no column GPUs; export it with a newer OpenCost")
-    made, days = [], set()
+    allocations, days = [], set()
     for row in lines:
         place = f"{path}:{lines.line_num}"
         when = day(row["Date"], f"{place}: Date")
@@ -48,11 +48,13 @@ def read_csv(path: str, text: str) -> UsageFile:
             runs = (row.get("Pod") or "", row.get("ControllerName") or "", *_labels(row.get("Labels") or ""))
             places = tuple(one for one in ((row.get("Cluster") or "").strip(),) if one)
             node = (row.get("Node") or row.get("ProviderID") or "").strip()
-            made.append(Allocated(when, node, namespace, tuple(one for one in runs if one), places, hours))
+            allocations.append(
+                Allocated(when, node, namespace, tuple(one for one in runs if one), places, hours)
+            )
     remarks = () if "GPUHours" in names else (
         "OpenCost's CSV has GPUs and no hours: a pod counts for the whole day, so allocated hours are at most.",
     )  # fmt: skip
-    return UsageFile(path, OPENCOST_CSV, tuple(made), days=frozenset(days), remarks=remarks)
+    return UsageFile(path, OPENCOST_CSV, tuple(allocations), days=frozenset(days), remarks=remarks)
 
 
 def _labels(text: str) -> tuple[str, ...]:
@@ -83,7 +85,7 @@ def read_json(path: str, data: dict[str, Any]) -> UsageFile:
 
 
 def _allocations(path: str, sets: list[Any]) -> UsageFile:
-    made, days = [], set()
+    allocations, days = [], set()
     for number_of, one in enumerate(sets, 1):
         for name, entry in (one or {}).items():
             place = f"{path}: set {number_of}, {name}"
@@ -102,16 +104,16 @@ def _allocations(path: str, sets: list[Any]) -> UsageFile:
             )
             places = tuple(str(text) for text in (own.get("cluster"),) if text)
             node = str(own.get("providerID") or own.get("node") or "")
-            made += [
+            allocations += [
                 Allocated(when, node, str(own.get("namespace", "")), runs, places, hours * span / total)
                 for when, span in spans
             ]
-    return UsageFile(path, ALLOCATION, tuple(made), days=frozenset(days))
+    return UsageFile(path, ALLOCATION, tuple(allocations), days=frozenset(days))
 
 
 def _objects(path: str, items: list[Any]) -> UsageFile:
     latest = max(_moments(items), default=None)
-    made: list[Allocated] = []
+    allocations: list[Allocated] = []
     aliases: dict[str, tuple[str, ...]] = {}
     for one in items:
         name = str(one["metadata"]["name"])
@@ -122,8 +124,8 @@ def _objects(path: str, items: list[Any]) -> UsageFile:
                 dict.fromkeys(text for text in (provider, *addresses) if text and text != name)
             )
         elif one.get("kind") == "Pod":
-            made += _pod(one, name, latest)
-    days = sorted({one.day for one in made})
+            allocations += _pod(one, name, latest)
+    days = sorted({one.day for one in allocations})
     window = (
         frozenset(days[0] + timedelta(n) for n in range((days[-1] - days[0]).days + 1))
         if days
@@ -132,8 +134,8 @@ def _objects(path: str, items: list[Any]) -> UsageFile:
     remarks = (
         "Kubernetes lists the pods that are still there: what was deleted before is missing, and running pods count up "
         "to the latest moment of the file.",
-    ) if made else ()  # fmt: skip
-    return UsageFile(path, OBJECTS, tuple(made), aliases=aliases, days=window, remarks=remarks)
+    ) if allocations else ()  # fmt: skip
+    return UsageFile(path, OBJECTS, tuple(allocations), aliases=aliases, days=window, remarks=remarks)
 
 
 def _pod(one: Mapping[str, Any], name: str, latest: datetime | None) -> Iterator[Allocated]:

@@ -27,14 +27,16 @@ def load_usage(names: Sequence[str | Path]) -> Usage:
     Raises:
         InputError: a file is missing, of no known tool, or has a cell that cannot be read.
     """
-    found: list[UsageFile] = []
+    usage_files: list[UsageFile] = []
     for name in names:
         path, place = _place(str(name))
-        made = _read(path)
-        if not (made.allocated or made.measured or made.aliases):
-            raise InputError(f"{path}: {made.kind} without a single GPU; export the days of the bill's month")
-        found.append(_placed(made, place) if place else made)
-    return Usage(tuple(found))
+        usage = _read(path)
+        if not (usage.allocated or usage.measured or usage.aliases):
+            raise InputError(
+                f"{path}: {usage.kind} without a single GPU; export the days of the bill's month"
+            )
+        usage_files.append(_placed(usage, place) if place else usage)
+    return Usage(tuple(usage_files))
 
 
 def _place(name: str) -> tuple[Path, str]:
@@ -44,11 +46,11 @@ def _place(name: str) -> tuple[Path, str]:
     return Path(path), place.strip()
 
 
-def _placed(made: UsageFile, place: str) -> UsageFile:
+def _placed(usage_file: UsageFile, place: str) -> UsageFile:
     return replace(
-        made,
-        allocated=tuple(replace(one, places=(place, *one.places)) for one in made.allocated),
-        measured=tuple(replace(one, places=(place, *one.places)) for one in made.measured),
+        usage_file,
+        allocated=tuple(replace(one, places=(place, *one.places)) for one in usage_file.allocated),
+        measured=tuple(replace(one, places=(place, *one.places)) for one in usage_file.measured),
     )
 
 

@@ -44,10 +44,10 @@ def read(path: str, text: str) -> UsageFile:
     lacking += [] if names & {"ElapsedRaw", "Elapsed", "End"} else ["ElapsedRaw"]
     if lacking:
         raise InputError(f"{path}:1: sacct lacks {', '.join(lacking)}; export it with {REMEDY}")
-    made: list[Allocated] = []
+    allocations: list[Allocated] = []
     for row in lines:
-        made += _job(row, f"{path}:{lines.line_num}")
-    days = sorted({one.day for one in made})
+        allocations += _job(row, f"{path}:{lines.line_num}")
+    days = sorted({one.day for one in allocations})
     window = (
         frozenset(days[0] + timedelta(n) for n in range((days[-1] - days[0]).days + 1))
         if days
@@ -57,7 +57,7 @@ def read(path: str, text: str) -> UsageFile:
         "Slurm spreads a job's accelerators evenly over its nodes here, and its times count as UTC.",
         "Slurm does not say how busy they were; a DCGM export does.",
     )
-    return UsageFile(path, KIND, tuple(made), days=window, remarks=remarks)
+    return UsageFile(path, KIND, tuple(allocations), days=window, remarks=remarks)
 
 
 def _job(row: Mapping[str, str | None], place: str) -> Iterator[Allocated]:
@@ -88,10 +88,10 @@ def _end(cells: Mapping[str, str], start: datetime, place: str) -> datetime:
     if raw := cells.get("ElapsedRaw", ""):
         return start + timedelta(seconds=number(raw, f"{place}: ElapsedRaw"))
     if elapsed := cells.get("Elapsed", ""):
-        found = _ELAPSED.fullmatch(elapsed)
-        if not found:
+        match = _ELAPSED.fullmatch(elapsed)
+        if not match:
             raise InputError(f"{place}: Elapsed: {elapsed!r} is no time like 1-02:03:04")
-        days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+        days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
         return start + timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
     return start if cells["End"] in ("", "Unknown") else moment(cells["End"], f"{place}: End")
 
@@ -130,10 +130,10 @@ def hosts(text: str, place: str) -> list[str]:
 
 
 def _expanded(part: str, place: str) -> list[str]:
-    found = re.match(r"(.*?)\[([^\[\]]*)\](.*)", part)
-    if not found:
+    match = re.match(r"(.*?)\[([^\[\]]*)\](.*)", part)
+    if not match:
         return [part.strip()]
-    head, ranges, tail = found.groups()
+    head, ranges, tail = match.groups()
     out = []
     for piece in ranges.split(","):
         low, dash, high = piece.partition("-")

@@ -53,11 +53,11 @@ def load_use_cases(focus_version: str | None = None) -> tuple[UseCase, ...]:
     )
     if focus_version is None:
         return cases
-    found = tuple(case for case in cases if case.focus_version == focus_version)
-    if not found:
+    use_cases = tuple(case for case in cases if case.focus_version == focus_version)
+    if not use_cases:
         versions = ", ".join(sorted({case.focus_version for case in cases}))
         raise InputError(f"no use cases of FOCUS {focus_version!r}; there are those of {versions}")
-    return found
+    return use_cases
 
 
 def query_sql(name: str) -> str:

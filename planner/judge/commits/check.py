@@ -294,22 +294,22 @@ def _expiring(memory: CommitMemory, purchases: Sequence[Purchase]) -> list[dict[
     return sorted(rows, key=lambda row: str(row["expires"]))
 
 
-def _owned(memory: CommitMemory, own: Owned, purchases: Sequence[Purchase]) -> dict[str, Any]:
+def _owned(memory: CommitMemory, owned: Owned, purchases: Sequence[Purchase]) -> dict[str, Any]:
     question = memory.loaded.question
     names = [pool.name for pool in question.pools]
     used: Any = None
-    if own.pool is None:
-        mine = [one for one in purchases if one.plan is not None and _provider(memory, one) == own.provider]
-        unit, serves = "USD/h", f"{own.provider} plan"
+    if owned.pool is None:
+        mine = [one for one in purchases if one.plan is not None and _provider(memory, one) == owned.provider]
+        unit, serves = "USD/h", f"{owned.provider} plan"
     else:
-        pool = names.index(own.pool)
+        pool = names.index(owned.pool)
         mine = [one for one in purchases if one.pool == pool]
-        unit, serves, ratio = question.pools[pool].unit, own.pool, _used_ratio(memory, pool)
+        unit, serves, ratio = question.pools[pool].unit, owned.pool, _used_ratio(memory, pool)
         used = None if ratio is None else _ratio(ratio)
     return {
-        "option": own.purchase_option, "serves": serves, "unit": unit, "expires": own.expires.isoformat(),
-        "units": _usd(float(own.instances or own.usd_per_hour or 0.0)),
-        "days_left": (own.expires - question.start).days + 1, "used_ratio": used,
+        "option": owned.purchase_option, "serves": serves, "unit": unit, "expires": owned.expires.isoformat(),
+        "units": _usd(float(owned.instances or owned.usd_per_hour or 0.0)),
+        "days_left": (owned.expires - question.start).days + 1, "used_ratio": used,
         "renewed_units": _usd(sum(one.units for one in mine)),
     }  # fmt: skip
 

@@ -132,23 +132,23 @@ def plans_of(question: CommitQuestion, rates: Sequence[Rates]) -> list[Plan]:
                 cud = term.option.startswith("cud")
                 scope = (pool.region, rate.family or f"pool {number}") if cud else ()
                 groups.setdefault((term.option, term.variant, pool.provider, *scope), {})[number] = term
-    found: list[Plan] = []
+    plans: list[Plan] = []
     for (option, variant, provider, *place), terms in groups.items():
         if place and len(terms) == 1:  # of a single pool: bought by the unit
             continue
         usd = {number: round(term.all_in, PLACES) for number, term in terms.items()}
-        base, capacity = _base(found, usd)
-        found.append(Plan(provider, option, variant, usd, next(iter(terms.values())), base, capacity))
-    return found
+        base, capacity = _base(plans, usd)
+        plans.append(Plan(provider, option, variant, usd, next(iter(terms.values())), base, capacity))
+    return plans
 
 
-def _base(found: Sequence[Plan], rate: dict[int, float]) -> tuple[int, float]:
-    for at, plan in enumerate(found):
+def _base(plans: Sequence[Plan], rate: dict[int, float]) -> tuple[int, float]:
+    for at, plan in enumerate(plans):
         if plan.base == at and plan.rate.keys() == rate.keys():
             ratios = [plan.rate[number] / rate[number] for number in rate]
             if max(ratios) - min(ratios) <= _SAME_RATIO * max(ratios):
                 return at, ratios[0]
-    return len(found), 1.0
+    return len(plans), 1.0
 
 
 def owned_plan(plans: Sequence[Plan], provider: str | None, option: str) -> Plan:

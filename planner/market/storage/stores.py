@@ -81,12 +81,12 @@ class Place:
 @lru_cache(maxsize=2048)
 def _services_at(tariffs: Tariffs, provider: str, region: str) -> Place:
     """Services of a region: of the tariffs alone, so that jobs planned one after another share them."""
-    found = tariffs.storage_services(provider, region)
-    store = next((s for s in found if s.kind == "object"), None)
+    storage_services = tariffs.storage_services(provider, region)
+    store = next((s for s in storage_services if s.kind == "object"), None)
     reads = None if store is None else store.figure("usd_per_1000_reads")
     return Place(
-        store, next((s for s in found if s.kind == "block"), None),
-        tuple(s for s in found if s.kind == "file_system"), reads or tariffs.dearest_reads,
+        store, next((s for s in storage_services if s.kind == "block"), None),
+        tuple(s for s in storage_services if s.kind == "file_system"), reads or tariffs.dearest_reads,
     )  # fmt: skip
 
 
@@ -289,14 +289,14 @@ class Stores:
 
     def _bought(self, place: Place, cell: Cell) -> list[Named]:
         """Ways that are bought by the month, those with known prices."""
-        found, usable = [], float(self._tariffs.storage_figures["usable_ratio"].value)
+        named_values, usable = [], float(self._tariffs.storage_figures["usable_ratio"].value)
         if place.block is not None:
             way = options.volumes(cell, place.usd_per_read, place.block)
-            found += [] if way is None else [Named(BLOCK, place.block.name, way)]
+            named_values += [] if way is None else [Named(BLOCK, place.block.name, way)]
         for number, service in enumerate(place.file_systems):
             way = options.file_system(cell, place.usd_per_read, service, usable)
-            found += [] if way is None else [Named(FILE_SYSTEM + number, service.name, way)]
-        return found
+            named_values += [] if way is None else [Named(FILE_SYSTEM + number, service.name, way)]
+        return named_values
 
     def ways(
         self, row: int, nodes: int, step_s: float, gangs: Gangs | None = None

@@ -53,9 +53,9 @@ def estimate_rollouts(
         rate = training.global_batch / (np.maximum(time, rollouts.paced_s) * nodes)
     held = np.minimum(MEMORY_SHARE * each.memory_gib, usable_gib(each.memory_gib, each.memory_rate, c))
     weights = model.params * WEIGHT_BYTES[rollouts.engine.precision] / each.count / GIB
-    made = Replica(np.nan_to_num(rate), tp, held, weights, np.zeros(len(row)))
+    replica = Replica(np.nan_to_num(rate), tp, held, weights, np.zeros(len(row)))
     own = np.arange(len(row), dtype=np.int64)
-    return replica_table(model, training, each, made, own, nodes, max_accelerators, c).with_columns(
+    return replica_table(model, training, each, replica, own, nodes, max_accelerators, c).with_columns(
         hardware_row=row
     )
 

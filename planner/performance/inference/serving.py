@@ -135,8 +135,8 @@ def serve(
         allowed = allowed & (devices.count % tp == 0)
         if not allowed.any():
             continue
-        made = [_with_degree(model, engine, devices, one, target, pace, tp, c) for one in classes]
-        new = _joined(made, allowed, tp)
+        services = [_with_degree(model, engine, devices, one, target, pace, tp, c) for one in classes]
+        new = _joined(services, allowed, tp)
         able = new.rate > 0
         need = np.where(able, wanted / np.where(able, new.rate, 1.0), 0.0).sum(axis=1)
         number = able.sum(axis=1)
@@ -146,8 +146,8 @@ def serve(
     return best
 
 
-def _joined(made: Sequence[tuple[Floats, ...]], allowed: npt.NDArray[np.bool_], tp: Floats) -> Service:
-    rate, running, token, first = (np.stack(column, axis=1) for column in zip(*made, strict=True))
+def _joined(parts: Sequence[tuple[Floats, ...]], allowed: npt.NDArray[np.bool_], tp: Floats) -> Service:
+    rate, running, token, first = (np.stack(column, axis=1) for column in zip(*parts, strict=True))
     return Service(np.where(allowed[:, None], rate, 0.0), running, token, first, tp)
 
 

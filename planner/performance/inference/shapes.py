@@ -65,13 +65,13 @@ def estimate_requests(
     assert requests is not None
     devices = build_devices(hardware, training, model.family.value, c)
     answers = requests.answers is not None
-    made = (
+    table = (
         _generating(model, requests, devices, c) if answers else _items(model, training, requests, devices, c)
     )
     nodes = np.asarray(list(node_counts), dtype=np.int64)
     device = np.repeat(np.arange(hardware.n_rows, dtype=np.int64), len(nodes))
     return replica_table(
-        model, training, devices, made, device, np.tile(nodes, hardware.n_rows), max_accelerators, c
+        model, training, devices, table, device, np.tile(nodes, hardware.n_rows), max_accelerators, c
     )
 
 
@@ -182,7 +182,7 @@ def replica_table(
     model: ModelSpec,
     training: TrainingSpec,
     devices: Devices,
-    made: Replica,
+    replica: Replica,
     device: npt.NDArray[np.int64],
     nodes: npt.NDArray[np.int64],
     max_accelerators: int | None,
@@ -195,7 +195,7 @@ def replica_table(
     available = usable_gib(devices.memory_gib, devices.memory_rate, c)[device]
     accelerators = nodes * devices.count[device]
     words = [str(word) for word in devices.reason[device]]
-    slow = ~(made.per_node[device] > 0)
+    slow = ~(replica.per_node[device] > 0)
     for at in range(len(words)):
         if not words[at] and max_accelerators and accelerators[at] > max_accelerators:
             words[at] = "too_many_accelerators"
@@ -203,15 +203,15 @@ def replica_table(
             words[at] = "out_of_memory"
     fits = np.asarray([not word for word in words])
     with np.errstate(divide="ignore", invalid="ignore"):
-        total = np.where(fits, training.global_batch / (made.per_node[device] * nodes), np.nan)
+        total = np.where(fits, training.global_batch / (replica.per_node[device] * nodes), np.nan)
     spread = np.exp(_spread(training, devices, c))[device]
     parts = dict.fromkeys(COMPONENTS, np.where(fits, 0.0, np.nan))
-    waiting = np.broadcast_to(made.waiting, made.reading.shape)[device]
-    parts["compute_s"] = total * made.reading[device]
+    waiting = np.broadcast_to(replica.waiting, replica.reading.shape)[device]
+    parts["compute_s"] = total * replica.reading[device]
     parts["data_loading_s"] = total * waiting
-    parts["generation_s"] = total * (1.0 - made.reading[device] - waiting)
+    parts["generation_s"] = total * (1.0 - replica.reading[device] - waiting)
     whole = np.where(fits, 1, 0)
-    tp = made.tp[device].astype(np.int64) * whole
+    tp = replica.tp[device].astype(np.int64) * whole
     degrees = {
         "pp": whole,
         "cp": whole,
@@ -229,10 +229,10 @@ def replica_table(
         "step_time_s": total, "step_time_low_s": total / spread, "step_time_high_s": total * spread,
         "samples_per_s": training.global_batch / total,
         "mfu": flops / (total * accelerators * devices.serve_peak[device]),
-        "memory_needed_gib": np.where(fits, made.need_gib[device], _known(made.least_gib)[device]),
+        "memory_needed_gib": np.where(fits, replica.need_gib[device], _known(replica.least_gib)[device]),
         "memory_available_gib": available, "oom_probability": np.where(fits, 0.0, 1.0),
         "host_memory_needed_gib": c["memory.host.system_gib"] + devices.count[device] * c["memory.host.process_gib"],
-        "limited_by": Coded.encode(_limits(made.reading[device], waiting, fits)), **parts,
+        "limited_by": Coded.encode(_limits(replica.reading[device], waiting, fits)), **parts,
         "checkpoint_gib": np.full(len(whole), _unsaved_gib(training)),
     }  # fmt: skip
     return Table(columns, length=len(device))

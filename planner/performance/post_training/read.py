@@ -36,18 +36,20 @@ def tuning_of(post: Any) -> Tuning:
 
 def tuning_from(values: Mapping[str, Any]) -> Tuning:
     """Rebuild a `Tuning` from the plain values of its fields."""
-    made = dict(values)
-    made["targets"] = tuple(made.get("targets", Tuning.targets))
-    if "lengths" in made:
-        made["lengths"] = Lengths(**made["lengths"])
-    if made.get("contrastive") is not None:
-        made["contrastive"] = Contrastive(**made["contrastive"])
+    fields = dict(values)
+    fields["targets"] = tuple(fields.get("targets", Tuning.targets))
+    if "lengths" in fields:
+        fields["lengths"] = Lengths(**fields["lengths"])
+    if fields.get("contrastive") is not None:
+        fields["contrastive"] = Contrastive(**fields["contrastive"])
     for name, kind in (("rollouts", Rollouts), ("requests", Requests)):
-        if name in made:
-            parts = {key: Lengths(**made[name][key]) for key in ("prompts", "answers") if key in made[name]}
-            engine = {"engine": Engine(**made[name]["engine"])} if "engine" in made[name] else {}
-            made[name] = kind(**{"prompts": None, "answers": None, **made[name], **parts, **engine})
-    return Tuning(**made)
+        if name in fields:
+            parts = {
+                key: Lengths(**fields[name][key]) for key in ("prompts", "answers") if key in fields[name]
+            }
+            engine = {"engine": Engine(**fields[name]["engine"])} if "engine" in fields[name] else {}
+            fields[name] = kind(**{"prompts": None, "answers": None, **fields[name], **parts, **engine})
+    return Tuning(**fields)
 
 
 def _lengths(given: Any) -> Lengths | None:

@@ -66,8 +66,8 @@ def with_rollouts(
         generation, tp = (column[inverse] for column in generation_s(model, rollouts, samples, few, own, c))
         slower = (whole / np.maximum(whole - own, 1.0))[inverse]
         refit = refit_s(model, rollouts, devices, links, tp, layout.nodes, c)
-        made = _sum(step, generation, refit, slower, ahead=rollouts.steps_off_policy > 0)
-        best = made if best is None else _better(best, made)
+        step_with_rollouts = _sum(step, generation, refit, slower, ahead=rollouts.steps_off_policy > 0)
+        best = step_with_rollouts if best is None else _better(best, step_with_rollouts)
     assert best is not None
     return best
 

@@ -50,11 +50,15 @@ class Limits:
     """
 
     def __init__(
-        self, portfolio: Portfolio, own: tuple[SharedCommitment, ...], ways: Ways, start: datetime
+        self,
+        portfolio: Portfolio,
+        shared_commitments: tuple[SharedCommitment, ...],
+        ways: Ways,
+        start: datetime,
     ) -> None:
         """Take the commitments, quotas and teams of a portfolio."""
         self._ways = ways
-        self.pools = (*portfolio.commitments, *own)
+        self.pools = (*portfolio.commitments, *shared_commitments)
         self.usd_per_node_hour = tuple(float(pool.usd_per_node_hour or 0) for pool in self.pools)
         self.all: list[RollingLimit] = []
         self._at: dict[tuple[str | None, int, int, str], int] = {}

@@ -175,11 +175,13 @@ class _Step:
         dearest = max((one.cost_micro_usd for each in self._options.values() for one in each), default=0)
         most = dearest + int(NO_LATE_USD * MICRO)
         every = [[*self._choices(task, most), _Choice(None, 0, 0.0, 0, 4 * most, {})] for task in self.tasks]
-        found = solve_portfolio(self._numbers(every), options)
+        portfolio_result = solve_portfolio(self._numbers(every), options)
         flat = [one for each in every for one in each]
-        if found.picks is None:  # no time: what is first in each list that fits, not now at the end
+        if (
+            portfolio_result.picks is None
+        ):  # no time: what is first in each list that fits, not now at the end
             return [each[-1] for each in every]
-        return [flat[at] for at in found.picks.tolist()]
+        return [flat[at] for at in portfolio_result.picks.tolist()]
 
     def _choices(self, task: Task, most: int) -> list[_Choice]:
         """Ways of a task and their starts; a run's first one is to go on."""

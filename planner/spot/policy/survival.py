@@ -258,7 +258,7 @@ class _SeveralZones:
         key = ("several", *_key(grid, self.chains), tuple(ratio), same.tobytes(), self.egress_ticks)
 
         def solve() -> Arrays:
-            found = PoolInduction(
+            pool_induction = PoolInduction(
                 pools.make_pool(self.chains, ratio, same, grid.spot.ticks, self.egress_ticks),
                 -(-grid.work // grid.per_tick),
                 grid.slack // grid.per_tick,
@@ -266,7 +266,7 @@ class _SeveralZones:
                 Restart(policy.view.on_demand_start_hours, grid.tick_hours, 1),
                 grid.wait_ticks,
             )
-            return {name: getattr(found, name) for name in VALUES}
+            return {name: getattr(pool_induction, name) for name in VALUES}
 
         self.values = _Values(**policy.memory(key, solve))
 

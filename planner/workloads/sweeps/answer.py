@@ -121,15 +121,15 @@ def _in_order(rows: Sequence[Row] | Any) -> tuple[Row, ...]:
 
 
 def _spent(rows: Sequence[Row]) -> tuple[Spent, ...]:
-    found = []
+    time_lost = []
     for kind in ("jobs", "fleets"):
         seconds = sorted(
             row["cpu_seconds"]
             for row in rows
             if row.get("warm") and (row["kind"] == FLEET) == (kind == "fleets")
         )
-        found.append(Spent(kind, len(seconds), _quantile(seconds, 0.5), _quantile(seconds, 0.9)))
-    return tuple(found)
+        time_lost.append(Spent(kind, len(seconds), _quantile(seconds, 0.5), _quantile(seconds, 0.9)))
+    return tuple(time_lost)
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:

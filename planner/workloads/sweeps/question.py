@@ -144,13 +144,16 @@ def _groups(
     skipped = 0
     for file in files:
         if not file.is_dir() and kind_of(file) == "sweep":
-            own = load_sweep(file)
-            if own.sweep.work_hours:
+            loaded_sweep = load_sweep(file)
+            if loaded_sweep.sweep.work_hours:
                 raise InputError(
                     f"{file}: has work_hours, which are replayed by: planner simulate --sweep {file}"
                 )
-            all_scenarios = (*scenarios, *((name, texts) for name, texts in own.sweep.scenarios.items()))
-            named, all_days = own.workloads, (*days, *own.sweep.days)
+            all_scenarios = (
+                *scenarios,
+                *((name, texts) for name, texts in loaded_sweep.sweep.scenarios.items()),
+            )
+            named, all_days = loaded_sweep.workloads, (*days, *loaded_sweep.sweep.days)
         else:
             named, all_scenarios, all_days = (file,), tuple(scenarios), tuple(days)
         for path in named:

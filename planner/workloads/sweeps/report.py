@@ -20,10 +20,10 @@ _SHOWN = 10  # messages
 _STATUSES = (PLANNED, INFEASIBLE, REFUSED, FAILED)
 
 
-def sweep_report(found: Sweep) -> Answer:
+def sweep_report(sweep: Sweep) -> Answer:
     """Build the answer."""
-    counts = {status: found.counts().get(status, 0) for status in _STATUSES}
-    groups = _groups(found)
+    counts = {status: sweep.counts().get(status, 0) for status in _STATUSES}
+    groups = _groups(sweep)
     columns = (
         Column("as_of", "as of", "text"), Column("scenario", "if", "text"), Column("cells", "cells", "count"),
         Column("planned", "planned", "count"), Column("total_usd", "cost of all", "usd_rounded"),
@@ -32,30 +32,30 @@ def sweep_report(found: Sweep) -> Answer:
     shown = [tuple(group[column.key] for column in columns) for group in groups]
     sections = [
         table_section("groups", "Days and scenarios", columns, shown),
-        *_messages(found),
-        _spent(found),
+        *_messages(sweep),
+        _spent(sweep),
     ]
     values = {
-        "cells": len(found.rows), "skipped_files": found.skipped, "statuses": counts, "groups": plain(groups),
-        "rows": [dict(row) for row in found.rows],
-        "cpu": {one.kind: {"median": {KEY: one.median_s}, "p90": {KEY: one.p90_s}} for one in found.spent},
+        "cells": len(sweep.rows), "skipped_files": sweep.skipped, "statuses": counts, "groups": plain(groups),
+        "rows": [dict(row) for row in sweep.rows],
+        "cpu": {one.kind: {"median": {KEY: one.median_s}, "p90": {KEY: one.p90_s}} for one in sweep.spent},
     }  # fmt: skip
     said = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
     return Answer(
-        "Sweep", f"{len(found.rows):,} cells: {said}", (), tuple(sections), versioned(values), tuple(COLUMNS),
-        found.rows, success=bool(counts[PLANNED]), front=(*sections, _next(found)),
+        "Sweep", f"{len(sweep.rows):,} cells: {said}", (), tuple(sections), versioned(values), tuple(COLUMNS),
+        sweep.rows, success=bool(counts[PLANNED]), front=(*sections, _next(sweep)),
     )  # fmt: skip
 
 
-def _groups(found: Sweep) -> list[dict[str, Any]]:
+def _groups(sweep: Sweep) -> list[dict[str, Any]]:
     """Per day and scenario: how many have a plan, their cost, the median change against the file as it is."""
     before = {
         (row["file"], row["as_of"]): Decimal(row["total_usd"])
-        for row in found.rows
+        for row in sweep.rows
         if row["status"] == PLANNED and not row["scenario"]
     }
     groups: dict[tuple[str, str], list[Row]] = {}
-    for row in found.rows:
+    for row in sweep.rows:
         groups.setdefault((row["as_of"], row["scenario"]), []).append(row)
     out = []
     for (day, scenario), rows in sorted(groups.items()):
@@ -75,11 +75,11 @@ def _groups(found: Sweep) -> list[dict[str, Any]]:
     return out
 
 
-def _messages(found: Sweep) -> list[Section]:
+def _messages(sweep: Sweep) -> list[Section]:
     """What kept cells without a plan from one: the first few of each kind."""
     out = []
     for status, title in ((REFUSED, "Refused"), (FAILED, "Failed"), (INFEASIBLE, "No plan")):
-        rows = [row for row in found.rows if row["status"] == status]
+        rows = [row for row in sweep.rows if row["status"] == status]
         lines = [
             f"{_name(row)}: {row.get('message') or row.get('needs') or 'see planner explain'}" for row in rows
         ]
@@ -95,25 +95,25 @@ def _name(row: Row) -> str:
     return ", ".join(text for text in (row["file"], row["as_of"], row["scenario"]) if text)
 
 
-def _next(found: Sweep) -> Section:
+def _next(sweep: Sweep) -> Section:
     """How to see the plan of a row."""
-    row = next((row for row in found.rows if row["status"] == PLANNED), None)
+    row = next((row for row in sweep.rows if row["status"] == PLANNED), None)
     if row is None:
         return next_steps("next: planner explain FILE")
     return next_steps("next: a row's plan: planner optimize FILE --as-of DATE --set KEY=VALUE")
 
 
-def _spent(found: Sweep) -> Section:
+def _spent(sweep: Sweep) -> Section:
     """What planning took: jobs and fleets apart, and how much of it was done before."""
-    words = f"{found.computed:,} cells; {found.kept:,} from earlier runs"
-    made = Figure("computed", "Planned now", found.computed, "count", words=words)
+    words = f"{sweep.computed:,} cells; {sweep.kept:,} from earlier runs"
+    figure = Figure("computed", "Planned now", sweep.computed, "count", words=words)
     figures = [
         Figure(
             KEY, f"CPU time of {one.kind}", one.median_s, "seconds",
             words=f"{one.median_s * 1000:,.0f} ms in the median, {one.p90_s * 1000:,.0f} ms in the 90th percentile "
             f"({one.cells:,} cells on workers that had planned before)",
         )
-        for one in found.spent
+        for one in sweep.spent
         if one.cells
     ]  # fmt: skip
-    return Section("work", "Work", figures=(made, *figures))
+    return Section("work", "Work", figures=(figure, *figures))

@@ -19,7 +19,7 @@ from planner.candidates.cheapest import build_cheapest
 from planner.candidates.choose import choose
 from planner.candidates.context import Context
 from planner.candidates.decisions import ON_DEMAND, best_of
-from planner.candidates.engine import Found, build
+from planner.candidates.engine import CandidateSearch, build
 from planner.candidates.plan_parts.summary import describe, summarize
 from planner.candidates.prepare import prepare
 from planner.inputs.load import load_workload
@@ -32,7 +32,7 @@ DAY = date(2026, 11, 22)
 OPTIONS = Options(datetime(2026, 11, 22, tzinfo=UTC), as_of=DAY)
 
 
-def told(found: Found, *, on_demand: bool = False) -> str | None:
+def told(found: CandidateSearch, *, on_demand: bool = False) -> str | None:
     """The best candidate, or the best on demand, as a plan would tell it."""
     made = found.candidates
     if on_demand:
@@ -47,7 +47,7 @@ def told(found: Found, *, on_demand: bool = False) -> str | None:
     return f"{describe(one)} ({parts}): {one.cost_usd} USD, {one.hours!r} h, {found.refined_hardware} refined"
 
 
-def check(context: Context) -> tuple[Found, Found]:
+def check(context: Context) -> tuple[CandidateSearch, CandidateSearch]:
     whole, found = build(context), build_cheapest(context)
     assert told(found) == told(whole)
     if context.asked.workload.baseline is None:

@@ -9,7 +9,7 @@ import pytest
 
 from planner.asked.options import Options
 from planner.candidates.decisions import best_decisions
-from planner.candidates.engine import Found
+from planner.candidates.engine import CandidateSearch
 from planner.candidates.model import IN_TURN, MIXED, SINGLE
 from planner.candidates.reevaluate import Errors, no_errors, reevaluate
 from planner.inputs.load import load_workload
@@ -20,13 +20,13 @@ OPTIONS = Options(datetime(2026, 11, 20, tzinfo=UTC), as_of=date(2026, 11, 20))
 
 
 @pytest.fixture(scope="module", params=["owned-top-up", "mixtral-eu"])
-def found(request: pytest.FixtureRequest) -> Found:
+def found(request: pytest.FixtureRequest) -> CandidateSearch:
     answer = optimize(load_workload(ROOT / "examples" / f"{request.param}.yaml"), OPTIONS)
     assert answer.found is not None
     return answer.found
 
 
-def some_of_every_kind(found: Found) -> np.ndarray:
+def some_of_every_kind(found: CandidateSearch) -> np.ndarray:
     made = found.candidates
     of_kind = [
         np.flatnonzero((made.kind == kind) & (made.bits == 0))[:40] for kind in (SINGLE, MIXED, IN_TURN)
@@ -34,7 +34,7 @@ def some_of_every_kind(found: Found) -> np.ndarray:
     return np.concatenate([best_decisions(made, 20), *of_kind])
 
 
-def test_without_an_error_they_are_the_candidates_themselves(found: Found) -> None:
+def test_without_an_error_they_are_the_candidates_themselves(found: CandidateSearch) -> None:
     made, at = found.candidates, some_of_every_kind(found)
     again = reevaluate(made, at, no_errors(len(at)))
     np.testing.assert_allclose(again.cost_usd, made.cost_usd[at], rtol=1e-9)
@@ -43,7 +43,7 @@ def test_without_an_error_they_are_the_candidates_themselves(found: Found) -> No
     assert (again.paid_usd.sum(axis=1) <= again.cost_usd * (1 + 1e-9)).all()
 
 
-def test_slower_work_and_more_interruptions_never_end_sooner(found: Found) -> None:
+def test_slower_work_and_more_interruptions_never_end_sooner(found: CandidateSearch) -> None:
     made, at = found.candidates, some_of_every_kind(found)
     one = np.ones(len(at))
     plain = reevaluate(made, at, Errors(one, one, one, known=True))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from planner.asked.options import Options
-from planner.candidates.engine import Found
+from planner.candidates.engine import CandidateSearch
 from planner.fleet import plan as fleet_plan
 from planner.fleet.mix import Mix
 from planner.fleet.spread import Spread, spread_of
@@ -29,11 +29,11 @@ STORED = ("data_storage", "checkpoint_storage")
 OUTCOMES = 300
 
 
-def _planned(ask: Callable[[], Plan]) -> tuple[Plan, Found, Mix]:
+def _planned(ask: Callable[[], Plan]) -> tuple[Plan, CandidateSearch, Mix]:
     """A plan with the mix behind it."""
-    seen: list[tuple[Found, Mix]] = []
+    seen: list[tuple[CandidateSearch, Mix]] = []
 
-    def noted(found: Found, mix: Mix, total: Decimal) -> Spread:
+    def noted(found: CandidateSearch, mix: Mix, total: Decimal) -> Spread:
         seen.append((found, mix))
         return spread_of(found, mix, total)
 
@@ -46,7 +46,7 @@ def _example(name: str) -> Plan:
     return optimize(load_workload(EXAMPLES / f"{name}.yaml"), Options(NOW)).plan
 
 
-def _lines(plan: Plan, found: Found, mix: Mix) -> list[Line]:
+def _lines(plan: Plan, found: CandidateSearch, mix: Mix) -> list[Line]:
     """The facts of each line: its runs, its offer's hazards and prices, and what its other cost lines say."""
     made, workers, out = found.candidates, mix.workers, []
     context = made.context

@@ -17,7 +17,7 @@ from catalogs.tables.model import Catalog
 from planner.asked.options import Options
 from planner.candidates.choose import choose
 from planner.candidates.context import Context
-from planner.candidates.engine import Engine, Found
+from planner.candidates.engine import CandidateSearch, Engine
 from planner.candidates.plan_parts.summary import lines_of
 from planner.candidates.prepare import prepare, unlimited
 from planner.inputs.faults import Source
@@ -190,7 +190,7 @@ def _digest(sections: object) -> str:
     return hashlib.sha256(repr(sections).encode()).hexdigest()
 
 
-def _cheapest(found: Found) -> Cost:
+def _cheapest(found: CandidateSearch) -> Cost:
     choice = choose(found.candidates, "cost")
     if choice is None:
         return None

@@ -201,19 +201,19 @@ def _prefixed(fields: Sequence[Field], prefixes: Sequence[str]) -> str:
             pairs += [text(key), f"NULLIF(CAST({field.value} AS VARCHAR), '')"]
     if not pairs:
         return ""
-    made = f"JSON_MERGE_PATCH('{{}}', JSON_OBJECT({', '.join(pairs)}))"
-    return f"NULLIF(CAST({made} AS VARCHAR), '{{}}')"
+    merged = f"JSON_MERGE_PATCH('{{}}', JSON_OBJECT({', '.join(pairs)}))"
+    return f"NULLIF(CAST({merged} AS VARCHAR), '{{}}')"
 
 
 def adapted_sql(adapter: Adapter, inner: str, cost_kind: str) -> str:
     """Return the SELECT that makes FOCUS columns of a SELECT of the inputs."""
-    made = ", ".join(f"{value} AS {quote(name)}" for name, value in adapter.columns.items())
+    columns = ", ".join(f"{value} AS {quote(name)}" for name, value in adapter.columns.items())
     parts = ", ".join(["('charge')", *(f"({text(part)})" for part in adapter.split)])
     wanted = " OR ".join(
         ["part = 'charge'", *(f"(part = {text(part)} AND {test})" for part, test in adapter.split.items())]
     )
     return (
-        f"SELECT {made}, CASE WHEN part = 'charge' THEN x_bad END AS x_bad "
+        f"SELECT {columns}, CASE WHEN part = 'charge' THEN x_bad END AS x_bad "
         f"FROM (SELECT *, {text(cost_kind)} AS cost_kind FROM ({inner})) AS inputs "
         f"CROSS JOIN (VALUES {parts}) AS parts(part) WHERE {wanted}"
     )

@@ -51,24 +51,24 @@ class Action:
         return self.amount if self.basis in ("estimate", "at most") else None
 
 
-def joint(found: list[Action]) -> float | None:
+def joint(actions: list[Action]) -> float | None:
     """Monthly savings that add up: of each pool of use only the kind that saves most; None where none is known.
 
     Use that gets a commitment could be put on the unused ones instead: of a provider either counts, not both.
     """
-    if all(one.saves is None for one in found):
+    if all(one.saves is None for one in actions):
         return None
-    with_less = _by_pool([one for one in found if one.kind != "commit_more"])
-    with_more = _by_pool([one for one in found if one.kind != "commit_less"])
+    with_less = _by_pool([one for one in actions if one.kind != "commit_more"])
+    with_more = _by_pool([one for one in actions if one.kind != "commit_less"])
     return math.fsum(
         max(with_less.get(p, 0.0), with_more.get(p, 0.0)) for p in with_less.keys() | with_more.keys()
     )
 
 
-def _by_pool(found: list[Action]) -> dict[str, float]:
+def _by_pool(actions: list[Action]) -> dict[str, float]:
     """Savings by provider; of each pool the kind that saves most."""
     pools: dict[tuple[str, str], dict[str, float]] = {}
-    for one in found:
+    for one in actions:
         kinds = pools.setdefault(one.pool, {})
         kinds[one.kind] = kinds.get(one.kind, 0.0) + (one.saves or 0.0)
     out: dict[str, float] = {}

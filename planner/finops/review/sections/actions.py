@@ -105,11 +105,11 @@ def build(inputs: Inputs) -> Section:
         return Section("actions", TITLE, (said,))
     shown = found[:TOP]
     rows = [_row(one) for one in shown]
-    made = table("actions", "Actions", _COLUMNS, rows, _NOTE + (
+    ranked = table("actions", "Actions", _COLUMNS, rows, _NOTE + (
         f" Left out: {len(found) - TOP} smaller." if len(found) > TOP else ""
     ))  # fmt: skip
-    columns = tuple(replace(column, links=column.key == "plan_file") for column in made.columns)
-    made = replace(made, shown=SHOWN, columns=columns)
+    columns = tuple(replace(column, links=column.key == "plan_file") for column in ranked.columns)
+    ranked = replace(ranked, shown=SHOWN, columns=columns)
     figures = (
         figure(inputs, "actions_count", "Actions", len(found), "count"),
         figure(
@@ -121,7 +121,7 @@ def build(inputs: Inputs) -> Section:
             lacking="the bill does not tell what any of them saves",
         ),
     )
-    return Section("actions", TITLE, (_sentence(shown[0], inputs.bill.currency),), figures, (made,))
+    return Section("actions", TITLE, (_sentence(shown[0], inputs.bill.currency),), figures, (ranked,))
 
 
 def _row(one: Action) -> tuple[Any, ...]:

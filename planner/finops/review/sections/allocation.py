@@ -40,7 +40,7 @@ def build(inputs: Inputs) -> Section:
         figures.append(figure(inputs, f"allocation_tag_{number}_ratio", f"Cost with {tag}", share, "ratio"))
     rows = _owners(own, before if comparable else None)
     shown = rows[:TOP]
-    made = table(
+    allocation = table(
         "allocation", f"Cost by {tags[0]}", [("owner", tags[0], "text"), ("cost", "Cost", "money"),
         ("before", "Month before", "money"), ("change", "Change", "money"), ("share", "Share", "ratio"),
         ("tagged", "With all tags", "ratio")], shown,
@@ -55,7 +55,7 @@ def build(inputs: Inputs) -> Section:
         filter(None, (_sentence(inputs, tagged, taggable), inputs.tags_remark, *_merged(frame, tags)))
     )
     charts = (chart,) if shown else ()
-    return Section("allocation", TITLE, (said,), tuple(figures), (made,), charts, status, reason)
+    return Section("allocation", TITLE, (said,), tuple(figures), (allocation,), charts, status, reason)
 
 
 def _and(tags: tuple[str, ...]) -> str:

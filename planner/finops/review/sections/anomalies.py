@@ -149,11 +149,11 @@ def build(inputs: Inputs) -> Section:
     return Section("anomalies", TITLE, (said,), figures, (_table(found),), (_chart(inputs, top),))
 
 
-def _table(found: list[Unusual]) -> Table:
+def _table(unusual_days: list[Unusual]) -> Table:
     rows = [
         (one.day.isoformat(), one.days, one.provider, one.service, one.cost, one.expected, one.excess, one.product,
          one.region, one.account, one.run, one.sku)
-        for one in found[: 2 * TOP]
+        for one in unusual_days[: 2 * TOP]
     ]  # fmt: skip
     return table(
         "anomalies", "Unusual times", [("day", "From", "date"), ("days", "Days", "count"),

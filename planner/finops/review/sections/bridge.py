@@ -53,8 +53,8 @@ def split(inputs: Inputs) -> Split:
             str(name): changes[name].to_numpy(dtype=float) for name in changes.select_dtypes("number").columns
         }
         inputs.answers["split"] = Split(changes, sum_bridge(groups))
-    made: Split = inputs.answers["split"]
-    return made
+    split: Split = inputs.answers["split"]
+    return split
 
 
 def build(inputs: Inputs) -> Section:
@@ -64,34 +64,39 @@ def build(inputs: Inputs) -> Section:
             "bridge", TITLE, f"The bill has no month before {month_name(inputs.month)} to compare with."
         )
     parts = split(inputs)
-    made = parts.bridge
+    bridge = parts.bridge
     figures = [
-        figure(inputs, "bridge_before_money", month_name(inputs.before), made.before, "money"),
-        figure(inputs, "bridge_after_money", month_name(inputs.month), made.after, "money"),
-        figure(inputs, "bridge_change_money", "Change", made.change, "money"),
-        *(figure(inputs, f"bridge_{name}_money", LABELS[name], value, "money") for name, value in made.steps),
+        figure(inputs, "bridge_before_money", month_name(inputs.before), bridge.before, "money"),
+        figure(inputs, "bridge_after_money", month_name(inputs.month), bridge.after, "money"),
+        figure(inputs, "bridge_change_money", "Change", bridge.change, "money"),
+        *(
+            figure(inputs, f"bridge_{name}_money", LABELS[name], value, "money")
+            for name, value in bridge.steps
+        ),
     ]
     if any(f.status == "withheld" for f in figures):
         return withheld("bridge", TITLE, figures[0].reason)
     status, reason = inputs.gate.status("bridge_change_money")
     chart = Chart(
         "bridge", f"From {month_name(inputs.before)} to {month_name(inputs.month)}", "bridge",
-        (month_name(inputs.before), *(LABELS[name] for name, _ in made.steps), month_name(inputs.month)),
-        (("cost", (made.before, *(value for _, value in made.steps), made.after)),), "money",
-        _sentence(made, inputs.bill.currency), drawn_only=True,
+        (month_name(inputs.before), *(LABELS[name] for name, _ in bridge.steps), month_name(inputs.month)),
+        (("cost", (bridge.before, *(value for _, value in bridge.steps), bridge.after)),), "money",
+        _sentence(bridge, inputs.bill.currency), drawn_only=True,
     )  # fmt: skip
-    sentences = (_sentence(made, inputs.bill.currency),)
+    sentences = (_sentence(bridge, inputs.bill.currency),)
     return Section(
         "bridge", TITLE, sentences, tuple(figures), (_by_service(parts),), (chart,), status, reason
     )
 
 
-def _sentence(made: Bridge, currency: str) -> str:
-    ranked = sorted(made.steps, key=lambda step: -abs(step[1]))
+def _sentence(bridge: Bridge, currency: str) -> str:
+    ranked = sorted(bridge.steps, key=lambda step: -abs(step[1]))
     shown = [f"{_SAID[name][value < 0]} ({value:+,.0f})" for name, value in ranked if abs(value) >= 0.005][:3]
-    size = f" ({signed_percent(made.change / made.before)})" if made.before > 0 else ""
-    verb = "rose" if made.change >= 0 else "fell"
-    return f"Cost {verb} by {money(abs(made.change), currency)}{size}: {', '.join(shown) or 'nothing moved'}."
+    size = f" ({signed_percent(bridge.change / bridge.before)})" if bridge.before > 0 else ""
+    verb = "rose" if bridge.change >= 0 else "fell"
+    return (
+        f"Cost {verb} by {money(abs(bridge.change), currency)}{size}: {', '.join(shown) or 'nothing moved'}."
+    )
 
 
 def _by_service(parts: Split) -> Any:
@@ -150,8 +155,8 @@ def build_movers(inputs: Inputs) -> Section:
         if rows
         else "Nothing moved."
     )
-    made = table("movers", "Top movers", columns, rows)
-    return Section("movers", MOVERS_TITLE, (said,), (), (made,), (chart,) if rows else (), status, reason)
+    movers = table("movers", "Top movers", columns, rows)
+    return Section("movers", MOVERS_TITLE, (said,), (), (movers,), (chart,) if rows else (), status, reason)
 
 
 def _mover(row: Any, use: Any) -> tuple[Any, ...]:

@@ -98,19 +98,20 @@ def _uses(inputs: Inputs) -> list[Emitted]:
     sums: dict[tuple[str, str, str], float] = defaultdict(float)
     for (provider, region, chip), hours in gpu_sums(inputs).places.items():
         sums[provider_id(provider), region, chip] += hours
-    found = [estimate(*key, hours) for key, hours in sums.items() if hours > 0]
+    emissions = [estimate(*key, hours) for key, hours in sums.items() if hours > 0]
     return sorted(
-        found, key=lambda one: (-(one.kg or (0.0, 0.0, 0.0))[1], one.provider, one.region, one.accelerator)
+        emissions,
+        key=lambda one: (-(one.kg or (0.0, 0.0, 0.0))[1], one.provider, one.region, one.accelerator),
     )
 
 
-def _figures(inputs: Inputs, found: list[Emitted], mapped: list[Emitted], hours: float) -> list[Figure]:
-    kwh = [one.kwh for one in found if one.kwh is not None]
+def _figures(inputs: Inputs, emissions: list[Emitted], mapped: list[Emitted], hours: float) -> list[Figure]:
+    kwh = [one.kwh for one in emissions if one.kwh is not None]
     kg = [one.kg for one in mapped if one.kg is not None]
     lacking = "no GPU-hour of the month names an accelerator and a region whose power and grid are known"
     share = ratio(sum(one.hours for one in mapped), hours)
     mapped_share = figure(inputs, "carbon_mapped_ratio", "GPU-hours that are mapped", share, "ratio")
-    made = [
+    values = [
         ("carbon_energy_kwh", "Energy, kWh", sum(one[1] for one in kwh) if kwh else None),
         ("carbon_kgco2e", "Emissions, kgCO2e", sum(one[1] for one in kg) if kg else None),
         ("carbon_low_kgco2e", "Emissions, low", sum(one[0] for one in kg) if kg else None),
@@ -118,7 +119,7 @@ def _figures(inputs: Inputs, found: list[Emitted], mapped: list[Emitted], hours:
     ]
     figures = [
         flagged(figure(inputs, key, label, value, "quantity", lacking=lacking), _ESTIMATED)
-        for key, label, value in made
+        for key, label, value in values
     ]
     return [*figures, mapped_share]
 
@@ -138,7 +139,7 @@ def _table(mapped: list[Emitted]) -> Table:
     )  # fmt: skip
 
 
-def _sentences(found: list[Emitted], mapped: list[Emitted], hours: float) -> tuple[str, ...]:
+def _sentences(emissions: list[Emitted], mapped: list[Emitted], hours: float) -> tuple[str, ...]:
     """The estimate with its interval, what it rests on, and what is left out with its share."""
     said = []
     if mapped:
@@ -147,7 +148,7 @@ def _sentences(found: list[Emitted], mapped: list[Emitted], hours: float) -> tup
             f"Estimated {middle:,.0f} kgCO2e ({low:,.0f} to {high:,.0f}) of the electricity: paid GPU-hours at the "
             "draw of matrix work, yearly mean grids by location, no embodied carbon (docs/carbon.md)."
         )
-    left = [one for one in found if one.kg is None]
+    left = [one for one in emissions if one.kg is None]
     for named, unmapped in (
         ("accelerator of known power", [one for one in left if one.kwh is None]),
         ("region of a known grid", [one for one in left if one.kwh is not None]),

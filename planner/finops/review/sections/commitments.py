@@ -53,11 +53,16 @@ def build(inputs: Inputs) -> Section:
     used, unused = float(own["used_cost"].sum()), float(own["unused_cost"].sum())
     ends = expiries(inputs)
     figures = [*_savings(inputs), *_commitments(inputs, used, unused, len(own)), _coverage(inputs)]
-    told = "ContractCommitment" in {source.dataset for source in inputs.bill.sources}
+    has_contracts = "ContractCommitment" in {source.dataset for source in inputs.bill.sources}
     soon = figure(inputs, "commitments_ending_count", f"Commitments that end within {EXPIRY_DAYS} days", len(ends),
                   "count")  # fmt: skip
-    figures.append(soon if told else flagged(soon, "without the ContractCommitment dataset only ends of commitments "
-                                                   "paid at once are known"))  # fmt: skip
+    figures.append(
+        soon
+        if has_contracts
+        else flagged(
+            soon, "without the ContractCommitment dataset only ends of commitments paid at once are known"
+        )
+    )
     told_use = used + unused > 0 and inputs.gate.status("commitment_utilisation_ratio")[0] != "withheld"
     tables = [_table(own, told_use), _providers(inputs)]
     if ends:
@@ -121,13 +126,16 @@ def _coverage(inputs: Inputs) -> Figure:
             math.nan,
             f"{percent(unpriced)} of covered use has neither a list nor a contracted price",
         )
-    made = figure(inputs, "commitment_coverage_ratio", "Commitment coverage", rate, "ratio", lacking=lacking)
+    coverage = figure(
+        inputs, "commitment_coverage_ratio", "Commitment coverage", rate, "ratio", lacking=lacking
+    )
     guessed = own[~tells & (own["compute_uncovered_list_cost"] + own["covered_list_cost"] > 0)]
     if guessed.empty:
-        return made
+        return coverage
     names = ", ".join(sorted(text(p, "(unnamed)") for p in guessed["provider"]))
     return flagged(
-        made, f"charges of {names} do not say what is eligible (FOCUS 1.4); all compute is counted as such"
+        coverage,
+        f"charges of {names} do not say what is eligible (FOCUS 1.4); all compute is counted as such",
     )
 
 

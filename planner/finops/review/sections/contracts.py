@@ -86,12 +86,12 @@ def _number(value: Any) -> float:
     return 0.0 if value is None or value != value else float(value)
 
 
-def _contracts(found: list[Drawdown]) -> Table:
+def _contracts(drawdowns: list[Drawdown]) -> Table:
     rows = [
         (one.name, one.amount, one.drawn, ratio(one.drawn, one.amount), one.elapsed, one.month,
          one.landing if one.is_whole else None, one.end.isoformat(),
          "" if one.is_whole else "the bill begins after it: drawn before is not known", one.key)
-        for one in sorted(found, key=lambda one: (-one.amount, one.key))[:TOP]
+        for one in sorted(drawdowns, key=lambda one: (-one.amount, one.key))[:TOP]
     ]  # fmt: skip
     return table(
         "contracts", "Spend commitments", [("name", "Contract", "text"), ("amount", "Committed", "money"),
@@ -103,7 +103,7 @@ def _contracts(found: list[Drawdown]) -> Table:
 
 def _ends(inputs: Inputs, rows: list[dict[str, Any]]) -> Table:
     """All commitments by their end, the next ones first."""
-    made = sorted(
+    ends = sorted(
         (_day(row["period_end"]).isoformat(), text(row["commitment_name"]) or text(row["commitment_id"]),
          text(row["commitment_type"]), _number(row["commitment_cost"]) or None,
          (_day(row["period_end"]) - inputs.end).days)
@@ -112,29 +112,37 @@ def _ends(inputs: Inputs, rows: list[dict[str, Any]]) -> Table:
     return table(
         "contract_ends", "Ends to come", [("end", "Ends", "date"), ("name", "Commitment", "text"),
         ("type", "Type", "text"),
-        ("cost", "Committed", "money"), ("days", "In days", "days")], made[:TOP],
-        f"{len(made) - TOP} later ones are left out." if len(made) > TOP else "",
+        ("cost", "Committed", "money"), ("days", "In days", "days")], ends[:TOP],
+        f"{len(ends) - TOP} later ones are left out." if len(ends) > TOP else "",
     )  # fmt: skip
 
 
 def _reservations(rows: list[dict[str, Any]]) -> Table:
-    made = [
+    reservations = [
         (text(row["reservation_id"]), text(row["provider"]), text(row["region_id"]), float(row["used_cost"]),
          float(row["unused_cost"]), ratio(float(row["used_cost"]), float(row["used_cost"]) + float(row["unused_cost"])))
         for row in rows
     ]  # fmt: skip
-    made.sort(key=lambda row: (-row[4], row[0]))
+    reservations.sort(key=lambda row: (-row[4], row[0]))
     return table(
-        "reservations", "Capacity reservations and blocks", [("id", "Reservation", "text"),
-        ("provider", "Provider", "text"), ("region", "Region", "text"),
-        ("used", "Used", "money"), ("unused", "Unused", "money"), ("use", "Use", "ratio")],
-        made[:TOP], f"{len(made) - TOP} with less unused cost are left out." if len(made) > TOP else "",
-    )  # fmt: skip
+        "reservations",
+        "Capacity reservations and blocks",
+        [
+            ("id", "Reservation", "text"),
+            ("provider", "Provider", "text"),
+            ("region", "Region", "text"),
+            ("used", "Used", "money"),
+            ("unused", "Unused", "money"),
+            ("use", "Use", "ratio"),
+        ],
+        reservations[:TOP],
+        f"{len(reservations) - TOP} with less unused cost are left out." if len(reservations) > TOP else "",
+    )
 
 
-def _sentences(inputs: Inputs, found: list[Drawdown], used: float, unused: float) -> tuple[str, ...]:
+def _sentences(inputs: Inputs, drawdowns: list[Drawdown], used: float, unused: float) -> tuple[str, ...]:
     currency, said = inputs.bill.currency, []
-    for one in sorted(found, key=lambda one: -one.gap)[:2]:
+    for one in sorted(drawdowns, key=lambda one: -one.gap)[:2]:
         drawn = f"{percent(ratio(one.drawn, one.amount))} of {money(one.amount, currency)} is drawn"
         drawn += f", {percent(one.elapsed)} of its time is over"
         if not one.is_whole:

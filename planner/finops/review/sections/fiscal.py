@@ -32,8 +32,8 @@ def build(inputs: Inputs) -> Section | None:
 
     last = checked_budgets(inputs).last_day
     year = fiscal_year(inputs.budgets, scopes_of(inputs), first_month, last)
-    made = fiscal_section(year, inputs.bill.currency)
-    said = (f"{made.title}.", *made.sentences)
+    section = fiscal_section(year, inputs.bill.currency)
+    said = (f"{section.title}.", *section.sentences)
     tables = tuple(
         replace(
             one,
@@ -41,10 +41,10 @@ def build(inputs: Inputs) -> Section | None:
                 replace(column, unit=_UNITS.get(column.unit, column.unit)) for column in one.columns
             ),
         )
-        for one in made.tables
+        for one in section.tables
     )
     return replace(
-        made, key="fiscal_year", title=TITLE, sentences=said, tables=(*tables, *_explained(inputs, year)),
+        section, key="fiscal_year", title=TITLE, sentences=said, tables=(*tables, *_explained(inputs, year)),
         status=status, reason=reason,
     )  # fmt: skip
 

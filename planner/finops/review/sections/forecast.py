@@ -45,8 +45,8 @@ def outlook(inputs: Inputs) -> Outlook | str:
     """The forecast, or why there is none; worked out once."""
     if "outlook" not in inputs.answers:
         inputs.answers["outlook"] = _outlook(inputs)
-    made: Outlook | str = inputs.answers["outlook"]
-    return made
+    answer: Outlook | str = inputs.answers["outlook"]
+    return answer
 
 
 def _outlook(inputs: Inputs) -> Outlook | str:
@@ -79,23 +79,23 @@ def _outlook(inputs: Inputs) -> Outlook | str:
 
 def build(inputs: Inputs) -> Section:
     """The fan with its record, budgets, and the score of earlier forecasts."""
-    made = outlook(inputs)
+    ahead = outlook(inputs)
     budgets = budget_table(inputs)
     extra = [*([budgets] if budgets else []), *earlier.tables(inputs)]
     past = [*budget_figures(inputs), *earlier.figures(inputs)]
-    if isinstance(made, str):
+    if isinstance(ahead, str):
         if not extra:
-            return nothing("forecast", TITLE, made)
-        return Section("forecast", TITLE, (made, *budget_words(inputs)), tuple(past), tuple(extra))
-    end, currency = made.month_end, inputs.bill.currency
+            return nothing("forecast", TITLE, ahead)
+        return Section("forecast", TITLE, (ahead, *budget_words(inputs)), tuple(past), tuple(extra))
+    end, currency = ahead.month_end, inputs.bill.currency
     test, known = end.backtest, bool(end.backtest.windows or not end.days_left)
     said = [
-        f"{made.name} is expected to cost {money(end.landing, currency)}{_between(end, currency)}.",
+        f"{ahead.name} is expected to cost {money(end.landing, currency)}{_between(end, currency)}.",
         _record(test),
         *budget_words(inputs),
     ]
     figures = [
-        figure(inputs, "forecast_landing_money", f"{made.name}, expected", end.landing, "money"),
+        figure(inputs, "forecast_landing_money", f"{ahead.name}, expected", end.landing, "money"),
         _rough(
             figure(inputs, "forecast_low_money", "Low", end.low if known else None, "money", lacking=_SHORT),
             end,
@@ -110,7 +110,7 @@ def build(inputs: Inputs) -> Section:
         *_test(inputs, test),
         *past,
     ]
-    return Section("forecast", TITLE, tuple(said), tuple(figures), tuple(extra), (_fan(inputs, made),))
+    return Section("forecast", TITLE, tuple(said), tuple(figures), tuple(extra), (_fan(inputs, ahead),))
 
 
 def _test(inputs: Inputs, test: Any) -> list[Figure]:
@@ -130,13 +130,13 @@ def _is_rough(end: Any) -> bool:
     return bool(end.days_left) and end.backtest.is_rough
 
 
-def _rough(made: Figure, end: Any) -> Figure:
-    return flagged(made, "the history is short: a rough guide") if _is_rough(end) else made
+def _rough(figure: Figure, end: Any) -> Figure:
+    return flagged(figure, "the history is short: a rough guide") if _is_rough(end) else figure
 
 
-def range_words(made: Outlook) -> str:
+def range_words(outlook: Outlook) -> str:
     """The interval for the verdict, and how far it can be believed."""
-    end = made.month_end
+    end = outlook.month_end
     if end.days_left and not end.backtest.windows:
         return "too little history for a range"
     if end.low < 0 < end.landing:
@@ -172,12 +172,12 @@ def _record(test: Any) -> str:
     return f"{said} The periods overlap and only {apart}: too few to judge by."
 
 
-def _fan(inputs: Inputs, made: Outlook) -> Chart:
+def _fan(inputs: Inputs, outlook: Outlook) -> Chart:
     days, cost = inputs.series()
     keep = days < np.datetime64(inputs.end)
     days, cost = days[keep][-PAST_DAYS:], cost[keep][-PAST_DAYS:]
-    daily = made.daily
-    shown = made.month_end.backtest.windows > 0
+    daily = outlook.daily
+    shown = outlook.month_end.backtest.windows > 0
     labels = tuple(str(d) for d in [*days, *daily.days])
     past, ahead = (None,) * len(days), (None,) * len(daily.days)
     # the interval of one day: what the cumulative interval grows by, seen from the expected day
@@ -188,7 +188,7 @@ def _fan(inputs: Inputs, made: Outlook) -> Chart:
         ("low", (*past, *(float(v) if shown else None for v in np.minimum(low, daily.expected)))),
         ("high", (*past, *(float(v) if shown else None for v in np.maximum(high, daily.expected)))),
     )  # fmt: skip
-    said = f"{made.name} is expected at {money(made.month_end.landing, inputs.bill.currency)}."
+    said = f"{outlook.name} is expected at {money(outlook.month_end.landing, inputs.bill.currency)}."
     return Chart("forecast_fan", "Cost per day and its forecast", "fan", labels, series, "money", said)
 
 

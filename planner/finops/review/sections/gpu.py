@@ -28,7 +28,7 @@ def build(inputs: Inputs) -> Section:
         figures = [*_units(inputs, hours, cost, counted, idle, runs), *figures]
     busy = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
     charts = (_waterfall(hours, busy),) if busy is not None and hours else ()
-    tables = [made for made in (_places(inputs, gpus), _run_table(inputs, runs)) if made.rows]
+    tables = [part for part in (_places(inputs, gpus), _run_table(inputs, runs)) if part.rows]
     uncounted = _uncounted(gpus, inputs.bill.currency)
     said = (*(_sentences(inputs, hours, counted, busy) if hours or not uncounted else ()), *uncounted)
     return Section("gpu", TITLE, said, tuple(figures), tuple(tables), charts)
@@ -77,7 +77,7 @@ def _units(inputs: Inputs, hours: float, cost: float, counted: float, idle: floa
 def _useful(inputs: Inputs, hours: float, cost: float) -> list[Figure]:
     busy = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
     lacking = "the utilisation file has no row of the month"
-    made: list[tuple[str, str, float | None, Any]] = [
+    figures: list[tuple[str, str, float | None, Any]] = [
         ("gpu_useful_hour_money", "Cost per useful GPU-hour", None, "money_per_hour"),
         ("gpu_goodput_ratio", "Useful share of paid GPU-hours", None, "ratio"),
         ("gpu_million_tokens_money", "Cost per 1M tokens", None, "unit_price"),
@@ -89,9 +89,9 @@ def _useful(inputs: Inputs, hours: float, cost: float) -> list[Figure]:
             ratio(cost, busy.goodput), ratio(busy.goodput, hours), ratio(cost * 1e6, busy.tokens or 0.0),
             ratio(cost, busy.eflop or 0.0), math.nan if busy.lost is None else ratio(busy.lost, hours),
         )  # fmt: skip
-        made = [(*m[:2], v, m[3]) for m, v in zip(made, values, strict=True)]
+        figures = [(*m[:2], v, m[3]) for m, v in zip(figures, values, strict=True)]
         lacking = "the utilisation file does not tell"
-    return [figure(inputs, *one, lacking=lacking) for one in made]
+    return [figure(inputs, *one, lacking=lacking) for one in figures]
 
 
 def _spot(inputs: Inputs) -> list[Figure]:
@@ -170,10 +170,13 @@ def _sentences(inputs: Inputs, hours: float, counted: float, busy: Any) -> tuple
         said.append("How many of them did useful work is known from a utilisation file (--utilisation).")
     if busy is not None and inputs.utilisation is not None:
         said.append(f"{percent(ratio(busy.goodput, hours))} of them did work that was kept.")
-        told, days = len(inputs.utilisation.days(inputs.month, inputs.end)), (inputs.end - inputs.month).days
-        if told < days:
+        measured, days = (
+            len(inputs.utilisation.days(inputs.month, inputs.end)),
+            (inputs.end - inputs.month).days,
+        )
+        if measured < days:
             said.append(
-                f"The utilisation file has rows on {told} of the month's {days} days; hours of the others are taken as "
+                f"The utilisation file has rows on {measured} of the month's {days} days; hours of the others are taken as "
                 "not used."
             )
         if busy.allocated > hours * 1.001:

@@ -127,12 +127,12 @@ def _earlier(book: Book, one: Entry) -> str:
     return "" if first is one or not one.scope else first.id
 
 
-def _remark(book: Book, one: Entry, found: list[Saved]) -> str:
+def _remark(book: Book, one: Entry, savings: list[Saved]) -> str:
     if not one.scope:
         return f"not measured: {WHY_NOT.get(one.kind, 'it is a sum of several things, or its use was not in the bill')}"
     if other := _earlier(book, one):
         return f"on the same use as {other}: counted once, there"
-    return "" if found else "measured from the next month on"
+    return "" if savings else "measured from the next month on"
 
 
 def _open(found: dict[str, Action], book: Book) -> Table:

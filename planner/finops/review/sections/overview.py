@@ -85,8 +85,10 @@ def _begin(trend: Mapping[date, float | None], inputs: Inputs) -> str:
 def _spend(inputs: Inputs, trend: Mapping[date, float | None]) -> Figure:
     spent = inputs.spend(inputs.month)
     until = "" if inputs.is_complete else f" up to {inputs.last_day:%-d %B}"
-    made = figure(inputs, "overview_spend_money", f"Spend, {month_name(inputs.month)}{until}", spent, "money")
-    return replace(made, note=against(inputs, spent), trend=tuple(trend.values()) if len(trend) > 1 else ())
+    spend = figure(
+        inputs, "overview_spend_money", f"Spend, {month_name(inputs.month)}{until}", spent, "money"
+    )
+    return replace(spend, note=against(inputs, spent), trend=tuple(trend.values()) if len(trend) > 1 else ())
 
 
 def _budget(inputs: Inputs) -> list[Figure]:
@@ -95,23 +97,23 @@ def _budget(inputs: Inputs) -> list[Figure]:
         return []
     own = f"{inputs.month:%Y-%m}"
     name = month_name(inputs.month) if line.period.label == own else line.period.label
-    made = figure(inputs, "overview_budget_money", f"Budget, {name}", line.amount, "money")
+    budget = figure(inputs, "overview_budget_money", f"Budget, {name}", line.amount, "money")
     gap = line.landing - line.amount
     side = "over" if gap > 0 else "under"
     note = f"{money(abs(gap), inputs.bill.currency)} ({percent(abs(ratio(gap, line.amount)))}) {side}"
     if line.days_left:
         note += f" expected; {percent(line.p_over, 0)} likely to go over"
-    return [replace(made, note=note)]
+    return [replace(budget, note=note)]
 
 
 def _forecast(inputs: Inputs) -> list[Figure]:
     ahead = outlook(inputs)
     if not isinstance(ahead, Outlook):
         return []
-    made = figure(
+    forecast = figure(
         inputs, "overview_forecast_money", f"Forecast, {ahead.name}", ahead.month_end.landing, "money"
     )
-    return [replace(made, note=range_words(ahead))]
+    return [replace(forecast, note=range_words(ahead))]
 
 
 def _trend(inputs: Inputs, trend: Mapping[date, float | None]) -> Chart:

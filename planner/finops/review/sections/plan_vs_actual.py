@@ -54,8 +54,8 @@ def compared_runs(inputs: Inputs) -> list[Compared]:
             if row and row["first_month"] <= month <= row["last_month"] and row["node_hours"] > 0:
                 out.append(_compare(inputs, plan, row))
         inputs.answers["compared"] = out
-    found: list[Compared] = inputs.answers["compared"]
-    return found
+    comparisons: list[Compared] = inputs.answers["compared"]
+    return comparisons
 
 
 def _compare(inputs: Inputs, plan: PlannedRun, row: dict[str, Any]) -> Compared:

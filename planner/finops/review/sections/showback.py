@@ -56,13 +56,13 @@ def build(inputs: Inputs) -> Section | None:
     return Section("showback", TITLE, (said, *found.remarks), figures, (_teams(found),), (), status, reason)
 
 
-def _teams(found: Divided) -> Table:
-    whole = found.of()
+def _teams(divided: Divided) -> Table:
+    whole = divided.of()
     rows = [
-        (team, found.of(team) / 100, ratio(found.of(team), whole), found.of(team, DIRECT) / 100,
-         sum(one.cents for one in found.lines if one.team == team and one.kind.startswith("shared: ")) / 100,
-         found.of(team, UNUSED) / 100, found.of(team, ALLOCATED) / 100)
-        for team in found.teams
+        (team, divided.of(team) / 100, ratio(divided.of(team), whole), divided.of(team, DIRECT) / 100,
+         sum(one.cents for one in divided.lines if one.team == team and one.kind.startswith("shared: ")) / 100,
+         divided.of(team, UNUSED) / 100, divided.of(team, ALLOCATED) / 100)
+        for team in divided.teams
     ]  # fmt: skip
     return table(
         "showback", "Cost by team", [("team", "Team", "text"), ("cost", "Cost", "money"), ("share", "Share", "ratio"),

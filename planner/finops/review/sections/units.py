@@ -87,9 +87,9 @@ def _work(rows: list[dict[str, Any]]) -> tuple[list[Work], float]:
                 break
         else:
             uncounted += cost if is_ai else 0.0
-    made = [Work(*key, quantity, cost) for key, (quantity, cost) in sums.items()]
+    work = [Work(*key, quantity, cost) for key, (quantity, cost) in sums.items()]
     return sorted(
-        made, key=lambda one: (-one.cost, one.model, one.direction, one.service, one.kind)
+        work, key=lambda one: (-one.cost, one.model, one.direction, one.service, one.kind)
     ), uncounted
 
 
@@ -122,8 +122,8 @@ def gpu_sums(inputs: Inputs) -> GpuSums:
         inputs.answers["gpu_sums"] = GpuSums(
             kinds.sort_values("cost", ascending=False, kind="stable"), places
         )
-    made: GpuSums = inputs.answers["gpu_sums"]
-    return made
+    gpu_sums: GpuSums = inputs.answers["gpu_sums"]
+    return gpu_sums
 
 
 def _credits(rows: list[dict[str, Any]]) -> list[tuple[str, str, float, float]]:
@@ -144,7 +144,7 @@ def _figures(inputs: Inputs, rows: list[dict[str, Any]], work: list[Work]) -> li
     tokens = [one for one in work if one.kind == "tokens"]
     count = math.fsum(one.quantity for one in tokens)
     lacking = "no charge of the month counts tokens"
-    made: list[tuple[str, str, float | None, Any, str]] = [
+    values: list[tuple[str, str, float | None, Any, str]] = [
         ("units_ai_money", "Cost of AI services", services or None, "money", "no charge is of an AI service"),
         ("units_tokens_count", "Tokens, in millions", count / 1e6 if tokens else None, "quantity", lacking),
         (
@@ -155,7 +155,7 @@ def _figures(inputs: Inputs, rows: list[dict[str, Any]], work: list[Work]) -> li
             lacking,
         ),
     ]
-    return [figure(inputs, key, label, value, unit, lacking=why) for key, label, value, unit, why in made]
+    return [figure(inputs, key, label, value, unit, lacking=why) for key, label, value, unit, why in values]
 
 
 def _work_table(work: list[Work]) -> Table:

@@ -32,55 +32,90 @@ def build(inputs: Inputs) -> Section | None:
             TITLE,
             "No charge of the month says that its machine has GPUs (SkuPriceDetails GpuCount).",
         )
-    found = match(charges, usage, inputs.month, inputs.end)
+    matched = match(charges, usage, inputs.month, inputs.end)
     goodput = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
     useful = (
-        min(goodput.goodput, found.hours("busy")) if goodput is not None and found.measured_known else None
+        min(goodput.goodput, matched.hours("busy"))
+        if goodput is not None and matched.measured_known
+        else None
     )
-    tables = (_teams(found), _matched(found))
+    tables = (_teams(matched), _matched(matched))
     return Section(
-        "usage", TITLE, _sentences(inputs, found, useful, usage), tuple(_figures(inputs, found, useful)), tables,
-        (_waterfall(found, useful),), status, reason,
+        "usage", TITLE, _sentences(inputs, matched, useful, usage), tuple(_figures(inputs, matched, useful)), tables,
+        (_waterfall(matched, useful),), status, reason,
     )  # fmt: skip
 
 
-def _share_matched(found: Matched) -> float:
-    return 1 - ratio(found.cost("unmatched"), found.cost())
+def _share_matched(matched: Matched) -> float:
+    return 1 - ratio(matched.cost("unmatched"), matched.cost())
 
 
-def _figures(inputs: Inputs, found: Matched, useful: float | None) -> list[Figure]:
-    paid = found.hours()
-    known = found.hours("busy", *IDLE)
+def _figures(inputs: Inputs, matched: Matched, useful: float | None) -> list[Figure]:
+    paid = matched.hours()
+    known = matched.hours("busy", *IDLE)
     unmeasured = "no file says how busy GPUs were (DCGM does)"
-    share = _share_matched(found)
-    made = [
+    share = _share_matched(matched)
+    figures = [
         figure(inputs, "usage_matched_ratio", "GPU cost matched with usage", share, "ratio"),
-        figure(inputs, "usage_idle_money", "Cost of idle GPUs", found.cost(*IDLE), "money"),
-        figure(inputs, "usage_free_money", "Cost of GPUs never allocated",
-               found.cost("free") if found.allocated_known else None, "money",
-               lacking="no file says what was allocated (Slurm, Kubernetes)"),
-        figure(inputs, "usage_unknown_money", "Cost of GPUs whose use is unknown",
-               found.cost("unmeasured", "unknown", "unmatched"), "money"),
-        figure(inputs, "usage_busy_ratio", "Busy share of GPU-hours whose use is known",
-               ratio(found.hours("busy"), known) if found.measured_known else None, "ratio", lacking=unmeasured),
-        figure(inputs, "usage_goodput_ratio", "Useful share of paid GPU-hours",
-               None if useful is None else ratio(useful, paid), "ratio",
-               lacking="no file says what work was kept (--utilisation does)"),
-        figure(inputs, "usage_ended_badly_hours", "GPU-hours of work that did not complete",
-               found.ended_badly if found.allocated_known else None, "hours", lacking="no scheduler's file is given"),
-        figure(inputs, "usage_stray_hours", "GPU-hours of the files without a charge", found.stray_hours, "hours"),
-    ]  # fmt: skip
+        figure(inputs, "usage_idle_money", "Cost of idle GPUs", matched.cost(*IDLE), "money"),
+        figure(
+            inputs,
+            "usage_free_money",
+            "Cost of GPUs never allocated",
+            matched.cost("free") if matched.allocated_known else None,
+            "money",
+            lacking="no file says what was allocated (Slurm, Kubernetes)",
+        ),
+        figure(
+            inputs,
+            "usage_unknown_money",
+            "Cost of GPUs whose use is unknown",
+            matched.cost("unmeasured", "unknown", "unmatched"),
+            "money",
+        ),
+        figure(
+            inputs,
+            "usage_busy_ratio",
+            "Busy share of GPU-hours whose use is known",
+            ratio(matched.hours("busy"), known) if matched.measured_known else None,
+            "ratio",
+            lacking=unmeasured,
+        ),
+        figure(
+            inputs,
+            "usage_goodput_ratio",
+            "Useful share of paid GPU-hours",
+            None if useful is None else ratio(useful, paid),
+            "ratio",
+            lacking="no file says what work was kept (--utilisation does)",
+        ),
+        figure(
+            inputs,
+            "usage_ended_badly_hours",
+            "GPU-hours of work that did not complete",
+            matched.ended_badly if matched.allocated_known else None,
+            "hours",
+            lacking="no scheduler's file is given",
+        ),
+        figure(
+            inputs,
+            "usage_stray_hours",
+            "GPU-hours of the files without a charge",
+            matched.stray_hours,
+            "hours",
+        ),
+    ]
     if share >= _FLAG_BELOW:
-        return made
+        return figures
     said = f"{percent(share)} of GPU cost is matched with usage"
-    return [made[0], *(flagged(one, said) for one in made[1:6]), *made[6:]]
+    return [figures[0], *(flagged(one, said) for one in figures[1:6]), *figures[6:]]
 
 
-def _teams(found: Matched) -> Table:
-    teams = sorted({one.team for one in found.parts})
+def _teams(matched: Matched) -> Table:
+    teams = sorted({one.team for one in matched.parts})
     rows = []
     for team in teams:
-        own = [one for one in found.parts if one.team == team]
+        own = [one for one in matched.parts if one.team == team]
         hours = {state: sum(one.hours for one in own if one.state == state) for state in ("busy", *IDLE)}
         idle = sum(one.cost for one in own if one.state in IDLE)
         unknown = sum(one.cost for one in own if one.state in ("unmeasured", "unknown", "unmatched"))
@@ -97,55 +132,55 @@ def _teams(found: Matched) -> Table:
     )  # fmt: skip
 
 
-def _matched(found: Matched) -> Table:
-    whole = found.cost()
-    rows = [(words, found.by_level[level], ratio(found.by_level[level], whole))  # type: ignore[index]
-            for level, words in _LEVELS.items() if found.by_level[level]]  # type: ignore[index]  # fmt: skip
-    rows.append(("not matched", found.cost("unmatched"), ratio(found.cost("unmatched"), whole)))
+def _matched(matched: Matched) -> Table:
+    whole = matched.cost()
+    rows = [(words, matched.by_level[level], ratio(matched.by_level[level], whole))  # type: ignore[index]
+            for level, words in _LEVELS.items() if matched.by_level[level]]  # type: ignore[index]  # fmt: skip
+    rows.append(("not matched", matched.cost("unmatched"), ratio(matched.cost("unmatched"), whole)))
     return table("usage_matched", "How charges were matched",
                  [("by", "By", "text"), ("cost", "GPU cost", "money"), ("share", "Share", "ratio")], rows)  # fmt: skip
 
 
-def _levels(found: Matched, useful: float | None) -> list[tuple[str, float]]:
-    levels = [("paid", found.hours())]
-    if found.allocated_known:
-        levels.append(("allocated", found.hours("busy", "idle", "unmeasured")))
-    if found.measured_known:
-        levels.append(("busy", found.hours("busy")))
+def _levels(matched: Matched, useful: float | None) -> list[tuple[str, float]]:
+    levels = [("paid", matched.hours())]
+    if matched.allocated_known:
+        levels.append(("allocated", matched.hours("busy", "idle", "unmeasured")))
+    if matched.measured_known:
+        levels.append(("busy", matched.hours("busy")))
     if useful is not None:
         levels.append(("goodput", useful))
     return levels
 
 
-def _waterfall(found: Matched, useful: float | None) -> Chart:
-    levels = _levels(found, useful)
+def _waterfall(matched: Matched, useful: float | None) -> Chart:
+    levels = _levels(matched, useful)
     said = ", ".join(f"{hours:,.0f} {name}" for name, hours in levels)
     return Chart("usage_waterfall", "GPU-hours: paid, allocated, busy, goodput", "funnel",
                  tuple(name for name, _ in levels),
                  (("hours", tuple(hours for _, hours in levels)),), "hours", f"GPU-hours: {said}.")  # fmt: skip
 
 
-def _sentences(inputs: Inputs, found: Matched, useful: float | None, usage: Usage) -> tuple[str, ...]:
-    currency, whole = inputs.bill.currency, found.cost()
-    idle, unmatched = found.cost(*IDLE), found.cost("unmatched")
+def _sentences(inputs: Inputs, matched: Matched, useful: float | None, usage: Usage) -> tuple[str, ...]:
+    currency, whole = inputs.bill.currency, matched.cost()
+    idle, unmatched = matched.cost(*IDLE), matched.cost("unmatched")
     said = [f"GPUs for {money(idle, currency)} were idle, {percent(ratio(idle, whole))} of what GPUs cost."]
     if unmatched > 0.005:
         said.append(
             f"{percent(ratio(unmatched, whole))} of GPU cost ({money(unmatched, currency)}) matches no usage."
         )
-    open_ends = found.cost("unmeasured", "unknown")
+    open_ends = matched.cost("unmeasured", "unknown")
     if open_ends > 0.005:
         said.append(
             f"Of {money(open_ends, currency)} it is not known how busy they were: no sample or no scheduler covers it."
         )
-    if found.stray_hours > 0.5:
-        share = percent(ratio(found.stray_hours, found.used_hours))
+    if matched.stray_hours > 0.5:
+        share = percent(ratio(matched.stray_hours, matched.used_hours))
         said.append(
-            f"{found.stray_hours:,.0f} GPU-hours of the usage files ({share}) have no charge in the bill."
+            f"{matched.stray_hours:,.0f} GPU-hours of the usage files ({share}) have no charge in the bill."
         )
-    if found.over_hours > 0.5:
+    if matched.over_hours > 0.5:
         said.append(
-            f"{found.over_hours:,.0f} GPU-hours are used beyond those paid on their machine and day, and left out."
+            f"{matched.over_hours:,.0f} GPU-hours are used beyond those paid on their machine and day, and left out."
         )
     if useful is None:
         said.append(
