@@ -86,27 +86,27 @@ def add_turns(
     if wish.fallback != "none" and not wanted.one_region:
         elsewhere = on_demand_partners(context.market, offer_bits, anywhere=True)
         cells.append(single_cells(likely, candidates, elsewhere))
-    found = [judged_turns(candidates, join_cells(cells))]
+    judged = [judged_turns(candidates, join_cells(cells))]
     if wish.zones == "any":
         useful, limit = None, np.zeros(0)
         if wanted.scope is Scope.CARBON_FRONT:
-            useful = beside_front(_appended(candidates, found), at)
+            useful = beside_front(_appended(candidates, judged), at)
         elif context.asked.workload.preferences.objective == "carbon":
-            limit = ceilings(_appended(candidates, found), wanted, of_sets=True)
+            limit = ceilings(_appended(candidates, judged), wanted, of_sets=True)
         else:
             limit = ceilings(
-                candidates, wanted, of_sets=True, more=[part[0] for part in found if part is not None]
+                candidates, wanted, of_sets=True, more=[part[0] for part in judged if part is not None]
             )
         sets = set_cells(
             candidates, at, (partner, elsewhere), limit, one_region=wanted.one_region, useful=useful
         )
-        found.append(judged_turns(candidates, sets))
-    return _appended(candidates, found)
+        judged.append(judged_turns(candidates, sets))
+    return _appended(candidates, judged)
 
 
-def _appended(candidates: Candidates, found: Sequence[Judged | None]) -> Candidates:
+def _appended(candidates: Candidates, judged: Sequence[Judged | None]) -> Candidates:
     """The candidates with the ways found behind them."""
-    parts = [part for part in found if part is not None]
+    parts = [part for part in judged if part is not None]
     if not parts:
         return candidates
     columns = {name: np.concatenate([part[0][name] for part in parts]) for name in parts[0][0]}
