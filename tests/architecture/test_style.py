@@ -105,7 +105,7 @@ def test_no_tracked_text_names_a_place_of_one_machine() -> None:
 
 
 def test_parameters_are_named_after_what_they_are() -> None:
-    """A list of candidates is `candidates`: `made`, `found` and `told` say how a value came about and not what it is."""
+    """`made`, `found` and `told` say how a value came about and not what it is: candidates are `candidates`."""
     vague = [
         f"{relative(path)}:{node.lineno} {node.arg}"
         for path in source_files()
