@@ -27,7 +27,7 @@ else:
     def record(cls: Any = None, /, *, frozen: bool = False, eq: bool = True) -> Any:
         """Make `cls` a dataclass; the two options are those of `dataclasses.dataclass`."""
         if cls is None:
-            return lambda made: record(made, frozen=frozen, eq=eq)
+            return lambda given: record(given, frozen=frozen, eq=eq)
         methods = {"__init__": _init, "__repr__": _repr}
         if eq:
             methods |= {"__eq__": _eq, "__hash__": _hash if frozen else None}

@@ -94,7 +94,7 @@ def price_history(
     Raises:
         CatalogInputError: when no snapshot has such a machine, region or offer; tells which there are.
     """
-    found: dict[tuple[str, str], list[tuple[Snapshot, Table]]] = {}
+    versions: dict[tuple[str, str], list[tuple[Snapshot, Table]]] = {}
     names: set[str] = set()
     for one in list_snapshots(provider or None, home=home):
         try:
@@ -105,31 +105,31 @@ def price_history(
         types = _rows_with(files["instance_types.csv.gz"], "instance_types", None)
         names |= set(types["instance_type"])
         name = next((text for text in types["instance_type"] if text.lower() == instance_type.lower()), "")
-        known = [key for key in found if key[0] == one.provider]
+        known = [key for key in versions if key[0] == one.provider]
         if name or known:
             key = known[0] if known else (one.provider, name)
-            found.setdefault(key, []).append((one, _rows_with(files["offers.csv.gz"], "offers", key[1])))
-    return _history(found, names, instance_type, region, purchase_option, option_variant)
+            versions.setdefault(key, []).append((one, _rows_with(files["offers.csv.gz"], "offers", key[1])))
+    return _history(versions, names, instance_type, region, purchase_option, option_variant)
 
 
 def _history(
-    found: dict[tuple[str, str], list[tuple[Snapshot, Table]]],
+    versions: dict[tuple[str, str], list[tuple[Snapshot, Table]]],
     names: set[str],
     instance_type: str,
     region: str,
     purchase_option: str,
     option_variant: str,
 ) -> PriceHistory:
-    if len(found) != 1:
+    if len(versions) != 1:
         close = near_misses(instance_type, names)
         hint = f"did you mean {', '.join(close)}?" if close else "`planner catalog list` prints what there is"
-        owners = ", ".join(sorted(key[0] for key in found))
+        owners = ", ".join(sorted(key[0] for key in versions))
         raise CatalogInputError(
             f"{instance_type!r} is sold by {owners}: say which with --provider"
-            if found
+            if versions
             else f"unknown instance type {instance_type!r} ({hint})"
         )
-    (owner, name), snapshots = next(iter(found.items()))
+    (owner, name), snapshots = next(iter(versions.items()))
     _check(snapshots, name, region, purchase_option, option_variant)
     points = tuple(
         _point(one, _fitting(offers, region, purchase_option, option_variant)) for one, offers in snapshots

@@ -287,9 +287,9 @@ def build_correction(
     )  # fmt: skip
 
 
-def _generation(found: Sequence[tuple[Calibration, Predicted]]) -> _Generation:
+def _generation(predictions: Sequence[tuple[Calibration, Predicted]]) -> _Generation:
     rows = []
-    for item, _ in found:
+    for item, _ in predictions:
         count = max(1.0, float(np.floor(item.hardware["accelerator_count"] + 1e-9)))
         devices = count * int(item.cluster["nodes"])
         length = float(item.training.sequence_length)
@@ -301,13 +301,13 @@ def _generation(found: Sequence[tuple[Calibration, Predicted]]) -> _Generation:
         units,
         sequence,
         rate,
-        np.asarray([model_key(item.model, item.training) for item, _ in found], dtype=object),
-        np.asarray([item.training.precision for item, _ in found], dtype=object),
+        np.asarray([model_key(item.model, item.training) for item, _ in predictions], dtype=object),
+        np.asarray([item.training.precision for item, _ in predictions], dtype=object),
     )
-    log_ratio = np.log([item.step_time_s / predicted.step_time_s for item, predicted in found])
-    own = float(np.mean([predicted.spread for _, predicted in found])) / Z80
+    log_ratio = np.log([item.step_time_s / predicted.step_time_s for item, predicted in predictions])
+    own = float(np.mean([predicted.spread for _, predicted in predictions])) / Z80
     sigma = max(own, float(np.sqrt(np.mean(log_ratio**2))))
     return _Generation(
-        points, log_ratio, np.asarray([item.error for item, _ in found], dtype=np.float64), sigma, sigma / own,
-        frozenset(predicted.layout for _, predicted in found), tuple(item for item, _ in found),
+        points, log_ratio, np.asarray([item.error for item, _ in predictions], dtype=np.float64), sigma, sigma / own,
+        frozenset(predicted.layout for _, predicted in predictions), tuple(item for item, _ in predictions),
     )  # fmt: skip

@@ -166,7 +166,7 @@ def parse_hour(text: str, cell: CsvCell) -> datetime | int:
 def _simple(reader: csv.DictReader[str], path: Path, pools: Sequence[Pool]) -> History:
     index = {pool.name: number for number, pool in enumerate(pools)}
     width = len(reader.fieldnames or ())
-    found: dict[tuple[int, int], float] = {}
+    counts: dict[tuple[int, int], float] = {}
     first: datetime | int | None = None
     for line, row in rows_of(reader, path, width):
         cell = CsvCell(str(path), line, "pool")
@@ -179,12 +179,12 @@ def _simple(reader: csv.DictReader[str], path: Path, pools: Sequence[Pool]) -> H
         first = hour if first is None else first
         at = _since(hour, first, CsvCell(str(path), line, "hour"))
         key = (at, index[pool])
-        if key in found:
+        if key in counts:
             raise InputError(f"{path}:{line}: hour {row['hour']} of pool {pool} is already listed above")
-        found[key] = parse_units(row["instances"], CsvCell(str(path), line, "instances"))
+        counts[key] = parse_units(row["instances"], CsvCell(str(path), line, "instances"))
     if first is None:
         raise InputError(f"{path}: has a header but no rows")
-    return _fill(found, first, len(pools), path, ())
+    return _fill(counts, first, len(pools), path, ())
 
 
 def _since(hour: datetime | int, first: datetime | int, cell: CsvCell) -> int:
@@ -197,20 +197,20 @@ def _since(hour: datetime | int, first: datetime | int, cell: CsvCell) -> int:
 
 
 def _fill(
-    found: Mapping[tuple[int, int], float],
+    counts: Mapping[tuple[int, int], float],
     first: datetime | int,
     pools: int,
     path: Path,
     notes: tuple[str, ...],
 ) -> History:
     """Make the table; hours without a row are hours without use."""
-    low, high = min(hour for hour, _ in found), max(hour for hour, _ in found)
+    low, high = min(hour for hour, _ in counts), max(hour for hour, _ in counts)
     if high - low >= MAX_HOURS:
         raise InputError(
             f"{path}: spans {high - low + 1:,} hours; at most {MAX_HOURS:,} (five years) are read"
         )
     demand = np.zeros((high - low + 1, pools))
-    for (hour, pool), units in found.items():
+    for (hour, pool), units in counts.items():
         demand[hour - low, pool] = units
     empty = int((~demand.any(axis=1)).sum())
     if empty:
@@ -251,7 +251,7 @@ ORDER BY ChargePeriodStart, ChargePeriodEnd, unit, {keys}
 
 
 def _add_up(path: Path, pools: Sequence[Pool], use: pd.DataFrame) -> History:
-    found: dict[tuple[int, int], float] = {}
+    counts: dict[tuple[int, int], float] = {}
     first: datetime | None = None
     other, longest = 0, HOUR
     for record_ in use.to_dict("records"):
@@ -275,7 +275,7 @@ def _add_up(path: Path, pools: Sequence[Pool], use: pd.DataFrame) -> History:
         first = begin.replace(minute=0, second=0, microsecond=0) if first is None else first
         longest = max(longest, end - begin)
         for hour, share in _hours(begin, end, first):
-            found[hour, pool] = found.get((hour, pool), 0.0) + amount * share
+            counts[hour, pool] = counts.get((hour, pool), 0.0) + amount * share
     if first is None:
         raise InputError(
             f"{path}: no usage row belongs to a pool; {other:,} belong to others (see 'usage' of a pool)"
@@ -284,7 +284,7 @@ def _add_up(path: Path, pools: Sequence[Pool], use: pd.DataFrame) -> History:
     if longest > HOUR:
         text = f"charge periods are up to {longest / HOUR:g} h long: hourly peaks are not seen"
         notes.append(f"{text}, and commitments look better used than they are")
-    return _fill(found, first, len(pools), path, tuple(notes))
+    return _fill(counts, first, len(pools), path, tuple(notes))
 
 
 def _utc(moment: pd.Timestamp) -> datetime | None:

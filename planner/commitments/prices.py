@@ -105,20 +105,20 @@ def without_commitments(
     ]
 
 
-def _sorted(pool: Pool, found: dict[tuple[str, str], Term], family: str) -> PoolPrices:
-    on_demand = [term for (option, _), term in found.items() if option == "on_demand"]
+def _sorted(pool: Pool, terms: dict[tuple[str, str], Term], family: str) -> PoolPrices:
+    on_demand = [term for (option, _), term in terms.items() if option == "on_demand"]
     if not on_demand or on_demand[0].usd_per_hour <= 0:
         raise InputError(
             f"pool {pool.name}: no on-demand price of {pool.instance_type} in {pool.provider}/{pool.region}; "
             "check the names with `planner catalog list`, or give 'prices' with 'on_demand'"
         )
-    spot = next((term for (option, _), term in found.items() if option == "spot"), None)
+    spot = next((term for (option, _), term in terms.items() if option == "spot"), None)
     if pool.spot_share > 0 and spot is None:
         raise InputError(
             f"pool {pool.name}: 'spot_share' is given, but there is no spot price; add 'prices' with 'spot'"
         )
     committed = [
-        term for key, term in sorted(found.items()) if key[0] in COMMITTED and term.all_in_usd_per_hour > 0
+        term for key, term in sorted(terms.items()) if key[0] in COMMITTED and term.all_in_usd_per_hour > 0
     ]
     return PoolPrices(on_demand[0], spot, tuple(committed), family)
 
@@ -134,15 +134,15 @@ def _from_catalog(catalog: Catalog, pool: Pool) -> tuple[dict[tuple[str, str], T
         purchase_options=WANTED,
     )
     offers = query_offers(catalog, query).offers
-    found: dict[tuple[str, str], Term] = {}
+    terms: dict[tuple[str, str], Term] = {}
     for row in range(offers.n_rows):  # cheapest first
         usd = float(offers["usd_per_hour"][row])
         key = (str(offers["purchase_option"][row]), str(offers["option_variant"][row]))
-        if key in found or not usd > 0:
+        if key in terms or not usd > 0:
             continue
         price = float(offers.number("price_per_hour")[row])
         upfront = float(np.nan_to_num(offers.number("upfront_per_instance")[row])) * (usd / price)
         source, as_of = str(offers["source"][row]), str(offers["as_of"][row])
-        found[key] = Term(*key, round(usd, MICRO), round(upfront, 2), source, as_of)
+        terms[key] = Term(*key, round(usd, MICRO), round(upfront, 2), source, as_of)
     family = str(offers["family"][0]) if offers.n_rows else ""
-    return found, family
+    return terms, family

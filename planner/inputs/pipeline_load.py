@@ -30,7 +30,7 @@ def load_pipeline(path: Path) -> LoadedPipeline:
     Raises:
         InputError: lists all faults with their places.
     """
-    pipeline, document = load_document(path, Pipeline, lambda found: _task_faults(found, path.parent))
+    pipeline, document = load_document(path, Pipeline, lambda pipeline: _task_faults(pipeline, path.parent))
     source = document.source
     digest = hashlib.sha256(document.data)
     workloads: list[LoadedWorkload | None] = []

@@ -185,12 +185,12 @@ def leaves(value: Any, path: str = "$") -> list[tuple[str, Any]]:
     return found
 
 
-def _gather(value: Any, path: str, found: list[tuple[str, Any]]) -> None:
+def _gather(value: Any, path: str, values: list[tuple[str, Any]]) -> None:
     if value and isinstance(value, dict):
         for key, item in value.items():
-            _gather(item, f"{path}.{key}" if path else key, found)
+            _gather(item, f"{path}.{key}" if path else key, values)
     elif value and isinstance(value, list):
         for position, item in enumerate(value):
-            _gather(item, f"{path}[{position}]", found)
+            _gather(item, f"{path}[{position}]", values)
     else:
-        found.append((path, value))
+        values.append((path, value))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _SLACK = 1e-5  # USD: scenarios are stated to a millionth
 _STATED = ("changed", "considered", "candidates", "solver", "seconds")
+_UNPLANNED = ("infeasible", "no_solution", "no_plan_in_time", "solver_fault")
 _FIGURES = ("expected_usd", "worst_usd", "objective_usd")
 
 
@@ -33,12 +34,7 @@ def risk_of(
         expected: what is minimised without risk, of the plan shown.
     """
     if "risk" not in answer:
-        planned = answer["status"].value not in (
-            "infeasible",
-            "no_solution",
-            "no_plan_in_time",
-            "solver_fault",
-        )
+        planned = answer["status"].value not in _UNPLANNED
         findings.require(risk_aversion is None or not planned, "risk", "the file asks for it")
         return {}
     risk = answer["risk"]
@@ -47,11 +43,8 @@ def risk_of(
     if not 0 <= level < 1:
         risk["level_ratio"].fail("a level from 0 to below 1")
     if risk_aversion is not None:
-        same = (weight, count, risk["seed"].count()) == (
-            risk_aversion.weight,
-            risk_aversion.scenarios,
-            risk_aversion.seed,
-        )
+        asked = (risk_aversion.weight, risk_aversion.scenarios, risk_aversion.seed)
+        same = (weight, count, risk["seed"].count()) == asked
         findings.require(same, risk.path, "not the weight, scenarios and seed of the file")
     chosen, plain = (
         _outcome([one.number() for one in risk[name]], level, weight)

@@ -214,7 +214,7 @@ def _blocked(
             ranked_layouts.append(
                 replace(report, over_best_ratio=report.step_time_s / float(table.total[best]) - 1.0)
             )
-    return min(ranked_layouts, key=lambda told: told.memory_gib, default=None)
+    return min(ranked_layouts, key=lambda layout: layout.memory_gib, default=None)
 
 
 def _offload(job: Job, layout: Layouts) -> tuple[float, float]:

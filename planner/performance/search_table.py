@@ -24,7 +24,7 @@ _LIMITS = (*(name.removesuffix("_s") for name in COMPONENTS), "")
 
 
 def shape_table(
-    job: Job, device: Ints, nodes: Ints, reason: Coded, found: Ints, layout: Layouts, need: Floats
+    job: Job, device: Ints, nodes: Ints, reason: Coded, picked: Ints, layout: Layouts, need: Floats
 ) -> Table:
     """One row per (device row, node count); whatever has no layout has its reason, zeros and NaN.
 
@@ -33,7 +33,7 @@ def shape_table(
         device: device row per row, shape `(n_rows,)`.
         nodes: node count per row, shape `(n_rows,)`.
         reason: why a row cannot run, `""` where it can.
-        found: rows that can, ascending, shape `(n_found,)`.
+        picked: rows that can, ascending, shape `(n_found,)`.
         layout: their layouts, shape `(n_found,)`.
         need: memory needed per accelerator, GiB, shape `(n_rows,)`.
     """
@@ -42,11 +42,11 @@ def shape_table(
 
     def numbers(values: Floats) -> Floats:
         column = np.full(size, np.nan)
-        column[found] = values
+        column[picked] = values
         return column
 
     fits = np.zeros(size, dtype=np.bool_)
-    fits[found] = True
+    fits[picked] = True
     total = numbers(step.total)
     thin = np.hypot(job.devices.spread[device], adapter_spread(job.training))
     accelerators = nodes * job.devices.count[device]
@@ -65,8 +65,8 @@ def shape_table(
     flops = job.flops_per_sample * job.training.global_batch
     host = host_needs(job.footprint, layout, job.devices.count[layout.hardware], job.constants)
     columns: dict[str, Any] = {"hardware_row": device, "nodes": nodes, "fits": fits, "reason": reason}
-    columns |= _layout_columns(size, found, layout)
-    needed = sum((host[name] for name in HOST_PARTS), np.zeros(len(found))) + parked_gib(job, layout)
+    columns |= _layout_columns(size, picked, layout)
+    needed = sum((host[name] for name in HOST_PARTS), np.zeros(len(picked))) + parked_gib(job, layout)
     columns |= {
         "step_time_s": total,
         "step_time_low_s": np.minimum(np.maximum(total / spread, flops / peak), total),
@@ -77,7 +77,7 @@ def shape_table(
         "memory_available_gib": job.available_gib[device],
         "oom_probability": oom_probability(need, job.available_gib[device], job.constants),
         "host_memory_needed_gib": numbers(needed),
-        "limited_by": _limits(step, size, found),
+        "limited_by": _limits(step, size, picked),
     }
     columns |= {name: numbers(step.parts[name]) for name in COMPONENTS}
     columns["checkpoint_gib"] = np.full(size, job.checkpoint_gib)
@@ -97,7 +97,7 @@ def parked_gib(job: Job, layout: Layouts) -> Floats:
     return result
 
 
-def _layout_columns(size: int, found: Ints, layout: Layouts) -> dict[str, Any]:
+def _layout_columns(size: int, picked: Ints, layout: Layouts) -> dict[str, Any]:
     named = {
         "tp": layout.tp, "pp": layout.pp, "cp": layout.cp, "ep": layout.ep, "dp": layout.dp, "zero_stage": layout.zero,
         "micro_batch": layout.micro_batch, "grad_accum": layout.micro_batches, "interleave": layout.interleave,
@@ -106,22 +106,22 @@ def _layout_columns(size: int, found: Ints, layout: Layouts) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name, values in named.items():
         columns[name] = np.zeros(size, dtype=np.int64)
-        columns[name][found] = values
+        columns[name][picked] = values
     columns["sequence_parallel"] = columns["sequence_parallel"] > 0
     columns["recompute"] = Coded(columns["recompute"].astype(np.int32), RECOMPUTE_WORDS)
     return columns
 
 
-def _limits(step: Step, size: int, found: Ints) -> Coded:
+def _limits(step: Step, size: int, picked: Ints) -> Coded:
     """The largest part of the step in one word, `""` where there is none.
 
     Where the step waits for data, loading is the limit however long the rest takes: layouts that load equally long
     are equally fast, and what is largest in the one that was chosen tells nothing.
     """
     codes = np.full(size, len(COMPONENTS), dtype=np.int32)
-    stacked = np.stack([np.broadcast_to(step.parts[name], found.shape) for name in COMPONENTS])
-    waits = np.broadcast_to(step.parts["data_loading_s"], found.shape) > 0.0
-    codes[found] = np.where(waits, COMPONENTS.index("data_loading_s"), np.argmax(stacked, axis=0))
+    stacked = np.stack([np.broadcast_to(step.parts[name], picked.shape) for name in COMPONENTS])
+    waits = np.broadcast_to(step.parts["data_loading_s"], picked.shape) > 0.0
+    codes[picked] = np.where(waits, COMPONENTS.index("data_loading_s"), np.argmax(stacked, axis=0))
     return Coded(codes, _LIMITS)
 
 

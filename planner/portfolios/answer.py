@@ -212,20 +212,20 @@ def _widened(
     gatherer: Gatherer,
     loaded: LoadedPortfolio,
     options: PortfolioOptions,
-    found: tuple[Gathered, Question, PortfolioResult],
+    outcome: tuple[Gathered, Question, PortfolioResult],
     terms: Terms,
 ) -> tuple[Gathered, Question, PortfolioResult]:
     """The plan by expected cost among candidates that a choice with risk may need too, which others replace in cost."""
-    gathered, question, result = found
+    gathered, question, result = outcome
     if not terms.averse or result.interrupted or all(one is None for one in loaded.workloads):
-        return found
+        return outcome
     most = objective_with_risk(gathered, question, result, terms)
     gatherer.widen_for_risk(_up_to_usd(loaded, gathered, result, round(most * MICRO)))
     gathered = gatherer.gather()
     question = in_time(gathered.question)
     wider = solve_portfolio(question.numbers, options)
     if wider.objective is None or wider.objective > (result.objective or 0):
-        return found
+        return outcome
     return gathered, question, wider
 
 

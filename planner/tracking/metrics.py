@@ -114,13 +114,13 @@ def read_run(
     return read_metrics(server, labels, start.timestamp(), end.timestamp(), own)
 
 
-def _rows(source: str, steps: Mapping[float, float], found: Mapping[str, Mapping[float, float]]) -> Rows:
+def _rows(source: str, steps: Mapping[float, float], series: Mapping[str, Mapping[float, float]]) -> Rows:
     """A row wherever the step changes; other figures are the mean of the samples since the row before."""
     moments = np.asarray(sorted(steps))
     step = np.asarray([steps[moment] for moment in moments.tolist()])
     at = np.flatnonzero(np.concatenate([[True], np.diff(step) != 0]))
     values = {"step": step[at].tolist(), "seconds": moments[at].tolist()}
-    for name, points in found.items():
+    for name, points in series.items():
         values[name] = _means(moments[at], points).tolist()
     return Rows(source, "prometheus", values, [], True)
 

@@ -59,15 +59,15 @@ def parse_arguments(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
         words, doubtful = _words(text, name)
     except _EndlessError:
         raise InputError(f"{name}: its variables grow without bound: write the arguments out") from None
-    found, dropped = _arguments([part for word in words for part in _parts(word)])
-    named = sorted(name for name in dropped if name not in found and not _PLACES.search(name))
+    arguments, dropped = _arguments([part for word in words for part in _parts(word)])
+    named = sorted(name for name in dropped if name not in arguments and not _PLACES.search(name))
     written = [name if "." in name else f"--{name.replace('_', '-')}" for name in named]
     remarks = [f"{name} is not read: the file does not set its value" for name in written]
     remarks += [
         f"{name} depends on a condition that the file does not decide: its last form is read"
         for name in sorted(doubtful)
     ]
-    return found, remarks
+    return arguments, remarks
 
 
 def programs_of(text: str, name: str) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ def _parts(word: str) -> list[str]:
 
 def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
     """Values by name, and the names of those whose value is not known."""
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     dropped: set[str] = set()
     name, values = "", []
     for word in [*words, "--"]:
@@ -206,7 +206,7 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
             if UNSET in value:
                 dropped.add(override[1])
             else:  # of a path the last part may be known
-                _put(found, override[1], value)
+                _put(arguments, override[1], value)
             continue
         if not word.startswith("--"):
             values.append(word)
@@ -214,19 +214,19 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
         if name and UNSET in "".join(values[:1]):
             dropped.add(name)
         elif name:
-            _put(found, name, True if not values else values[0] if len(values) == 1 else values)
+            _put(arguments, name, True if not values else values[0] if len(values) == 1 else values)
         name, _, value = word[2:].partition("=")
         name = name.replace("-", "_")
         values = [value] if value else []
-    return found, dropped
+    return arguments, dropped
 
 
-def _put(found: dict[str, Any], name: str, value: Any) -> None:
+def _put(arguments: dict[str, Any], name: str, value: Any) -> None:
     """Set a value; a name with dots is a path."""
     *sections, last = name.split(".")
     for section in sections[:_DEPTH]:
-        inner = found.setdefault(section, {})
+        inner = arguments.setdefault(section, {})
         if not isinstance(inner, dict):
             return
-        found = inner
-    found[last] = value
+        arguments = inner
+    arguments[last] = value

@@ -146,7 +146,7 @@ def _without_columns(problem: Milp, backend: str) -> Solution:
 def _start_thread(problem: Milp, options: SolveOptions, inbox: Inbox) -> threading.Thread:
     def work() -> None:
         try:
-            run_stages(problem, options, emit=lambda stage, found: inbox.put((stage, found)))
+            run_stages(problem, options, emit=lambda stage, result: inbox.put((stage, result)))
             inbox.put(("", None))
         except Exception as error:  # noqa: BLE001 - carried to the caller's thread and raised there
             inbox.put(("", error))

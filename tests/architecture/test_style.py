@@ -102,3 +102,14 @@ def test_no_tracked_text_names_a_place_of_one_machine() -> None:
             text = path.read_text(encoding="utf-8", errors="replace")
             found += [f"{relative(path)}: {match.group()}" for match in places.finditer(text)]
     assert found == []
+
+
+def test_parameters_are_named_after_what_they_are() -> None:
+    """`made`, `found` and `told` say how a value came about and not what it is: candidates are `candidates`."""
+    vague = [
+        f"{relative(path)}:{node.lineno} {node.arg}"
+        for path in source_files()
+        for node in nodes_of(path)
+        if isinstance(node, ast.arg) and node.arg in ("made", "found", "told")
+    ]
+    assert vague == []

@@ -86,27 +86,27 @@ def add_turns(
     if wish.fallback != "none" and not wanted.one_region:
         elsewhere = on_demand_partners(context.market, offer_bits, anywhere=True)
         cells.append(single_cells(likely, candidates, elsewhere))
-    found = [judged_turns(candidates, join_cells(cells))]
+    judged = [judged_turns(candidates, join_cells(cells))]
     if wish.zones == "any":
         useful, limit = None, np.zeros(0)
         if wanted.scope is Scope.CARBON_FRONT:
-            useful = beside_front(_appended(candidates, found), at)
+            useful = beside_front(_appended(candidates, judged), at)
         elif context.asked.workload.preferences.objective == "carbon":
-            limit = ceilings(_appended(candidates, found), wanted, of_sets=True)
+            limit = ceilings(_appended(candidates, judged), wanted, of_sets=True)
         else:
             limit = ceilings(
-                candidates, wanted, of_sets=True, more=[part[0] for part in found if part is not None]
+                candidates, wanted, of_sets=True, more=[part[0] for part in judged if part is not None]
             )
         sets = set_cells(
             candidates, at, (partner, elsewhere), limit, one_region=wanted.one_region, useful=useful
         )
-        found.append(judged_turns(candidates, sets))
-    return _appended(candidates, found)
+        judged.append(judged_turns(candidates, sets))
+    return _appended(candidates, judged)
 
 
-def _appended(candidates: Candidates, found: Sequence[Judged | None]) -> Candidates:
+def _appended(candidates: Candidates, judged: Sequence[Judged | None]) -> Candidates:
     """The candidates with the ways found behind them."""
-    parts = [part for part in found if part is not None]
+    parts = [part for part in judged if part is not None]
     if not parts:
         return candidates
     columns = {name: np.concatenate([part[0][name] for part in parts]) for name in parts[0][0]}
@@ -198,9 +198,9 @@ def set_cells(
         one_region: only sets within one region.
         useful: which of `at` a set may begin with, in place of `limit`.
     """
-    context = candidates.context
+    context, own = candidates.context, partners[0]
     # a type's size is one group (types that perform the same share a shape); within it cheapest first, so that zones
-    # are taken in the order in which they stand
+    # are taken in that order
     rows, kind = candidates.offer[at], context.market.offer_set.type_of_offer
     group_of = kind[rows] * candidates.shapes.n_rows + candidates.shape[at]
     order = np.lexsort((context.market.id_rank[rows], context.market.offer_set.usd_per_hour[rows], group_of))
@@ -218,26 +218,23 @@ def set_cells(
     if not some.any():
         return None
     for start, stop in zip(starts[some].tolist(), stops[some].tolist(), strict=True):
-        own = np.arange(start, stop)
-        own = own[
-            worth_choosing(
-                candidates, at[own], alone=bool((partners[0][candidates.offer[at[own]]] < 0).any())
-            )
-        ]
-        zones.append(sets_of(context.market, candidates.offer, at[own], cheap[own], one_region=one_region))
-    members = np.concatenate(zones)
-    members = members[_soon_enough(candidates, members)]
+        group = at[start:stop]
+        chosen = worth_choosing(candidates, group, alone=bool((own[candidates.offer[group]] < 0).any()))
+        of_use = cheap[start:stop][chosen]
+        few = group[chosen]
+        zones.append(sets_of(context.market, candidates.offer, few, of_use, one_region=one_region))
+    members = (sets := np.concatenate(zones))[_soon_enough(candidates, sets)]
     if not len(members):
         return None
-    cells = union_cells(candidates, members, partners[0])
+    cells = union_cells(candidates, members, own)
     away = replace(cells, on_demand=cheapest_partner(context.market, cells.zones, cells.shares, partners[1]))
     price = np.append(context.market.offer_set.usd_per_hour, np.inf)
     cheaper = (price[away.on_demand] < price[cells.on_demand]) & _is_discount(context.market, away)
-    alone = cells.take(np.flatnonzero((cells.on_demand >= 0) & _may_run_alone(candidates, cells)))
-    kept = ((cells.on_demand >= 0) | _may_run_alone(candidates, cells)) & _is_discount(context.market, cells)
-    cells = cells.take(np.flatnonzero(kept))
-    away = away.take(np.flatnonzero(cheaper))
-    return join_cells([cells, away, replace(alone, on_demand=np.full_like(alone.on_demand, -1))])
+    falls_back, may_run_alone = cells.on_demand >= 0, _may_run_alone(candidates, cells)
+    alone = cells.take(np.flatnonzero(falls_back & may_run_alone))
+    alone = replace(alone, on_demand=np.full_like(alone.on_demand, -1))
+    kept = (falls_back | may_run_alone) & _is_discount(context.market, cells)
+    return join_cells([cells.take(np.flatnonzero(kept)), away.take(np.flatnonzero(cheaper)), alone])
 
 
 def _is_discount(market: Market, cells: Cells) -> BoolArray:

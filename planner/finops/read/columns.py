@@ -118,14 +118,14 @@ def detect_dataset(header: Sequence[str], *, costs: bool = True) -> str | None:
     return next((dataset for dataset, mark in _MARKS.items() if plain(mark) in names), None)
 
 
-def detect_version(found: Iterable[str], dataset: str = COST) -> str:
+def detect_version(names: Iterable[str], dataset: str = COST) -> str:
     """Return the FOCUS version told by the columns present.
 
     It is the oldest version that has them all; where the columns that the next version takes away are missing
     and the newest of their kind are there, it is that next version.
     """
     columns = focus_columns()[dataset]
-    present = [columns[name] for name in found]
+    present = [columns[name] for name in names]
     version = max((column.since for column in present), default=VERSIONS[0])
     removed = {column.until for column in columns.values() if column.until}
     if version in removed and not any(column.until for column in present):

@@ -87,18 +87,18 @@ def load_rates(path: Path, target: str) -> Rates:
                 f"--rates: {path}:1: has no column {name!r}{hint}; it needs {', '.join(COLUMNS)}"
             )
     reader.fieldnames = names
-    found: dict[tuple[str, str], dict[date, tuple[float, int]]] = {}
+    rates: dict[tuple[str, str], dict[date, tuple[float, int]]] = {}
     try:
         for cells in reader:
-            _add(found, _row(path, reader.line_num, cells), path, reader.line_num)
+            _add(rates, _row(path, reader.line_num, cells), path, reader.line_num)
     except csv.Error as error:
         raise InputError(f"--rates: {path}:{reader.line_num}: {error}") from None
     own = {
         pair[0]: tuple(sorted((day, rate) for day, (rate, _) in days.items()))
-        for pair, days in found.items()
+        for pair, days in rates.items()
         if pair[1] == wanted
     }
-    return Rates(str(path), wanted, own, tuple(sorted(pair for pair in found if pair[1] != wanted)))
+    return Rates(str(path), wanted, own, tuple(sorted(pair for pair in rates if pair[1] != wanted)))
 
 
 def consolidate(
@@ -196,10 +196,10 @@ _Row = tuple[date, str, str, float]
 
 
 def _add(
-    found: dict[tuple[str, str], dict[date, tuple[float, int]]], row: _Row, path: Path, line: int
+    rates: dict[tuple[str, str], dict[date, tuple[float, int]]], row: _Row, path: Path, line: int
 ) -> None:
     day, source, target, rate = row
-    days = found.setdefault((source, target), {})
+    days = rates.setdefault((source, target), {})
     if day in days and days[day][0] != rate:
         raise InputError(
             f"--rates: {path}:{line}: {source} to {target} of {day} is {rate:g} here and {days[day][0]:g} in line "

@@ -113,12 +113,12 @@ def _load(path: Path) -> Adapter:
 
 def _with_lets(expression: str, lets: Mapping[str, str]) -> str:
     """Put in the expressions that an adapter names once and uses in several columns; they may use one another."""
-    return re.sub(r"\{(\w+)\}", lambda found: f"({_with_lets(lets[found.group(1)], lets)})", expression)
+    return re.sub(r"\{(\w+)\}", lambda match: f"({_with_lets(lets[match.group(1)], lets)})", expression)
 
 
 def _with_maps(expression: str, maps: Mapping[str, Sequence[Mapping[str, str]]]) -> str:
-    def case(found: re.Match[str]) -> str:
-        column = found.group(1)
+    def case(match: re.Match[str]) -> str:
+        column = match.group(1)
         whens = " ".join(f"WHEN {text(row['name'])} THEN {text(row['value'])}" for row in maps[column])
         return f"CASE {column} {whens} ELSE 'Other' END"
 

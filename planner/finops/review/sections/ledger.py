@@ -135,9 +135,9 @@ def _remark(book: Book, one: Entry, savings: list[Saved]) -> str:
     return "" if savings else "measured from the next month on"
 
 
-def _open(found: dict[str, Action], book: Book) -> Table:
+def _open(actions: dict[str, Action], book: Book) -> Table:
     held = {one.id for one in book.entries}
-    rows = [(key, one.what, one.amount) for key, one in found.items() if key not in held]
+    rows = [(key, one.what, one.amount) for key, one in actions.items() if key not in held]
     return table("ledger_open", "To accept with --accept",
                  [("id", "Id", "text"), ("what", "Action", "text"), ("amount", "Amount", "money")], rows)  # fmt: skip
 
