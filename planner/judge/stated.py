@@ -122,6 +122,7 @@ PORTFOLIO = {
 _ALONE = (
     "each future is solved alone by the search; that the figures fit together and to the costs is checked"
 )
+_PLAIN = "the choice at no price on losses, which the search makes; without such a price it is compared with the plan"
 COMMIT = {
     "planner_version": _WHEN,
     "seconds": _WHEN,
@@ -135,6 +136,8 @@ COMMIT = {
     "regret.p90_usd": _ALONE,
     "regret.worst_usd": _ALONE,
     "regret.scenarios": _ALONE,
+    "loss.plain_chance_ratio": _PLAIN,
+    "loss.plain_expected_usd": _PLAIN,
 }
 _TEST = "a test or a table of the parts list; the figures that it compares are the file's"
 TCO = {
