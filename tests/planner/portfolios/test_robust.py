@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -15,7 +15,7 @@ import yaml
 
 from catalogs.store.load import load_catalog
 from planner.asked.options import Options
-from planner.candidates.plan_parts.scenarios import Draws, ScenarioCosts, centred
+from planner.candidates.plan_parts.scenarios import Draws, ScenarioCosts, centred, luck_of
 from planner.inputs.pipeline_load import load_pipeline
 from planner.inputs.portfolio_load import load_portfolio
 from planner.pipelines.answer import plan_pipeline
@@ -129,6 +129,29 @@ def test_scenarios_are_common_and_their_mean_is_the_expected_cost(plain: Portfol
     assert not np.array_equal(Draws(30, 3).normal("speed"), Draws(30, 4).normal("speed"))
     assert np.quantile(many, 0.9) > 0 > np.quantile(many, 0.1)
     assert centred(np.asarray([7.0]), 5.0).tolist() == [0.0]
+
+
+def test_candidates_share_the_luck_of_the_zones_that_they_share() -> None:
+    """Whichever zone comes first, and whether the other candidate has more zones beside it."""
+    a, b, far = (("aws", "p5", *place) for place in (("r", "ra"), ("r", "rb"), ("s", "sa")))
+    draws = Draws(40_000, 5)
+
+    def alike(one: Sequence[tuple[str, ...]], other: Sequence[tuple[str, ...]]) -> float:
+        pair = [luck_of(places, 0.14, 0.43, draws) for places in (one, other)]
+        assert [float(luck.std()) for luck in pair] == pytest.approx([1.0, 1.0], abs=0.02)
+        return float((pair[0] * pair[1]).mean() - pair[0].mean() * pair[1].mean()) / float(
+            pair[0].std() * pair[1].std()
+        )
+
+    assert alike([a], [a]) == pytest.approx(1.0)
+    assert alike([a, far], [far, a]) == pytest.approx(1.0)
+    assert alike([a], [b]) == pytest.approx(0.43, abs=0.02)
+    assert alike([a], [far]) == pytest.approx(0.14, abs=0.02)
+    # (1 + 0.43) / sqrt(2 + 2 x 0.43): half of the pair is the zone itself
+    assert alike([a], [a, b]) == pytest.approx(1.43 / 2.86**0.5, abs=0.02)
+    assert alike([a, far], [a]) == pytest.approx(alike([a, far], [far]), abs=0.02)
+    other_kind = [("aws", "p4d", "r", "ra")]
+    assert alike([a], other_kind) == pytest.approx(0.0, abs=0.02)
 
 
 def test_the_answer_is_recomputed_and_forgeries_are_found(run_cli: RunCli, tmp_path: Path) -> None:
