@@ -45,6 +45,7 @@ _SCENARIOS = "what candidates cost in scenarios; means, worst means and differen
 RISK = {
     "risk.seed": "an option of the file, compared with it where it has `risk`",
     "risk.changed": _SCENARIOS,
+    "risk.refused": _SCENARIOS,
     "risk.considered": _SEARCH,
     "risk.candidates": _SEARCH,
     "risk.solver": "which solver answered",

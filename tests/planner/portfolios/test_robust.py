@@ -19,7 +19,7 @@ from planner.candidates.plan_parts.scenarios import Draws, ScenarioCosts, centre
 from planner.inputs.pipeline_load import load_pipeline
 from planner.inputs.portfolio_load import load_portfolio
 from planner.pipelines.answer import plan_pipeline
-from planner.plan.robust import Terms
+from planner.plan.robust import Outcome, Robust, Terms
 from planner.portfolios.answer import PortfolioAnswer, plan_portfolio
 from planner.portfolios.robust import choose_robust
 from planner.portfolios.solve import PortfolioOptions
@@ -203,3 +203,19 @@ def test_a_pipeline_with_risk_keeps_its_deadline_and_lowers_the_worst() -> None:
     level_0 = plan_pipeline(loaded, Options(now=NOW, time_limit_s=600), catalog=catalog, robust_level=0.0)
     assert level_0.total_usd == plain.total_usd
     assert [stage.way.place for stage in level_0.stages] == [stage.way.place for stage in plain.stages]
+
+
+@pytest.mark.parametrize(("fresh_usd", "kept"), [(9.0, True), (11.0, False)])
+def test_what_only_its_own_scenarios_prefer_is_refused(fresh_usd: float, kept: bool) -> None:
+    """The choice is 1 cheaper in the scenarios of the search; fresh ones decide whether it is taken."""
+    chosen, plain, fresh = Outcome(5.0, 8.0, 9.0), Outcome(4.0, 9.0, 10.0), Outcome(5.0, 8.0, fresh_usd)
+    costs = np.asarray([4.0, 6.0])
+    made = Robust(
+        Terms(0.5, 0.5, 2), chosen, plain, fresh, plain, costs, costs - 1.0, 8.5, 3, 3, 2, "milp", 0.1
+    )
+    assert made.confirmed is kept
+    stays = made.as_plain()
+    assert (stays.chosen, stays.changed, stays.refused, stays.confirmed) == (plain, 0, 2, True)
+    assert stays.values()["scenario_usd"] == [3.0, 5.0] and stays.gap == pytest.approx(0.15)
+    assert stays.values()["price_usd"] == stays.values()["relief_usd"] == 0
+    assert "2 jobs otherwise" in stays.sentence("job") and "fresh" in stays.sentence("job")
