@@ -45,7 +45,7 @@ def avoid_loss(
         gap: to the bound at which the answer counts as optimal all the same.
         deadline: of `time.perf_counter`.
     """
-    search = _Search(model, solved.x, risk, deadline)
+    search = _Search(model, solved, risk, deadline)
     whole = search.run()
     if np.array_equal(search.x, solved.x):
         return solved, whole
@@ -84,16 +84,22 @@ def chance_of_loss(model: CommitModel, costs: Floats, nothing: Floats, limit: fl
 
 
 class _Search:
-    """The best purchases so far, `x`, with what use costs beyond them in each scenario, `recourse`."""
+    """The best purchases so far, `x`, with what use costs beyond them in each scenario, `recourse`.
 
-    def __init__(self, model: CommitModel, full: Floats, risk: Risk, deadline: float) -> None:
+    None that loses more often than those without the rule: these are the best to a gap only.
+    """
+
+    def __init__(self, model: CommitModel, solved: Solved, risk: Risk, deadline: float) -> None:
+        full = solved.x
         self._model, self._full, self._risk = model, full, risk
         self._stage, self._oracle = first_stage(model), Recourse(model, deadline)
         self._whole = self._stage.integer
         self._nothing = self._oracle.evaluate(np.zeros_like(full)).value
         self._usd = risk.loss_price * float(model.probability @ self._nothing)
         self._known: dict[bytes, float] = {}
-        self.x, self.recourse, self._best = np.zeros_like(full), self._nothing, np.inf
+        self.x, self.recourse, self._best, self._most = full, solved.recourse, math.inf, 1.0
+        self._best = self._weigh(full, solved.recourse)
+        self._most = self._chance(full, solved.recourse)
 
     def run(self) -> bool:
         """Search; False where the deadline ended it."""
@@ -128,9 +134,17 @@ class _Search:
         unit = np.where(self._whole, 1.0, CENT_TENTHS)
         x = np.where(x == self._full, x, np.floor(x * unit + 1e-6) / unit)
         recourse = self._oracle.evaluate(x).value
-        costs = float(self._stage.cost @ x) + recourse
-        chance = chance_of_loss(self._model, costs, self._nothing, self._risk.loss_limit)
-        value = self._known[key] = self._stage.objective(x, recourse) + self._usd * chance
+        value = self._known[key] = self._weigh(x, recourse)
         if value < self._best:
             self._best, self.x, self.recourse = value, x, recourse
         return value
+
+    def _weigh(self, x: Floats, recourse: Floats) -> float:
+        chance = self._chance(x, recourse)
+        if chance > self._most + _CLOSE:
+            return math.inf
+        return self._stage.objective(x, recourse) + self._usd * chance
+
+    def _chance(self, x: Floats, recourse: Floats) -> float:
+        costs = float(self._stage.cost @ x) + recourse
+        return chance_of_loss(self._model, costs, self._nothing, self._risk.loss_limit)
