@@ -1,6 +1,6 @@
 """What purchases from a bill's history cost against those of perfect foresight, on generated years.
 
-python -m benchmarks.commit_hindsight --years 100 --seed 7
+python -m benchmarks.commit_hindsight --years 100 --seed 7 [--avoid-loss]
 
 Each year of `benchmarks.commit_years` is answered as `planner commit --from-focus` answers a bill by the day: the same
 scenarios, options and weight of risk. Then the year to come is paid for: with the purchases, with those that would have
@@ -16,8 +16,9 @@ from datetime import date
 import numpy as np
 
 from benchmarks.commit_years import COMING_DAYS, Year, make_year
+from planner.commitments.avoid_loss import avoid_loss
 from planner.commitments.build import Built, build_model
-from planner.commitments.from_bill import COUNT, DAYS, RISK, YEAR_OPTIONS
+from planner.commitments.from_bill import COUNT, DAYS, RISK, SELDOM_LOSES, YEAR_OPTIONS
 from planner.commitments.prices import pool_prices
 from planner.commitments.scenarios import Future, Futures
 from planner.commitments.solve import solve_commit, without_idle
@@ -29,13 +30,13 @@ GAP = 1e-3
 MOST_REGRET, MOST_LOSS, LEAST_SHARE = 0.05, 0.02, 0.95
 
 
-def score(year: Year, seed: int) -> tuple[float, float, float]:
+def score(year: Year, seed: int, risk: Risk = RISK) -> tuple[float, float, float]:
     """Return the coming year's cost with the purchases, with those of perfect foresight, and with none, in USD."""
     futures = draw_year(year.known, 24, count=COUNT, rows=DAYS, seed=seed)
     hours = np.arange(COMING_DAYS) * 24
     truth = Future(0, 0, hours, np.full(COMING_DAYS, 24.0), year.coming)
-    bought = _bought(_built(year, futures, RISK))
-    best = _bought(_built(year, Futures(("truth",), np.ones(1), (truth,)), Risk()))
+    bought = _bought(_built(year, futures, risk), risk)
+    best = _bought(_built(year, Futures(("truth",), np.ones(1), (truth,)), Risk()), Risk())
     return paid(year, bought), paid(year, best), paid(year, {})
 
 
@@ -54,9 +55,11 @@ def _built(year: Year, futures: Futures, risk: Risk) -> Built:
     return build_model(question, pool_prices(None, question.pools, "generated"), futures, 1)
 
 
-def _bought(built: Built) -> dict[str, float]:
+def _bought(built: Built, risk: Risk) -> dict[str, float]:
     """Units by pool, and plan dollars per hour under the name of the option."""
     solved = without_idle(built.model, solve_commit(built.model, gap=GAP))
+    if risk.loss_price:
+        solved, _ = avoid_loss(built.model, solved, risk)
     names = (
         "plan" if item.option.startswith("savings_plan") else item.serves[0].removeprefix("p")
         for item in built.buyable
@@ -89,9 +92,11 @@ def main() -> None:
     )
     parser.add_argument("--years", type=int, default=100)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--avoid-loss", action="store_true")
     asked = parser.parse_args()
-    begun = time.process_time()
-    costs = np.array([score(make_year(asked.seed, number), asked.seed) for number in range(asked.years)])
+    begun, risk = time.process_time(), SELDOM_LOSES if asked.avoid_loss else RISK
+    years = (make_year(asked.seed, number) for number in range(asked.years))
+    costs = np.array([score(year, asked.seed, risk) for year in years])
     used = costs[:, 2] > 0
     cost, best, nothing = costs[used].T
     regret, loss = cost / best - 1, cost / nothing - 1

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 @click.option(
     "--seed", type=click.IntRange(0), default=None, help="Of the scenarios drawn from a bill (default: 1)."
 )
+@click.option(
+    "--avoid-loss", is_flag=True,
+    help="Of a bill: buy less, so that few scenarios cost over 2 % more than no commitment.",
+)  # fmt: skip
 @output_options(ANSWER_FORMATS, private=True)
 @click.option(
     "--as-of",
@@ -58,7 +62,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def commit(
     ctx: click.Context, question: Path | None, bills: tuple[str, ...], currency: str | None, seed: int | None,
-    output: str, as_of: datetime | None, gap: float, time_limit: float,
+    avoid_loss: bool, output: str, as_of: datetime | None, gap: float, time_limit: float,
     regret: bool, certificate: Path | None, out: Path | None, details: tuple[str, ...], verbose: bool,
 ) -> None:  # fmt: skip
     """Find which reservations and savings plans to buy for QUESTION (a YAML file, see examples/commit.yaml).
@@ -78,6 +82,8 @@ def commit(
         raise InputError("give either a QUESTION (examples/commit.yaml) or --from-focus with a bill")
     if question is not None and (currency is not None or seed is not None):
         raise InputError("--currency and --seed belong to --from-focus: a question states its seed itself")
+    if question is not None and avoid_loss:
+        raise InputError("--avoid-loss belongs to --from-focus: a question states risk.loss_price (2) itself")
     from catalogs.store.load import load_catalog
 
     day = as_of and as_of.date()
@@ -86,11 +92,12 @@ def commit(
         loaded = load_commit(question)
         catalog = load_catalog(as_of=day) if needs_catalog(loaded) else None
     else:
-        from planner.commitments.from_bill import question_from_bill
+        from planner.commitments.from_bill import RISK, SELDOM_LOSES, question_from_bill
 
         catalog = load_catalog(as_of=day)
+        risk = SELDOM_LOSES if avoid_loss else RISK
         bill_question = question_from_bill(
-            bills, catalog, seed=1 if seed is None else seed, currency=currency
+            bills, catalog, seed=1 if seed is None else seed, currency=currency, risk=risk
         )
         loaded = bill_question.loaded
     quiet = verbose or (ctx.obj is not None and ctx.obj.quiet)  # --verbose writes its own lines

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.commitments.answer import CommitAnswer, Expiring, File, Line, Source
+from planner.commitments.avoid_loss import avoid_loss, loss_of
 from planner.commitments.build import Built, build_model, horizon_years
 from planner.commitments.figures import (
     break_evens,
@@ -33,11 +34,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from catalogs.tables.model import Catalog
-    from planner.commitments.answer import Level, Regret
+    from planner.commitments.answer import Level, Loss, Regret
     from planner.commitments.from_bill import FromBill
     from planner.commitments.model import CommitModel
+    from planner.commitments.scenarios import Futures
     from planner.inputs.commit_load import LoadedCommit
-    from planner.inputs.commit_schema import CommitQuestion, Pool
+    from planner.inputs.commit_schema import CommitQuestion, Pool, Risk
     from solvers.search.decompose import Round
 
 Floats = npt.NDArray[np.float64]
@@ -50,6 +52,7 @@ LEVELS = (
     0.25,
 )  # multiples of the plan that are shown beside 0 and 1, the most telling first
 SEARCH_SHARE = 0.7  # of the time limit; figures need some too
+AVOID_SHARE = 0.5  # of what the search leaves, for purchases that seldom lose
 REGRET_SHARE = 0.7  # of what the search and the first figures leave
 CENT = Decimal("0.01")
 
@@ -94,25 +97,18 @@ def advise(
     stage("prices and demand")
     prices = pool_prices(catalog, question.pools, loaded.document.path.name)
     years = horizon_years(question, prices)
-    notes: list[str] = []
-    if from_bill is not None:
-        futures, notes = from_bill.futures, [*from_bill.notes]
-    elif question.scenarios.file is not None:
-        futures = read_futures(loaded.file(question.scenarios.file), question.pools, question.start, years)
-    else:
-        demand = question.demand
-        history = None
-        if demand.file is not None:
-            history = read_history(loaded.file(demand.file), question.pools, demand.format)
-            notes += history.notes
-        futures = draw_futures(question, history, years)
+    futures, notes = _futures(loaded, from_bill, years)
     built = build_model(question, prices, futures, years)
     stage("search")
     clock = _Clock(begun + time_limit_s)
     solved = solve_commit(built.model, gap=gap, time_limit_s=SEARCH_SHARE * clock.left_s(), progress=progress)
-    solved = without_idle(built.model, solved) if from_bill is not None else solved
+    solved = plain = without_idle(built.model, solved) if from_bill is not None else solved
     interrupted = solved.reason == Termination.INTERRUPTED.value
     clock = _Clock(0.0) if interrupted else clock  # whoever interrupts waits for no further figure
+    if question.risk.loss_price:
+        stage("less to lose")
+        solved, cut = _seldom_loses(built.model, plain, question.risk, gap, clock)
+        notes += cut
     figures = _figures(built, solved, question, clock, with_regret, stage)
     if figures.skipped:
         why = "interrupted before" if interrupted else "the time limit left no room for"
@@ -121,8 +117,32 @@ def advise(
     unpriced = without_commitments(question.pools, prices, question.options.allow)
     said = (*notes, *futures.notes, *built.notes, *unpriced)
     files = _files(loaded) if from_bill is None else from_bill.files
-    answer = _assemble(loaded, files, built, solved, figures, said, catalog, gap)
+    loss = loss_of(built.model, solved, plain, question.risk)
+    answer = _assemble(loaded, files, built, solved, (figures, loss), said, catalog, gap)
     return Work(answer, built, solved)
+
+
+def _futures(loaded: LoadedCommit, from_bill: FromBill | None, years: int) -> tuple[Futures, list[str]]:
+    """The scenarios, and what is to be said of the bill or the history that they are drawn from."""
+    question = loaded.question
+    if from_bill is not None:
+        return from_bill.futures, [*from_bill.notes]
+    if question.scenarios.file is not None:
+        return read_futures(loaded.file(question.scenarios.file), question.pools, question.start, years), []
+    demand, history, notes = question.demand, None, []
+    if demand.file is not None:
+        history = read_history(loaded.file(demand.file), question.pools, demand.format)
+        notes = [*history.notes]
+    return draw_futures(question, history, years), notes
+
+
+def _seldom_loses(
+    model: CommitModel, plain: Solved, risk: Risk, gap: float, clock: _Clock
+) -> tuple[Solved, list[str]]:
+    """What seldom loses in place of what is best, and that its search was cut short."""
+    until = time.perf_counter() + AVOID_SHARE * clock.left_s()
+    solved, whole = avoid_loss(model, plain, risk, gap=gap, deadline=until)
+    return solved, [] if whole else ["the time limit ended the search for purchases that seldom lose"]
 
 
 def _binding(model: CommitModel, x: Floats) -> list[str]:
@@ -208,12 +228,13 @@ def _assemble(
     files: tuple[File, ...],
     built: Built,
     solved: Solved,
-    figures: _Figures,
+    found: tuple[_Figures, Loss],
     notes: tuple[str, ...],
     catalog: Catalog | None,
     gap: float,
 ) -> CommitAnswer:
     question, x = loaded.question, solved.x
+    figures, loss = found
     return CommitAnswer(
         name=question.name,
         sha256=sha256(loaded.document.data).hexdigest(),
@@ -236,6 +257,7 @@ def _assemble(
         levels=figures.levels,
         falls=figures.falls,
         regret=figures.regret,
+        loss=loss,
         not_evaluated=tuple(sorted(figures.skipped)),
         break_evens=tuple(item for item in break_evens(built) if item.option in question.options.allow),
         expiring=_expiring(loaded, built, x),

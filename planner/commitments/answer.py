@@ -54,6 +54,27 @@ class Regret:
 
 
 @record(frozen=True)
+class Loss:
+    """How often the purchases cost more than buying nothing, over the scenarios.
+
+    Attributes:
+        limit_ratio: a loss is this much more than buying nothing costs in the same scenario.
+        price: what the chance of a loss counts, in multiples of the expected cost of buying nothing; 0: not weighed.
+        chance_ratio: probability of the scenarios with a loss.
+        plain_chance_ratio, plain_expected_usd: the same and the expected cost of what is best at price 0.
+        worst_ratio: most that is lost in a scenario, of what buying nothing costs there; negative where each saves;
+            None where a scenario has no use to pay for.
+    """
+
+    limit_ratio: float
+    price: float
+    chance_ratio: float
+    plain_chance_ratio: float
+    plain_expected_usd: float
+    worst_ratio: float | None
+
+
+@record(frozen=True)
 class BreakEven:
     """From how much use on a commitment pays, against on-demand and against spot.
 
@@ -177,6 +198,7 @@ class CommitAnswer:
     levels: tuple[Level, ...]
     falls: tuple[Level, ...]
     regret: Regret | None
+    loss: Loss
     not_evaluated: tuple[str, ...]
     break_evens: tuple[BreakEven, ...]
     expiring: tuple[Expiring, ...]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 YEAR_OPTIONS: tuple[CommitOption, ...] = ("reserved_1y", "savings_plan_1y", "cud_1y")
 COUNT, HOURS, DAYS = 60, 300, 120  # scenarios; steps of each that are evaluated
 RISK = Risk(weight=0.3, level=0.9)
+SELDOM_LOSES = RISK.model_copy(update={"loss_price": 2.0})  # docs/optimisation/commit.md, "Seldom a loss"
 _MOST_POOLS = 64
 _SHOWN = 4
 
@@ -52,7 +53,7 @@ class FromBill:
 
 
 def question_from_bill(
-    paths: Sequence[str], catalog: Catalog, *, seed: int = 1, currency: str | None = None
+    paths: Sequence[str], catalog: Catalog, *, seed: int = 1, currency: str | None = None, risk: Risk = RISK
 ) -> FromBill:
     """Make the question which commitments of one year to buy after the last day of a bill.
 
@@ -62,6 +63,7 @@ def question_from_bill(
             commitments, and are left out and named where it has none.
         seed: of the scenarios.
         currency: rows of this currency only, where the bill has several.
+        risk: what is minimised; `SELDOM_LOSES` avoids losses.
 
     Raises:
         InputError: the bill cannot be read, has no hours of machines, or none that can be committed to.
@@ -92,7 +94,7 @@ def question_from_bill(
             for own in bill.owned if own.key in index
         ),
         options=Options(allow=YEAR_OPTIONS),
-        risk=RISK,
+        risk=risk,
     )  # fmt: skip
     rows = HOURS if bill.step_hours == 1 else DAYS
     futures = draw_year(bill.use[:, kept], bill.step_hours, count=COUNT, rows=rows, seed=seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.commitments.answer import SCHEMA_VERSION
-from planner.commitments.screen import commit_screen, saves, why_nothing
+from planner.commitments.screen import commit_screen, loss_words, saves, why_nothing
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.numbers import percent, usd
 from planner.render.screen import on_screen
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from planner.render.model import Cell
 
 _MAX_LINES = 40
-_ENDS = {"time_limit": "the time limit ended the search", "interrupted": "the search was interrupted"}
+_ENDS = {
+    "time_limit": "the time limit ended the search", "interrupted": "the search was interrupted",
+    "avoid_loss": "the bound is that without the price on losses",
+}  # fmt: skip
 _YEAR_HOURS = 8760
 _SET = "of the commitments on sale in these scenarios"
 _COLUMNS = (
@@ -147,6 +150,7 @@ def _money(answer: CommitAnswer) -> Section:
             f"regret against perfect foresight, over {regret.scenarios} scenarios: mean {_usd(regret.mean_usd)} "
             f"({percent(regret.mean_ratio)}), P90 {_usd(regret.p90_usd)}, worst {_usd(regret.worst_usd)}"
         )
+    notes += [loss_words(answer, _usd)] if answer.lines or answer.loss.price else []
     columns = (
         Column("case", "cost over the horizon", "text"), Column("expected_usd", "expected", "usd_rounded"),
         Column("worst_usd", worst, "usd_rounded"), Column("coverage_ratio", "coverage", "ratio"),
@@ -249,6 +253,8 @@ def _grounds(answer: CommitAnswer) -> Section:
         f"{answer.method.replace('_', ' ')}, {answer.rounds} rounds"
         if answer.rounds
         else "closed form (exact)"
+        if answer.method == "closed_form"
+        else "closed form, then less of it"
     )
     futures = f"{answer.scenarios} scenarios, {answer.rows:,} hours evaluated, {_years(answer)}"
     use = "reservations first, then plans where they save most per dollar, then spot, then on-demand"

@@ -32,7 +32,14 @@ def commit_screen(answer: CommitAnswer, of: str, why_stopped: str) -> Screen:
     """
     years = "1 year" if answer.years == 1 else f"{answer.years} years"
     asked = f"{answer.name}: from {answer.start}, {years}, {answer.scenarios:,} scenarios of demand"
-    rows = [_buy(answer), _cost(answer, years), _worst(answer), *_owed(answer), *_falls(answer)]
+    rows = [
+        _buy(answer),
+        _cost(answer, years),
+        _worst(answer),
+        *_loss(answer),
+        *_owed(answer),
+        *_falls(answer),
+    ]
     best = claims.best_plan("Best", answer.status, answer.gap_ratio).replace("feasible plan", "choice")
     proof = f"{best} {of}, proven to {percent(answer.gap_ratio, 2)}"
     proof += f" ({why_stopped})" if why_stopped else ""
@@ -100,6 +107,25 @@ def _worst(answer: CommitAnswer) -> Row:
     if answer.lines:
         text += f" ({_usd(answer.nothing.worst_usd)} without)"
     return ("worst_usd", "worst", answer.plan.worst_usd, "usd_rounded", text)
+
+
+def loss_words(answer: CommitAnswer, amount: Callable[[float], str]) -> str:
+    """How often the purchases cost more than none; at a price on that, what it gives and costs."""
+    loss = answer.loss
+    limit = percent(loss.limit_ratio, 0)
+    text = f"{percent(loss.chance_ratio, 0)} of scenarios cost over {limit} more than no commitment"
+    if not loss.price:
+        return text
+    more = answer.plan.expected_usd - loss.plain_expected_usd
+    given = f"instead of {percent(loss.plain_chance_ratio, 0)}, for {amount(abs(more))} "
+    given += "more in expectation" if more >= 0 else "less in expectation, as the worst outcomes count too"
+    return f"{text}, {given}" if answer.method == "avoid_loss" else f"{text}; buying less would not pay"
+
+
+def _loss(answer: CommitAnswer) -> list[Row]:
+    if not answer.lines and not answer.loss.price:
+        return []
+    return [("loss", "loses", answer.loss.chance_ratio, "ratio", loss_words(answer, _usd))]
 
 
 def _owed(answer: CommitAnswer) -> list[Row]:

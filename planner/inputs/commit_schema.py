@@ -125,10 +125,18 @@ class Options(Section):
 
 
 class Risk(Section):
-    """What is minimised: (1 - weight) x expected cost + weight x mean of the worst outcomes."""
+    """What is minimised: (1 - weight) x expected cost + weight x mean of the worst outcomes.
+
+    `loss_price` adds the chance of a loss, times what buying nothing is expected to cost.
+    """
 
     weight: Share = Field(0.0, description="0: expected cost; 1: only the worst outcomes.")
     level: Confidence = Field(0.9, description="0.9: the worst tenth.")
+    loss_price: NonNegativeFloat = Field(
+        0.0, description="What the chance of a loss counts: 2: a point of it must save 2 % of the cost of buying "
+        "nothing; 0: nothing."
+    )  # fmt: skip
+    loss_limit: Share = Field(0.02, description="A loss: this much more than the cost of buying nothing.")
 
 
 class CommitQuestion(Section):

@@ -141,10 +141,10 @@ class Findings:
             wanted: the same structure with values, `Near`, `Printed`, `Between`, `Exactly`, `Moment`, `NotRecomputed`,
                 `IfStated` or `STATED`.
         """
-        if wanted is STATED:
-            return
         if isinstance(wanted, IfStated):
             wanted = wanted.wanted
+        if wanted is STATED:
+            return
         if isinstance(wanted, NotRecomputed):
             self.skip(node, wanted.why)
             return

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import fsum
 from typing import TYPE_CHECKING, Any
 
-from planner.judge.findings import STATED, Findings, Near
+from planner.judge.findings import STATED, Findings, IfStated, Near
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -74,7 +74,7 @@ def risk_of(
                 "chosen": _of_fresh(findings, risk["fresh"]["chosen"], chosen["expected_usd"], weight),
                 "plain": _of_fresh(findings, risk["fresh"]["plain"], plain["expected_usd"], weight),
             },
-            "scenario_usd": STATED, "plain_scenario_usd": STATED,
+            "scenario_usd": STATED, "plain_scenario_usd": STATED, "refused": IfStated(STATED),
         }
     }  # fmt: skip
 

@@ -45,6 +45,7 @@ _SCENARIOS = "what candidates cost in scenarios; means, worst means and differen
 RISK = {
     "risk.seed": "an option of the file, compared with it where it has `risk`",
     "risk.changed": _SCENARIOS,
+    "risk.refused": _SCENARIOS,
     "risk.considered": _SEARCH,
     "risk.candidates": _SEARCH,
     "risk.solver": "which solver answered",
@@ -122,6 +123,7 @@ PORTFOLIO = {
 _ALONE = (
     "each future is solved alone by the search; that the figures fit together and to the costs is checked"
 )
+_PLAIN = "the choice at no price on losses, which the search makes; without such a price it is compared with the plan"
 COMMIT = {
     "planner_version": _WHEN,
     "seconds": _WHEN,
@@ -135,6 +137,8 @@ COMMIT = {
     "regret.p90_usd": _ALONE,
     "regret.worst_usd": _ALONE,
     "regret.scenarios": _ALONE,
+    "loss.plain_chance_ratio": _PLAIN,
+    "loss.plain_expected_usd": _PLAIN,
 }
 _TEST = "a test or a table of the parts list; the figures that it compares are the file's"
 TCO = {

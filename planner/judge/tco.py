@@ -315,6 +315,7 @@ def _fits(tco: Tco, offer: Offer, accelerator: str, option: str) -> bool:
     return (
         fnmatchcase(accelerator, cloud.accelerator or tco.machine.accelerator)
         and offer.text("purchase_option") == option
+        and offer.accelerators >= 1
         and (not cloud.providers or offer.place[0] in cloud.providers)
         and (not cloud.regions or any(fnmatchcase(place, glob) for glob in cloud.regions))
         and (not cloud.instance_types or any(fnmatchcase(offer.text("instance_type"), g) for g in cloud.instance_types))

@@ -17,6 +17,7 @@ from catalogs.offers.flags import admit_offers
 from catalogs.tables.accelerators import load_accelerators
 from planner.inputs.faults import Fault, near
 from planner.inputs.load import validate
+from planner.owning.figures import WHOLE
 from planner.owning.inputs import ends
 from planner.owning.model import Factor, Rent
 from planner.records import record
@@ -89,13 +90,14 @@ def _offers(catalog: Catalog, day: date, middle: date) -> OfferSet:
 
 
 def _fitting(loaded: LoadedTco, offer_set: OfferSet) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Rows of usable offers of the accelerator, provider, region and type asked for."""
+    """Rows of usable offers of the accelerator, provider, region and type asked for; parts of a card are none."""
     cloud, offers = loaded.tco.cloud, offer_set.offers
     accelerators = offer_set.types.coded("accelerator")
     wanted = cloud.accelerator or loaded.tco.machine.accelerator
     hit = np.asarray([*(fnmatchcase(str(name), wanted) for name in accelerators.values), False])
     mask = hit[accelerators.codes][offer_set.type_of_offer] & np.isfinite(offer_set.usd_per_hour)
     mask &= admit_offers(offers, allow_flagged=False).mask
+    mask &= offer_set.types["accelerator_count"][offer_set.type_of_offer] >= 1.0
     if cloud.providers:
         mask &= offers.is_in("provider", cloud.providers)
     if cloud.instance_types:
@@ -117,7 +119,7 @@ def _globs(offer_set: OfferSet, column: str, globs: tuple[str, ...]) -> np.ndarr
 def _cheapest(
     loaded: LoadedTco, offer_set: OfferSet, rows: np.ndarray[Any, np.dtype[np.int64]], option: str
 ) -> tuple[Rent, list[Factor]] | None:
-    """The offer that costs least per accelerator-hour of the owned accelerator's work."""
+    """The offer that costs least for the work of all owned accelerators: in whole instances where it is committed."""
     if not len(rows):
         return None
     types = offer_set.types
@@ -130,7 +132,9 @@ def _cheapest(
     upfront = offer_set.upfront_usd[rows] / (months * _HOURS_PER_MONTH) if months else 0.0
     all_in = offer_set.usd_per_hour[rows] + upfront
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = np.where((speed > 0) & (all_in > 0) & (count > 0), all_in / count / speed, np.inf)
+        instances = loaded.tco.machine.accelerators * loaded.tco.machine.machines / speed / count
+        instances = np.ceil(instances - WHOLE) if months else instances
+        each = np.where((speed > 0) & (all_in > 0) & (count > 0), all_in * instances, np.inf)
     ids = [offer_set.offer_id(row) for row in rows.tolist()]
     best = min(range(len(rows)), key=lambda at: (each[at], ids[at]))
     if not np.isfinite(each[best]):

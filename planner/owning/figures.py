@@ -23,7 +23,7 @@ from planner.owning.model import Figures, Fixed, Pair, Rent, Way
 
 HOURS_PER_MONTH, MONTHS_PER_YEAR, DAYS_PER_YEAR = 730.0, 12, 365.0
 Values = Mapping[str, float]
-_WHOLE = 1e-9  # of a count of instances that rounding makes a little too large
+WHOLE = 1e-9  # of a count of instances that rounding makes a little too large
 
 
 def figures_of(values: Values, fixed: Fixed) -> Figures:
@@ -85,7 +85,7 @@ def renting_cash(rent: Rent, values: Values, fixed: Fixed, months: int) -> list[
         lost = values["lost_ratio"] if rent.spot else 0.0
         by_month = [change ** ((month - 0.5) / MONTHS_PER_YEAR) for month in range(1, months + 1)]
         return [0.0, *(hours * price / (1.0 - lost) * factor for factor in by_month)]
-    instances = math.ceil(fixed.all_accelerators / speed / rent.accelerators - _WHOLE)
+    instances = math.ceil(fixed.all_accelerators / speed / rent.accelerators - WHOLE)
     monthly = instances * rent.accelerators * HOURS_PER_MONTH * price
     cash = [0.0] * (months + 1)
     for start in range(0, months, rent.term_months):

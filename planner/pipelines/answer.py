@@ -241,7 +241,8 @@ class Asking:
         terms = Terms.of(self.loaded.pipeline.risk, level)
         if terms is None or result.course is None:
             return result, None
-        return choose_robust(gathered.pipe, self._quotas(gathered), result, terms, self.solving)
+        chosen, made = choose_robust(gathered.pipe, self._quotas(gathered), result, terms, self.solving)
+        return (chosen, made) if made.confirmed else (result, made.as_plain())
 
     def solve(self, gathered: Gathered, limit_s: float) -> PipelineResult:
         """The best choice within `limit_s`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,7 @@ class Robust:
         bound_usd: no choice of the candidates considered has a lower objective.
         considered: candidates considered; of: all that there are.
         changed: jobs or tasks that the two choices run in different ways.
+        refused: the same of the choice of the scenarios, where it counted no less in fresh ones: the plain one stays.
     """
 
     terms: Terms
@@ -115,6 +117,19 @@ class Robust:
     changed: int
     solver: str
     seconds: float
+    refused: int = 0
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the choice counts less in fresh scenarios too, or is the plain one."""
+        return not self.changed or self.fresh_chosen.objective_usd < self.fresh_plain.objective_usd
+
+    def as_plain(self) -> Robust:
+        """The plain choice in place of one that only these scenarios prefer."""
+        return replace(
+            self, chosen=self.plain, fresh_chosen=self.fresh_plain, scenario_usd=self.plain_scenario_usd,
+            changed=0, refused=self.changed,
+        )  # fmt: skip
 
     @property
     def gap(self) -> float:
@@ -136,8 +151,8 @@ class Robust:
                 "scenarios": FRESH, "seed": terms.seed + FRESH_SEED, "chosen": self.fresh_chosen.values(),
                 "plain": self.fresh_plain.values(),
             },
-            "changed": self.changed, "considered": self.considered, "candidates": self.of, "solver": self.solver,
-            "seconds": round(self.seconds, 3),
+            "changed": self.changed, "refused": self.refused, "considered": self.considered, "candidates": self.of,
+            "solver": self.solver, "seconds": round(self.seconds, 3),
             # in ascending order: what follows from them does not depend on it, and any other order is a fault
             "scenario_usd": sorted(round(value, 6) for value in self.scenario_usd.tolist()),
             "plain_scenario_usd": sorted(round(value, 6) for value in self.plain_scenario_usd.tolist()),
@@ -152,6 +167,12 @@ class Robust:
         worst = f"worst {percent(1.0 - self.terms.level, 0)}"
         half = max(self.terms.half_width(usd) for usd in (self.scenario_usd, self.plain_scenario_usd))
         mean = f"mean of the {worst}: {_known(self.chosen.worst_usd, half)}"
+        if self.refused:
+            ways = f"1 {what}" if self.refused == 1 else f"{self.refused:,} {what}s"
+            return (
+                f"{mean}; to run {ways} otherwise is better in these scenarios alone, not in {FRESH:,} fresh ones: the "
+                "choice of least expected cost stays"
+            )
         if not self.changed:
             return f"{mean}; the choice of least expected cost is also the one asked for"
         fresh = self.fresh_plain.worst_usd - self.fresh_chosen.worst_usd

@@ -144,7 +144,8 @@ def plan_portfolio(
     terms, robust = Terms.of(loaded.portfolio.risk, robust_level), None
     if terms is not None and result.picks is not None:
         gathered, question, result = _widened(gatherer, loaded, options, (gathered, question, result), terms)
-        result, robust = choose_robust(gathered, question, result, terms, options)
+        with_risk, robust = choose_robust(gathered, question, result, terms, options)
+        result, robust = (with_risk, robust) if robust.confirmed else (result, robust.as_plain())
     seconds = time.perf_counter() - began
     return PortfolioAnswer(
         loaded, gathered, question, result, relaxed, source, options, seconds, planning.now, whole, robust

@@ -80,6 +80,36 @@ def test_data_formats_agree(tmp_path: Path, run_cli: Run) -> None:
     assert json.loads(json.dumps(from_python)) == values
 
 
+def rented(
+    run_cli: Run, folder: Path, accelerator: str, count: int, option: str, **cloud: Any
+) -> tuple[float, float]:
+    """Cost over the life of one way to rent, per accelerator, and accelerators per instance."""
+    machine: dict[str, Any] = {"accelerator": accelerator, "accelerators": count, "power_kw": 1.0}
+    machine["parts"] = [{"name": "server", "kind": "server", "usd": 20_000.0 * count}]
+    upkeep = {"failures_per_year": 0}
+    path = write(folder, machine=machine, upkeep=upkeep, cloud={"options": [option], **cloud})
+    values = answer(run_cli, path)
+    return values["figures"]["rent"][0]["total_usd"] / count, values["fixed"]["rents"][0]["accelerators"]
+
+
+@pytest.mark.parametrize("count", [1, 8, 16])
+def test_a_commitment_is_chosen_by_the_whole_instances_that_it_takes(
+    tmp_path: Path, run_cli: Run, count: int
+) -> None:
+    """Sixteen in one a2-megagpu-16g cost less each than one to eight, and more than eight where eight are wanted."""
+    free, _ = rented(run_cli, tmp_path, "a100-40gb-sxm", count, "cud_1y")
+    for kind in ("a2-highgpu-1g", "a2-highgpu-8g", "a2-megagpu-16g"):
+        narrow, _ = rented(run_cli, tmp_path, "a100-40gb-sxm", count, "cud_1y", instance_types=[kind])
+        assert free <= narrow * (1 + 1e-9)
+
+
+def test_parts_of_a_card_do_not_stand_in_for_one(tmp_path: Path, run_cli: Run) -> None:
+    """A third of an A10, which is 0.33333333 in the catalog, was rented four times for one card."""
+    found = [rented(run_cli, tmp_path, "a10-24gb-pcie", count, "reserved_3y") for count in (1, 2, 4)]
+    assert [each for each, _ in found] == pytest.approx([found[0][0]] * 3)
+    assert all(accelerators >= 1 for _, accelerators in found)
+
+
 def test_the_machine_that_is_handed_over_competes_in_a_plan(tmp_path: Path, run_cli: Run) -> None:
     owned = tmp_path / "own.yaml"
     values = answer(run_cli, EXAMPLES / "tco-8xh100.yaml", "--owned", str(owned))

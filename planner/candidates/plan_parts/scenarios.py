@@ -8,7 +8,8 @@ every candidate that shares it, and more scenarios leave the earlier ones as the
   P10 and P90 of the price to expect; list prices: one factor for each provider and type;
 * interruptions: factors of the provider and type, the region and the zone, so correlated as records of spot capacity
   are within and across regions (`spot_zone_correlation_ratio`, `spot_region_correlation_ratio`), through the outcomes
-  behind P10 and P90. Jobs in one zone on one type share them wholly, which is cautious.
+  behind P10 and P90. Jobs in one zone on one type share them wholly, which is cautious; jobs in several zones share
+  those that both have.
 
 Costs are scaled so that their mean over the scenarios is the expected cost: the mean is known better than by drawing.
 """
@@ -139,16 +140,30 @@ def _at_speed_and_luck(grid: Floats, speed: Floats, luck: Floats) -> Floats:
 def _luck(candidates: Candidates, spot: Sequence[Part], draws: Draws) -> Floats:
     """How interruptions turn out for a candidate in each scenario, standard normal, the higher the worse."""
     assume, offers = candidates.context.asked.assumptions, candidates.context.market.offer_set.offers
+    places = {tuple(str(offers[name][part.row]) for name in _PLACE) for part in spot}
     across, within = assume.spot_region_correlation_ratio, assume.spot_zone_correlation_ratio
-    within = max(within, across)
-    provider, kind, region, _ = (str(offers[name][spot[0].row]) for name in _PLACE)
-    zones = sorted(",".join(str(offers[name][part.row]) for name in _PLACE[2:]) for part in spot)
-    return np.asarray(
-        across**0.5 * draws.normal("capacity", provider, kind)
-        + (within - across) ** 0.5 * draws.normal("capacity", provider, kind, region)
-        + (1.0 - within) ** 0.5 * draws.normal("capacity", provider, kind, *zones),
-        dtype=np.float64,
-    )
+    return luck_of(sorted(places), across, within, draws)
+
+
+def luck_of(places: Sequence[tuple[str, ...]], across: float, within: float, draws: Draws) -> Floats:
+    """Luck of capacity in some zones, each of which counts alike, standard normal, shape `(S,)`.
+
+    Candidates share as much of it as their zones do: a zone alone and beside others is one zone.
+
+    Args:
+        places: provider, instance type, region and zone of each, no two alike.
+        across: correlation between zones of two regions.
+        within: between two of one region; at least `across` counts.
+        draws: the scenarios.
+    """
+    shares: dict[tuple[str, ...], float] = {}  # of each factor in the sum of the zones
+    for place in places:
+        steps = (across, max(within - across, 0.0), 1.0 - max(within, across))
+        for share, name in zip(steps, (place[:2], place[:3], place), strict=True):
+            shares[name] = shares.get(name, 0.0) + share**0.5
+    whole = sum(share**2 for share in shares.values()) ** 0.5
+    normals = (share / whole * draws.normal("capacity", *name) for name, share in shares.items())
+    return np.asarray(sum(normals, np.zeros(draws.count)), dtype=np.float64)
 
 
 def _price_usd(candidates: Candidates, part: Part, draws: Draws) -> Floats:

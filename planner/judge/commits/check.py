@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.judge.commits.figures import CommitMemory, Figures, Purchase, expiry, later
 from planner.judge.commits.prices import HOURS_PER_YEAR, Plan, Term
-from planner.judge.findings import STATED, Between, Exactly, Findings, Near, Printed
+from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated, Near, Printed
 
 if TYPE_CHECKING:
     from planner.inputs.commit_schema import Owned
@@ -66,7 +66,8 @@ def check(findings: Findings, memory: CommitMemory) -> None:
             "falls": [
                 _level(share, memory.figures(purchases, share), memory.figures((), share).expected) for share in lost
             ],
-            "regret": _regret(findings, memory, plan, purchases), "break_evens": _break_evens(memory),
+            "regret": _regret(findings, memory, plan, purchases),
+            "loss": IfStated(_loss(findings, memory, plan, nothing)), "break_evens": _break_evens(memory),
             "expiring": _expiring(memory, purchases), "catalog": _sources(memory), "not_evaluated": skipped,
         },
     )  # fmt: skip
@@ -267,6 +268,33 @@ def _regret(
         "scenarios": STATED,
         "mean_ratio": ratio,
     }
+
+
+def _loss(findings: Findings, memory: CommitMemory, plan: Figures, nothing: Figures) -> dict[str, Any]:
+    """How often it loses; what is best without a price on that is the search's, and never loses less often for less."""
+    risk, chance = memory.loaded.question.risk, memory.futures.probability
+    close = 1e-7 * nothing.expected
+    surely, perhaps = (
+        float(chance @ (plan.costs > nothing.costs * (1.0 + risk.loss_limit) + edge))
+        for edge in (close, -close)
+    )
+    answer = findings.answer
+    if "loss" in answer.keys():  # noqa: SIM118 -- a node, not a mapping
+        loss = answer["loss"]
+        often, usd = loss["plain_chance_ratio"].number(), loss["plain_expected_usd"].number()
+        held = often >= surely - _SIX if risk.loss_price else surely - _SIX <= often <= perhaps + _SIX
+        findings.require(
+            held and often <= 1.0 + _SIX, loss["plain_chance_ratio"].path, "less often than the plan"
+        )
+        held = bool(risk.loss_price) or abs(usd - plan.expected) <= 1e-8 * plan.expected + 1e-6
+        findings.require(held, loss["plain_expected_usd"].path, "not what the plan is expected to cost")
+    used = bool((nothing.costs > 0).all())
+    worst = float(np.max(plan.costs / nothing.costs - 1.0)) if used else None
+    return {
+        "limit_ratio": Near(risk.loss_limit), "price": Near(risk.loss_price),
+        "chance_ratio": Between(surely - _SIX, perhaps + _SIX), "plain_chance_ratio": STATED,
+        "plain_expected_usd": STATED, "worst_ratio": None if worst is None else _ratio(worst),
+    }  # fmt: skip
 
 
 def _break_evens(memory: CommitMemory) -> list[dict[str, Any]]:

@@ -82,6 +82,18 @@ def test_what_goes_on_is_bought_and_nothing_else(bill: Path, run_cli: Run) -> No
     assert answer["name"] == "bill.csv, 2025-10-01 to 2026-10-31"
 
 
+def test_a_price_on_losses_is_asked_for(bill: Path, run_cli: Run) -> None:
+    """These purchases save 30 % and lose in an eighth of the scenarios: at price 2 that is still worth it."""
+    asked = ("commit", "--from-focus", bill, "--no-regret")
+    free, ruled = (
+        json.loads(run_cli(*asked, "-o", "json", *more).stdout) for more in ((), ("--avoid-loss",))
+    )
+    assert (free["loss"]["price"], ruled["loss"]["price"]) == (0.0, 2.0)
+    assert ruled["loss"]["plain_chance_ratio"] == free["loss"]["chance_ratio"] > 0
+    assert ruled["plan"]["savings_usd"] > 2 * ruled["loss"]["chance_ratio"] * ruled["nothing"]["expected_usd"]
+    assert "buying less would not pay" in run_cli(*asked, "--avoid-loss").unwrapped
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -158,6 +170,7 @@ def test_one_source_of_demand(bill: Path, run_cli: Run) -> None:
         (),
         ("examples/commit.yaml", "--from-focus", bill),
         ("examples/commit.yaml", "--seed", "3"),
+        ("examples/commit.yaml", "--avoid-loss"),
     ):
         found = run_cli("commit", *arguments)
         assert (found.code, "--from-focus" in found.stderr) == (2, True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -15,11 +15,11 @@ import yaml
 
 from catalogs.store.load import load_catalog
 from planner.asked.options import Options
-from planner.candidates.plan_parts.scenarios import Draws, ScenarioCosts, centred
+from planner.candidates.plan_parts.scenarios import Draws, ScenarioCosts, centred, luck_of
 from planner.inputs.pipeline_load import load_pipeline
 from planner.inputs.portfolio_load import load_portfolio
 from planner.pipelines.answer import plan_pipeline
-from planner.plan.robust import Terms
+from planner.plan.robust import Outcome, Robust, Terms
 from planner.portfolios.answer import PortfolioAnswer, plan_portfolio
 from planner.portfolios.robust import choose_robust
 from planner.portfolios.solve import PortfolioOptions
@@ -131,6 +131,29 @@ def test_scenarios_are_common_and_their_mean_is_the_expected_cost(plain: Portfol
     assert centred(np.asarray([7.0]), 5.0).tolist() == [0.0]
 
 
+def test_candidates_share_the_luck_of_the_zones_that_they_share() -> None:
+    """Whichever zone comes first, and whether the other candidate has more zones beside it."""
+    a, b, far = (("aws", "p5", *place) for place in (("r", "ra"), ("r", "rb"), ("s", "sa")))
+    draws = Draws(40_000, 5)
+
+    def alike(one: Sequence[tuple[str, ...]], other: Sequence[tuple[str, ...]]) -> float:
+        pair = [luck_of(places, 0.14, 0.43, draws) for places in (one, other)]
+        assert [float(luck.std()) for luck in pair] == pytest.approx([1.0, 1.0], abs=0.02)
+        return float((pair[0] * pair[1]).mean() - pair[0].mean() * pair[1].mean()) / float(
+            pair[0].std() * pair[1].std()
+        )
+
+    assert alike([a], [a]) == pytest.approx(1.0)
+    assert alike([a, far], [far, a]) == pytest.approx(1.0)
+    assert alike([a], [b]) == pytest.approx(0.43, abs=0.02)
+    assert alike([a], [far]) == pytest.approx(0.14, abs=0.02)
+    # (1 + 0.43) / sqrt(2 + 2 x 0.43): half of the pair is the zone itself
+    assert alike([a], [a, b]) == pytest.approx(1.43 / 2.86**0.5, abs=0.02)
+    assert alike([a, far], [a]) == pytest.approx(alike([a, far], [far]), abs=0.02)
+    other_kind = [("aws", "p4d", "r", "ra")]
+    assert alike([a], other_kind) == pytest.approx(0.0, abs=0.02)
+
+
 def test_the_answer_is_recomputed_and_forgeries_are_found(run_cli: RunCli, tmp_path: Path) -> None:
     question, target = _portfolio(tmp_path, risk={"weight": 0.6, "scenarios": 50}), tmp_path / "answer.json"
     assert run_cli("portfolio", str(question), "-o", "json", "--out", str(target)).code == 0
@@ -180,3 +203,19 @@ def test_a_pipeline_with_risk_keeps_its_deadline_and_lowers_the_worst() -> None:
     level_0 = plan_pipeline(loaded, Options(now=NOW, time_limit_s=600), catalog=catalog, robust_level=0.0)
     assert level_0.total_usd == plain.total_usd
     assert [stage.way.place for stage in level_0.stages] == [stage.way.place for stage in plain.stages]
+
+
+@pytest.mark.parametrize(("fresh_usd", "kept"), [(9.0, True), (11.0, False)])
+def test_what_only_its_own_scenarios_prefer_is_refused(fresh_usd: float, kept: bool) -> None:
+    """The choice is 1 cheaper in the scenarios of the search; fresh ones decide whether it is taken."""
+    chosen, plain, fresh = Outcome(5.0, 8.0, 9.0), Outcome(4.0, 9.0, 10.0), Outcome(5.0, 8.0, fresh_usd)
+    costs = np.asarray([4.0, 6.0])
+    made = Robust(
+        Terms(0.5, 0.5, 2), chosen, plain, fresh, plain, costs, costs - 1.0, 8.5, 3, 3, 2, "milp", 0.1
+    )
+    assert made.confirmed is kept
+    stays = made.as_plain()
+    assert (stays.chosen, stays.changed, stays.refused, stays.confirmed) == (plain, 0, 2, True)
+    assert stays.values()["scenario_usd"] == [3.0, 5.0] and stays.gap == pytest.approx(0.15)
+    assert stays.values()["price_usd"] == stays.values()["relief_usd"] == 0
+    assert "2 jobs otherwise" in stays.sentence("job") and "fresh" in stays.sentence("job")
