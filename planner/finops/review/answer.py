@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import MAXYEAR, UTC, date, datetime
+from datetime import MAXYEAR, UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
 from planner.finops.kpis.day_sums import keep_day_sums
 from planner.finops.quality import assess_quality
 from planner.finops.read.tag_keys import tag_keys
-from planner.finops.review.inputs import MAX_TAGS, Beside, Inputs, daily_frame, month_name
+from planner.finops.review.inputs import MAX_TAGS, Beside, Inputs, bill_begins, daily_frame, month_name
 from planner.finops.review.model import Review, Section, Table
 from planner.finops.review.parts import review_command, table, text
 from planner.finops.review.sections.registry import SECTIONS
@@ -49,7 +49,7 @@ def review_bill(
 
     Args:
         bill: an open bill.
-        month: any day of the month; by default the newest with use.
+        month: any day of the month; by default the newest with use beyond its first day.
         compare_month: any day of the month it is compared with; by default the one before, if the bill has it.
         budgets: what `planner.inputs.budget_load.load_budgets` read.
         plans: what `planner.finops.plan_vs_actual.load_plans` read.
@@ -73,8 +73,8 @@ def review_bill(
     keep_day_sums(bill)
     daily = daily_frame(bill)
     wanted = (month or _newest(daily)).replace(day=1)
-    before = _before(bill, wanted, compare_month)
     _check(bill, wanted, tags)
+    before = _before(bill, wanted, compare_month, bill_begins(daily))
     keys = tag_keys(bill)
     tags, run_key = tuple(dict.fromkeys(map(keys.spelled, tags))), keys.run_key(run_tag)
     tell("checking the data", 0.1)
@@ -113,10 +113,12 @@ def _newest(daily: Any) -> date:
     if not len(days):
         raise InputError("the bill has no charge with a ChargePeriodStart: there is nothing to review")
     newest: date = days.max().to_pydatetime().date()
-    return newest
+    before = newest - timedelta(days=1)
+    # the last hours of a month are on the first day of the next where the invoice's month is not that of UTC
+    return before if newest.day == 1 and (days == before.isoformat()).any() else newest
 
 
-def _before(bill: Bill, month: date, asked: date | None) -> date | None:
+def _before(bill: Bill, month: date, asked: date | None, begins: date) -> date | None:
     if asked is not None:
         wanted = asked.replace(day=1)
         if wanted not in bill.months:
@@ -126,7 +128,7 @@ def _before(bill: Bill, month: date, asked: date | None) -> date | None:
             raise InputError(f"--compare {wanted:%Y-%m}: is the reviewed month itself")
         return wanted
     last = date(month.year - (month.month == 1), (month.month - 2) % 12 + 1, 1)
-    return last if last in bill.months else None
+    return last if last in bill.months and begins < month else None
 
 
 def _check(bill: Bill, month: date, tags: Sequence[str]) -> None:

@@ -114,12 +114,21 @@ class Inputs:
         """Whether the month's last day has charges."""
         return self.last_day == self.end - timedelta(days=1)
 
+    @property
+    def begins(self) -> date:
+        """Day on which the bill begins; corrections of the time before it may be there."""
+        if "begins" not in self.answers:
+            self.answers["begins"] = bill_begins(self.daily)
+        found: date = self.answers["begins"]
+        return found
+
     def use_days(self) -> list[date]:
-        """Days with use, in order; of a bill without any use the days with a charge."""
+        """Days with use, in order, since the bill begins; of a bill without any use the days with a charge."""
         if "use_days" not in self.answers:
             own = self.daily.loc[self.daily["charge_category"] == "Usage", "day"].drop_duplicates()
             own = own if len(own) else self.daily["day"].drop_duplicates()
-            self.answers["use_days"] = sorted(own.to_numpy().astype("datetime64[D]").tolist())
+            days = sorted(own.to_numpy().astype("datetime64[D]").tolist())
+            self.answers["use_days"] = [day for day in days if day >= self.begins] or days
         found: list[date] = self.answers["use_days"]
         return found
 
@@ -205,18 +214,36 @@ class Inputs:
         return float(own[column].sum())
 
     def series(self) -> tuple[Any, Any]:
-        """Days and cost without tax of all months, no day missing between the first and the last with use."""
+        """Days and cost without tax of all months, from the day on which the bill begins to the last with use."""
         import numpy as np
 
         if "series" in self.answers:
             found_before: tuple[Any, Any] = self.answers["series"]
             return found_before
-        own = self.daily[self.daily["charge_category"] != "Tax"]
-        sums = own.groupby("day")["effective_cost"].sum()
-        found = sums.index.to_numpy().astype("datetime64[D]")
-        keep = found <= np.datetime64(self.use_days()[-1])
-        self.answers["series"] = found[keep], sums.to_numpy(dtype=float)[keep]
+        days, cost = _untaxed(self.daily)
+        keep = (days >= np.datetime64(self.begins)) & (days <= np.datetime64(self.use_days()[-1]))
+        self.answers["series"] = days[keep], cost[keep]
         return self.series()
+
+
+def bill_begins(daily: Any) -> date:
+    """Day on which a bill begins: see `planner.finops.forecast.clean.history_start`.
+
+    Args:
+        daily: rows of `daily_frame`, at least one.
+    """
+    from planner.finops.forecast.clean import history_start
+
+    days, cost = _untaxed(daily)
+    first = days[history_start(days, cost)] if len(days) else daily["day"].min().to_datetime64()
+    found: date = first.astype("datetime64[D]").item()
+    return found
+
+
+def _untaxed(daily: Any) -> tuple[Any, Any]:
+    """Days in order and their cost without tax."""
+    sums = daily[daily["charge_category"] != "Tax"].groupby("day")["effective_cost"].sum()
+    return sums.index.to_numpy().astype("datetime64[D]"), sums.to_numpy(dtype=float)
 
 
 def in_order(frame: Any) -> Any:
