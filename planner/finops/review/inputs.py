@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
+from planner.finops.bill_days import bill_begins, in_order, untaxed
 from planner.finops.kpis import load_kpi, query_kpi
 from planner.finops.quality import Gate
 from planner.finops.read import Bill
@@ -220,39 +221,10 @@ class Inputs:
         if "series" in self.answers:
             found_before: tuple[Any, Any] = self.answers["series"]
             return found_before
-        days, cost = _untaxed(self.daily)
+        days, cost = untaxed(self.daily)
         keep = (days >= np.datetime64(self.begins)) & (days <= np.datetime64(self.use_days()[-1]))
         self.answers["series"] = days[keep], cost[keep]
         return self.series()
-
-
-def bill_begins(daily: Any) -> date:
-    """Day on which a bill begins: see `planner.finops.forecast.clean.history_start`.
-
-    Args:
-        daily: rows of `daily_frame`, at least one.
-    """
-    from planner.finops.forecast.clean import history_start
-
-    days, cost = _untaxed(daily)
-    first = days[history_start(days, cost)] if len(days) else daily["day"].min().to_datetime64()
-    found: date = first.astype("datetime64[D]").item()
-    return found
-
-
-def _untaxed(daily: Any) -> tuple[Any, Any]:
-    """Days in order and their cost without tax."""
-    sums = daily[daily["charge_category"] != "Tax"].groupby("day")["effective_cost"].sum()
-    return sums.index.to_numpy().astype("datetime64[D]"), sums.to_numpy(dtype=float)
-
-
-def in_order(frame: Any) -> Any:
-    """Rows by their names: engines give them in any order, and an answer must not depend on it."""
-    import pandas as pd
-
-    names = [n for n in frame.columns if not pd.api.types.is_numeric_dtype(frame[n])]
-    made = frame.sort_values(names, kind="stable", na_position="first") if names else frame
-    return made.reset_index(drop=True)
 
 
 def month_64(month: date) -> Any:
@@ -260,17 +232,3 @@ def month_64(month: date) -> Any:
     import numpy as np
 
     return np.datetime64(month, "M")
-
-
-def daily_frame(bill: Bill) -> Any:
-    """The KPI `daily_cost` with typed days; charges without a day are left out (the reader has told of them)."""
-    import numpy as np
-
-    frame: Any = query_kpi(bill.engine, "daily_cost", {})
-    frame = frame[frame["x_day"].notna()].copy()
-    frame["day"] = np.array(frame["x_day"].astype(str).str[:10].tolist(), dtype="datetime64[D]")
-    for name in ("provider", "service"):
-        frame[name] = frame[name].astype(object).where(frame[name].notna(), "(unnamed)")
-    for name in ("effective_cost", "billed_cost"):
-        frame[name] = frame[name].astype(float).fillna(0.0)
-    return in_order(frame.drop(columns="x_day"))
