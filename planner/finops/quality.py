@@ -170,14 +170,16 @@ def _values(bill: Bill, month: date, sums: Mapping[str, float]) -> dict[str, flo
 
 
 def _days_there(measured: Mapping[str, float]) -> float:
-    """Days with use.
+    """Days with use; of a bill without use with a charge.
 
     One monthly fee among daily charges says nothing of the days; of bills by the month or week only how far they reach
     is known.
     """
-    if not measured["use_rows"]:
-        return measured["charged_days"]
-    return max(measured["used_days"], 0.0 if measured["used_days"] > 1 else measured["used_up_to_days"])
+    if measured["use_rows"]:
+        days, short, up_to = measured["used_days"], measured["used_days"], measured["used_up_to_days"]
+    else:
+        days, short, up_to = measured["charged_days"], measured["short_days"], measured["charged_up_to_days"]
+    return max(days, 0.0 if short > 1 else up_to)
 
 
 def _shares(sums: Mapping[str, float]) -> dict[str, float | None]:

@@ -135,6 +135,8 @@ def _filled(when: Days, amount: Floats) -> Series:
 
 def until(days: Days, cost: Floats, last: np.datetime64) -> tuple[Days, Floats]:
     """Carry a series on to `last` with days without cost: others were charged on them, this one was not."""
+    if not len(days):
+        return days, cost
     more = np.arange(days[-1] + 1, last + 1)
     return np.concatenate([days, more]), np.concatenate([cost, np.zeros(len(more))])
 

@@ -106,13 +106,19 @@ class Inputs:
 
     @property
     def last_day(self) -> date:
-        """Last day of the bill with a use charge, at most the month's last."""
-        days = self.use_days()
-        return min(days[-1], self.end - timedelta(days=1)) if days else self.month
+        """Last day of the bill with a use charge, at most the month's last.
+
+        Of a bill by the month, which has charges on one day of it, the last day that their periods reach.
+        """
+        days, end = self.use_days(), self.end - timedelta(days=1)
+        last = min(days[-1], end) if days else self.month
+        if sum(self.month <= day <= end for day in days) > 1:
+            return last
+        return max(last, min(self.month + timedelta(days=round(self.gate.days) - 1), end))
 
     @property
     def is_complete(self) -> bool:
-        """Whether the month's last day has charges."""
+        """Whether the month's charges reach its last day."""
         return self.last_day == self.end - timedelta(days=1)
 
     @property
@@ -218,12 +224,14 @@ class Inputs:
         """Days and cost without tax of all months, from the day on which the bill begins to the last with use."""
         import numpy as np
 
+        from planner.finops.forecast.clean import until
+
         if "series" in self.answers:
             found_before: tuple[Any, Any] = self.answers["series"]
             return found_before
         days, cost = untaxed(self.daily)
         keep = (days >= np.datetime64(self.begins)) & (days <= np.datetime64(self.use_days()[-1]))
-        self.answers["series"] = days[keep], cost[keep]
+        self.answers["series"] = until(days[keep], cost[keep], np.datetime64(self.last_day))
         return self.series()
 
 

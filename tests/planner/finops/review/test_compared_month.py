@@ -9,6 +9,7 @@ import pytest
 
 from planner.finops.review.model import Review
 from planner.finops.review.report import review_answer
+from planner.inputs.budget_load import load_budgets
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
 
@@ -74,3 +75,25 @@ def test_one_monthly_fee_makes_no_month_complete(last: int, share: float, tmp_pa
 def test_a_bill_by_the_month_is_complete(tmp_path: Path) -> None:
     review = review_of(write_bill(tmp_path / "bill.csv", [charge(OCTOBER, 500, days=31)]))
     assert figures(review)["complete_ratio"].value == 1.0
+
+
+@pytest.mark.parametrize("kind", ["Usage", "Purchase"])
+def test_a_bill_by_the_month_is_not_of_its_first_day(tmp_path: Path, kind: str) -> None:
+    """It "cost 3,300 USD up to 1 October", was compared with nothing, and October was forecast."""
+    rows = [
+        charge(date(2026, month, 1), 3000 * (1.1 if month == 10 else 1), days=days, ChargeCategory=kind)
+        for month, days in ((7, 31), (8, 31), (9, 30), (10, 31))
+    ]
+    rows.append(charge(date(2026, 10, 31), 50, ChargeCategory="Tax"))
+    path = tmp_path / "budgets.yaml"
+    path.write_text("version: 1\nkind: budget\nname: b\nbudgets:\n  - {name: all, amount: 3000}\n")
+    review = review_of(
+        write_bill(tmp_path / "bill.csv", rows), forecast=True, budgets=load_budgets(path),
+        only=("overview", "bridge", "forecast", "quality"),
+    )  # fmt: skip
+    assert review.verdict.startswith(
+        "October 2026 cost 3,300 USD without tax, 10.0 % more than September 2026 and 10.0 % over its budget"
+    )
+    assert "November 2026 is expected at" in review.verdict and section(review, "bridge").status == "ok"
+    assert figures(review)["budget_p_over_ratio"].value == 1
+    assert figures(review)["complete_through"].value == "2026-10-31"
