@@ -231,9 +231,16 @@ def test_a_utilisation_file_of_a_few_days_is_said_to_be_one(tmp_path: Path) -> N
     busy_path.write_text("date,allocated_gpu_hours,busy_gpu_hours,goodput_gpu_hours\n2026-10-05,6,5,4\n")
     with open_bill([bill_path]) as bill:
         made = review_bill(bill, utilisation=load_utilisation(busy_path), forecast=False)
-    said = next(part for part in made.sections if part.key == "gpu").sentences
-    assert said[1] == "50.0 % of them did work that was kept."
-    assert "rows on 1 of the month's 31 days" in said[2]
+    part = next(part for part in made.sections if part.key == "gpu")
+    assert part.sentences[1] == (
+        "At least 50.0 % of them did work that was kept: the utilisation file has rows on 1 of the month's 31 days."
+    )
+    held = {one.key: one.status for one in part.figures}
+    assert (held["gpu_goodput_ratio"], held["gpu_useful_hour_money"], held["gpu_hours"]) == (
+        "flagged",
+        "flagged",
+        "ok",
+    )
 
 
 def _in_turn(tmp_path: Path, hours: int, first: date, last: date, run_days: int) -> dict[str, Any]:
