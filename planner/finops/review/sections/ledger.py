@@ -75,10 +75,10 @@ def _use(inputs: Inputs, provider: str, scope: str, thing: str) -> Any:
 
 
 def _days(inputs: Inputs, month: date) -> int:
-    """Days of a month that the bill covers."""
-    if month == inputs.month and not inputs.is_complete:
-        return inputs.last_day.day
-    return monthrange(month.year, month.month)[1]
+    """Days of a month that the bill covers; below 1 of one before it begins."""
+    end = month.replace(day=monthrange(month.year, month.month)[1])
+    last = inputs.last_day if month == inputs.month else end
+    return (last - max(month, inputs.begins)).days + 1
 
 
 def _measure(inputs: Inputs, one: Entry) -> list[Saved]:
@@ -86,6 +86,7 @@ def _measure(inputs: Inputs, one: Entry) -> list[Saved]:
     if not one.scope:
         return []
     months = [m for m in inputs.bill.months if one.accepted < f"{m:%Y-%m}" and m <= inputs.month]
+    months = [m for m in months if _days(inputs, m) > 0]  # not those of corrections alone
     if not months:
         return []
     frame = _use(inputs, one.provider, one.scope, one.thing)

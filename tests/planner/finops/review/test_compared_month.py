@@ -97,3 +97,21 @@ def test_a_bill_by_the_month_is_not_of_its_first_day(tmp_path: Path, kind: str) 
     assert "November 2026 is expected at" in review.verdict and section(review, "bridge").status == "ok"
     assert figures(review)["budget_p_over_ratio"].value == 1
     assert figures(review)["complete_through"].value == "2026-10-31"
+
+
+def test_a_month_that_runs_is_compared_with_none_and_its_actions_are_of_a_month(tmp_path: Path) -> None:
+    """After 20 days it "fell by 1,530 USD: less use", and a disk of 3 a day saved 60 "per month"."""
+    idle = {"ServiceName": "EBS", "SkuId": "disk", "ResourceId": "vol-1", "ConsumedQuantity": "0"}
+    first, last = SEPTEMBER, date(2026, 10, 20)
+    rows = [*each_day(first, last), *each_day(first, last, 3, **idle)]
+    rows += each_day(first, last, 50, SkuId="spot", PricingQuantity=1)
+    review = review_of(write_bill(tmp_path / "bill.csv", rows))
+    for part in ("bridge", "movers"):
+        made = section(review, part)
+        assert made.status == "withheld" and made.reason == "64.5 % of the month's days have use"
+    assert {row["before"] for row in rows_of(review, "allocation", "allocation")} == {None}
+    found = {row["what"]: row for row in rows_of(review, "actions", "actions")}
+    assert found["Delete vol-1"]["saves"] == pytest.approx(3 * 31)
+    assert found["Commit more: EC2 of AWS"]["why"].startswith("4,650 USD a month of it runs nine days of ten")
+    (made,) = section(review, "actions").tables
+    assert str(made.note).startswith("Amounts are those of a month at the pace of its 20 days with use.")
