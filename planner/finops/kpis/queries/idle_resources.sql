@@ -3,7 +3,8 @@
 -- meaning: Capacity reservations that stood unused, and resources that were charged while nothing was consumed: what can
 --   be deleted.
 -- unit: money in the billing currency
--- formula: effective cost of rows with CapacityReservationStatus Unused, or with ConsumedQuantity 0 at a cost
+-- formula: effective cost of rows with CapacityReservationStatus Unused, or with ConsumedQuantity 0, net of
+--   refunds
 -- source: FOCUS use case identify-unused-capacity-reservations; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, ResourceId, ResourceName,
 --   CapacityReservationId, CapacityReservationStatus, ConsumedQuantity, EffectiveCost, ChargeCategory,
