@@ -27,7 +27,7 @@ def build(inputs: Inputs) -> Section:
     if len(gpus) or len(runs):
         figures = [*_units(inputs, hours, cost, counted, idle, runs), *figures]
     busy = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
-    charts = (_waterfall(hours, busy),) if busy is not None and hours else ()
+    charts = (_waterfall(hours, busy, _short(inputs)),) if busy is not None and hours else ()
     tables = [made for made in (_places(inputs, gpus), _run_table(inputs, runs)) if made.rows]
     uncounted = _uncounted(gpus, inputs.bill.currency)
     said = (*(_sentences(inputs, hours, counted, busy) if hours or not uncounted else ()), *uncounted)
@@ -117,9 +117,11 @@ def _spot(inputs: Inputs) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _waterfall(hours: float, busy: Any) -> Chart:
+def _waterfall(hours: float, busy: Any, short: str) -> Chart:
     levels = (hours, busy.allocated, busy.busy, busy.goodput)
-    said = f"Of {hours:,.0f} paid GPU-hours {busy.goodput:,.0f} were of use ({percent(ratio(busy.goodput, hours))})."
+    least = "at least " if short else ""
+    share = percent(ratio(busy.goodput, hours))
+    said = f"Of {hours:,.0f} paid GPU-hours {least}{busy.goodput:,.0f} were of use ({share})."
     return Chart("gpu_waterfall", "GPU-hours: from paid to useful", "funnel",
                  ("paid", "allocated", "busy", "goodput"), (("hours", levels),), "hours", said)  # fmt: skip
 
