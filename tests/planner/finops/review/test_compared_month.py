@@ -57,6 +57,17 @@ def test_unreadable_costs_of_the_month_before_withhold_the_comparison(tmp_path: 
     assert {row["before"] for row in rows_of(review, "allocation", "allocation")} == {None}
 
 
+def test_ten_times_and_more_are_no_percentage(tmp_path: Path) -> None:
+    """A credit that leaves 100 of September's 3,000: it said 34,000.0 % more."""
+    credit = charge(
+        date(2026, 9, 20), -2900, ChargeCategory="Credit", PricingQuantity="", PricingUnit="", SkuId=""
+    )
+    review = made(tmp_path, [*each_day(SEPTEMBER, date(2026, 9, 30)), credit])
+    assert (
+        "October 2026 cost 3,410 USD without tax, 34 times the 100 USD of September 2026." in review.verdict
+    )
+
+
 def test_whole_months_are_compared_as_before(tmp_path: Path) -> None:
     review = made(tmp_path, each_day(SEPTEMBER, date(2026, 9, 30)))
     assert "13.7 % more than September 2026" in review.verdict
