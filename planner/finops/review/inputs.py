@@ -235,6 +235,12 @@ class Inputs:
         return self.series()
 
 
+def known_days(inputs: Inputs, month: date) -> int:
+    """Days of a month between the bill's first and last day, up to the reviewed month's last known; below 1: none."""
+    last = inputs.last_day if month == inputs.month else month_end(month) - timedelta(days=1)
+    return (last - max(month, inputs.begins)).days + 1
+
+
 def month_64(month: date) -> Any:
     """A month as numpy knows it."""
     import numpy as np

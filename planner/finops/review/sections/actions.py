@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from planner.finops.review.inputs import Inputs
+from planner.finops.review.inputs import Inputs, known_days
 from planner.finops.review.model import Section
 from planner.finops.review.parts import (
     figure,
@@ -54,8 +54,8 @@ def actions(inputs: Inputs) -> list[Action]:
 
 
 def pace(inputs: Inputs) -> float:
-    """What amounts of the month's days with use are multiplied by to be those of a whole month."""
-    return inputs.days_of(inputs.month) / inputs.gate.days if inputs.gate.days else 1.0
+    """What amounts of the month's days so far are multiplied by to be those of a whole month."""
+    return inputs.days_of(inputs.month) / max(known_days(inputs, inputs.month), 1)
 
 
 def _of_a_month(one: Action, factor: float) -> Action:
@@ -117,7 +117,9 @@ def build(inputs: Inputs) -> Section:
         return Section("actions", TITLE, (said,))
     shown = found[:TOP]
     rows = [_row(one) for one in shown]
-    so_far = f"Amounts are those of a month at the pace of its {inputs.gate.days:.0f} days with use."
+    so_far = (
+        f"Amounts are those of a month at the pace of its {known_days(inputs, inputs.month)} days so far."
+    )
     of = _WHOLE if pace(inputs) == 1 else so_far
     made = table("actions", "Actions", _COLUMNS, rows, of + _NOTE + (
         f" Left out: {len(found) - TOP} smaller." if len(found) > TOP else ""

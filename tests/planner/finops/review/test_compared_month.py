@@ -125,4 +125,4 @@ def test_a_month_that_runs_is_compared_with_none_and_its_actions_are_of_a_month(
     assert found["Delete vol-1"]["saves"] == pytest.approx(3 * 31)
     assert found["Commit more: EC2 of AWS"]["why"].startswith("4,650 USD a month of it runs nine days of ten")
     (made,) = section(review, "actions").tables
-    assert str(made.note).startswith("Amounts are those of a month at the pace of its 20 days with use.")
+    assert str(made.note).startswith("Amounts are those of a month at the pace of its 20 days so far.")
