@@ -158,7 +158,7 @@ class Assistant:
 
         Args:
             bill: files or folders below the working directory (FOCUS 1.0 to 1.4, or exports of the large clouds).
-            month: such as `2026-10`; default: the newest with use.
+            month: such as `2026-10`; default: the newest with use beyond its first day.
             form: `markdown`: the verdict in brief; `json`: the whole review.
         """
         from planner.api.bills import review as review_bill

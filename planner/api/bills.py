@@ -30,7 +30,7 @@ def review(
 
     Args:
         bill: files, folders or globs.
-        month: the month to review, such as `2026-10`; by default the newest with use.
+        month: the month to review, such as `2026-10`; by default the newest with use beyond its first day.
         compare: the month to compare with; by default the one before.
         tags: mandatory tag keys, the first names who pays.
         run_tag: tag key that names a run; default `planner_run_id`, else `run_id`, whichever charges carry.

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from planner.finops.forecast.daily import DailyCost
     from planner.render.model import Answer
 
+# where --periods is not given: a third year ends further ahead than a forecast reaches
+_PERIODS = {"month": 3, "quarter": 3, "year": 2}
+
 
 @click.command(
     epilog=examples(
@@ -81,9 +84,8 @@ if TYPE_CHECKING:
 @click.option(
     "--periods",
     type=click.IntRange(1, 24),
-    default=3,
-    show_default=True,
-    help="How many, with the running one.",
+    default=None,
+    help="How many, with the running one.  [default: 3, of years 2]",
 )
 @click.option(
     "--horizon",
@@ -116,10 +118,10 @@ if TYPE_CHECKING:
 def forecast(
     focus: tuple[str, ...], more: tuple[str, ...],
     daily: Path | None, by: str, cost: str, currency: str | None, plans: tuple[str, ...],
-    commitments_end: bool, more_members: bool, scenario: tuple[str, ...], period: str, periods: int, horizon: int,
-    fiscal_start: str | None, fiscal_weeks: str | None, level: float, top: int, drop_days: int | None,
-    score: tuple[str, ...], vintages: Path | None, pairs: tuple[str, ...], map_file: Path | None, exact_tags: bool,
-    details: tuple[str, ...], output: str, out: Path | None,
+    commitments_end: bool, more_members: bool, scenario: tuple[str, ...], period: str, periods: int | None,
+    horizon: int, fiscal_start: str | None, fiscal_weeks: str | None, level: float, top: int,
+    drop_days: int | None, score: tuple[str, ...], vintages: Path | None, pairs: tuple[str, ...],
+    map_file: Path | None, exact_tags: bool, details: tuple[str, ...], output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Forecast the cost of a bill (--focus) or of daily costs (--daily), in all and by scope.
 
@@ -149,7 +151,8 @@ def forecast(
                        mapping=read_mapping(pairs, map_file), exact_tags=exact_tags)  # fmt: skip
     known_currency = check_currency(costs.currency, plan_currency)
     question = Question(
-        calendar=calendar, size=period, count=periods, horizon_days=horizon, level=level, top=top,  # type: ignore[arg-type]
+        calendar=calendar, size=period, count=periods or _PERIODS[period], horizon_days=horizon,  # type: ignore[arg-type]
+        level=level, top=top,
         drop_days=drop_days, scenarios=scenarios, planned=(*planned, *costs.endings),
         completion=learn_completion(load_vintages(vintages)) if vintages is not None else None,
         more_members=statsforecast_members() if more_members else None,

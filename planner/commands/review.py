@@ -62,7 +62,10 @@ class MonthOption(click.ParamType[date]):
 @map_option
 @map_file_option
 @click.option(
-    "--month", type=MonthOption(), default=None, help="Month to review; default: the newest with use."
+    "--month",
+    type=MonthOption(),
+    default=None,
+    help="Month to review; default: the newest with use beyond day 1.",
 )
 @click.option(
     "--compare", type=MonthOption(), default=None, help="Month to compare with; default: the one before."

@@ -19,6 +19,7 @@ from planner.commitments.answer import File
 from planner.commitments.bill_prices import BillPrices, Key, bill_prices
 from planner.commitments.history import type_of
 from planner.errors import InputError
+from planner.finops.forecast.clean import history_start
 from planner.finops.read import open_bill
 from planner.finops.units.names import provider_id
 from planner.records import record
@@ -175,13 +176,24 @@ def _window(rows: Sequence[Mapping[str, Any]], named: str) -> tuple[date, date]:
     last = (until - _DAY if until.time() == datetime.min.time() else until).date()
     if until.time() != datetime.min.time() and (until - datetime.combine(last, datetime.min.time())) < _DAY:
         last -= _DAY  # a day that has not ended
-    first = max(min(row["begin_at"] for row in rows).date(), last - timedelta(days=KNOWN_DAYS - 1))
+    first = max(_begun(rows), last - timedelta(days=KNOWN_DAYS - 1))
     if (days := (last - first).days + 1) < LEAST_DAYS:
         raise InputError(
             f"{named}: has {max(days, 0)} whole days of machines in use; {LEAST_DAYS} are needed to tell a level: "
             "give more months of the bill"
         )
     return first, last
+
+
+def _begun(rows: Sequence[Mapping[str, Any]]) -> date:
+    """First day of the history: corrections of a time before it are no use."""
+    hours: dict[date, float] = {}
+    for row in rows:
+        day = row["begin_at"].date()
+        hours[day] = hours.get(day, 0.0) + float(row["hours"])
+    days = sorted(hours)
+    found = history_start(np.array(days, dtype="datetime64[D]"), np.array([hours[day] for day in days]))
+    return days[found]
 
 
 def _table(

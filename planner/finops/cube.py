@@ -34,7 +34,7 @@ MEASURES = (
 )
 # Columns that tell single resources, contracts' shares or rows apart: they are what a cube leaves out.
 LEFT_OUT = (
-    *("ResourceId", "ResourceName", "CapacityReservationId", "AvailabilityZone", "ChargeDescription"),
+    *("ResourceId", "ResourceName", "AvailabilityZone", "ChargeDescription"),
     *("AllocatedMethodDetails", "AllocatedMethodId", "AllocatedResourceId", "AllocatedResourceName"),
     *(
         "AllocatedTags",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # What no figure can do without: costs that are readable, counted once and told apart, in one currency.
 EVERY_FIGURE = frozenset(("unknown_cost", "no_category", "repeated", "currency", "effective_stated"))
 _DATA = Path(__file__).resolve().parent / "data"
+_COMPARED = "compared_withhold_at"  # thresholds of both months of a comparison
 _PAIR = ("before_start", "start")  # names of the earlier and the later month in queries
 _ORDER: Mapping[str, int] = {"ok": 0, "flagged": 1, "withheld": 2}
 
@@ -66,6 +67,7 @@ class Gate:
         findings: of the bill's reading.
         before: the gate of the month it is compared with; None without one.
         providers: days of each provider that has use every day; empty of a bill of one provider.
+        comparing: the month's checks as a comparison with another month needs them; empty without one.
     """
 
     month: date
@@ -73,6 +75,7 @@ class Gate:
     findings: tuple[Finding, ...] = ()
     before: Gate | None = None
     providers: tuple[ProviderDays, ...] = ()
+    comparing: tuple[Check, ...] = ()
 
     @property
     def days(self) -> float:
@@ -90,8 +93,10 @@ class Gate:
             KeyError: the table has no such row: a figure without a gate is never shown.
         """
         wanted = checks_of_figures()[figure]
-        failed = [(check.status, check.reason) for check in self.failed(wanted)]
-        if self.before is not None and figure in compared_figures():
+        is_compared = self.before is not None and figure in compared_figures()
+        checks = _failing(self.comparing if is_compared else self.checks, wanted)
+        failed = [(check.status, check.reason) for check in checks]
+        if self.before is not None and is_compared:
             name = f"{self.before.month:%B %Y}"
             failed += [(check.status, f"{name}: {check.reason}") for check in self.before.failed(wanted)]
         if not failed:
@@ -101,7 +106,11 @@ class Gate:
 
     def failed(self, keys: frozenset[str]) -> list[Check]:
         """The month's own checks among `keys` that do not pass."""
-        return [check for check in self.checks if check.key in keys and check.status != "ok"]
+        return _failing(self.checks, keys)
+
+
+def _failing(checks: Sequence[Check], keys: frozenset[str]) -> list[Check]:
+    return [check for check in checks if check.key in keys and check.status != "ok"]
 
 
 def assess_quality(
@@ -125,15 +134,17 @@ def assess_quality(
     }
     providers = provider_days(bill, months)
 
-    def gate(of: date, withhold: str) -> Gate:
+    def judged(of: date, withhold: str) -> tuple[Check, ...]:
         values = _values(bill, of, sums[of]) | {name: found.get(of) for name, found in beside.items()}
         values["complete_providers"] = share_there(providers[of])
         words = missing_words(providers[of])
-        checks = tuple(_judge(check, values.get(check["check"]), withhold, words) for check in _checks())
-        return Gate(of, checks, bill.findings, providers=providers[of])
+        return tuple(_judge(check, values.get(check["check"]), withhold, words) for check in _checks())
 
-    own = gate(month, "withhold_at")
-    return own if compared is None else replace(own, before=gate(compared, "compared_withhold_at"))
+    gate = Gate(month, judged(month, "withhold_at"), bill.findings, providers=providers[month])
+    if compared is None:
+        return gate
+    other = Gate(compared, judged(compared, _COMPARED), bill.findings, providers=providers[compared])
+    return replace(gate, before=other, comparing=judged(month, _COMPARED))
 
 
 def _sums(bill: Bill, months: tuple[date, date]) -> dict[date, Mapping[str, float]]:
@@ -170,14 +181,16 @@ def _values(bill: Bill, month: date, sums: Mapping[str, float]) -> dict[str, flo
 
 
 def _days_there(measured: Mapping[str, float]) -> float:
-    """Days with use.
+    """Days with use; of a bill without use with a charge.
 
     One monthly fee among daily charges says nothing of the days; of bills by the month or week only how far they reach
     is known.
     """
-    if not measured["use_rows"]:
-        return measured["charged_days"]
-    return max(measured["used_days"], 0.0 if measured["used_days"] > 1 else measured["used_up_to_days"])
+    if measured["use_rows"]:
+        days, short, up_to = measured["used_days"], measured["used_days"], measured["used_up_to_days"]
+    else:
+        days, short, up_to = measured["charged_days"], measured["short_days"], measured["charged_up_to_days"]
+    return max(days, 0.0 if short > 1 else up_to)
 
 
 def _shares(sums: Mapping[str, float]) -> dict[str, float | None]:

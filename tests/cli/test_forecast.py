@@ -59,13 +59,20 @@ def test_formats_agree(run_cli: Run, tmp_path: Path, asked_once: Callable[[str],
         (("--daily", COSTS, "--plans", "none*.json"), "no such file"),
         (("--daily", COSTS, "--fiscal-start", "13"), "01 to 12"),
         (("--daily", COSTS, "--vintages", COSTS), "no column 'reported'"),
-        (("--daily", COSTS, "--period", "year", "--periods", "9"), "at most 750"),
+        (("--daily", COSTS, "--period", "year", "--periods", "9"), "at most 750: ask for fewer periods"),
         (("--daily", COSTS, "--level", "99%"), "at most 0.98"),
     ],
 )
 def test_bad_input_is_named(run_cli: Run, arguments: tuple[str, ...], said: str) -> None:
     found = run_cli("forecast", *arguments)
     assert found.code == 2 and said in found.stderr and not found.stdout and "Traceback" not in found.stderr
+
+
+def test_years_need_no_other_option(run_cli: Run) -> None:
+    """Three years, the default of months, are further ahead than a forecast reaches: it always ended in an error."""
+    found = run_cli("forecast", "--daily", COSTS, "--period", "year", "--horizon", "0", "-o", "json")
+    total = json.loads(found.stdout)["scopes"][0]
+    assert found.code == 0 and [one["period"] for one in total["periods"]] == ["2026", "2027"]
 
 
 def test_plans_are_not_added_to_costs_that_name_no_currency(run_cli: Run, tmp_path: Path) -> None:

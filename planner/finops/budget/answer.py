@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.finops.forecast.calendars import CalendarError, FiscalCalendar, Period, parse_calendar
-from planner.finops.forecast.clean import regular_series, until
+from planner.finops.forecast.clean import history_start, regular_series, until
 from planner.finops.forecast.completion import incomplete_days
 from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
@@ -144,7 +144,7 @@ def check_budgets(
     drop = incomplete_days(regular_series(total.days, total.cost).cost) if drop_days is None else drop_days
     last = total.days[-1] - drop
     when = day or _date(last)
-    first = _date(total.days[0])
+    first = _date(total.days[history_start(total.days, total.cost)])
     lines, silent = [], []
     for budget in file.budgets:
         period = calendar.periods(budget.period, when, 1)[0]

@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.finops.budget.answer import cost_of
 from planner.finops.forecast.calendars import FiscalCalendar, Period
-from planner.finops.forecast.clean import until
+from planner.finops.forecast.clean import history_start, until
 from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import MAX_HORIZON_DAYS, forecast_periods
 from planner.records import record
@@ -51,8 +51,8 @@ class FiscalBudget:
         spread: whether the months are equal parts by days of a quarter's or a year's amount (assumed).
         to_date_budget, to_date_actual: of the months that are over and known.
         year_budget: sum of the months in which it holds.
-        reforecast, low, high: cost of the year: known months and the forecast of the rest, with its 80 % interval; None
-            where months before the first known day are missing, or the year ends too far ahead.
+        reforecast, low, high: cost of the months in which it holds: known ones and the forecast of the rest, with its
+            80 % interval; None where months before the first known day are missing, or the year ends too far ahead.
         run_rate_left: what each month to come may cost on average to end within the budget; None where none is left.
     """
 
@@ -97,7 +97,7 @@ def fiscal_year(loaded: LoadedBudgets, scopes: Scopes, first_month: int, last: d
     calendar = FiscalCalendar(first_month=first_month)
     year = calendar.periods("year", last, 1)[0]
     total = total_of(next(iter(scopes.values())))
-    first = _day(total.days[0])
+    first = _day(total.days[history_start(total.days, total.cost)])
     budgets = [
         _budget(budget, cost_of(budget, scopes), calendar, year, last, first_known=first)
         for budget in loaded.file.budgets
@@ -118,35 +118,33 @@ def _budget(
     periods = calendar.periods("month", year.start, 12)
     days, cost = until(daily_cost.days, daily_cost.cost, np.datetime64(last))
     ahead = [one for one in periods if one.end.toordinal() - 1 > last.toordinal()]
+    held = [one for one in ahead if _amount(budget, calendar, one) is not None]
     is_near = (year.end - last).days <= MAX_HORIZON_DAYS
     bounds = [(np.datetime64(one.start), np.datetime64(one.end)) for one in ahead]
-    rest = (np.datetime64(ahead[0].start), np.datetime64(year.end)) if ahead else None
-    ends = (
-        forecast_periods(days, cost, periods=[*bounds, *([rest] if rest else [])], level=LEVEL)
-        if is_near and rest
-        else []
-    )
+    rest = [(np.datetime64(held[0].start), np.datetime64(held[-1].end))] if held else []
+    ends = forecast_periods(days, cost, periods=[*bounds, *rest], level=LEVEL) if is_near and ahead else []
     landings = {one.start: end.landing for one, end in zip(ahead, ends, strict=False)}
     months = tuple(
         _month(budget, calendar, one, _sum(days, cost, one.start, min(one.end, date.fromordinal(last.toordinal() + 1))),
                landings.get(one.start), last, first_known)
         for one in periods
     )  # fmt: skip
-    over = [one for one in months if one.state == "actual" and one.budget is not None]
-    spent = math.fsum(one.actual or 0.0 for one in months if one.state in ("actual", "running"))
-    whole = math.fsum(one.budget or 0.0 for one in months)
-    before = math.fsum(one.actual or 0.0 for one in months if one.state == "actual")
-    complete = not any(one.state == "no data" for one in months)
-    tail = ends[-1] if ends else None
-    known = tail is not None and complete
-    left = len([one for one in months if one.state == "ahead"])
+    mine = [one for one in months if one.budget is not None]
+    over = [one for one in mine if one.state == "actual"]
+    planned, spent, whole = (
+        math.fsum(one.budget or 0.0 for one in over),
+        math.fsum(one.actual or 0.0 for one in over),
+        math.fsum(one.budget or 0.0 for one in mine),
+    )
+    complete = not any(one.state == "no data" for one in mine)
+    tail = ends[-1] if ends and held and complete else None
+    left = len([one for one in mine if one.state == "ahead"])
     return FiscalBudget(
         budget.name, budget.by if budget.scope is None else f"{budget.by} {budget.scope}", months,
-        budget.period != "month",
-        math.fsum(one.budget or 0.0 for one in over), math.fsum(one.actual or 0.0 for one in over), whole,
-        before + tail.landing if known and tail else (spent if complete and not ahead else None),
-        before + tail.low if known and tail else None, before + tail.high if known and tail else None,
-        (whole - before - (_running(months) or 0.0)) / left if left and complete else None,
+        budget.period != "month", planned, spent, whole,
+        spent + tail.landing if tail else (spent if complete and not held else None),
+        spent + tail.low if tail else None, spent + tail.high if tail else None,
+        (whole - spent - (_running(mine) or 0.0)) / left if left and complete else None,
     )  # fmt: skip
 
 

@@ -39,8 +39,13 @@ def _said(one: FiscalBudget, currency: str) -> str:
     said = f"{one.name}: {spent} in the months that are over, {abs(gap):,.0f} {side} budget"
     if one.reforecast is not None and one.low is not None and one.high is not None:
         whole = one.reforecast - one.year_budget
+        lands = (
+            "the year lands"
+            if all(month.budget is not None for month in one.months)
+            else "its months of the year land"
+        )
         said += (
-            f"; the year lands at {one.reforecast:,.0f} ({one.low:,.0f} to {one.high:,.0f}), {abs(whole):,.0f} "
+            f"; {lands} at {one.reforecast:,.0f} ({one.low:,.0f} to {one.high:,.0f}), {abs(whole):,.0f} "
             f"{'over' if whole > 0 else 'under'}"
         )
     return f"{said}."
@@ -64,13 +69,12 @@ def _years(year: FiscalYear) -> Table:
 def _months(year: FiscalYear) -> Table:
     rows: list[tuple[Value, ...]] = []
     for one in year.budgets:
-        spent = planned = 0.0
+        so_far = 0.0
         for month in one.months:
-            spent += month.expected or 0.0
-            planned += (month.budget or 0.0) if month.expected is not None else 0.0
             gap = None if month.expected is None or month.budget is None else month.expected - month.budget
+            so_far += gap or 0.0
             rows.append((one.name, month.period.start.strftime("%Y-%m"), month.state, month.budget, month.actual,
-                         month.expected, gap, spent - planned if month.expected is not None else None))  # fmt: skip
+                         month.expected, gap, None if gap is None else so_far))  # fmt: skip
     columns = (
         Column("budget", "budget", "text"), Column("month", "month", "text"), Column("state", "state", "text"),
         Column("amount", "amount", "money_short"), Column("actual", "actual", "money_short"),

@@ -18,6 +18,9 @@ _SPIKE_DAYS = 14
 _SPIKE_MADS = 6.0
 _HUGE = 30.0  # times the largest of the days before: more than a month of it
 _HUGE_DAYS = 35  # before: a charge that comes once a month is among them
+_WEEK, _MOST_OF_WEEK = 7, 4
+_SMALL = 0.1  # of what days usually cost
+_BEGIN_DAYS = 28  # of a history: what is usual in it
 
 
 class ForecastError(InputError):
@@ -49,7 +52,7 @@ class Series:
 def regular_series(days: ArrayLike, cost: ArrayLike) -> Series:
     """Sort, check and fill.
 
-    Days before the first cost are cut off: the service did not run yet. A few absent days (5 %) are unknown: they
+    Days before the history begins (`history_start`) are cut off. A few absent days (5 %) are unknown: they
     become the median of the same weekday in the weeks around them, or of all days. Many are days without cost: bills
     have no rows for them. Only the last 800 days are kept.
 
@@ -66,13 +69,43 @@ def regular_series(days: ArrayLike, cost: ArrayLike) -> Series:
     when, amount = when[order], amount[order]
     if (twice := np.flatnonzero(when[1:] == when[:-1])).size:
         raise ForecastError(f"{when[twice[0]]} is given twice; add its costs up first")
-    started = np.flatnonzero(amount)
-    first = int(started[0]) if started.size else 0
-    first = max(min(first, len(when) - MIN_DAYS), 0)
+    first = max(min(history_start(when, amount), len(when) - MIN_DAYS), 0)
     when, amount = when[first:], amount[first:]
     if not len(when) or (when[-1] - when[0]).astype(int) + 1 < MIN_DAYS:
         raise ForecastError(f"at least {MIN_DAYS} days of cost are needed, there are {len(when)}")
     return _filled(when, amount)
+
+
+def history_start(days: Days, cost: Floats) -> int:
+    """Row with which a history begins; charges before it are of a time that the bill does not cover.
+
+    Bills bring corrections of months before their own. A history begins with the first week of which most days have a
+    charge, and in it with the first day that costs a tenth of the usual. What lies before is apart where it is sparse
+    and either refunds more than it charges or comes to a tenth of the first four weeks; else (bills by the month,
+    services that start slowly) it is part of the history.
+
+    Args:
+        days: (n,) in order, none twice.
+        cost: (n,).
+
+    Returns:
+        The row; without any cost 0.
+    """
+    charged = np.flatnonzero(cost)
+    if not charged.size:
+        return 0
+    at, amount = days[charged].astype("datetime64[D]").astype(int), cost[charged]
+    in_week = np.searchsorted(at, at + _WEEK) - np.arange(len(at))
+    dense = np.flatnonzero(in_week >= _MOST_OF_WEEK)
+    if not dense.size:
+        return int(charged[0])
+    first = int(dense[0])
+    near = np.abs(amount[first:][at[first:] < at[first] + _BEGIN_DAYS])
+    first += int(np.argmax(near[: in_week[first]] >= _SMALL * float(np.median(near))))
+    before, lead = int(at[first] - at[0]), amount[:first]
+    is_sparse = before < _WEEK or first <= before / 2
+    is_little = lead.sum() <= 0 or np.abs(lead).sum() < _SMALL * near.sum()
+    return int(charged[first if is_sparse and is_little else 0])
 
 
 def _filled(when: Days, amount: Floats) -> Series:
@@ -102,6 +135,8 @@ def _filled(when: Days, amount: Floats) -> Series:
 
 def until(days: Days, cost: Floats, last: np.datetime64) -> tuple[Days, Floats]:
     """Carry a series on to `last` with days without cost: others were charged on them, this one was not."""
+    if not len(days):
+        return days, cost
     more = np.arange(days[-1] + 1, last + 1)
     return np.concatenate([days, more]), np.concatenate([cost, np.zeros(len(more))])
 

@@ -245,7 +245,9 @@ def forecast_periods(
     next_day = series.days[-1] + 1
     horizon = max((int((end - next_day).astype(int)) for _, end in periods), default=0)
     if horizon > MAX_HORIZON_DAYS:
-        raise ForecastError(f"{horizon} days ahead are too far; at most {MAX_HORIZON_DAYS}")
+        raise ForecastError(
+            f"{horizon} days ahead are too far, at most {MAX_HORIZON_DAYS}: ask for fewer periods"
+        )
     paths = all_paths(series.cost, series.days, horizon) if horizon > 0 else None
     more = None
     if more_members and paths is not None:

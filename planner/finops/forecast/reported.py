@@ -7,6 +7,7 @@ from datetime import date
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from planner.finops.forecast.clean import history_start
 from planner.finops.forecast.completion import Completion, settle
 from planner.records import record
 
@@ -21,7 +22,7 @@ class Reported:
     Attributes:
         days: (n,) days that have a report.
         cost, settled: (n,) as reported, and grossed up where young.
-        first, last: first and last day that is known.
+        first, last: day with which the history begins, and last day that is known.
     """
 
     days: Days
@@ -35,7 +36,8 @@ class Reported:
         inside = (self.days >= start) & (self.days < end)
         begin, stop = max(start, self.first), min(end, self.last + 1)
         known = max(int((stop - begin).astype(int)), 0)
-        return float(self.cost[inside].sum()), float(self.settled[inside].sum()), known - int(inside.sum())
+        missing = known - int((inside & (self.days >= begin)).sum())
+        return float(self.cost[inside].sum()), float(self.settled[inside].sum()), missing
 
 
 def reported_costs(
@@ -53,5 +55,6 @@ def reported_costs(
     if completion is not None:
         reported = np.datetime64(str(reported_on), "D") if reported_on is not None else when[-1]
         when, settled, _ = settle(when, amount, reported, completion)
+    first = when[history_start(when, amount[: len(when)])]
     known = when <= last
-    return Reported(when[known], amount[: len(when)][known], settled[known], when[0], last)
+    return Reported(when[known], amount[: len(when)][known], settled[known], first, last)

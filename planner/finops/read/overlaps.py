@@ -25,6 +25,7 @@ _KEY = (
     *("SkuId", "ChargeCategory", "ChargeDescription", "CommitmentDiscountId", "CommitmentDiscountStatus"),
     *("BilledCost", "EffectiveCost", "ListCost", "PricingQuantity", "ConsumedQuantity", "Tags"),
 )
+_AMOUNTS = frozenset(("BilledCost", "EffectiveCost", "ListCost", "PricingQuantity", "ConsumedQuantity"))
 _SAMPLED_ROWS = (
     2_000_000  # rows compared; of larger bills the same sample of charges is taken from every file
 )
@@ -205,14 +206,16 @@ class _Copies:
 
 
 def _twins(engine: Engine, total: Total) -> _Copies:
-    """Return how many rows of a file's day are copies of another, and what they bill."""
+    """Return how many rows of a file's day are copies of another, and what they bill; a reversed copy is none."""
+    key = ", ".join(f"ABS({quote(name)})" if name in _AMOUNTS else quote(name) for name in _KEY)
     frame = engine.query(
-        "SELECT n, is_named, COUNT(*) AS charges, SUM((n - 1) * ABS(billed)) AS cost FROM ("
-        "SELECT COUNT(*) AS n, MAX(BilledCost) AS billed, MAX(ResourceId) IS NOT NULL AS is_named FROM ("
-        f"SELECT BilledCost, ResourceId, HASH({', '.join(map(quote, _KEY))}) AS charge FROM focus "
+        "SELECT n, is_named, COUNT(*) AS charges, SUM((n - 1) * billed) AS cost FROM ("
+        "SELECT ABS(SUM(side)) AS n, MAX(ABS(BilledCost)) AS billed, MAX(ResourceId) IS NOT NULL AS is_named FROM ("
+        "SELECT BilledCost, ResourceId, CASE WHEN BilledCost < 0 OR (BilledCost = 0 AND EffectiveCost < 0) THEN -1 "
+        f"ELSE 1 END AS side, HASH({key}) AS charge FROM focus "
         "WHERE x_source = :source "
         "AND ChargePeriodStart >= CAST(:first AS TIMESTAMP) AND ChargePeriodStart < CAST(:after AS TIMESTAMP)"
-        ") AS hashed GROUP BY charge) AS twins GROUP BY n, is_named",
+        ") AS hashed GROUP BY charge) AS twins WHERE n > 0 GROUP BY n, is_named",
         {"source": total.source, "first": total.day, "after": (total.day or date.min) + timedelta(days=1)},
     )
     n, charges, cost = (frame[name].fillna(0) for name in ("n", "charges", "cost"))

@@ -7,10 +7,11 @@ from datetime import MAXYEAR, UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
+from planner.finops.bill_days import daily_frame, month_before, newest_month
 from planner.finops.kpis.day_sums import keep_day_sums
 from planner.finops.quality import assess_quality
 from planner.finops.read.tag_keys import tag_keys
-from planner.finops.review.inputs import MAX_TAGS, Beside, Inputs, daily_frame, month_name
+from planner.finops.review.inputs import MAX_TAGS, Beside, Inputs, month_name
 from planner.finops.review.model import Review, Section, Table
 from planner.finops.review.parts import review_command, table, text
 from planner.finops.review.sections.registry import SECTIONS
@@ -49,7 +50,7 @@ def review_bill(
 
     Args:
         bill: an open bill.
-        month: any day of the month; by default the newest with use.
+        month: any day of the month; by default the newest with use beyond its first day.
         compare_month: any day of the month it is compared with; by default the one before, if the bill has it.
         budgets: what `planner.inputs.budget_load.load_budgets` read.
         plans: what `planner.finops.plan_vs_actual.load_plans` read.
@@ -72,9 +73,9 @@ def review_bill(
     tell("summing the days", 0.0)
     keep_day_sums(bill)
     daily = daily_frame(bill)
-    wanted = (month or _newest(daily)).replace(day=1)
-    before = _before(bill, wanted, compare_month)
+    wanted = month.replace(day=1) if month else newest_month(daily)
     _check(bill, wanted, tags)
+    before = _before(bill, wanted, compare_month) if compare_month else month_before(bill, wanted, daily)
     keys = tag_keys(bill)
     tags, run_key = tuple(dict.fromkeys(map(keys.spelled, tags))), keys.run_key(run_tag)
     tell("checking the data", 0.1)
@@ -109,26 +110,15 @@ def _sections(inputs: Inputs, tell: Callable[[str, float], None]) -> tuple[Secti
     return tuple(sections)
 
 
-def _newest(daily: Any) -> date:
-    use = daily[daily["charge_category"] == "Usage"]
-    days = (use if len(use) else daily)["day"]
-    if not len(days):
-        raise InputError("the bill has no charge with a ChargePeriodStart: there is nothing to review")
-    newest: date = days.max().to_pydatetime().date()
-    return newest
-
-
-def _before(bill: Bill, month: date, asked: date | None) -> date | None:
-    if asked is not None:
-        wanted = asked.replace(day=1)
-        if wanted not in bill.months:
-            shown = ", ".join(f"{m:%Y-%m}" for m in bill.months)
-            raise InputError(f"--compare {wanted:%Y-%m}: the bill has no charges in it; it has {shown}")
-        if wanted == month:
-            raise InputError(f"--compare {wanted:%Y-%m}: is the reviewed month itself")
-        return wanted
-    last = date(month.year - (month.month == 1), (month.month - 2) % 12 + 1, 1)
-    return last if last in bill.months else None
+def _before(bill: Bill, month: date, asked: date) -> date:
+    """The month asked for."""
+    wanted = asked.replace(day=1)
+    if wanted not in bill.months:
+        shown = ", ".join(f"{m:%Y-%m}" for m in bill.months)
+        raise InputError(f"--compare {wanted:%Y-%m}: the bill has no charges in it; it has {shown}")
+    if wanted == month:
+        raise InputError(f"--compare {wanted:%Y-%m}: is the reviewed month itself")
+    return wanted
 
 
 def _check(bill: Bill, month: date, tags: Sequence[str]) -> None:

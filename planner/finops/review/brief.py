@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.finops.review.model import Figure, Review, Section, Table
-from planner.finops.review.parts import money, percent
+from planner.finops.review.parts import money
 from planner.render.chat import MOST_CHARACTERS
 
 _TOP = 3
@@ -65,17 +65,12 @@ def _known(review: Review) -> dict[str, Figure]:
 
 
 def _budget(review: Review) -> tuple[str, ...]:
-    known = _known(review)
-    amount, gap = known.get("budget_amount_money"), known.get("budget_variance_money")
-    if amount is None or gap is None:
+    """The amount, and what is over or under it: spent of a month that is over, expected of one that runs."""
+    known = _known(review).get("overview_budget_money")
+    if known is None:
         return ()
-    over, whole = _number(gap), _number(amount)
-    share = f" ({percent(abs(over / whole))})" if whole else ""
-    side = "over" if over > 0 else "under"
-    said = (
-        f"{money(whole, review.currency)}; {money(abs(over), review.currency)} {side} it is expected{share}"
-    )
-    return (f"{said}; {gap.reason}" if gap.reason else said,)
+    said = "; ".join(part for part in (known.note, known.reason) if part)
+    return (f"{money(_number(known), review.currency)}; {said}",)
 
 
 def _forecast(review: Review) -> tuple[str, ...]:
@@ -102,11 +97,13 @@ def _actions(review: Review) -> tuple[str, ...]:
     if table is None or not table.rows:
         return section.sentences[:1]
     rows = [f"{number}. {_action(row, review.currency)}" for number, row in _top(table)]
-    saves = _known(review).get("actions_saves_money")
+    known = _known(review)
+    saves, count = known.get("actions_saves_money"), known.get("actions_count")
     together = ""
     if saves is not None:
         together = f", together at most {money(_number(saves), review.currency)} a month"
-    return (f"{len(table.rows)} to consider{together}", *rows)
+    many = len(table.rows) if count is None else _number(count)
+    return (f"{many:.0f} to consider{together}", *rows)
 
 
 def _top(table: Table) -> list[tuple[int, dict[str, object]]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
+from planner.finops.bill_days import bill_begins, in_order, untaxed
 from planner.finops.kpis import load_kpi, query_kpi
 from planner.finops.quality import Gate
 from planner.finops.read import Bill
@@ -105,21 +106,36 @@ class Inputs:
 
     @property
     def last_day(self) -> date:
-        """Last day of the bill with a use charge, at most the month's last."""
-        days = self.use_days()
-        return min(days[-1], self.end - timedelta(days=1)) if days else self.month
+        """Last day of the bill with a use charge, at most the month's last.
+
+        Of a bill by the month, which has charges on one day of it, the last day that their periods reach.
+        """
+        days, end = self.use_days(), self.end - timedelta(days=1)
+        last = min(days[-1], end) if days else self.month
+        if sum(self.month <= day <= end for day in days) > 1:
+            return last
+        return max(last, min(self.month + timedelta(days=round(self.gate.days) - 1), end))
 
     @property
     def is_complete(self) -> bool:
-        """Whether the month's last day has charges."""
+        """Whether the month's charges reach its last day."""
         return self.last_day == self.end - timedelta(days=1)
 
+    @property
+    def begins(self) -> date:
+        """Day on which the bill begins; corrections of the time before it may be there."""
+        if "begins" not in self.answers:
+            self.answers["begins"] = bill_begins(self.daily)
+        found: date = self.answers["begins"]
+        return found
+
     def use_days(self) -> list[date]:
-        """Days with use, in order; of a bill without any use the days with a charge."""
+        """Days with use, in order, since the bill begins; of a bill without any use the days with a charge."""
         if "use_days" not in self.answers:
             own = self.daily.loc[self.daily["charge_category"] == "Usage", "day"].drop_duplicates()
             own = own if len(own) else self.daily["day"].drop_duplicates()
-            self.answers["use_days"] = sorted(own.to_numpy().astype("datetime64[D]").tolist())
+            days = sorted(own.to_numpy().astype("datetime64[D]").tolist())
+            self.answers["use_days"] = [day for day in days if day >= self.begins] or days
         found: list[date] = self.answers["use_days"]
         return found
 
@@ -205,27 +221,24 @@ class Inputs:
         return float(own[column].sum())
 
     def series(self) -> tuple[Any, Any]:
-        """Days and cost without tax of all months, no day missing between the first and the last with use."""
+        """Days and cost without tax of all months, from the day on which the bill begins to the last with use."""
         import numpy as np
+
+        from planner.finops.forecast.clean import until
 
         if "series" in self.answers:
             found_before: tuple[Any, Any] = self.answers["series"]
             return found_before
-        own = self.daily[self.daily["charge_category"] != "Tax"]
-        sums = own.groupby("day")["effective_cost"].sum()
-        found = sums.index.to_numpy().astype("datetime64[D]")
-        keep = found <= np.datetime64(self.use_days()[-1])
-        self.answers["series"] = found[keep], sums.to_numpy(dtype=float)[keep]
+        days, cost = untaxed(self.daily)
+        keep = (days >= np.datetime64(self.begins)) & (days <= np.datetime64(self.use_days()[-1]))
+        self.answers["series"] = until(days[keep], cost[keep], np.datetime64(self.last_day))
         return self.series()
 
 
-def in_order(frame: Any) -> Any:
-    """Rows by their names: engines give them in any order, and an answer must not depend on it."""
-    import pandas as pd
-
-    names = [n for n in frame.columns if not pd.api.types.is_numeric_dtype(frame[n])]
-    ordered = frame.sort_values(names, kind="stable", na_position="first") if names else frame
-    return ordered.reset_index(drop=True)
+def known_days(inputs: Inputs, month: date) -> int:
+    """Days of a month between the bill's first and last day, up to the reviewed month's last known; below 1: none."""
+    last = inputs.last_day if month == inputs.month else month_end(month) - timedelta(days=1)
+    return (last - max(month, inputs.begins)).days + 1
 
 
 def month_64(month: date) -> Any:
@@ -233,17 +246,3 @@ def month_64(month: date) -> Any:
     import numpy as np
 
     return np.datetime64(month, "M")
-
-
-def daily_frame(bill: Bill) -> Any:
-    """The KPI `daily_cost` with typed days; charges without a day are left out (the reader has told of them)."""
-    import numpy as np
-
-    frame: Any = query_kpi(bill.engine, "daily_cost", {})
-    frame = frame[frame["x_day"].notna()].copy()
-    frame["day"] = np.array(frame["x_day"].astype(str).str[:10].tolist(), dtype="datetime64[D]")
-    for name in ("provider", "service"):
-        frame[name] = frame[name].astype(object).where(frame[name].notna(), "(unnamed)")
-    for name in ("effective_cost", "billed_cost"):
-        frame[name] = frame[name].astype(float).fillna(0.0)
-    return in_order(frame.drop(columns="x_day"))

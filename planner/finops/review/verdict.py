@@ -14,6 +14,7 @@ from planner.finops.review.sections.forecast import EFFECTIVE, Outlook, outlook,
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
 
 LEAST_PROVIDER_DAYS = 0.9  # as `compared_withhold_at` of the check complete_providers asks of the other month
+_TIMES = 9.0  # from ten times on a percentage says less than how many times
 _READABLE = EVERY_FIGURE | {"effective_zero", "effective_zero_rows", "negative_effective"}
 
 
@@ -70,6 +71,8 @@ def against(inputs: Inputs, spent: float) -> str:
         return f"not comparable with {name} ({reason})"
     change = spent / before - 1
     said = f"{percent(abs(change))} {'more' if change >= 0 else 'less'} than {name}"
+    if change >= _TIMES:
+        said = f"{spent / before:,.0f} times the {money(before, inputs.bill.currency)} of {name}"
     return said if status == "ok" else f"{said} (with care: {reason})"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
+from planner.finops.bill_days import daily_frame, month_before, newest_month
 from planner.finops.kpis import query_kpi
 from planner.finops.read.tag_keys import known_spelling
 from planner.finops.showback.divide import Divided, divide
@@ -92,7 +93,7 @@ def team_statement(
 
     Args:
         bill: the open bill.
-        month: any day of the month; by default the newest.
+        month: any day of the month; by default the newest with use beyond its first day, as of a review.
         file: the rules.
         team: as the rules name it.
         usage: measured use, for splits by usage.
@@ -104,13 +105,13 @@ def team_statement(
     check_usage(file, usage)
     if not bill.months:
         raise InputError("--statement: the bill has no charge with a ChargePeriodStart")
-    wanted = (month or bill.months[-1]).replace(day=1)
+    daily = daily_frame(bill)
+    wanted = month.replace(day=1) if month else newest_month(daily)
     if wanted not in bill.months:
         raise InputError(f"--month {wanted:%Y-%m}: the bill has no charges in it")
     now = _divided(bill, wanted, file, usage, exact_tags=exact_tags)
-    earlier = (wanted - timedelta(days=1)).replace(day=1)
     before = None
-    if earlier in bill.months:
+    if (earlier := month_before(bill, wanted, daily)) is not None:
         before = _divided(bill, earlier, file, usage, called=now.teams, exact_tags=exact_tags)
     team = team if exact_tags else known_spelling(team, now.teams)
     if team not in now.teams:
@@ -142,7 +143,7 @@ def _answer(
     lines = _lines(team, now, before)
     head = {"month": f"{month:%Y-%m}", "team": team, "currency": bill.currency}
     flat = [{**head, **dict(zip(_COLUMNS[3:], line, strict=True))} for line in lines]
-    change = "" if not was else f", {100 * (total / was - 1):+.1f} % against the month before"
+    change = "" if was is None or was <= 0 else f", {100 * (total / was - 1):+.1f} % against the month before"
     share = f", {100 * total / whole:.1f} % of the bill's {whole:,.2f}" if whole else ""
     title = f"{team}: {total:,.2f} {bill.currency} in {month:%B %Y}{change}{share}"
     kinds = [(kind, now.of(team, kind) / 100) for kind in dict.fromkeys(line[0] for line in lines)]

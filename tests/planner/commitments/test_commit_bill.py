@@ -22,7 +22,7 @@ HEADER = (
     "BilledCost", "EffectiveCost", "ListCost", "ContractedCost", "BillingCurrency", "ChargeCategory",
     "ChargePeriodStart", "ChargePeriodEnd", "PricingCategory", "PricingQuantity", "PricingUnit", "ServiceProviderName",
     "ServiceCategory", "RegionId", "SkuPriceDetails", "CommitmentDiscountId", "CommitmentDiscountStatus",
-    "CommitmentDiscountType",
+    "CommitmentDiscountType", "ChargeClass",
 )  # fmt: skip
 
 
@@ -133,6 +133,15 @@ def test_a_commitment_counts_over_the_days_that_it_was_there(tmp_path: Path) -> 
     assert "commitment old has no charge after 2025-10-14: it counts as ended" in use.notes
     assert use.use.shape == (20, 1)
     assert use.use[:, 0].tolist() == [6.0] * 14 + [5.0] + [7.0] * 5
+
+
+def test_a_correction_of_an_earlier_time_is_no_day_without_machines(tmp_path: Path) -> None:
+    """Six months of nothing were history: the scenarios had machines that come and go."""
+    rows = [charge(FIRST + timedelta(number), FLAT, 5) for number in range(20)]
+    early = charge(FIRST - timedelta(180), FLAT, -2, ChargeClass="Correction")
+    plain = read_use([str(write(tmp_path / "plain.csv", rows))])
+    made = read_use([str(write(tmp_path / "bill.csv", [early, *rows]))])
+    assert made.first == plain.first == FIRST and made.use.tolist() == plain.use.tolist()
 
 
 @pytest.mark.parametrize(

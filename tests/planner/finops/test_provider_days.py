@@ -41,7 +41,7 @@ def test_a_provider_whose_export_ends_is_named(tmp_path: Path) -> None:
     (row,) = rows_of(review, "quality", "provider_days")
     assert (row["provider"], row["days"], row["of"], row["missing"]) == ("Azure", 10, 31, "11 to 31 October")
     bridge = section(review, "bridge")
-    assert bridge.status == "flagged" and named in bridge.reason
+    assert bridge.status == "withheld" and named in bridge.reason
 
 
 def test_a_provider_that_lacks_days_of_the_compared_month_withholds_the_comparison(tmp_path: Path) -> None:

@@ -33,8 +33,13 @@ ROWS = (
     ("Delete disk-1", "not used", 12.5, None, "estimate", "web", ""),
 )
 FIGURES = (
-    Figure("budget_amount_money", "Budget all, October 2026", 1_300_000.0, "money"),
-    Figure("budget_variance_money", "Expected less budget", 25_183.0, "money"),
+    Figure(
+        "overview_budget_money",
+        "Budget, October 2026",
+        1_300_000.0,
+        "money",
+        note="25,183 USD (1.9 %) over expected",
+    ),
     Figure("forecast_landing_money", "November 2026, expected", 1_312_400.0, "money"),
     Figure("forecast_low_money", "Low", 1_270_000.0, "money", "flagged", "few windows"),
     Figure("forecast_high_money", "High", 1_350_000.0, "money", "flagged", "few windows"),
@@ -44,10 +49,13 @@ FIGURES = (
 def _review(rows: tuple[tuple[Any, ...], ...] = ROWS) -> Review:
     """The sample with a budget, a forecast and actions as a review has them."""
     table = Table("actions", "Actions", tuple(Column(key, key, "text") for key in KEYS), rows)
-    saves = Figure("actions_saves_money", "Saved", 30_291.9, "money")
+    found = (
+        Figure("actions_count", "Actions", 7, "count"),
+        Figure("actions_saves_money", "Saved", 30_291.9, "money"),
+    )
     own = (
         Section("forecast", "Where will cost go?", figures=FIGURES),
-        Section("actions", "What should be done?", figures=(saves,), tables=(table,)),
+        Section("actions", "What should be done?", figures=found, tables=(table,)),
     )
     sample = sample_review()
     kept = (section for section in sample.sections if section.key not in ("forecast", "actions"))
@@ -82,7 +90,10 @@ def test_a_brief_is_short_and_names_amount_bound_and_owner() -> None:
     )
     assert "2. Look into Cloud Storage of 2026-10-19: 4,570 USD once, no owner known" in lines
     assert "3. Commit more: Compute Engine: the bill does not tell what it saves, owner data" in lines
-    assert "Budget: 1,300,000 USD; 25,183 USD over it is expected (1.9 %)" in lines
+    assert "Budget: 1,300,000 USD; 25,183 USD (1.9 %) over expected" in lines
+    assert (
+        "Actions: 7 to consider, together at most 30,292 USD a month" in lines
+    )  # those left out of the table too
     assert lines[-1].endswith("--month 2026-10 -o html --out review-2026-10.html")
 
 

@@ -3,7 +3,8 @@
 -- meaning: Capacity reservations that stood unused, and resources that were charged while nothing was consumed: what can
 --   be deleted.
 -- unit: money in the billing currency
--- formula: effective cost of rows with CapacityReservationStatus Unused, or with ConsumedQuantity 0 at a cost
+-- formula: effective cost of rows with CapacityReservationStatus Unused, or with ConsumedQuantity 0, net of
+--   refunds
 -- source: FOCUS use case identify-unused-capacity-reservations; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, ResourceId, ResourceName,
 --   CapacityReservationId, CapacityReservationStatus, ConsumedQuantity, EffectiveCost, ChargeCategory,
@@ -17,7 +18,7 @@ SELECT
   COALESCE(CapacityReservationId, ResourceId) AS resource_id,
   MAX(ResourceName) AS resource_name,
   MAX(CASE WHEN CapacityReservationStatus = 'Unused' THEN 1 ELSE 0 END) AS is_reservation,
-  COUNT(DISTINCT x_day) AS idle_days,
+  COUNT(DISTINCT CASE WHEN EffectiveCost > 0 THEN x_day END) AS idle_days,
   SUM(EffectiveCost) AS effective_cost,
   SUM(PricingQuantity) AS quantity,
   MAX(PricingUnit) AS pricing_unit
@@ -25,6 +26,6 @@ FROM focus
 WHERE ChargePeriodStart >= :start AND ChargePeriodStart < :end
   AND ChargeCategory = 'Usage'
   AND CommitmentDiscountStatus IS NULL
-  AND EffectiveCost > 0
   AND (CapacityReservationStatus = 'Unused' OR ConsumedQuantity = 0)
 GROUP BY ServiceProviderName, ServiceName, RegionId, COALESCE(CapacityReservationId, ResourceId)
+HAVING SUM(EffectiveCost) > 0

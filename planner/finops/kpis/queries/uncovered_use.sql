@@ -4,8 +4,9 @@
 --   could carry with little waste.
 -- unit: money per month in the billing currency
 -- formula: per SKU and region with charges on 14 days or more, the 10 % quantile of the month's daily effective costs
---   (linear between ranks, days without a charge count as zero) times the days of the month, summed by service; usage
---   at standard price that is eligible (FOCUS 1.4), or compute before that
+--   (linear between ranks, days without a charge count as zero) times the days of the month, summed by service; of a
+--   month that runs all days are those so far; usage at standard price that is eligible (FOCUS 1.4), or compute before
+--   that
 -- source: FOCUS 1.4 use case identify-eligible-uncovered-spend-by-program-type; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ServiceCategory, SkuId, RegionId, ChargeCategory,
 --   PricingCategory, CommitmentDiscountId, CommitmentProgramEligibilityDetails, EffectiveCost

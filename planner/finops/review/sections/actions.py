@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
-from planner.finops.review.inputs import Inputs
+from planner.finops.review.inputs import Inputs, known_days
 from planner.finops.review.model import Section
 from planner.finops.review.parts import (
     figure,
@@ -48,8 +49,18 @@ def actions(inputs: Inputs) -> list[Action]:
     kept = [one for one in found if one.amount is None or one.amount >= least]
     small = [one for one in found if one.amount is not None and 0 < one.amount < least]
     kept += [one for one in _together(small) if one.amount is not None and one.amount >= least]
-    kept = [said_of_plan(one) for one in kept]
+    kept = [_of_a_month(said_of_plan(one), pace(inputs)) for one in kept]
     return sorted(kept, key=lambda one: (-(one.amount or 0.0), one.kind, one.what))
+
+
+def pace(inputs: Inputs) -> float:
+    """What amounts of the month's days so far are multiplied by to be those of a whole month."""
+    return inputs.days_of(inputs.month) / max(known_days(inputs, inputs.month), 1)
+
+
+def _of_a_month(one: Action, factor: float) -> Action:
+    """The action with its amount at the pace of the days so far; what is over stays as it is."""
+    return one if one.amount is None or one.basis == "once" else replace(one, amount=one.amount * factor)
 
 
 def _together(small: list[Action]) -> list[Action]:
@@ -86,8 +97,9 @@ _COLUMNS: list[Any] = [
     ("basis", "Amount is", "text", "data"), ("provider", "Provider", "text", "data"),
     ("service", "Service", "text", "data"), ("thing", "Id", "text", "data"),
 ]  # fmt: skip
+_WHOLE = "Amounts are of this month's use."
 _NOTE = (
-    "Amounts are of this month's use. Confidence: high where nothing speaks against the amount, medium where one thing "
+    " Confidence: high where nothing speaks against the amount, medium where one thing "
     "does, low where several do. Actions on the same use exclude one another; do not add them up."
 )
 
@@ -105,7 +117,11 @@ def build(inputs: Inputs) -> Section:
         return Section("actions", TITLE, (said,))
     shown = found[:TOP]
     rows = [_row(one) for one in shown]
-    ranked = table("actions", "Actions", _COLUMNS, rows, _NOTE + (
+    so_far = (
+        f"Amounts are those of a month at the pace of its {known_days(inputs, inputs.month)} days so far."
+    )
+    of = _WHOLE if pace(inputs) == 1 else so_far
+    ranked = table("actions", "Actions", _COLUMNS, rows, of + _NOTE + (
         f" Left out: {len(found) - TOP} smaller." if len(found) > TOP else ""
     ))  # fmt: skip
     columns = tuple(replace(column, links=column.key == "plan_file") for column in ranked.columns)
@@ -211,12 +227,14 @@ def _commit(inputs: Inputs) -> list[Action]:
     rates = _rate(inputs)
     least = MATERIAL_RATIO * inputs.spend(inputs.month)
     out = []
-    for row in inputs.ask("uncovered_use").to_dict("records"):
+    known = inputs.end if inputs.is_complete else inputs.last_day + timedelta(days=1)
+    for row in inputs.ask("uncovered_use", end=known).to_dict("records"):
         provider, service, amount = text(row["provider"]), text(row["service"]), float(row["steady_cost"])
         if amount <= least:
             continue
         rate = rates.get(provider)
-        why = f"{money(amount, inputs.bill.currency)} a month of it runs nine days of ten and is under no commitment"
+        steady = money(amount * pace(inputs), inputs.bill.currency)
+        why = f"{steady} a month of it runs nine days of ten and is under no commitment"
         if rate is not None:
             why += f"; the commitments that you have with {provider} save {percent(rate, 0)}"
         out.append(commit_plan(inputs, Action(

@@ -38,7 +38,9 @@ def build(inputs: Inputs) -> Section:
     for number, tag in enumerate(tags, 1):
         share = ratio(float(own[f"tagged_{number}_cost"].sum()), taggable)
         figures.append(figure(inputs, f"allocation_tag_{number}_ratio", f"Cost with {tag}", share, "ratio"))
-    rows = _owners(own, before if comparable else None)
+    # shares of a part of a month say something, its sums beside those of a whole one do not
+    has_sums = comparable and inputs.gate.status("spend_change_ratio")[0] != "withheld"
+    rows = _owners(own, before if has_sums else None)
     shown = rows[:TOP]
     allocation = table(
         "allocation", f"Cost by {tags[0]}", [("owner", tags[0], "text"), ("cost", "Cost", "money"),

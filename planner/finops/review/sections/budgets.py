@@ -30,13 +30,17 @@ def scopes_of(inputs: Inputs) -> Any:
     if "budget_scopes" not in inputs.answers:
         from planner.finops.budget.answer import dimensions
         from planner.finops.forecast.bill import daily_of_bill
+        from planner.finops.forecast.clean import until
         from planner.finops.forecast.daily import DailyCost
 
-        end = np.datetime64(inputs.end)
+        end, last = np.datetime64(inputs.end), np.datetime64(inputs.last_day)
         scopes = {}
         for by in dimensions(inputs.budgets):
             found = daily_of_bill(inputs.bill, by, inputs.budgets.file.cost, exact_tags=inputs.exact_tags)
-            scopes[by] = {k: DailyCost(d.days[d.days < end], d.cost[d.days < end]) for k, d in found.items()}
+            scopes[by] = {
+                k: DailyCost(*until(d.days[d.days < end], d.cost[d.days < end], last))
+                for k, d in found.items()
+            }
         inputs.answers["budget_scopes"] = scopes
     return inputs.answers["budget_scopes"]
 

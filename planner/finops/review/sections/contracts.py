@@ -20,9 +20,9 @@ class Drawdown:
     """A spend commitment by the month's end.
 
     Attributes:
-        drawn: applied to it so far; `month`: in the month.
+        drawn: applied to it so far; `month`: in the month; None where no charge says how much.
         elapsed: share of its period that is over.
-        landing: drawn by its end at the pace so far.
+        landing: drawn by its end at the pace so far; None where that is not known.
         is_whole: whether the bill holds its period from the first day.
     """
 
@@ -31,31 +31,33 @@ class Drawdown:
     start: date
     end: date
     amount: float
-    drawn: float
-    month: float
+    drawn: float | None
+    month: float | None
     elapsed: float
-    landing: float
+    landing: float | None
     is_whole: bool
 
     @property
     def gap(self) -> float:
         """Committed and not drawn by the end, at this pace; 0 where the pace is not known."""
-        return max(0.0, self.amount - self.landing) if self.is_whole else 0.0
+        return 0.0 if self.landing is None else max(0.0, self.amount - self.landing)
 
 
 def build(inputs: Inputs) -> Section | None:
     """Drawdown with its pace, ends to come, use of reservations; None where the bill has neither."""
     rows = inputs.ask("contract_drawdown").to_dict("records")
     reserved = inputs.ask("capacity_reservations").to_dict("records")
-    found = [one for row in rows if (one := _drawdown(inputs, row)) is not None]
+    told = any(row["applied_cost"] == row["applied_cost"] for row in rows)
+    found = [one for row in rows if (one := _drawdown(inputs, row, told=told)) is not None]
     if not found and not reserved:
         return None
     used = sum(float(row["used_cost"]) for row in reserved)
     unused = sum(float(row["unused_cost"]) for row in reserved)
     figures = (
         figure(inputs, "contracts_gap_money", "Committed and not drawn at this pace",
-               sum(one.gap for one in found) if any(one.is_whole for one in found) else None, "money",
-               lacking="the bill holds no spend commitment from its first day (dataset ContractCommitment)"),
+               sum(one.gap for one in found) if any(one.landing is not None for one in found) else None, "money",
+               lacking="the bill holds no spend commitment from its first day (dataset ContractCommitment) with what "
+               "was applied to it (ContractCommitmentAppliedCost)"),
         figure(inputs, "reservations_use_ratio", "Use of capacity reservations", ratio(used, used + unused), "ratio",
                lacking="the month has no capacity reservation"),
     )  # fmt: skip
@@ -67,18 +69,22 @@ def _day(value: Any) -> date:
     return date.fromisoformat(str(value)[:10])
 
 
-def _drawdown(inputs: Inputs, row: dict[str, Any]) -> Drawdown | None:
+def _drawdown(inputs: Inputs, row: dict[str, Any], *, told: bool) -> Drawdown | None:
+    """A spend commitment, None of another row; `told`: whether charges say how much of them is applied to any."""
     cost = row["commitment_cost"]
     if text(row["category"]) != "Spend" or cost is None or cost != cost or float(cost) <= 0:
         return None
     start, end = _day(row["period_start"]), _day(row["period_end"])
     elapsed = min(1.0, (min(inputs.end, end) - start).days / max((end - start).days, 1))
-    drawn = _number(row["applied_cost"])
+    is_named = row["first_charge"] == row["first_charge"] and row["first_charge"] is not None
+    is_known = row["applied_cost"] == row["applied_cost"] if is_named else told
+    drawn = _number(row["applied_cost"]) if is_known else None
     first = inputs.use_days()[0] if inputs.use_days() else inputs.month
     name = text(row["commitment_name"]) or text(row["commitment_type"]) or text(row["commitment_id"])
+    landing = None if drawn is None or not first <= start else drawn / elapsed if elapsed else 0.0
     return Drawdown(
-        name, text(row["commitment_id"]), start, end, float(cost), drawn, _number(row["month_cost"]), elapsed,
-        drawn / elapsed if elapsed else 0.0, first <= start,
+        name, text(row["commitment_id"]), start, end, float(cost), drawn,
+        None if drawn is None else _number(row["month_cost"]), elapsed, landing, first <= start,
     )  # fmt: skip
 
 
@@ -88,9 +94,8 @@ def _number(value: Any) -> float:
 
 def _contracts(drawdowns: list[Drawdown]) -> Table:
     rows = [
-        (one.name, one.amount, one.drawn, ratio(one.drawn, one.amount), one.elapsed, one.month,
-         one.landing if one.is_whole else None, one.end.isoformat(),
-         "" if one.is_whole else "the bill begins after it: drawn before is not known", one.key)
+        (one.name, one.amount, one.drawn, None if one.drawn is None else ratio(one.drawn, one.amount), one.elapsed,
+         one.month, one.landing, one.end.isoformat(), _remark(one), one.key)
         for one in sorted(drawdowns, key=lambda one: (-one.amount, one.key))[:TOP]
     ]  # fmt: skip
     return table(
@@ -99,6 +104,12 @@ def _contracts(drawdowns: list[Drawdown]) -> Table:
         ("month", "This month", "money"), ("landing", "At this pace", "money"), ("end", "Ends", "date"),
         ("remark", "Remark", "text", "below"), ("id", "Id", "text", "data")], rows,
     )  # fmt: skip
+
+
+def _remark(one: Drawdown) -> str:
+    if one.drawn is None:
+        return "charges do not say how much of them is applied to it (ContractCommitmentAppliedCost)"
+    return "" if one.is_whole else "the bill begins after it: drawn before is not known"
 
 
 def _ends(inputs: Inputs, rows: list[dict[str, Any]]) -> Table:
@@ -143,8 +154,14 @@ def _reservations(rows: list[dict[str, Any]]) -> Table:
 def _sentences(inputs: Inputs, drawdowns: list[Drawdown], used: float, unused: float) -> tuple[str, ...]:
     currency, said = inputs.bill.currency, []
     for one in sorted(drawdowns, key=lambda one: -one.gap)[:2]:
-        drawn = f"{percent(ratio(one.drawn, one.amount))} of {money(one.amount, currency)} is drawn"
-        drawn += f", {percent(one.elapsed)} of its time is over"
+        time = f"{percent(one.elapsed)} of its time is over"
+        if one.drawn is None:
+            said.append(
+                f"{one.name}: {time}; how much of {money(one.amount, currency)} is drawn is not known, since charges "
+                "do not say what of them is applied to it."
+            )
+            continue
+        drawn = f"{percent(ratio(one.drawn, one.amount))} of {money(one.amount, currency)} is drawn, {time}"
         if not one.is_whole:
             said.append(f"{one.name}: {drawn}; the bill begins after it, so that its pace is not known.")
         elif one.gap > _BEHIND * one.amount:

@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
-from planner.finops.review.parts import figure, money, percent, ratio, run_regions, table, text
+from planner.finops.review.parts import figure, flagged, money, percent, ratio, run_regions, table, text
 from planner.render.currency import with_currency
 
 TITLE = "What does a unit of GPU work cost?"
@@ -27,7 +27,7 @@ def build(inputs: Inputs) -> Section:
     if len(gpus) or len(runs):
         figures = [*_units(inputs, hours, cost, counted, idle, runs), *figures]
     busy = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
-    charts = (_waterfall(hours, busy),) if busy is not None and hours else ()
+    charts = (_waterfall(hours, busy, _short(inputs)),) if busy is not None and hours else ()
     tables = [part for part in (_places(inputs, gpus), _run_table(inputs, runs)) if part.rows]
     uncounted = _uncounted(gpus, inputs.bill.currency)
     said = (*(_sentences(inputs, hours, counted, busy) if hours or not uncounted else ()), *uncounted)
@@ -91,7 +91,18 @@ def _useful(inputs: Inputs, hours: float, cost: float) -> list[Figure]:
         )  # fmt: skip
         figures = [(*m[:2], v, m[3]) for m, v in zip(figures, values, strict=True)]
         lacking = "the utilisation file does not tell"
-    return [figure(inputs, *one, lacking=lacking) for one in figures]
+    found = [figure(inputs, *one, lacking=lacking) for one in figures]
+    short = _short(inputs) if busy is not None else ""
+    return (
+        [flagged(one, f"{short}; hours of the others count as not used") for one in found] if short else found
+    )
+
+
+def _short(inputs: Inputs) -> str:
+    """That the utilisation file lacks days of the month; empty where it has all."""
+    assert inputs.utilisation is not None
+    told, days = len(inputs.utilisation.days(inputs.month, inputs.end)), (inputs.end - inputs.month).days
+    return "" if told >= days else f"the utilisation file has rows on {told} of the month's {days} days"
 
 
 def _spot(inputs: Inputs) -> list[Figure]:
@@ -106,9 +117,11 @@ def _spot(inputs: Inputs) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _waterfall(hours: float, busy: Any) -> Chart:
+def _waterfall(hours: float, busy: Any, short: str) -> Chart:
     levels = (hours, busy.allocated, busy.busy, busy.goodput)
-    said = f"Of {hours:,.0f} paid GPU-hours {busy.goodput:,.0f} were of use ({percent(ratio(busy.goodput, hours))})."
+    least = "at least " if short else ""
+    share = percent(ratio(busy.goodput, hours))
+    said = f"Of {hours:,.0f} paid GPU-hours {least}{busy.goodput:,.0f} were of use ({share})."
     return Chart("gpu_waterfall", "GPU-hours: from paid to useful", "funnel",
                  ("paid", "allocated", "busy", "goodput"), (("hours", levels),), "hours", said)  # fmt: skip
 
@@ -169,16 +182,10 @@ def _sentences(inputs: Inputs, hours: float, counted: float, busy: Any) -> tuple
     if inputs.utilisation is None:
         said.append("How many of them did useful work is known from a utilisation file (--utilisation).")
     if busy is not None and inputs.utilisation is not None:
-        said.append(f"{percent(ratio(busy.goodput, hours))} of them did work that was kept.")
-        measured, days = (
-            len(inputs.utilisation.days(inputs.month, inputs.end)),
-            (inputs.end - inputs.month).days,
+        short, share = _short(inputs), percent(ratio(busy.goodput, hours))
+        said.append(
+            f"{'At least ' if short else ''}{share} of them did work that was kept{': ' if short else ''}{short}."
         )
-        if measured < days:
-            said.append(
-                f"The utilisation file has rows on {measured} of the month's {days} days; hours of the others are "
-                "taken as not used."
-            )
         if busy.allocated > hours * 1.001:
             said.append("More GPU-hours are allocated than paid for: the bill or the file is not complete.")
     return tuple(said)

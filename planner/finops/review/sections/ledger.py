@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from calendar import monthrange
-from datetime import date
 from typing import Any
 
 from planner.finops.ledger.book import Book, Entry
 from planner.finops.ledger.measure import SCOPES, WHY_NOT, Saved, action_id, baseline, saved
-from planner.finops.review.inputs import Inputs, month_name
+from planner.finops.review.inputs import Inputs, known_days, month_name
 from planner.finops.review.model import Section, Table
 from planner.finops.review.parts import figure, money, table, withheld
 from planner.finops.review.sections.action import Action
@@ -66,7 +64,7 @@ def _accepted(inputs: Inputs, one: Action, key: str) -> Entry:
     if not fields["scope"]:
         return Entry(**fields)
     return baseline(
-        fields, inputs.of_month(_use(inputs, provider, scope, thing)), _days(inputs, inputs.month)
+        fields, inputs.of_month(_use(inputs, provider, scope, thing)), known_days(inputs, inputs.month)
     )
 
 
@@ -74,22 +72,16 @@ def _use(inputs: Inputs, provider: str, scope: str, thing: str) -> Any:
     return inputs.ask("use_by_day", provider=provider, scope=scope, thing=thing)
 
 
-def _days(inputs: Inputs, month: date) -> int:
-    """Days of a month that the bill covers."""
-    if month == inputs.month and not inputs.is_complete:
-        return inputs.last_day.day
-    return monthrange(month.year, month.month)[1]
-
-
 def _measure(inputs: Inputs, one: Entry) -> list[Saved]:
     """Savings of the months after it was accepted, up to the reviewed one."""
     if not one.scope:
         return []
     months = [m for m in inputs.bill.months if one.accepted < f"{m:%Y-%m}" and m <= inputs.month]
+    months = [m for m in months if known_days(inputs, m) > 0]  # not those of corrections alone
     if not months:
         return []
     frame = _use(inputs, one.provider, one.scope, one.thing)
-    return [saved(one, inputs.of_month(frame, m), f"{m:%Y-%m}", _days(inputs, m)) for m in months]
+    return [saved(one, inputs.of_month(frame, m), f"{m:%Y-%m}", known_days(inputs, m)) for m in months]
 
 
 def _entries(inputs: Inputs, book: Book, measured: list[tuple[Entry, list[Saved]]]) -> Table:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
+import numpy as np
+
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Chart, Figure, Section, Table
 from planner.finops.review.parts import figure, money, percent, ratio, table, text, withheld
@@ -37,9 +39,27 @@ def build(inputs: Inputs) -> Section:
         if len(trend) > 1
         else [f"The bill has no month before {month_name(inputs.month)}: there is no trend yet."]
     )
+    said += _earlier_charges(inputs)
     if inputs.budgets is None:
         said.append("No budget was given to compare with (--budgets).")
     return Section("overview", TITLE, tuple(said), tuple(figures), _currencies(inputs), tuple(charts))
+
+
+def _earlier_charges(inputs: Inputs) -> list[str]:
+    """What a bill that begins in the month charges for days before it: they look like a month to compare with."""
+    if inputs.begins.replace(day=1) != inputs.month:
+        return []
+    early = inputs.daily[
+        (inputs.daily["day"].to_numpy().astype("datetime64[D]") < np.datetime64(inputs.begins))
+        & (inputs.daily["charge_category"] != "Tax")
+    ]
+    if early.empty:
+        return []
+    cost, days = money(float(early["effective_cost"].sum()), inputs.bill.currency), early["day"].nunique()
+    return [
+        f"The bill begins on {inputs.begins:%-d %B %Y}. Its charges of {days} day{'s' * (days > 1)} before that, such "
+        f"as corrections, come to {cost}: they are no month to compare with."
+    ]
 
 
 def _currencies(inputs: Inputs) -> tuple[Table, ...]:
@@ -63,8 +83,10 @@ def monthly_spend(inputs: Inputs) -> dict[date, float | None]:
     months_of = sums.index.to_numpy().astype("datetime64[D]").tolist()
     known = dict(zip(months_of, map(float, sums), strict=True))
     # corrections of the time before the bill are no month of it
+    begun = inputs.begins.replace(day=1)
     first = min(
-        (month for month, cost in known.items() if month <= inputs.month and cost > 0), default=inputs.month
+        (month for month, cost in known.items() if begun <= month <= inputs.month and cost > 0),
+        default=inputs.month,
     )
     months = [inputs.month]
     while len(months) < MONTHS and months[-1] > first:

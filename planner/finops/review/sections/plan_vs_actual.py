@@ -31,6 +31,7 @@ class Compared:
         plan: what of it was due by the end of the bill.
         due: that share of the whole plan; below 1 of a run that is taken as still going.
         regions: of the run, by the bill.
+        counted: whether the bill tells how many machines it had; else they are taken to be the plan's.
     """
 
     plan: PlannedRun
@@ -39,6 +40,7 @@ class Compared:
     difference: Difference
     measurement: Measurement | None
     regions: tuple[str, ...]
+    counted: bool
 
 
 def compared_runs(inputs: Inputs) -> list[Compared]:
@@ -59,7 +61,8 @@ def compared_runs(inputs: Inputs) -> list[Compared]:
 
 
 def _compare(inputs: Inputs, plan: PlannedRun, row: dict[str, Any]) -> Compared:
-    nodes = float(row["nodes"]) or plan.nodes  # sums without resources (a cube) do not tell how many
+    counted = float(row["nodes"]) > 0  # sums without resources (a cube) do not tell how many
+    nodes = float(row["nodes"]) if counted else plan.nodes
     busy = inputs.utilisation.between(date.min, date.max, plan.run_id) if inputs.utilisation else None
     gpus = float(row["gpu_hours"]) / float(row["node_hours"])
     lost = busy.lost / (nodes * gpus) if busy is not None and busy.lost is not None and gpus else None
@@ -75,8 +78,8 @@ def _compare(inputs: Inputs, plan: PlannedRun, row: dict[str, Any]) -> Compared:
     due = _due(inputs, plan, row)
     share = ratio(due.hours, plan.hours)
     # what an unfinished run has done is known from the utilisation file only
-    measured = measure(plan, actual, units) if share >= 1 or units else None
-    return Compared(due, share, actual, split_difference(due, actual), measured, run_regions(row))
+    measured = measure(plan, actual, units) if counted and (share >= 1 or units) else None
+    return Compared(due, share, actual, split_difference(due, actual), measured, run_regions(row), counted)
 
 
 def _due(inputs: Inputs, plan: PlannedRun, row: dict[str, Any]) -> PlannedRun:
@@ -129,6 +132,11 @@ def build(inputs: Inputs) -> Section:
         f"({percent(abs(ratio(billed - planned, planned)))}) {word} than planned, mostly by {_EFFECTS[top[0]].lower()} "
         f"({top[1]:+,.0f})."
     ]  # fmt: skip
+    if not all(r.counted for r in runs):
+        said.append(
+            "Where the bill names no machines (ResourceId) they are taken to be as many as planned: more or fewer of "
+            "them count as duration, and no speed is measured."
+        )
     if any(r.difference.interruption is None for r in runs):
         said.append(
             "Without lost_gpu_hours in the utilisation file, work lost to interruptions counts as duration."

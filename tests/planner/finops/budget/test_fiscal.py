@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from planner.finops.budget.fiscal import FiscalYear, fiscal_year
+from planner.finops.budget.fiscal_report import fiscal_section
 from planner.finops.forecast.daily import load_daily
 from planner.inputs.budget_load import load_budgets
 from tests.conftest import CliResult
@@ -85,6 +86,43 @@ def test_months_before_the_first_day_are_not_nothing_spent(tmp_path: Path) -> No
     total = made.budgets[0]
     assert [one.state for one in total.months[:5]] == ["no data", "no data", "actual", "actual", "actual"]
     assert total.reforecast is None and total.to_date_budget == 9000
+
+
+def test_a_correction_of_an_earlier_time_is_no_month(tmp_path: Path) -> None:
+    """Its months up to the first daily cost were months without spend: far below budget."""
+    path = tmp_path / "budgets.yaml"
+    path.write_text(BUDGETS)
+    costs = daily(tmp_path / "d.csv", date(2026, 3, 1), date(2026, 6, 30))
+    costs.write_text(costs.read_text() + "2026-01-20,a,-30\n")
+    scopes = load_daily(costs)
+    made = fiscal_year(load_budgets(path), {"total": scopes, "scope": scopes}, 2, date(2026, 6, 30))
+    total = made.budgets[0]
+    assert [one.state for one in total.months[:2]] == ["no data", "actual"] and total.to_date_budget == 12000
+
+
+def test_a_budget_of_some_months_is_held_against_those(tmp_path: Path) -> None:
+    """A budget that begins in April was compared with what all twelve months cost."""
+    path = tmp_path / "budgets.yaml"
+    path.write_text(
+        BUDGETS.replace(
+            "{name: all, amount: 3000}", "{name: all, amount: 3000, starts: 2026-04-01, ends: 2026-09-30}"
+        )
+    )
+    costs = load_daily(daily(tmp_path / "d.csv", date(2025, 11, 1), date(2026, 5, 15)))
+    made = fiscal_year(load_budgets(path), {"total": costs, "scope": costs}, 2, date(2026, 5, 15))
+    total = made.budgets[0]
+    assert (total.to_date_budget, total.to_date_actual, total.year_budget) == (
+        3000,
+        pytest.approx(3300),
+        18000,
+    )
+    assert total.reforecast == pytest.approx(110 * 183, rel=0.02)  # April to September
+    assert total.run_rate_left == pytest.approx((18000 - 3300 - 31 * 110) / 4, rel=0.02)
+    rows = fiscal_section(made, "USD").tables[1].rows
+    own = [row for row in rows if row[0] == "all"]
+    assert [row[7] is None for row in own] == [True] * 2 + [False] * 6 + [True] * 4
+    assert own[7][7] == pytest.approx(total.reforecast - total.year_budget, rel=0.05)
+    assert "its months of the year land at" in fiscal_section(made, "USD").sentences[0]
 
 
 def test_the_last_day_of_a_year(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from planner.finops.review.inputs import Beside
 from planner.finops.review.model import Review
 from tests.conftest import CliResult
 from tests.planner.finops.review.conftest import figures
-from tests.planner.finops.small_bill import each_day, review_of, rows_of, section, write_bill
+from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
 
 SEPTEMBER, OCTOBER, LAST = date(2026, 9, 1), date(2026, 10, 1), date(2026, 10, 31)
 SPOT = action_id("switch_option", "AWS", "EC2", "gpu")
@@ -168,3 +168,17 @@ def test_a_ledger_without_actions_says_so(bill: Path, tmp_path: Path) -> None:
     path = tmp_path / "l.json"
     path.write_text('{"kind":"ledger","version":1,"currency":"USD","entries":[]}')
     assert section(review(bill, OCTOBER, path), "ledger").sentences == ("The ledger is empty.",)
+
+
+def test_a_month_of_corrections_alone_is_not_measured(bill: Path, tmp_path: Path) -> None:
+    """Corrections of October in November's bill: a whole month of the deleted disk counted as saved in October too."""
+    path = tmp_path / "ledger.json"
+    review(bill, SEPTEMBER, path, DELETE)
+    early = {"ServiceName": "EBS", "SkuId": "disk", "ResourceId": "vol-1", "ChargeClass": "Correction"}
+    rows = [charge(date(2026, 10, 9), -3, **early), *each_day(date(2026, 11, 16), date(2026, 11, 30), 100)]
+    later = review(write_bill(tmp_path / "november.csv", rows), date(2026, 11, 1), path)
+    (row,) = rows_of(later, "ledger", "ledger")
+    assert (row["realised"], row["to_date"]) == (
+        pytest.approx(15 * 3),
+        pytest.approx(15 * 3),
+    )  # of fifteen days

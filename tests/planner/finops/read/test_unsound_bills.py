@@ -14,6 +14,7 @@ from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
 
 OCTOBER, LAST = date(2026, 10, 1), date(2026, 10, 31)
+AMOUNTS = ("BilledCost", "EffectiveCost", "ListCost", "ContractedCost", "PricingQuantity")
 
 
 def many(resource: bool = True) -> list[dict[str, str]]:
@@ -53,6 +54,16 @@ def test_machines_alike_without_ids_are_no_doubled_file(tmp_path: Path) -> None:
     rows = [row for row in many(resource=False) for _ in range(2 + int(float(row["BilledCost"])) % 2)]
     with open_bill([write_bill(tmp_path / "bill.csv", rows)]) as bill:
         assert {one.severity for one in bill.findings} == {"warning"}
+
+
+def test_a_copy_that_a_correction_takes_back_is_counted_once(tmp_path: Path) -> None:
+    """The provider billed six machines twice and reversed it in the same file: a third was "counted twice"."""
+    again = [row for row in many() if int(row["ResourceId"][2:]) < 6]
+    back = [row | {"ChargeClass": "Correction"} | {c: f"-{row[c]}" for c in AMOUNTS} for row in again]
+    review = review_of(write_bill(tmp_path / "bill.csv", [*many(), *again, *back]), only=("quality",))
+    assert figures(review)["repeated_ratio"].value == 0
+    doubled = review_of(write_bill(tmp_path / "twice.csv", 2 * [*many(), *again, *back]), only=("quality",))
+    assert figures(doubled)["repeated_ratio"].value == pytest.approx(0.5)
 
 
 def test_contracted_above_list_is_gated(tmp_path: Path) -> None:

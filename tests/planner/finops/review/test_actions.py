@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -103,3 +104,33 @@ def test_commitments_carry_their_id_and_the_chart_shows_those_of_the_table(made:
     assert {row["id"] for row in rows} <= {f"c{n}" for n in range(100)} and rows[0]["id"]
     (chart,) = part.charts
     assert chart.labels == tuple(row["id"] for row in rows[: len(chart.labels)])
+
+
+def test_an_idle_machine_costs_what_was_not_refunded(tmp_path: Path) -> None:
+    """Refunds were left out: 3,100 "saved" of a machine that cost 1,000 in the end; one refunded in full was named."""
+    month = OCTOBER, LAST
+    rows = each_day(*month, 1000)
+    for name, back in (("i-half", -2100), ("i-all", -3100)):
+        rows += each_day(*month, 100, ResourceId=name, ConsumedQuantity="0")
+        rows.append(charge(month[1], back, ResourceId=name, ConsumedQuantity="0", ChargeClass="Correction"))
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("actions",))
+    idle = {
+        row["thing"]: row["saves"] for row in rows_of(made, "actions", "actions") if "Delete" in row["what"]
+    }
+    assert idle == {"i-half": pytest.approx(1000)}
+
+
+def test_an_action_on_plain_use_has_the_name_of_plain_use(tmp_path: Path) -> None:
+    """Of a bill without meters it had that of the reservation: "Move VM reservation to west"."""
+    month = OCTOBER, LAST
+    covered = {
+        "PricingCategory": "Committed",
+        "CommitmentDiscountId": "c1",
+        "CommitmentDiscountStatus": "Used",
+    }
+    rows = each_day(*month, 50, ChargeDescription="VM reservation", **covered)
+    rows += each_day(*month, 200, ChargeDescription="VM hours", RegionId="east")
+    rows += each_day(*month, 100, ChargeDescription="VM hours", RegionId="west")
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("actions",))
+    moves = [row["what"] for row in rows_of(made, "actions", "actions") if row["what"].startswith("Move")]
+    assert moves == ["Move VM hours to west"]

@@ -9,6 +9,7 @@ import pytest
 
 from planner.finops.review.model import Review
 from planner.finops.review.report import review_answer
+from planner.inputs.budget_load import load_budgets
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
 
@@ -56,6 +57,17 @@ def test_unreadable_costs_of_the_month_before_withhold_the_comparison(tmp_path: 
     assert {row["before"] for row in rows_of(review, "allocation", "allocation")} == {None}
 
 
+def test_ten_times_and_more_are_no_percentage(tmp_path: Path) -> None:
+    """A credit that leaves 100 of September's 3,000: it said 34,000.0 % more."""
+    credit = charge(
+        date(2026, 9, 20), -2900, ChargeCategory="Credit", PricingQuantity="", PricingUnit="", SkuId=""
+    )
+    review = made(tmp_path, [*each_day(SEPTEMBER, date(2026, 9, 30)), credit])
+    assert (
+        "October 2026 cost 3,410 USD without tax, 34 times the 100 USD of September 2026." in review.verdict
+    )
+
+
 def test_whole_months_are_compared_as_before(tmp_path: Path) -> None:
     review = made(tmp_path, each_day(SEPTEMBER, date(2026, 9, 30)))
     assert "13.7 % more than September 2026" in review.verdict
@@ -74,3 +86,43 @@ def test_one_monthly_fee_makes_no_month_complete(last: int, share: float, tmp_pa
 def test_a_bill_by_the_month_is_complete(tmp_path: Path) -> None:
     review = review_of(write_bill(tmp_path / "bill.csv", [charge(OCTOBER, 500, days=31)]))
     assert figures(review)["complete_ratio"].value == 1.0
+
+
+@pytest.mark.parametrize("kind", ["Usage", "Purchase"])
+def test_a_bill_by_the_month_is_not_of_its_first_day(tmp_path: Path, kind: str) -> None:
+    """It "cost 3,300 USD up to 1 October", was compared with nothing, and October was forecast."""
+    rows = [
+        charge(date(2026, month, 1), 3000 * (1.1 if month == 10 else 1), days=days, ChargeCategory=kind)
+        for month, days in ((7, 31), (8, 31), (9, 30), (10, 31))
+    ]
+    rows.append(charge(date(2026, 10, 31), 50, ChargeCategory="Tax"))
+    path = tmp_path / "budgets.yaml"
+    path.write_text("version: 1\nkind: budget\nname: b\nbudgets:\n  - {name: all, amount: 3000}\n")
+    review = review_of(
+        write_bill(tmp_path / "bill.csv", rows), forecast=True, budgets=load_budgets(path),
+        only=("overview", "bridge", "forecast", "quality"),
+    )  # fmt: skip
+    assert review.verdict.startswith(
+        "October 2026 cost 3,300 USD without tax, 10.0 % more than September 2026 and 10.0 % over its budget"
+    )
+    assert "November 2026 is expected at" in review.verdict and section(review, "bridge").status == "ok"
+    assert figures(review)["budget_p_over_ratio"].value == 1
+    assert figures(review)["complete_through"].value == "2026-10-31"
+
+
+def test_a_month_that_runs_is_compared_with_none_and_its_actions_are_of_a_month(tmp_path: Path) -> None:
+    """After 20 days it "fell by 1,530 USD: less use", and a disk of 3 a day saved 60 "per month"."""
+    idle = {"ServiceName": "EBS", "SkuId": "disk", "ResourceId": "vol-1", "ConsumedQuantity": "0"}
+    first, last = SEPTEMBER, date(2026, 10, 20)
+    rows = [*each_day(first, last), *each_day(first, last, 3, **idle)]
+    rows += each_day(first, last, 50, SkuId="spot", PricingQuantity=1)
+    review = review_of(write_bill(tmp_path / "bill.csv", rows))
+    for part in ("bridge", "movers"):
+        made = section(review, part)
+        assert made.status == "withheld" and made.reason == "64.5 % of the month's days have use"
+    assert {row["before"] for row in rows_of(review, "allocation", "allocation")} == {None}
+    found = {row["what"]: row for row in rows_of(review, "actions", "actions")}
+    assert found["Delete vol-1"]["saves"] == pytest.approx(3 * 31)
+    assert found["Commit more: EC2 of AWS"]["why"].startswith("4,650 USD a month of it runs nine days of ten")
+    (made,) = section(review, "actions").tables
+    assert str(made.note).startswith("Amounts are those of a month at the pace of its 20 days so far.")

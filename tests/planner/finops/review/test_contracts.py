@@ -48,6 +48,26 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Review:
         return review_bill(opened, month=OCTOBER, forecast=False)
 
 
+def test_what_charges_do_not_say_is_not_nothing_drawn(tmp_path: Path) -> None:
+    """Charges that name the contract and no amount: it said "0.0 % of 36,500 USD is drawn", 36,500 not drawn."""
+    applied = json.dumps(
+        {"Elements": [{"ContractCommitmentId": "edp", "ContractCommitmentAppliedUnit": "Hours"}]}
+    )
+    rows = each_day(date(2026, 9, 1), date(2026, 10, 31), 50, ContractApplied=applied)
+    path = tmp_path / "contracts.csv"
+    with path.open("w", newline="") as file:
+        out = csv.DictWriter(file, [*CONTRACTS[0], "ContractId", "BillingCurrency"])
+        out.writeheader()
+        out.writerow(CONTRACTS[0] | {"ContractId": "k", "BillingCurrency": "USD"})
+    with open_bill([write_bill(tmp_path / "bill.csv", rows), path]) as opened:
+        shown = review_bill(opened, month=OCTOBER, forecast=False)
+    (edp,) = rows_of(shown, "contracts", "contracts")
+    assert [edp[name] for name in ("drawn", "drawn_ratio", "month", "landing")] == [None] * 4
+    assert "ContractCommitmentAppliedCost" in edp["remark"]
+    assert figures(shown)["contracts_gap_money"].status == "withheld"
+    assert "how much of 36,500 USD is drawn is not known" in section(shown, "contracts").sentences[0]
+
+
 def test_a_spend_commitment_is_drawn_down(made: Review) -> None:
     rows = {row["id"]: row for row in rows_of(made, "contracts", "contracts")}
     edp = rows["edp"]

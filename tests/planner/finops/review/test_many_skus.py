@@ -121,12 +121,12 @@ def test_cheaper_uses_are_those_of_a_loop(path: Path, uses: dict[Use, np.ndarray
 
 def test_small_moves_are_one_line_of_their_service(tmp_path: Path) -> None:
     """What 300 SKUs save is too little for a line each; the line of their service holds all of it."""
-    rows = [charge(OCTOBER, 100_000, SkuId="large", RegionId="east")]
+    rows = [charge(OCTOBER, 100_000, SkuId="large", RegionId="east", days=31)]
     for number in range(300):
-        rows += [charge(OCTOBER, cost, SkuId=f"sku {number}", RegionId=region)
+        rows += [charge(OCTOBER, cost, SkuId=f"sku {number}", RegionId=region, days=31)
                  for region, cost in (("east", 3 + number / 300), ("west", 2))]  # fmt: skip
     rows += [
-        charge(OCTOBER, cost, SkuId="dear", RegionId=region)
+        charge(OCTOBER, cost, SkuId="dear", RegionId=region, days=31)
         for region, cost in (("east", 900), ("west", 300))
     ]
     made = {

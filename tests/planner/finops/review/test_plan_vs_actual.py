@@ -231,9 +231,16 @@ def test_a_utilisation_file_of_a_few_days_is_said_to_be_one(tmp_path: Path) -> N
     busy_path.write_text("date,allocated_gpu_hours,busy_gpu_hours,goodput_gpu_hours\n2026-10-05,6,5,4\n")
     with open_bill([bill_path]) as bill:
         made = review_bill(bill, utilisation=load_utilisation(busy_path), forecast=False)
-    said = next(part for part in made.sections if part.key == "gpu").sentences
-    assert said[1] == "50.0 % of them did work that was kept."
-    assert "rows on 1 of the month's 31 days" in said[2]
+    part = next(part for part in made.sections if part.key == "gpu")
+    assert part.sentences[1] == (
+        "At least 50.0 % of them did work that was kept: the utilisation file has rows on 1 of the month's 31 days."
+    )
+    held = {one.key: one.status for one in part.figures}
+    assert (held["gpu_goodput_ratio"], held["gpu_useful_hour_money"], held["gpu_hours"]) == (
+        "flagged",
+        "flagged",
+        "ok",
+    )
 
 
 def _in_turn(tmp_path: Path, hours: int, first: date, last: date, run_days: int) -> dict[str, Any]:
@@ -302,3 +309,21 @@ def test_an_unfinished_run_is_compared_with_what_is_due(tmp_path: Path) -> None:
     """After 5 of 10 days half of the plan is due: it said that the run cost 480 USD less than planned."""
     row = _in_turn(tmp_path, 240, date(2026, 10, 1), date(2026, 10, 5), 5)
     assert (row["due"], row["planned"], row["billed"], row["difference"]) == (0.5, 480, 480, 0)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_without_machines_in_the_bill_nothing_is_measured(tmp_path: Path, named: bool) -> None:
+    """A run on 2 of 4 planned machines, without their ids: half of its speed was written for `planner calibrate`."""
+    run = small_company().runs[0]
+    made = load_plans(write_plans(tmp_path / "plans", [run]))
+    tag, first = {"Tags": json.dumps({"run_id": run.run_id})}, date(2026, 10, 1)
+    rows = each_day(first, date(2026, 10, 31), 1, SkuId="other", Tags="")
+    for machine in range(2):
+        rows += each_day(first, date(2026, 10, 5), 24, ResourceId=f"m{machine}", PricingQuantity=24, **tag)
+    path = write_bill(tmp_path / "bill.csv", rows, leave=() if named else ("ResourceId",))
+    busy = load_utilisation(write_utilisation(tmp_path / "busy.csv", [run]))
+    shown = review_of(path, only=("plan_vs_actual",), plans=made, utilisation=busy)
+    (row,) = rows_of(shown, "plan_vs_actual", "plan_vs_actual")
+    assert (row["nodes"] != 0) == named
+    assert bool(rows_of(shown, "plan_vs_actual", "measurements")) == named
+    assert any("names no machines" in said for said in shown.sections[0].sentences) != named

@@ -18,12 +18,12 @@ from planner.finops.read import open_bill
 from planner.finops.review.inputs import Beside
 from planner.finops.showback.divide import divide
 from planner.finops.showback.rules import plain_key, team_of
-from planner.finops.showback.statement import team_statement
+from planner.finops.showback.statement import rules_by_tag, team_statement
 from planner.inputs.showback_load import load_showback
 from planner.inputs.showback_schema import ShowbackFile
 from tests.conftest import CliResult
 from tests.planner.finops.review.conftest import figures
-from tests.planner.finops.small_bill import charge, review_of, rows_of, write_bill
+from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, write_bill
 
 DAY = date(2026, 10, 1)
 RULES = """
@@ -158,6 +158,16 @@ def test_a_statement(tmp_path: Path) -> None:
     data = made["data"]
     assert data.title.startswith("data: ") and "against the month before" in data.title
     assert sum(row["cost"] for row in data.rows) == pytest.approx(data.values["total"])  # type: ignore[misc,call-overload]
+
+
+def test_a_statement_is_of_the_month_that_a_review_takes(tmp_path: Path) -> None:
+    """It took a month of one late charge, and compared with corrections of a month before the bill."""
+    late = charge(date(2026, 11, 1), 30), charge(date(2026, 12, 1), 9, ChargeCategory="Tax")
+    rows = [charge(date(2026, 9, 9), -5, ChargeClass="Correction"), *each_day(DAY, date(2026, 10, 31)), *late]
+    with open_bill([write_bill(tmp_path / "bill.csv", rows)]) as opened:
+        made = team_statement(opened, None, rules_by_tag("team"), "ml")
+    assert made.title == "ml: 3,100.00 USD in October 2026, 100.0 % of the bill's 3,100.00"
+    assert made.values["before"] is None
 
 
 def test_statements_from_the_command_line(tmp_path: Path, run_cli: Callable[..., CliResult]) -> None:

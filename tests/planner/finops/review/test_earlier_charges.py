@@ -1,0 +1,62 @@
+"""Corrections of a time before the bill begins are no month of it, and no history."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from tests.planner.finops.review.conftest import figures
+from tests.planner.finops.small_bill import charge, each_day, review_of, section, write_bill
+
+SEPTEMBER, OCTOBER, END = date(2026, 9, 1), date(2026, 10, 1), date(2026, 10, 31)
+
+
+def corrections(*days: date) -> list[dict[str, str]]:
+    return [charge(day, -5, ChargeClass="Correction", PricingQuantity="-1") for day in days]
+
+
+@pytest.mark.parametrize("days", [(4, 12, 21), (28, 29, 30)], ids=["scattered", "just before"])
+def test_corrections_are_no_month_to_compare_with(tmp_path: Path, days: tuple[int, ...]) -> None:
+    """The first export of a bill: October, with corrections of September. It said "against -15 USD in September"."""
+    rows = corrections(*(date(2026, 9, day) for day in days)) + each_day(OCTOBER, END)
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), forecast=True)
+    assert made.verdict.startswith(
+        "October 2026 cost 3,100 USD without tax. November 2026 is expected at 3,000"
+    )
+    assert "The bill has no month before October 2026" in section(made, "bridge").sentences[0]
+    said = " ".join(section(made, "overview").sentences)
+    assert (
+        "The bill begins on 1 October 2026." in said and "3 days before that" in said and "-15.00 USD" in said
+    )
+    asked = review_of(tmp_path / "bill.csv", compare_month=SEPTEMBER, only=("bridge",))
+    assert section(asked, "bridge").status == "withheld"  # who asks for it is told why not
+
+
+def test_a_correction_of_long_before_changes_no_forecast(tmp_path: Path) -> None:
+    """Four months of nothing were history: the range became too wide, the median error 100 %."""
+    rows = each_day(date(2026, 7, 1), END)
+    plain = review_of(write_bill(tmp_path / "plain.csv", rows), forecast=True, only=("forecast", "overview"))
+    early = corrections(date(2026, 3, 10))
+    made = review_of(
+        write_bill(tmp_path / "bill.csv", early + rows), forecast=True, only=("forecast", "overview")
+    )
+    assert made.verdict == plain.verdict
+    assert {k: f.value for k, f in figures(made).items()} == {k: f.value for k, f in figures(plain).items()}
+    assert section(made, "overview").sentences == section(plain, "overview").sentences
+
+
+def test_a_bill_that_begins_mid_month_says_so_beside_corrections(tmp_path: Path) -> None:
+    rows = corrections(date(2026, 6, 3)) + each_day(date(2026, 9, 14), END)
+    made = review_of(write_bill(tmp_path / "bill.csv", rows))
+    assert "per day than September 2026 (the bill begins on 14 September)" in made.verdict
+
+
+def test_a_month_of_which_only_the_first_day_has_use_is_not_the_newest(tmp_path: Path) -> None:
+    """Google's invoices end at midnight in California: their last hours are of the next month in UTC."""
+    path = write_bill(tmp_path / "bill.csv", [*each_day(SEPTEMBER, END), charge(date(2026, 11, 1), 30)])
+    made = review_of(path, only=("overview",))
+    assert made.month == "2026-10" and "October 2026 cost 3,100 USD without tax, 3.3 % more" in made.verdict
+    monthly = [charge(date(2026, month, 1), 3000, days=30) for month in (9, 10, 11)]
+    assert review_of(write_bill(tmp_path / "monthly.csv", monthly), only=("overview",)).month == "2026-11"
