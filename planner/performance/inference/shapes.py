@@ -21,6 +21,7 @@ from planner.performance.inference.cases import GIB, build_cases
 from planner.performance.inference.chips import WEIGHT_BYTES
 from planner.performance.inference.engines import efficiency, find_engine
 from planner.performance.inference.rates import MEMORY_SHARE, output_rate, prefill_s, room, sequences
+from planner.performance.kernels import score_ratio
 from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Requests
 from planner.performance.spec import COMPONENTS, ModelSpec, TrainingSpec, answer_bytes
@@ -154,7 +155,8 @@ def _item_flops(model: ModelSpec, training: TrainingSpec, requests: Requests) ->
     if model.forward_flops_per_sample:
         return float(model.forward_flops_per_sample) * requests.passes
     length = requests.prompts.mean if requests.prompts is not None else float(training.sequence_length)
-    wide = 4.0 * float(model.layers or 1) * float(model.hidden or 1) * length
+    pairs = 2.0 if model.architecture == "decoder" else 4.0  # a decoder's token sees those before it
+    wide = pairs * float(model.layers or 1) * float(model.hidden or 1) * length * score_ratio(model, length)
     return length * (2.0 * float(model.active_params or model.params) + wide) * requests.passes
 
 
