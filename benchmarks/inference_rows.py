@@ -172,6 +172,7 @@ def _case(row: dict[str, str]) -> tuple[dict[str, float], Measured] | str:
     values = {
         "params": params, "active": active, "routed": routed,
         "layers": float(model["layers"]), "hidden": float(model["hidden"]), "attends": 1.0,
+        "window": math.inf, "windowed": 0.0,
         "experts": experts, "per_token": used,
         "key_value_bytes": cached * (1.0 if words[-1] in ("fp8", "int8") and len(words) > 1 else 2.0),
         "weight_bytes": weight, "prompt": 1024.0 if prompt is None else prompt,

@@ -8,10 +8,9 @@ from planner.inputs.model_config.mixers import Attention, state_elements
 from planner.inputs.model_config.model import Keys
 
 _ATTEND = ("attention", "global", "both")
-# State spaces work in chunks of so many tokens (arXiv:2405.21060); their work is that of a window as wide.
+# State spaces work in chunks of so many tokens (arXiv:2405.21060); their work is that of a window as wide, and their
+# state is counted as its keys and values.
 _CHUNK = 256
-# What they keep of a sequence is counted as the keys and values of so many tokens.
-_STATE_TOKENS = 2048
 # Where a configuration does not say which layers have the window (Transformers' defaults): one in so many has none.
 _PATTERNS = {
     "gemma2": 2,
@@ -87,9 +86,9 @@ def reach_of(keys: Keys, mixers: tuple[str, ...], attention: Attention) -> dict[
         reach = {"attention_window": window, "windowed_layers": windowed} if window and windowed else {}
         return reach | _latent(keys)
     if not attend:
-        kept = state_elements(keys, attention.hidden) if "mamba" in mixers else _STATE_TOKENS
-        cached = {"kv_width": max(1, round(kept / _STATE_TOKENS))}
-        return {"attention_window": keys.size("chunk_size") or _CHUNK, **cached}
+        chunk = keys.size("chunk_size") or _CHUNK
+        kept = state_elements(keys, attention.hidden) if "mamba" in mixers else chunk
+        return {"attention_window": chunk, "kv_width": max(1, round(kept / chunk))}
     share = attend / layers
     whole = _latent(keys).get("kv_width", 2 * attention.kv_heads * attention.head_dim)
     return {"attention_ratio": round(share, 4), "kv_width": max(1, round(whole * share))}

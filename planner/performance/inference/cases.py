@@ -56,6 +56,7 @@ def build_cases(
         "key_value_bytes": model.layers * width * _KEY_BYTES[engine.kv_precision],
         "weight_bytes": WEIGHT_BYTES[engine.precision], "prompt": prompt, "answer": answer, "pp": 1.0,
         "attends": score_ratio(model, prompt),
+        "window": float(model.attention_window or np.inf), "windowed": _windowed_share(model),
     }  # fmt: skip
     columns = {name: np.full(shape, float(value)) for name, value in values.items()}
     memory = usable_gib(devices.memory_gib, devices.memory_rate, c) * GIB
@@ -68,3 +69,10 @@ def build_cases(
         memory=memory,
         link_rate=devices.intra_rate,
     )
+
+
+def _windowed_share(model: ModelSpec) -> float:
+    """Share of the layers that keep the tokens of a window alone."""
+    if model.attention_window is None or not model.layers:
+        return 0.0
+    return 1.0 if model.windowed_layers is None else model.windowed_layers / model.layers

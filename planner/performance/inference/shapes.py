@@ -20,7 +20,14 @@ from planner.performance.device import Devices, build_devices
 from planner.performance.inference.cases import GIB, build_cases
 from planner.performance.inference.chips import WEIGHT_BYTES
 from planner.performance.inference.engines import efficiency, find_engine
-from planner.performance.inference.rates import MEMORY_SHARE, output_rate, prefill_s, room, sequences
+from planner.performance.inference.rates import (
+    MEMORY_SHARE,
+    held_bytes,
+    output_rate,
+    prefill_s,
+    room,
+    sequences,
+)
 from planner.performance.kernels import score_ratio
 from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Requests
@@ -96,11 +103,11 @@ def _generating(model: ModelSpec, requests: Requests, devices: Devices, c: Const
         read = running * prefill_s(case, able) * rate / running
         if not reads:  # prompts that begin alike are read once
             rate, read = rate / np.maximum(1.0 - read, 0.05), np.zeros(size)
-        length = requests.prompts.mean + 0.6 * requests.answers.mean
-        need = (case.params * case.weight_bytes + running * case.key_value_bytes * length) / tp / GIB
+        each = held_bytes(case)
+        need = (case.params * case.weight_bytes + running * each) / tp / GIB
         divides = devices.count % tp == 0
         fits = divides & (room(case) >= LEAST_SEQUENCES)
-        held = case.params * case.weight_bytes + LEAST_SEQUENCES * case.key_value_bytes * length
+        held = case.params * case.weight_bytes + LEAST_SEQUENCES * each
         least = np.where(divides, held / tp / MEMORY_SHARE / GIB, np.inf)
         node = np.where(fits, rate * devices.count / tp, 0.0)
         wins = np.nan_to_num(node) > best.per_node
