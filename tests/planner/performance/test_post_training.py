@@ -49,6 +49,26 @@ def test_adapters_and_quantised_weights_need_less_memory_and_frozen_weights_less
     assert lora["step_time_s"] < qlora["step_time_s"]
 
 
+@pytest.mark.parametrize("stack", ["eager", "compiled", "tuned"])
+def test_adapters_learn_as_fast_and_in_as_much_memory_whether_or_not_the_objective_is_named(
+    stack: str,
+) -> None:
+    named, unnamed = (estimate(method="lora", stack=stack, objective=name) for name in ("sft", None))
+    assert unnamed == named
+
+
+def test_what_transformers_gain_by_fine_tuning_loops_is_not_taken_for_vision_models() -> None:
+    base = {"samples": 1e6, "global_batch": 256, "stack": "compiled"}
+    times = []
+    for objective in ("pretrain", "sft"):
+        sections = {"model": {"preset": "resnet-50"}, "training": base | {"objective": objective}}
+        document = json.dumps({"version": 1, "name": "t", **sections})
+        job = resolve_job(parse_workload(document, Path("w.yaml")).workload, date(2026, 11, 20))
+        machine = Table({name: [value] for name, value in A100.items()})
+        times.append(estimate_shapes(job.model, job.training, machine, [1])["step_time_s"][0])
+    assert times[0] == times[1]
+
+
 def test_a_pair_is_two_sequences_and_a_reference_costs_a_forward_pass_and_its_weights() -> None:
     orpo, dpo = estimate(objective="orpo"), estimate(objective="dpo")
     cached = estimate(objective="dpo", reference="precomputed")
