@@ -59,6 +59,8 @@ def build_cases(
         "window": float(model.attention_window or np.inf), "windowed": _windowed_share(model),
     }  # fmt: skip
     columns = {name: np.full(shape, float(value)) for name, value in values.items()}
+    # a group larger than a node adds up over the network, of which each accelerator has its share
+    across = np.fmin(devices.node_rate / devices.count, devices.intra_rate)
     memory = usable_gib(devices.memory_gib, devices.memory_rate, c) * GIB
     return Cases(
         **columns,
@@ -67,7 +69,7 @@ def build_cases(
         peak=devices.serve_peak,
         memory_rate=devices.memory_rate,
         memory=memory,
-        link_rate=devices.intra_rate,
+        link_rate=np.where(tp > devices.count, across, devices.intra_rate),
     )
 
 
