@@ -101,6 +101,24 @@ def test_padding_costs_time_and_grouping_by_length_saves_it() -> None:
     assert padded["memory_needed_gib"] == pytest.approx(packed["memory_needed_gib"])
 
 
+@pytest.mark.parametrize("stack", ["compiled", "tuned"])
+@pytest.mark.parametrize("mean", [500, 5000])
+def test_packing_never_lengthens_a_run_and_keeps_samples_apart(stack: str, mean: int) -> None:
+    asked = {"lengths": {"mean": mean, "p95": 2.5 * mean}, "sequence_length": 16_384, "stack": stack}
+    length = asked | {"tokens": None, "samples": 100_000}
+    texts = [workload(**length, packing=packing) for packing in (False, True)]
+    jobs = [resolve_job(parse_workload(text, Path("w.yaml")).workload, date(2026, 11, 20)) for text in texts]
+    machine = Table({name: [value] for name, value in A100.items()})
+    tables = [estimate_shapes(job.model, job.training, machine, [1]) for job in jobs]
+    padded, packed = (t["step_time_s"][0] * j.total_steps for t, j in zip(tables, jobs, strict=True))
+    assert packed <= padded
+    # the scores of samples, not of the sequence that holds them
+    whole = workload(**{**length, "samples": None, "tokens": 100_000 * mean, "lengths": None})
+    job = resolve_job(parse_workload(whole, Path("w.yaml")).workload, date(2026, 11, 20))
+    full = estimate_shapes(job.model, job.training, machine, [1])["step_time_s"][0] * job.total_steps
+    assert packed < full
+
+
 @pytest.mark.parametrize(
     "option",
     [{"optimizer_in_backward": True}, {"offload_optimizer": True}, {"loss": "tiled"}, {"master": "none"}],

@@ -80,7 +80,9 @@ def test_an_engine_is_as_large_as_generation_and_refit_ask_together(
     machine = H100 | {"internode_gbps": internode_gbps}
     lengths = {"mean": response, "p95": 2 * response, "max": 4 * response}
     own = estimate(machine=machine, response_tokens=lengths)
-    fixed = [estimate(machine=machine, response_tokens=lengths, tensor_parallel=tp) for tp in (1, 2, 4, 8, 16)]
+    fixed = [
+        estimate(machine=machine, response_tokens=lengths, tensor_parallel=tp) for tp in (1, 2, 4, 8, 16)
+    ]
     assert own["step_time_s"] == pytest.approx(min(row["step_time_s"] for row in fixed))
     half = {name: size / 2 for name, size in lengths.items()}
     assert estimate(machine=machine, response_tokens=half)["step_time_s"] < own["step_time_s"]
