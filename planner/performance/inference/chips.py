@@ -46,8 +46,8 @@ def serving_columns(hardware: Table, tuning: Tuning, c: Constants) -> dict[str, 
 
 
 def may_use_fp16(requests: Requests | None) -> bool:
-    """Whether what is answered runs in fp16 on a chip without bf16: in all but 8- and 4-bit floats."""
-    return requests is not None and requests.engine.precision not in _PEAKS
+    """Whether what is answered runs in fp16 on a chip without bf16: 16 bits, and int4 that is unpacked to them."""
+    return requests is not None and requests.engine.precision in ("bf16", "fp16", "int4")
 
 
 def engine_of(tuning: Tuning) -> Engine | None:
