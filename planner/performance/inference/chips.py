@@ -42,7 +42,8 @@ def serving_columns(hardware: Table, tuning: Tuning, c: Constants) -> dict[str, 
         f"serve_{name}": np.asarray([c.get(f"chip.{word}.{name}", 1.0) for word in classes])
         for name in _FACTORS
     }
-    return {"serve_peak": peak, **factors}
+    fraction = np.minimum(hardware.number("accelerator_count"), 1.0)  # a part of a card is a slower card
+    return {"serve_peak": peak * fraction, **factors}
 
 
 def may_use_fp16(requests: Requests | None) -> bool:

@@ -142,25 +142,33 @@ def _items(
 def _item_s(model: ModelSpec, flops: float, requests: Requests, devices: Devices, c: Constants) -> Floats:
     """Seconds of one item on one accelerator.
 
-    Vision models take arithmetic and, one after the other, the reading and writing of their activations in 16 bit;
-    what was measured of a class (or of a model that writes, `rate_ratio`) as a share of the peak is taken so. Of
-    convolutional networks in 8 bit it was measured how much less than in 16 they take.
+    Vision models take arithmetic and, one after the other, the reading and writing of their activations, in 8 bit where
+    that was measured of the class and the chip computes in it; what was measured of a class (or of a model that writes,
+    `rate_ratio`) as a share of the peak is taken so.
     """
     kind = "encoder" if model.family.value == "transformer" else model.family.value
-    peak = devices.serve_peak * devices.serve_compute
     if f"items.passes.{kind}" not in c.values or requests.rate_ratio != 1.0:
-        whole: Floats = flops / (peak * c[f"items.ratio.{kind}"] * requests.rate_ratio)
+        share = c[f"items.ratio.{kind}"] * requests.rate_ratio
+        whole: Floats = flops / (devices.serve_peak * devices.serve_compute * share)
         return whole
-    less = (
-        c.get(f"items.eight_bit_ratio.{kind}", 1.0) if WEIGHT_BYTES[requests.engine.precision] == 1.0 else 1.0
+    peak = _peak_of_items(model, requests, devices, c)
+    eight = (peak > 1.01 * devices.gemm_peak) & (f"items.eight_bit_passes.{kind}" in c.values)
+    bytes_per_activation = np.where(
+        eight, c.get(f"items.eight_bit_passes.{kind}", 0.0), 2.0 * c[f"items.passes.{kind}"]
     )
-    if less < 1.0:
-        peak = devices.gemm_peak * devices.serve_compute  # 16 bit
-    moved = c[f"items.passes.{kind}"] * 2.0 * sampled_activations(model, flops)
-    result: Floats = flops / (peak * c["items.compute_ratio"]) + moved / (
+    moved = bytes_per_activation * sampled_activations(model, flops)
+    result: Floats = flops / (peak * devices.serve_compute * c["items.compute_ratio"]) + moved / (
         devices.memory_rate * devices.serve_bandwidth
     )
-    return less * result
+    return result
+
+
+def _peak_of_items(model: ModelSpec, requests: Requests, devices: Devices, c: Constants) -> Floats:
+    """FLOP/s at which items are computed: int8 of networks that were measured in it has its own."""
+    measured = f"items.eight_bit_passes.{model.family.value}" in c.values
+    if requests.answers is not None or requests.engine.precision != "int8" or not measured:
+        return devices.serve_peak
+    return c["items.int8_peak_ratio"] * devices.serve_peak
 
 
 def _item_flops(model: ModelSpec, training: TrainingSpec, requests: Requests) -> float:
@@ -236,6 +244,8 @@ def replica_table(
         "grad_accum": whole,
     }
     flops = _sample_flops(model, training) * training.global_batch
+    requests = training.tuning.requests
+    peak = devices.serve_peak if requests is None else _peak_of_items(model, requests, devices, c)
     columns: dict[str, Any] = {
         "hardware_row": device, "nodes": nodes, "fits": fits, "reason": Coded.encode(words),
         "tp": tp, **degrees, "dp": np.where(fits, accelerators // np.maximum(tp, 1), 0).astype(np.int64),
@@ -243,7 +253,7 @@ def replica_table(
         "recompute": Coded(np.zeros(len(whole), dtype=np.int32), ("none", "selective", "full")),
         "step_time_s": total, "step_time_low_s": total / spread, "step_time_high_s": total * spread,
         "samples_per_s": training.global_batch / total,
-        "mfu": flops / (total * accelerators * devices.serve_peak[device]),
+        "mfu": flops / (total * accelerators * peak[device]),
         "memory_needed_gib": np.where(fits, made.need_gib[device], _known(made.least_gib)[device]),
         "memory_available_gib": available, "oom_probability": np.where(fits, 0.0, 1.0),
         "host_memory_needed_gib": c["memory.host.system_gib"] + devices.count[device] * c["memory.host.process_gib"],
