@@ -59,6 +59,8 @@ def build_cases(
         "window": float(model.attention_window or np.inf), "windowed": _windowed_share(model),
     }  # fmt: skip
     columns = {name: np.full(shape, float(value)) for name, value in values.items()}
+    # a group larger than the key/value heads keeps copies of them
+    columns["key_value_bytes"] = columns["key_value_bytes"] * np.maximum(tp / (model.kv_heads or heads), 1.0)
     # a group larger than a node adds up over the network, of which each accelerator has its share
     across = np.fmin(devices.node_rate / devices.count, devices.intra_rate)
     memory = usable_gib(devices.memory_gib, devices.memory_rate, c) * GIB

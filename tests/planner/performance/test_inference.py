@@ -115,6 +115,20 @@ def test_layers_with_a_window_keep_no_more_than_its_tokens() -> None:
     assert step_s(half, engine(), number, context)[0] < 0.7 * step_s(full, engine(), number, context)[0]
 
 
+def test_a_group_larger_than_the_key_value_heads_keeps_copies_of_them() -> None:
+    node = {**A10G, "accelerator_count": 8.0}
+
+    def held(kv_heads: int) -> float:
+        sizes = {"family": "transformer", "layers": 40, "hidden": 4096, "heads": 32, "head_dim": 128, "vocab": 32000,
+                 "params": 8_000_000_000, "kv_heads": kv_heads, "kv_width": 1024}  # fmt: skip
+        asked = REQUESTS | {"tensor_parallel": 8, "max_concurrency": 16}
+        return float(estimate(node, model=sizes, inference=asked).row(0)["memory_needed_gib"])
+
+    weights = 8e9 * 2 / 8 / 2**30
+    assert held(8) == held(32)
+    assert held(2) - weights == pytest.approx(4 * (held(8) - weights))
+
+
 def test_weights_in_bf16_are_answered_in_fp16_where_a_chip_has_no_bf16() -> None:
     volta = {**A10G, "bf16_tflops": None, "generation": "volta"}
     row = estimate(volta).row(0)
