@@ -153,10 +153,10 @@ def _item_s(model: ModelSpec, flops: float, requests: Requests, devices: Devices
         return whole
     peak = _peak_of_items(model, requests, devices, c)
     eight = (peak > 1.01 * devices.gemm_peak) & (f"items.eight_bit_passes.{kind}" in c.values)
-    bytes_per_activation = np.where(
+    bytes_each = np.where(
         eight, c.get(f"items.eight_bit_passes.{kind}", 0.0), 2.0 * c[f"items.passes.{kind}"]
     )
-    moved = bytes_per_activation * sampled_activations(model, flops)
+    moved = bytes_each * sampled_activations(model, flops)
     result: Floats = flops / (peak * devices.serve_compute * c["items.compute_ratio"]) + moved / (
         devices.memory_rate * devices.serve_bandwidth
     )
