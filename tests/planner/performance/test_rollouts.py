@@ -65,7 +65,7 @@ def test_ppo_s_critic_costs_another_model() -> None:
 
 
 def test_running_ahead_hides_the_shorter_of_generation_and_training() -> None:
-    apart = {"placement": "disaggregated", "generation_share": 0.5}
+    apart: dict[str, Any] = {"placement": "disaggregated", "generation_share": 0.5}
     on_policy, ahead = estimate(**apart), estimate(**apart, steps_off_policy=1)
     assert ahead["step_time_s"] < 0.8 * on_policy["step_time_s"]
     free = estimate(placement="disaggregated", steps_off_policy=1)
