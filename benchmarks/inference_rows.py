@@ -169,11 +169,13 @@ def _case(row: dict[str, str]) -> tuple[dict[str, float], Measured] | str:
     cached = cached or 2.0 * float(model["attention_layers"]) * float(model["kv_heads"]) * float(
         model["head_dim"]
     )
+    copies = max(1.0, tp / (float(model["kv_heads"]) or tp))
     values = {
         "params": params, "active": active, "routed": routed,
         "layers": float(model["layers"]), "hidden": float(model["hidden"]), "attends": 1.0,
+        "window": math.inf, "windowed": 0.0,
         "experts": experts, "per_token": used,
-        "key_value_bytes": cached * (1.0 if words[-1] in ("fp8", "int8") and len(words) > 1 else 2.0),
+        "key_value_bytes": copies * cached * (1.0 if words[-1] in ("fp8", "int8") and len(words) > 1 else 2.0),
         "weight_bytes": weight, "prompt": 1024.0 if prompt is None else prompt,
         "answer": 512.0 if answer is None else answer, "running": running, "tp": tp, "pp": pp,
         "peak": _peak(words[0], chip), "memory_rate": float(chip["memory_gb_s"]) * 1e9,

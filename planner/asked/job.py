@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from planner.inputs.resolve import resolve_model, resolve_training
+from planner.performance.inference.chips import may_use_fp16
 from planner.performance.kernels import default_attention, default_experts
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.parts import all_params, exported_params, model_of
@@ -127,6 +128,7 @@ def _hours(duration: timedelta | None) -> float | None:
 
 
 def _training_spec(resolved: ResolvedTraining, model: ModelSpec, learns: ResolvedModel) -> TrainingSpec:
+    tuning = tuning_of(resolved.post)
     return TrainingSpec(
         global_batch=resolved.global_batch,
         sequence_length=resolved.sequence_length,
@@ -144,7 +146,8 @@ def _training_spec(resolved: ResolvedTraining, model: ModelSpec, learns: Resolve
         bytes_per_sample=resolved.bytes_per_sample,
         decode_samples_per_s_per_core=resolved.decode_samples_per_s_per_core,
         memory=MemoryOptions() if resolved.memory is None else MemoryOptions(**resolved.memory.model_dump()),
-        tuning=tuning_of(resolved.post),
+        tuning=tuning,
+        allow_fp16_fallback=may_use_fp16(tuning.requests),
         trains=learns.trains,
         learned_params=learns.learned_params,
         evaluated=resolved.evaluated,

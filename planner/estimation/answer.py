@@ -12,7 +12,7 @@ from planner.asked.options import utc_now
 from planner.candidates.constraints.registry import SHAPE_FILTERS, constraint
 from planner.candidates.prepare import resolve_asked
 from planner.errors import InputError
-from planner.estimation.answered import answered_of, engine_words
+from planner.estimation.answered import answered_of, engine_words, served_precision
 from planner.estimation.layout import division_fault, merge_pins, pinned
 from planner.estimation.parts import doubts_of, host_of, learned_factor, loading_of, memory_of, others_of
 from planner.estimation.predict import predict_shapes
@@ -214,7 +214,7 @@ def _describe(
         nodes=nodes,
         unit=asked.job.unit,
         units_per_step=asked.job.units_per_step,
-        precision=training.precision if requests is None else requests.engine.precision,
+        precision=training.precision if requests is None else served_precision(requests, hardware),
         stack=training.stack if requests is None else engine_words(requests.engine),
         reason=_reason(row["reason"], training, hardware),
         layout=layout,

@@ -8,6 +8,7 @@ from planner.estimation.values import Answered, Interval
 from planner.performance.inference.engines import find_engine
 
 if TYPE_CHECKING:
+    from catalogs.tables.table import Table
     from planner.asked.job import Job
     from planner.performance.post_training.spec import Engine, Requests
 
@@ -51,3 +52,10 @@ def engine_words(engine: Engine) -> str:
     """The engine with the year whose figures are used."""
     known = find_engine(engine.name, engine.year)
     return f"{known.name} {known.year}"
+
+
+def served_precision(requests: Requests, hardware: Table) -> str:
+    """Precision of the weights: fp16 in place of bf16 where the accelerator has no arithmetic in it."""
+    stated = requests.engine.precision
+    lacks = stated == "bf16" and not hardware.number("bf16_tflops")[0] > 0
+    return "fp16" if lacks else stated

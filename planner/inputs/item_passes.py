@@ -69,8 +69,13 @@ def passes_of(model: Model, family: str, section: Inference | None = None) -> Pa
     return Passes(usual.source, section.denoising_steps or usual.steps, guided)
 
 
-def assumed_passes(section: Inference, passes: Passes) -> list[Assumed]:
+def assumed_passes(section: Inference, passes: Passes, architecture: str | None = None) -> list[Assumed]:
     """Return what a plan rests on of them, stated or not."""
+    if architecture == "encoder_decoder":
+        note = "what the decoder writes, token by token, is not counted: calibrate with a measured run"
+        return [
+            Assumed("inference.passes", "1", "pass of encoder and decoder over each input", "default", note)
+        ]
     if passes.steps is None:
         share = (
             Assumed(

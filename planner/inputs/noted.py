@@ -64,7 +64,12 @@ def open_choices(training: Training, model: ResolvedModel) -> tuple[str, ...]:
         # The date of the software moves nothing else (`planner.performance.kernels`).
         if model.experts and training.stack == "tuned" and eight_bit:
             moving.append("software_date")
-    return tuple(key for key in moving if key not in training.model_fields_set)
+    return tuple(key for key in moving if not _is_stated(training, key))
+
+
+def _is_stated(training: Training, key: str) -> bool:
+    """Whether a choice was made: `attention: auto` or an empty date leave it open in words."""
+    return key in training.model_fields_set and getattr(training, key) not in (None, "auto")
 
 
 def software_day(training: Training, start: date | datetime | None) -> date | None:

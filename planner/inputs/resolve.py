@@ -224,7 +224,7 @@ def _resolve_requests(workload: Workload, model: ResolvedModel) -> ResolvedTrain
     assert section is not None
     assert workload.model is not None
     passes = passes_of(workload.model, model.family, section)
-    noted = assumed_passes(section, passes)
+    noted = assumed_passes(section, passes, model.architecture)
     post = resolve_inference(section, passes.number, passes.rate_ratio)
     samples = section.requests or section.items or 0
     content = post.lengths.mean if post.lengths is not None else 1.0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.performance.post_training.lengths import quantiles
 from planner.performance.spec import (
     AttentionKernel,
     ExpertKernels,
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from catalogs.tables.table import Table
 
+# A distribution of lengths is integrated over so many of its quantiles.
+_LENGTHS = 24
 # FlashAttention was released with its paper (arXiv 2205.14135) on 2022-05-27.
 FLASH_SINCE = date(2022, 6, 1)
 # FlashAttention-2 supports Ampere, Ada and newer (its README); kernels for older generations exist, but no framework
@@ -122,3 +125,19 @@ def score_ratio(model: ModelSpec, sequence: float) -> float:
     seen = share * (2.0 - share) if model.architecture == "decoder" else share
     windowed = (model.layers if model.windowed_layers is None else model.windowed_layers) / model.layers
     return model.attention_ratio * (windowed * seen + 1.0 - windowed)
+
+
+def score_ratio_of(model: ModelSpec, training: TrainingSpec, sequence: float) -> float:
+    """Score work of a job relative to full attention over `sequence` tokens, its mean or packed sequence.
+
+    A sample of n tokens has n^2 scores (without windows): samples of unlike length have more than as many of the mean
+    length. Kernels of the flash kind keep the samples that are packed into a sequence apart; others score all of it.
+    """
+    tuning = training.tuning
+    if tuning.lengths is None or tuning.rollouts is not None:
+        return score_ratio(model, sequence)
+    if tuning.packed and training.attention not in ("flash", "native"):
+        return score_ratio(model, sequence)
+    each = quantiles(tuning.lengths, _LENGTHS)
+    ratios = np.asarray([score_ratio(model, float(length)) for length in each])
+    return float((each**2 * ratios).sum() / each.sum()) / sequence

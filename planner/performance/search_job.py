@@ -144,9 +144,8 @@ def step_of(job: Job, layout: Layouts) -> Step:
     if rollouts is None:
         return step
     devices = job.devices.take(layout.hardware)
-    links = build_links(devices, job.constants)
     samples = job.training.global_batch
-    return with_rollouts(job.model, rollouts, samples, devices, layout, links, step, job.constants)
+    return with_rollouts(job.model, rollouts, samples, devices, layout, step, job.constants)
 
 
 def training_step_of(job: Job, layout: Layouts) -> Step:

@@ -173,15 +173,17 @@ def _busy(
     return result
 
 
+def tuning_ratio(work: Work, stack: str, c: Constants) -> Floats:
+    """Step time of the measured fine-tuning loops over that of pre-training frameworks of the same software class."""
+    result: Floats = np.where(work.tuned > 0, c.of_stack("tuning.ratio", stack), 1.0)
+    return result
+
+
 def _finish(
     work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floats], stack: str, c: Constants
 ) -> Step:
     """Apply the learned factors, clip at the roofline, add what data loading exceeds the step by."""
-    learned = (
-        devices.multiplier
-        * work.adapter_ratio
-        * np.where(work.tuned > 0, c.of_stack("tuning.ratio", stack), 1.0)
-    )
+    learned = devices.multiplier * work.adapter_ratio * tuning_ratio(work, stack, c)
     parts = {name: part * learned for name, part in parts.items()}
     total: Floats = sum(parts.values(), np.zeros(layout.nodes.shape))
     accelerators = layout.nodes * devices.count

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from planner.performance.kernels import score_ratio
+from planner.performance.kernels import score_ratio_of
 from planner.performance.learning import adapted, forward_passes, learned_params
 from planner.performance.post_training.counts import COUNTS, post_training_counts
 from planner.performance.post_training.lengths import longest_of
@@ -332,7 +332,7 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
     usual = MASKED_SHARE if model.architecture == "encoder" else 1.0
     head_share = usual if model.predicted_share is None else model.predicted_share
     matmuls = layers * max(layer_active, 1.0) + head_share * min(vocab * hidden, embed)
-    ratio = score_ratio(model, seq)
+    ratio = score_ratio_of(model, training, seq)
     scores = (4.0 if training.trains == "none" else 12.0) * causal * ratio * layers * q_width * seq
     flops = training.tuning.sequences * seq * (passes * matmuls + scores)
     return {

@@ -125,24 +125,35 @@ def _delta_net_params(keys: Keys, hidden: int) -> int:
 
 def _state_space_params(keys: Keys, hidden: int) -> int:
     """Mamba (arXiv:2312.00752), or Mamba-2 (arXiv:2405.21060) where the state has heads."""
-    expand = keys.ratio("mamba_expand") or keys.ratio("expand") or 2.0
-    state = keys.size("mamba_d_state", "ssm_state_size", "state_size") or 16
+    width, state, heads = _state_sizes(keys, hidden)
     kernel = keys.size("mamba_d_conv", "conv_kernel") or 4
-    heads = keys.size("mamba_n_heads", "mamba_num_heads", "n_mamba_heads")
-    if heads is None and keys.text("model_type") == "mamba2":
-        heads = keys.size("num_heads")
-    width = keys.size("mamba_d_ssm", "mamba_intermediate_size", "d_inner") or round(expand * hidden)
     if heads is None:
         rank = keys.size("mamba_dt_rank", "time_step_rank") if _is_number(keys) else None
         rank = rank or math.ceil(hidden / 16)
         return hidden * 3 * width + width * (kernel + rank + 2 * state + rank + state + 3)
-    one = keys.size("mamba_d_head", "mamba_head_dim")
-    if one is None and keys.text("model_type") == "mamba2":
-        one = keys.size("head_dim")
-    width = heads * one if one else width
     groups = keys.size("mamba_n_groups", "n_groups", "mamba_ngroups") or 1
     mixed = width + 2 * groups * state
     return hidden * (width + mixed + heads) + mixed * (kernel + 1) + 3 * heads + width + width * hidden
+
+
+def state_elements(keys: Keys, hidden: int) -> int:
+    """Elements of the state that a layer of Mamba keeps of a sequence, however long it is."""
+    width, state, _ = _state_sizes(keys, hidden)
+    return width * state
+
+
+def _state_sizes(keys: Keys, hidden: int) -> tuple[int, int, int | None]:
+    """Inner width of a state space, elements of the state for each of it, and heads (None: Mamba of the first kind)."""
+    expand = keys.ratio("mamba_expand") or keys.ratio("expand") or 2.0
+    state = keys.size("mamba_d_state", "ssm_state_size", "state_size") or 16
+    heads = keys.size("mamba_n_heads", "mamba_num_heads", "n_mamba_heads")
+    if heads is None and keys.text("model_type") == "mamba2":
+        heads = keys.size("num_heads")
+    width = keys.size("mamba_d_ssm", "mamba_intermediate_size", "d_inner") or round(expand * hidden)
+    one = keys.size("mamba_d_head", "mamba_head_dim")
+    if one is None and keys.text("model_type") == "mamba2":
+        one = keys.size("head_dim")
+    return (heads * one if heads and one else width), state, heads
 
 
 def _is_number(keys: Keys) -> bool:

@@ -56,8 +56,13 @@ def build_cases(
         "key_value_bytes": model.layers * width * _KEY_BYTES[engine.kv_precision],
         "weight_bytes": WEIGHT_BYTES[engine.precision], "prompt": prompt, "answer": answer, "pp": 1.0,
         "attends": score_ratio(model, prompt),
+        "window": float(model.attention_window or np.inf), "windowed": _windowed_share(model),
     }  # fmt: skip
     columns = {name: np.full(shape, float(value)) for name, value in values.items()}
+    # a group larger than the key/value heads keeps copies of them
+    columns["key_value_bytes"] = columns["key_value_bytes"] * np.maximum(tp / (model.kv_heads or heads), 1.0)
+    # a group larger than a node adds up over the network, of which each accelerator has its share
+    across = np.fmin(devices.node_rate / devices.count, devices.intra_rate)
     memory = usable_gib(devices.memory_gib, devices.memory_rate, c) * GIB
     return Cases(
         **columns,
@@ -66,5 +71,12 @@ def build_cases(
         peak=devices.serve_peak,
         memory_rate=devices.memory_rate,
         memory=memory,
-        link_rate=devices.intra_rate,
+        link_rate=np.where(tp > devices.count, across, devices.intra_rate),
     )
+
+
+def _windowed_share(model: ModelSpec) -> float:
+    """Share of the layers that keep the tokens of a window alone."""
+    if model.attention_window is None or not model.layers:
+        return 0.0
+    return 1.0 if model.windowed_layers is None else model.windowed_layers / model.layers

@@ -10,12 +10,13 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from catalogs.tables.table import Table
     from planner.performance.constants import Constants
-    from planner.performance.post_training.spec import Engine, Tuning
+    from planner.performance.post_training.spec import Engine, Requests, Tuning
 
 Floats = npt.NDArray[np.float64]
 # Bytes per weight with scales, and the columns of peaks that its arithmetic may use, best first.
 WEIGHT_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.56, "fp4": 0.56}
-_PEAKS = {"fp8": ("fp8_tflops",), "fp4": ("fp4_tflops", "fp8_tflops")}
+# Weights in 8- and 4-bit floats are unpacked by kernels for chips with bf16 (docs.vllm.ai v0.14, supported hardware).
+_PEAKS = {"fp8": ("fp8_tflops", "bf16_tflops"), "fp4": ("fp4_tflops", "fp8_tflops", "bf16_tflops")}
 _HALF = ("bf16_tflops", "fp16_tflops")
 _FACTORS = ("compute", "bandwidth", "step")
 
@@ -32,7 +33,7 @@ def serving_columns(hardware: Table, tuning: Tuning, c: Constants) -> dict[str, 
     if engine is None:
         return {"serve_peak": np.full(size, np.nan), **{f"serve_{name}": np.ones(size) for name in _FACTORS}}
     peak = np.full(size, np.nan)
-    for column in (*_PEAKS.get(engine.precision, ()), *_HALF):
+    for column in _PEAKS.get(engine.precision, _HALF):
         peak = np.where(np.isnan(peak), hardware.number(column) * 1e12, peak)
     classes = [
         chip_class(str(v), str(g)) for v, g in zip(hardware["vendor"], hardware["generation"], strict=True)
@@ -41,7 +42,13 @@ def serving_columns(hardware: Table, tuning: Tuning, c: Constants) -> dict[str, 
         f"serve_{name}": np.asarray([c.get(f"chip.{word}.{name}", 1.0) for word in classes])
         for name in _FACTORS
     }
-    return {"serve_peak": peak, **factors}
+    fraction = np.minimum(hardware.number("accelerator_count"), 1.0)  # a part of a card is a slower card
+    return {"serve_peak": peak * fraction, **factors}
+
+
+def may_use_fp16(requests: Requests | None) -> bool:
+    """Whether what is answered runs in fp16 on a chip without bf16: 16 bits, and int4 that is unpacked to them."""
+    return requests is not None and requests.engine.precision in ("bf16", "fp16", "int4")
 
 
 def engine_of(tuning: Tuning) -> Engine | None:

@@ -36,6 +36,7 @@ class Cases:
         layers, hidden: sizes; `experts`, `per_token`: routed experts of a layer and those of a token (0 for dense).
         key_value_bytes: bytes of keys and values per token; `attends`: score work of a prompt over that of attention to
             all tokens before (windows, hybrids).
+        windowed: share of the layers that keep the last `window` tokens alone.
         weight_bytes: per parameter.
         prompt, answer: tokens of a request; answer 0: prefill alone.
         running: requests at once, inf: as many as fit.
@@ -53,6 +54,8 @@ class Cases:
     per_token: Floats
     key_value_bytes: Floats
     attends: Floats
+    window: Floats
+    windowed: Floats
     weight_bytes: Floats
     prompt: Floats
     answer: Floats
@@ -94,10 +97,22 @@ class Efficiency:
     link: float
 
 
+def cached_bytes(case: Cases, tokens: Floats) -> Floats:
+    """Keys and values of a sequence of so many tokens: layers with a window keep no more than its."""
+    kept = case.windowed * np.minimum(tokens, case.window) + (1.0 - case.windowed) * tokens
+    result: Floats = case.key_value_bytes * kept
+    return result
+
+
+def held_bytes(case: Cases) -> Floats:
+    """Keys and values that a sequence takes in memory: those of its mean length and some more."""
+    return cached_bytes(case, case.prompt + 0.6 * case.answer)
+
+
 def room(case: Cases) -> Floats:
-    """Sequences whose keys and values fit beside the weights; a sequence counts with its mean length and some more."""
+    """Sequences whose keys and values fit beside the weights."""
     free = MEMORY_SHARE * case.memory * case.tp * case.pp - case.params * case.weight_bytes
-    each = np.maximum(case.key_value_bytes * (case.prompt + 0.6 * case.answer), 1.0)
+    each = np.maximum(held_bytes(case), 1.0)
     return np.maximum(free, 0.0) / each
 
 
@@ -146,7 +161,7 @@ def step_s(case: Cases, engine: Efficiency, number: Floats, context: Floats) -> 
     split = case.tp ** (1.0 - engine.tensor_loss)
     rate = case.memory_rate * engine.bandwidth
     weights = touched(case, number) * case.weight_bytes / (split * rate)
-    keys = KEY_VALUE_READS * number * case.key_value_bytes * context / (split * case.pp * rate)
+    keys = KEY_VALUE_READS * number * cached_bytes(case, context) / (split * case.pp * rate)
     work = 2.0 * case.active * number / (split * case.pp * case.peak * engine.compute)
     fixed = fixed_s(case, engine) + engine.layer_s * case.layers * np.log2(np.maximum(case.tp, 1.0))
     fixed = fixed + np.where(case.experts > 0, engine.expert_layer_s * case.layers, 0.0)

@@ -6,6 +6,8 @@ answers on an idle machine; the time is integrated over the falling number of li
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -31,8 +33,11 @@ def generation_s(
     accelerators: Floats,
     c: Constants,
     most_tp: Floats | None = None,
+    handover: Callable[[Floats], Floats] | None = None,
 ) -> tuple[Floats, Floats]:
     """Time to generate the answers of a step, s, and the accelerators of one engine; infinite where none fits.
+
+    That size of an engine is taken with which generation and the hand-over of the weights take least together.
 
     Args:
         model: what generates.
@@ -42,16 +47,19 @@ def generation_s(
         accelerators: that generate, in each cluster.
         c: constants.
         most_tp: most accelerators of one engine, None for no limit.
+        handover: time that an engine of so many accelerators takes to get new weights, s.
     """
     most = accelerators if most_tp is None else np.minimum(accelerators, most_tp)
-    best = np.full(accelerators.shape, np.inf)
+    best, least = np.full(accelerators.shape, np.inf), np.full(accelerators.shape, np.inf)
     chosen = np.ones(accelerators.shape)
     pinned = rollouts.engine.tensor_parallel
     for degree in (pinned,) if pinned else DEGREES:
         tp = np.full(accelerators.shape, float(degree))
         time = _with_degree(model, rollouts, samples, devices, accelerators, tp, c)
-        better = (degree <= most) & (time < best * (1.0 - 1e-9))
-        best, chosen = np.where(better, time, best), np.where(better, tp, chosen)
+        both = time if handover is None else time + handover(tp)
+        better = (degree <= most) & (both < least * (1.0 - 1e-9))
+        best, least = np.where(better, time, best), np.where(better, both, least)
+        chosen = np.where(better, tp, chosen)
     return best, chosen
 
 

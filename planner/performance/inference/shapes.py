@@ -20,7 +20,15 @@ from planner.performance.device import Devices, build_devices
 from planner.performance.inference.cases import GIB, build_cases
 from planner.performance.inference.chips import WEIGHT_BYTES
 from planner.performance.inference.engines import efficiency, find_engine
-from planner.performance.inference.rates import MEMORY_SHARE, output_rate, prefill_s, room, sequences
+from planner.performance.inference.rates import (
+    MEMORY_SHARE,
+    held_bytes,
+    output_rate,
+    prefill_s,
+    room,
+    sequences,
+)
+from planner.performance.kernels import score_ratio
 from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Requests
 from planner.performance.spec import COMPONENTS, ModelSpec, TrainingSpec, answer_bytes
@@ -95,11 +103,11 @@ def _generating(model: ModelSpec, requests: Requests, devices: Devices, c: Const
         read = running * prefill_s(case, able) * rate / running
         if not reads:  # prompts that begin alike are read once
             rate, read = rate / np.maximum(1.0 - read, 0.05), np.zeros(size)
-        length = requests.prompts.mean + 0.6 * requests.answers.mean
-        need = (case.params * case.weight_bytes + running * case.key_value_bytes * length) / tp / GIB
+        each = held_bytes(case)
+        need = (case.params * case.weight_bytes + running * each) / tp / GIB
         divides = devices.count % tp == 0
         fits = divides & (room(case) >= LEAST_SEQUENCES)
-        held = case.params * case.weight_bytes + LEAST_SEQUENCES * case.key_value_bytes * length
+        held = case.params * case.weight_bytes + LEAST_SEQUENCES * each
         least = np.where(divides, held / tp / MEMORY_SHARE / GIB, np.inf)
         node = np.where(fits, rate * devices.count / tp, 0.0)
         wins = np.nan_to_num(node) > best.per_node
@@ -134,19 +142,33 @@ def _items(
 def _item_s(model: ModelSpec, flops: float, requests: Requests, devices: Devices, c: Constants) -> Floats:
     """Seconds of one item on one accelerator.
 
-    Vision models take arithmetic and, one after the other, the reading and writing of their activations in 16 bit;
-    what was measured of a class (or of a model that writes, `rate_ratio`) as a share of the peak is taken so.
+    Vision models take arithmetic and, one after the other, the reading and writing of their activations, in 8 bit where
+    that was measured of the class and the chip computes in it; what was measured of a class (or of a model that writes,
+    `rate_ratio`) as a share of the peak is taken so.
     """
     kind = "encoder" if model.family.value == "transformer" else model.family.value
-    peak = devices.serve_peak * devices.serve_compute
     if f"items.passes.{kind}" not in c.values or requests.rate_ratio != 1.0:
-        whole: Floats = flops / (peak * c[f"items.ratio.{kind}"] * requests.rate_ratio)
+        share = c[f"items.ratio.{kind}"] * requests.rate_ratio
+        whole: Floats = flops / (devices.serve_peak * devices.serve_compute * share)
         return whole
-    moved = c[f"items.passes.{kind}"] * 2.0 * sampled_activations(model, flops)
-    result: Floats = flops / (peak * c["items.compute_ratio"]) + moved / (
+    peak = _peak_of_items(model, requests, devices, c)
+    eight = (peak > 1.01 * devices.gemm_peak) & (f"items.eight_bit_passes.{kind}" in c.values)
+    bytes_each = np.where(
+        eight, c.get(f"items.eight_bit_passes.{kind}", 0.0), 2.0 * c[f"items.passes.{kind}"]
+    )
+    moved = bytes_each * sampled_activations(model, flops)
+    result: Floats = flops / (peak * devices.serve_compute * c["items.compute_ratio"]) + moved / (
         devices.memory_rate * devices.serve_bandwidth
     )
     return result
+
+
+def _peak_of_items(model: ModelSpec, requests: Requests, devices: Devices, c: Constants) -> Floats:
+    """FLOP/s at which items are computed: int8 of networks that were measured in it has its own."""
+    measured = f"items.eight_bit_passes.{model.family.value}" in c.values
+    if requests.answers is not None or requests.engine.precision != "int8" or not measured:
+        return devices.serve_peak
+    return c["items.int8_peak_ratio"] * devices.serve_peak
 
 
 def _item_flops(model: ModelSpec, training: TrainingSpec, requests: Requests) -> float:
@@ -154,7 +176,8 @@ def _item_flops(model: ModelSpec, training: TrainingSpec, requests: Requests) ->
     if model.forward_flops_per_sample:
         return float(model.forward_flops_per_sample) * requests.passes
     length = requests.prompts.mean if requests.prompts is not None else float(training.sequence_length)
-    wide = 4.0 * float(model.layers or 1) * float(model.hidden or 1) * length
+    pairs = 2.0 if model.architecture == "decoder" else 4.0  # a decoder's token sees those before it
+    wide = pairs * float(model.layers or 1) * float(model.hidden or 1) * length * score_ratio(model, length)
     return length * (2.0 * float(model.active_params or model.params) + wide) * requests.passes
 
 
@@ -221,6 +244,8 @@ def replica_table(
         "grad_accum": whole,
     }
     flops = _sample_flops(model, training) * training.global_batch
+    requests = training.tuning.requests
+    peak = devices.serve_peak if requests is None else _peak_of_items(model, requests, devices, c)
     columns: dict[str, Any] = {
         "hardware_row": device, "nodes": nodes, "fits": fits, "reason": Coded.encode(words),
         "tp": tp, **degrees, "dp": np.where(fits, accelerators // np.maximum(tp, 1), 0).astype(np.int64),
@@ -228,7 +253,7 @@ def replica_table(
         "recompute": Coded(np.zeros(len(whole), dtype=np.int32), ("none", "selective", "full")),
         "step_time_s": total, "step_time_low_s": total / spread, "step_time_high_s": total * spread,
         "samples_per_s": training.global_batch / total,
-        "mfu": flops / (total * accelerators * devices.serve_peak[device]),
+        "mfu": flops / (total * accelerators * peak[device]),
         "memory_needed_gib": np.where(fits, replica.need_gib[device], _known(replica.least_gib)[device]),
         "memory_available_gib": available, "oom_probability": np.where(fits, 0.0, 1.0),
         "host_memory_needed_gib": c["memory.host.system_gib"] + devices.count[device] * c["memory.host.process_gib"],

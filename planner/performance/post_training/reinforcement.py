@@ -15,7 +15,7 @@ from planner.performance.device import Devices
 from planner.performance.inference.chips import WEIGHT_BYTES
 from planner.performance.inference.rollouts import generation_s
 from planner.performance.layouts import Layouts
-from planner.performance.links import Links
+from planner.performance.links import Links, build_links
 from planner.performance.post_training.spec import Rollouts
 from planner.performance.spec import ModelSpec
 from planner.performance.step import Step
@@ -30,7 +30,6 @@ def with_rollouts(
     samples: int,
     devices: Devices,
     layout: Layouts,
-    links: Links,
     step: Step,
     c: Constants,
 ) -> Step:
@@ -42,7 +41,6 @@ def with_rollouts(
         samples: answers of a step.
         devices: one row per layout.
         layout: the layouts.
-        links: one row per layout.
         step: the training part.
         c: constants.
     """
@@ -56,17 +54,22 @@ def with_rollouts(
     few = devices.take(first)
     nodes, count = layout.nodes[first], few.count
     whole = nodes * count
+
+    def handover(tp: Floats) -> Floats:
+        return refit_s(model, rollouts, few, build_links(few, c), tp, nodes, c)
+
+    def made_by(accelerators: Floats) -> tuple[Floats, Floats]:
+        """Generation and refit of every layout."""
+        generation, tp = generation_s(model, rollouts, samples, few, accelerators, c, handover=handover)
+        return generation[inverse], handover(tp)[inverse]
+
     if rollouts.colocated:
-        generation, tp = (column[inverse] for column in generation_s(model, rollouts, samples, few, whole, c))
-        refit = refit_s(model, rollouts, devices, links, tp, layout.nodes, c)
-        return _sum(step, generation, refit, np.ones(layout.nodes.shape))
+        return _sum(step, *made_by(whole), np.ones(layout.nodes.shape))
     best: Step | None = None
     for share in (rollouts.generation_share,) if rollouts.generation_share else SHARES:
         own = np.clip(np.round(whole * share), 1.0, np.maximum(whole - 1.0, 1.0))
-        generation, tp = (column[inverse] for column in generation_s(model, rollouts, samples, few, own, c))
         slower = (whole / np.maximum(whole - own, 1.0))[inverse]
-        refit = refit_s(model, rollouts, devices, links, tp, layout.nodes, c)
-        step_with_rollouts = _sum(step, generation, refit, slower, ahead=rollouts.steps_off_policy > 0)
+        step_with_rollouts = _sum(step, *made_by(own), slower, ahead=rollouts.steps_off_policy > 0)
         best = step_with_rollouts if best is None else _better(best, step_with_rollouts)
     assert best is not None
     return best

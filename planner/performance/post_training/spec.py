@@ -123,8 +123,11 @@ class Tuning:
 
     @property
     def is_tuning(self) -> bool:
-        """Whether it is post-training: contrastive towers are trained from scratch, as models are pre-trained."""
-        return self.objective not in ("pretrain", "contrastive")
+        """Whether it is post-training: contrastive towers are trained from scratch, as models are pre-trained.
+
+        Adapters on a frozen model are, whatever is optimised: the same loops train them.
+        """
+        return self.adapter is not None or self.objective not in ("pretrain", "contrastive")
 
     @property
     def spread(self) -> Lengths | None:

@@ -18,7 +18,7 @@ from planner.asked.job import resolve_job
 from planner.errors import InputError
 from planner.inputs.item_passes import Passes, load_passes
 from planner.inputs.load import parse_workload
-from planner.inputs.presets import find_preset
+from planner.inputs.presets import find_preset, load_presets
 from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import (
     Cases,
@@ -30,6 +30,7 @@ from planner.performance.inference.rates import (
     touched,
 )
 from planner.performance.search import estimate_shapes
+from planner.render.words import assumed_sizes
 from tests.planner.performance.test_performance import A100
 
 REQUESTS = {
@@ -45,6 +46,7 @@ def case(**changes: float) -> Cases:
     """Llama-3.1-8B in 16 bit on one H100."""
     values = {
         "params": 8.03e9, "active": 8.03e9, "routed": 0.0, "layers": 32, "hidden": 4096, "attends": 1,
+        "window": np.inf, "windowed": 0,
         "experts": 0, "per_token": 0,
         "key_value_bytes": 131_072, "weight_bytes": 2.0, "prompt": 512, "answer": 512, "running": np.inf, "tp": 1,
         "pp": 1, "peak": 989e12, "memory_rate": 3.35e12, "memory": 80e9, "link_rate": 450e9,
@@ -100,6 +102,54 @@ def test_long_prompts_of_windows_and_state_spaces_are_read_faster() -> None:
     assert slower("llama-3.2-3b") > 2.0
     assert slower("gemma-3-4b") < 1.0 + 0.4 * (slower("llama-3.2-3b") - 1.0)
     assert slower("mamba2-2.7b") < 1.2
+
+
+def test_layers_with_a_window_keep_no_more_than_its_tokens() -> None:
+    full, half = case(prompt=32_768), case(prompt=32_768, window=1024, windowed=0.5)
+    assert room(half)[0] == pytest.approx(2 * room(full)[0], rel=0.05)
+    short = case(prompt=256, answer=100, window=1024, windowed=0.5)
+    assert room(short)[0] == room(case(prompt=256, answer=100))[0]
+    state = [case(prompt=tokens, window=256, windowed=1) for tokens in (1_000, 100_000)]
+    assert room(state[0])[0] == room(state[1])[0]  # a state is as large however long the text
+    number, context = np.asarray([64.0]), np.asarray([32_768.0])
+    assert step_s(half, engine(), number, context)[0] < 0.7 * step_s(full, engine(), number, context)[0]
+
+
+def test_a_group_larger_than_the_key_value_heads_keeps_copies_of_them() -> None:
+    node = {**A10G, "accelerator_count": 8.0}
+
+    def held(kv_heads: int) -> float:
+        sizes = {"family": "transformer", "layers": 40, "hidden": 4096, "heads": 32, "head_dim": 128, "vocab": 32000,
+                 "params": 8_000_000_000, "kv_heads": kv_heads, "kv_width": 1024}  # fmt: skip
+        asked = REQUESTS | {"tensor_parallel": 8, "max_concurrency": 16}
+        return float(estimate(node, model=sizes, inference=asked).row(0)["memory_needed_gib"])
+
+    weights = 8e9 * 2 / 8 / 2**30
+    assert held(8) == held(32)
+    assert held(2) - weights == pytest.approx(4 * (held(8) - weights))
+
+
+def test_weights_in_bf16_are_answered_in_fp16_where_a_chip_has_no_bf16() -> None:
+    volta = {**A10G, "bf16_tflops": None, "generation": "volta"}
+    row = estimate(volta).row(0)
+    assert row["fits"]
+    stated = estimate(volta, inference=REQUESTS | {"precision": "fp16"}).row(0)
+    assert row["step_time_s"] == stated["step_time_s"] == estimate(A10G).row(0)["step_time_s"]
+    eight = estimate(volta, inference=REQUESTS | {"precision": "fp8"}).row(0)
+    assert eight["reason"] == "no_peak_for_precision"
+
+
+def test_items_of_an_encoder_with_windows_are_read_with_the_attention_that_it_does() -> None:
+    sizes = {
+        key: value for key, value in load_presets()["modernbert-base"].values.items() if "window" not in key
+    }
+    for tokens, less in ((100, 1.0), (8000, 1.5)):
+        asked = {"items": 1e5, "input_tokens": {"mean": tokens}}
+        windowed, full = (
+            estimate(model=model, inference=asked).row(0)["step_time_s"]
+            for model in ({"preset": "modernbert-base"}, sizes)
+        )
+        assert full / windowed == 1.0 if less == 1.0 else full / windowed > less
 
 
 @given(st.floats(1, 512), st.floats(1, 512), st.floats(16, 8192))
@@ -206,6 +256,38 @@ def test_what_memory_limits_gains_by_memory_and_not_by_arithmetic() -> None:
     assert gain("vit-huge", **arithmetic) > gain("resnet-50", **arithmetic)
 
 
+def test_convolutional_networks_in_8_bit_answer_as_fast_as_measured() -> None:
+    card = {**A10G, "memory_gb_per_s": 2039.0, "bf16_tflops": 312.0, "fp16_tflops": 312.0}
+    rates = [
+        estimate(card, model={"preset": "resnet-50"}, inference={"items": 1e5, "precision": word})[
+            "samples_per_s"
+        ][0]
+        for word in ("bf16", "int8", "fp8")
+    ]
+    # MLPerf Inference v3.0, offline: 34,000 to 40,000 images/s on an A100 of 80 GB, which has no fp8
+    assert 30_000 < rates[1] < 50_000
+    assert rates[2] == rates[0]
+    for network in ("vgg16", "convnext-xlarge", "efficientnet-b0"):
+        assert images(network, precision="int8") > 1.9 * images(network)
+
+
+def test_a_part_of_a_card_answers_in_proportion() -> None:
+    whole = {**A10G, "accelerator_count": 1.0}
+    half = {**whole, "accelerator_count": 0.5}
+    for asked in ({"items": 1e5}, {"items": 1e5, "precision": "int8"}):
+        rates = [
+            estimate(machine, model={"preset": "resnet-50"}, inference=asked)["samples_per_s"][0]
+            for machine in (whole, half)
+        ]
+        assert rates[0] == pytest.approx(2 * rates[1])
+    long = REQUESTS | {"input_tokens": {"mean": 4000}, "output_tokens": {"mean": 1}, "max_concurrency": 2}
+    rates = [
+        estimate(m, model={"preset": "llama-3.2-1b"}, inference=long)["samples_per_s"][0]
+        for m in (whole, half)
+    ]
+    assert rates[0] > 1.8 * rates[1]
+
+
 def test_images_are_answered_no_faster_than_they_are_read_and_decoded() -> None:
     def row(**data: Any) -> dict[str, Any]:
         given = {"model": {"preset": "resnet-50"}, "inference": {"items": 1e6}}
@@ -246,6 +328,12 @@ def test_a_transcript_is_written_token_by_token() -> None:
     told = [item for item in job.assumptions if item.key == "inference.rate_ratio"]
     assert told
     assert "Whisper" in told[0].note
+
+
+def test_what_an_encoder_decoder_does_not_count_is_said() -> None:
+    asked = workload(model={"preset": "flan-t5-xl"}, inference={"items": 1e6, "input_tokens": {"mean": 300}})
+    job = resolve_job(parse_workload(asked, Path("w.yaml")).workload, date(2026, 11, 20))
+    assert any("encoder-decoder writes is not counted" in words for words in assumed_sizes(job.assumptions))
 
 
 @pytest.mark.parametrize(("row", "passes"), load_passes().items())

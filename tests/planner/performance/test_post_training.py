@@ -49,6 +49,26 @@ def test_adapters_and_quantised_weights_need_less_memory_and_frozen_weights_less
     assert lora["step_time_s"] < qlora["step_time_s"]
 
 
+@pytest.mark.parametrize("stack", ["eager", "compiled", "tuned"])
+def test_adapters_learn_as_fast_and_in_as_much_memory_whether_or_not_the_objective_is_named(
+    stack: str,
+) -> None:
+    named, unnamed = (estimate(method="lora", stack=stack, objective=name) for name in ("sft", None))
+    assert unnamed == named
+
+
+def test_what_transformers_gain_by_fine_tuning_loops_is_not_taken_for_vision_models() -> None:
+    base = {"samples": 1e6, "global_batch": 256, "stack": "compiled"}
+    times = []
+    for objective in ("pretrain", "sft"):
+        sections = {"model": {"preset": "resnet-50"}, "training": base | {"objective": objective}}
+        document = json.dumps({"version": 1, "name": "t", **sections})
+        job = resolve_job(parse_workload(document, Path("w.yaml")).workload, date(2026, 11, 20))
+        machine = Table({name: [value] for name, value in A100.items()})
+        times.append(estimate_shapes(job.model, job.training, machine, [1])["step_time_s"][0])
+    assert times[0] == times[1]
+
+
 def test_a_pair_is_two_sequences_and_a_reference_costs_a_forward_pass_and_its_weights() -> None:
     orpo, dpo = estimate(objective="orpo"), estimate(objective="dpo")
     cached = estimate(objective="dpo", reference="precomputed")
@@ -79,6 +99,24 @@ def test_padding_costs_time_and_grouping_by_length_saves_it() -> None:
     packed = estimate(lengths=lengths, packing=True, layout=pin)
     assert grouped["step_time_s"] < padded["step_time_s"] < packed["step_time_s"]
     assert padded["memory_needed_gib"] == pytest.approx(packed["memory_needed_gib"])
+
+
+@pytest.mark.parametrize("stack", ["compiled", "tuned"])
+@pytest.mark.parametrize("mean", [500, 5000])
+def test_packing_never_lengthens_a_run_and_keeps_samples_apart(stack: str, mean: int) -> None:
+    asked = {"lengths": {"mean": mean, "p95": 2.5 * mean}, "sequence_length": 16_384, "stack": stack}
+    length = asked | {"tokens": None, "samples": 100_000}
+    texts = [workload(**length, packing=packing) for packing in (False, True)]
+    jobs = [resolve_job(parse_workload(text, Path("w.yaml")).workload, date(2026, 11, 20)) for text in texts]
+    machine = Table({name: [value] for name, value in A100.items()})
+    tables = [estimate_shapes(job.model, job.training, machine, [1]) for job in jobs]
+    padded, packed = (t["step_time_s"][0] * j.total_steps for t, j in zip(tables, jobs, strict=True))
+    assert packed <= padded
+    # the scores of samples, not of the sequence that holds them
+    whole = workload(**{**length, "samples": None, "tokens": 100_000 * mean, "lengths": None})
+    job = resolve_job(parse_workload(whole, Path("w.yaml")).workload, date(2026, 11, 20))
+    full = estimate_shapes(job.model, job.training, machine, [1])["step_time_s"][0] * job.total_steps
+    assert packed < full
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,12 @@ def text(training: dict[str, Any], rollouts: dict[str, Any]) -> str:
     return json.dumps({"version": 1, "name": "t", "model": {"preset": "llama-3.1-8b"}, "training": training})
 
 
-def estimate(training: dict[str, Any] | None = None, **rollouts: Any) -> dict[str, Any]:
+def estimate(
+    training: dict[str, Any] | None = None, machine: dict[str, Any] = H100, **rollouts: Any
+) -> dict[str, Any]:
     loaded = parse_workload(text(training or {}, rollouts), Path("w.yaml"))
     job = resolve_job(loaded.workload, date(2026, 11, 20))
-    return estimate_shapes(job.model, job.training, Table({k: [v] for k, v in H100.items()}), [2]).row(0)
+    return estimate_shapes(job.model, job.training, Table({k: [v] for k, v in machine.items()}), [2]).row(0)
 
 
 def test_the_parts_of_a_step_add_up() -> None:
@@ -63,11 +65,29 @@ def test_ppo_s_critic_costs_another_model() -> None:
 
 
 def test_running_ahead_hides_the_shorter_of_generation_and_training() -> None:
-    apart = {"placement": "disaggregated", "generation_share": 0.5}
+    apart: dict[str, Any] = {"placement": "disaggregated", "generation_share": 0.5}
     on_policy, ahead = estimate(**apart), estimate(**apart, steps_off_policy=1)
     assert ahead["step_time_s"] < 0.8 * on_policy["step_time_s"]
     free = estimate(placement="disaggregated", steps_off_policy=1)
     assert free["step_time_s"] <= ahead["step_time_s"] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("internode_gbps", [25.0, 400.0, 3200.0])
+@pytest.mark.parametrize("response", [50, 800])
+def test_an_engine_is_as_large_as_generation_and_refit_ask_together(
+    internode_gbps: float, response: int
+) -> None:
+    machine = H100 | {"internode_gbps": internode_gbps}
+    lengths = {"mean": response, "p95": 2 * response, "max": 4 * response}
+    own = estimate(machine=machine, response_tokens=lengths)
+    fixed = [
+        estimate(machine=machine, response_tokens=lengths, tensor_parallel=tp) for tp in (1, 2, 4, 8, 16)
+    ]
+    assert own["step_time_s"] == pytest.approx(min(row["step_time_s"] for row in fixed))
+    half = {name: size / 2 for name, size in lengths.items()}
+    assert estimate(machine=machine, response_tokens=half)["step_time_s"] < own["step_time_s"]
+    eight = estimate(machine=machine, response_tokens=lengths, precision="fp8")
+    assert eight["step_time_s"] < own["step_time_s"]
 
 
 def test_an_engine_larger_than_the_cluster_does_not_run_and_has_no_time() -> None:

@@ -84,6 +84,7 @@ def test_what_is_left_open_widens_the_interval_and_moves_nothing() -> None:
     stated = _training(training={"stack": "compiled", "attention": "flash"})
     left_open = _training()
     assert left_open.open_choices == ("stack", "attention") and stated.open_choices == ()
+    assert _training(training={"attention": "auto", "software_date": None}) == left_open
     rows = [predict_shapes(SMALL, t, machines(A100), [2]).row(0) for t in (stated, left_open)]
     assert rows[0]["step_time_s"] == rows[1]["step_time_s"]
     assert rows[0]["step_time_high_s"] < rows[1]["step_time_high_s"]
