@@ -37,8 +37,7 @@ def fleet_launch(found: Found, mix: Mix, total: Decimal, spread: Spread) -> Laun
     at, told = np.flatnonzero(spot), progress_of(found, mix)
     deadline = context.dates.deadline_hours
     paid = mix.hours * workers.paid_ratio + workers.fixed_hours
-    course = made.hours[workers.at] - made.waiting_hours[workers.at] - made.fixed_hours[workers.at]
-    runs = mix.count * mix.hours / course
+    runs = mix.runs(context.asked.job.total_units)
     first = int(at[np.argmax((mix.count * paid)[at])])
     place = at[np.argsort(context.market.id_rank[workers.rows[at]], kind="stable")]
     return Launch(

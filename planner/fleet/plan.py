@@ -163,8 +163,7 @@ def _performance(found: Found, mix: Mix) -> Performance:
 
 def _risk(found: Found, mix: Mix, total: Decimal, spread: Spread) -> Risk:
     made, at = found.candidates, mix.workers.at
-    course = made.hours[at] - made.waiting_hours[at] - made.fixed_hours[at]
-    runs = mix.count * mix.hours / course
+    runs = mix.runs(made.context.asked.job.total_units)
     deadline = made.context.dates.deadline_hours
     return Risk(
         p_meet_deadline=None if deadline is None else progress_of(found, mix).chance(deadline, mix.work),

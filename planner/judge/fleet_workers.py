@@ -8,7 +8,7 @@ from math import exp, inf, log
 from statistics import NormalDist
 
 from planner.judge.bench import Bench, Buy, Candidate
-from planner.judge.chance import normal
+from planner.judge.chance import launch_wait, normal
 from planner.judge.starts import unit_quadrature
 from planner.records import record
 
@@ -38,8 +38,8 @@ class Worker:
 
     @property
     def course(self) -> float:
-        """Expected hours of one run."""
-        return self.run.hours - self.lead
+        """Expected hours of one run of a worker that goes on from run to run."""
+        return _course(self.run)
 
     @property
     def paid(self) -> float:
@@ -65,13 +65,18 @@ class Worker:
 def worker_of(bench: Bench, buy: Buy, count: int) -> Worker:
     """A line's workers, their hours of work not known yet."""
     run = bench.candidate([buy], in_turn=False)
-    lead = run.waiting + run.steps.fixed
     z = NormalDist().inv_cdf(bench.workload.constraints.deadline_confidence)
     caution = exp(max(z, 0.0) * run.steps.sigma)
-    course = run.hours - lead
+    course = _course(run)
     units = bench.work.steps * bench.work.units_per_step / course
     ratio = (run.parts[0].paid_hours - run.steps.fixed) / course
     return Worker(buy, count, run, 0.0, units, caution, ratio)
+
+
+def _course(run: Candidate) -> float:
+    """Hours of a run without those before it, of which the wait for spot at launch is the worker's and not each run's."""
+    before = 0.0 if run.situation is None else launch_wait(run.situation.pool)
+    return run.hours - run.waiting - run.steps.fixed - before
 
 
 def with_hours(worker: Worker, hours: float) -> Worker:
