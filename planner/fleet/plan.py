@@ -12,7 +12,7 @@ import numpy as np
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.frame import cash_of, moment_text, plan_frame, unknown_options
 from planner.candidates.plan_parts.warnings import plan_warnings
-from planner.fleet.alone import cheapest_on_demand, choice_of, summary_of
+from planner.fleet.alone import broken_by, cheapest_on_demand, choice_of, summary_of
 from planner.fleet.bill import lines_of
 from planner.fleet.carbon import carbon_of
 from planner.fleet.chance import progress_of
@@ -32,14 +32,16 @@ from planner.plan.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
     from planner.candidates.engine import Found
     from planner.fleet.alone import Alone
     from planner.fleet.mix import Mix
+    from planner.fleet.question import FleetInput
     from planner.fleet.search import FleetResult
+    from planner.fleet.workers import Workers
     from planner.plan.model import Relaxation
 
     FloatArray = npt.NDArray[np.float64]
@@ -50,7 +52,9 @@ BASIS = "sized at the cautious end of the prediction; P: workers take each other
 _NOTE = "cheapest fleet of one on-demand offer, limits on shares ignored"
 
 
-def fleet_plan(found: Found, mix: Mix, alone: Alone, one: Alone | None = None) -> Plan:
+def fleet_plan(
+    found: Found, mix: Mix, alone: Alone, one: Alone | None, ask: Callable[[Workers], FleetInput]
+) -> Plan:
     """Build the plan of a mix: one line per offer, what a place costs once on its first line.
 
     Args:
@@ -58,6 +62,7 @@ def fleet_plan(found: Found, mix: Mix, alone: Alone, one: Alone | None = None) -
         mix: the workers.
         alone: fleets of each offer alone, of which the baseline is one.
         one: the cheapest sure one of these, a choice beside a mix of several offers.
+        ask: makes the question about workers, whose limits the baseline may break.
     """
     context = found.candidates.context
     lines = lines_of(found.candidates, mix)
@@ -67,7 +72,7 @@ def fleet_plan(found: Found, mix: Mix, alone: Alone, one: Alone | None = None) -
     spread = spread_of(found, mix, total)
     risk, launch = _risk(found, mix, total, spread), _launch_of(found, mix, total, spread)
     report = count_filters(found.candidates.all_bits())
-    savings, on_demand = _savings(found, alone, total, mix.period)
+    savings, on_demand = _savings(found, alone, total, mix.period, ask)
     itself = Choice(("cheapest",), None, moment_text(finish), risk.p_meet_deadline)
     return Plan(
         **plan_frame(context),
@@ -177,7 +182,9 @@ def _risk(found: Found, mix: Mix, total: Decimal, spread: Spread) -> Risk:
     )
 
 
-def _savings(found: Found, alone: Alone, total: Decimal, period: float) -> tuple[Savings, tuple[Choice, ...]]:
+def _savings(
+    found: Found, alone: Alone, total: Decimal, period: float, ask: Callable[[Workers], FleetInput]
+) -> tuple[Savings, tuple[Choice, ...]]:
     """Compare with the cheapest fleet of one on-demand offer in the same time; that fleet as a choice."""
     on_demand = cheapest_on_demand(found, alone)
     if on_demand is None:
@@ -186,7 +193,8 @@ def _savings(found: Found, alone: Alone, total: Decimal, period: float) -> tuple
     one, cost = on_demand
     baseline, saved = summary_of(found, one, cost, total, period), cost - total
     savings = Savings(baseline, saved, float(saved / cost) if cost else 0.0, _NOTE)
-    return savings, (choice_of(found, one, baseline, "on_demand"),)
+    aside = ("limits_aside",) if broken_by(ask(one.workers), one) else ()
+    return savings, (choice_of(found, one, baseline, "on_demand", *aside),)
 
 
 def _proof(found: Found, mix: Mix, total: Decimal) -> Proof:

@@ -77,7 +77,8 @@ def why_not(asked: Asked, market: Market, found: Found | None, wanted: str) -> l
     offers = market.offer_set.offers
     rows = np.flatnonzero(offers.equals("instance_type", wanted))
     if found is None:
-        return [f"{wanted}: a fleet is chosen as a whole; exclude the other types to see its cost"]
+        command = f"planner optimize FILE --set constraints.instance_types.allow=[{wanted}]"
+        return [f"{wanted}: a fleet is chosen as a whole; what it costs alone: {command}"]
     if not len(rows):
         known = market.offer_set.types.equals("instance_type", wanted).any()
         return [

@@ -234,14 +234,6 @@ def means(course: Course, pool: Capacity) -> Means:
     return Means(elapsed, paid, count, max(paid - course.floor, 0.0))
 
 
-def launch_wait(pool: Capacity) -> float:
-    """The part of what elapses in `means` that passes before the first start."""
-    loads = [
-        pool.wait * pool.rate * exp(pool.frailty_sd * sign - pool.frailty_sd**2 / 2.0) for sign in (-1.0, 1.0)
-    ]
-    return sum(0.5 * pool.first_wait * load / (1.0 + load) for load in loads)
-
-
 def normal(x: float) -> float:
     """Standard normal distribution function, 0 and 1 beyond eight standard deviations."""
     return 0.0 if x <= -_FAR else 1.0 if x >= _FAR else 0.5 * erfc(-x / sqrt(2.0))

@@ -8,7 +8,7 @@ from math import exp, inf, log
 from statistics import NormalDist
 
 from planner.judge.bench import Bench, Buy, Candidate
-from planner.judge.chance import launch_wait, normal
+from planner.judge.chance import normal
 from planner.judge.starts import unit_quadrature
 from planner.records import record
 
@@ -74,8 +74,13 @@ def worker_of(bench: Bench, buy: Buy, count: int) -> Worker:
 
 
 def _course(run: Candidate) -> float:
-    """Hours of a run without those before it, of which the wait for spot at launch is the worker's and not each run's."""
-    before = 0.0 if run.situation is None else launch_wait(run.situation.pool)
+    """Hours of a run, without those before it: the wait for spot at launch is the worker's and not each run's."""
+    before = 0.0
+    if run.situation is not None:
+        pool = run.situation.pool
+        for sign in (-1.0, 1.0):  # of the frailty, as in `means`
+            load = pool.wait * pool.rate * exp(pool.frailty_sd * sign - pool.frailty_sd**2 / 2.0)
+            before += 0.5 * pool.first_wait * load / (1.0 + load)
     return run.hours - run.waiting - run.steps.fixed - before
 
 

@@ -113,7 +113,8 @@ def _quotas(plan: Plan) -> list[str]:
     """Quotas in one line: what is needed of each, and where."""
     where: dict[tuple[str, str, str], list[str]] = {}
     needed_of: dict[tuple[str, ...], float] = {}
-    for line in (line for line in plan.lines if line.purchase_option != "owned"):
+    asked = (line for line in plan.lines if line.purchase_option != "owned")
+    for line in (line for line in asked if line.option_variant != "already_owned"):
         need = line.quota
         name = (need.name or "quota").partition(" (")[0]
         of: tuple[str, ...] = (
