@@ -76,7 +76,7 @@ def _plan(jobs: Sequence[_Values], totals: _Values, label: str) -> Row:
     running = [job for job in jobs if "nodes" in job]
     owned = sum(1 for job in running if job["owned"])
     count = f"{len(running):,} of {len(jobs):,}" if len(running) < len(jobs) else f"all {len(jobs):,}"
-    parts = [f"{count} jobs run"]
+    parts = ["the job runs" if len(running) == len(jobs) == 1 else f"{count} jobs run"]
     if owned:
         parts.append(f"{owned:,} on commitments that are paid already, {len(running) - owned:,} bought")
     if totals["late"]:
