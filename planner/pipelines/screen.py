@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.render import claims, numbers
 from planner.render.model import Column, Section, Value, table_section
-from planner.render.precision import dollars, known_places, moment_known, rounded
+from planner.render.precision import dollars, dollars_stated, known_places, moment_known, rounded
 from planner.render.screen import Row, Screen, prices_note
 from planner.render.words import place, without_zones
 
@@ -59,7 +59,7 @@ def _asked(answer: PipelineAnswer) -> str:
         end = (answer.start + timedelta(hours=answer.deadline_hours)).isoformat()
         parts.append(f"by {moment_known(end, 0.0, answer.start.year)}")
     if answer.budget_usd is not None:
-        parts.append(f"budget {dollars(answer.budget_usd, 0)}")
+        parts.append(f"budget {dollars_stated(answer.budget_usd)}")
     return ", ".join(parts)
 
 
@@ -115,7 +115,9 @@ def _risk(answer: PipelineAnswer) -> list[Row]:
 
 def _done(answer: PipelineAnswer) -> Row:
     end = (answer.start + timedelta(hours=answer.end_hours)).isoformat()
-    by = "" if answer.confidence is None else "by "  # a task is over before, on average: it is given hours that it keeps
+    by = (
+        "" if answer.confidence is None else "by "
+    )  # a task is over before, on average: it is given hours that it keeps
     parts = [
         f"{by}{moment_known(end, 0.0, answer.start.year)}, {numbers.hours(answer.end_hours)} h from the start"
     ]

@@ -20,7 +20,7 @@ from planner.plan.report_quote import quote_sentence
 from planner.plan.words import short_layout
 from planner.render.model import Section, Unit, Value, facts
 from planner.render.numbers import number, percent
-from planner.render.precision import dollars, figure, known_places, moment_known
+from planner.render.precision import dollars_stated, figure, known_places, moment_known
 from planner.render.units import compact
 from planner.render.words import assumed_sizes, cluster, devices, option, place
 
@@ -58,7 +58,7 @@ def headline(plan: Plan) -> str:
         year = datetime.fromisoformat(plan.start).year
         parts.append(f"by {moment_known(plan.deadline, 0.0, year)}{sure}")
     if goal is not None and goal.budget_usd is not None:
-        parts.append(f"budget {dollars(goal.budget_usd, 0)}")
+        parts.append(f"budget {dollars_stated(goal.budget_usd)}")
     if plan.carbon is not None and plan.carbon.limit_kgco2e is not None:
         parts.append(f"at most {number(plan.carbon.limit_kgco2e)} kgCO2e")
     parts += assumed_sizes(plan.assumptions)

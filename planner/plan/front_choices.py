@@ -43,12 +43,14 @@ def choices(plan: Plan) -> list[Section]:
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
     for item, named, ends in zip(plan.choices, _decisions(plan), _ends(plan, scale), strict=True):
-        best = item.best
+        best, kinds = item.best, _kinds(item, first=not rows)
+        same = (named, scale.known(plan.total_usd if best is None else best.cost_usd), ends)
+        if rows and rows[0][1 : 1 + len(same)] == same:  # a fleet of one offer on demand is its own baseline
+            rows[0] = (f"{rows[0][0]}, {kinds.strip()}", *rows[0][1:])
+            continue
         rows.append(
             (
-                _kinds(item, first=not rows), named,
-                scale.known(plan.total_usd if best is None else best.cost_usd), ends,
-                "" if item.p_meet_deadline is None else item.p_meet_deadline,
+                kinds, *same, "" if item.p_meet_deadline is None else item.p_meet_deadline,
                 *(_emitted(plan, item) if plan.objective == "carbon" else ()),
             )
         )  # fmt: skip
