@@ -214,12 +214,7 @@ def set_cells(
     for start, stop in zip(starts[some].tolist(), stops[some].tolist(), strict=True):
         own = np.arange(start, stop)
         own = own[_first_of_pool(context.market, made.offer[at[own]])]
-        first = own[:MAX_CHOICE]
-        zones.append(_sets_of(context.market, made.offer, at[first], cheap[first], one_region=one_region))
-        for part, known in _beside(context.market, made.offer[at[own]]):
-            near = own[part]
-            more = _sets_of(context.market, made.offer, at[near], cheap[near], one_region=True, known=known)
-            zones.append(more)
+        zones += _all_sets(context.market, made.offer, at[own], cheap[own], one_region=one_region)
     members = np.concatenate(zones)
     members = members[_soon_enough(made, members)]
     if not len(members):
@@ -233,6 +228,16 @@ def set_cells(
     cells = cells.take(np.flatnonzero(kept))
     away = away.take(np.flatnonzero(cheaper))
     return join_cells([cells, away, replace(alone, on_demand=np.full_like(alone.on_demand, -1))])
+
+
+def _all_sets(
+    market: Market, offer: IntArray, group: IntArray, cheap: BoolArray, *, one_region: bool
+) -> list[IntArray]:
+    """Sets of the cheapest zones of a type and size, and of those of one region that has others."""
+    found = [_sets_of(market, offer, group[:MAX_CHOICE], cheap[:MAX_CHOICE], one_region=one_region)]
+    for own, known in _beside(market, offer[group]):
+        found.append(_sets_of(market, offer, group[own], cheap[own], one_region=True, known=known))
+    return found
 
 
 def _beside(market: Market, rows: IntArray) -> list[tuple[IntArray, int]]:
