@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 MAX_ZONES = 3  # of one set: the gain of a fourth is small, the number of sets is not
-MAX_CHOICE = 8  # zones of one type that sets are made of, cheapest first
+MAX_CHOICE = 8  # zones of one type that sets are made of, cheapest first, beside those of one region
 _SLIP_HOURS = 1e-9  # of the sums of hours
 Judged = tuple[dict[str, Any], Turns]
 
@@ -221,8 +221,8 @@ def set_cells(
         return None
     for start, stop in zip(starts[some].tolist(), stops[some].tolist(), strict=True):
         own = np.arange(start, stop)
-        own = own[_first_of_pool(context.market, candidates.offer[at[own]])][:MAX_CHOICE]
-        zones.append(_sets_of(context.market, candidates.offer, at[own], cheap[own], one_region=one_region))
+        own = own[_first_of_pool(context.market, candidates.offer[at[own]])]
+        zones += _all_sets(context.market, candidates.offer, at[own], cheap[own], one_region=one_region)
     members = np.concatenate(zones)
     members = members[_soon_enough(candidates, members)]
     if not len(members):
@@ -236,6 +236,26 @@ def set_cells(
     cells = cells.take(np.flatnonzero(kept))
     away = away.take(np.flatnonzero(cheaper))
     return join_cells([cells, away, replace(alone, on_demand=np.full_like(alone.on_demand, -1))])
+
+
+def _all_sets(
+    market: Market, offer: IntArray, group: IntArray, cheap: BoolArray, *, one_region: bool
+) -> list[IntArray]:
+    """Sets of the cheapest zones of a type and size, and of those of one region that has others."""
+    found = [_sets_of(market, offer, group[:MAX_CHOICE], cheap[:MAX_CHOICE], one_region=one_region)]
+    for own, known in _beside(market, offer[group]):
+        found.append(_sets_of(market, offer, group[own], cheap[own], one_region=True, known=known))
+    return found
+
+
+def _beside(market: Market, rows: IntArray) -> list[tuple[IntArray, int]]:
+    """Zones of each region that has one beyond the first `MAX_CHOICE`, and how many of them are among those.
+
+    Zones of one region share its on-demand and move no data, so together they may cost less than cheaper ones apart.
+    """
+    region = market.region_of_offer[rows]
+    groups = [np.flatnonzero(region == own)[:MAX_CHOICE] for own in np.unique(region[MAX_CHOICE:])]
+    return [(own, int((own < MAX_CHOICE).sum())) for own in groups if len(own) > 1]
 
 
 def _is_discount(market: Market, cells: Cells) -> BoolArray:
@@ -264,14 +284,14 @@ def _choices(count: int) -> IntArray:
 
 
 def _sets_of(
-    market: Market, offer: IntArray, group: IntArray, cheap: BoolArray, *, one_region: bool
+    market: Market, offer: IntArray, group: IntArray, cheap: BoolArray, *, one_region: bool, known: int = 0
 ) -> IntArray:
     """Sets of the candidates `group` that begin with one that is `cheap`, padded with -1.
 
-    An offer of a whole region is no zone beside one of its zones.
+    An offer of a whole region is no zone beside one of its zones. Sets of the first `known` alone are left out.
     """
     own = _choices(len(group))
-    own = own[cheap[own[:, 0]]]
+    own = own[cheap[own[:, 0]] & (own.max(axis=1) >= known)]
     region = np.append(market.region_of_offer[offer[group]], -1)
     whole = np.append(market.offer_set.offers["zone"][offer[group]] == "", False)
     fits = np.ones(len(own), dtype=np.bool_)
@@ -280,7 +300,7 @@ def _sets_of(
             same = (region[own[:, i]] == region[own[:, j]]) & (own[:, i] >= 0)
             fits &= ~(same & (whole[own[:, i]] | whole[own[:, j]]))
             fits &= same | (own[:, i] < 0) | (not one_region)
-    return np.append(group, -1)[own[fits]]
+    return np.asarray(np.append(group, -1)[own[fits]])
 
 
 def _soon_enough(candidates: Candidates, members: IntArray) -> BoolArray:

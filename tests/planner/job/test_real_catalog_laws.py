@@ -29,6 +29,7 @@ PINNED = [
         "training",
         "more data",
     ),  # too much for local disks, which are preferred where they cost up to a cent more
+    (910013, "training", "what was chosen alone"),  # three zones of one region lay beyond the eight cheapest
     (60218, "training", "the judge"),  # and so do the hours of waiting, a small part of all hours
 ]
 
