@@ -155,7 +155,13 @@ def _sure(search: CandidateSearch, one: Alone, wanted: float) -> Alone | None:
 
 
 def _allowed(question: FleetInput, one: Alone) -> bool:
-    return not violations(question, one.count, one.count * one.hours / one.workers.hours_limit)
+    return not broken_by(question, one)
+
+
+def broken_by(question: FleetInput, one: Alone) -> list[str]:
+    """The limits that a fleet of one offer breaks, in the order of reports."""
+    busy = one.count * one.hours / one.workers.hours_limit
+    return list(dict.fromkeys(excess.limit_name for excess in violations(question, one.count, busy)))
 
 
 def chance_alone(search: CandidateSearch, one: Alone) -> float:

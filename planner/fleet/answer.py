@@ -146,7 +146,11 @@ def _answer(asked: _Round, sure: _Outcome, mean: _Outcome) -> Plan:
     found, context = asked.found, asked.found.context
     wanted = _confidence(context.asked, context.dates)
     alone = fleets_of_one_offer(found, asked.limit, asked.work)
-    one = cheapest_sure(found, alone, lambda workers: question_of(context, workers, asked.work), wanted)
+
+    def ask(workers: Workers) -> FleetInput:
+        return question_of(context, workers, asked.work)
+
+    one = cheapest_sure(found, alone, ask, wanted)
     assert sure.mix is not None
     mix, proof = sure.mix, sure.first[1]
     if mean.chance < wanted:
@@ -162,7 +166,7 @@ def _answer(asked: _Round, sure: _Outcome, mean: _Outcome) -> Plan:
         if one is not None and (saved <= 0 or several):
             words = f"{len(mix.count)} offers together cost USD {usd - sure.cost_usd:,.2f} less"
             mix = replace(single, note="; ".join(filter(None, (mix.note, words if saved > 0 else ""))))
-    return fleet_plan(found, mix, alone, one)
+    return fleet_plan(found, mix, alone, one, ask)
 
 
 def _confidence(asked: Asked, dates: Dates) -> float:

@@ -37,12 +37,7 @@ def fleet_launch(search: CandidateSearch, mix: Mix, total: Decimal, spread: Spre
     at, progress = np.flatnonzero(spot), progress_of(search, mix)
     deadline = context.dates.deadline_hours
     paid = mix.hours * workers.paid_ratio + workers.fixed_hours
-    course = (
-        candidates.hours[workers.at]
-        - candidates.waiting_hours[workers.at]
-        - candidates.fixed_hours[workers.at]
-    )
-    runs = mix.count * mix.hours / course
+    runs = mix.runs(context.asked.job.total_units)
     first = int(at[np.argmax((mix.count * paid)[at])])
     place = at[np.argsort(context.market.id_rank[workers.rows[at]], kind="stable")]
     return Launch(

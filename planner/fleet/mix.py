@@ -52,6 +52,10 @@ class Mix:
         """When the last worker ends, hours after the start."""
         return float(self.ends_hours.max())
 
+    def runs(self, job_units: float) -> FloatArray:
+        """Runs of `job_units` that each line does, shape `(n_lines,)`."""
+        return self.units / job_units
+
     @property
     def units(self) -> FloatArray:
         """Tokens or samples that each line's workers do together, at the cautious end; shape `(n_lines,)`."""

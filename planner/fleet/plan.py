@@ -12,7 +12,7 @@ import numpy as np
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.frame import cash_of, moment_text, plan_frame, unknown_options
 from planner.candidates.plan_parts.warnings import plan_warnings
-from planner.fleet.alone import cheapest_on_demand, choice_of, summary_of
+from planner.fleet.alone import broken_by, cheapest_on_demand, choice_of, summary_of
 from planner.fleet.bill import lines_of
 from planner.fleet.carbon import carbon_of
 from planner.fleet.chance import progress_of
@@ -32,14 +32,16 @@ from planner.plan.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
     from planner.candidates.engine import CandidateSearch
     from planner.fleet.alone import Alone
     from planner.fleet.mix import Mix
+    from planner.fleet.question import FleetInput
     from planner.fleet.search import FleetResult
+    from planner.fleet.workers import Workers
     from planner.plan.model import Relaxation
 
     FloatArray = npt.NDArray[np.float64]
@@ -47,10 +49,14 @@ if TYPE_CHECKING:
 
 
 BASIS = "sized at the cautious end of the prediction; P: workers take each other's runs until the deadline"
+WHOLE = 1e-6  # of a run: rounding of the work of a worker
+LATER_RATIO = 0.1  # of the hours of a fleet, from which on it is said that whole runs end later
 _NOTE = "cheapest fleet of one on-demand offer, limits on shares ignored"
 
 
-def fleet_plan(search: CandidateSearch, mix: Mix, alone: Alone, one: Alone | None = None) -> Plan:
+def fleet_plan(
+    search: CandidateSearch, mix: Mix, alone: Alone, one: Alone | None, ask: Callable[[Workers], FleetInput]
+) -> Plan:
     """Build the plan of a mix: one line per offer, what a place costs once on its first line.
 
     Args:
@@ -58,6 +64,7 @@ def fleet_plan(search: CandidateSearch, mix: Mix, alone: Alone, one: Alone | Non
         mix: the workers.
         alone: fleets of each offer alone, of which the baseline is one.
         one: the cheapest sure one of these, a choice beside a mix of several offers.
+        ask: makes the question about workers, whose limits the baseline may break.
     """
     context = search.candidates.context
     lines = lines_of(search.candidates, mix)
@@ -67,7 +74,7 @@ def fleet_plan(search: CandidateSearch, mix: Mix, alone: Alone, one: Alone | Non
     spread = spread_of(search, mix, total)
     risk, launch = _risk(search, mix, total, spread), _launch_of(search, mix, total, spread)
     report = count_filters(search.candidates.all_bits())
-    savings, on_demand = _savings(search, alone, total, mix.period)
+    savings, on_demand = _savings(search, alone, total, mix.period, ask)
     itself = Choice(("cheapest",), None, moment_text(finish), risk.p_meet_deadline)
     return Plan(
         **plan_frame(context),
@@ -87,7 +94,7 @@ def fleet_plan(search: CandidateSearch, mix: Mix, alone: Alone, one: Alone | Non
         relaxations=(),
         unknown_options=unknown_options(context.market, lines),
         proof=_proof(search, mix, total),
-        warnings=plan_warnings(context, lines, risk),
+        warnings=(*plan_warnings(context, lines, risk), *_whole_runs(search, mix)),
         n_results=1,
         n_feasible=report.passed,
         launch=launch,
@@ -95,6 +102,22 @@ def fleet_plan(search: CandidateSearch, mix: Mix, alone: Alone, one: Alone | Non
         carbon=carbon_of(search.candidates, mix),
         storage=storage_of(search.candidates, mix, lines),
     )
+
+
+def _whole_runs(search: CandidateSearch, mix: Mix) -> tuple[str, ...]:
+    """What is to be said where runs do not divide evenly among the workers: nobody does a part of one."""
+    fleet, units = search.context.asked.workload.fleet, search.context.asked.job.total_units
+    if fleet is None or fleet.runs == 1:
+        return ()
+    each = mix.runs(units) / mix.count
+    most = np.ceil(each - WHOLE)
+    later = (most - each) * units / mix.workers.units_per_hour
+    last = int(np.argmax(mix.ends_hours + later))
+    after = float((mix.ends_hours + later)[last]) - mix.period
+    if after < LATER_RATIO * mix.period:
+        return ()
+    share = f"some machines do {most[last]:.0f}, not {each[last]:.1f}"
+    return (f"runs are not divided: {share}: the last ends about {after:.1f} h after the end given",)
 
 
 def _one_offer(search: CandidateSearch, mix: Mix, one: Alone | None, total: Decimal) -> tuple[Choice, ...]:
@@ -163,8 +186,7 @@ def _performance(search: CandidateSearch, mix: Mix) -> Performance:
 
 def _risk(search: CandidateSearch, mix: Mix, total: Decimal, spread: Spread) -> Risk:
     candidates, at = search.candidates, mix.workers.at
-    course = candidates.hours[at] - candidates.waiting_hours[at] - candidates.fixed_hours[at]
-    runs = mix.count * mix.hours / course
+    runs = mix.runs(candidates.context.asked.job.total_units)
     deadline = candidates.context.dates.deadline_hours
     return Risk(
         p_meet_deadline=None if deadline is None else progress_of(search, mix).chance(deadline, mix.work),
@@ -179,7 +201,7 @@ def _risk(search: CandidateSearch, mix: Mix, total: Decimal, spread: Spread) -> 
 
 
 def _savings(
-    search: CandidateSearch, alone: Alone, total: Decimal, period: float
+    search: CandidateSearch, alone: Alone, total: Decimal, period: float, ask: Callable[[Workers], FleetInput]
 ) -> tuple[Savings, tuple[Choice, ...]]:
     """Compare with the cheapest fleet of one on-demand offer in the same time; that fleet as a choice."""
     on_demand = cheapest_on_demand(search, alone)
@@ -189,7 +211,8 @@ def _savings(
     one, cost = on_demand
     baseline, saved = summary_of(search, one, cost, total, period), cost - total
     savings = Savings(baseline, saved, float(saved / cost) if cost else 0.0, _NOTE)
-    return savings, (choice_of(search, one, baseline, "on_demand"),)
+    aside = ("limits_aside",) if broken_by(ask(one.workers), one) else ()
+    return savings, (choice_of(search, one, baseline, "on_demand", *aside),)
 
 
 def _proof(search: CandidateSearch, mix: Mix, total: Decimal) -> Proof:

@@ -94,8 +94,7 @@ def interruptions_sd(candidates: Candidates, mix: Mix, spot: IntArray) -> float:
         return 0.0
     context, workers = candidates.context, mix.workers.take(spot)
     money = workers.price(context.market, mix.hours[spot])
-    course = candidates.hours[workers.at] - workers.lead_hours
-    runs = mix.count[spot] * mix.hours[spot] / course
+    runs = mix.runs(context.asked.job.total_units)[spot]
     alone, level = _paid_variances(candidates, workers.at)
     hours_sd = np.sqrt(runs * alone + runs**2 * level)
     return float(np.linalg.norm(money.worker_usd / money.billed_hours * hours_sd))

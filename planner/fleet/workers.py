@@ -18,6 +18,7 @@ import numpy as np
 from planner.fleet.kept import Kept, copy_rate, kept_by
 from planner.market.pricing import HOURS_PER_MONTH
 from planner.market.storage.stores import FILE_SYSTEM
+from planner.spot.renewal import launch_wait_hours
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -122,7 +123,7 @@ def build_with_storage(candidates: Candidates, limit_hours: float) -> tuple[Work
     feasible = np.flatnonzero((candidates.bits == 0) & (lead < limit_hours))
     at, most_paid, whole = _ways(candidates, feasible, limit_hours)
     rows, nodes = candidates.offer[at], candidates.nodes[at]
-    course = candidates.hours[at] - lead[at]
+    course = _course_hours(candidates, at)
     granule = _granule_hours(context.market, rows)
     fixed = candidates.fixed_hours[at]
     ratio = (candidates.paid_hours[at] - fixed) / course
@@ -152,6 +153,20 @@ def build_with_storage(candidates: Candidates, limit_hours: float) -> tuple[Work
     known = np.isfinite(workers.fixed_usd) & np.isfinite(workers.usd_per_hour)
     usable = np.flatnonzero(known & (workers.hours_limit > 0))
     return workers.take(usable), kept.take(usable)
+
+
+def _course_hours(candidates: Candidates, at: IntArray) -> FloatArray:
+    """Expected hours of one run of a worker that goes on from run to run, shape `(n_at,)`.
+
+    Spot may be down when it is asked for. A worker meets that once, not at each of its runs, and the share of time that
+    its machine is up holds it already: a process that is in balance is up that share of every hour, the first too.
+    """
+    course = candidates.hours[at] - candidates.waiting_hours[at] - candidates.fixed_hours[at]
+    spot = np.flatnonzero(candidates.context.market.is_spot[candidates.offer[at]])
+    if len(spot):
+        pool = candidates.context.gang_risk(candidates.offer[at[spot]], candidates.nodes[at[spot]]).pool
+        course[spot] -= launch_wait_hours(pool)
+    return course
 
 
 def _least_by(region: IntArray, usd: FloatArray) -> FloatArray:

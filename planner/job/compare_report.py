@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from math import inf
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 from planner.plan.front_scale import cost_places
@@ -120,9 +120,10 @@ def _title(comparison: Comparison) -> str:
     if others:
         second = min(others, key=lambda row: _by(row, comparison.objective))
         assert second.best is not None
-        more = float(second.best.cost_usd / best.best.cost_usd) - 1.0 if best.best.cost_usd else None
+        least, other = (_by(row, comparison.objective) for row in (best, second))
         title += f"; next {second.name} at {_usd(comparison, second)}"
-        title += "" if more is None else f" ({_percent(more)})"
+        if least and isfinite(least) and isfinite(other):
+            title += f" ({_percent(other / least - 1.0)}{_OF[comparison.objective]})"
     return title
 
 
@@ -149,6 +150,7 @@ def _done(comparison: Comparison, row: Row) -> str:
 
 
 _FIRST = {"cost": "cheapest", "time": "soonest", "carbon": "the least kgCO2e"}
+_OF = {"cost": "", "time": " hours", "carbon": " kgCO2e"}
 
 
 def _by(row: Row, objective: str) -> float:

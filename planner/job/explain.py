@@ -80,7 +80,8 @@ def why_not(asked: Asked, market: Market, search: CandidateSearch | None, wanted
     offers = market.offer_set.offers
     rows = np.flatnonzero(offers.equals("instance_type", wanted))
     if search is None:
-        return [f"{wanted}: a fleet is chosen as a whole; exclude the other types to see its cost"]
+        command = f"planner optimize FILE --set constraints.instance_types.allow=[{wanted}]"
+        return [f"{wanted}: a fleet is chosen as a whole; what it costs alone: {command}"]
     if not len(rows):
         known = market.offer_set.types.equals("instance_type", wanted).any()
         return [

@@ -103,6 +103,7 @@ def _kg(best: Any) -> str:
 def _table(frontier: CarbonFrontier, at: Sequence[int]) -> Section:
     """The points shown, each with what a kilogram less costs from the next cheaper one shown."""
     rows: list[tuple[Value, ...]] = []
+    emitted = _digits_apart([frontier.points[number].best.operational_kgco2e for number in at])
     for place, number in enumerate(at):
         point = frontier.points[number]
         price: Value = ""
@@ -113,7 +114,7 @@ def _table(frontier: CarbonFrontier, at: Sequence[int]) -> Section:
         kept = {None: "", True: "kept", False: "above"}[point.within_limit]
         rows.append(
             (
-                _two_digits(point.best.operational_kgco2e), _in_digits(point.best.cost_usd), point.best.hours, price,
+                emitted[place], _in_digits(point.best.cost_usd), point.best.hours, price,
                 in_brief(point.best), kept,
             )
         )  # fmt: skip
@@ -127,6 +128,13 @@ def _table(frontier: CarbonFrontier, at: Sequence[int]) -> Section:
 def _two_digits(kg: float | None) -> float | None:
     """Emissions as well as grids are known."""
     return None if kg is None else float(f"{kg:.2g}")
+
+
+def _digits_apart(values: Sequence[float | None]) -> list[float | None]:
+    """Emissions in the two digits that are known, or in three where two do not set them apart."""
+    known = {kg for kg in values if kg is not None}
+    digits = 2 if len({f"{kg:.2g}" for kg in known}) == len(known) else 3
+    return [None if kg is None else float(f"{kg:.{digits}g}") for kg in values]
 
 
 def _in_digits(usd: Decimal) -> Decimal:

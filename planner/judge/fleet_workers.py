@@ -38,8 +38,8 @@ class Worker:
 
     @property
     def course(self) -> float:
-        """Expected hours of one run."""
-        return self.run.hours - self.lead
+        """Expected hours of one run of a worker that goes on from run to run."""
+        return _course(self.run)
 
     @property
     def paid(self) -> float:
@@ -65,13 +65,23 @@ class Worker:
 def worker_of(bench: Bench, buy: Buy, count: int) -> Worker:
     """A line's workers, their hours of work not known yet."""
     run = bench.candidate([buy], in_turn=False)
-    lead = run.waiting + run.steps.fixed
     z = NormalDist().inv_cdf(bench.workload.constraints.deadline_confidence)
     caution = exp(max(z, 0.0) * run.steps.sigma)
-    course = run.hours - lead
+    course = _course(run)
     units = bench.work.steps * bench.work.units_per_step / course
     ratio = (run.parts[0].paid_hours - run.steps.fixed) / course
     return Worker(buy, count, run, 0.0, units, caution, ratio)
+
+
+def _course(run: Candidate) -> float:
+    """Hours of a run, without those before it: the wait for spot at launch is the worker's and not each run's."""
+    before = 0.0
+    if run.situation is not None:
+        pool = run.situation.pool
+        for sign in (-1.0, 1.0):  # of the frailty, as in `means`
+            load = pool.wait * pool.rate * exp(pool.frailty_sd * sign - pool.frailty_sd**2 / 2.0)
+            before += 0.5 * pool.first_wait * load / (1.0 + load)
+    return run.hours - run.waiting - run.steps.fixed - before
 
 
 def with_hours(worker: Worker, hours: float) -> Worker:

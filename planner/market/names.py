@@ -140,10 +140,14 @@ def name_notes(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
     for key, rule in (("accelerators", limits.accelerators), ("instance_types", limits.instance_types)):
         known = offer_set.types.coded(key.removesuffix("s")).values
         for side, names in (("allow", rule.allow or ()), ("deny", rule.deny)):
-            for name in names:
-                found = sorted(fitting_names(name, known))
-                if not set("*?[") & set(name) and name.lower() not in map(str.lower, found):
-                    yield f"{key}.{side} {name} stands for {_examples(found)}"
+            found = {name: sorted(fitting_names(name, known)) for name in names if not set("*?[") & set(name)}
+            said = [
+                f"{name} stands for {_examples(fits)}"
+                for name, fits in found.items()
+                if name.lower() not in map(str.lower, fits)
+            ]
+            if said:
+                yield f"{key}.{side}: {'; '.join(said)}"
     yield from _without_price(limits, offer_set)
     yield from _without_option(limits, offer_set)
 

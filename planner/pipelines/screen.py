@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.render import claims, numbers
 from planner.render.model import Column, Section, Value, table_section
-from planner.render.precision import dollars, known_places, moment_known, rounded
+from planner.render.precision import dollars, dollars_stated, known_places, moment_known, rounded
 from planner.render.screen import Row, Screen, prices_note
 from planner.render.words import place, without_zones
 
@@ -59,14 +59,15 @@ def _asked(answer: PipelineAnswer) -> str:
         end = (answer.start + timedelta(hours=answer.deadline_hours)).isoformat()
         parts.append(f"by {moment_known(end, 0.0, answer.start.year)}")
     if answer.budget_usd is not None:
-        parts.append(f"budget {dollars(answer.budget_usd, 0)}")
+        parts.append(f"budget {dollars_stated(answer.budget_usd)}")
     return ", ".join(parts)
 
 
 def _plan(answer: PipelineAnswer) -> Row:
     regions = dict.fromkeys(place(stage.way.provider, stage.way.region, "") for stage in answer.stages)
     moved = sum(1 for transfer in answer.transfers if transfer.basis)
-    text = f"{len(answer.stages):,} tasks in {', '.join(list(regions)[:4])}"
+    count = "1 task" if len(answer.stages) == 1 else f"{len(answer.stages):,} tasks"
+    text = f"{count} in {', '.join(list(regions)[:4])}"
     text += f" and {len(regions) - 4} more regions" if len(regions) > 4 else ""
     edges = (
         f"{moved} of {len(answer.transfers)} outputs change region"
@@ -114,8 +115,11 @@ def _risk(answer: PipelineAnswer) -> list[Row]:
 
 def _done(answer: PipelineAnswer) -> Row:
     end = (answer.start + timedelta(hours=answer.end_hours)).isoformat()
+    by = (
+        "" if answer.confidence is None else "by "
+    )  # a task is over before, on average: it is given hours that it keeps
     parts = [
-        f"{moment_known(end, 0.0, answer.start.year)}, {numbers.hours(answer.end_hours)} h from the start"
+        f"{by}{moment_known(end, 0.0, answer.start.year)}, {numbers.hours(answer.end_hours)} h from the start"
     ]
     if answer.confidence is not None:
         parts.append(f"each task keeps its hours with {numbers.percent(answer.confidence, 0)} or more")

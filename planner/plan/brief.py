@@ -72,7 +72,7 @@ class Choice:
 
     `kinds`: `cheapest`, `fastest` or `least_carbon` (the plan), `sooner` or `cheaper` (worth its price: a percent
     for a percent), `reserved`, `firm`, `on_demand`, `one_offer` (a fleet's), `owned`, `provider` (another than the
-    plan's), `known_prices`.
+    plan's), `known_prices`; `limits_aside` beside `on_demand` says that a fleet's baseline breaks a limit.
     `best`: None for the plan itself.
     """
 

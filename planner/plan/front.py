@@ -6,6 +6,7 @@ Every figure has the digits that its interval supports (`planner.render.precisio
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -19,7 +20,7 @@ from planner.plan.report_quote import quote_sentence
 from planner.plan.words import short_layout
 from planner.render.model import Section, Unit, Value, facts
 from planner.render.numbers import number, percent
-from planner.render.precision import dollars, figure, known_places, moment_known
+from planner.render.precision import dollars_stated, figure, known_places, moment_known
 from planner.render.units import compact
 from planner.render.words import assumed_sizes, cluster, devices, option, place
 
@@ -55,10 +56,9 @@ def headline(plan: Plan) -> str:
             else _sure(goal.deadline_confidence_ratio)
         )
         year = datetime.fromisoformat(plan.start).year
-        midnight = plan.deadline[11:16] == "00:00"
-        parts.append(f"by {moment_known(plan.deadline, 24.0 if midnight else 0.0, year)}{sure}")
+        parts.append(f"by {moment_known(plan.deadline, 0.0, year)}{sure}")
     if goal is not None and goal.budget_usd is not None:
-        parts.append(f"budget {dollars(goal.budget_usd, 0)}")
+        parts.append(f"budget {dollars_stated(goal.budget_usd)}")
     if plan.carbon is not None and plan.carbon.limit_kgco2e is not None:
         parts.append(f"at most {number(plan.carbon.limit_kgco2e)} kgCO2e")
     parts += assumed_sizes(plan.assumptions)
@@ -161,14 +161,27 @@ def _cluster(nodes: int, lines: tuple[PlanLine, ...]) -> str:
 def _fleet(lines: tuple[PlanLine, ...]) -> str:
     """The offers of a fleet, the dearest first; zones of a region are one."""
     nodes: dict[tuple[str, ...], int] = {}
+    speed: dict[tuple[str, ...], float] = {}
     for line in sorted(lines, key=lambda line: -line.cost_usd):
         bought = option(line.purchase_option, line.option_variant)
         key = (line.instance_type, bought, place(line.provider, line.region, ""))
         nodes[key] = nodes.get(key, 0) + line.nodes
-    texts = [f"{cluster(count, kind)} {bought} in {where}" for (kind, bought, where), count in nodes.items()]
+        speed[key] = speed.get(key, 0.0) + line.throughput_per_s
+    texts = [
+        f"{cluster(count, kind)} {bought} in {where}{_share(speed[kind, bought, where], speed, first=not at)}"
+        for at, ((kind, bought, where), count) in enumerate(nodes.items())
+    ]
     more = len(texts) - _MOST_PLACES
     rest = f" and {more} more {'offer' if more == 1 else 'offers'}" if more > 0 else ""
     return " + ".join(texts[:_MOST_PLACES]) + rest
+
+
+def _share(own: float, speed: dict[tuple[str, ...], float], *, first: bool) -> str:
+    """The part of the work that one offer of several does."""
+    whole = math.fsum(speed.values())
+    if len(speed) == 1 or not whole > 0:
+        return ""
+    return f" ({100 * own / whole:.0f} %{' of the work' if first else ''})"
 
 
 def _places(lines: tuple[PlanLine, ...]) -> str:

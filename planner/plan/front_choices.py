@@ -9,6 +9,7 @@ from decimal import Decimal
 from planner.plan.brief import Choice, Summary
 from planner.plan.front_scale import Scale
 from planner.plan.model import Plan, Relaxation
+from planner.plan.report_launch import strategy_words
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.precision import known_places, moment_known, rounded
 from planner.render.words import cluster, option, place
@@ -17,7 +18,7 @@ _KINDS = {
     "cheapest": "cheapest", "fastest": "fastest", "least_carbon": "least carbon",
     "sooner": "sooner", "cheaper": "cheaper", "reserved": "reserved",
     "firm": "firm", "on_demand": "on-demand", "one_offer": "one offer", "owned": "own", "provider": "other provider",
-    "known_prices": "known prices",
+    "known_prices": "known prices", "limits_aside": "limits aside",
 }  # fmt: skip
 _MOST_KINDS = 2
 _MOST_CHANGES = 5
@@ -41,14 +42,15 @@ def choices(plan: Plan) -> list[Section]:
         *([Column("kgco2e", "kgCO2e", "number")] if plan.objective == "carbon" else []),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
-    for item in plan.choices:
-        best = item.best
-        cost, hours = (plan.total_usd, plan.hours) if best is None else (best.cost_usd, best.hours)
+    for item, named, ends in zip(plan.choices, _decisions(plan), _ends(plan, scale), strict=True):
+        best, kinds = item.best, _kinds(item, first=not rows)
+        same = (named, scale.known(plan.total_usd if best is None else best.cost_usd), ends)
+        if rows and rows[0][1 : 1 + len(same)] == same:  # a fleet of one offer on demand is its own baseline
+            rows[0] = (f"{rows[0][0]}, {kinds.strip()}", *rows[0][1:])
+            continue
         rows.append(
             (
-                _kinds(item, first=not rows), _plan_in_brief(plan) if best is None else in_brief(best),
-                scale.known(cost), scale.moment(item.finish_expected, hours),
-                "" if item.p_meet_deadline is None else item.p_meet_deadline,
+                kinds, *same, "" if item.p_meet_deadline is None else item.p_meet_deadline,
                 *(_emitted(plan, item) if plan.objective == "carbon" else ()),
             )
         )  # fmt: skip
@@ -58,6 +60,35 @@ def choices(plan: Plan) -> list[Section]:
     notes = [note for note in notes if note]
     notes += [_hidden(item, scale) for item in plan.relaxations if item.best is not None]
     return [table_section("choices", "Choices", columns, rows, notes)]
+
+
+def _decisions(plan: Plan) -> list[str]:
+    """Each choice in brief, with its number of zones where two would read alike."""
+    texts = [_plan_in_brief(plan) if item.best is None else in_brief(item.best) for item in plan.choices]
+    if plan.kind == "fleet":
+        return texts
+    return [
+        text
+        if texts.count(text) == 1
+        else _plan_in_brief(plan, whole=True)
+        if item.best is None
+        else in_brief(item.best, whole=True)
+        for text, item in zip(texts, plan.choices, strict=True)
+    ]
+
+
+def _ends(plan: Plan, scale: Scale) -> list[str]:
+    """The end of each choice as well as it is known; to the minute where the end is what plans are chosen by."""
+    out = []
+    for item in plan.choices:
+        hours = plan.hours if item.best is None else item.best.hours
+        out.append(scale.moment(item.finish_expected, hours))
+    if plan.objective != "time" or len(set(out)) == len(out):
+        return out
+    return [
+        moment_known(item.finish_expected, 0.0, scale.start.year) if out.count(text) > 1 else text
+        for text, item in zip(out, plan.choices, strict=True)
+    ]
 
 
 def _at_once(plan: Plan, item: Choice) -> str:
@@ -89,7 +120,7 @@ def _kinds(item: Choice, *, first: bool) -> str:
     return ("> " if first else "  ") + ", ".join(names[: _MOST_KINDS + first])
 
 
-def _plan_in_brief(plan: Plan) -> str:
+def _plan_in_brief(plan: Plan, *, whole: bool = False) -> str:
     first, launch = plan.lines[0], plan.launch
     nodes = sum(line.nodes for line in plan.lines)
     if plan.kind == "fleet":
@@ -103,14 +134,15 @@ def _plan_in_brief(plan: Plan) -> str:
     if len(plan.lines) == 1:
         bought = option(first.purchase_option, first.option_variant)
     elif launch is not None and launch.strategy in ("spot", "spot_with_fallback"):
-        nodes, bought = first.nodes, _in_turn([line.purchase_option for line in plan.lines])
+        options = [line.purchase_option for line in plan.lines]
+        nodes, bought = first.nodes, strategy_words(plan) if whole else _in_turn(options)
     return _named(nodes, first.instance_type, bought, first.provider, first.region)
 
 
-def in_brief(item: Summary) -> str:
-    """A candidate in the room of a table cell: cluster, way to buy, place."""
+def in_brief(item: Summary, *, whole: bool = False) -> str:
+    """A candidate in the room of a table cell: cluster, way to buy (`whole`: with the number of zones), place."""
     bought = option(item.purchase_option, item.option_variant)
-    if len(item.parts) > 1 and sum(part.nodes for part in item.parts) != item.nodes:
+    if not whole and len(item.parts) > 1 and sum(part.nodes for part in item.parts) != item.nodes:
         bought = _in_turn([part.purchase_option for part in item.parts])
     return _named(item.nodes, item.instance_type, bought, item.provider, item.region)
 

@@ -14,7 +14,7 @@ from planner.plan.words import OBJECTIVES, old_price, over_budget
 from planner.render import claims
 from planner.render.model import Section
 from planner.render.numbers import number
-from planner.render.precision import about
+from planner.render.precision import about, dollars_stated
 
 _MOST = 5
 _MOST_REGIONS = 4
@@ -77,7 +77,8 @@ def _budget(plan: Plan) -> list[str]:
     worst, budget = plan.risk.worst_cost_usd, plan.goal.budget_usd
     if worst <= budget or over_budget(worst, budget) not in plan.warnings:
         return []
-    return [f"one time in ten it costs more than {Scale.of(plan).usd(worst)}: the budget is ${budget:,.0f}"]
+    high = Scale.of(plan).usd(worst, plan.total_usd)
+    return [f"one time in ten it costs more than {high}: the budget is {dollars_stated(budget)}"]
 
 
 def _prices(plan: Plan) -> list[str]:
@@ -113,7 +114,8 @@ def _quotas(plan: Plan) -> list[str]:
     """Quotas in one line: what is needed of each, and where."""
     where: dict[tuple[str, str, str], list[str]] = {}
     needed_of: dict[tuple[str, ...], float] = {}
-    for line in (line for line in plan.lines if line.purchase_option != "owned"):
+    asked = (line for line in plan.lines if line.purchase_option != "owned")
+    for line in (line for line in asked if line.option_variant != "already_owned"):
         need = line.quota
         name = (need.name or "quota").partition(" (")[0]
         of: tuple[str, ...] = (

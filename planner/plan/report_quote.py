@@ -6,6 +6,7 @@ import math
 from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
 
+from planner.plan.front_scale import Scale
 from planner.plan.model import Plan
 from planner.render.numbers import number
 from planner.render.precision import MOST_DIGITS, moment_known
@@ -38,7 +39,10 @@ def _at_most(usd: Decimal) -> str:
 
 
 def _end(plan: Plan, finish: str) -> str:
-    """The end to the hour, rounded up."""
+    """The end, rounded up to the hour, or to the minute where a plan is known so well."""
     moment, year = datetime.fromisoformat(finish), datetime.fromisoformat(plan.start).year
+    scale = Scale.of(plan)
+    if scale.hours_ratio * scale.hours < 1.0:
+        return moment_known(finish, 0.0, year)  # written up to its minute
     whole = moment.replace(minute=0) + timedelta(hours=1 if moment.minute else 0)
     return moment_known(whole.isoformat(timespec="minutes"), 1.0, year)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.render import numbers
 from planner.render.model import Column, Section, Value, table_section
-from planner.render.precision import dollars, figure, known_places, moment_known, rounded
+from planner.render.precision import dollars, dollars_stated, figure, known_places, moment_known, rounded
 from planner.render.screen import Row, Screen, prices_note
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def frontier_screen(
     points = _distinct([point for point in values["points"] if point["cost_usd"] is not None])
     jobs = len(points[0]["jobs"]) if points else 0
     counted = "1 job" if jobs == 1 else f"{jobs:,} jobs"
-    limit = "" if budget is None else f", budget {dollars(Decimal(repr(budget)), 0)}"
+    limit = "" if budget is None else f", budget {dollars_stated(Decimal(repr(budget)))}"
     asked = f"{values['name']}: the least delay of {counted} by what is paid{limit}"
     if not points:
         why = "none: no plan of all jobs was found"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.render import claims, numbers
 from planner.render.model import Column, Section, Value, table_section
-from planner.render.precision import dollars, known_places, moment_known, rounded
+from planner.render.precision import dollars, dollars_stated, known_places, moment_known, rounded
 from planner.render.screen import Row, Screen, prices_note
 from planner.render.words import without_zones
 
@@ -68,7 +68,7 @@ def _asked(entries: Sequence[str], totals: _Values, start: datetime) -> str:
     jobs = "1 job" if len(entries) == 1 else f"{len(entries):,} jobs"
     parts = [jobs, f"from {moment_known(start.isoformat(), 0.0, 0)}"]
     if totals.get("budget_usd") is not None:
-        parts.append(f"budget {dollars(Decimal(repr(totals['budget_usd'])), 0)}")
+        parts.append(f"budget {dollars_stated(Decimal(repr(totals['budget_usd'])))}")
     return ", ".join(parts)
 
 
@@ -76,7 +76,7 @@ def _plan(jobs: Sequence[_Values], totals: _Values, label: str) -> Row:
     running = [job for job in jobs if "nodes" in job]
     owned = sum(1 for job in running if job["owned"])
     count = f"{len(running):,} of {len(jobs):,}" if len(running) < len(jobs) else f"all {len(jobs):,}"
-    parts = [f"{count} jobs run"]
+    parts = ["the job runs" if len(running) == len(jobs) == 1 else f"{count} jobs run"]
     if owned:
         parts.append(f"{owned:,} on commitments that are paid already, {len(running) - owned:,} bought")
     if totals["late"]:

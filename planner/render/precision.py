@@ -57,6 +57,11 @@ def dollars(value: float | Decimal, places: int) -> str:
     return f"-${text[1:]}" if text.startswith("-") else f"${text}"
 
 
+def dollars_stated(value: Decimal) -> str:
+    """US dollars as somebody stated them, with cents where there are any: `$5,000`, `$1.50`."""
+    return f"${value:,.0f}" if value == value.to_integral_value() else f"${value:,.2f}"
+
+
 def dollars_known(value: float | Decimal, half_width: float) -> str:
     """US dollars in the digits that a half-width supports."""
     return dollars(value, known_places(float(value), half_width))

@@ -203,6 +203,15 @@ def _means(job: Job, pool: SpotPool) -> tuple[FloatArray, FloatArray, FloatArray
     return elapsed, paid, count
 
 
+def launch_wait_hours(pool: SpotPool) -> FloatArray:
+    """Expected wait at launch, which `_means` counts in what elapses, shape `(n,)`."""
+    wait = np.zeros_like(pool.rate)
+    for factor, weight in frailties(pool.frailty_sd, MEAN_POINTS):
+        load = pool.rate * factor * pool.wait
+        wait += weight * (pool.first_wait * load / (1.0 + load))
+    return wait
+
+
 def _check(work: FloatArray, rate: FloatArray, nodes: FloatArray, *rest: FloatArray) -> None:
     wait, interval, write, restart, notice = rest
     named = {
@@ -223,6 +232,7 @@ def _check(work: FloatArray, rate: FloatArray, nodes: FloatArray, *rest: FloatAr
 __all__ = [
     "FRAILTY_SD",
     "SpotOutcome",
+    "launch_wait_hours",
     "p_meet_deadline",
     "spot_outcome",
     "young_interval_hours",

@@ -16,6 +16,7 @@ from planner.plan.front_scale import chance as chance_words
 from planner.plan.plain import plain
 from planner.render.model import Answer, Cell, Column, Section, facts, next_steps, table_section, versioned
 from planner.render.precision import figure, moment_known
+from planner.render.units import change
 from planner.render.words import cluster, option, place
 from planner.workloads.explain_grounds import rests_on, rests_on_brief
 from planner.workloads.explain_worth import differs, is_better, saves, signed
@@ -155,7 +156,8 @@ def _why(plan: Plan) -> str:
         more = second.delta_hours / plan.hours if plan.hours else 0.0
     if plan.objective == "carbon" and plan.carbon is not None and plan.carbon.operational_kgco2e:
         more = (second.operational_kgco2e or 0.0) / plan.carbon.operational_kgco2e - 1.0
-    gap = f"{more * 100:+.0f} %" if abs(more) >= 0.005 else "nearly the same"
+    of = {"time": " hours", "carbon": " kgCO2e"}.get(plan.objective, "")
+    gap = f"{change(more, 0)}{of}" if abs(more) >= 0.005 else "nearly the same"
     first = {"time": "soonest", "carbon": "least kgCO2e"}.get(plan.objective, "cheapest")
     said = f"{first} of {plan.n_feasible:,} feasible candidates at expected prices"
     return f"{said}; next {_named(second)}, {scale.usd(second.cost_usd)} ({gap})"
@@ -193,7 +195,7 @@ def _setting(one: Worth) -> str:
     if one.limit != "deadline":
         return one.setting
     moment = datetime.fromisoformat(one.setting)
-    return moment_known(one.setting, 24.0 if one.setting[11:16] == "00:00" else 0.0, moment.year)
+    return moment_known(one.setting, 0.0, moment.year)
 
 
 def _sure(explanation: Explanation) -> str:
@@ -218,7 +220,7 @@ def _sure(explanation: Explanation) -> str:
             f"; other machines most often {word}: {_named(ahead.best)}, in {chance_words(ahead.beats_ratio)}"
         )
     if stays.late_ratio >= 0.005:
-        said += f"; late or over budget in {chance_words(stays.late_ratio)}"
+        said += f"; expected late or over budget in {chance_words(stays.late_ratio)}"
     return said
 
 

@@ -9,6 +9,7 @@ from planner.plan.front_scale import cost_places
 from planner.plan.plain import plain
 from planner.render.model import Answer, Chart, Column, Section, Value, next_steps, table_section, versioned
 from planner.render.precision import rounded
+from planner.render.units import change
 
 if TYPE_CHECKING:
     from planner.plan.outcome import Outcome
@@ -91,8 +92,8 @@ def _title(what_if: WhatIf) -> str:
             end = f"{best.usd_words}, done {best.done_words}"
             return f"No scenario of {len(what_if.scenarios)} is cheaper than the file as it is: {end}"
         return f"{lead} changes nothing: {best.usd_words}, done {best.done_words}"
-    change = float(best.total_usd / before.total_usd) - 1.0 if before.total_usd else 0.0
-    much = f"{change * 100:+.0f} %" if abs(change) >= 0.005 else "nearly the same"
+    more = float(best.total_usd / before.total_usd) - 1.0 if before.total_usd else 0.0
+    much = change(more, 0) if abs(more) >= 0.005 else "nearly the same"
     cost = f"{before.usd_words} -> {best.usd_words} ({much})"
     if before.usd_words == best.usd_words:
         cost = f"{best.usd_words} ({much})"

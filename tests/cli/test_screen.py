@@ -308,6 +308,24 @@ def test_the_target_that_an_answer_names_starts_its_plan() -> None:
             assert {name for name in named if named[name] == "slurm"} == set(refused)
 
 
+def test_the_target_named_for_a_capacity_block_buys_it(run_cli: Run, tmp_path: Path) -> None:
+    asked = [
+        str(ROOT / "examples" / "llama-3-8b.yaml"),
+        "--set",
+        "preferences.prices=firm",
+        "--as-of",
+        "2026-11-20",
+    ]
+    said = run_cli("optimize", *asked).stdout
+    assert "capacity_block" in said.split("CHOICES")[0]
+    plan = tmp_path / "plan.json"
+    assert run_cli("optimize", *asked, "-o", "json", "--out", str(plan)).code == 0
+    target = re.findall(r"PLAN\.json\s+--to\s+(\w+)", said)[0]
+    assert run_cli("export", str(plan), "--to", target, "--out", str(tmp_path / "launch")).code == 0
+    written = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "launch").iterdir())
+    assert "capacity_block" in written
+
+
 def test_the_layout_of_every_example_is_read_back_from_its_script() -> None:
     read_back = set()
     launches, _, _ = exported("torchrun")

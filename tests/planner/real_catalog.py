@@ -399,11 +399,61 @@ def one_engine(drawn: Drawn) -> list[str]:
     return Asked(given, bundled(), OPTIONS, lengths, steps).disagreements()
 
 
+def chosen_alone(drawn: Drawn) -> list[str]:
+    """Where nothing is allowed but what a plan buys, the plan is the same."""
+    if cost(drawn.plan) is None or drawn.sections["kind"] == "fleet":
+        return []
+    lines = drawn.plan.lines
+    alone = {
+        "instance_types": {"allow": sorted({line.instance_type for line in lines})},
+        "accelerators": {"allow": sorted({line.accelerator for line in lines})},
+        "providers": sorted({line.provider for line in lines}),
+        "regions": sorted({f"{line.provider}/{line.region}" for line in lines}),
+    }
+    found = {
+        key: cost(compared(limited(drawn.sections, **{key: only}), options=drawn.options))
+        for key, only in alone.items()
+    }
+    want = cost(drawn.plan)
+    return [f"{key} of the plan alone: {own}, it costs {want}" for key, own in found.items() if own != want]
+
+
+def spelt_otherwise(drawn: Drawn) -> list[str]:
+    """Sizes, durations and money in other units and keys in another order ask the same."""
+    limits, size = drawn.sections["constraints"], float(drawn.sections["data"]["size"].removesuffix("GB"))
+    hours, budget = _hours(drawn.sections, 1.0), limits.get("budget_usd")
+    other = limited(
+        drawn.sections,
+        deadline=None if hours is None else f"{round(float(hours.removesuffix('h')) * 60)}m",
+        budget_usd=None if budget is None else f"${budget:,}.00",
+    )
+    other["data"] = {**other["data"], "size": f"{size / 1000} TB"}
+    after = compared(_reversed(other), options=drawn.options)
+    return [] if cost(after) == cost(drawn.plan) else [f"{cost(drawn.plan)}, spelt otherwise {cost(after)}"]
+
+
+def _reversed(value: Any) -> Any:
+    """Mappings with their keys in reverse order, all the way down."""
+    if not isinstance(value, dict):
+        return value
+    return {key: _reversed(item) for key, item in reversed(value.items())}
+
+
+def firm_alone(drawn: Drawn) -> list[str]:
+    """Firm prices ask what leaving spot out asks, and never cost less than the plan."""
+    firm = compared({**drawn.sections, "preferences": {"prices": "firm"}}, options=drawn.options)
+    other = compared(limited(drawn.sections, exclude_purchase_options=["spot"]), options=drawn.options)
+    wrong = [] if cost(firm) == cost(other) else [f"firm {cost(firm)}, without spot {cost(other)}"]
+    fits = drawn.sections["kind"] == "fleet" or not_dearer(drawn.plan, firm)
+    return wrong if fits else [*wrong, f"firm {cost(firm)}, with spot {cost(drawn.plan)}"]
+
+
 LAWS: dict[str, Callable[[Drawn], list[str]]] = {
     "more offers": more_offers, "a limit relaxed": relaxed, "prices scaled": scaled, "row order": row_order,
     "duplicates": duplicates, "dominated offers": dominated, "regions renamed": renamed, "sums": sums,
     "the judge": judged, "chance of the deadline": chance_of_the_deadline, "more data": more_data,
-    "one engine": one_engine,
+    "one engine": one_engine, "what was chosen alone": chosen_alone, "spelt otherwise": spelt_otherwise,
+    "firm prices": firm_alone,
 }  # fmt: skip
 ALWAYS = ("sums", "the judge")
 

@@ -121,7 +121,7 @@ def plan_warnings(
             out.append(
                 f"the {line.purchase_option} price of {line.instance_type} is derived, not quoted ({age} days old)"
             )
-        elif age is not None and age > OLD_PRICE_DAYS:
+        elif age is not None and age > OLD_PRICE_DAYS and line.option_variant != "already_owned":
             out.append(old_price(line.instance_type, line.price_as_of, age))
         out += [
             f"{line.instance_type}: {load_flags()[flag].description}"

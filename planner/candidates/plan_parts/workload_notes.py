@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.market.pricing import total_usd
 from planner.performance.embeddings import TABLES_WITHIN
+from planner.render.precision import dollars_known
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.performance.spec import ModelSpec
     from planner.plan.model import PlanLine
+
+
+_KNOWN = 0.1  # half-width, relative, of what runs cost: two or three digits are printed
 
 
 def workload_notes(asked: Asked, lines: Sequence[PlanLine]) -> list[str]:
@@ -33,10 +37,10 @@ def _recurrence_note(workload: Workload, lines: Sequence[PlanLine]) -> str:
         return ""
     from planner.units import format_duration  # only where this is said
 
-    once = total_usd([cost for line in lines for cost in line.costs])
+    whole = total_usd([cost for line in lines for cost in line.costs]) * again.times
     return (
         f"one of {again.times} runs, each {format_duration(again.every)} after the last: "
-        f"${once * again.times:,.2f} in all at the prices of this plan, each bought anew"
+        f"{dollars_known(whole, float(whole) * _KNOWN)} in all at the prices of this plan, each bought anew"
     )
 
 

@@ -23,7 +23,7 @@ from planner.candidates.limits import mark_parts
 from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_pools, join_tables
 from planner.candidates.wanted import Scope, Wanted, ceilings
 from planner.candidates.ways.chances import keep_confidence
-from planner.candidates.ways.choice import sets_of, worth_choosing
+from planner.candidates.ways.choice import sets_of
 from planner.candidates.ways.course import (
     CONFIDENCE_SLIP,
     Cells,
@@ -198,7 +198,7 @@ def set_cells(
         one_region: only sets within one region.
         useful: which of `at` a set may begin with, in place of `limit`.
     """
-    context, own = candidates.context, partners[0]
+    context = candidates.context
     # a type's size is one group (types that perform the same share a shape); within it cheapest first, so that zones
     # are taken in that order
     rows, kind = candidates.offer[at], context.market.offer_set.type_of_offer
@@ -218,15 +218,12 @@ def set_cells(
     if not some.any():
         return None
     for start, stop in zip(starts[some].tolist(), stops[some].tolist(), strict=True):
-        group = at[start:stop]
-        chosen = worth_choosing(candidates, group, alone=bool((own[candidates.offer[group]] < 0).any()))
-        of_use = cheap[start:stop][chosen]
-        few = group[chosen]
-        zones.append(sets_of(context.market, candidates.offer, few, of_use, one_region=one_region))
-    members = (sets := np.concatenate(zones))[_soon_enough(candidates, sets)]
+        zones += sets_of(candidates, at[start:stop], cheap[start:stop], one_region=one_region)
+    members = np.concatenate(zones)
+    members = members[_soon_enough(candidates, members)]
     if not len(members):
         return None
-    cells = union_cells(candidates, members, own)
+    cells = union_cells(candidates, members, partners[0])
     away = replace(cells, on_demand=cheapest_partner(context.market, cells.zones, cells.shares, partners[1]))
     price = np.append(context.market.offer_set.usd_per_hour, np.inf)
     cheaper = (price[away.on_demand] < price[cells.on_demand]) & _is_discount(context.market, away)

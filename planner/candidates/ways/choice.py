@@ -20,28 +20,47 @@ if TYPE_CHECKING:
 
 MAX_ZONES = 3  # of one set: the gain of a fourth is small, the number of sets is not
 MAX_CHOICE = 8  # zones of one type that sets are made of, cheapest first
-MAX_STEADY = 4  # where spot must do alone, so many more: those of the rest that are up most of the time
+MAX_STEADY = 4  # so many more: those of the rest that are up most of the time
 
 
-def worth_choosing(candidates: Candidates, group: IntArray, *, alone: bool) -> IntArray:
-    """Positions of the zones that sets are made of: the cheapest, and where spot must do alone the steadiest too.
+def sets_of(candidates: Candidates, group: IntArray, cheap: BoolArray, *, one_region: bool) -> list[IntArray]:
+    """Sets of zones of one type and size, padded with -1, arrays of shape `(n_sets, MAX_ZONES)`.
 
-    What falls back on on-demand gains nothing by a dearer zone that is up more of the time; what does not may be in
-    time by it alone.
+    Of the cheapest zones and the steadiest of the others, and of those of one region that has further ones: zones of
+    one region share its on-demand and move no data, so together they may cost less than cheaper ones apart.
 
     Args:
-        candidates: candidates.
+        candidates: all of them.
         group: spot candidates of one type and size, cheapest first; a zone may be listed more than once.
-        alone: whether there is no on-demand to fall back on.
+        cheap: which of them a set may begin with.
+        one_region: only sets within one region.
     """
     zones = _first_of_pool(candidates.context.market, candidates.offer[group])
-    cheapest, rest = zones[:MAX_CHOICE], zones[MAX_CHOICE:]
-    if not alone or not len(rest):
-        return cheapest
-    pool = candidates.context.gang_risk(candidates.offer[group[rest]], candidates.nodes[group[rest]]).pool
+    group, cheap = group[zones], cheap[zones]
+    known = np.zeros(len(group), dtype=np.bool_)
+    some = _worth_choosing(candidates, group)
+    sets = [_sets(candidates, group[some], cheap[some], known[some], one_region=one_region)]
+    known[some] = True
+    region = candidates.context.market.region_of_offer[candidates.offer[group]]
+    for place in np.unique(region[~known]):
+        there = np.flatnonzero(region == place)[:MAX_CHOICE]
+        if len(there) > 1:
+            sets.append(_sets(candidates, group[there], cheap[there], known[there], one_region=True))
+    return sets
+
+
+def _worth_choosing(candidates: Candidates, group: IntArray) -> IntArray:
+    """Positions of the cheapest zones, and of those of the others that are up most of the time.
+
+    A dearer zone that is up more of the time saves what runs on demand meanwhile, and without a fall-back the deadline.
+    """
+    rest = group[MAX_CHOICE:]
+    if not len(rest):
+        return np.arange(len(group))
+    pool = candidates.context.gang_risk(candidates.offer[rest], candidates.nodes[rest]).pool
     down = pool.rate * pool.wait  # hours down for each hour up
     steadiest = np.argsort(down, kind="stable")[:MAX_STEADY]
-    return np.concatenate([cheapest, rest[np.sort(steadiest)]])
+    return np.concatenate([np.arange(MAX_CHOICE), MAX_CHOICE + np.sort(steadiest)])
 
 
 def _first_of_pool(market: Market, rows: IntArray) -> IntArray:
@@ -50,24 +69,24 @@ def _first_of_pool(market: Market, rows: IntArray) -> IntArray:
     return np.sort(first)
 
 
-def sets_of(
-    market: Market, offer: IntArray, group: IntArray, cheap: BoolArray, *, one_region: bool
+def _sets(
+    candidates: Candidates, group: IntArray, cheap: BoolArray, known: BoolArray, *, one_region: bool
 ) -> IntArray:
-    """Sets of the candidates `group` that begin with one that is `cheap`, padded with -1.
+    """Sets of `group` that begin with a zone that is `cheap` and are not of zones that are `known` alone.
 
     An offer of a whole region is no zone beside one of its zones.
     """
-    own = _choices(len(group))
-    own = own[cheap[own[:, 0]]]
-    region = np.append(market.region_of_offer[offer[group]], -1)
-    whole = np.append(market.offer_set.offers["zone"][offer[group]] == "", False)
-    fits = np.ones(len(own), dtype=np.bool_)
+    picked, rows, market = _choices(len(group)), candidates.offer[group], candidates.context.market
+    picked = picked[cheap[picked[:, 0]] & ~np.append(known, True)[picked].all(axis=1)]
+    region = np.append(market.region_of_offer[rows], -1)
+    whole = np.append(market.offer_set.offers["zone"][rows] == "", False)
+    fits = np.ones(len(picked), dtype=np.bool_)
     for i in range(MAX_ZONES):
         for j in range(i):
-            same = (region[own[:, i]] == region[own[:, j]]) & (own[:, i] >= 0)
-            fits &= ~(same & (whole[own[:, i]] | whole[own[:, j]]))
-            fits &= same | (own[:, i] < 0) | (not one_region)
-    return np.append(group, -1)[own[fits]]
+            same = (region[picked[:, i]] == region[picked[:, j]]) & (picked[:, i] >= 0)
+            fits &= ~(same & (whole[picked[:, i]] | whole[picked[:, j]]))
+            fits &= same | (picked[:, i] < 0) | (not one_region)
+    return np.asarray(np.append(group, -1)[picked[fits]])
 
 
 @lru_cache(maxsize=16)

@@ -2,6 +2,11 @@
 
 Facts: sky/utils/schemas.py and the YAML reference of SkyPilot 0.14. Reservations are settings of the server, and
 capacity blocks have no field, so these go elsewhere or are refused by name.
+
+A fleet with more runs than workers, or on several offers, is a pool for each offer, whose workers go from run to run: a
+managed job for each run would start as many machines. By SkyPilot 0.14 a pool has one kind of machine, no `ordered` and
+no `job_recovery`, and replaces what is preempted (`validate_service_task` of sky/serve/serve_utils.py); mounts are the
+pool's, not the job's (`sky jobs launch`); a job that asks for no resources has a worker to itself.
 """
 
 from __future__ import annotations
@@ -35,7 +40,7 @@ from planner.export.program import (
 from planner.export.quoting import shell_words, yaml_text
 from planner.export.registry import Options
 from planner.export.software import image_for
-from planner.export.view import Launch, Pool
+from planner.export.view import Launch, Pool, split
 from planner.plan.starters import skypilot_clouds
 
 Mounts = dict[str, tuple[str, dict[str, Any]]]
@@ -59,8 +64,15 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     part = part_of(options.framework, launch)
     zones = zone_names(options.values.get("zones", ""))
     config = _server_config(launch, options.values.get("aws-capacity-reservation", ""))
-    text = "\n".join(heading(launch, *part.notes, *_how(launch, bool(config), zones))) + "\n"
-    files = [ExportFile("task.yaml", text + yaml_text(task(launch, part, zones, mounts)))]
+    if (
+        launch.way == "workers"
+        and not launch.moves
+        and (launch.tasks > launch.workers or len(launch.pools) > 1)
+    ):
+        files = _fleet(launch, part, zones, mounts, config=bool(config))
+    else:
+        text = "\n".join(heading(launch, *part.notes, *_how(launch, bool(config), zones))) + "\n"
+        files = [ExportFile("task.yaml", text + yaml_text(task(launch, part, zones, mounts)))]
     if config:
         files.append(ExportFile("sky-config.yaml", _CONFIG_NOTE + yaml_text(config)))
     return (*files, *part.files)
@@ -68,10 +80,7 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
 
 def task(launch: Launch, part: Part, zones: dict[str, str], mounts: Mounts) -> dict[str, Any]:
     """The task as SkyPilot's YAML."""
-    resources: dict[str, Any] = {
-        "image_id": f"docker:{image_for(launch.pools, launch.run.image)}",
-        "disk_size": max(256, round(4 * (launch.checkpoints.size_gib or 0))),
-        "labels": clean_tags(launch.tags, "skypilot"),
+    resources = _machine(launch) | {
         "job_recovery": {
             "strategy": "EAGER_NEXT_REGION"
             if len({pool.region for pool in launch.pools}) > 1
@@ -97,6 +106,67 @@ def task(launch: Launch, part: Part, zones: dict[str, str], mounts: Mounts) -> d
     if run := _gcp_flex(launch):
         whole["config"] = run
     return whole | {"run": "\n".join(_script(launch, part)) + "\n"}
+
+
+def _machine(launch: Launch) -> dict[str, Any]:
+    """What all machines of a launch have."""
+    return {
+        "image_id": f"docker:{image_for(launch.pools, launch.run.image)}",
+        "disk_size": max(256, round(4 * (launch.checkpoints.size_gib or 0))),
+        "labels": clean_tags(launch.tags, "skypilot"),
+    }
+
+
+def _fleet(
+    launch: Launch, part: Part, zones: dict[str, str], mounts: Mounts, *, config: bool
+) -> list[ExportFile]:
+    """For each offer a pool of its workers, and the runs that they do: `task.yaml`, `pool.yaml`."""
+    offers: dict[tuple[str, ...], list[Pool]] = {}
+    for pool in launch.pools:
+        offers.setdefault((pool.provider, pool.region, pool.instance_type, pool.option), []).append(pool)
+    runs = split(launch.tasks, [sum(pool.share for pool in pools) for pools in offers.values()])
+    files, begin = [], 0
+    for number, (pools, count) in enumerate(zip(offers.values(), runs, strict=True), start=1):
+        own, end = launch.only(*pools), "" if len(offers) == 1 else f"-{number}"
+        name = clean(launch.name, KUBERNETES_NAME, most=_NAME_MOST - len(end)) + end
+        how = [
+            f"workers: sky jobs pool apply --yes --pool {name} pool{end}.yaml",
+            f"{count} runs from {begin} on: sky jobs launch --yes --pool {name} --num-jobs {count} task{end}.yaml",
+            f"workers stay and are paid until: sky jobs pool down --yes {name}",
+        ]
+        text = "\n".join(heading(own, *part.notes, *how, *_notes(own, config, zones))) + "\n"
+        if count:
+            files.append(
+                ExportFile(f"task{end}.yaml", text + yaml_text(_runs(own, part, name, begin, launch.tasks)))
+            )
+            files.append(ExportFile(f"pool{end}.yaml", text + yaml_text(_pool(own, zones, mounts))))
+        begin += count
+    return files
+
+
+def _runs(launch: Launch, part: Part, name: str, begin: int, tasks: int) -> dict[str, Any]:
+    """The job that a pool does once for each of its runs, which begin at `begin` of all `tasks`."""
+    index = f'export PLANNER_RUN_INDEX="$(({begin} + SKYPILOT_JOB_RANK))"'
+    whole: dict[str, Any] = {
+        "name": name, "workdir": ".", "num_nodes": launch.nodes,
+        "envs": {**variables(launch, part), "PLANNER_RUN_COUNT": str(tasks)},
+    }  # fmt: skip
+    if launch.run.secrets:
+        whole["secrets"] = dict.fromkeys(launch.run.secrets, "")
+    return whole | {"run": "\n".join([index, *_script(launch, part)]) + "\n"}
+
+
+def _pool(launch: Launch, zones: dict[str, str], mounts: Mounts) -> dict[str, Any]:
+    """Workers of one offer; its zones are any of several."""
+    found = places(launch, zones)
+    where = found[0] if len(found) == 1 else {"any_of": found}
+    whole: dict[str, Any] = {
+        "pool": {"workers": launch.workers}, "workdir": ".", "num_nodes": launch.nodes,
+        "resources": _machine(launch) | where,
+    }  # fmt: skip
+    if mounts:
+        whole["file_mounts"] = dict(mounts.values())
+    return whole | ({"config": run} if (run := _gcp_flex(launch)) else {})
 
 
 def places(launch: Launch, zones: dict[str, str]) -> list[dict[str, Any]]:
@@ -169,8 +239,12 @@ def _how(launch: Launch, config: bool, zones: dict[str, str]) -> Iterator[str]:
         index = "--env PLANNER_RUN_INDEX=0 " if launch.way == "workers" else ""
         yield f"start: sky jobs launch --name {name} {index}task.yaml"
     yield "job_recovery holds for managed jobs (sky jobs launch) only; sky launch ignores it"
+    yield from _notes(launch, config, zones)
+
+
+def _notes(launch: Launch, config: bool, zones: dict[str, str]) -> Iterator[str]:
     if not launch.command:
-        yield "no run.command in the workload: sky jobs launch --env PLANNER_COMMAND='train.py ...' task.yaml"
+        yield "no run.command in the workload: give sky jobs launch --env PLANNER_COMMAND='train.py ...'"
     if config:
         yield "reservations: put sky-config.yaml into ~/.sky/config.yaml of the SkyPilot server first"
     unnamed = [pool.zone for pool in launch.pools if is_zone_id(pool.zone) and pool.zone not in zones]

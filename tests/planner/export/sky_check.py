@@ -61,6 +61,10 @@ def said_of(text):
         task.validate_name()
         for resource in task.resources:
             resource.validate()
+        if task.service is not None:
+            from sky.serve import serve_utils
+
+            serve_utils.validate_service_task(task, pool=True)
 
 
 def main():

@@ -40,6 +40,15 @@ WRONG = {
     "cap of nothing": ("max_hourly_cost: 25.625", "max_hourly_cost: 0", "max_hourly_cost|less than"),
     "mode": ("mode: MOUNT", "mode: MONT", "MONT"),
 }
+WRONG_POOL = {
+    "unknown key of a pool": ("workers: 3", "worker: 3", "worker"),
+    "recovery of a pool": (
+        "  use_spot:",
+        "  job_recovery: FAILOVER\n  use_spot:",
+        "job_recovery is disabled",
+    ),
+    "order of a pool": ("  use_spot: true", "  ordered: [{use_spot: true}]", "Ordered resources"),
+}
 
 
 def test_sky_takes_every_export_and_refuses_what_is_wrong(tmp_path: Path) -> None:
@@ -48,13 +57,15 @@ def test_sky_takes_every_export_and_refuses_what_is_wrong(tmp_path: Path) -> Non
         f"zones {name}": files[0].text
         for name, files in allowed("skypilot", Options(values={"zones": ZONES})).items()
     }
-    base = tasks["zones in_turn"]
-    for name, (good, bad, _) in WRONG.items():
-        assert good in base, name
-        tasks[name] = base.replace(good, bad, 1)
+    tasks |= {file.path: file.text for file in allowed("skypilot")["workers"]}
+    wrong = WRONG | WRONG_POOL
+    for base, faults in ((tasks["zones in_turn"], WRONG), (tasks["pool-1.yaml"], WRONG_POOL)):
+        for name, (good, bad, _) in faults.items():
+            assert good in base, name
+            tasks[name] = base.replace(good, bad, 1)
     said = sky_says(tasks, tmp_path, LAUNCHES.values())
-    assert {name: text for name, text in said.items() if name not in WRONG and text} == {}
-    unseen = [name for name, (_, _, words) in WRONG.items() if not re.search(words, said[name])]
+    assert {name: text for name, text in said.items() if name not in wrong and text} == {}
+    unseen = [name for name, (_, _, words) in wrong.items() if not re.search(words, said[name])]
     assert unseen == [], {name: said[name] for name in unseen}
 
 
@@ -83,6 +94,21 @@ def test_an_attached_accelerator_is_asked_for_beside_its_machine() -> None:
     (place,) = task_of(replace(launch, pools=(pool,)))["resources"]["ordered"]
     assert (place["instance_type"], place["accelerators"]) == ("n1-standard-32", "T4:4")
     assert place["infra"] == "gcp/us-east4/us-east4-b"
+
+
+def test_the_runs_of_a_fleet_go_to_the_workers_of_its_plan() -> None:
+    launch = LAUNCHES["workers"]
+    files = {file.path: file.text for file in export(launch, "skypilot", Options())}
+    assert list(files) == ["task-1.yaml", "pool-1.yaml", "task-2.yaml", "pool-2.yaml"]
+    begin = 0
+    for number, pool in enumerate(launch.pools, start=1):
+        made, run = (yaml.safe_load(files[f"{name}-{number}.yaml"]) for name in ("pool", "task"))
+        assert made["pool"] == {"workers": pool.nodes} and made["resources"]["use_spot"] == pool.is_spot
+        assert "resources" not in run and run["envs"]["PLANNER_RUN_COUNT"] == "64"
+        assert f'PLANNER_RUN_INDEX="$(({begin} + SKYPILOT_JOB_RANK))"' in run["run"]
+        (count,) = re.findall(r"--num-jobs (\d+) ", files[f"task-{number}.yaml"])
+        begin += int(count)
+    assert begin == launch.tasks == 64
 
 
 def test_an_address_is_mounted_and_a_path_is_left_alone() -> None:

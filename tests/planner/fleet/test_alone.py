@@ -11,6 +11,7 @@ import pytest
 from planner.fleet.greedy import greedy_mix
 from planner.fleet.question import FleetInput, violations
 from planner.judge.lines import verify_plan
+from planner.plan.front_choices import choices
 from planner.plan.model import Plan
 from tests.planner.fleet.test_spine_fleet import exactly, fleet
 from tests.planner.spine_catalogs import A10G, L4, Offer, loaded, make_catalog, plan_on
@@ -41,6 +42,31 @@ def test_one_offer_that_breaks_a_share_is_no_choice() -> None:
     plan = _plan("2.00", max_share_per_region=0.9)
     assert len(plan.lines) == 2
     assert "one_offer" not in _kinds(plan)
+    assert _kinds(plan)["on_demand"].kinds == ("on_demand", "limits_aside")
+    assert "limits_aside" not in _kinds(_plan("2.00"))
+    assert _shown(plan)[:2] == ["> cheapest", "  on-demand, limits aside"]
+
+
+def _shown(plan: Plan) -> list[Any]:
+    """The first column of the choices on the screen."""
+    return [row[0] for row in choices(plan)[0].tables[0].rows]
+
+
+def test_a_plan_that_is_its_own_baseline_has_one_row() -> None:
+    plan = exactly([Offer(L4, "us-central1", "1.00")], fleet(runs=4, limits={"max_nodes": 12}))
+    assert [choice.kinds for choice in plan.choices] == [("cheapest",), ("on_demand",)]
+    assert _shown(plan) == ["> cheapest, on-demand"]
+
+
+@pytest.mark.parametrize("runs", [5, 61])
+def test_runs_that_do_not_divide_among_the_workers_are_said_to_end_later(runs: int) -> None:
+    """Five runs on three workers: two do two of them; of 61 runs one more each is next to nothing."""
+    job = fleet(runs=runs, limits={"max_nodes": 12, "deadline": "12h"})
+    job["training"] = {**job["training"], "samples": job["training"]["samples"] * 5 // runs}
+    plan = exactly([Offer(L4, "us-central1", "1.00")], job)
+    each = runs / plan.lines[0].nodes
+    assert plan.status == "planned" and each > 1.0 and each % 1 > 0
+    assert any("runs are not divided" in text for text in plan.warnings) == (runs == 5)
 
 
 def test_offers_within_the_gap_asked_are_one_offer() -> None:

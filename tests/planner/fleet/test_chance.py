@@ -105,3 +105,19 @@ def test_chances_follow_the_normal_distribution_and_never_fall_with_time() -> No
         **{**line, "most": np.array([5.0])}, sigma=np.array([0.2]), alone=np.zeros(1), level=np.zeros(1)
     )
     assert block.hours_for(0.9, 1000.0) == np.inf
+
+
+def test_spot_is_waited_for_once_and_not_at_each_run() -> None:
+    """The same work in a hundred times as many runs: a worker goes on from run to run on the machine that it has."""
+    spot = [offer for offer in POOL if offer.purchase_option == "spot"]
+    job = fleet(6, {**ROOMY, "deadline_confidence": 0.8})
+    samples = job["training"]["samples"]
+    short = {
+        **job, "training": {**job["training"], "samples": samples // 100}, "fleet": {**job["fleet"], "runs": 600},
+    }  # fmt: skip
+    plans = [exactly(spot, one) for one in (job, short)]
+    assert [plan.status for plan in plans] == ["planned", "planned"]
+    long_hours, short_hours = (plan.hours for plan in plans)
+    assert short_hours == pytest.approx(long_hours, rel=0.05)
+    assert float(plans[1].total_usd) == pytest.approx(float(plans[0].total_usd), rel=0.05)
+    assert verify_plan(plans[1].to_dict(), loaded(short).workload, make_catalog(spot).offers) == []

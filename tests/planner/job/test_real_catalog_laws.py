@@ -31,7 +31,9 @@ PINNED = [
     ),  # too much for local disks, which are preferred where they cost up to a cent more
     (82171, "training", "more offers"),  # spot alone needs zones that are dearer and up more of the time
     (82206, "training", "more offers"),  # and is infeasible without them
+    (82761, "training", "more offers"),  # and so does spot with a fall-back
     (82300, "fleet", "a limit relaxed"),  # spread over offers
+    (910013, "training", "what was chosen alone"),  # three zones of one region lay beyond the eight cheapest
     (60218, "training", "the judge"),  # and so do the hours of waiting, a small part of all hours
 ]
 

@@ -10,13 +10,13 @@ OFFERS = [Offer(A10G, "us-east-1", "1.0"), Offer(L4, "us-central1", "1.0")]
 
 
 def test_a_short_name_says_what_it_stands_for() -> None:
-    limits = {"accelerators": {"allow": ["A10G", "l4-*", "l4-24gb-pcie"], "deny": ["T4"]}}
+    limits = {"accelerators": {"allow": ["A10G", "l4-*", "l4-24gb-pcie", "L4"], "deny": ["T4"]}}
     machines = [replace(L4, instance_type="other", accelerator="t4-16gb-pcie")]
     plan = plan_on(make_catalog(OFFERS, machines), work(constraints=limits)).plan
     said = [text for text in plan.warnings if "stands for" in text]
     assert said == [
-        "accelerators.allow A10G stands for a10g-24gb-pcie",
-        "accelerators.deny T4 stands for t4-16gb-pcie",
+        "accelerators.allow: A10G stands for a10g-24gb-pcie; L4 stands for l4-24gb-pcie",
+        "accelerators.deny: T4 stands for t4-16gb-pcie",
     ]
 
 

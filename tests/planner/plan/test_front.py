@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +112,28 @@ def test_limits_that_can_be_moved_come_before_what_machines_cannot_do() -> None:
     assert "one limit alone: budget 80, deadline 70; what machines cannot do: memory 900, network 5" in str(
         section
     )
+
+
+def test_ends_that_plans_are_chosen_by_do_not_read_alike() -> None:
+    training = {**TRAINING, "samples": 40 * TRAINING["samples"]}  # type: ignore[operator]
+    job = work(constraints=LIMITS, training=training, preferences={"objective": "time"})
+    plan = plan_on(make_catalog(OFFERS), job).plan
+    first = plan.choices[0]
+    later = (datetime.fromisoformat(first.finish_expected) + timedelta(minutes=1)).isoformat()
+    other = replace(plan.choices[-1], finish_expected=later)
+    both = replace(plan, choices=(first, other))
+    ends = [row[3] for row in choices(both)[0].tables[0].rows]
+    assert len(set(ends)) == 2 and all(re.search(r"\d\d:\d\d$", str(end)) for end in ends)
+    cheap = [row[3] for row in choices(replace(both, objective="cost"))[0].tables[0].rows]
+    assert len(set(cheap)) == 1
+
+
+@pytest.mark.parametrize(("usd", "said"), [("1.50", "budget $1.50"), (2_000, "budget $2,000")])
+def test_a_budget_reads_as_it_was_stated(usd: object, said: str) -> None:
+    job = work(constraints={**LIMITS, "budget_usd": usd}, training=TRAINING)
+    assert f", {said}" in headline(plan_on(make_catalog(OFFERS), job).plan)
+
+
+def test_a_deadline_at_midnight_has_its_hour() -> None:
+    job = work(constraints={**LIMITS, "deadline": "2026-12-31"}, training=TRAINING)
+    assert "by Jan 1, 2027 00:00 (60 %)" in headline(plan_on(make_catalog(OFFERS), job).plan)
