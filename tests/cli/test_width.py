@@ -16,8 +16,8 @@ EXAMPLES = ROOT / "examples"
 ASKED = (
     ("optimize", EXAMPLES / "resnet50-imagenet.yaml"),
     ("estimate", EXAMPLES / "resnet50-imagenet.yaml", "--instance-type", "p4d.24xlarge"),
-    ("commit", EXAMPLES / "commit.yaml", "--no-regret", "--gap", "10%"),
-    ("schedule", EXAMPLES / "schedule.yaml", "--gap", "5%"),
+    ("commit", EXAMPLES / "commit.yaml", "--no-regret"),
+    ("schedule", EXAMPLES / "schedule.yaml"),
     ("budget", EXAMPLES / "budgets.yaml", "--daily", EXAMPLES / "daily-costs.csv"),
     ("review", "--use-case", "list"),
     ("catalog", "list"),
