@@ -320,10 +320,14 @@ def _column(value: Array | Coded | Sequence[Any]) -> Array | Coded:
 def _stack(columns: Sequence[Array | Coded]) -> Array | Coded:
     if all(isinstance(column, Coded) for column in columns):
         index: dict[str, int] = {}
-        codes = []
+        codes: list[npt.NDArray[np.int32]] = []
+        parsed: dict[int, float] = {}
         for column in columns:
             assert isinstance(column, Coded)
             joint = [index.setdefault(text, len(index)) for text in column.values]
             codes.append(np.asarray([*joint, -1], dtype=np.int32)[column.codes])
-        return Coded(np.concatenate(codes), tuple(index))
+            if column.parsed is not None:
+                parsed.update(zip(joint, column.parsed.tolist(), strict=True))
+        numbers = np.asarray([parsed[at] for at in range(len(index))]) if len(parsed) == len(index) else None
+        return Coded(np.concatenate(codes), tuple(index), numbers)
     return np.concatenate([np.asarray(column) for column in columns])

@@ -155,7 +155,10 @@ def with_expected(offers: Table, book: PriceBook) -> Table:
             known[pair] = len(values)
             values.append(f"{scaled(Decimal(values[pair[0]]), pair[1]):f}")
     codes[changed] = [known[pair] for pair in zip(quotes, ratios, strict=True)]
-    return offers.with_columns(price_per_hour=Coded(codes, tuple(values)))
+    parsed = column.parsed
+    if parsed is not None:
+        parsed = np.append(parsed, [float(text) for text in values[len(parsed) :]])
+    return offers.with_columns(price_per_hour=Coded(codes, tuple(values), parsed))
 
 
 def _expect(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import sys
 import threading
@@ -92,6 +93,12 @@ def _flush() -> None:
     _flush_c()
 
 
+@functools.cache
+def _c_library() -> ctypes.CDLL:
+    """The C library of this process; looking it up takes longer than a flush."""
+    return ctypes.CDLL(None)
+
+
 def _flush_c() -> None:
     with contextlib.suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).fflush(None)
+        _c_library().fflush(None)

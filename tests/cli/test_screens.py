@@ -29,7 +29,11 @@ COMMANDS = {
     "serving": ((str(EXAMPLES / "serving.yaml"), *DAY), ("PLAN", "COST", "LOAD"), True),
     "schedule": ((str(EXAMPLES / "schedule.yaml"), "--gap", "5%"), ("PLAN", "COST", "DONE"), False),
     "pipeline": ((str(EXAMPLES / "pipeline.yaml"), *DAY), ("PLAN", "COST", "DONE"), True),
-    "commit": ((str(EXAMPLES / "commit.yaml"), "--gap", "10%"), ("BUY", "COST", "WORST", "OWED"), False),
+    "commit": (
+        (str(EXAMPLES / "commit.yaml"), "--gap", "10%", "--no-regret"),
+        ("BUY", "COST", "WORST", "OWED"),
+        False,
+    ),
     "frontier": ((str(EXAMPLES / "bert-large.yaml"), *DAY), ("CHEAPEST", "BEST TRADE", "SOONEST"), True),
     "estimate": (
         (str(EXAMPLES / "bert-large.yaml"), "--instance-type", "p4d.24xlarge"),

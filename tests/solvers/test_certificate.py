@@ -264,7 +264,8 @@ def test_checking_imports_no_solver_and_no_numpy(tmp_path: Path, covered: Certif
         "raise SystemExit(code)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "holds; milp certificate" in done.stdout
+    # where the line is broken depends on the length of the path in it
+    assert "holds; milp certificate" in " ".join(done.stdout.split())
     assert done.stdout.rstrip().endswith("[]")
 
 
