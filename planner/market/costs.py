@@ -28,6 +28,8 @@ from planner.plan.model import CostLine
 from planner.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from catalogs.tariffs import StoragePrice, Tariffs, TierCurve
@@ -112,7 +114,8 @@ class CostModel:
         self._tiers: dict[tuple[CostId, int], tuple[TierCurve, tuple[Transfer, ...]]] = {}
         self._tags = known_places(offer_set, tariffs).tags
         self._place_of_offer, keys = offer_set.offers.distinct_keys("provider", "region")
-        self.places = tuple(self._place(*key) for key in keys)
+        curves = offer_set.once(("curves", tariffs, job.location), lambda: _curves(tariffs, job.location, keys))
+        self.places = tuple(self._place(*key, *ways) for key, ways in zip(keys, curves, strict=True))
         self._storage = np.asarray([float(p.storage.unit_price) for p in self.places])
         self._transfer = np.asarray([p.transfer_usd for p in self.places])
         self._copy = np.asarray([p.keeps_copy for p in self.places])
@@ -196,19 +199,19 @@ class CostModel:
         rule_of = self._offers.rule_of_offer[rows]
         term = self._offers.offers["term_hours"][rows].astype(np.float64)
         out = np.empty(len(rows))
-        for code, rule in enumerate(self._offers.rules):
-            at = np.flatnonzero(rule_of == code)
-            if len(at):
-                terms = np.where(np.isnan(term[at]), rule.min_term_hours or np.nan, term[at])
-                out[at] = billed_hours(rule, paid_hours[at], terms)
+        for code in np.flatnonzero(np.bincount(rule_of)).tolist():
+            at, rule = np.flatnonzero(rule_of == code), self._offers.rules[code]
+            terms = np.where(np.isnan(term[at]), rule.min_term_hours or np.nan, term[at])
+            out[at] = billed_hours(rule, paid_hours[at], terms)
         return out
 
     def _overrun(self, rows: IntArray, fixed: FloatArray, work: FloatArray, sd: FloatArray) -> FloatArray:
         """Hours by which blocks are prolonged in the mean, 0 for all else, shape `(n,)`."""
         rule_of, out = self._offers.rule_of_offer[rows], np.zeros(len(rows))
-        for code, rule in enumerate(self._offers.rules):
-            at = np.flatnonzero(rule_of == code) if len(rule.block_hours) else np.zeros(0, dtype=np.int64)
-            if len(at):
+        for code in np.flatnonzero(np.bincount(rule_of)).tolist():
+            rule = self._offers.rules[code]
+            if len(rule.block_hours):
+                at = np.flatnonzero(rule_of == code)
                 out[at] = overrun_hours(rule, fixed[at], work[at], sd[at])
         return out
 
@@ -319,16 +322,17 @@ class CostModel:
     def _label(self, cost_id: CostId) -> str:
         return cost_label(cost_id, inference=self._job.is_inference)
 
-    def _place(self, provider: str, region: str) -> Place:
-        job, here = self._job, f"{provider}/{region}"
-        staged = bool(job.data_gb) and job.location != here
+    def _place(self, provider: str, region: str, into: TierCurve | None, out: TierCurve | None) -> Place:
+        """The place, where data come by the curve `into` and the model leaves by `out`; None: unknown."""
+        job = self._job
+        staged = bool(job.data_gb) and job.location != f"{provider}/{region}"
         transfers: tuple[Transfer, ...] = ()
         if staged:
             moved = job.read_gb if job.stream else job.data_gb
             cost_id = CostId.DATASET_STREAM if job.stream else CostId.DATASET_TRANSFER
-            transfers += self._split_tiers(cost_id, job.location, here, moved or 0.0, job.egress_used_gb)
+            transfers += self._split_tiers(cost_id, into, moved or 0.0, job.egress_used_gb)
         if job.export_gb:
-            transfers += self._split_tiers(CostId.MODEL_EXPORT, here, job.location, job.export_gb, 0.0)
+            transfers += self._split_tiers(CostId.MODEL_EXPORT, out, job.export_gb, 0.0)
         storage, disk = self._tags_of(provider, region)
         return Place(storage, transfers, staged and not job.stream, disk)
 
@@ -344,10 +348,9 @@ class CostModel:
         return self._tags[key]
 
     def _split_tiers(
-        self, cost_id: CostId, src: str | None, dst: str | None, gb: float, used_gb: float
+        self, cost_id: CostId, known: TierCurve | None, gb: float, used_gb: float
     ) -> tuple[Transfer, ...]:
         """Split a transfer into priced tiers; places that share a curve share the pieces."""
-        known = self._tariffs.transfer_curve(*_split(src), *_split(dst))
         curve = self._dearest if known is None else known
         key = (cost_id, id(curve))
         if key not in self._tiers:
@@ -378,6 +381,17 @@ def _storage_tag(price: StoragePrice | None) -> PriceTag:
     if price is None:
         return _ZERO_TAG
     return PriceTag(price.usd_per_gib_month, "USD", USD, price.basis, price.source, price.as_of)
+
+
+def _curves(
+    tariffs: Tariffs, location: str | None, keys: Sequence[tuple[str, ...]]
+) -> list[tuple[TierCurve | None, TierCurve | None]]:
+    """For each place the curves from where the data lie and back; None: unknown."""
+    there = _split(location)
+    return [
+        (tariffs.transfer_curve(*there, provider, region), tariffs.transfer_curve(provider, region, *there))
+        for provider, region in keys
+    ]
 
 
 def _split(place: str | None) -> tuple[str, str]:
