@@ -48,7 +48,12 @@ def prepare(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, option
     """
     try:
         context = build_context(
-            loaded, workload, catalog, options.now, calibrate=options.calibrated, keep_shapes=not options.brief
+            loaded,
+            workload,
+            catalog,
+            options.now,
+            calibrate=options.calibrated,
+            keep_shapes=not options.brief,
         )
     except FaultError as error:
         raise loaded.error(error.faults) from None

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from catalogs.tariffs import FxRate, OptionRule, Tariffs, TierCurve
     from catalogs.tariffs.carbon import Site
     from planner.inputs.schema import OwnedCommitment, Workload
-    from planner.market.pricing import PriceTag
     from planner.market.spot_prices import PriceBook
 
     FloatArray = npt.NDArray[np.float64]
@@ -55,12 +54,10 @@ class KnownPlaces:
     Attributes:
         usd_per_gb: of the dearest tier from one region to another, by their codes; NaN: not asked yet.
         curves: the dearest curve within a set of regions, and whether it is known.
-        tags: prices of object storage and of the default system disk, by provider, region and day.
     """
 
     usd_per_gb: FloatArray
     curves: dict[frozenset[int], tuple[TierCurve, bool]]
-    tags: dict[tuple[str, str, date], tuple[PriceTag, PriceTag | None]]
 
 
 @record(frozen=True, eq=False)
@@ -346,7 +343,7 @@ def known_places(offer_set: OfferSet, tariffs: Tariffs) -> KnownPlaces:
     """What these tariffs were asked about the places of the offers."""
     if tariffs not in offer_set.known_places:
         count = int(offer_set.offers.key_codes("provider", "region").max(initial=-1)) + 1
-        offer_set.known_places[tariffs] = KnownPlaces(np.full((count, count), np.nan), {}, {})
+        offer_set.known_places[tariffs] = KnownPlaces(np.full((count, count), np.nan), {})
     return offer_set.known_places[tariffs]
 
 

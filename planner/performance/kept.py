@@ -43,7 +43,12 @@ RULES = (
 
 
 def estimate_shapes(
-    model: ModelSpec, training: TrainingSpec, hardware: Table, node_counts: Sequence[int], *, keep: bool = True
+    model: ModelSpec,
+    training: TrainingSpec,
+    hardware: Table,
+    node_counts: Sequence[int],
+    *,
+    keep: bool = True,
 ) -> Table:
     """The table of `planner.performance.search.estimate_shapes`, from a copy where there is one.
 

@@ -298,7 +298,7 @@ class Stores:
         return next(one for one in self._bought(self.place(row), cell) if one.code == code)
 
     def _bought(self, place: Place, cell: Cell, most: float = np.inf) -> list[Named]:
-        """Ways that are bought by the month, those with known prices, but for file systems above `most` USD per hour."""
+        """Ways that are bought by the month, with known prices; no file system above `most` USD per hour."""
         found, usable = [], float(self._tariffs.storage_figures["usable_ratio"].value)
         if place.block is not None:
             way = options.volumes(cell, place.usd_per_read, place.block)
