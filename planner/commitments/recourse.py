@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -206,6 +207,8 @@ class _Part:
             # spot that costs no less than on-demand is on-demand
             self.cap = np.where(self.spot < self.on_demand, hours.spot_cap[:, pools], 0.0)
         self._orders: dict[str, npt.NDArray[np.unsignedinteger[Any]]] = {}
+        self._saved: dict[str, Floats] = {}
+        self._uncovered = [np.isinf(rate) if np.isinf(rate).any() else None for rate in self.rate]
 
     def _sum(self, each: Floats) -> Floats:
         """Sum rows, weighted by the hours they stand for, by block: shape `(B,)` or `(B, columns)`."""
@@ -253,9 +256,8 @@ class _Part:
         if not len(self.plans):
             return np.zeros((len(left), 0))
         if len(self.plans) == 1:
-            return self._fill(left, by_spot, self.rate[0], capacity[:, 0], np.arange(len(self.pools)), "")[
-                :, None
-            ]
+            every = np.arange(len(self.pools))
+            return self._fill(*_by_pool(left, by_spot), self.rate[0], capacity[:, 0], every, "")[:, None]
         return self._two_plans(left, by_spot, capacity)
 
     def _capacity(self, plans: Floats) -> Floats:
@@ -264,10 +266,20 @@ class _Part:
 
     def _ceiling(self, price: Floats) -> Floats:
         """Cheapest price at which a plan would take an instance-hour of each pool, shape `(n, P)`."""
-        ceiling = _times(price[:, :1], self.rate[0])
+        ceiling = self._times(price, 0)
         for plan in range(1, len(self.plans)):
-            np.minimum(ceiling, _times(price[:, plan : plan + 1], self.rate[plan]), out=ceiling)
+            np.minimum(ceiling, self._times(price, plan), out=ceiling)
         return ceiling
+
+    def _times(self, price: Floats, plan: int) -> Floats:
+        """A plan's price times its rates; a pool that it does not cover is beyond any price, even 0."""
+        beyond = self._uncovered[plan]
+        if beyond is None:
+            return np.asarray(price[:, plan, None] * self.rate[plan], dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            product = price[:, plan, None] * self.rate[plan]
+        product[:, beyond] = np.inf
+        return np.asarray(product, dtype=np.float64)
 
     def _value(self, left: Floats, by_spot: Floats | None, price: Floats, capacity: Floats) -> Floats:
         """D(price) of each hour, shape `(n,)`."""
@@ -283,37 +295,53 @@ class _Part:
         """Fill one knapsack per hour; return what one more plan dollar would save, shape `(n,)`.
 
         Args:
-            left: units beyond spot, `(n, P)`.
-            by_spot: units that spot would take, `(n, P)`.
+            left: units beyond spot, `(P, n)`: each use is filled for all hours at once.
+            by_spot: units that spot would take, `(P, n)`.
             rate: plan dollars per unit-hour, `(P,)`; inf where not covered.
             capacity: plan dollars per hour, `(n,)`.
             pools: the pools to fill.
             name: of this knapsack; its order is kept.
         """
-        n, count = len(left), len(pools)
+        n, count = left.shape[1], len(pools)
         if not count:
             return np.zeros(n)
-        whole = count == len(rate)
         rate = rate[pools]
         weight = np.where(np.isfinite(rate), rate, 0.0)
-        need = np.empty((n, count if by_spot is None else 2 * count))
-        np.multiply(left if whole else left[:, pools], weight, out=need[:, :count])
-        if by_spot is not None:
-            np.multiply(by_spot if whole else by_spot[:, pools], weight, out=need[:, count:])
         if name not in self._orders:
             self._orders[name] = self._sorted(rate, pools)
         order = self._orders[name]
-        fixed = len(order) == 1  # one order for all hours
-        used = np.cumsum(
-            need[:, order[0]] if fixed else np.take_along_axis(need, order.astype(np.intp), 1), axis=1
-        )
+        need = [left[pool] * each for pool, each in zip(pools.tolist(), weight.tolist(), strict=True)]
+        if by_spot is not None:
+            need += [by_spot[pool] * each for pool, each in zip(pools.tolist(), weight.tolist(), strict=True)]
+        if len(order) > 1:
+            return self._fill_each(np.stack(need, axis=1), order, rate, capacity, pools)
+        used, reached = np.zeros(n), np.zeros(n, dtype=np.intp)
+        for item in order[0].tolist():  # one order for all hours
+            used += need[item]
+            reached += used <= capacity
+        if name not in self._saved:
+            spot = np.zeros(0) if self.spot is None else self.spot[0, pools] / rate
+            worth = np.concatenate([self.on_demand[pools] / rate, spot])
+            self._saved[name] = np.append(worth[order[0]], 0.0)  # nothing where all are covered
+        return np.asarray(self._saved[name][reached], dtype=np.float64)
+
+    def _fill_each(
+        self,
+        need: Floats,
+        order: npt.NDArray[np.unsignedinteger[Any]],
+        rate: Floats,
+        capacity: Floats,
+        pools: Ints,
+    ) -> Floats:
+        """The same where every hour has its own order; `need` in plan dollars, `(n, uses)`."""
+        n, count, every = len(need), len(pools), np.arange(len(need))
+        used = np.cumsum(np.take_along_axis(need, order.astype(np.intp), 1), axis=1)
         over = used > capacity[:, None]
-        first = np.argmax(over, axis=1)
-        item = (order[0][first] if fixed else order[np.arange(n), first]).astype(np.int64)
+        item = order[every, np.argmax(over, axis=1)].astype(np.int64)
         pool = item % count
         worth = self.on_demand[pools[pool]]
-        if by_spot is not None and self.spot is not None:
-            at = np.arange(n) if len(self.spot) == n else np.zeros(n, dtype=np.int64)
+        if self.spot is not None:
+            at = every if len(self.spot) == n else np.zeros(n, dtype=np.int64)
             worth = np.where(item < count, worth, self.spot[at, pools[pool]])
         return np.asarray(np.where(over[:, -1], worth / rate[pool], 0.0))
 
@@ -339,35 +367,43 @@ class _Part:
         for price in self._candidates(left, by_spot, capacity, highest):
             value = self._value(left, by_spot, price, capacity)
             better = value > best_value
-            best[better] = price[better]
-            best_value[better] = value[better]
+            np.copyto(best, price, where=better[:, None])
+            np.copyto(best_value, value, where=better)
         return best
 
     def _candidates(
         self, left: Floats, by_spot: Floats | None, capacity: Floats, highest: Floats
     ) -> Iterator[Floats]:
         """Yield the prices among which an optimal pair is: on the rays, and separate optima between them."""
-        first, second = self.rate
-        with np.errstate(invalid="ignore"):
-            relative = np.where(np.isfinite(first), first / second, np.inf)  # 0 where only the first covers
-        ratios = np.unique(relative[(relative > 0) & np.isfinite(relative)])
-        every = np.arange(len(first))
-        for ratio in ratios:
-            rate, room = np.minimum(first, ratio * second), capacity[:, 0] + ratio * capacity[:, 1]
-            price = self._fill(left, by_spot, rate, room, every, f"ray {ratio!r}")
+        units, room = _by_pool(left, by_spot), np.ascontiguousarray(capacity.T)
+        every = np.arange(len(self.pools))
+        for ratio in self._ratios:
+            rate = np.minimum(self.rate[0], ratio * self.rate[1])
+            price = self._fill(*units, rate, room[0] + ratio * room[1], every, f"ray {ratio!r}")
             yield np.stack([price, ratio * price], axis=1)
-        for edge in (0.0, *ratios):
+        for edge in (0.0, *self._ratios):
             pair = []
-            for plan, mine in enumerate((relative <= edge, relative > edge)):
-                some, room = np.flatnonzero(mine), capacity[:, plan]
-                price = self._fill(left, by_spot, self.rate[plan], room, some, f"edge {edge!r} {plan}")
-                pair.append(np.where(room <= 0, highest[plan], price))
+            for plan, mine in enumerate((self._relative <= edge, self._relative > edge)):
+                price = self._fill(
+                    *units, self.rate[plan], room[plan], np.flatnonzero(mine), f"edge {edge!r} {plan}"
+                )
+                pair.append(np.where(room[plan] <= 0, highest[plan], price))
             yield np.stack(pair, axis=1)
 
+    @cached_property
+    def _relative(self) -> Floats:
+        """Rate of the first plan over the second's, per pool: 0 where only the first covers it, infinite without it."""
+        first, second = self.rate
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isfinite(first), first / second, np.inf)
 
-def _times(price: Floats, rate: Floats) -> Floats:
-    """Price times rate; a pool that the plan does not cover is beyond any price, even 0."""
-    with np.errstate(invalid="ignore"):
-        product = price * rate
-    product[:, np.isinf(rate)] = np.inf
-    return product
+    @cached_property
+    def _ratios(self) -> Floats:
+        """Rays on which a pool is indifferent between two plans."""
+        relative = self._relative
+        return np.unique(relative[(relative > 0) & np.isfinite(relative)])
+
+
+def _by_pool(left: Floats, by_spot: Floats | None) -> tuple[Floats, Floats | None]:
+    """Units with the hours of a pool side by side, `(P, n)`."""
+    return np.ascontiguousarray(left.T), None if by_spot is None else np.ascontiguousarray(by_spot.T)
