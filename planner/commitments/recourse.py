@@ -62,15 +62,14 @@ class Recourse:
         for chunk in self._chunks:
             if self._begun and time.perf_counter() > self._deadline:
                 raise OutOfTimeError
-            cost, by_pool, by_plan = chunk.solve(*model.coverage(x, chunk.period))
+            cost, by_pool, by_plan = chunk.solve(*chunk.coverage(x))
             np.add.at(value, chunk.scenarios, cost)
             for j, column in enumerate(model.columns):
-                if not column.is_active(chunk.period):
-                    continue
+                own = chunk.active[:, j]
                 if column.pool is not None:
-                    np.add.at(slope[:, j], chunk.scenarios, by_pool[:, column.pool])
+                    np.add.at(slope[:, j], chunk.scenarios[own], by_pool[own, column.pool])
                 elif column.plan is not None:
-                    np.add.at(slope[:, j], chunk.scenarios, column.capacity * by_plan[:, column.plan])
+                    np.add.at(slope[:, j], chunk.scenarios[own], column.capacity * by_plan[own, column.plan])
         self._begun = True
         return Evaluation(value, value - slope @ x, slope)
 
@@ -78,18 +77,23 @@ class Recourse:
         """Return the plans' optimal prices per hour at `x`, one array `(n, K)` per block of hours."""
         out = [np.zeros((0, self.model.n_plans))] * len(self.model.hours)
         for chunk in self._chunks:
-            prices = chunk.multipliers(*self.model.coverage(x, chunk.period))
+            prices = chunk.multipliers(*chunk.coverage(x))
             for number, part in zip(chunk.numbers, np.split(prices, chunk.starts[1:]), strict=True):
                 out[number] = part
         return out
 
 
 def batches(hours: tuple[Hours, ...]) -> list[list[int]]:
-    """Put small blocks of one period together: thousands of rows are fastest (fewer calls, yet within the cache)."""
+    """Put small blocks together: thousands of rows are fastest (fewer calls, yet within the cache).
+
+    Blocks of one period share what covers them, so periods are mixed only where all of them make few rows.
+    """
     groups: dict[tuple[int, int], list[int]] = {}
     for number, block in enumerate(hours):
         rows = 0 if block.spot_usd is None or block.spot_cap is None else min(len(block.spot_usd), 2)
         groups.setdefault((block.period, rows), []).append(number)
+    if len({rows for _, rows in groups}) == 1 and sum(len(block.weight) for block in hours) <= ROWS_AT_ONCE:
+        return [[number for numbers in groups.values() for number in numbers]]
     out: list[list[int]] = []
     for numbers in groups.values():
         size = ROWS_AT_ONCE
@@ -134,18 +138,33 @@ def components(rates: Floats) -> list[tuple[Ints, Ints]]:
 
 
 class _Chunk:
-    """Blocks of hours of one period, joined, with what does not change between evaluations."""
+    """Blocks of hours, joined, with what does not change between evaluations.
+
+    Attributes:
+        active: which columns cover each block, shape `(B, F)`.
+    """
 
     def __init__(self, model: CommitModel, numbers: list[int], parts: list[tuple[Ints, Ints]]) -> None:
         blocks = [model.hours[number] for number in numbers]
-        self.numbers, self.period = numbers, blocks[0].period
+        self.numbers, self._model = numbers, model
+        self.periods = [block.period for block in blocks]
+        flags = [[column.is_active(period) for column in model.columns] for period in self.periods]
+        self.active = np.asarray(flags, dtype=np.bool_).reshape(len(blocks), len(model.columns))
         self.scenarios = np.array([block.scenario for block in blocks])
         sizes = [len(block.weight) for block in blocks]
         self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         self.shape = (len(model.on_demand_usd), model.n_plans)
         joined = join(blocks, model.n_plans)
         self.parts = [_Part(model, joined, pools, plans, self.starts) for pools, plans in parts]
-        self.rows = sum(sizes)
+        self.rows, self._sizes = sum(sizes), sizes
+
+    def coverage(self, x: Floats) -> tuple[Floats, Floats]:
+        """Reserved instances and plan rate per hour that `x` gives: `(P,)` and `(K,)`, or of every hour `(n, ...)`."""
+        known = {period: self._model.coverage(x, period) for period in dict.fromkeys(self.periods)}
+        if len(known) == 1:
+            return known[self.periods[0]]
+        reserved, plans = zip(*(known[period] for period in self.periods), strict=True)
+        return np.repeat(reserved, self._sizes, axis=0), np.repeat(plans, self._sizes, axis=0)
 
     def solve(self, reserved: Floats, plans: Floats) -> tuple[Floats, Floats, Floats]:
         """Return per block B its cost `(B,)`, and its slopes by reserved unit `(B, P)` and plan dollar `(B, K)`."""
@@ -156,7 +175,7 @@ class _Chunk:
             np.zeros((count, self.shape[1])),
         )
         for part in self.parts:
-            found = part.solve(reserved[part.pools], plans[part.plans])
+            found = part.solve(reserved[..., part.pools], plans[..., part.plans])
             cost += found[0]
             by_pool[:, part.pools] = found[1]
             by_plan[:, part.plans] = found[2]
@@ -166,7 +185,9 @@ class _Chunk:
         """Return the plans' prices, shape `(n, K)`."""
         out = np.zeros((self.rows, self.shape[1]))
         for part in self.parts:
-            out[:, part.plans] = part.best_prices(*part.rest(reserved[part.pools]), plans[part.plans])
+            out[:, part.plans] = part.best_prices(
+                *part.rest(reserved[..., part.pools]), plans[..., part.plans]
+            )
         return out
 
 
@@ -226,7 +247,7 @@ class _Part:
         return left, by_spot
 
     def solve(self, reserved: Floats, plans: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return cost and slopes of the part by block; `plans` is new plan capacity, shape `(K,)`."""
+        """Return cost and slopes of the part by block; `plans` is new plan capacity, shape `(K,)` or `(n, K)`."""
         left, by_spot = self.rest(reserved)
         if not len(self.plans):
             return self._without_plans(left, by_spot)
@@ -261,7 +282,7 @@ class _Part:
         return self._two_plans(left, by_spot, capacity)
 
     def _capacity(self, plans: Floats) -> Floats:
-        capacity = np.broadcast_to(plans, (len(self.weight), len(plans)))
+        capacity = np.broadcast_to(plans, (len(self.weight), plans.shape[-1]))
         return capacity if self.owned is None else capacity + self.owned
 
     def _ceiling(self, price: Floats) -> Floats:
