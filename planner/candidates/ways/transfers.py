@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -37,12 +39,12 @@ def between_regions_usd_per_gb(market: Market, offer: IntArray) -> FloatArray:
 def _ask(market: Market, source: IntArray, target: IntArray) -> None:
     """Note prices between the regions of pairs of offers, the dearest one to the internet where one is not known."""
     known, region = market.known_places.usd_per_gb, market.region_of_offer
-    for one, other in zip(source.tolist(), target.tolist(), strict=True):
-        if np.isnan(known[region[one], region[other]]):
-            curve = _curve_from(market, one, other)
-            known[region[one], region[other]] = usd_per_gb(
-                market.tariffs.dearest_internet_curve() if curve is None else curve
-            )
+    here, there = region[source], region[target]
+    for at in distinct(here * len(known) + there)[1].tolist():
+        curve = _curve_from(market, int(source[at]), int(target[at]))
+        known[here[at], there[at]] = usd_per_gb(
+            market.tariffs.dearest_internet_curve() if curve is None else curve
+        )
 
 
 def usd_per_gb(curve: TierCurve) -> float:
