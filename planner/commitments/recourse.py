@@ -48,7 +48,7 @@ class Recourse:
         self.model = model
         self._deadline, self._begun = deadline, False
         parts = components(model.plan_rate_usd)
-        self._chunks = [_Chunk(model, numbers, parts) for numbers in batches(model.hours)]
+        self._chunks = [_Chunk(model, numbers, parts) for numbers in _few(model.hours)]
 
     def evaluate(self, x: Floats) -> Evaluation:
         """Return the cost of each scenario at `x` and its cut.
@@ -84,16 +84,11 @@ class Recourse:
 
 
 def batches(hours: tuple[Hours, ...]) -> list[list[int]]:
-    """Put small blocks together: thousands of rows are fastest (fewer calls, yet within the cache).
-
-    Blocks of one period share what covers them, so periods are mixed only where all of them make few rows.
-    """
+    """Put small blocks of one period together: thousands of rows are fastest (fewer calls, yet within the cache)."""
     groups: dict[tuple[int, int], list[int]] = {}
     for number, block in enumerate(hours):
         rows = 0 if block.spot_usd is None or block.spot_cap is None else min(len(block.spot_usd), 2)
         groups.setdefault((block.period, rows), []).append(number)
-    if len({rows for _, rows in groups}) == 1 and sum(len(block.weight) for block in hours) <= ROWS_AT_ONCE:
-        return [[number for numbers in groups.values() for number in numbers]]
     out: list[list[int]] = []
     for numbers in groups.values():
         size = ROWS_AT_ONCE
@@ -105,6 +100,17 @@ def batches(hours: tuple[Hours, ...]) -> list[list[int]]:
             out[-1].append(number)
             size += rows
     return out
+
+
+def _few(hours: tuple[Hours, ...]) -> list[list[int]]:
+    """As `batches`, but blocks of all periods in one where they make few rows together."""
+    out = batches(hours)
+    spots = {
+        0 if one.spot_usd is None or one.spot_cap is None else min(len(one.spot_usd), 2) for one in hours
+    }
+    if len(spots) > 1 or sum(len(block.weight) for block in hours) > ROWS_AT_ONCE:
+        return out
+    return [[number for numbers in out for number in numbers]] if out else []
 
 
 def components(rates: Floats) -> list[tuple[Ints, Ints]]:
