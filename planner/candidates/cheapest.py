@@ -164,7 +164,8 @@ class _Search:
 
     def _cells(self, shapes: Table, offers: IntArray) -> _Cells:
         asked, market, offer_set = self._context.asked, self._context.market, self._context.market.offer_set
-        grid = cells_of(self._context, self._engine.offer_bits, shapes, offers)
+        limits = asked.workload.constraints
+        grid = cells_of(offer_set, limits, self._engine.offer_bits, shapes, offers)
         rows, at = grid.rows, grid.at
         step, nodes = shapes["step_time_s"], shapes["nodes"].astype(np.float64)
         times = time_shapes(asked.job, nodes, step, step, step, asked.assumptions)

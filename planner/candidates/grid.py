@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from catalogs.tables.table import Table
     from planner.candidates.context import Context
+    from planner.inputs.schema import Constraints
     from planner.market.offers import OfferSet
 
     FloatArray = npt.NDArray[np.float64]
@@ -57,15 +58,18 @@ def build_candidates(
         shapes: output of `estimate_shapes`: one row per (hardware row, node count).
         offers: rows to consider; all by default.
     """
-    return evaluate(context, shapes, cells_of(context, offer_bits, shapes, offers))
+    limits = context.asked.workload.constraints
+    return evaluate(context, shapes, cells_of(context.market.offer_set, limits, offer_bits, shapes, offers))
 
 
-def cells_of(context: Context, offer_bits: IntArray, shapes: Table, offers: IntArray | None = None) -> Cells:
+def cells_of(
+    offer_set: OfferSet, limits: Constraints, offer_bits: IntArray, shapes: Table, offers: IntArray | None = None
+) -> Cells:  # fmt: skip
     """Pair offers with shapes and filter by what needs no time and no price; arguments as of `build_candidates`."""
-    rows, shape_rows = _grid(context.market.offer_set, shapes, offers)
+    rows, shape_rows = _grid(offer_set, shapes, offers)
     bits = offer_bits[rows]
     nodes = shapes["nodes"][shape_rows].astype(np.int64)
-    mark_cells(bits, context.market.offer_set, context.asked.workload.constraints, rows, nodes)
+    mark_cells(bits, offer_set, limits, rows, nodes)
     fits = np.asarray(shapes["fits"], dtype=np.bool_)[shape_rows]
     dead = ~fits
     reasons = shapes.coded("reason")

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from planner.commitments.blocks import few, join
 from planner.commitments.model import CommitModel, Hours
 from solvers.problem.errors import ModelError
 from solvers.search.decompose import Evaluation, OutOfTimeError
@@ -37,7 +38,6 @@ from solvers.search.decompose import Evaluation, OutOfTimeError
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 MAX_PLANS = 2  # that cover a common pool
-ROWS_AT_ONCE = 8760
 
 
 class Recourse:
@@ -48,7 +48,7 @@ class Recourse:
         self.model = model
         self._deadline, self._begun = deadline, False
         parts = components(model.plan_rate_usd)
-        self._chunks = [_Chunk(model, numbers, parts) for numbers in _few(model.hours)]
+        self._chunks = [_Chunk(model, numbers, parts) for numbers in few(model.hours)]
 
     def evaluate(self, x: Floats) -> Evaluation:
         """Return the cost of each scenario at `x` and its cut.
@@ -81,36 +81,6 @@ class Recourse:
             for number, part in zip(chunk.numbers, np.split(prices, chunk.starts[1:]), strict=True):
                 out[number] = part
         return out
-
-
-def batches(hours: tuple[Hours, ...]) -> list[list[int]]:
-    """Put small blocks of one period together: thousands of rows are fastest (fewer calls, yet within the cache)."""
-    groups: dict[tuple[int, int], list[int]] = {}
-    for number, block in enumerate(hours):
-        rows = 0 if block.spot_usd is None or block.spot_cap is None else min(len(block.spot_usd), 2)
-        groups.setdefault((block.period, rows), []).append(number)
-    out: list[list[int]] = []
-    for numbers in groups.values():
-        size = ROWS_AT_ONCE
-        for number in numbers:
-            rows = len(hours[number].weight)
-            if size + rows > ROWS_AT_ONCE:
-                out.append([])
-                size = 0
-            out[-1].append(number)
-            size += rows
-    return out
-
-
-def _few(hours: tuple[Hours, ...]) -> list[list[int]]:
-    """As `batches`, but blocks of all periods in one where they make few rows together."""
-    out = batches(hours)
-    spots = {
-        0 if one.spot_usd is None or one.spot_cap is None else min(len(one.spot_usd), 2) for one in hours
-    }
-    if len(spots) > 1 or sum(len(block.weight) for block in hours) > ROWS_AT_ONCE:
-        return out
-    return [[number for numbers in out for number in numbers]] if out else []
 
 
 def components(rates: Floats) -> list[tuple[Ints, Ints]]:
@@ -195,27 +165,6 @@ class _Chunk:
                 *part.rest(reserved[..., part.pools]), plans[..., part.plans]
             )
         return out
-
-
-def join(blocks: list[Hours], n_plans: int) -> Hours:
-    """Return the blocks as one; spot prices that are the same in every hour of all blocks stay one row."""
-    first = blocks[0]
-    if len(blocks) == 1:
-        return first
-    cap = usd = owned = None
-    if first.spot_cap is not None and first.spot_usd is not None:
-        cap = np.concatenate([block.spot_cap for block in blocks if block.spot_cap is not None])
-        prices = [block.spot_usd for block in blocks if block.spot_usd is not None]
-        same = all(len(price) == 1 and (price == prices[0]).all() for price in prices)
-        wide = [np.broadcast_to(p, b.demand.shape) for p, b in zip(prices, blocks, strict=True)]
-        usd = prices[0] if same else np.concatenate(wide)
-    if any(block.owned_plan_usd is not None for block in blocks):
-        none = [np.zeros((len(block.weight), n_plans)) for block in blocks]
-        own = [block.owned_plan_usd for block in blocks]
-        owned = np.concatenate([n if o is None else o for n, o in zip(none, own, strict=True)])
-    weight = np.concatenate([block.weight for block in blocks])
-    demand = np.concatenate([block.demand for block in blocks])
-    return Hours(first.scenario, first.period, weight, demand, cap, usd, owned)
 
 
 class _Part:

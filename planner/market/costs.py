@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.market.place_prices import USD, curves_of, tags_of
 from planner.market.pricing import (
     HOURS_PER_MONTH,
     QUANTUM,
@@ -28,20 +29,16 @@ from planner.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import date
 
     import numpy.typing as npt
 
-    from catalogs.tariffs import StoragePrice, Tariffs, TierCurve
+    from catalogs.tariffs import Tariffs, TierCurve
     from planner.asked.job import Job
     from planner.market.offers import OfferSet
     from planner.market.storage.stores import Stored
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
-
-USD = Decimal(1)
-_ZERO_TAG = PriceTag(Decimal(0), "USD", USD, "declared", "nothing is moved or kept", "")
 
 
 @record(frozen=True, eq=False)
@@ -89,16 +86,6 @@ class Place:
     disk: PriceTag | None
 
 
-@record(frozen=True, eq=False)
-class _Tags:
-    """Prices of object storage and of the default system disk of every place, with their USD, shape `(n_places,)`."""
-
-    storage: tuple[PriceTag, ...]
-    disk: tuple[PriceTag | None, ...]
-    storage_usd: FloatArray
-    disk_usd: FloatArray
-
-
 class CostModel:
     """Prices candidates of one job on one offer set."""
 
@@ -118,9 +105,9 @@ class CostModel:
         self._tariffs = tariffs
         self._tiers: dict[tuple[CostId, int], tuple[TierCurve, tuple[Transfer, ...]]] = {}
         self._place_of_offer, keys = offer_set.offers.distinct_keys("provider", "region")
-        self._tags = offer_set.once(("tags", tariffs, job.on), lambda: _tags(tariffs, keys, job.on))
+        self._tags = offer_set.once(("tags", tariffs, job.on), lambda: tags_of(tariffs, keys, job.on))
         curves = offer_set.once(
-            ("curves", tariffs, job.location), lambda: _curves(tariffs, job.location, keys)
+            ("curves", tariffs, job.location), lambda: curves_of(tariffs, job.location, keys)
         )
         known: dict[tuple[int, int, bool], tuple[tuple[Transfer, ...], float]] = {}
         self._moves: list[tuple[tuple[Transfer, ...], float]] = []
@@ -383,42 +370,6 @@ def _usd_of(transfers: Sequence[Transfer]) -> float:
 
 def _rounded(quantity: FloatArray) -> FloatArray:
     return np.asarray(np.round(quantity, QUANTUM), dtype=np.float64)
-
-
-def _storage_tag(price: StoragePrice | None) -> PriceTag:
-    if price is None:
-        return _ZERO_TAG
-    return PriceTag(price.usd_per_gib_month, "USD", USD, price.basis, price.source, price.as_of)
-
-
-def _tags(tariffs: Tariffs, keys: Sequence[tuple[str, ...]], on: date) -> _Tags:
-    storage, disk = [], []
-    for provider, region in keys:
-        fee, tag = tariffs.system_disk_fee(provider, region), None
-        if fee is not None:
-            rate = tariffs.usd_per(fee.currency, on)
-            tag = PriceTag(fee.price_per_hour, fee.currency, rate.rate, fee.basis, fee.source, fee.as_of)
-        disk.append(tag)
-        storage.append(_storage_tag(tariffs.storage_price(provider, region, "object")))
-    hourly = [0.0 if tag is None else float(tag.unit_price * tag.usd_per_currency) for tag in disk]
-    monthly = [float(tag.unit_price) for tag in storage]
-    return _Tags(tuple(storage), tuple(disk), np.asarray(monthly), np.asarray(hourly))
-
-
-def _curves(
-    tariffs: Tariffs, location: str | None, keys: Sequence[tuple[str, ...]]
-) -> list[tuple[TierCurve | None, TierCurve | None]]:
-    """For each place the curves from where the data lie and back; None: unknown."""
-    there = _split(location)
-    return [
-        (tariffs.transfer_curve(*there, provider, region), tariffs.transfer_curve(provider, region, *there))
-        for provider, region in keys
-    ]
-
-
-def _split(place: str | None) -> tuple[str, str]:
-    provider, _, region = (place or "").partition("/")
-    return provider, region
 
 
 def separate_disk(offer_set: OfferSet) -> npt.NDArray[np.bool_]:

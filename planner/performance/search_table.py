@@ -52,17 +52,10 @@ def shape_table(
     total = numbers(step.total)
     thin = np.hypot(job.devices.spread[device], adapter_spread(job.training))
     accelerators = nodes * job.devices.count[device]
-    spread = np.exp(
-        log_spread(
-            job.kind,
-            job.training.stack,
-            replace(job.work, unsure=job.unsure),
-            thin,
-            accelerators,
-            job.constants,
-            job.training.open_choices,
-        )
-    )
+    spread = np.exp(log_spread(
+        job.kind, job.training.stack, replace(job.work, unsure=job.unsure), thin, accelerators, job.constants,
+        job.training.open_choices,
+    ))  # fmt: skip
     peak = accelerators * job.devices.gemm_peak[device]
     flops = job.flops_per_sample * job.training.global_batch
     host = host_needs(job.footprint, layout, job.devices.count[layout.hardware], job.constants)
