@@ -115,7 +115,9 @@ class OfferSet(MachineSet):
         if key not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 del self._known[next(iter(self._known))]
-            self._known[key] = work()
+            made = self._known[key] = work()
+            if isinstance(made, np.ndarray):
+                made.setflags(write=False)
         known: _T = self._known[key]
         return known
 
