@@ -34,8 +34,9 @@ class RememberedShapes:
         node_counts: Sequence[int],
         *,
         constants: Constants | None = None,
+        keep: bool = True,
     ) -> Table:
-        """The rows of `estimate_shapes`: hardware-major, `hardware_row` pointing into `hardware`."""
+        """The rows of `estimate_shapes`: hardware-major, `hardware_row` pointing into `hardware`; `keep` is ignored."""
         counts = [int(count) for count in node_counts]
         ask = partial(estimate_shapes, model, training, constants=constants)
         if not hardware.n_rows or not counts:

@@ -133,7 +133,7 @@ def _first_refusing(text: str, known: Mapping[str, Flag], tolerated: frozenset[s
 def _is_priced(offers: Table) -> BoolArray:
     column = offers.coded("price_per_hour")
     try:
-        price = column.numbers()
+        price = offers.number("price_per_hour")
     except ValueError:
         pass  # told text by text below
     else:

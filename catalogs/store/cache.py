@@ -1,27 +1,29 @@
-"""The compiled copy of a snapshot: one npz of codes, numbers and texts, keyed by the snapshot's hash.
+"""The compiled copy of a snapshot: one file of codes, numbers and texts, keyed by the snapshot's hash.
 
 It only saves time. Whatever is wrong with it (unwritable, truncated, foreign) it is ignored.
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from catalogs.cache.arrays import packed, unpacked
 from catalogs.cache.copies import cache_directory, open_copy, write_copy
 from catalogs.tables.columns import load_columns
 from catalogs.tables.table import Array, Coded, Table
 
-_VERSION = "3"
+_VERSION = "4"
 _KEPT = 16
+_MOST_BYTES = 1 << 30
 
 
 def _path(key: str) -> Path:
-    return cache_directory() / f"catalog-{_VERSION}-{key[:32]}.npz"
+    return cache_directory() / f"catalog-{_VERSION}-{key[:32]}.bin"
 
 
 def load_compiled(key: str, names: Sequence[str]) -> dict[str, Table] | None:
@@ -32,11 +34,10 @@ def load_compiled(key: str, names: Sequence[str]) -> dict[str, Table] | None:
         names: tables to load.
     """
     try:
-        with open_copy(_path(key)) as file, np.load(file, allow_pickle=False) as arrays:
-            layout = json.loads(arrays["layout"].tobytes())
-            if layout["key"] != key:
-                return None
-            return {name: _unpack(name, layout["tables"][name], arrays) for name in names}
+        with open_copy(_path(key)) as file:
+            layout, arrays = unpacked(file.read(_MOST_BYTES), key)
+        by_table = {table: arrays[3 * at : 3 * at + 3] for at, table in enumerate(layout)}
+        return {name: _unpack(layout[name], *by_table[name]) for name in names}
     # A cache may be damaged in any way; every failure to read it means only that it is not used.
     except Exception:  # noqa: BLE001
         return None
@@ -44,20 +45,21 @@ def load_compiled(key: str, names: Sequence[str]) -> dict[str, Table] | None:
 
 def save_compiled(key: str, tables: Mapping[str, Table]) -> None:
     """Write the compiled tables atomically; a cache that cannot be written is no error."""
-    arrays: dict[str, Array] = {}
-    layout: dict[str, Any] = {"key": key, "tables": {}}
-    for name, table in tables.items():
-        layout["tables"][name] = _pack(name, table, arrays)
-    arrays["layout"] = np.frombuffer(json.dumps(layout).encode(), dtype=np.uint8)
+    arrays: list[Array] = []
+    layout = {name: _pack(name, table, arrays) for name, table in tables.items()}
+    data = packed(key, layout, arrays)
 
     def write(file: BinaryIO) -> None:
-        np.savez(file, allow_pickle=False, **arrays)
+        file.write(data)
 
-    write_copy(_path(key), write, pattern="catalog-*.npz", most=_KEPT)
+    write_copy(_path(key), write, pattern="catalog-*.bin", most=_KEPT)
+    with contextlib.suppress(OSError):
+        for former in cache_directory().glob("catalog-*.npz"):  # as versions before 4 wrote them
+            former.unlink(missing_ok=True)
 
 
-def _pack(name: str, table: Table, arrays: dict[str, Array]) -> dict[str, Any]:
-    """Put a table's columns into few arrays: opening each array of an npz costs more than its bytes."""
+def _pack(name: str, table: Table, arrays: list[Array]) -> dict[str, Any]:
+    """Put a table's columns into three arrays: codes, numbers, and the decimals among the texts."""
     columns: list[list[Any]] = []
     codes: list[Array] = []
     numbers: list[Array] = []
@@ -74,9 +76,11 @@ def _pack(name: str, table: Table, arrays: dict[str, Array]) -> dict[str, Any]:
             columns.append([column, stored.dtype.name, None])
             numbers.append(stored.astype(np.float64))
     rows = table.n_rows
-    arrays[f"{name}.codes"] = np.asarray(codes, dtype=np.int32).reshape(len(codes), rows)
-    arrays[f"{name}.numbers"] = np.asarray(numbers, dtype=np.float64).reshape(len(numbers), rows)
-    arrays[f"{name}.parsed"] = np.concatenate([np.empty(0), *parsed])
+    arrays += [
+        np.asarray(codes, dtype=np.int32).reshape(len(codes), rows),
+        np.asarray(numbers, dtype=np.float64).reshape(len(numbers), rows),
+        np.concatenate([np.empty(0), *parsed]),
+    ]
     return {"rows": rows, "columns": columns}
 
 
@@ -88,9 +92,8 @@ def _numbers(texts: Sequence[str]) -> Array | None:
         return None
 
 
-def _unpack(name: str, layout: Mapping[str, Any], arrays: Mapping[str, Array]) -> Table:
-    codes, numbers = iter(arrays[f"{name}.codes"]), iter(arrays[f"{name}.numbers"])
-    parsed, start = arrays[f"{name}.parsed"], 0
+def _unpack(layout: Mapping[str, Any], all_codes: Array, all_numbers: Array, parsed: Array) -> Table:
+    codes, numbers, start = iter(all_codes), iter(all_numbers), 0
     columns: dict[str, Array | Coded] = {}
     for column, kind, values in layout["columns"]:
         if kind == "text":

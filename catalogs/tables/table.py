@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = npt.NDArray[Any]
-_SMALL = 1 << 16  # so many flags are set in less time than a sort takes
+_SMALL, _EACH = 1 << 11, 8  # so many flags, and as many per value, are set in less time than a sort takes
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -76,7 +76,7 @@ class Coded:
 class Table(Mapping[str, Array]):
     """An immutable mapping of column name to a 1-D array; every column has the same length."""
 
-    __slots__ = ("_codes_by_key", "_columns", "_decoded", "_length")
+    __slots__ = ("_codes_by_key", "_columns", "_decoded", "_length", "_numbers")
 
     def __init__(
         self, columns: Mapping[str, Array | Coded | Sequence[Any]], *, length: int | None = None
@@ -95,6 +95,7 @@ class Table(Mapping[str, Array]):
             raise ValueError(f"columns differ in length: {sizes}")
         self._columns: dict[str, Array | Coded] = typed
         self._decoded: dict[str, Array] = {}
+        self._numbers: dict[str, npt.NDArray[np.float64]] = {}
         self._codes_by_key: dict[tuple[str, ...], tuple[IntArray, IntArray]] = {}
         self._length = lengths.pop() if lengths else 0
 
@@ -147,11 +148,14 @@ class Table(Mapping[str, Array]):
         raise TypeError(f"column {name!r} is not text")
 
     def number(self, name: str) -> npt.NDArray[np.float64]:
-        """Return a column as float64; decimal texts are parsed once per distinct text, `""` is NaN."""
+        """Return a column as float64; decimal texts are parsed once per table, `""` is NaN (read-only)."""
         column = self._columns[name]
-        if isinstance(column, Coded):
-            return column.numbers()
-        return np.asarray(column, dtype=np.float64)
+        if not isinstance(column, Coded):
+            return np.asarray(column, dtype=np.float64)
+        if name not in self._numbers:
+            self._numbers[name] = column.numbers()
+            self._numbers[name].setflags(write=False)
+        return self._numbers[name]
 
     def is_in(self, name: str, values: Iterable[str]) -> BoolArray:
         """Mask of rows whose text column `name` is one of `values`, shape `(n_rows,)`."""
@@ -162,6 +166,9 @@ class Table(Mapping[str, Array]):
 
     def equals(self, name: str, value: str) -> BoolArray:
         """Mask of rows whose text column `name` equals `value`, shape `(n_rows,)`."""
+        column = self.coded(name)
+        if value and value in column.values:  # compared by its code, not text by text
+            return np.asarray(column.codes == column.values.index(value), dtype=np.bool_)
         return self.is_in(name, (value,))
 
     def take(self, index: npt.ArrayLike) -> Table:
@@ -220,7 +227,7 @@ class Table(Mapping[str, Array]):
                 column = self.coded(name)
                 joint = joint * (len(column.values) + 1) + column.codes
                 size *= len(column.values) + 1
-            if size <= self._length + _SMALL and joint.min(initial=0) >= 0:
+            if size <= _SMALL + _EACH * self._length and joint.min(initial=0) >= 0:
                 first, codes = _distinct_small(joint, size)
             else:
                 _, first, codes = distinct(joint)
@@ -275,7 +282,7 @@ def distinct(values: npt.NDArray[Any]) -> tuple[Array, IntArray, IntArray]:
     """
     if values.dtype.kind in "iu" and len(values) and values.min() >= 0:
         size = int(values.max()) + 1
-        if size <= len(values) + _SMALL:
+        if size <= _SMALL + _EACH * len(values):
             first, codes = _distinct_small(values, size)
             return values[first], first, codes
     order = np.argsort(values, kind="stable")

@@ -41,7 +41,8 @@ class Correction(Protocol):
 class Asked:
     """What must be done: the workload, the job made of it, and the assumptions where it says nothing.
 
-    `disk`: the user's own measurement of a local disk.
+    `disk`: the user's own measurement of a local disk. `keeps_shapes`: whether its shapes may be kept on disk for the
+    next question; many workloads in one sweep would push out those of single questions.
     """
 
     workload: Workload
@@ -50,6 +51,7 @@ class Asked:
     assumptions: Assumptions
     calibration: Correction | None = None
     disk: DiskRates | None = None
+    keeps_shapes: bool = True
 
     def read_hours(self, write_hours: FloatArray) -> FloatArray:
         """Hours to read a checkpoint back, from those to write it: all nodes at once, up to what the store gives.

@@ -17,7 +17,7 @@ import numpy as np
 
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import CandidateSearch, Engine, bits_of, is_scarce
-from planner.candidates.grid import build_candidates
+from planner.candidates.grid import cells_of, evaluate
 from planner.candidates.model import concat_candidates
 from planner.candidates.sizes import (
     coarse_node_counts,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from catalogs.tables.table import Table
     from planner.asked.model import Asked
     from planner.candidates.context import Context
+    from planner.candidates.grid import Cells
     from planner.candidates.model import Candidates
     from planner.market.model import Market
 
@@ -91,12 +92,15 @@ class _Cells:
     """Cells of the grid that a layout fits, shape `(n,)`.
 
     Attributes:
+        shapes, grid: what they are cells of.
         rows, at: offers and shapes.
         group: code of the instance type and the shape; types that perform the same share a shape.
         is_open: whether no limit removes it, or of spot only those that a way to run may keep.
         floor_usd: what it costs at least.
     """
 
+    shapes: Table
+    grid: Cells
     rows: IntArray
     at: IntArray
     group: IntArray
@@ -125,7 +129,8 @@ class _Search:
     def found(self) -> CandidateSearch | None:
         """The candidates that may be of use; None where the sample has none that keeps all limits."""
         engine, context = self._engine, self._context
-        sample = self._priced(engine.shapes, self._offers, self._sample)
+        coarse = self._cells(engine.shapes, self._offers)
+        sample = self._priced(coarse, self._sample)
         ways = self._with_ways(sample, np.inf)
         best = _least(ways, ways.bits == 0)
         if not np.isfinite(best):
@@ -137,13 +142,13 @@ class _Search:
         limits = np.where(self._on_demand, max(limit, most), limit)
         useful = partial(self._useful, limits, best)
         beside = partial(self._beside, limits, best)
-        rest = [self._priced(engine.shapes, self._offers, beside)]
-        rest += [self._priced(shapes, offers, useful) for shapes, offers in engine.units()]
+        rest = [self._priced(coarse, beside)]
+        rest += [self._priced(self._cells(*one), useful) for one in engine.units()]
         leaders: IntArray = np.zeros(0, dtype=np.int64)
         if engine.has_sizes_between:
             leaders = hopeful_hardware(concat_candidates([sample, *rest]), engine.offer_bits)
             if len(leaders):
-                rest.append(self._priced(*engine.between(leaders), useful))
+                rest.append(self._priced(self._cells(*engine.between(leaders)), useful))
         candidates = concat_candidates(
             [ways, *(self._with_ways(one, best) for one in rest if len(one.offer))]
         )
@@ -151,11 +156,8 @@ class _Search:
             context, candidates, engine.offer_bits, engine.counts, len(leaders), Wanted(Scope.BEST)
         )
 
-    def _priced(self, shapes: Table, offers: IntArray, wanted: Callable[[_Cells], BoolArray]) -> Candidates:
-        def select(rows: IntArray, at: IntArray, bits: IntArray) -> BoolArray:
-            return wanted(self._cells(shapes, rows, at, bits))
-
-        return build_candidates(self._context, self._engine.offer_bits, shapes, offers, select)
+    def _priced(self, cells: _Cells, wanted: Callable[[_Cells], BoolArray]) -> Candidates:
+        return evaluate(self._context, cells.shapes, cells.grid, wanted(cells))
 
     def _with_ways(self, candidates: Candidates, below: float) -> Candidates:
         """The candidates with the ways to run that begin with them, as `Engine.at` adds them."""
@@ -164,8 +166,11 @@ class _Search:
         candidates = replace(candidates, bits=candidates.bits.copy())
         return add_turns(candidates, self._engine.offer_bits, Wanted(Scope.BEST, below=below), self._partner)
 
-    def _cells(self, shapes: Table, rows: IntArray, at: IntArray, bits: IntArray) -> _Cells:
+    def _cells(self, shapes: Table, offers: IntArray) -> _Cells:
         asked, market, offer_set = self._context.asked, self._context.market, self._context.market.offer_set
+        limits = asked.workload.constraints
+        grid = cells_of(offer_set, limits, self._engine.offer_bits, shapes, offers)
+        rows, at = grid.rows, grid.at
         step, nodes = shapes["step_time_s"], shapes["nodes"].astype(np.float64)
         times = time_shapes(asked.job, nodes, step, step, step, asked.assumptions)
         hours = nodes * (times.work + fixed_hours(asked.assumptions, times)) * _ROUNDING
@@ -174,8 +179,8 @@ class _Search:
         usd = np.where(np.isnan(offer_set.owned_share), usd, 0.0)
         within = np.arange(shapes.n_rows) - np.searchsorted(shapes["hardware_row"], shapes["hardware_row"])
         group = offer_set.type_of_offer[rows] * (int(within.max(initial=0)) + 1) + within[at]
-        is_open = (bits & np.where(market.is_spot, ~_NOT_OF_TURNS, -1)[rows]) == 0
-        return _Cells(rows, at, group, is_open, usd[rows] * hours[at])
+        is_open = (grid.bits & np.where(market.is_spot, ~_NOT_OF_TURNS, -1)[rows]) == 0
+        return _Cells(shapes, grid, rows, at, group, is_open, usd[rows] * hours[at])
 
     def _sample(self, cells: _Cells) -> BoolArray:
         """Cells of the types and sizes with the least floors whose bare work is done in time."""

@@ -42,15 +42,20 @@ class Context:
     @cached_property
     def starts(self) -> Starts:
         """How long each offer's capacity takes to come from the run's start on."""
-        limits, offers = self.asked.workload.constraints, self.market.offer_set
+        limits, offers, start = self.asked.workload.constraints, self.market.offer_set, self.dates.start
+        if not (limits.obtainable or limits.waiting or limits.waited):  # as the table says
+            usual = most_obtainable(offers, ())
+            return offers.once(("starts", start), lambda: starts_of(offers, (), usual, start))
         most = most_obtainable(offers, limits.obtainable)
-        return starts_of(offers, limits.waiting, most, self.dates.start, limits.waited)
+        return starts_of(offers, limits.waiting, most, start, limits.waited)
 
     @cached_property
     def power(self) -> Machines:
         """What the machines of each offer draw, and their grids."""
         offers = self.market.offer_set
-        return machines_of(offers.types, offers.type_of_offer, offers.offers, offers.own_sites)
+        return offers.once(
+            "power", lambda: machines_of(offers.types, offers.type_of_offer, offers.offers, offers.own_sites)
+        )
 
     def with_deadline(self, deadline: datetime | None, start: datetime | None = None) -> Context:
         """The same run with another deadline; market and risk, and what was worked out of them, are shared.

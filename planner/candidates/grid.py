@@ -17,28 +17,38 @@ from planner.candidates.limits import mark_cells, mark_limits
 from planner.candidates.model import SINGLE, Candidates
 from planner.candidates.running import run_candidates
 from planner.candidates.timing import fixed_hours, staging_hours, time_shapes
+from planner.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
     from catalogs.tables.table import Table
     from planner.candidates.context import Context
+    from planner.inputs.schema import Constraints
     from planner.market.offers import OfferSet
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
-    # offers and shapes of cells that a layout fits, and the filters that remove them -> whether they are wanted
-    Select = Callable[[IntArray, IntArray, IntArray], npt.NDArray[np.bool_]]
+
+
+@record(frozen=True, eq=False)
+class Cells:
+    """Pairs of an offer and a shape of its hardware before anything is timed.
+
+    Attributes:
+        rows, at: offers and shapes of those that a layout fits, shape `(n,)`.
+        bits: filters that remove them.
+        dead: filters of those that no layout fits, shape `(m,)`.
+    """
+
+    rows: IntArray
+    at: IntArray
+    bits: IntArray
+    dead: IntArray
 
 
 def build_candidates(
-    context: Context,
-    offer_bits: IntArray,
-    shapes: Table,
-    offers: IntArray | None = None,
-    select: Select | None = None,
+    context: Context, offer_bits: IntArray, shapes: Table, offers: IntArray | None = None
 ) -> Candidates:
     """Time, price and filter every offer on every shape of its hardware.
 
@@ -47,12 +57,19 @@ def build_candidates(
         offer_bits: filter bits per offer, shape `(n_offers,)`.
         shapes: output of `estimate_shapes`: one row per (hardware row, node count).
         offers: rows to consider; all by default.
-        select: which cells are wanted; the others are left out uncounted.
     """
-    rows, shape_rows = _grid(context.market.offer_set, shapes, offers)
+    limits = context.asked.workload.constraints
+    return evaluate(context, shapes, cells_of(context.market.offer_set, limits, offer_bits, shapes, offers))
+
+
+def cells_of(
+    offer_set: OfferSet, limits: Constraints, offer_bits: IntArray, shapes: Table, offers: IntArray | None = None
+) -> Cells:  # fmt: skip
+    """Pair offers with shapes and filter by what needs no time and no price; arguments as of `build_candidates`."""
+    rows, shape_rows = _grid(offer_set, shapes, offers)
     bits = offer_bits[rows]
     nodes = shapes["nodes"][shape_rows].astype(np.int64)
-    mark_cells(bits, context.market.offer_set, context.asked.workload.constraints, rows, nodes)
+    mark_cells(bits, offer_set, limits, rows, nodes)
     fits = np.asarray(shapes["fits"], dtype=np.bool_)[shape_rows]
     dead = ~fits
     reasons = shapes.coded("reason")
@@ -60,9 +77,7 @@ def build_candidates(
         if reason:
             mark(bits, SHAPE_FILTERS[reason], dead & (reasons.codes[shape_rows] == code))
     alive = np.flatnonzero(fits)
-    if select is not None:
-        alive = alive[select(rows[alive], shape_rows[alive], bits[alive])]
-    return _evaluate(context, shapes, rows[alive], shape_rows[alive], bits[alive], bits[dead])
+    return Cells(rows[alive], shape_rows[alive], bits[alive], bits[dead])
 
 
 def _grid(offer_set: OfferSet, shapes: Table, offers: IntArray | None) -> tuple[IntArray, IntArray]:
@@ -79,9 +94,12 @@ def _grid(offer_set: OfferSet, shapes: Table, offers: IntArray | None) -> tuple[
     return np.repeat(rows, counts), order[np.repeat(start[own], counts) + within]
 
 
-def _evaluate(
-    context: Context, shapes: Table, rows: IntArray, at: IntArray, bits: IntArray, grid_bits: IntArray
+def evaluate(
+    context: Context, shapes: Table, cells: Cells, selected: npt.NDArray[np.bool_] | None = None
 ) -> Candidates:
+    """Time, price and filter cells; those that are not `selected` are left out uncounted."""
+    wanted = slice(None) if selected is None else np.flatnonzero(selected)
+    rows, at, bits = cells.rows[wanted], cells.at[wanted], cells.bits[wanted].copy()
     job, assume = context.asked.job, context.asked.assumptions
     times = time_shapes(
         job, shapes["nodes"].astype(np.float64), shapes["step_time_s"], shapes["step_time_low_s"],
@@ -110,7 +128,7 @@ def _evaluate(
         instance_hours=money.instance_hours, dataset_gib_months=money.dataset_gib_months,
         checkpoint_gib_months=money.checkpoint_gib_months, kind=np.full(len(at), SINGLE), detail=np.full(len(at), -1),
         store=stored.code, store_usd=stored.usd, store_usd_per_hour=stored.usd_per_hour,
-        shapes=shapes, grid_bits=grid_bits,
+        shapes=shapes, grid_bits=cells.dead,
     )  # fmt: skip
     mark_limits(candidates)
     return candidates

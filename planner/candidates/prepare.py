@@ -47,7 +47,14 @@ def prepare(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, option
         InputError: the workload names something unknown.
     """
     try:
-        context = build_context(loaded, workload, catalog, options.now, calibrate=options.calibrated)
+        context = build_context(
+            loaded,
+            workload,
+            catalog,
+            options.now,
+            calibrate=options.calibrated,
+            keep_shapes=not options.brief,
+        )
     except FaultError as error:
         raise loaded.error(error.faults) from None
     check_names(loaded, context.market.offer_set, context.market.tariffs)
@@ -65,8 +72,9 @@ def prepare(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, option
 
 
 def build_context(
-    loaded: LoadedWorkload, workload: Workload, catalog: Catalog, now: datetime, *, calibrate: bool = True
-) -> Context:
+    loaded: LoadedWorkload, workload: Workload, catalog: Catalog, now: datetime, *, calibrate: bool = True,
+    keep_shapes: bool = True,
+) -> Context:  # fmt: skip
     """Gather job, offers, tariffs, assumptions and dates of one workload.
 
     Raises:
@@ -78,6 +86,7 @@ def build_context(
         catalog, workload, tariffs, str(loaded.path.parent), now.date(), times.start.date()
     )
     asked = resolve_asked(loaded, workload, offer_set, now, calibrate=calibrate)
+    asked = asked if keep_shapes else replace(asked, keeps_shapes=False)
     return Context(
         asked=asked,
         dates=Dates(now, times.start, times.deadline),

@@ -70,7 +70,7 @@ def estimate_hardware(asked: Asked, market: Market, hardware: IntArray, counts: 
     """Estimate shapes of some hardware rows; `hardware_row` of the result refers to the whole hardware table."""
     job = asked.job
     rows = market.offer_set.hardware.take(hardware)
-    shapes = estimate_shapes(job.model, job.training, rows, counts)
+    shapes = estimate_shapes(job.model, job.training, rows, counts, keep=asked.keeps_shapes)
     if asked.calibration is not None:
         shapes = asked.calibration.apply(shapes, rows)
     return shapes.with_columns(hardware_row=hardware[shapes["hardware_row"]])

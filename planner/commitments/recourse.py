@@ -24,11 +24,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from planner.commitments.blocks import few, join
 from planner.commitments.model import CommitModel, Hours
 from solvers.problem.errors import ModelError
 from solvers.search.decompose import Evaluation, OutOfTimeError
@@ -36,7 +38,6 @@ from solvers.search.decompose import Evaluation, OutOfTimeError
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 MAX_PLANS = 2  # that cover a common pool
-ROWS_AT_ONCE = 8760
 
 
 class Recourse:
@@ -47,7 +48,7 @@ class Recourse:
         self.model = model
         self._deadline, self._begun = deadline, False
         parts = components(model.plan_rate_usd)
-        self._chunks = [_Chunk(model, numbers, parts) for numbers in batches(model.hours)]
+        self._chunks = [_Chunk(model, numbers, parts) for numbers in few(model.hours)]
 
     def evaluate(self, x: Floats) -> Evaluation:
         """Return the cost of each scenario at `x` and its cut.
@@ -61,15 +62,14 @@ class Recourse:
         for chunk in self._chunks:
             if self._begun and time.perf_counter() > self._deadline:
                 raise OutOfTimeError
-            cost, by_pool, by_plan = chunk.solve(*model.coverage(x, chunk.period))
+            cost, by_pool, by_plan = chunk.solve(*chunk.coverage(x))
             np.add.at(value, chunk.scenarios, cost)
             for j, column in enumerate(model.columns):
-                if not column.is_active(chunk.period):
-                    continue
+                own = chunk.active[:, j]
                 if column.pool is not None:
-                    np.add.at(slope[:, j], chunk.scenarios, by_pool[:, column.pool])
+                    np.add.at(slope[:, j], chunk.scenarios[own], by_pool[own, column.pool])
                 elif column.plan is not None:
-                    np.add.at(slope[:, j], chunk.scenarios, column.capacity * by_plan[:, column.plan])
+                    np.add.at(slope[:, j], chunk.scenarios[own], column.capacity * by_plan[own, column.plan])
         self._begun = True
         return Evaluation(value, value - slope @ x, slope)
 
@@ -77,29 +77,10 @@ class Recourse:
         """Return the plans' optimal prices per hour at `x`, one array `(n, K)` per block of hours."""
         out = [np.zeros((0, self.model.n_plans))] * len(self.model.hours)
         for chunk in self._chunks:
-            prices = chunk.multipliers(*self.model.coverage(x, chunk.period))
+            prices = chunk.multipliers(*chunk.coverage(x))
             for number, part in zip(chunk.numbers, np.split(prices, chunk.starts[1:]), strict=True):
                 out[number] = part
         return out
-
-
-def batches(hours: tuple[Hours, ...]) -> list[list[int]]:
-    """Put small blocks of one period together: thousands of rows are fastest (fewer calls, yet within the cache)."""
-    groups: dict[tuple[int, int], list[int]] = {}
-    for number, block in enumerate(hours):
-        rows = 0 if block.spot_usd is None or block.spot_cap is None else min(len(block.spot_usd), 2)
-        groups.setdefault((block.period, rows), []).append(number)
-    out: list[list[int]] = []
-    for numbers in groups.values():
-        size = ROWS_AT_ONCE
-        for number in numbers:
-            rows = len(hours[number].weight)
-            if size + rows > ROWS_AT_ONCE:
-                out.append([])
-                size = 0
-            out[-1].append(number)
-            size += rows
-    return out
 
 
 def components(rates: Floats) -> list[tuple[Ints, Ints]]:
@@ -133,18 +114,33 @@ def components(rates: Floats) -> list[tuple[Ints, Ints]]:
 
 
 class _Chunk:
-    """Blocks of hours of one period, joined, with what does not change between evaluations."""
+    """Blocks of hours, joined, with what does not change between evaluations.
+
+    Attributes:
+        active: which columns cover each block, shape `(B, F)`.
+    """
 
     def __init__(self, model: CommitModel, numbers: list[int], parts: list[tuple[Ints, Ints]]) -> None:
         blocks = [model.hours[number] for number in numbers]
-        self.numbers, self.period = numbers, blocks[0].period
+        self.numbers, self._model = numbers, model
+        self.periods = [block.period for block in blocks]
+        flags = [[column.is_active(period) for column in model.columns] for period in self.periods]
+        self.active = np.asarray(flags, dtype=np.bool_).reshape(len(blocks), len(model.columns))
         self.scenarios = np.array([block.scenario for block in blocks])
         sizes = [len(block.weight) for block in blocks]
         self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         self.shape = (len(model.on_demand_usd), model.n_plans)
         joined = join(blocks, model.n_plans)
         self.parts = [_Part(model, joined, pools, plans, self.starts) for pools, plans in parts]
-        self.rows = sum(sizes)
+        self.rows, self._sizes = sum(sizes), sizes
+
+    def coverage(self, x: Floats) -> tuple[Floats, Floats]:
+        """Reserved instances and plan rate per hour that `x` gives: `(P,)` and `(K,)`, or of every hour `(n, ...)`."""
+        known = {period: self._model.coverage(x, period) for period in dict.fromkeys(self.periods)}
+        if len(known) == 1:
+            return known[self.periods[0]]
+        reserved, plans = zip(*(known[period] for period in self.periods), strict=True)
+        return np.repeat(reserved, self._sizes, axis=0), np.repeat(plans, self._sizes, axis=0)
 
     def solve(self, reserved: Floats, plans: Floats) -> tuple[Floats, Floats, Floats]:
         """Return per block B its cost `(B,)`, and its slopes by reserved unit `(B, P)` and plan dollar `(B, K)`."""
@@ -155,7 +151,7 @@ class _Chunk:
             np.zeros((count, self.shape[1])),
         )
         for part in self.parts:
-            found = part.solve(reserved[part.pools], plans[part.plans])
+            found = part.solve(reserved[..., part.pools], plans[..., part.plans])
             cost += found[0]
             by_pool[:, part.pools] = found[1]
             by_plan[:, part.plans] = found[2]
@@ -165,29 +161,10 @@ class _Chunk:
         """Return the plans' prices, shape `(n, K)`."""
         out = np.zeros((self.rows, self.shape[1]))
         for part in self.parts:
-            out[:, part.plans] = part.best_prices(*part.rest(reserved[part.pools]), plans[part.plans])
+            out[:, part.plans] = part.best_prices(
+                *part.rest(reserved[..., part.pools]), plans[..., part.plans]
+            )
         return out
-
-
-def join(blocks: list[Hours], n_plans: int) -> Hours:
-    """Return the blocks as one; spot prices that are the same in every hour of all blocks stay one row."""
-    first = blocks[0]
-    if len(blocks) == 1:
-        return first
-    cap = usd = owned = None
-    if first.spot_cap is not None and first.spot_usd is not None:
-        cap = np.concatenate([block.spot_cap for block in blocks if block.spot_cap is not None])
-        prices = [block.spot_usd for block in blocks if block.spot_usd is not None]
-        same = all(len(price) == 1 and (price == prices[0]).all() for price in prices)
-        wide = [np.broadcast_to(p, b.demand.shape) for p, b in zip(prices, blocks, strict=True)]
-        usd = prices[0] if same else np.concatenate(wide)
-    if any(block.owned_plan_usd is not None for block in blocks):
-        none = [np.zeros((len(block.weight), n_plans)) for block in blocks]
-        own = [block.owned_plan_usd for block in blocks]
-        owned = np.concatenate([n if o is None else o for n, o in zip(none, own, strict=True)])
-    weight = np.concatenate([block.weight for block in blocks])
-    demand = np.concatenate([block.demand for block in blocks])
-    return Hours(first.scenario, first.period, weight, demand, cap, usd, owned)
 
 
 class _Part:
@@ -206,6 +183,8 @@ class _Part:
             # spot that costs no less than on-demand is on-demand
             self.cap = np.where(self.spot < self.on_demand, hours.spot_cap[:, pools], 0.0)
         self._orders: dict[str, npt.NDArray[np.unsignedinteger[Any]]] = {}
+        self._saved: dict[str, Floats] = {}
+        self._uncovered = [np.isinf(rate) if np.isinf(rate).any() else None for rate in self.rate]
 
     def _sum(self, each: Floats) -> Floats:
         """Sum rows, weighted by the hours they stand for, by block: shape `(B,)` or `(B, columns)`."""
@@ -223,7 +202,7 @@ class _Part:
         return left, by_spot
 
     def solve(self, reserved: Floats, plans: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return cost and slopes of the part by block; `plans` is new plan capacity, shape `(K,)`."""
+        """Return cost and slopes of the part by block; `plans` is new plan capacity, shape `(K,)` or `(n, K)`."""
         left, by_spot = self.rest(reserved)
         if not len(self.plans):
             return self._without_plans(left, by_spot)
@@ -253,21 +232,30 @@ class _Part:
         if not len(self.plans):
             return np.zeros((len(left), 0))
         if len(self.plans) == 1:
-            return self._fill(left, by_spot, self.rate[0], capacity[:, 0], np.arange(len(self.pools)), "")[
-                :, None
-            ]
+            every = np.arange(len(self.pools))
+            return self._fill(*_by_pool(left, by_spot), self.rate[0], capacity[:, 0], every, "")[:, None]
         return self._two_plans(left, by_spot, capacity)
 
     def _capacity(self, plans: Floats) -> Floats:
-        capacity = np.broadcast_to(plans, (len(self.weight), len(plans)))
+        capacity = np.broadcast_to(plans, (len(self.weight), plans.shape[-1]))
         return capacity if self.owned is None else capacity + self.owned
 
     def _ceiling(self, price: Floats) -> Floats:
         """Cheapest price at which a plan would take an instance-hour of each pool, shape `(n, P)`."""
-        ceiling = _times(price[:, :1], self.rate[0])
+        ceiling = self._times(price, 0)
         for plan in range(1, len(self.plans)):
-            np.minimum(ceiling, _times(price[:, plan : plan + 1], self.rate[plan]), out=ceiling)
+            np.minimum(ceiling, self._times(price, plan), out=ceiling)
         return ceiling
+
+    def _times(self, price: Floats, plan: int) -> Floats:
+        """A plan's price times its rates; a pool that it does not cover is beyond any price, even 0."""
+        beyond = self._uncovered[plan]
+        if beyond is None:
+            return np.asarray(price[:, plan, None] * self.rate[plan], dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            product = price[:, plan, None] * self.rate[plan]
+        product[:, beyond] = np.inf
+        return np.asarray(product, dtype=np.float64)
 
     def _value(self, left: Floats, by_spot: Floats | None, price: Floats, capacity: Floats) -> Floats:
         """D(price) of each hour, shape `(n,)`."""
@@ -283,37 +271,53 @@ class _Part:
         """Fill one knapsack per hour; return what one more plan dollar would save, shape `(n,)`.
 
         Args:
-            left: units beyond spot, `(n, P)`.
-            by_spot: units that spot would take, `(n, P)`.
+            left: units beyond spot, `(P, n)`: each use is filled for all hours at once.
+            by_spot: units that spot would take, `(P, n)`.
             rate: plan dollars per unit-hour, `(P,)`; inf where not covered.
             capacity: plan dollars per hour, `(n,)`.
             pools: the pools to fill.
             name: of this knapsack; its order is kept.
         """
-        n, count = len(left), len(pools)
+        n, count = left.shape[1], len(pools)
         if not count:
             return np.zeros(n)
-        whole = count == len(rate)
         rate = rate[pools]
         weight = np.where(np.isfinite(rate), rate, 0.0)
-        need = np.empty((n, count if by_spot is None else 2 * count))
-        np.multiply(left if whole else left[:, pools], weight, out=need[:, :count])
-        if by_spot is not None:
-            np.multiply(by_spot if whole else by_spot[:, pools], weight, out=need[:, count:])
         if name not in self._orders:
             self._orders[name] = self._sorted(rate, pools)
         order = self._orders[name]
-        fixed = len(order) == 1  # one order for all hours
-        used = np.cumsum(
-            need[:, order[0]] if fixed else np.take_along_axis(need, order.astype(np.intp), 1), axis=1
-        )
+        need = [left[pool] * each for pool, each in zip(pools.tolist(), weight.tolist(), strict=True)]
+        if by_spot is not None:
+            need += [by_spot[pool] * each for pool, each in zip(pools.tolist(), weight.tolist(), strict=True)]
+        if len(order) > 1:
+            return self._fill_each(np.stack(need, axis=1), order, rate, capacity, pools)
+        used, reached = np.zeros(n), np.zeros(n, dtype=np.intp)
+        for item in order[0].tolist():  # one order for all hours
+            used += need[item]
+            reached += used <= capacity
+        if name not in self._saved:
+            spot = np.zeros(0) if self.spot is None else self.spot[0, pools] / rate
+            worth = np.concatenate([self.on_demand[pools] / rate, spot])
+            self._saved[name] = np.append(worth[order[0]], 0.0)  # nothing where all are covered
+        return np.asarray(self._saved[name][reached], dtype=np.float64)
+
+    def _fill_each(
+        self,
+        need: Floats,
+        order: npt.NDArray[np.unsignedinteger[Any]],
+        rate: Floats,
+        capacity: Floats,
+        pools: Ints,
+    ) -> Floats:
+        """The same where every hour has its own order; `need` in plan dollars, `(n, uses)`."""
+        n, count, every = len(need), len(pools), np.arange(len(need))
+        used = np.cumsum(np.take_along_axis(need, order.astype(np.intp), 1), axis=1)
         over = used > capacity[:, None]
-        first = np.argmax(over, axis=1)
-        item = (order[0][first] if fixed else order[np.arange(n), first]).astype(np.int64)
+        item = order[every, np.argmax(over, axis=1)].astype(np.int64)
         pool = item % count
         worth = self.on_demand[pools[pool]]
-        if by_spot is not None and self.spot is not None:
-            at = np.arange(n) if len(self.spot) == n else np.zeros(n, dtype=np.int64)
+        if self.spot is not None:
+            at = every if len(self.spot) == n else np.zeros(n, dtype=np.int64)
             worth = np.where(item < count, worth, self.spot[at, pools[pool]])
         return np.asarray(np.where(over[:, -1], worth / rate[pool], 0.0))
 
@@ -339,35 +343,43 @@ class _Part:
         for price in self._candidates(left, by_spot, capacity, highest):
             value = self._value(left, by_spot, price, capacity)
             better = value > best_value
-            best[better] = price[better]
-            best_value[better] = value[better]
+            np.copyto(best, price, where=better[:, None])
+            np.copyto(best_value, value, where=better)
         return best
 
     def _candidates(
         self, left: Floats, by_spot: Floats | None, capacity: Floats, highest: Floats
     ) -> Iterator[Floats]:
         """Yield the prices among which an optimal pair is: on the rays, and separate optima between them."""
-        first, second = self.rate
-        with np.errstate(invalid="ignore"):
-            relative = np.where(np.isfinite(first), first / second, np.inf)  # 0 where only the first covers
-        ratios = np.unique(relative[(relative > 0) & np.isfinite(relative)])
-        every = np.arange(len(first))
-        for ratio in ratios:
-            rate, room = np.minimum(first, ratio * second), capacity[:, 0] + ratio * capacity[:, 1]
-            price = self._fill(left, by_spot, rate, room, every, f"ray {ratio!r}")
+        units, room = _by_pool(left, by_spot), np.ascontiguousarray(capacity.T)
+        every = np.arange(len(self.pools))
+        for ratio in self._ratios:
+            rate = np.minimum(self.rate[0], ratio * self.rate[1])
+            price = self._fill(*units, rate, room[0] + ratio * room[1], every, f"ray {ratio!r}")
             yield np.stack([price, ratio * price], axis=1)
-        for edge in (0.0, *ratios):
+        for edge in (0.0, *self._ratios):
             pair = []
-            for plan, mine in enumerate((relative <= edge, relative > edge)):
-                some, room = np.flatnonzero(mine), capacity[:, plan]
-                price = self._fill(left, by_spot, self.rate[plan], room, some, f"edge {edge!r} {plan}")
-                pair.append(np.where(room <= 0, highest[plan], price))
+            for plan, mine in enumerate((self._relative <= edge, self._relative > edge)):
+                price = self._fill(
+                    *units, self.rate[plan], room[plan], np.flatnonzero(mine), f"edge {edge!r} {plan}"
+                )
+                pair.append(np.where(room[plan] <= 0, highest[plan], price))
             yield np.stack(pair, axis=1)
 
+    @cached_property
+    def _relative(self) -> Floats:
+        """Rate of the first plan over the second's, per pool: 0 where only the first covers it, infinite without it."""
+        first, second = self.rate
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isfinite(first), first / second, np.inf)
 
-def _times(price: Floats, rate: Floats) -> Floats:
-    """Price times rate; a pool that the plan does not cover is beyond any price, even 0."""
-    with np.errstate(invalid="ignore"):
-        product = price * rate
-    product[:, np.isinf(rate)] = np.inf
-    return product
+    @cached_property
+    def _ratios(self) -> Floats:
+        """Rays on which a pool is indifferent between two plans."""
+        relative = self._relative
+        return np.unique(relative[(relative > 0) & np.isfinite(relative)])
+
+
+def _by_pool(left: Floats, by_spot: Floats | None) -> tuple[Floats, Floats | None]:
+    """Units with the hours of a pool side by side, `(P, n)`."""
+    return np.ascontiguousarray(left.T), None if by_spot is None else np.ascontiguousarray(by_spot.T)

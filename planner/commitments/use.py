@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from planner.commitments.blocks import batches, join
 from planner.commitments.model import CommitModel
-from planner.commitments.recourse import Recourse, batches, join
+from planner.commitments.recourse import Recourse
 
 Floats = npt.NDArray[np.float64]
 CLOSE = 1e-9  # relative: worth exactly the price

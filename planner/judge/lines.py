@@ -65,15 +65,14 @@ def _money(plan: Json) -> list[str]:
     for line in plan["lines"]:
         cost = Fraction(0)
         for item in line["costs"]:
-            product = (
-                Fraction(item["quantity"]) * Fraction(item["unit_price"]) * Fraction(item["usd_per_currency"])
-            )
+            quantity, price = Fraction(item["quantity"]), Fraction(item["unit_price"])
+            product = quantity * price * Fraction(item["usd_per_currency"])
             amount = Fraction(item["amount_usd"])
             if abs(product - amount) > _CENT_TRILLIONTH:
                 faults.append(
                     f"{item['label']}: {item['quantity']} x {item['unit_price']} is not {item['amount_usd']}"
                 )
-            if Fraction(item["quantity"]) < 0 or Fraction(item["unit_price"]) < 0:
+            if quantity < 0 or price < 0:
                 faults.append(f"{item['label']}: a negative quantity or price")
             cost += amount
         if cost != Fraction(line["cost_usd"]):

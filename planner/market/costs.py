@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.market.offers import known_places
+from planner.market.place_prices import USD, curves_of, tags_of
 from planner.market.pricing import (
     HOURS_PER_MONTH,
     QUANTUM,
@@ -28,18 +28,17 @@ from planner.plan.model import CostLine
 from planner.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
-    from catalogs.tariffs import StoragePrice, Tariffs, TierCurve
+    from catalogs.tariffs import Tariffs, TierCurve
     from planner.asked.job import Job
     from planner.market.offers import OfferSet
     from planner.market.storage.stores import Stored
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
-
-USD = Decimal(1)
-_ZERO_TAG = PriceTag(Decimal(0), "USD", USD, "declared", "nothing is moved or kept", "")
 
 
 @record(frozen=True, eq=False)
@@ -86,11 +85,6 @@ class Place:
     keeps_copy: bool
     disk: PriceTag | None
 
-    @property
-    def transfer_usd(self) -> float:
-        """Cost of all transfers."""
-        return sum(float(part.quantity) * float(part.unit_price) for part in self.transfers)
-
 
 class CostModel:
     """Prices candidates of one job on one offer set."""
@@ -110,19 +104,22 @@ class CostModel:
         self._job = job
         self._tariffs = tariffs
         self._tiers: dict[tuple[CostId, int], tuple[TierCurve, tuple[Transfer, ...]]] = {}
-        self._tags = known_places(offer_set, tariffs).tags
         self._place_of_offer, keys = offer_set.offers.distinct_keys("provider", "region")
-        self.places = tuple(self._place(*key) for key in keys)
-        self._storage = np.asarray([float(p.storage.unit_price) for p in self.places])
-        self._transfer = np.asarray([p.transfer_usd for p in self.places])
-        self._copy = np.asarray([p.keeps_copy for p in self.places])
-        self._disk = np.asarray(
-            [
-                0.0 if p.disk is None else float(p.disk.unit_price * p.disk.usd_per_currency)
-                for p in self.places
-            ]
+        self._tags = offer_set.once(("tags", tariffs, job.on), lambda: tags_of(tariffs, keys, job.on))
+        curves = offer_set.once(
+            ("curves", tariffs, job.location), lambda: curves_of(tariffs, job.location, keys)
         )
-        self._separate = separate_disk(offer_set)
+        known: dict[tuple[int, int, bool], tuple[tuple[Transfer, ...], float]] = {}
+        self._moves: list[tuple[tuple[Transfer, ...], float]] = []
+        self._copy = np.asarray([self._is_staged(*key) and not job.stream for key in keys], dtype=np.bool_)
+        for key, (into, out) in zip(keys, curves, strict=True):  # many places share their curves
+            alike = id(into), id(out), self._is_staged(*key)
+            if alike not in known:
+                transfers = self._transfers(into if alike[2] else None, out, staged=alike[2])
+                known[alike] = transfers, _usd_of(transfers)
+            self._moves.append(known[alike])
+        self._transfer = np.asarray([usd for _, usd in self._moves], dtype=np.float64)
+        self._separate = offer_set.once("separate_disk", lambda: separate_disk(offer_set))
         whole = np.asarray([rule.whole_term for rule in offer_set.rules])[offer_set.rule_of_offer]
         new_share = 1.0 if commitment_share is None else commitment_share
         share = np.where(whole, new_share, 1.0)
@@ -134,7 +131,8 @@ class CostModel:
 
     def place(self, row: int) -> Place:
         """Return the tariffs of the place of offer `row`."""
-        return self.places[int(self._place_of_offer[row])]
+        at = int(self._place_of_offer[row])
+        return Place(self._tags.storage[at], self._moves[at][0], bool(self._copy[at]), self._tags.disk[at])
 
     def evaluate(
         self,
@@ -178,8 +176,8 @@ class CostModel:
         compute = hourly * instance_hours + upfront * share
         # an option that cannot hold the job is billed for infinite hours: 0 x inf is not a number, so mask first
         has_disk = self._separate[rows] & np.isfinite(instance_hours)
-        disk = np.where(has_disk, self._disk[place], 0.0) * np.where(has_disk, instance_hours, 0.0)
-        kept = (dataset + checkpoint) * self._storage[place] + self._transfer[place]
+        disk = np.where(has_disk, self._tags.disk_usd[place], 0.0) * np.where(has_disk, instance_hours, 0.0)
+        kept = (dataset + checkpoint) * self._tags.storage_usd[place] + self._transfer[place]
         if stored is not None:
             kept = kept + stored.cost(hours)
         owed = self._cash_share[rows]
@@ -196,19 +194,19 @@ class CostModel:
         rule_of = self._offers.rule_of_offer[rows]
         term = self._offers.offers["term_hours"][rows].astype(np.float64)
         out = np.empty(len(rows))
-        for code, rule in enumerate(self._offers.rules):
-            at = np.flatnonzero(rule_of == code)
-            if len(at):
-                terms = np.where(np.isnan(term[at]), rule.min_term_hours or np.nan, term[at])
-                out[at] = billed_hours(rule, paid_hours[at], terms)
+        for code in np.flatnonzero(np.bincount(rule_of)).tolist():
+            at, rule = np.flatnonzero(rule_of == code), self._offers.rules[code]
+            terms = np.where(np.isnan(term[at]), rule.min_term_hours or np.nan, term[at])
+            out[at] = billed_hours(rule, paid_hours[at], terms)
         return out
 
     def _overrun(self, rows: IntArray, fixed: FloatArray, work: FloatArray, sd: FloatArray) -> FloatArray:
         """Hours by which blocks are prolonged in the mean, 0 for all else, shape `(n,)`."""
         rule_of, out = self._offers.rule_of_offer[rows], np.zeros(len(rows))
-        for code, rule in enumerate(self._offers.rules):
-            at = np.flatnonzero(rule_of == code) if len(rule.block_hours) else np.zeros(0, dtype=np.int64)
-            if len(at):
+        for code in np.flatnonzero(np.bincount(rule_of)).tolist():
+            rule = self._offers.rules[code]
+            if len(rule.block_hours):
+                at = np.flatnonzero(rule_of == code)
                 out[at] = overrun_hours(rule, fixed[at], work[at], sd[at])
         return out
 
@@ -268,14 +266,16 @@ class CostModel:
             hours: elapsed hours.
         """
         place = self._place_of_offer[rows]
-        usd: FloatArray = self._copy_gib_months(place, hours) * self._storage[place] + self._copied_usd[place]
+        usd: FloatArray = (
+            self._copy_gib_months(place, hours) * self._tags.storage_usd[place] + self._copied_usd[place]
+        )
         return usd
 
     @cached_property
     def _copied_usd(self) -> FloatArray:
         """What bringing the data to each place costs, USD."""
-        usd = [sum(float(t.quantity) * float(t.unit_price) for t in _copies(p)) for p in self.places]
-        return np.asarray(usd, dtype=np.float64)
+        known = {id(transfers): _usd_of(_copies(transfers)) for transfers, _ in self._moves}
+        return np.asarray([known[id(transfers)] for transfers, _ in self._moves], dtype=np.float64)
 
     def copy_lines(self, row: int, hours: float) -> list[CostLine]:
         """The lines of `copy_usd` for one candidate."""
@@ -291,7 +291,7 @@ class CostModel:
                     place.storage,
                 )
             )
-        return [*out, *(part.line() for part in _copies(place))]
+        return [*out, *(part.line() for part in _copies(place.transfers))]
 
     def _copy_gib_months(self, place: IntArray, hours: FloatArray) -> FloatArray:
         return _rounded(
@@ -319,35 +319,28 @@ class CostModel:
     def _label(self, cost_id: CostId) -> str:
         return cost_label(cost_id, inference=self._job.is_inference)
 
-    def _place(self, provider: str, region: str) -> Place:
-        job, here = self._job, f"{provider}/{region}"
-        staged = bool(job.data_gb) and job.location != here
+    def _is_staged(self, provider: str, region: str) -> bool:
+        """Whether there are data, and elsewhere."""
+        return bool(self._job.data_gb) and self._job.location != f"{provider}/{region}"
+
+    def _transfers(
+        self, into: TierCurve | None, out: TierCurve | None, *, staged: bool
+    ) -> tuple[Transfer, ...]:
+        """What moves where data come by the curve `into`, if at all, and the model leaves by `out`; None: unknown."""
+        job = self._job
         transfers: tuple[Transfer, ...] = ()
         if staged:
             moved = job.read_gb if job.stream else job.data_gb
             cost_id = CostId.DATASET_STREAM if job.stream else CostId.DATASET_TRANSFER
-            transfers += self._split_tiers(cost_id, job.location, here, moved or 0.0, job.egress_used_gb)
+            transfers += self._split_tiers(cost_id, into, moved or 0.0, job.egress_used_gb)
         if job.export_gb:
-            transfers += self._split_tiers(CostId.MODEL_EXPORT, here, job.location, job.export_gb, 0.0)
-        storage, disk = self._tags_of(provider, region)
-        return Place(storage, transfers, staged and not job.stream, disk)
-
-    def _tags_of(self, provider: str, region: str) -> tuple[PriceTag, PriceTag | None]:
-        """Prices of object storage and of the default system disk, asked once of all jobs."""
-        key = (provider, region, self._job.on)
-        if key not in self._tags:
-            fee, disk = self._tariffs.system_disk_fee(provider, region), None
-            if fee is not None:
-                rate = self._tariffs.usd_per(fee.currency, self._job.on)
-                disk = PriceTag(fee.price_per_hour, fee.currency, rate.rate, fee.basis, fee.source, fee.as_of)
-            self._tags[key] = _storage_tag(self._tariffs.storage_price(provider, region, "object")), disk
-        return self._tags[key]
+            transfers += self._split_tiers(CostId.MODEL_EXPORT, out, job.export_gb, 0.0)
+        return transfers
 
     def _split_tiers(
-        self, cost_id: CostId, src: str | None, dst: str | None, gb: float, used_gb: float
+        self, cost_id: CostId, known: TierCurve | None, gb: float, used_gb: float
     ) -> tuple[Transfer, ...]:
         """Split a transfer into priced tiers; places that share a curve share the pieces."""
-        known = self._tariffs.transfer_curve(*_split(src), *_split(dst))
         curve = self._dearest if known is None else known
         key = (cost_id, id(curve))
         if key not in self._tiers:
@@ -365,24 +358,18 @@ class CostModel:
         return self._tariffs.dearest_internet_curve()
 
 
-def _copies(place: Place) -> list[Transfer]:
+def _copies(transfers: Sequence[Transfer]) -> list[Transfer]:
     """Transfers that every region of a job needs: the data into it, not the one model out of it."""
-    return [part for part in place.transfers if part.cost_id != CostId.MODEL_EXPORT]
+    return [part for part in transfers if part.cost_id != CostId.MODEL_EXPORT]
+
+
+def _usd_of(transfers: Sequence[Transfer]) -> float:
+    """Cost of transfers."""
+    return sum(float(part.quantity) * float(part.unit_price) for part in transfers)
 
 
 def _rounded(quantity: FloatArray) -> FloatArray:
     return np.asarray(np.round(quantity, QUANTUM), dtype=np.float64)
-
-
-def _storage_tag(price: StoragePrice | None) -> PriceTag:
-    if price is None:
-        return _ZERO_TAG
-    return PriceTag(price.usd_per_gib_month, "USD", USD, price.basis, price.source, price.as_of)
-
-
-def _split(place: str | None) -> tuple[str, str]:
-    provider, _, region = (place or "").partition("/")
-    return provider, region
 
 
 def separate_disk(offer_set: OfferSet) -> npt.NDArray[np.bool_]:

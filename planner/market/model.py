@@ -14,9 +14,12 @@ from planner.market.storage.stores import Stores
 from planner.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from catalogs.tables.model import Catalog
+    from catalogs.tables.table import Table
     from catalogs.tariffs import Tariffs
     from planner.asked.model import Asked
     from planner.market.offers import KnownPlaces, OfferSet
@@ -79,12 +82,8 @@ class Market:
     def id_rank(self) -> IntArray:
         """Rank of each offer for ties: preferred regions first, then its id in lexical order."""
         offers = self.offer_set.offers
-        names = ("option_variant", "purchase_option", "instance_type", "zone", "region", "provider")
-        wishes = preference_rank(places_of(offers), self.asked.workload.preferences.prefer_regions)
-        order = np.lexsort([*(_lexical(offers.coded(name)) for name in names), wishes])
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order))
-        return rank
+        wished = tuple(self.asked.workload.preferences.prefer_regions)
+        return self.offer_set.once(("id_rank", wished), lambda: _id_rank(offers, wished))
 
     @cached_property
     def option_of_offer(self) -> IntArray:
@@ -102,6 +101,15 @@ class Market:
     def provider_of_offer(self) -> IntArray:
         """Code of the provider per offer."""
         return self.offer_set.offers.coded("provider").codes.astype(np.int64)
+
+
+def _id_rank(offers: Table, wished: Sequence[str]) -> IntArray:
+    names = ("option_variant", "purchase_option", "instance_type", "zone", "region", "provider")
+    wishes = preference_rank(places_of(offers), wished)
+    order = np.lexsort([*(_lexical(offers.coded(name)) for name in names), wishes])
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return rank
 
 
 def _lexical(column: object) -> IntArray:

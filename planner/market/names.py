@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     Bools = npt.NDArray[np.bool_]
 
+_WILDCARDS = frozenset("*?[")
 _MISSPELT = 0.9  # likeness of a name with two letters exchanged, as of `difflib`
 _DIGITS = str.maketrans("", "", "0123456789")
 _UNPRICED = "no offers with prices for {}: refresh the catalog, or name another"
@@ -45,6 +46,8 @@ class _Check(NamedTuple):
     def faults(self) -> Iterator[Fault]:
         """Yield a fault per name that matches nothing, with the nearest known one."""
         for position, name in enumerate(self.names):
+            if name in self.known and not _WILDCARDS & set(name):
+                continue
             fits = fits_name if self.is_machine else _fits_glob
             if not any(fits(name, item) for item in self.known):
                 where = (*self.path, position) if self.listed else self.path
@@ -87,7 +90,7 @@ def name_faults(workload: Workload, offer_set: OfferSet, tariffs: Tariffs) -> li
     """Every name of a workload that the catalog does not have, with the nearest known one."""
     offers, types = offer_set.offers, offer_set.types
     providers = sorted({*types.coded("provider").values, *offers.coded("provider").values} - {""})
-    places = sorted(places_of(offers).values)
+    places = offer_set.once("place_names", lambda: sorted(places_of(offers).values))
     checks = [*_constraint_checks(workload.constraints, types, providers, places)]
     if workload.baseline is not None:
         base = workload.baseline

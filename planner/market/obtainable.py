@@ -77,11 +77,11 @@ def most_obtainable(offer_set: OfferSet, obtainable_limits: Sequence[ObtainableL
         offer_set: what can be bought.
         obtainable_limits: what the user knows; the last that matches an offer wins over obtainable.csv.
     """
-    offers = offer_set.offers
-    names, options = offer_set.types.coded("accelerator"), offers.coded("purchase_option")
-    table = _usual_table(names.values, options.values)
-    most: Floats = table[names.codes[offer_set.type_of_offer], options.codes]
-    places = offers.coded("region")
+    usual = offer_set.once("most_obtainable", lambda: _usual(offer_set))
+    if not obtainable_limits:
+        return usual
+    offers, most = offer_set.offers, usual.copy()
+    names, places = offer_set.types.coded("accelerator"), offers.coded("region")
     for own in obtainable_limits:
         mask = offers.equals("purchase_option", own.purchase_option)
         if own.provider is not None:
@@ -90,6 +90,12 @@ def most_obtainable(offer_set: OfferSet, obtainable_limits: Sequence[ObtainableL
         near = np.asarray([*(fnmatchcase(name, own.region) for name in places.values), False])
         most[mask & same[names.codes][offer_set.type_of_offer] & near[places.codes]] = own.accelerators
     return most
+
+
+def _usual(offer_set: OfferSet) -> Floats:
+    names, options = offer_set.types.coded("accelerator"), offer_set.offers.coded("purchase_option")
+    table = _usual_table(names.values, options.values)
+    return np.asarray(table[names.codes[offer_set.type_of_offer], options.codes], dtype=np.float64)
 
 
 def instances_at_once(offer_set: OfferSet, obtainable_limits: Sequence[ObtainableLimit]) -> Floats:

@@ -7,13 +7,13 @@ and the decimal price beside it for the plan.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field, replace
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -37,12 +37,14 @@ if TYPE_CHECKING:
     from catalogs.tariffs import FxRate, OptionRule, Tariffs, TierCurve
     from catalogs.tariffs.carbon import Site
     from planner.inputs.schema import OwnedCommitment, Workload
-    from planner.market.pricing import PriceTag
     from planner.market.spot_prices import PriceBook
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
     BoolArray = npt.NDArray[np.bool_]
+
+_T = TypeVar("_T")
+_MOST_KNOWN = 32  # answers about one set of offers
 
 
 @record(frozen=True, eq=False)
@@ -52,12 +54,10 @@ class KnownPlaces:
     Attributes:
         usd_per_gb: of the dearest tier from one region to another, by their codes; NaN: not asked yet.
         curves: the dearest curve within a set of regions, and whether it is known.
-        tags: prices of object storage and of the default system disk, by provider, region and day.
     """
 
     usd_per_gb: FloatArray
     curves: dict[frozenset[int], tuple[TierCurve, bool]]
-    tags: dict[tuple[str, str, date], tuple[PriceTag, PriceTag | None]]
 
 
 @record(frozen=True, eq=False)
@@ -100,6 +100,26 @@ class OfferSet(MachineSet):
     def known_places(self) -> dict[Tariffs, KnownPlaces]:
         """What tariffs were asked about the places of these offers."""
         return {}
+
+    @cached_property
+    def _known(self) -> dict[Hashable, Any]:
+        return {}
+
+    def once(self, key: Hashable, work: Callable[[], _T]) -> _T:
+        """What `work` says of these offers, the same for all jobs that share them; nobody may change it.
+
+        Args:
+            key: all that the answer follows from beside the offers, and whose it is.
+            work: works it out.
+        """
+        if key not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+            made = self._known[key] = work()
+            if isinstance(made, np.ndarray):
+                made.setflags(write=False)
+        known: _T = self._known[key]
+        return known
 
     def offer_id(self, row: int) -> str:
         """Return the offer's id: its six key parts joined by `/`, `-` for an empty part."""
@@ -325,12 +345,16 @@ def known_places(offer_set: OfferSet, tariffs: Tariffs) -> KnownPlaces:
     """What these tariffs were asked about the places of the offers."""
     if tariffs not in offer_set.known_places:
         count = int(offer_set.offers.key_codes("provider", "region").max(initial=-1)) + 1
-        offer_set.known_places[tariffs] = KnownPlaces(np.full((count, count), np.nan), {}, {})
+        offer_set.known_places[tariffs] = KnownPlaces(np.full((count, count), np.nan), {})
     return offer_set.known_places[tariffs]
 
 
 def unit_of_offer(offer_set: OfferSet) -> IntArray:
     """Machines that each offer is sold in units of, 1 for those that the user has, shape `(n_offers,)`."""
+    return offer_set.once("unit_of_offer", lambda: _unit_of_offer(offer_set))
+
+
+def _unit_of_offer(offer_set: OfferSet) -> IntArray:
     unit = np.fmax(np.nan_to_num(offer_set.types.number("allocation_unit"), nan=1.0), 1.0)
     had = ~np.isnan(offer_set.owned_share) | offer_set.offers.equals("purchase_option", "owned")
     return np.where(had, 1, unit[offer_set.type_of_offer].astype(np.int64))

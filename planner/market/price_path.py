@@ -7,6 +7,7 @@ are straight between them: hours follow from no price, so one table serves all c
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -77,6 +78,14 @@ class PricePath:
         part = np.clip((run_hours - _HOURS[at]) / (_HOURS[at + 1] - _HOURS[at]), 0.0, 1.0)
         row = np.arange(len(rows))
         return np.asarray(values[row, at] * (1.0 - part) + values[row, at + 1] * part, dtype=np.float64)
+
+    def ratio(self, name: str, row: int, run_hours: float) -> float:
+        """`ratios` of one offer, without arrays of one."""
+        values = self.table[NAMES.index(name)][self.place[row]]
+        at = min(max(bisect_right(RUN_HOURS, run_hours) - 1, 0), len(RUN_HOURS) - 2)
+        part = (run_hours - RUN_HOURS[at]) / (RUN_HOURS[at + 1] - RUN_HOURS[at])
+        part = min(max(part, 0.0), 1.0)
+        return float(values[at]) * (1.0 - part) + float(values[at + 1]) * part
 
     def cheapest_hours(self, rows: IntArray, run_hours: FloatArray) -> FloatArray:
         """Length from `run_hours` on at which a run of `rows`, all of which are here, expects the least price."""

@@ -92,8 +92,11 @@ class PriceBook:
         self, quote: Decimal, row: int, name: str = "expected_ratio", run_hours: float = 0.0
     ) -> Decimal:
         """A price of offer `row` in the middle of a run, rounded as the offers' table holds it."""
-        ratio = self.during(name, np.asarray([row]), np.asarray([run_hours]))
-        return scaled(quote, float(ratio[0]))
+        if self.path is not None and self.path.place[row] >= 0:
+            ratio = self.path.ratio(name, row, run_hours)
+        else:
+            ratio = float(getattr(self, name)[row])
+        return scaled(quote, ratio)
 
 
 def scaled(quote: Decimal, ratio: float) -> Decimal:

@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 
 MAX_COPIES = 32
 MAX_BYTES = 4 << 20  # of one copy: sixteen thousand shapes
+MOST_IN_MEMORY = 4  # tables of one workload: all sizes of all machines, sizes between, its present cluster
 _PREFIX = "shapes-2-"
 _SUM_BYTES = 32  # of sha256
 _WORD_BYTES = 16  # columns start at multiples of it: numpy copies unaligned ones value by value
+_LAST: dict[str, Table] = {}
 _ROOT = Path(__file__).parents[2]
 RULES = (
     "catalogs/tables/table.py", "planner/records.py", "planner/performance/*.py", "planner/performance/*/*.py",
@@ -41,10 +43,25 @@ RULES = (
 
 
 def estimate_shapes(
-    model: ModelSpec, training: TrainingSpec, hardware: Table, node_counts: Sequence[int]
+    model: ModelSpec,
+    training: TrainingSpec,
+    hardware: Table,
+    node_counts: Sequence[int],
+    *,
+    keep: bool = True,
 ) -> Table:
-    """The table of `planner.performance.search.estimate_shapes`, from a copy where there is one."""
+    """The table of `planner.performance.search.estimate_shapes`, from a copy where there is one.
+
+    Args:
+        model: as there; so are `training`, `hardware` and `node_counts`.
+        training: see `model`.
+        hardware: see `model`.
+        node_counts: see `model`.
+        keep: on disk; else the last few stay in memory, for the scenarios of one workload that follow each other.
+    """
     key = _key(model, training, hardware, node_counts)
+    if not keep:
+        return _in_memory(key, model, training, hardware, node_counts)
     path = cache_directory() / f"{_PREFIX}{key[:40]}.bin"
     # A copy may be damaged in any way; every failure to read it means only that it is not used.
     with contextlib.suppress(Exception), open_copy(path) as file:
@@ -56,6 +73,19 @@ def estimate_shapes(
     if len(data) <= MAX_BYTES:
         write_copy(path, lambda file: file.write(data), pattern=f"{_PREFIX}*.bin", most=MAX_COPIES)
     return shapes
+
+
+def _in_memory(
+    key: str, model: ModelSpec, training: TrainingSpec, hardware: Table, node_counts: Sequence[int]
+) -> Table:
+    from planner.performance.search import estimate_shapes as estimate
+
+    if key not in _LAST:
+        shapes = estimate(model, training, hardware, node_counts)
+        if len(_LAST) >= MOST_IN_MEMORY:
+            _LAST.pop(next(iter(_LAST)), None)
+        _LAST[key] = shapes
+    return _LAST[key]
 
 
 def _key(model: ModelSpec, training: TrainingSpec, hardware: Table, node_counts: Sequence[int]) -> str:

@@ -164,4 +164,5 @@ def search_job(
     unfit[best.cells] = False
     codes[unfit] = words.index("out_of_memory")
     need[best.cells] = need_of(job, best.layout)
-    return shape_table(job, device, number, Coded(codes, words), best.cells, best.layout, need), best
+    reason = Coded(codes, words)
+    return shape_table(job, device, number, reason, best.cells, best.layout, need, best.step), best

@@ -25,6 +25,7 @@ from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import Bounds, Grid, grid
 from planner.performance.measured_layouts import nearby, preferred, with_measured
 from planner.performance.search_job import LEVELS, Ints, Job, memory_levels, step_of, training_step_of
+from planner.performance.step import Step
 from planner.performance.work import Floats
 from planner.records import record
 
@@ -44,6 +45,7 @@ class Winners:
         least_need: least memory of any layout at the fullest recompute allowed, GiB, NaN without any, per cell.
         listed: whether any layout divides cluster and batch, per cell; `shards`: cluster alone.
         fitting: layouts that fit, over all cells; `evaluated`: of these, whose time was worked out.
+        step: the step of the best layouts, where all were timed in one go; else None.
     """
 
     cells: Ints
@@ -53,6 +55,7 @@ class Winners:
     shards: Bools
     fitting: int
     evaluated: int
+    step: Step | None = None
 
 
 def find_best(job: Job, nodes: Ints, open_cells: Bools, bounds: Bounds, *, prune: bool = True) -> Winners:
@@ -87,12 +90,14 @@ def find_best(job: Job, nodes: Ints, open_cells: Bools, bounds: Bounds, *, prune
         _hopeful(job, layouts, every, open_cells.shape) if prune and groups else (every.pairs(every.all()), 0)
     )
     cell = pairs.device * len(nodes) + layouts.at[pairs.row]
-    best = _chosen(job, layouts, pairs, cell)
+    steps = _steps(job, layouts, pairs)
+    best = _chosen(job, layouts, pairs, cell, _totals(steps))
     order = best[np.argsort(cell[best])]
     layout = pairs.take(order).layout(layouts)
     return Winners(
-        cell[order], layout, least.ravel(), listed.ravel(), shards.ravel(), fitting, timed + len(pairs.row)
-    )
+        cell[order], layout, least.ravel(), listed.ravel(), shards.ravel(), fitting, timed + len(pairs.row),
+        steps[0].take(order) if len(steps) == 1 else None,
+    )  # fmt: skip
 
 
 @record(frozen=True, eq=False)
@@ -123,9 +128,8 @@ class Group:
     level: Ints
 
 
-def _chosen(job: Job, grid: Grid, pairs: Pairs, cell: Ints) -> Ints:
+def _chosen(job: Job, grid: Grid, pairs: Pairs, cell: Ints, times: Floats) -> Ints:
     """The position of each cell's best pair."""
-    times = _times(job, grid, pairs)
     best = _first_least(times, cell)
     known = nearby(job.model, job.training)
     if not known or not job.devices.measured[pairs.device].any():
@@ -217,11 +221,14 @@ def _hopeful(job: Job, grid: Grid, every: Combined, shape: tuple[int, ...]) -> t
     bounds, probes = lower_bounds(job, grid, every.groups)
     first = every.pairs(every.first_least(bounds, grid.family))
     limit = np.full(shape, np.inf)
-    np.fmin.at(limit, (first.device, grid.at[first.row]), _times(job, grid, first))
+    np.fmin.at(limit, (first.device, grid.at[first.row]), _totals(_steps(job, grid, first)))
     masks = [
-        ((bound > limit[group.devices][:, grid.at[group.rows]]) & ~_measured(job, grid, group)).ravel()
+        bound > limit[group.devices][:, grid.at[group.rows]]
         for group, bound in zip(every.groups, bounds, strict=True)
     ]
+    if job.devices.measured.any() and nearby(job.model, job.training):
+        masks = [mask & ~_measured(job, grid, group) for group, mask in zip(every.groups, masks, strict=True)]
+    masks = [mask.ravel() for mask in masks]
     return every.pairs(np.flatnonzero(~np.concatenate(masks))), probes + len(first.row)
 
 
@@ -246,10 +253,17 @@ def _changes(values: Ints) -> Ints:
     return np.flatnonzero(new)
 
 
-def _times(job: Job, grid: Grid, pairs: Pairs) -> Floats:
-    """Step times in s, in chunks so that memory stays small."""
-    parts = [step_of(job, pairs.take(part).layout(grid)).total for part in _chunks(len(pairs.row))]
-    return np.concatenate([np.zeros(0), *parts])
+def _steps(job: Job, grid: Grid, pairs: Pairs) -> list[Step]:
+    """Steps, in chunks so that memory stays small."""
+    size = len(pairs.row)
+    if size <= _CHUNK:
+        return [step_of(job, pairs.layout(grid))] if size else []
+    return [step_of(job, pairs.take(part).layout(grid)) for part in _chunks(size)]
+
+
+def _totals(steps: list[Step]) -> Floats:
+    """Step times in s."""
+    return np.concatenate([np.zeros(0), *(step.total for step in steps)])
 
 
 def _chunks(size: int) -> list[Ints]:

@@ -24,8 +24,9 @@ _LIMITS = (*(name.removesuffix("_s") for name in COMPONENTS), "")
 
 
 def shape_table(
-    job: Job, device: Ints, nodes: Ints, reason: Coded, picked: Ints, layout: Layouts, need: Floats
-) -> Table:
+    job: Job, device: Ints, nodes: Ints, reason: Coded, picked: Ints, layout: Layouts, need: Floats,
+    step: Step | None = None,
+) -> Table:  # fmt: skip
     """One row per (device row, node count); whatever has no layout has its reason, zeros and NaN.
 
     Args:
@@ -36,9 +37,10 @@ def shape_table(
         picked: rows that can, ascending, shape `(n_found,)`.
         layout: their layouts, shape `(n_found,)`.
         need: memory needed per accelerator, GiB, shape `(n_rows,)`.
+        step: of the layouts, where it is known.
     """
     size = len(device)
-    step = step_of(job, layout)
+    step = step_of(job, layout) if step is None else step
 
     def numbers(values: Floats) -> Floats:
         column = np.full(size, np.nan)
@@ -50,17 +52,10 @@ def shape_table(
     total = numbers(step.total)
     thin = np.hypot(job.devices.spread[device], adapter_spread(job.training))
     accelerators = nodes * job.devices.count[device]
-    spread = np.exp(
-        log_spread(
-            job.kind,
-            job.training.stack,
-            replace(job.work, unsure=job.unsure),
-            thin,
-            accelerators,
-            job.constants,
-            job.training.open_choices,
-        )
-    )
+    spread = np.exp(log_spread(
+        job.kind, job.training.stack, replace(job.work, unsure=job.unsure), thin, accelerators, job.constants,
+        job.training.open_choices,
+    ))  # fmt: skip
     peak = accelerators * job.devices.gemm_peak[device]
     flops = job.flops_per_sample * job.training.global_batch
     host = host_needs(job.footprint, layout, job.devices.count[layout.hardware], job.constants)

@@ -28,6 +28,12 @@ class Step:
     total: Floats
     parts: dict[str, Floats]
 
+    def take(self, index: npt.NDArray[np.int64]) -> Step:
+        """Some of the steps."""
+        shape = self.total.shape  # a part may be one number for all
+        parts = {name: np.broadcast_to(part, shape)[index] for name, part in self.parts.items()}
+        return Step(self.total[index], parts)
+
 
 def _sync_s(
     work: Work, devices: Devices, layout: Layouts, micro: Micro, links: Links, stack: str, c: Constants
@@ -146,7 +152,7 @@ def step_time(
         "fixed_s": np.broadcast_to(c.of_stack("fixed.step_s", stack), m.shape),
     }
     for name in parts:
-        parts[name] = parts[name] * np.where(name in _PER_UPDATE, work.updates, work.epochs)
+        parts[name] = parts[name] * (work.updates if name in _PER_UPDATE else work.epochs)
     # Reference, teacher or old policy run forward once over every sample; a second learner repeats all of a step.
     forward = m * (stage_layers * micro.forward + micro.head / (1.0 + 2.0 * work.backward))
     again_s = sum((parts[name] for name in parts if name != "fixed_s"), np.zeros(m.shape))

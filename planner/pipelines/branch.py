@@ -39,6 +39,8 @@ SAFE = 1e-6  # of the cutoff: a candidate is dropped only this far beyond it
 TIME_TOLERANCE = 1e-6  # of the deadline: what a solver's tolerance may miss it by
 SHARE_DIGITS = 5  # tasks split by the same share, to so many digits, form a knot
 PROBED = 2  # knots tried at a node
+SMALLER = 0.5  # of a model's candidates: where no more are left, a model of those alone is solved faster,
+WORTH_BUILDING = 1_000  # unless it is small already
 LEAST_GAIN = 1e-6  # of the cutoff: a side that gains less counts as this much where splits are compared
 
 
@@ -89,7 +91,8 @@ class Branching:
         self._pipe = pipe if len(rows) == len(pipe.keys) else pipe.take(rows)
         self._problem = build_pipeline(priced_for_solver(self._pipe, search.cost))
         self._linear = get_backend(search.options.backend).linear(self._problem)
-        self._number = 0
+        self._number = self._branched = 0
+        self._offered: set[bytes] = set()
 
     def root(self) -> Node | None:
         """The node with all candidates."""
@@ -129,6 +132,9 @@ class Branching:
 
     def offer(self, choice: Ints) -> None:
         """Improve a choice and keep it if it is the cheapest; one that misses the deadline is repaired first."""
+        if choice.tobytes() in self._offered:
+            return
+        self._offered.add(choice.tobytes())
         until_s = time.perf_counter() + max(self._search.left_s(), 0.0)
         kept = repaired(self._pipe, choice, until_s)
         if kept is None:
@@ -158,7 +164,8 @@ class Branching:
             The bound on every choice within the root.
         """
         waiting, proven, node = [root], np.inf, None
-        for _ in range(most_nodes):
+        while self._branched < most_nodes:
+            self._branched += 1
             cutoff = self._search.cost * (1 - gap)
             if node is None or node.bound >= cutoff:
                 if node is not None:
@@ -174,6 +181,10 @@ class Branching:
                 continue
             allowed = node.dropped(cutoff)
             proven = min(proven, cutoff)  # what was dropped
+            if len(allowed) >= WORTH_BUILDING and allowed.sum() <= SMALLER * len(allowed):
+                proven = min(proven, self._explore_apart(node, allowed, gap=gap, most_nodes=most_nodes))
+                node = None
+                continue
             sides = self._best_sides(node, allowed, splits, cutoff)
             if sides is None:
                 break
@@ -185,6 +196,17 @@ class Branching:
                 self.round(node)
         left = [*waiting, *([] if node is None else [node])]
         return min(proven, *(one.bound for one in left)) if left else proven
+
+    def _explore_apart(self, node: Node, allowed: Bools, *, gap: float, most_nodes: int) -> float:
+        """Explore what is left of a node by a model of that alone; return the bound on every choice there."""
+        apart = Branching(self._search, self._whole, self._rows[allowed])
+        root = apart.root()
+        if root is None:
+            return node.bound
+        apart._branched = self._branched
+        bound = apart.explore(root, gap=gap, most_nodes=most_nodes)
+        self._branched = apart._branched
+        return max(node.bound, bound)
 
     def _best_sides(
         self, node: Node, allowed: Bools, splits: list[Split], cutoff: float

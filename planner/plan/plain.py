@@ -20,12 +20,15 @@ def plain(value: Any) -> Any:
     if kind in _AS_IS:  # most values; an Enum of texts is of a type of its own
         return value
     if dataclasses.is_dataclass(kind):
-        some = getattr(kind, "left_out", ())
-        return {
-            name: plain(given)
-            for name in _saved(kind)
-            if (given := getattr(value, name)) is not None or name not in some
-        }
+        some, out = getattr(kind, "left_out", ()), {}
+        for name in _saved(kind):
+            given = getattr(value, name)
+            if type(given) in _AS_IS:  # without a call of its own
+                if given is not None or name not in some:
+                    out[name] = given
+            else:
+                out[name] = plain(given)
+        return out
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, Enum):

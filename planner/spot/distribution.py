@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -135,21 +135,22 @@ class Elapsed:
         """The same in arrays of another shape."""
         return Elapsed(**{field.name: getattr(self, field.name).reshape(shape) for field in fields(self)})
 
-    @property
+    @cached_property
     def calm(self) -> npt.NDArray[np.bool_]:
         """Where there is no excess to speak of (below 1e-12 h)."""
         return np.asarray((self.still >= 1.0) | (self.mean <= 1e-12), dtype=np.bool_)
 
-    @property
+    @cached_property
     def lost(self) -> npt.NDArray[np.bool_]:
         """Where no finite time suffices."""
         return np.asarray(~(np.isfinite(self.mean) & np.isfinite(self.variance)), dtype=np.bool_)
 
+    @cached_property
     def _shape(self) -> tuple[FloatArray, FloatArray]:
         usable = ~(self.calm | self.lost)
         return np.where(usable, self.mean, 1.0), np.where(usable, self.variance, 1.0)
 
-    @property
+    @cached_property
     def still_chance(self) -> FloatArray:
         """Calibrated probability of the undisturbed time."""
         return calibration("renewal").apply(np.where(self.calm, 1.0, self.still))
@@ -166,7 +167,7 @@ class Elapsed:
 
     def moved_cdf(self, hours: FloatArray) -> FloatArray:
         """P(elapsed <= hours and there is an excess)."""
-        mean, variance = self._shape()
+        mean, variance = self._shape
         excess = np.where(np.isinf(hours), 1e300, hours - self.floor)
         late = (1.0 - self.skew) * gamma_cdf(excess, mean, variance) + self.skew * lognormal_cdf(
             excess, mean, variance
@@ -187,7 +188,7 @@ class Elapsed:
         shape, of a log-normal one with log-mean raised by its log-variance. Far below the mean the former is too large
         in its normal form; the bound itself limits it.
         """
-        mean, variance = self._shape()
+        mean, variance = self._shape
         grown = 1.0 + variance / (mean * mean)
         excess = np.where(np.isinf(hours), 1e300, hours - self.floor)
         even = gamma_cdf(excess, mean * grown, variance * grown)
@@ -198,7 +199,7 @@ class Elapsed:
 
     def quantile(self, level: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Elapsed and paid hours at `level` (one, or one each); infinite where no finite time reaches it."""
-        mean, variance = self._shape()
+        mean, variance = self._shape
         still = np.where(self.calm, 1.0, self.still)
         within = (np.asarray(level, dtype=np.float64) - still) / np.maximum(1.0 - still, 1e-300)
         within = np.clip(within, 0.0, 1.0)

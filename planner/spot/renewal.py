@@ -7,6 +7,8 @@ intervals of past plans cover what they claim; `frailty_sd=0` gives the plain ex
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -183,11 +185,19 @@ def _pool(
 
 def _prepare(*given: npt.ArrayLike) -> tuple[tuple[Job, FloatArray, FloatArray], FloatArray]:
     """Broadcast and check the arguments; return (job, gang rate, wait) and the deadline."""
-    arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(a, dtype=np.float64)) for a in given))
+    arrays = _alike([np.atleast_1d(np.asarray(a, dtype=np.float64)) for a in given])
     work, node_rate, count, exponent, wait, interval, write, restart, notice, deadline = arrays
     _check(work, node_rate, count, wait, interval, write, restart, notice)
     rate = node_rate * count**exponent
     return (split_job(work, interval, write, restart, notice), rate, wait), deadline
+
+
+def _alike(arrays: list[FloatArray]) -> Sequence[FloatArray]:
+    """The arrays broadcast to one shape: most have it already, and numpy takes longer to find that out."""
+    shape = next((array.shape for array in arrays if array.shape != (1,)), (1,))
+    if any(array.shape not in (shape, (1,)) for array in arrays):
+        return np.broadcast_arrays(*arrays)
+    return [array if array.shape == shape else np.broadcast_to(array, shape) for array in arrays]
 
 
 def _means(job: Job, pool: SpotPool) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -214,17 +224,13 @@ def launch_wait_hours(pool: SpotPool) -> FloatArray:
 
 def _check(work: FloatArray, rate: FloatArray, nodes: FloatArray, *rest: FloatArray) -> None:
     wait, interval, write, restart, notice = rest
-    named = {
-        "work_hours": work,
-        "rate_per_hour": rate,
-        "mean_wait_hours": wait,
-        "checkpoint_write_hours": write,
-        "restart_hours": restart,
-        "notice_hours": notice,
-    }
-    for name, array in named.items():
-        if np.any(array < 0) or np.any(np.isinf(array)):
-            raise ValueError(f"{name} must be finite and >= 0")
+    names = (
+        "work_hours", "rate_per_hour", "mean_wait_hours", "checkpoint_write_hours", "restart_hours", "notice_hours",
+    )  # fmt: skip
+    given = np.stack([work, rate, wait, write, restart, notice])
+    wrong = (given < 0) | np.isinf(given)
+    if wrong.any():
+        raise ValueError(f"{names[int(wrong.argmax() // work.size)]} must be finite and >= 0")
     if np.any(nodes < 1) or np.any(interval <= 0):
         raise ValueError("nodes must be >= 1 and checkpoint_interval_hours > 0")
 

@@ -60,7 +60,7 @@ class SpotRisk:
     @cached_property
     def figures(self) -> OfferRisk:
         """Interruption figures of every offer; only spot is interrupted."""
-        return _risk(self.offer_set, self.tariffs)
+        return self.offer_set.once(("risk", self.tariffs), lambda: _risk(self.offer_set, self.tariffs))
 
     def alike(self, pool_of_offer: IntArray) -> IntArray:
         """Code of what is known of each offer's interruptions: equal for offers of one pool and one line of the table.
@@ -68,11 +68,12 @@ class SpotRisk:
         Args:
             pool_of_offer: code of the pool of each offer, shape `(n_offers,)`.
         """
-        if not self._alike:
+
+        def codes() -> IntArray:
             prior = self.figures.prior_of_offer + 1
-            _, _, codes = distinct(pool_of_offer * (int(prior.max(initial=0)) + 1) + prior)
-            self._alike.append(codes)
-        return self._alike[0]
+            return distinct(pool_of_offer * (int(prior.max(initial=0)) + 1) + prior)[2]
+
+        return self.offer_set.once(("alike", self.tariffs), codes)
 
     def recorded_pool(self, row: int) -> Pool | None:
         """What records say of the spot pool of offer `row`: the user's own if there are any, else the bundled ones."""
@@ -125,10 +126,6 @@ class SpotRisk:
     def gangs(self) -> dict[tuple[object, ...], tuple[SpotPool, IntArray, tuple[str, ...], FloatArray]]:
         """Fields of `GangRisk` (`planner.spot.evidence`) of the sets of gangs asked for last, by what decides them."""
         return {}
-
-    @cached_property
-    def _alike(self) -> list[IntArray]:
-        return []
 
     @cached_property
     def _recorded(self) -> dict[int, Pool | None]:

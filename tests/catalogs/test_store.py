@@ -79,7 +79,7 @@ def test_a_cached_load_gives_the_same_tables(
 ) -> None:
     monkeypatch.setenv("PLANNER_CACHE_DIR", str(tmp_path))
     load_catalog(bundled_directory())
-    assert list(tmp_path.glob("catalog-*.npz"))
+    assert list(tmp_path.glob("catalog-*.bin"))
     cached = load_catalog(bundled_directory())
     for name in ("offers", "instance_types"):
         assert same(getattr(cached, name), getattr(bundled, name))
@@ -92,7 +92,7 @@ def test_a_damaged_cache_is_ignored(
 ) -> None:
     monkeypatch.setenv("PLANNER_CACHE_DIR", str(tmp_path / "cache"))
     load_catalog(snapshot)
-    (copy,) = (tmp_path / "cache").glob("*.npz")
+    (copy,) = (tmp_path / "cache").glob("catalog-*.bin")
     copy.write_bytes(damage)
     assert load_catalog(snapshot).offers.n_rows == ROWS
 
@@ -129,7 +129,7 @@ def test_a_copy_that_another_user_can_have_written_is_ignored(
 ) -> None:
     monkeypatch.setenv("PLANNER_CACHE_DIR", str(tmp_path))
     load_catalog(bundled_directory())
-    (copy,) = tmp_path.glob("catalog-*.npz")
+    (copy,) = tmp_path.glob("catalog-*.bin")
     open_copy(copy).close()
     if how == "open to all":
         copy.chmod(0o666)

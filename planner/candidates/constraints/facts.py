@@ -28,8 +28,10 @@ class PriceRefused(Constraint):
 
     def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
         """Flagged, negative or unknown prices; a retired machine that the workload names is admitted."""
-        offers = offer_set.offers
-        admitted = admit_offers(offers, allow_flagged=limits.allow_flagged).mask
+        offers, flagged = offer_set.offers, limits.allow_flagged
+        admitted = offer_set.once(
+            ("admitted", flagged), lambda: admit_offers(offers, allow_flagged=flagged).mask
+        )
         named = [name for name in limits.instance_types.allow or () if not set("*?[") & set(name)]
         if named:
             sold_before = admit_offers(offers, allow_flagged=False, tolerated=frozenset({"retired"})).mask

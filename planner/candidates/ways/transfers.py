@@ -26,42 +26,25 @@ def between_regions_usd_per_gb(market: Market, offer: IntArray) -> FloatArray:
     several = np.flatnonzero(((place != place[:, :1]) & (place >= 0)).any(axis=1))
     out = np.zeros(len(offer))
     if len(several):
-        _, first, own = distinct(_row_code(np.sort(place[several], axis=1)))
-        out[several] = _dearest_usd_per_gb(market, offer[several[first]], place[several[first]])[own]
+        place, offer = place[several], offer[several]
+        here, there = place[:, :, None], place[:, None, :]
+        between = (here != there) & (here >= 0) & (there >= 0)
+        known = market.known_places.usd_per_gb
+        cell, source, target = np.nonzero(between & np.isnan(known[here, there]))
+        _ask(market, offer[cell, source], offer[cell, target])
+        out[several] = np.where(between, known[here, there], 0.0).max(axis=(1, 2))
     return out
 
 
-def _dearest_usd_per_gb(market: Market, offer: IntArray, place: IntArray) -> FloatArray:
-    """Dearest price between two places of each row, USD per GB; every pair of places is priced once."""
-    dearest, size = np.zeros(len(offer)), int(place.max()) + 1
-    for source, target in permutations(range(offer.shape[1]), 2):
-        a, b = place[:, source], place[:, target]
-        at = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
-        if len(at):
-            _, first, own = distinct(a[at] * size + b[at])
-            ends = offer[at[first]]
-            price = _usd_per_gb_from(market, ends[:, source], ends[:, target])
-            dearest[at] = np.maximum(dearest[at], price[own])
-    return dearest
-
-
-def _usd_per_gb_from(market: Market, source: IntArray, target: IntArray) -> FloatArray:
-    """Prices between the regions of pairs of offers, the dearest one to the internet where one is not known."""
+def _ask(market: Market, source: IntArray, target: IntArray) -> None:
+    """Note prices between the regions of pairs of offers, the dearest one to the internet where one is not known."""
     known, region = market.known_places.usd_per_gb, market.region_of_offer
     here, there = region[source], region[target]
-    for at in np.flatnonzero(np.isnan(known[here, there])).tolist():
+    for at in distinct(here * len(known) + there)[1].tolist():
         curve = _curve_from(market, int(source[at]), int(target[at]))
         known[here[at], there[at]] = usd_per_gb(
             market.tariffs.dearest_internet_curve() if curve is None else curve
         )
-    return known[here, there]
-
-
-def _row_code(rows: IntArray) -> IntArray:
-    code = np.zeros(len(rows), dtype=np.int64)
-    for column in rows.T:
-        code = code * (int(rows.max()) + 2) + column + 1
-    return code
 
 
 def usd_per_gb(curve: TierCurve) -> float:

@@ -29,6 +29,7 @@ FED = 0.9  # accelerators count as fed from this utilisation on (MLPerf Storage)
 SMALL_OBJECT_GB = 2.0**20 / 1e9
 SHARD_GB = 0.128  # of packed data: an object of the size that stores read at their full rate
 _TIB = 1024.0
+_LEAST = 1.0 - 1e-9  # of a least price, for rounding
 
 
 @record(frozen=True, eq=False)
@@ -138,6 +139,12 @@ def volumes(cell: Cell, usd_per_read: float, service: StorageService) -> Way | N
     paid = cell.nodes * np.maximum(np.ceil(np.round(wanted, 6)) - included, 0.0)
     reads = _reads(cell.copied_gb, cell)
     return Way(keeps, reads, reads * usd_per_read, (gib * price + paid * rate) / HOURS_PER_MONTH, gib, paid)
+
+
+def least_usd_per_hour(service: StorageService) -> float:
+    """What the smallest file system costs; 0 where that is unknown."""
+    price, least = service.value("usd_per_gib_month"), service.value("min_gib")
+    return 0.0 if price is None or least is None else least * price / HOURS_PER_MONTH * _LEAST
 
 
 def file_system(cell: Cell, usd_per_read: float, service: StorageService, usable: float) -> Way | None:

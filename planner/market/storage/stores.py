@@ -164,20 +164,29 @@ class Stores:
     @cached_property
     def _limits(self) -> tuple[FloatArray, ...]:
         """Per place: USD per read, most MB/s of one machine of small files and of shards, most MB/s of the store."""
+        key = ("store_limits", self._tariffs, self.has_small_files, *self._assumed_limits)
+        return self._offers.once(key, self._limits_of_places)
+
+    def _limits_of_places(self) -> tuple[FloatArray, ...]:
         rows = [(p.usd_per_read, *self._store_limits(p)) for p in map(self._place, range(len(self._keys)))]
         return tuple(np.asarray(rows, dtype=np.float64).reshape(-1, 4).T)
 
     def _store_limits(self, place: Place) -> tuple[float, float, float]:
         """Most MB/s of a machine, as the data are and in shards, and of the store; unknown: the assumed ones."""
-        assume = self._asked.assumptions
         named = ("small_client_mb_s" if self.has_small_files else "client_mb_s", "client_mb_s", "total_mb_s")
         known = [place.store_mb_s[name] for name in named]
-        per_node, total = assume.object_store_read_gb_per_s_per_node, assume.object_store_read_gb_per_s_total
+        per_node, total = self._assumed_limits
         own, shards, whole = (
             1e3 * assumed if value is None else value
             for value, assumed in zip(known, (per_node, per_node, total), strict=True)
         )
         return own, shards, whole
+
+    @property
+    def _assumed_limits(self) -> tuple[float, float]:
+        """Most GB/s that one machine reads, and all together, where the store says nothing."""
+        assume = self._asked.assumptions
+        return assume.object_store_read_gb_per_s_per_node, assume.object_store_read_gb_per_s_total
 
     def limits_at(self, row: int) -> tuple[float, float, float]:
         """Most MB/s of one machine, as the data are and in shards, and of the whole object store at offer `row`."""
@@ -272,7 +281,8 @@ class Stores:
         for mine in np.split(at[order], edges) if len(at) else ():
             here = self.place(int(rows[mine[0]]))
             small = _rows(cell, mine)
-            for named in self._bought(here, small):
+            most = float((best[mine] / hours[mine]).max())
+            for named in self._bought(here, small, most):
                 if min(named.code, FILE_SYSTEM) in allowed:
                     _take(
                         out,
@@ -287,13 +297,15 @@ class Stores:
         """One way that is bought by the month, at offer `row`."""
         return next(one for one in self._bought(self.place(row), cell) if one.code == code)
 
-    def _bought(self, place: Place, cell: Cell) -> list[Named]:
-        """Ways that are bought by the month, those with known prices."""
+    def _bought(self, place: Place, cell: Cell, most: float = np.inf) -> list[Named]:
+        """Ways that are bought by the month, with known prices; no file system above `most` USD per hour."""
         named_values, usable = [], float(self._tariffs.storage_figures["usable_ratio"].value)
         if place.block is not None:
             way = options.volumes(cell, place.usd_per_read, place.block)
             named_values += [] if way is None else [Named(BLOCK, place.block.name, way)]
         for number, service in enumerate(place.file_systems):
+            if options.least_usd_per_hour(service) > most:
+                continue
             way = options.file_system(cell, place.usd_per_read, service, usable)
             named_values += [] if way is None else [Named(FILE_SYSTEM + number, service.name, way)]
         return named_values
