@@ -228,13 +228,13 @@ def _assemble(
     files: tuple[File, ...],
     built: Built,
     solved: Solved,
-    found: tuple[_Figures, Loss],
+    outcome: tuple[_Figures, Loss],
     notes: tuple[str, ...],
     catalog: Catalog | None,
     gap: float,
 ) -> CommitAnswer:
     question, x = loaded.question, solved.x
-    figures, loss = found
+    figures, loss = outcome
     return CommitAnswer(
         name=question.name,
         sha256=sha256(loaded.document.data).hexdigest(),

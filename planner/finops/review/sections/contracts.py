@@ -47,8 +47,8 @@ def build(inputs: Inputs) -> Section | None:
     """Drawdown with its pace, ends to come, use of reservations; None where the bill has neither."""
     rows = inputs.ask("contract_drawdown").to_dict("records")
     reserved = inputs.ask("capacity_reservations").to_dict("records")
-    told = any(row["applied_cost"] == row["applied_cost"] for row in rows)
-    found = [one for row in rows if (one := _drawdown(inputs, row, told=told)) is not None]
+    is_reported = any(row["applied_cost"] == row["applied_cost"] for row in rows)
+    found = [one for row in rows if (one := _drawdown(inputs, row, is_reported=is_reported)) is not None]
     if not found and not reserved:
         return None
     used = sum(float(row["used_cost"]) for row in reserved)
@@ -69,15 +69,15 @@ def _day(value: Any) -> date:
     return date.fromisoformat(str(value)[:10])
 
 
-def _drawdown(inputs: Inputs, row: dict[str, Any], *, told: bool) -> Drawdown | None:
-    """A spend commitment, None of another row; `told`: whether charges say how much of them is applied to any."""
+def _drawdown(inputs: Inputs, row: dict[str, Any], *, is_reported: bool) -> Drawdown | None:
+    """A spend commitment, None of another row; `is_reported`: whether charges say how much of them is applied to any."""
     cost = row["commitment_cost"]
     if text(row["category"]) != "Spend" or cost is None or cost != cost or float(cost) <= 0:
         return None
     start, end = _day(row["period_start"]), _day(row["period_end"])
     elapsed = min(1.0, (min(inputs.end, end) - start).days / max((end - start).days, 1))
     is_named = row["first_charge"] == row["first_charge"] and row["first_charge"] is not None
-    is_known = row["applied_cost"] == row["applied_cost"] if is_named else told
+    is_known = row["applied_cost"] == row["applied_cost"] if is_named else is_reported
     drawn = _number(row["applied_cost"]) if is_known else None
     first = inputs.use_days()[0] if inputs.use_days() else inputs.month
     name = text(row["commitment_name"]) or text(row["commitment_type"]) or text(row["commitment_id"])
