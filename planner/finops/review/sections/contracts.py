@@ -70,7 +70,7 @@ def _day(value: Any) -> date:
 
 
 def _drawdown(inputs: Inputs, row: dict[str, Any], *, is_reported: bool) -> Drawdown | None:
-    """A spend commitment, None of another row; `is_reported`: whether charges say how much of them is applied to any."""
+    """A spend commitment, None of another row; `is_reported`: whether charges say how much of any is applied."""
     cost = row["commitment_cost"]
     if text(row["category"]) != "Spend" or cost is None or cost != cost or float(cost) <= 0:
         return None
