@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--avoid-loss", is_flag=True,
-    help="Of a bill: buy less, so that few scenarios cost over 2 % more than no commitment.",
+    help="Of a bill: buy less, so that few scenarios cost over 2 % more than buying nothing.",
 )  # fmt: skip
 @output_options(ANSWER_FORMATS, private=True)
 @click.option(

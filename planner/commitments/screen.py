@@ -113,7 +113,7 @@ def loss_words(answer: CommitAnswer, amount: Callable[[float], str]) -> str:
     """How often the purchases cost more than none; at a price on that, what it gives and costs."""
     loss = answer.loss
     limit = percent(loss.limit_ratio, 0)
-    text = f"{percent(loss.chance_ratio, 0)} of scenarios cost over {limit} more than no commitment"
+    text = f"{percent(loss.chance_ratio, 0)} of scenarios cost over {limit} more than buying nothing"
     if not loss.price:
         return text
     more = answer.plan.expected_usd - loss.plain_expected_usd

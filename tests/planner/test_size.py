@@ -187,8 +187,8 @@ def test_machines_for_images_with_the_rules_beside(
     assert workload.task is not None and workload.constraints.budget_usd == 5000
     assert by_id["R10"]["rule_cost_usd"] == found["outcome"]["total_usd"]  # its machines have the memory
     assert by_id["R48"]["model"] == 33.9 and by_id["R48"]["rule_low"] == 30.4
-    assert len(found["rules"]) + len(found["rules_not_told"]) == 56
-    assert all(rule["reason"] for rule in found["rules_not_told"])
+    assert len(found["rules"]) + len(found["rules_undetermined"]) == 56
+    assert all(rule["reason"] for rule in found["rules_undetermined"])
     asked = run_cli(*args, "--budget", "5000").stdout
     assert len(asked.splitlines()) <= 34 and "R38 does not hold here" in asked and "RTX 4090" in asked
     table = run_cli(*args, "--budget", "5000", "--details", "refuted").unwrapped

@@ -114,7 +114,7 @@ def test_a_truncated_bill_has_no_savings_rate(company: Truth, tmp_path: Path) ->
     rate = figures(review)["esr_list_ratio"]
     assert (rate.status, rate.value) == ("withheld", None)
     assert "EffectiveCost of 0" in rate.reason
-    assert "No savings rate can be told" in by_key(review.sections, "commitments").sentences[0]
+    assert "No savings rate can be given" in by_key(review.sections, "commitments").sentences[0]
 
 
 def test_clouds_in_files_of_their_own_and_rows_in_any_order_change_nothing(

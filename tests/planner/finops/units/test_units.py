@@ -198,6 +198,8 @@ def test_runs_of_the_planners_own_tag(tmp_path: Path) -> None:
     made = review_of(both, only=("gpu",))
     assert (runs(made), runs(review_of(usual, only=("gpu",)))) == (["run-7"], ["run-8"])
     (table,) = (one for one in section(made, "gpu").tables if one.key == "gpu_runs")
-    assert table.note == "Runs are told by the tag planner_run_id; --run-tag run_id shows those of run_id."
+    assert (
+        table.note == "Runs are identified by the tag planner_run_id; --run-tag run_id shows those of run_id."
+    )
     assert runs(review_of(both, only=("gpu",), run_tag="run_id")) == ["run-8"]
     assert runs(review_of(usual, only=("gpu",), run_tag="planner_run_id")) == []
