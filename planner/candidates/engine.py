@@ -188,9 +188,9 @@ class Engine:
     @cached_property
     def recorded(self) -> Candidates:
         """Coarse candidates, those marked that no deadline admits for lack of a record."""
-        constants = replace(self.coarse, bits=self.coarse.bits.copy())
-        mark_unrecorded(constants)
-        return constants
+        candidates = replace(self.coarse, bits=self.coarse.bits.copy())
+        mark_unrecorded(candidates)
+        return candidates
 
     def leaders(self, context: Context, wanted: Wanted) -> IntArray:
         """Hardware that is looked at in all sizes between the coarse ones."""

@@ -208,7 +208,7 @@ def _describe(
     requests = training.tuning.requests
     writes = requests is not None and requests.answers is not None
     model, training = told_phase(asked.job.model, whole, row)
-    constants = replace(asked, job=replace(asked.job, model=model))
+    of_phase = replace(asked, job=replace(asked.job, model=model))
     return Estimate(
         machine=machine,
         nodes=nodes,
@@ -225,17 +225,17 @@ def _describe(
         hfu=row["mfu"] * recompute_factor(row["recompute"], training) if fits and requests is None else None,
         breakdown_s={name.removesuffix("_s"): row[name] for name in COMPONENTS} if fits else {},
         limited_by=row["limited_by"],
-        memory=memory_of(constants, training, hardware, row),
-        loading=loading_of(constants, training, hardware, row) if fits and not writes else None,
+        memory=memory_of(of_phase, training, hardware, row),
+        loading=loading_of(of_phase, training, hardware, row) if fits and not writes else None,
         host=host_of(asked, hardware, nodes, row),
         learned_factor=learned_factor(asked, training, hardware) if requests is None else 1.0,
         calibration=_calibration(asked, hardware),
         remedy=None if fits else nearest_fit(asked, machine_set, machine, nodes, whole),
-        others=others_of(constants, training, hardware, nodes),
+        others=others_of(of_phase, training, hardware, nodes),
         run=run_totals(asked.job, row, nodes * max(1, int(machine.accelerators)))
         if fits and not requests
         else None,
-        doubts=doubts_of(constants, training, hardware, nodes) if fits and requests is None else (),
+        doubts=doubts_of(of_phase, training, hardware, nodes) if fits and requests is None else (),
         answered=_answered(asked, requests, row) if fits else None,
         is_inference=requests is not None,
     )

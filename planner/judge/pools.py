@@ -151,8 +151,8 @@ def _work_of(work: Work, name: str, paced_s: float) -> Work:
     rollouts = work.training.tuning.rollouts
     assert rollouts is not None
     pool: Literal["trainer", "rollouts"] = "trainer" if name == "trainer" else "rollouts"
-    constants = replace(rollouts, pool=pool, colocated=False, paced_s=paced_s)
-    training = replace(work.training, tuning=replace(work.training.tuning, rollouts=constants))
+    paced = replace(rollouts, pool=pool, colocated=False, paced_s=paced_s)
+    training = replace(work.training, tuning=replace(work.training.tuning, rollouts=paced))
     if name == "trainer":
         return replace(work, training=training)
     return replace(work, training=training, data_gb=0.0, read_gb=0.0, export_gb=0.0, checkpoint_gib=0.0)

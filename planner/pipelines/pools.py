@@ -82,8 +82,8 @@ def of_pool(asked: Asked, name: PoolName, paced_s: float = 0.0) -> Asked:
     job = asked.job
     rollouts = job.training.tuning.rollouts
     assert rollouts is not None
-    constants = replace(rollouts, pool=name, colocated=False, paced_s=paced_s)
-    training = replace(job.training, tuning=replace(job.training.tuning, rollouts=constants))
+    paced = replace(rollouts, pool=name, colocated=False, paced_s=paced_s)
+    training = replace(job.training, tuning=replace(job.training.tuning, rollouts=paced))
     job = replace(job, training=training)
     if name == "rollouts":
         job = replace(job, data_gb=0.0, read_gb=0.0, export_gb=0.0, checkpoint_gib=0.0)
@@ -94,8 +94,8 @@ def by_turns(asked: Asked) -> Asked:
     """The same on one cluster that trains and generates by turns."""
     training = asked.job.training
     assert training.tuning.rollouts is not None
-    constants = replace(training.tuning.rollouts, colocated=True, steps_off_policy=0)
-    training = replace(training, tuning=replace(training.tuning, rollouts=constants))
+    paced = replace(training.tuning.rollouts, colocated=True, steps_off_policy=0)
+    training = replace(training, tuning=replace(training.tuning, rollouts=paced))
     return replace(asked, job=replace(asked.job, training=training))
 
 
@@ -184,8 +184,8 @@ class _Side:
         context = candidates.context.with_asked(of_pool(candidates.context.asked, self.name, paced_s))
         # the size of a checkpoint is known by now
         context = context.with_job(checkpoint_gib=candidates.context.asked.job.checkpoint_gib)
-        constants = replace(self.found, candidates=replace(candidates, context=context))
-        one = candidates_of(constants, candidates.offer[at : at + 1], [int(candidates.nodes[at])])
+        as_pool = replace(self.found, candidates=replace(candidates, context=context))
+        one = candidates_of(as_pool, candidates.offer[at : at + 1], [int(candidates.nodes[at])])
         return one, Source(context, one)
 
 
