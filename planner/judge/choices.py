@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from planner.judge.bench import Bench, Bought, Candidate
     from planner.judge.document import Node
     from planner.judge.findings import Findings
+    from planner.judge.fleet_workers import Worker
     from planner.judge.goods import Offer
 
 _SLIP = 1 - Fraction(1, 10**9)
@@ -104,6 +105,28 @@ def check_fleet(
             {"kinds": kinds, "best": best.value, "p_meet_deadline": chance, "finish_expected": ends}
         )
     findings.expect(plan["choices"], wanted)
+
+
+def says_what_it_breaks(findings: Findings, bench: Bench, plan: Node, worker: Worker) -> None:
+    """Whether the row of the baseline says that it breaks a limit: shares and nodes are held, others may be why."""
+    row, limits = named(plan, "on_demand"), bench.workload.constraints
+    if row is None:
+        return
+    others = limits.quota or limits.min_total_memory_gib is not None or limits.budget_usd is not None
+    broken = worker.count * worker.buy.nodes > limits.max_nodes or exceeds_a_share(bench, worker)
+    stated = "limits_aside" in [kind.text() for kind in row["kinds"]]
+    findings.require(stated or not broken, row.path, "breaks a limit and does not say so")
+    findings.require(broken or bool(others) or not stated, row.path, "breaks no limit")
+
+
+def exceeds_a_share(bench: Bench, worker: Worker) -> bool:
+    """Whether one offer for all of the work is more than its share."""
+    fleet = bench.workload.fleet
+    if fleet is None:
+        return False
+    parts = [fleet.max_share_per_region, fleet.max_share_per_offer]
+    parts += [fleet.max_spot_share] if worker.buy.offer.is_spot else []
+    return any(part not in (None, 1) for part in parts)
 
 
 def named(plan: Node, kind: str) -> Node | None:

@@ -333,7 +333,7 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> Near 
     saved = cost - whole
     option = worker.buy.offer.text("purchase_option")
     findings.require(option == "on_demand", given.path, "the baseline is not on-demand")
-    _aside(findings, bench, plan, worker)
+    choices.says_what_it_breaks(findings, bench, plan, worker)
     findings.expect(
         node,
         {
@@ -342,28 +342,6 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> Near 
         },
     )  # fmt: skip
     return chance
-
-
-def _aside(findings: Findings, bench: Bench, plan: Node, worker: Worker) -> None:
-    """Whether the row of the baseline says that it breaks a limit: shares and nodes are held, others may be why."""
-    row, limits = choices.named(plan, "on_demand"), bench.workload.constraints
-    if row is None:
-        return
-    others = limits.quota or limits.min_total_memory_gib is not None or limits.budget_usd is not None
-    broken = worker.count * worker.buy.nodes > limits.max_nodes or _exceeds_a_share(bench, worker)
-    stated = "limits_aside" in [kind.text() for kind in row["kinds"]]
-    findings.require(stated or not broken, row.path, "breaks a limit and does not say so")
-    findings.require(broken or bool(others) or not stated, row.path, "breaks no limit")
-
-
-def _exceeds_a_share(bench: Bench, worker: Worker) -> bool:
-    """Whether one offer for all of the work is more than its share."""
-    fleet = bench.workload.fleet
-    if fleet is None:
-        return False
-    parts = [fleet.max_share_per_region, fleet.max_share_per_offer]
-    parts += [fleet.max_spot_share] if worker.buy.offer.is_spot else []
-    return any(part not in (None, 1) for part in parts)
 
 
 def _alone(bench: Bench, plan: Node, given: Node, work: float) -> tuple[Worker, Near | None, dict[str, Any]]:
@@ -403,7 +381,7 @@ def _one_offer(findings: Findings, bench: Bench, plan: Node, work: float) -> Nea
     nodes = worker.count * worker.buy.nodes
     findings.require(nodes <= limits.max_nodes, best.path, f"{nodes} nodes, max_nodes is {limits.max_nodes}")
     findings.require(nodes <= worker.buy.offer.capacity, best.path, "more instances than can be had")
-    findings.require(not _exceeds_a_share(bench, worker), best.path, "one offer exceeds a share")
+    findings.require(not choices.exceeds_a_share(bench, worker), best.path, "one offer exceeds a share")
     if not given["p_meet_deadline"].is_null:
         sure = given["p_meet_deadline"].number() >= limits.deadline_confidence - _SURE_RATIO
         findings.require(sure, best.path, "is not sure enough of the deadline")

@@ -94,8 +94,8 @@ def by_turns(asked: Asked) -> Asked:
     """The same on one cluster that trains and generates by turns."""
     training = asked.job.training
     assert training.tuning.rollouts is not None
-    paced = replace(training.tuning.rollouts, colocated=True, steps_off_policy=0)
-    training = replace(training, tuning=replace(training.tuning, rollouts=paced))
+    together = replace(training.tuning.rollouts, colocated=True, steps_off_policy=0)
+    training = replace(training, tuning=replace(training.tuning, rollouts=together))
     return replace(asked, job=replace(asked.job, training=training))
 
 
