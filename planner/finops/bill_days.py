@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def daily_frame(bill: Bill) -> Any:
-    """The KPI `daily_cost` with typed days; charges without a day are left out (the reader has told of them)."""
+    """The KPI `daily_cost` with typed days; charges without a day are left out (the reader has reported them)."""
     import numpy as np
 
     frame: Any = query_kpi(bill.engine, "daily_cost", {})
@@ -31,8 +31,8 @@ def in_order(frame: Any) -> Any:
     import pandas as pd
 
     names = [n for n in frame.columns if not pd.api.types.is_numeric_dtype(frame[n])]
-    made = frame.sort_values(names, kind="stable", na_position="first") if names else frame
-    return made.reset_index(drop=True)
+    ordered = frame.sort_values(names, kind="stable", na_position="first") if names else frame
+    return ordered.reset_index(drop=True)
 
 
 def bill_begins(daily: Any) -> date:

@@ -124,40 +124,30 @@ def _exported(spec: ModelSpec, training: TrainingSpec, samples: int, saved: Chec
     return sum(learned) * WEIGHT_BYTES
 
 
-def _training(resolved_training: ResolvedTraining, model: ModelSpec, learns: ResolvedModel) -> TrainingSpec:
-    pinned = (
-        LayoutPin()
-        if resolved_training.layout is None
-        else LayoutPin(**resolved_training.layout.model_dump())
-    )
-    memory = (
-        MemoryOptions()
-        if resolved_training.memory is None
-        else MemoryOptions(**resolved_training.memory.model_dump())
-    )
-    kernel = (
-        default_attention(resolved_training.stack, model, resolved_training.software_date)
-        if resolved_training.attention == "auto"
-        else resolved_training.attention
-    )
+def _training(resolved: ResolvedTraining, model: ModelSpec, learns: ResolvedModel) -> TrainingSpec:
+    pinned = LayoutPin() if resolved.layout is None else LayoutPin(**resolved.layout.model_dump())
+    memory = MemoryOptions() if resolved.memory is None else MemoryOptions(**resolved.memory.model_dump())
+    kernel = resolved.attention
+    if kernel == "auto":
+        kernel = default_attention(resolved.stack, model, resolved.software_date)
     return TrainingSpec(
-        global_batch=resolved_training.global_batch,
-        sequence_length=resolved_training.sequence_length,
-        precision=resolved_training.precision,
-        optimizer=resolved_training.optimizer,
-        lora_rank=resolved_training.lora_rank,
-        stack=resolved_training.stack,
+        global_batch=resolved.global_batch,
+        sequence_length=resolved.sequence_length,
+        precision=resolved.precision,
+        optimizer=resolved.optimizer,
+        lora_rank=resolved.lora_rank,
+        stack=resolved.stack,
         attention=kernel,
-        expert_kernels=default_experts(resolved_training.stack, resolved_training.software_date),
-        open_choices=resolved_training.open_choices,
-        channels_last=resolved_training.channels_last,
+        expert_kernels=default_experts(resolved.stack, resolved.software_date),
+        open_choices=resolved.open_choices,
+        channels_last=resolved.channels_last,
         layout=pinned,
-        bytes_per_sample=resolved_training.bytes_per_sample,
-        decode_samples_per_s_per_core=resolved_training.decode_samples_per_s_per_core,
+        bytes_per_sample=resolved.bytes_per_sample,
+        decode_samples_per_s_per_core=resolved.decode_samples_per_s_per_core,
         memory=memory,
-        tuning=tuning_of(resolved_training.post),
+        tuning=tuning_of(resolved.post),
         trains=learns.trains,
         learned_params=learns.learned_params,
-        evaluated=resolved_training.evaluated,
-        phases=phases_of(resolved_training.phases),
+        evaluated=resolved.evaluated,
+        phases=phases_of(resolved.phases),
     )
