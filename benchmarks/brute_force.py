@@ -5,6 +5,9 @@ dual, a bound against every point. Here the same function gets as many seeds as 
 blocks, so that all have had about the same CPU time whenever it is stopped. Each disagreement is printed when it is
 found; the table at the end (or at Ctrl-C, or at `kill PID` of one in the background) shows seeds, disagreements and CPU
 seconds per family. Exit code 1: some answer is wrong.
+
+With `--record` the seeds that were tried are kept in benchmarks/data/brute_force.json, those of earlier runs are left
+out, and the table shows all of them: so many runs add up to 100,000 seeds.
 """
 
 from __future__ import annotations
@@ -17,6 +20,11 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from unittest import mock
+
+from benchmarks.seed_record import Range, Tried, joined, load_record, save_record
+from tests.remembered_shapes import RememberedShapes
 
 # name: module of the tests and its function of a seed, which raises AssertionError where something disagrees
 CHECKS = {
@@ -47,56 +55,71 @@ CHECKS = {
     "exact bound of a relaxation": "solvers.test_certificate:check_bound",
 }
 BLOCK_S = 10.0  # CPU seconds of one family before the next has its turn
+RECORD = Path(__file__).parent / "data" / "brute_force.json"
 
 
 @dataclass
 class Family:
-    """One check and what it has seen.
+    """One check and what it has seen in this run.
 
     Attributes:
         name: as in `CHECKS`.
-        next_seed: the first seed not tried yet.
+        left: ranges of seeds that are still to be tried.
+        done: ranges that were tried.
         wrong: seeds that disagree.
         cpu_s: CPU seconds of this process spent on it.
     """
 
     name: str
-    next_seed: int
+    left: list[Range]
+    done: list[Range] = field(default_factory=list)
     wrong: list[int] = field(default_factory=list)
     cpu_s: float = 0.0
 
-    def run(self, end: int) -> Iterator[str]:
-        """Try seeds below `end` for `BLOCK_S` CPU seconds; yields a line per disagreement."""
+    @property
+    def tried(self) -> Tried:
+        """As it is recorded."""
+        return Tried(joined(self.done), tuple(self.wrong), self.cpu_s)
+
+    def run(self) -> Iterator[str]:
+        """Try seeds for `BLOCK_S` CPU seconds; yields a line per disagreement."""
         module, name = CHECKS[self.name].split(":")
         room = "tests" if module.startswith("solvers.") else "tests.planner"
         check = getattr(importlib.import_module(f"{room}.{module}"), name)
         begun, before = time.process_time(), self.cpu_s
-        while self.next_seed < end and self.cpu_s - before < BLOCK_S:
-            seed = self.next_seed
-            self.next_seed += 1
+        while self.left and self.cpu_s - before < BLOCK_S:
+            seed, end = self.left.pop(0)
+            if seed + 1 < end:
+                self.left.insert(0, (seed + 1, end))
             try:
                 check(seed)
             except Exception as error:  # noqa: BLE001 - a crash is a disagreement as well
                 self.wrong.append(seed)
                 text = str(error).strip().splitlines() or ["no message"]
                 yield f"{self.name}: seed {seed}: {type(error).__name__}: {text[0][:200]}"
+            first = self.done.pop()[0] if self.done and self.done[-1][1] == seed else seed
+            self.done.append((first, seed + 1))
             self.cpu_s = before + time.process_time() - begun
 
 
-def search(families: list[Family], end: int, limit_s: float) -> Iterator[str]:
-    """Give every family its turns until all seeds below `end` are tried or the CPU seconds `limit_s` are spent."""
+def search(families: list[Family], limit_s: float) -> Iterator[str]:
+    """Give every family its turns until all its seeds are tried or the CPU seconds `limit_s` are spent.
+
+    What the performance model says of a job on a machine is worked out once for all seeds, as in the tests.
+    """
     begun = time.process_time()
-    while open_ones := [family for family in families if family.next_seed < end]:
-        for family in open_ones:
-            yield from family.run(end)
-            if time.process_time() - begun > limit_s:
-                return
+    with mock.patch("planner.candidates.sizes.estimate_shapes", RememberedShapes()):
+        while open_ones := [family for family in families if family.left]:
+            for family in open_ones:
+                yield from family.run()
+                if time.process_time() - begun > limit_s:
+                    return
 
 
-def table(families: list[Family], start: int) -> str:
+def table(tried: dict[str, Tried]) -> str:
     """Return the figures, a line per family."""
     head = f"{'family':46}{'seeds':>9}{'disagreements':>15}{'CPU s':>10}"
-    rows = [(f.name, f.next_seed - start, len(f.wrong), f.cpu_s) for f in families]
+    rows = [(name, one.seeds, len(one.wrong), one.cpu_s) for name, one in tried.items()]
     rows.append(("all", sum(r[1] for r in rows), sum(r[2] for r in rows), sum(r[3] for r in rows)))
     return "\n".join([head, *(f"{name:46}{n:>9,}{wrong:>15}{cpu:>10.1f}" for name, n, wrong, cpu in rows)])
 
@@ -112,18 +135,28 @@ def main() -> int:
         "--family", nargs="+", metavar="TEXT", help="families whose name contains one of these"
     )
     parser.add_argument("--cpu-limit", type=float, default=math.inf, metavar="S", help="CPU seconds in all")
+    parser.add_argument(
+        "--record", action="store_true", help="leave out recorded seeds, and add those of this run"
+    )
     arguments = parser.parse_args()
     chosen = [name for name in CHECKS if any(text in name for text in arguments.family or [""])]
     if not chosen:
         parser.error(f"no family is called so; known: {'; '.join(CHECKS)}")
-    families = [Family(name, arguments.start) for name in chosen]
+    record = load_record(RECORD) if arguments.record else {}
+    first, end = arguments.start, arguments.start + arguments.seeds
+    families = [Family(name, [*record.get(name, Tried()).missing(first, end)]) for name in chosen]
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        for line in search(families, arguments.start + arguments.seeds, arguments.cpu_limit):
+        for line in search(families, arguments.cpu_limit):
             print(line, flush=True)
     except KeyboardInterrupt:
         print("interrupted")
-    print(table(families, arguments.start))
+    tried = {family.name: family.tried for family in families}
+    if arguments.record:
+        record = load_record(RECORD)  # another run may have added to it
+        tried = {name: record.get(name, Tried()).plus(tried.get(name, Tried())) for name in CHECKS}
+        save_record(RECORD, tried)
+    print(table(tried))
     return int(any(family.wrong for family in families))
 
 

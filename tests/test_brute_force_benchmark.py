@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from benchmarks import brute_force
+from benchmarks.seed_record import Tried, joined, load_record, save_record
 
 
 def test_every_family_runs() -> None:
-    families = [brute_force.Family(name, 0) for name in brute_force.CHECKS]
-    assert not list(brute_force.search(families, 1, 60.0))
-    assert all(family.next_seed == 1 and not family.wrong for family in families)
+    families = [brute_force.Family(name, [(0, 1)]) for name in brute_force.CHECKS]
+    assert not list(brute_force.search(families, 60.0))
+    assert all(family.tried.ranges == ((0, 1),) and not family.wrong for family in families)
 
 
 def test_a_disagreement_is_reported(
@@ -25,3 +28,34 @@ def test_a_disagreement_is_reported(
     out = capsys.readouterr().out
     assert "schedule: seed 3: AssertionError: costs 2, not 1" in out
     assert out.splitlines()[-1].split() == ["all", "5", "2", "0.0"]
+
+
+def test_recorded_seeds_are_left_out_and_add_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("tests.planner.schedules.test_schedule.check_schedule", asked.append)
+    monkeypatch.setattr(brute_force, "RECORD", tmp_path / "seeds.json")
+    save_record(brute_force.RECORD, {"schedule": Tried(((3, 5), (8, 30)), (4,), 1.5)})
+    words = ["brute_force", "--seeds", "10", "--start", "1", "--family", "schedule", "--record"]
+    monkeypatch.setattr("sys.argv", words)
+    assert brute_force.main() == 0  # what was wrong before is no disagreement of this run
+    assert asked == [1, 2, 5, 6, 7]
+    known = load_record(brute_force.RECORD)
+    assert known["schedule"].ranges == ((1, 30),) and known["schedule"].wrong == (4,)
+    assert {*known} == {*brute_force.CHECKS}
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["all", "29", "1", "1.5"]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "one"),
+    [
+        ([(5, 9), (0, 3), (3, 4)], ((0, 4), (5, 9))),
+        ([(0, 10), (2, 4)], ((0, 10),)),
+        ([(2, 2)], ()),
+    ],
+)
+def test_ranges_are_joined(ranges: list[tuple[int, int]], one: tuple[tuple[int, int], ...]) -> None:
+    assert joined(ranges) == one
+    asked = {seed for first, end in Tried(one).missing(0, 12) for seed in range(first, end)}
+    assert asked == {seed for seed in range(12) if not any(a <= seed < b for a, b in ranges)}

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from planner.fleet.question import FleetInput, Ints
+from planner.fleet.question import FleetInput, Floats, Ints
 
 
 def random_fleet(seed: int, *, n_options: int = 5) -> FleetInput:
@@ -61,11 +61,15 @@ def part_time(fleet: FleetInput, seed: int) -> FleetInput:
 def brute_force_part_time(fleet: FleetInput) -> float | None:
     """The least cost over every number of workers, their work divided at best; None when no mix keeps all limits."""
     assert fleet.fixed_cost_usd is not None
-    best: float | None = None
+    least = []  # what each mix costs at least: its work in order of price, without shares
     for units in itertools.product(*(range(int(limit) + 1) for limit in fleet.max_units)):
         fixed = _workers_cost(fleet, units)
-        if fixed is None or (best is not None and fixed >= best):
-            continue
+        if fixed is not None:
+            least.append((fixed + _in_order_of_price(fleet, units), fixed, units))
+    best: float | None = None
+    for bound, fixed, units in sorted(least):
+        if best is not None and bound >= best:
+            break
         work = _divide(fleet, units)
         if work is None:
             continue
@@ -104,12 +108,28 @@ def _workers_cost(fleet: FleetInput, units: tuple[int, ...]) -> float | None:
     return float(workers + sum(fleet.region_cost_usd[code] for code in opened))
 
 
-def _divide(fleet: FleetInput, units: tuple[int, ...]) -> float | None:
-    """The least cost of dividing the work among workers: in order of cost per work, or a small linear program."""
+def _in_order_of_price(fleet: FleetInput, units: tuple[int, ...]) -> float:
+    """The least cost of dividing the work where no group of workers is limited to a share of it."""
+    used, price = _prices(fleet, units)
+    left, cost = fleet.required_throughput, 0.0
+    for usd, n in sorted(zip(price.tolist(), used, strict=True)):
+        done = min(units[n] * fleet.throughput[n], left)
+        cost, left = cost + usd * done, left - done
+    return float(cost)
+
+
+def _prices(fleet: FleetInput, units: tuple[int, ...]) -> tuple[list[int], Floats]:
+    """The offers of a mix, and what a unit of work costs at each."""
     assert fleet.fixed_cost_usd is not None
     used = [n for n, count in enumerate(units) if count]
+    price = [(fleet.cost_usd[n] - fleet.fixed_cost_usd[n]) / fleet.throughput[n] for n in used]
+    return used, np.array(price)
+
+
+def _divide(fleet: FleetInput, units: tuple[int, ...]) -> float | None:
+    """The least cost of dividing the work among workers: in order of cost per work, or a small linear program."""
+    used, price = _prices(fleet, units)
     most = np.array([units[n] * fleet.throughput[n] for n in used])
-    price = np.array([(fleet.cost_usd[n] - fleet.fixed_cost_usd[n]) / fleet.throughput[n] for n in used])
     groups = (
         (fleet.is_spot[used].astype(int) - 1, fleet.max_spot_share),
         (fleet.region[used], fleet.max_share_per_region),
@@ -124,10 +144,7 @@ def _divide(fleet: FleetInput, units: tuple[int, ...]) -> float | None:
         if code >= 0
     ]
     if not rows:
-        left, cost = fleet.required_throughput, 0.0
-        for at in np.argsort(price):
-            cost, left = cost + price[at] * min(most[at], left), left - min(most[at], left)
-        return float(cost)
+        return _in_order_of_price(fleet, units)
     from scipy.optimize import linprog
 
     table, sides = (
@@ -140,11 +157,16 @@ def _divide(fleet: FleetInput, units: tuple[int, ...]) -> float | None:
 
 def brute_force_fleet(fleet: FleetInput) -> Fraction | None:
     """The least cost over every mix, in exact arithmetic; None when no mix keeps all limits."""
-    ranges = [range(int(limit) + 1) for limit in fleet.max_units]
+    units = np.array(list(itertools.product(*(range(int(limit) + 1) for limit in fleet.max_units))))
+    opened = [(units[:, fleet.region == code] > 0).any(axis=1) for code in range(len(fleet.region_cost_usd))]
+    about = units @ fleet.cost_usd + fleet.region_cost_usd @ np.array(opened)  # but for rounding
+    enough = units @ fleet.throughput >= fleet.required_throughput * (1 - 1e-9)
     best: Fraction | None = None
-    for units in itertools.product(*ranges):
-        if any(units):
-            cost = _cost_if_feasible(fleet, units)
+    for at in np.argsort(about):
+        if best is not None and about[at] > float(best) * (1 + 1e-9) + 1e-9:
+            break
+        if enough[at] and units[at].any():
+            cost = _cost_if_feasible(fleet, tuple(units[at].tolist()))
             if cost is not None and (best is None or cost < best):
                 best = cost
     return best

@@ -54,12 +54,25 @@ def carries(question: ServingInput, counts: tuple[int, ...]) -> bool:
     return bool(found.status == 0)
 
 
+def may_carry(question: ServingInput, choices: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Choices without those that weak duality rules out: load weighed by bucket is above what the machines can bear."""
+    n_buckets = len(question.buckets)
+    weights = np.vstack(
+        [np.eye(n_buckets), np.ones(n_buckets), np.random.default_rng(0).random((60, n_buckets))]
+    )
+    bears = (weights[:, None, :] / question.machines).max(axis=2)  # a machine of a kind, by weights
+    most = bears @ np.array(choices, dtype=float).T
+    kept = (most >= weights.sum(axis=1)[:, None] * (1 - 1e-9)).all(axis=0)
+    return [choice for choice, keep in zip(choices, kept, strict=True) if keep]
+
+
 def least(question: ServingInput) -> float:
     ranges = [range(int(limit) + 1) for limit in question.limit]
     choices = [c for c in itertools.product(*ranges) if sum(c) <= question.max_nodes]
-    choices.sort(key=lambda c: float(np.dot(c, question.usd_per_hour)))
     if not np.isfinite(question.machines).any(axis=0).all():
         return math.inf
+    choices = may_carry(question, choices)
+    choices.sort(key=lambda c: float(np.dot(c, question.usd_per_hour)))
     return next((float(np.dot(c, question.usd_per_hour)) for c in choices if carries(question, c)), math.inf)
 
 
