@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _HALF_WIDTH = 0.3  # of a cost whose interval is not worked out: that of a usual plan
 _NOTE_COLUMNS = 56  # of a note below, as a table's text of so many: one line at 100 columns, two at 80
+_COST_COLUMNS = 7  # of a usual cost; of a longer one the table's text has so many fewer
 _ROUND_HOURS = 12.0  # deadlines from here on are printed to the hour, shorter ones to the minute
 _MINUTES_BELOW_HOURS = 3.0  # of deadlines that are typed
 _SLIP = 1e-6  # of deadlines that are whole hours but for rounding
@@ -69,9 +70,11 @@ def fitting(points: Sequence[Point]) -> Sequence[Point]:
     """The most telling points for which a screen has room, of those that are nearly alike one."""
     points = _distinct(points)
     note = [text[:_NOTE_COLUMNS] for text in (_soonest_asks(points),) if text]
+    longest = max((len(_usd(point.best.cost_usd)) for point in points), default=0)
+    beside = max(longest - _COST_COLUMNS, 0)
     for count in range(len(points), 2, -1):
         kept = thin(points, count)
-        if has_room([*(in_brief(point.best) for point in kept), *note]):
+        if has_room([*(in_brief(point.best) for point in kept), *note], beside):
             return kept
     return thin(points, 2)
 
