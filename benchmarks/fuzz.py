@@ -101,9 +101,9 @@ def readers(plans: Path) -> Iterator[Reader]:
     }
     for kind in _SMALLER:
         kinds[kind] = [plans / "beside" / f"{kind}.yaml"]
-    week = "".join(named["commit-usage.csv"].splitlines(keepends=True)[: 1 + 3 * 168])  # of three pools
+    days = "".join(named["commit-usage.csv"].splitlines(keepends=True)[: 1 + 3 * 48])  # two, of three pools
     for kind, commands in _QUESTIONS.items():
-        beside = {**named, "commit-usage.csv": week} if kind == "commit" else named
+        beside = {**named, "commit-usage.csv": days} if kind == "commit" else named
         yield Reader(kind, tuple(kinds[kind]), commands, beside=beside)
     costs = plans / "daily.csv"
     budgets = ("budget", "FILE", "--daily", str(costs))

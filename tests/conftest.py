@@ -21,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from solvers.execution.leftover import leave_with
+from tests.small_catalog import write_small_catalog
 
 # The same in CI and outside: no test fails for the speed of a busy machine, and a failure says how to draw it again.
 settings.register_profile(
@@ -173,15 +174,40 @@ def _shapes_are_estimated_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def small_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small part of the bundled catalog, on which tests with the mark `catalog("small")` plan."""
+    return write_small_catalog(tmp_path_factory.mktemp("small") / "catalog")
+
+
+def _plans_on_a_part(node: pytest.Item | pytest.Module) -> bool:
+    """Whether the mark nearest to a test or module says `catalog("small")`."""
+    mark = node.get_closest_marker("catalog")
+    return mark is not None and mark.args == ("small",)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _catalog_of_the_module(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let the module's own fixtures plan on the catalog of its mark."""
+    with pytest.MonkeyPatch.context() as patch:
+        if _plans_on_a_part(request.node):
+            patch.setenv("PLANNER_CATALOG_DIR", str(request.getfixturevalue("small_catalog")))
+        yield
+
+
 @pytest.fixture(autouse=True)
-def _sealed_environment(base_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give each test the base environment, whoever runs it."""
+def _sealed_environment(
+    base_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Give each test the base environment, whoever runs it, and the catalog of its mark."""
     for name in [name for name in os.environ if name not in base_environment]:
         if name in _FOREIGN or name.startswith("PLANNER_"):
             monkeypatch.delenv(name)
     for name, value in base_environment.items():
         if os.environ.get(name) != value:
             monkeypatch.setenv(name, value)
+    if _plans_on_a_part(request.node):
+        monkeypatch.setenv("PLANNER_CATALOG_DIR", str(request.getfixturevalue("small_catalog")))
 
 
 @pytest.fixture(scope="session")
@@ -238,7 +264,8 @@ def asked_once(monkeypatch: pytest.MonkeyPatch, _last_answers: dict[bytes, objec
         ask = getattr(importlib.import_module(module), attribute)
 
         def answer(*args: object, **given: object) -> object:
-            key = pickle.dumps((name, args, {k: v for k, v in given.items() if k != "progress"}))
+            catalog = os.environ.get("PLANNER_CATALOG_DIR")
+            key = pickle.dumps((name, catalog, args, {k: v for k, v in given.items() if k != "progress"}))
             if key not in _last_answers:
                 while len(_last_answers) > 5:  # answers are large
                     del _last_answers[next(iter(_last_answers))]

@@ -34,7 +34,10 @@ KINDS = (
     "evidence", "certificate", "bill in another format",
 )  # fmt: skip
 Build = Callable[[Inputs], Section | None]
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="the time limit is an alarm of POSIX")
+pytestmark = [
+    pytest.mark.skipif(os.name == "nt", reason="the time limit is an alarm of POSIX"),
+    pytest.mark.catalog("small"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,7 @@ SET = re.compile(
     r"|best of (on-demand|spot|capacity|a block)",
     re.IGNORECASE,
 )
+pytestmark = pytest.mark.catalog("small")
 
 
 def sentences(text: str) -> list[str]:

@@ -19,6 +19,7 @@ DAY = ("--as-of", "2026-11-20")
 BERT = "examples/bert-large.yaml"
 LLAMA = "examples/llama-3-8b.yaml"
 THREE = "p4d.24xlarge,a2-highgpu-8g,Standard_ND96asr_v4"
+pytestmark = pytest.mark.catalog("small")
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +32,7 @@ def _questions_are_asked_once(
     asked_once("planner.job.compare.compare")
 
 
+@pytest.mark.catalog("whole")
 def test_the_commands_of_the_page_run(run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     run_page("compare", run_cli)
@@ -78,6 +80,7 @@ def test_the_first_picked_is_the_base_and_changes_are_to_it(run_cli: Run) -> Non
     assert rows["a2-highgpu-8g"]["cost_ratio"] == pytest.approx(ratio)
 
 
+@pytest.mark.catalog("whole")
 def test_singapore_is_dearer_than_silicon_valley(run_cli: Run) -> None:
     result = run_cli("compare", BERT, "--over", "region", "--base", "aws/us-west-1", *DAY, "-o", "json")
     (claim,) = json.loads(result.stdout)["claims"]
@@ -99,6 +102,7 @@ def test_spot_alone_without_a_record_is_not_called_cheapest(run_cli: Run) -> Non
     assert "spot, else on_demand is cheapest" in run_cli("compare", LLAMA, "--over", "option", *DAY).unwrapped
 
 
+@pytest.mark.catalog("whole")
 def test_a_row_that_breaks_a_limit_is_marked(run_cli: Run, tmp_path: Path) -> None:
     text = Path(LLAMA).read_text(encoding="utf-8").replace("deadline: 3w", "deadline: 4d")
     path = tmp_path / "w.yaml"

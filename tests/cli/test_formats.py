@@ -60,6 +60,7 @@ WITHOUT_FORMATS = {
     "mcp",
     "export",
 }
+pytestmark = pytest.mark.catalog("small")
 
 
 def _commands(group: click.Group) -> dict[str, click.Command]:

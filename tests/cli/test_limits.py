@@ -13,7 +13,10 @@ import pytest
 from tests.cli.test_commit import write
 from tests.conftest import ROOT
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and devices of Linux")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="limits and devices of Linux"),
+    pytest.mark.catalog("small"),
+]
 BERT = "examples/bert-large.yaml"
 DAY = ("--as-of", "2026-11-20")
 

@@ -28,6 +28,7 @@ model: {preset: bert-base}
 training: {samples: 1e6, global_batch: 256, sequence_length: 128}
 constraints: {deadline: 30d, max_nodes: 2, providers: [lambda], purchase_options: [on_demand]}
 """
+pytestmark = pytest.mark.catalog("small")
 
 
 @pytest.fixture

@@ -6,11 +6,14 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_optimize import DAY, example
 from tests.conftest import CliResult
 
 Run = Callable[..., CliResult]
 NAME = "owned-top-up"
+pytestmark = pytest.mark.catalog("small")
 
 
 def test_the_headline_names_all_parts(run_cli: Run) -> None:

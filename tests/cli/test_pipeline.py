@@ -29,6 +29,7 @@ TASKS = f"""tasks:
       - {{provider: aws, region: us-west-2, {MACHINE}, hours: 3, cost_usd: 12}}
     reads: [{{task: a, size: 1TB}}]
 """
+pytestmark = pytest.mark.catalog("small")
 
 
 def write(folder: Path, text: str) -> str:

@@ -35,6 +35,7 @@ constraints:
   accelerators: {allow: ["h100*", "a100*", "l40s*"]}
   max_nodes: 8
 """
+pytestmark = pytest.mark.catalog("small")
 
 
 def asked(

@@ -51,6 +51,7 @@ jobs:
     value_usd: 50
     candidates: *ways
 """
+pytestmark = pytest.mark.catalog("small")
 
 
 def plain(text: str) -> str:

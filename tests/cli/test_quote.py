@@ -22,6 +22,7 @@ Run = Callable[..., CliResult]
 SPOT = str(ROOT / "examples" / "images-100gb.yaml")
 STEADY = ("--set", "constraints.purchase_options=[on_demand]")
 DAY = "2026-11-20"
+pytestmark = pytest.mark.catalog("small")
 
 
 @pytest.mark.parametrize("more", [(), STEADY])

@@ -90,22 +90,6 @@ def test_an_example_fits_a_screen(command: str, check_golden: Callable[[str, str
         assert places == sorted(places) and places[-1] < text.index("next: planner ")
 
 
-SINGLE = (
-    "batch-inference-70b", "bert-large", "dpo-8b", "gpt3-175b", "grpo-8b", "images-100gb", "llama-3-8b",
-    "llama-70b-lora", "low-carbon", "mixtral-eu", "onprem-comparison", "owned-top-up", "qlora-70b", "resnet50-imagenet",
-    "stable-diffusion-finetune", "vlm-8b",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("against", ["time", "carbon"])
-@pytest.mark.parametrize("name", SINGLE)
-def test_a_frontier_of_every_example_fits_a_screen(name: str, against: str) -> None:
-    asked = ("frontier", str(EXAMPLES / f"{name}.yaml"), *DAY, "--against", against)
-    for width, most in MOST_LINES.items():
-        text = str(render_answer(shown_by(*asked), "table", width=width))
-        assert len(text.splitlines()) <= most, text
-
-
 def test_a_frontier_of_a_portfolio_fits_a_screen(check_golden: Callable[[str, str], None]) -> None:
     asked = ("portfolio", str(EXAMPLES / "portfolio.yaml"), *DAY, "--frontier")
     for points in ("5", "20"):

@@ -30,6 +30,7 @@ name: NAME
 model: {{preset: bert-base}}
 training: {{samples: 1e6, global_batch: 256, sequence_length: 128}}
 {LIMITS}"""
+pytestmark = pytest.mark.catalog("small")
 
 
 def workload(folder: Path, name: str, text: str = SMALL) -> Path:
@@ -148,6 +149,7 @@ def test_a_defect_that_one_workload_meets_is_a_row(
     assert said.code == 1 and "internal error: ZeroDivisionError at test_sweep.py" in said.unwrapped
 
 
+@pytest.mark.catalog("whole")  # one is as of a day before all snapshots
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -15,6 +15,7 @@ from tests.cli.test_optimize import BERT, DAY, write
 from tests.conftest import ROOT, CliResult
 
 Run = Callable[..., CliResult]
+pytestmark = pytest.mark.catalog("small")
 
 
 def planned(run_cli: Run, workload: str, target: Path, *options: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 BERT = ROOT / "examples" / "bert-large.yaml"
 LLAMA = ROOT / "examples" / "llama-3-8b.yaml"
+pytestmark = pytest.mark.catalog("small")
 
 
 def test_a_value_counts_as_if_the_file_said_so(tmp_path: Path) -> None:
@@ -96,6 +97,7 @@ def test_no_plan_in_any_scenario_is_exit_3(run_cli: Run) -> None:
     )
 
 
+@pytest.mark.catalog("whole")
 def test_figures_have_the_digits_of_the_plan(run_cli: Run) -> None:
     """The plan is known to some tens of dollars and to the day, so are the scenarios; json is exact."""
     shown = run_cli("whatif", str(BERT), "--set", "constraints.max_nodes=1", *DAY).stdout

@@ -21,6 +21,7 @@ from tests.architecture.modules import ROOT
 
 EXAMPLES = ROOT / "examples"
 DAY = "2026-11-20"
+pytestmark = pytest.mark.catalog("small")
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ MODEL = {
     "loading_ratio", "workers",
 }  # fmt: skip
 RULES = {rule.rule_id: rule for rule in load_rules()}
+pytestmark = pytest.mark.catalog("small")
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ TEXTS = (
     "{% x %}", "\\", "\u2028x\u0085y", "--help", "EOF\nEOF", "!!python/object:os.system", "&a *a", "\t", "yes", "1e3",
     "|", "é" * 300,
 )  # fmt: skip
+pytestmark = pytest.mark.catalog("small")
 
 
 def hostile(text: str, base: Launch, *, places: bool = True) -> Launch:

@@ -39,6 +39,7 @@ KINDS: dict[str, Callable[[], Iterator[Saved]]] = {
     **{name: partial(portfolios, (name,)) for name in PORTFOLIOS},
     "portfolio frontier": portfolio_frontiers, "commit": partial(commits, ("commitments of given futures",)),
 }  # fmt: skip
+pytestmark = pytest.mark.catalog("small")
 
 
 @pytest.fixture(scope="module", params=sorted(KINDS))

@@ -30,6 +30,7 @@ NOW = datetime(2026, 11, 24, tzinfo=UTC)
 EXAMPLES = Path(__file__).parents[3] / "examples"
 FIXTURES = EXAMPLES.parent / "tests" / "fixtures"
 OPTIONS = PortfolioOptions(gap=1e-6)
+pytestmark = pytest.mark.catalog("small")
 
 
 def test_the_half_width_of_the_worst_mean_covers_four_of_five_estimates() -> None:

@@ -26,6 +26,7 @@ COMMANDS = {
 }
 NAMED = (*COMMANDS, "review")
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
+pytestmark = pytest.mark.catalog("small")
 
 
 @pytest.fixture(scope="module")

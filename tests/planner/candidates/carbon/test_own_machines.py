@@ -28,6 +28,7 @@ JOB: dict[str, Any] = {
     "data": {"tokens": 2e9, "location": "onprem"}, "prices": {"offers": ["own.yaml"]},
     "constraints": {"max_nodes": 2, "deadline": "30d", "purchase_options": ["owned", "on_demand"]},
 }  # fmt: skip
+pytestmark = pytest.mark.catalog("small")
 
 
 def machines(folder: Path, **stated: Any) -> Path:
