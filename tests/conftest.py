@@ -174,10 +174,21 @@ def _shapes_are_estimated_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _read_once() -> Iterator[set[Path]]:
+    """Directories of snapshots that nobody changes; each is read and checked once."""
+    from tests.remembered_snapshots import remembered_snapshots
+
+    with remembered_snapshots() as directories:
+        yield directories
+
+
 @pytest.fixture(scope="session")
-def small_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small_catalog(tmp_path_factory: pytest.TempPathFactory, _read_once: set[Path]) -> Path:
     """A small part of the bundled catalog, on which tests with the mark `catalog("small")` plan."""
-    return write_small_catalog(tmp_path_factory.mktemp("small") / "catalog")
+    root = write_small_catalog(tmp_path_factory.mktemp("small") / "catalog")
+    _read_once.add(root)
+    return root
 
 
 def _plans_on_a_part(node: pytest.Item | pytest.Module) -> bool:

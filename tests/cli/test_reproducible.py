@@ -13,6 +13,7 @@ from planner.render.timings import without_timings
 from tests.conftest import CliResult
 
 DAY = ("--as-of", "2026-11-20")
+pytestmark = pytest.mark.catalog("small")
 
 
 @pytest.mark.parametrize(
