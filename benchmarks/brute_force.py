@@ -36,6 +36,7 @@ CHECKS = {
     "fleet: whole workers": "fleet.test_brute_force:check_fleet",
     "fleet: budget of the least cost": "fleet.test_brute_force:check_tight_budget",
     "fleet: workers in hours": "fleet.test_brute_force:check_part_time",
+    "fleet: laws": "fleet.test_model_laws:check_laws",
     "fleet: plan of a workload": "fleet.test_spine_fleet:check_tiny_fleet",
     "job: model": "fleet.test_brute_force:check_single",
     "job: plan of a workload": "job.test_spine_brute_force:check",

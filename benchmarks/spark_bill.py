@@ -1,8 +1,8 @@
 """`python -m benchmarks.spark_bill`: the whole review of a generated bill on a local Spark session, in three sizes.
 
 Each size in a process of its own: CPU seconds of Python and of Spark's JVM, and the most resident memory of each; then
-the exponents of growth between the two largest sizes, and with `--to` what a straight line through them (a start that
-every bill pays, and a cost per row) and the exponent make of a size that was not run. The smallest bill is reviewed on
+the exponents of growth over all sizes, and with `--to` what a straight line through them (a start that every bill
+pays, and a cost per row) and the exponent make of a size that was not run. The smallest bill is reviewed on
 DuckDB too, and every figure of the two reviews must be equal to the cent. Spark needs Java 17 and the extra `spark`.
 """
 
@@ -15,6 +15,7 @@ import json
 import math
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -123,16 +124,16 @@ def figures(value: Any) -> int:
 
 
 def extrapolated(costs: list[Cost], rows: int) -> str:
-    """What the two largest sizes make of one that was not run."""
-    small, large = costs[-2:]
-    steps = math.log(large.rows / small.rows)
-    cpu, gb = math.log(large.cpu_s / small.cpu_s) / steps, math.log(large.gb / small.gb) / steps
-    each = (large.cpu_s - small.cpu_s) / (large.rows - small.rows)
-    line = large.cpu_s + each * (rows - large.rows)
-    power = large.cpu_s * (rows / large.rows) ** cpu
+    """What all sizes make of one that was not run: by a line and by a power of the rows, both of least squares."""
+    sizes, cpu = [float(cost.rows) for cost in costs], [cost.cpu_s for cost in costs]
+    each, start = statistics.linear_regression(sizes, cpu)
+    logs = [math.log(size) for size in sizes]
+    power, at_one = statistics.linear_regression(logs, [math.log(one) for one in cpu])
+    memory, _ = statistics.linear_regression(logs, [math.log(cost.gb) for cost in costs])
     return (
-        f"growth n^{cpu:.2f} of CPU, n^{gb:.2f} of memory; {each * 1e6:.1f} CPU s per million rows more; "
-        f"{rows:,} rows by extrapolation: {line:.0f} CPU s by the line, {power:.0f} by the exponent"
+        f"{len(costs)} sizes: growth n^{power:.2f} of CPU, n^{memory:.2f} of memory; {start:.0f} CPU s for any bill, "
+        f"{each * 1e6:.1f} more per million rows; {rows:,} rows by extrapolation: {start + each * rows:.0f} CPU s by "
+        f"the line, {math.exp(at_one) * rows**power:.0f} by the exponent"
     )
 
 
