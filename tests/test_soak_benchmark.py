@@ -10,6 +10,7 @@ import pytest
 from benchmarks.soak import QUESTIONS, Soak, soak
 
 CHEAP = ("optimize bert-large", "validate", "refused", "tco", "budget")
+pytestmark = pytest.mark.catalog("small")
 
 
 def test_memory_does_not_grow_and_no_file_is_left(tmp_path: Path) -> None:
