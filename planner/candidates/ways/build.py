@@ -100,6 +100,8 @@ def add_turns(
         sets = set_cells(
             candidates, at, (partner, elsewhere), limit, one_region=wanted.one_region, useful=useful
         )
+        if sets is not None and not wanted.counted:
+            sets = sets.take(np.flatnonzero(cost_floor(candidates, sets) <= limit[candidates.offer[sets.base]]))
         judged.append(judged_turns(candidates, sets))
     return _appended(candidates, judged)
 
@@ -133,6 +135,15 @@ def work_floor(candidates: Candidates, at: IntArray) -> FloatArray:
         return np.asarray(candidates.waiting_hours[at] + work, dtype=np.float64)
     hourly = context.market.offer_set.least_usd_per_hour[candidates.offer[at]]
     return np.asarray(candidates.nodes[at] * hourly * work * 0.999, dtype=np.float64)
+
+
+def cost_floor(candidates: Candidates, cells: Cells) -> FloatArray:
+    """Lower bound of the cost of cells, USD: the work at the price of each zone by its share, or of the fall-back."""
+    least = np.append(candidates.context.market.offer_set.least_usd_per_hour, np.inf)
+    spot = (cells.shares * np.where(cells.zones >= 0, least[cells.zones], 0.0)).sum(axis=1)
+    work = candidates.work_hours[cells.base] + candidates.fixed_hours[cells.base]
+    hourly = np.minimum(spot, least[cells.on_demand])
+    return np.asarray(candidates.nodes[cells.base] * hourly * work * 0.999, dtype=np.float64)
 
 
 def _useful(candidates: Candidates, at: IntArray, wanted: Wanted) -> BoolArray:
@@ -209,17 +220,13 @@ def set_cells(
     cheap = work_floor(candidates, at) <= limit[candidates.offer[at]] if useful is None else useful[order]
     if not cheap.any():
         return None
-    zones: list[IntArray] = []
-    edges = np.flatnonzero(np.diff(group_of)) + 1
-    starts, stops = np.append(0, edges), np.append(edges, len(at))
+    group = np.append(0, np.cumsum(group_of[1:] != group_of[:-1]))
     # no set of a group is in time where fewer than two of its zones are
     soon = _soon_enough(candidates, at[:, None])
-    some = (np.add.reduceat(cheap, starts) > 0) & (np.add.reduceat(soon, starts, dtype=np.int64) > 1)
+    some = ((np.bincount(group, cheap) > 0) & (np.bincount(group, soon) > 1))[group]
     if not some.any():
         return None
-    for start, stop in zip(starts[some].tolist(), stops[some].tolist(), strict=True):
-        zones += sets_of(candidates, at[start:stop], cheap[start:stop], one_region=one_region)
-    members = np.concatenate(zones)
+    members = sets_of(candidates, at[some], group[some], cheap[some], one_region=one_region)
     members = members[_soon_enough(candidates, members)]
     if not len(members):
         return None
