@@ -101,7 +101,8 @@ def add_turns(
             candidates, at, (partner, elsewhere), limit, one_region=wanted.one_region, useful=useful
         )
         if sets is not None and not wanted.counted:
-            sets = sets.take(np.flatnonzero(cost_floor(candidates, sets) <= limit[candidates.offer[sets.base]]))
+            cheap = cost_floor(candidates, sets) <= limit[candidates.offer[sets.base]]
+            sets = sets.take(np.flatnonzero(cheap))
         judged.append(judged_turns(candidates, sets))
     return _appended(candidates, judged)
 
