@@ -69,7 +69,7 @@ def build_cheapest(context: Context) -> CandidateSearch:
         search = _Search(Engine(context, shapes=shapes, offer_bits=bits), deadline).found()
         if search is not None:
             return search
-    return Engine(context, offer_bits=bits).at(deadline)
+    return Engine(context, offer_bits=bits).at(deadline, Wanted(Scope.BEST, counted=False))
 
 
 def _able_hardware(asked: Asked, market: Market, offer_bits: IntArray) -> IntArray:
