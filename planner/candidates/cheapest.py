@@ -69,7 +69,7 @@ def build_cheapest(context: Context) -> CandidateSearch:
         search = _Search(Engine(context, shapes=shapes, offer_bits=bits), deadline).found()
         if search is not None:
             return search
-    return Engine(context, offer_bits=bits).at(deadline)
+    return Engine(context, offer_bits=bits).at(deadline, Wanted(Scope.BEST, counted=False))
 
 
 def _able_hardware(asked: Asked, market: Market, offer_bits: IntArray) -> IntArray:
@@ -164,7 +164,8 @@ class _Search:
         if not self._context.market.is_spot[self._offers].any():
             return candidates
         candidates = replace(candidates, bits=candidates.bits.copy())
-        return add_turns(candidates, self._engine.offer_bits, Wanted(Scope.BEST, below=below), self._partner)
+        wanted = Wanted(Scope.BEST, below=below, counted=False)
+        return add_turns(candidates, self._engine.offer_bits, wanted, self._partner)
 
     def _cells(self, shapes: Table, offers: IntArray) -> _Cells:
         asked, market, offer_set = self._context.asked, self._context.market, self._context.market.offer_set

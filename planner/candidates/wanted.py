@@ -54,6 +54,7 @@ class Wanted:
         one_region: only ways to run whose offers are all in one region.
         one_offer: only ways that buy one offer, as a worker of a fleet does. Workers share capacity and quotas, so spot
             at no discount stays: on-demand may not be enough for all of them.
+        counted: the answer says how many candidates there are; else sets of zones are also left out by their shares.
     """
 
     scope: Scope = Scope.LISTED
@@ -61,6 +62,7 @@ class Wanted:
     below: float = np.inf
     one_region: bool = False
     one_offer: bool = False
+    counted: bool = True
 
 
 def value_of(candidates: Candidates) -> FloatArray:

@@ -164,7 +164,7 @@ def shard_axes(bounds: Bounds) -> Ints:
     return np.stack([np.asarray(axis, dtype=np.int64).ravel() for axis in axes], axis=1)
 
 
-def fits_node(tp: Ints, count: int, pinned: bool) -> npt.NDArray[np.bool_]:
+def fits_node(tp: Ints, count: Ints | int, pinned: bool) -> npt.NDArray[np.bool_]:
     """Tensor groups that fill nodes evenly; a pinned degree may span nodes in any way."""
     inside, across = count % tp == 0, (tp % count == 0) & (tp <= MAX_TENSOR_ACROSS)
     return np.asarray(inside | across | pinned, dtype=np.bool_)
@@ -173,40 +173,33 @@ def fits_node(tp: Ints, count: int, pinned: bool) -> npt.NDArray[np.bool_]:
 @lru_cache(maxsize=8)
 def grid(counts: tuple[int, ...], nodes: tuple[int, ...], bounds: Bounds) -> Grid:
     """All valid layouts of clusters of `nodes` machines with `counts` accelerators each."""
-    parts = [_columns(count, nodes, bounds) for count in counts]
-    columns = [np.concatenate(column) for column in zip(*(part[0] for part in parts), strict=True)]
-    at, tp, pp, cp, ep, dp, zero, micro, number, virtual = columns
+    axes = shard_axes(bounds)
+    count, machines = (axis.ravel() for axis in np.meshgrid(counts, nodes, indexing="ij"))
+    devices, size = count * machines, axes.prod(axis=1)
+    fits = devices[:, None] % size[None, :] == 0
+    fits &= fits_node(axes[None, :, 0], count[:, None], bounds.pin.tensor_parallel is not None)
+    cluster, shard = np.nonzero(fits)
+    dp = devices[cluster] // size[shard]
+    divides = bounds.global_batch % dp == 0
+    cluster, shard, dp, micro, number = _with_batches(bounds, cluster[divides], shard[divides], dp[divides])
+    tp, pp, cp = axes[shard].T
+    columns = _with_options(bounds, cluster, tp, pp, cp, dp, micro, number)
+    cluster, tp, pp, cp, ep, dp, zero, micro, number, virtual = columns
     on = bounds.pin.sequence_parallel
     sequence = (tp > 1) & (True if on is None else on)
-    zeros = np.zeros(len(at), dtype=np.int64)
-    own = np.asarray(nodes, dtype=np.int64)[at]
-    named = (own, tp, pp, cp, ep, dp, zero, micro, number, virtual, sequence, zeros)
+    zeros = np.zeros(len(cluster), dtype=np.int64)
+    named = (machines[cluster], tp, pp, cp, ep, dp, zero, micro, number, virtual, sequence, zeros)
     layouts = Layouts(zeros, *(column.astype(np.float64) for column in named))
-    sizes = np.stack([np.bincount(part[0][0], minlength=len(nodes)) for part in parts])
-    heads = (np.cumsum(sizes) - sizes.ravel())[sizes.ravel() > 0]
-    start = np.cumsum([0, *sizes.sum(axis=1).tolist()])
-    new = np.zeros(len(at), dtype=np.int64)
-    for column in (at, tp, pp):
+    shape = len(counts), len(nodes)
+    sizes = np.bincount(cluster, minlength=len(count))
+    ends = np.cumsum(sizes)
+    new = np.zeros(len(cluster), dtype=np.int64)
+    for column in (cluster, tp, pp):
         new[1:] |= column[1:] != column[:-1]
-    new[start[1:-1][start[1:-1] < len(at)]] = 1
-    shards = np.stack([part[1] for part in parts])
-    return Grid(layouts, at, start, heads, shards, sizes > 0, *_kinds(tp, cp, ep, micro), np.cumsum(new))
-
-
-def _columns(count: int, nodes: tuple[int, ...], bounds: Bounds) -> tuple[list[Ints], npt.NDArray[np.bool_]]:
-    """Columns of the layouts of one node size, and for which node counts some (tp, pp, cp) divides the cluster."""
-    shards = shard_axes(bounds)
-    shards = shards[fits_node(shards[:, 0], count, bounds.pin.tensor_parallel is not None)]
-    devices = np.asarray(nodes, dtype=np.int64) * count
-    size = shards.prod(axis=1)
-    fits = devices[:, None] % size[None, :] == 0
-    at, shard = np.nonzero(fits)
-    dp = devices[at] // size[shard]
-    divides = bounds.global_batch % dp == 0
-    at, shard, dp = at[divides], shard[divides], dp[divides]
-    at, shard, dp, micro, number = _with_batches(bounds, at, shard, dp)
-    tp, pp, cp = shards[shard].T
-    return _with_options(bounds, at, tp, pp, cp, dp, micro, number), fits.any(axis=1)
+    return Grid(
+        layouts, cluster % len(nodes), np.append(0, ends[len(nodes) - 1 :: len(nodes)]), (ends - sizes)[sizes > 0],
+        fits.any(axis=1).reshape(shape), (sizes > 0).reshape(shape), *_kinds(tp, cp, ep, micro), np.cumsum(new),
+    )  # fmt: skip
 
 
 def _kinds(*columns: Ints) -> tuple[Ints, Ints]:

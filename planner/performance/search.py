@@ -163,6 +163,6 @@ def search_job(
     unfit = codes == words.index("")
     unfit[best.cells] = False
     codes[unfit] = words.index("out_of_memory")
-    need[best.cells] = need_of(job, best.layout)
+    need[best.cells] = best.need
     reason = Coded(codes, words)
     return shape_table(job, device, number, reason, best.cells, best.layout, need, best.step), best

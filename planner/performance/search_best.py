@@ -24,7 +24,16 @@ import numpy.typing as npt
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import Bounds, Grid, grid
 from planner.performance.measured_layouts import nearby, preferred, with_measured
-from planner.performance.search_job import LEVELS, Ints, Job, memory_levels, step_of, training_step_of
+from planner.performance.search_job import (
+    LEVELS,
+    Ints,
+    Job,
+    Layer,
+    memory_levels,
+    model_layer,
+    step_of,
+    training_step_of,
+)
 from planner.performance.step import Step
 from planner.performance.work import Floats
 from planner.records import record
@@ -41,15 +50,16 @@ class Winners:
 
     Attributes:
         cells: cells that some layout fits, ascending, shape `(n_found,)`.
-        layout: their best layouts, shape `(n_found,)`.
+        layout: their best layouts, shape `(n_found,)`; `need`: the memory that these need, GiB, of the same shape.
         least_need: least memory of any layout at the fullest recompute allowed, GiB, NaN without any, per cell.
         listed: whether any layout divides cluster and batch, per cell; `shards`: cluster alone.
         fitting: layouts that fit, over all cells; `evaluated`: of these, whose time was worked out.
-        step: the step of the best layouts, where all were timed in one go; else None.
+        step: the step of the best layouts; None without any.
     """
 
     cells: Ints
     layout: Layouts
+    need: Floats
     least_need: Floats
     listed: Bools
     shards: Bools
@@ -73,7 +83,8 @@ def find_best(job: Job, nodes: Ints, open_cells: Bools, bounds: Bounds, *, prune
     listed, shards = np.zeros(least.shape, dtype=np.bool_), np.zeros(least.shape, dtype=np.bool_)
     if not len(active):
         none = np.zeros(0, dtype=np.int64)
-        return Winners(none, Layouts.empty(), least.ravel(), listed.ravel(), shards.ravel(), 0, 0)
+        layout, need = Layouts.empty(), np.zeros(0)
+        return Winners(none, layout, need, least.ravel(), listed.ravel(), shards.ravel(), 0, 0)
     sizes = job.devices.count[active].astype(np.int64)
     counts = sorted(set(sizes.tolist()))
     size = np.searchsorted(counts, sizes)
@@ -86,17 +97,20 @@ def find_best(job: Job, nodes: Ints, open_cells: Bools, bounds: Bounds, *, prune
     groups = _groups(job, layouts, active, size, open_cells, needs)
     fitting = sum(len(group.devices) * len(group.rows) for group in groups)
     every = Combined(groups)
-    pairs, timed = (
-        _hopeful(job, layouts, every, open_cells.shape) if prune and groups else (every.pairs(every.all()), 0)
+    pairs, timed, probes = (
+        _hopeful(job, layouts, every, open_cells.shape)
+        if prune and groups
+        else (every.pairs(every.all()), 0, None)
     )
     cell = pairs.device * len(nodes) + layouts.at[pairs.row]
-    steps = _steps(job, layouts, pairs)
+    steps = _steps(job, layouts, pairs, probes)
     best = _chosen(job, layouts, pairs, cell, _totals(steps))
     order = best[np.argsort(cell[best])]
-    layout = pairs.take(order).layout(layouts)
+    chosen = pairs.take(order)
+    need = np.choose(chosen.level, [level[chosen.row] for level in needs])
     return Winners(
-        cell[order], layout, least.ravel(), listed.ravel(), shards.ravel(), fitting, timed + len(pairs.row),
-        steps[0].take(order) if len(steps) == 1 else None,
+        cell[order], chosen.layout(layouts), need, least.ravel(), listed.ravel(), shards.ravel(), fitting,
+        timed + len(pairs.row), Step.join(steps).take(order) if steps else None,
     )  # fmt: skip
 
 
@@ -126,6 +140,26 @@ class Group:
     devices: Ints
     rows: Ints
     level: Ints
+
+
+@record(frozen=True, eq=False)
+class Probes:
+    """Layers of the whole model, timed for the bounds; layouts of a kind and recompute level on a device share one.
+
+    Attributes:
+        layer: of each probe; None for mixtures of experts, whose traffic also depends on the replicas.
+        at: the probe of each device row and 3 x kind + recompute level; number: of all.
+    """
+
+    layer: Layer | None
+    at: Ints
+    number: int
+
+    def of(self, grid: Grid, pairs: Pairs) -> Layer | None:
+        """The layers of pairs."""
+        if self.layer is None:
+            return None
+        return self.layer.take(self.at[pairs.device, 3 * grid.kind[pairs.row] + pairs.level])
 
 
 def _chosen(job: Job, grid: Grid, pairs: Pairs, cell: Ints, times: Floats) -> Ints:
@@ -216,12 +250,12 @@ class Combined:
         )
 
 
-def _hopeful(job: Job, grid: Grid, every: Combined, shape: tuple[int, ...]) -> tuple[Pairs, int]:
-    """The pairs that may be the fastest of their cell, and how many layouts were timed to find them."""
+def _hopeful(job: Job, grid: Grid, every: Combined, shape: tuple[int, ...]) -> tuple[Pairs, int, Probes]:
+    """The pairs that may be the fastest of their cell, how many layouts were timed to find them, and the probes."""
     bounds, probes = lower_bounds(job, grid, every.groups)
     first = every.pairs(every.first_least(bounds, grid.family))
     limit = np.full(shape, np.inf)
-    np.fmin.at(limit, (first.device, grid.at[first.row]), _totals(_steps(job, grid, first)))
+    np.fmin.at(limit, (first.device, grid.at[first.row]), _totals(_steps(job, grid, first, probes)))
     masks = [
         bound > limit[group.devices][:, grid.at[group.rows]]
         for group, bound in zip(every.groups, bounds, strict=True)
@@ -229,7 +263,7 @@ def _hopeful(job: Job, grid: Grid, every: Combined, shape: tuple[int, ...]) -> t
     if job.devices.measured.any() and nearby(job.model, job.training):
         masks = [mask & ~_measured(job, grid, group) for group, mask in zip(every.groups, masks, strict=True)]
     masks = [mask.ravel() for mask in masks]
-    return every.pairs(np.flatnonzero(~np.concatenate(masks))), probes + len(first.row)
+    return every.pairs(np.flatnonzero(~np.concatenate(masks))), probes.number + len(first.row), probes
 
 
 def _first_least(value: Floats, cell: Ints) -> Ints:
@@ -253,12 +287,12 @@ def _changes(values: Ints) -> Ints:
     return np.flatnonzero(new)
 
 
-def _steps(job: Job, grid: Grid, pairs: Pairs) -> list[Step]:
+def _steps(job: Job, grid: Grid, pairs: Pairs, probes: Probes | None) -> list[Step]:
     """Steps, in chunks so that memory stays small."""
-    size = len(pairs.row)
-    if size <= _CHUNK:
-        return [step_of(job, pairs.layout(grid))] if size else []
-    return [step_of(job, pairs.take(part).layout(grid)) for part in _chunks(size)]
+    parts = [pairs.take(part) for part in _chunks(len(pairs.row))]
+    return [
+        step_of(job, part.layout(grid), None if probes is None else probes.of(grid, part)) for part in parts
+    ]
 
 
 def _totals(steps: list[Step]) -> Floats:
@@ -270,8 +304,8 @@ def _chunks(size: int) -> list[Ints]:
     return [np.arange(start, min(start + _CHUNK, size)) for start in range(0, size, _CHUNK)]
 
 
-def lower_bounds(job: Job, grid: Grid, groups: list[Group]) -> tuple[list[Floats], int]:
-    """Least step time in s of each group's layouts, shape `(n_devices, n_rows)`, and how many models were timed."""
+def lower_bounds(job: Job, grid: Grid, groups: list[Group]) -> tuple[list[Floats], Probes]:
+    """Least step time in s of each group's layouts, shape `(n_devices, n_rows)`, and the models timed for it."""
     keys = [grid.kind[group.rows] * 3 + group.level for group in groups]
     used = [np.flatnonzero(np.bincount(key)) for key in keys]
     pairs = [
@@ -280,19 +314,21 @@ def lower_bounds(job: Job, grid: Grid, groups: list[Group]) -> tuple[list[Floats
     ]
     device, key = (np.concatenate([pair[k] for pair in pairs]) for k in (0, 1))
     probes = Pairs(device, grid.first[key // 3], key % 3)
-    whole = np.zeros((len(job.devices.count), 3 * len(grid.first)))
-    whole[device, key] = _whole_model_s(job, probes.layout(grid))
+    seconds, layer = _whole_model(job, probes.layout(grid))
+    at = np.zeros((len(job.devices.count), 3 * len(grid.first)), dtype=np.int64)
+    at[device, key] = np.arange(len(key))
     layout = grid.layout
     fill = (layout.pp - 1.0) / layout.interleave * job.constants.get("pp.bubble_ratio", 0.0)
     share = (layout.micro_batches + fill) / layout.pp * _ROUNDING
     bounds = [
-        whole[group.devices][:, own] * share[group.rows] for group, own in zip(groups, keys, strict=True)
+        seconds[at[group.devices][:, own]] * share[group.rows]
+        for group, own in zip(groups, keys, strict=True)
     ]
-    return bounds, len(key)
+    return bounds, Probes(None if job.work.routed.any() else layer, at, len(key))
 
 
-def _whole_model_s(job: Job, layout: Layouts) -> Floats:
-    """Work of one micro-batch through the whole model on one tensor and context parallel group, s."""
+def _whole_model(job: Job, layout: Layouts) -> tuple[Floats, Layer]:
+    """Work of one micro-batch through the whole model on one tensor and context parallel group, s, and its layers."""
     one = np.ones(layout.n_rows)
     # The fewest replicas that expert parallelism allows: every layout of this kind has a multiple of them.
     dp = layout.ep / np.gcd(layout.ep.astype(np.int64), layout.cp.astype(np.int64))
@@ -300,6 +336,10 @@ def _whole_model_s(job: Job, layout: Layouts) -> Floats:
     alone = replace(layout, nodes=nodes, pp=one, dp=dp, zero=0.0 * one, micro_batches=one, interleave=one)
     # A batch of nothing: neither the roofline of the whole batch nor its loading counts here.
     small = replace(job, work=replace(job.work, global_batch=np.full(1, 1e-9)))
-    parts = [training_step_of(small, alone.take(part)).parts for part in _chunks(layout.n_rows)]
-    times = [part["compute_s"] + part["memory_bound_s"] + part["tp_comm_s"] for part in parts]
-    return np.concatenate([np.zeros(0), *times])
+    times, layers = [np.zeros(0)], []
+    for part in _chunks(layout.n_rows):
+        own = alone.take(part)
+        layers.append(model_layer(job, own))
+        step = training_step_of(small, own, layers[-1]).parts
+        times.append(step["compute_s"] + step["memory_bound_s"] + step["tp_comm_s"])
+    return np.concatenate(times), Layer.join(layers)

@@ -15,12 +15,12 @@ from planner.performance.device import Devices, build_devices
 from planner.performance.embeddings import TABLES_WITHIN, with_tables
 from planner.performance.kernels import with_kernel
 from planner.performance.layouts import Layouts
-from planner.performance.links import build_links, layer_comm_s
+from planner.performance.links import Links, build_links, layer_comm_s
 from planner.performance.memory import FULL, NONE, SELECTIVE, levels_gib, needed_gib
 from planner.performance.memory_host import with_offload
 from planner.performance.memory_risk import budget_gib, usable_gib
 from planner.performance.memory_work import Footprint, build_footprint
-from planner.performance.micro import transformer_micro
+from planner.performance.micro import Micro, transformer_micro
 from planner.performance.parts import layout_of
 from planner.performance.post_training.reinforcement import with_rollouts
 from planner.performance.spec import ModelSpec, TrainingSpec
@@ -137,9 +137,43 @@ def distinct_devices(seen_as: Sequence[Devices], decodes: bool) -> tuple[Ints, I
     return np.asarray(first, dtype=np.int64), inverse
 
 
-def step_of(job: Job, layout: Layouts) -> Step:
-    """Step time of layouts whose `hardware` points into the job's devices, generation included."""
-    step = training_step_of(job, layout)
+@record(frozen=True, eq=False)
+class Layer:
+    """What a micro-batch takes in one layer of the model, and its traffic that is not hidden in s, a row per layout."""
+
+    micro: Micro
+    comm: Floats
+
+    def take(self, index: Ints) -> Layer:
+        """Return rows `index`."""
+        return Layer(self.micro.take(index), self.comm[index])
+
+    @staticmethod
+    def join(parts: Sequence[Layer]) -> Layer:
+        """Rows of several."""
+        if len(parts) == 1:
+            return parts[0]
+        names = [field.name for field in fields(Micro)]
+        micro = {name: np.concatenate([getattr(part.micro, name) for part in parts]) for name in names}
+        return Layer(Micro(**micro), np.concatenate([part.comm for part in parts]))
+
+
+def model_layer(job: Job, layout: Layouts) -> Layer:
+    """The layer of the model itself."""
+    devices = job.devices.take(layout.hardware)
+    links = build_links(devices, job.constants)
+    return layer_of(job.work, devices, links, layout, job.kind, job.training.stack, job.constants)
+
+
+def step_of(job: Job, layout: Layouts, layer: Layer | None = None) -> Step:
+    """Step time of layouts whose `hardware` points into the job's devices, generation included.
+
+    Args:
+        job: the job.
+        layout: the layouts, shape `(n,)`.
+        layer: `layer_of` them, where it is known.
+    """
+    step = training_step_of(job, layout, layer)
     rollouts = job.training.tuning.rollouts
     if rollouts is None:
         return step
@@ -148,10 +182,10 @@ def step_of(job: Job, layout: Layouts) -> Step:
     return with_rollouts(job.model, rollouts, samples, devices, layout, step, job.constants)
 
 
-def training_step_of(job: Job, layout: Layouts) -> Step:
+def training_step_of(job: Job, layout: Layouts, layer: Layer | None = None) -> Step:
     """As `step_of`, of training alone."""
     devices = job.devices.take(layout.hardware)
-    step = evaluate(job.work, devices, layout, job.kind, job.training.stack, job.constants)
+    step = evaluate(job.work, devices, layout, job.kind, job.training.stack, job.constants, layer)
     step = _with_networks(job, layout, step)
     step = with_pairs(job.work, devices, layout, build_links(devices, job.constants), step)
     if job.model.tables is not None:
@@ -203,7 +237,15 @@ def need_of(job: Job, layout: Layouts) -> Floats:
 SAMPLED_KINDS = frozenset({"cnn", "vit", "diffusion"})
 
 
-def evaluate(work: Work, devices: Devices, layout: Layouts, kind: str, stack: str, c: Constants) -> Step:
+def evaluate(
+    work: Work,
+    devices: Devices,
+    layout: Layouts,
+    kind: str,
+    stack: str,
+    c: Constants,
+    layer: Layer | None = None,
+) -> Step:
     """Step time of layouts.
 
     Args:
@@ -213,12 +255,19 @@ def evaluate(work: Work, devices: Devices, layout: Layouts, kind: str, stack: st
         kind: model family (`transformer`, `cnn`, `vit`, `diffusion`).
         stack: software stack class.
         c: constants.
+        layer: `layer_of` all of these, where it is known.
     """
     links = build_links(devices, c)
+    if layer is None:
+        layer = layer_of(work, devices, links, layout, kind, stack, c)
+    return step_time(work, devices, links, layout, layer.micro, layer.comm, stack, c)
+
+
+def layer_of(
+    work: Work, devices: Devices, links: Links, layout: Layouts, kind: str, stack: str, c: Constants
+) -> Layer:
+    """One layer of layouts: of dense models it depends on tp, cp and the micro-batch alone; arguments as above."""
     if kind in SAMPLED_KINDS:
-        comm = np.zeros(layout.tp.shape)
-        micro = sampled_micro(work, devices, layout.micro_batch, stack, c)
-    else:
-        comm = layer_comm_s(work, devices, layout, links, stack, c)
-        micro = transformer_micro(work, devices, layout, comm, stack, c)
-    return step_time(work, devices, links, layout, micro, comm, stack, c)
+        return Layer(sampled_micro(work, devices, layout.micro_batch, stack, c), np.zeros(layout.tp.shape))
+    comm = layer_comm_s(work, devices, layout, links, stack, c)
+    return Layer(transformer_micro(work, devices, layout, comm, stack, c), comm)

@@ -6,6 +6,8 @@ Megatron-LM SC'21, arXiv 2104.04473), stretched where data loading is slower.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +16,7 @@ from planner.performance.device import Devices
 from planner.performance.layouts import Layouts, expert_shards
 from planner.performance.links import Links, all_reduce_s, send_s
 from planner.performance.micro import Micro
+from planner.performance.spec import COMPONENTS
 from planner.performance.work import Floats, Work
 from planner.records import record
 
@@ -33,6 +36,17 @@ class Step:
         shape = self.total.shape  # a part may be one number for all
         parts = {name: np.broadcast_to(part, shape)[index] for name, part in self.parts.items()}
         return Step(self.total[index], parts)
+
+    @staticmethod
+    def join(steps: Sequence[Step]) -> Step:
+        """Steps one after another, of the same parts."""
+        if len(steps) == 1:
+            return steps[0]
+        parts = {
+            name: np.concatenate([np.broadcast_to(step.parts[name], step.total.shape) for step in steps])
+            for name in steps[0].parts
+        }
+        return Step(np.concatenate([step.total for step in steps]), parts)
 
 
 def _sync_s(
@@ -151,19 +165,29 @@ def step_time(
         "optimizer_s": _optimizer_s(work, devices, layout, stack, c),
         "fixed_s": np.broadcast_to(c.of_stack("fixed.step_s", stack), m.shape),
     }
-    for name in parts:
-        parts[name] = parts[name] * (work.updates if name in _PER_UPDATE else work.epochs)
+    if (work.updates != 1.0).any() or (work.epochs != 1.0).any():
+        each = {name: work.updates if name in _PER_UPDATE else work.epochs for name in parts}
+        parts = {name: part * each[name] for name, part in parts.items()}
+    if (work.forward_passes + work.learners + work.evaluated + work.pair_width > 1.0).any():
+        parts = _with_passes(work, layout, micro, parts)
+    return _finish(work, devices, layout, parts, stack, c)
+
+
+def _with_passes(work: Work, layout: Layouts, micro: Micro, parts: dict[str, Floats]) -> dict[str, Floats]:
+    """Add what passes beside those of one learner take."""
+    m = layout.micro_batches
     # Reference, teacher or old policy run forward once over every sample; a second learner repeats all of a step.
+    stage_layers = np.ceil(work.layers / layout.pp)
     forward = m * (stage_layers * micro.forward + micro.head / (1.0 + 2.0 * work.backward))
-    again_s = sum((parts[name] for name in parts if name != "fixed_s"), np.zeros(m.shape))
-    parts |= dict.fromkeys(("offload_s", "generation_s", "refit_s"), np.zeros(m.shape))
-    parts["other_models_s"] = work.forward_passes * forward + (work.learners - 1.0) * again_s
+    again = sum((parts[name] for name in parts if name != "fixed_s"), np.zeros(m.shape))
+    others = work.forward_passes * forward + (work.learners - 1.0) * again
     # A contrastive loss needs the embeddings of the whole batch: where it takes several micro-batches, a first forward
     # pass makes them (Gao et al. 2021, arXiv 2101.06983).
     cached = (work.pair_width > 0) & (work.backward > 0) & (m > 1)
-    parts["compute_s"] = parts["compute_s"] + np.where(cached, forward, 0.0)
-    parts["evaluation_s"] = work.evaluated * forward
-    return _finish(work, devices, layout, parts, stack, c)
+    compute = parts["compute_s"] + np.where(cached, forward, 0.0)
+    return {
+        **parts, "compute_s": compute, "other_models_s": others, "evaluation_s": work.evaluated * forward,
+    }  # fmt: skip
 
 
 def _busy(
@@ -188,7 +212,7 @@ def tuning_ratio(work: Work, stack: str, c: Constants) -> Floats:
 def _finish(
     work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floats], stack: str, c: Constants
 ) -> Step:
-    """Apply the learned factors, clip at the roofline, add what data loading exceeds the step by."""
+    """Apply the learned factors, clip at the roofline, add what data loading exceeds the step by; what lacks is 0."""
     learned = devices.multiplier * work.adapter_ratio * tuning_ratio(work, stack, c)
     parts = {name: part * learned for name, part in parts.items()}
     total: Floats = sum(parts.values(), np.zeros(layout.nodes.shape))
@@ -202,5 +226,6 @@ def _finish(
     parts["compute_s"] = parts["compute_s"] + short
     total = total + short
     loading = np.maximum(loading_s(work, devices, layout, c) - total, 0.0)
-    parts["data_loading_s"] = loading
-    return Step(total + loading, parts)
+    nothing = np.zeros(total.shape)
+    lacking = [name for name in COMPONENTS if name not in parts and name != "data_loading_s"]
+    return Step(total + loading, {**parts, **dict.fromkeys(lacking, nothing), "data_loading_s": loading})

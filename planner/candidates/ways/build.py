@@ -21,16 +21,19 @@ from planner.candidates.constraints.registry import BIT
 from planner.candidates.footprint import carbon_front, least_kg_per_hour
 from planner.candidates.limits import mark_parts
 from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_pools, join_tables
+from planner.candidates.starts import allotted_hours
 from planner.candidates.wanted import Scope, Wanted, ceilings
 from planner.candidates.ways.chances import keep_confidence
 from planner.candidates.ways.choice import sets_of
 from planner.candidates.ways.course import (
     CONFIDENCE_SLIP,
     Cells,
+    frame_at,
     frame_of,
     price_in_turn,
     run_in_turn,
     take_columns,
+    until_progress,
 )
 from planner.candidates.ways.discount import mark_no_discount
 from planner.candidates.ways.partners import cheapest_partner, on_demand_partners
@@ -100,6 +103,9 @@ def add_turns(
         sets = set_cells(
             candidates, at, (partner, elsewhere), limit, one_region=wanted.one_region, useful=useful
         )
+        if sets is not None and not wanted.counted:
+            cheap = cost_floor(candidates, sets) <= limit[candidates.offer[sets.base]]
+            sets = sets.take(np.flatnonzero(cheap))
         judged.append(judged_turns(candidates, sets))
     return _appended(candidates, judged)
 
@@ -133,6 +139,15 @@ def work_floor(candidates: Candidates, at: IntArray) -> FloatArray:
         return np.asarray(candidates.waiting_hours[at] + work, dtype=np.float64)
     hourly = context.market.offer_set.least_usd_per_hour[candidates.offer[at]]
     return np.asarray(candidates.nodes[at] * hourly * work * 0.999, dtype=np.float64)
+
+
+def cost_floor(candidates: Candidates, cells: Cells) -> FloatArray:
+    """Lower bound of the cost of cells, USD: the work at the price of each zone by its share, or of the fall-back."""
+    least = np.append(candidates.context.market.offer_set.least_usd_per_hour, np.inf)
+    spot = (cells.shares * np.where(cells.zones >= 0, least[cells.zones], 0.0)).sum(axis=1)
+    work = candidates.work_hours[cells.base] + candidates.fixed_hours[cells.base]
+    hourly = np.minimum(spot, least[cells.on_demand])
+    return np.asarray(candidates.nodes[cells.base] * hourly * work * 0.999, dtype=np.float64)
 
 
 def _useful(candidates: Candidates, at: IntArray, wanted: Wanted) -> BoolArray:
@@ -209,17 +224,15 @@ def set_cells(
     cheap = work_floor(candidates, at) <= limit[candidates.offer[at]] if useful is None else useful[order]
     if not cheap.any():
         return None
-    zones: list[IntArray] = []
-    edges = np.flatnonzero(np.diff(group_of)) + 1
-    starts, stops = np.append(0, edges), np.append(edges, len(at))
+    group = np.append(0, np.cumsum(group_of[1:] != group_of[:-1]))
     # no set of a group is in time where fewer than two of its zones are
     soon = _soon_enough(candidates, at[:, None])
-    some = (np.add.reduceat(cheap, starts) > 0) & (np.add.reduceat(soon, starts, dtype=np.int64) > 1)
-    if not some.any():
+    some = ((np.bincount(group, cheap) > 0) & (np.bincount(group, soon) > 1))[group]
+    at, group, cheap = at[some], group[some], cheap[some]
+    cheap &= _may_be_sure(candidates, at, group, partners)
+    if not cheap.any():
         return None
-    for start, stop in zip(starts[some].tolist(), stops[some].tolist(), strict=True):
-        zones += sets_of(candidates, at[start:stop], cheap[start:stop], one_region=one_region)
-    members = np.concatenate(zones)
+    members = sets_of(candidates, at, group, cheap, one_region=one_region)
     members = members[_soon_enough(candidates, members)]
     if not len(members):
         return None
@@ -227,7 +240,7 @@ def set_cells(
     away = replace(cells, on_demand=cheapest_partner(context.market, cells.zones, cells.shares, partners[1]))
     price = np.append(context.market.offer_set.usd_per_hour, np.inf)
     cheaper = (price[away.on_demand] < price[cells.on_demand]) & _is_discount(context.market, away)
-    falls_back, may_run_alone = cells.on_demand >= 0, _may_run_alone(candidates, cells)
+    falls_back, may_run_alone = cells.on_demand >= 0, _may_run_alone(candidates, cells.base, cells.zones)
     alone = cells.take(np.flatnonzero(falls_back & may_run_alone))
     alone = replace(alone, on_demand=np.full_like(alone.on_demand, -1))
     kept = (falls_back | may_run_alone) & _is_discount(context.market, cells)
@@ -241,14 +254,38 @@ def _is_discount(market: Market, cells: Cells) -> BoolArray:
     return np.asarray(dearest < price[cells.on_demand], dtype=np.bool_)
 
 
-def _may_run_alone(candidates: Candidates, cells: Cells) -> BoolArray:
+def _may_be_sure(
+    candidates: Candidates, at: IntArray, group: IntArray, partners: tuple[IntArray, IntArray]
+) -> BoolArray:
+    """Whether sets that begin with spot candidates may keep the confidence, by the quickest fall-back or without one.
+
+    Args:
+        candidates: all of them.
+        at: spot candidates.
+        group: their type and size: members of sets are of one.
+        partners: on-demand offers to fall back on per spot offer, -1 without one.
+    """
+    least = np.full(int(group.max(initial=-1)) + 1, np.inf)
+    for partner in partners:
+        rows = partner[candidates.offer[at]]
+        hours = allotted_hours(candidates, rows, candidates.nodes[at])
+        np.minimum.at(least, group, np.where(rows >= 0, hours, np.inf))
+    change = until_progress(candidates, at, least[group])
+    frame = frame_at(candidates, at, candidates.offer[at][:, None], change, np.ones(len(at), dtype=np.bool_))
+    sure = frame.possible(candidates.context.asked.workload.constraints.deadline_confidence)
+    rest = np.flatnonzero(~sure)
+    sure[rest] = _may_run_alone(candidates, at[rest], candidates.offer[at[rest]][:, None])
+    return sure
+
+
+def _may_run_alone(candidates: Candidates, base: IntArray, zones: IntArray) -> BoolArray:
     """Whether sets may do without a fall-back: each of their zones rests on a record, where that is asked."""
     if not needs_record(candidates.context.asked.workload):
-        return np.ones(len(cells.base), dtype=np.bool_)
-    has = cells.zones >= 0
-    nodes = np.broadcast_to(candidates.nodes[cells.base][:, None], cells.zones.shape)
-    known = np.ones(cells.zones.shape, dtype=np.bool_)
-    known[has] = candidates.context.gang_risk(cells.zones[has], nodes[has]).recorded
+        return np.ones(len(base), dtype=np.bool_)
+    has = zones >= 0
+    nodes = np.broadcast_to(candidates.nodes[base][:, None], zones.shape)
+    known = np.ones(zones.shape, dtype=np.bool_)
+    known[has] = candidates.context.gang_risk(zones[has], nodes[has]).recorded
     return np.asarray(known.all(axis=1))
 
 

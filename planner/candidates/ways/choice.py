@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct
 from planner.spot.zones import subsets
 
 if TYPE_CHECKING:
@@ -23,70 +24,98 @@ MAX_CHOICE = 8  # zones of one type that sets are made of, cheapest first
 MAX_STEADY = 4  # so many more: those of the rest that are up most of the time
 
 
-def sets_of(candidates: Candidates, group: IntArray, cheap: BoolArray, *, one_region: bool) -> list[IntArray]:
-    """Sets of zones of one type and size, padded with -1, arrays of shape `(n_sets, MAX_ZONES)`.
+def sets_of(
+    candidates: Candidates, at: IntArray, group: IntArray, cheap: BoolArray, *, one_region: bool
+) -> IntArray:
+    """Sets of zones of one type and size, padded with -1, shape `(n_sets, MAX_ZONES)`, by group.
 
     Of the cheapest zones and the steadiest of the others, and of those of one region that has further ones: zones of
     one region share its on-demand and move no data, so together they may cost less than cheaper ones apart.
 
     Args:
         candidates: all of them.
-        group: spot candidates of one type and size, cheapest first; a zone may be listed more than once.
+        at: spot candidates by group, cheapest first; a zone may be listed more than once.
+        group: number of their type and size, ascending.
         cheap: which of them a set may begin with.
         one_region: only sets within one region.
     """
-    zones = _first_of_pool(candidates.context.market, candidates.offer[group])
-    group, cheap = group[zones], cheap[zones]
-    known = np.zeros(len(group), dtype=np.bool_)
-    some = _worth_choosing(candidates, group)
-    sets = [_sets(candidates, group[some], cheap[some], known[some], one_region=one_region)]
-    known[some] = True
-    region = candidates.context.market.region_of_offer[candidates.offer[group]]
-    for place in np.unique(region[~known]):
-        there = np.flatnonzero(region == place)[:MAX_CHOICE]
-        if len(there) > 1:
-            sets.append(_sets(candidates, group[there], cheap[there], known[there], one_region=True))
-    return sets
+    market = candidates.context.market
+    zones = _first_of_pool(market, candidates.offer[at], group)
+    at, group, cheap = at[zones], group[zones], cheap[zones]
+    region = market.region_of_offer[candidates.offer[at]]
+    places = int(region.max(initial=0)) + 1
+    place = group * places + region
+    known = _worth_choosing(candidates, at, group)
+    sets, of_group = _sets(group, np.flatnonzero(known), cheap)
+    there = np.flatnonzero(np.isin(place, place[~known]))
+    there = there[np.argsort(place[there], kind="stable")]
+    more, of_place = _sets(place, there[_rank(place[there]) < MAX_CHOICE], cheap)
+    further = ~np.append(known, True)[more].all(axis=1)
+    sets = np.concatenate([sets, more[further]])
+    order = np.argsort(np.concatenate([of_group, of_place[further] // places]), kind="stable")
+    found = np.append(at, -1)[sets[order]]
+    return found[_apart(candidates, found, one_region=one_region)]
 
 
-def _worth_choosing(candidates: Candidates, group: IntArray) -> IntArray:
-    """Positions of the cheapest zones, and of those of the others that are up most of the time.
+def _worth_choosing(candidates: Candidates, at: IntArray, group: IntArray) -> BoolArray:
+    """Whether zones are among the cheapest of their group, or those of the others that are up most of the time.
 
     A dearer zone that is up more of the time saves what runs on demand meanwhile, and without a fall-back the deadline.
     """
-    rest = group[MAX_CHOICE:]
-    if not len(rest):
-        return np.arange(len(group))
-    pool = candidates.context.gang_risk(candidates.offer[rest], candidates.nodes[rest]).pool
-    down = pool.rate * pool.wait  # hours down for each hour up
-    steadiest = np.argsort(down, kind="stable")[:MAX_STEADY]
-    return np.concatenate([np.arange(MAX_CHOICE), MAX_CHOICE + np.sort(steadiest)])
+    worth = _rank(group) < MAX_CHOICE
+    rest = np.flatnonzero(~worth)
+    if len(rest):
+        pool = candidates.context.gang_risk(candidates.offer[at[rest]], candidates.nodes[at[rest]]).pool
+        down = pool.rate * pool.wait  # hours down for each hour up
+        rest = rest[np.lexsort((down, group[rest]))]
+        worth[rest[_rank(group[rest]) < MAX_STEADY]] = True
+    return worth
 
 
-def _first_of_pool(market: Market, rows: IntArray) -> IntArray:
-    """Positions of the first offer of each zone, in order; one zone may be listed more than once."""
-    _, first = np.unique(market.pool_of_offer[rows], return_index=True)
-    return np.sort(first)
+def _first_of_pool(market: Market, rows: IntArray, group: IntArray) -> IntArray:
+    """Positions of the first offer of each zone of a group, in order; one zone may be listed more than once."""
+    pool = market.pool_of_offer[rows]
+    return np.sort(distinct(group * (int(pool.max(initial=0)) + 1) + pool)[1])
 
 
-def _sets(
-    candidates: Candidates, group: IntArray, cheap: BoolArray, known: BoolArray, *, one_region: bool
-) -> IntArray:
-    """Sets of `group` that begin with a zone that is `cheap` and are not of zones that are `known` alone.
+def _rank(group: IntArray) -> IntArray:
+    """How many of the same group stand before each; those of one group stand together."""
+    first = np.flatnonzero(np.append(True, group[1:] != group[:-1])[: len(group)])
+    return np.arange(len(group)) - np.repeat(first, np.diff(np.append(first, len(group))))
 
-    An offer of a whole region is no zone beside one of its zones.
-    """
-    picked, rows, market = _choices(len(group)), candidates.offer[group], candidates.context.market
-    picked = picked[cheap[picked[:, 0]] & ~np.append(known, True)[picked].all(axis=1)]
-    region = np.append(market.region_of_offer[rows], -1)
-    whole = np.append(market.offer_set.offers["zone"][rows] == "", False)
-    fits = np.ones(len(picked), dtype=np.bool_)
+
+def _sets(group: IntArray, at: IntArray, cheap: BoolArray) -> tuple[IntArray, IntArray]:
+    """Sets of zones `at`, which stand by group, that begin with a zone that is `cheap`, and the group of each."""
+    first = np.flatnonzero(_rank(group[at]) == 0)
+    size = np.diff(np.append(first, len(at)))
+    sets, groups = [np.zeros((0, MAX_ZONES), dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for count in np.flatnonzero(np.bincount(size)).tolist():
+        own, picked = first[size == count], _choices(count)
+        begins = cheap[at[own[:, None] + picked[:, 0]]]
+        block, which = np.nonzero(begins)
+        members = np.append(at, -1)[np.where(picked[which] >= 0, own[block][:, None] + picked[which], -1)]
+        sets.append(members)
+        groups.append(group[at[own[block]]])
+    of = np.concatenate(groups)
+    order = np.argsort(of, kind="stable")
+    return np.concatenate(sets)[order], of[order]
+
+
+def _apart(candidates: Candidates, sets: IntArray, *, one_region: bool) -> BoolArray:
+    """Whether sets are of separate zones: an offer of a whole region is no zone beside one of its zones."""
+    market, has = candidates.context.market, sets >= 0
+    rows = candidates.offer[sets]
+    region = np.where(has, market.region_of_offer[rows], -1)
+    whole = has & market.offer_set.offers.equals("zone", "")[rows]
+    fits = np.ones(len(sets), dtype=np.bool_)
+    if not one_region and not whole.any():
+        return fits
     for i in range(MAX_ZONES):
         for j in range(i):
-            same = (region[picked[:, i]] == region[picked[:, j]]) & (picked[:, i] >= 0)
-            fits &= ~(same & (whole[picked[:, i]] | whole[picked[:, j]]))
-            fits &= same | (picked[:, i] < 0) | (not one_region)
-    return np.asarray(np.append(group, -1)[picked[fits]])
+            same = (region[:, i] == region[:, j]) & has[:, i]
+            fits &= ~(same & (whole[:, i] | whole[:, j]))
+            fits &= same | ~has[:, i] | (not one_region)
+    return fits
 
 
 @lru_cache(maxsize=16)

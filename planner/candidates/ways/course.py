@@ -149,10 +149,25 @@ def take_columns(columns: Any, at: IntArray) -> Any:
 
 def frame_of(candidates: Candidates, cells: Cells) -> Frame:
     """What is certain of cells by the deadline of the run."""
+    places, has = np.column_stack([cells.zones, cells.on_demand]), cells.on_demand >= 0
+    return frame_at(candidates, cells.base, places, change_hours(candidates, cells), has)
+
+
+def frame_at(
+    candidates: Candidates, base: IntArray, places: IntArray, change: FloatArray, has: npt.NDArray[np.bool_]
+) -> Frame:
+    """The same of cells that are not known whole.
+
+    Args:
+        candidates: candidates that the cells are based on.
+        base: those, shape `(n,)`.
+        places: offers whose regions the data must come to, -1 none, shape `(n, k)`.
+        change: hours from asking for on-demand to progress on it, shape `(n,)`.
+        has: whether there is a fall-back, shape `(n,)`.
+    """
     context = candidates.context
     assert context.dates.deadline_hours is not None
-    base, has = cells.base, cells.on_demand >= 0
-    waiting = _waiting(context.asked, context.market, cells)
+    waiting = _waiting(context.asked, context.market, places)
     room = context.dates.deadline_hours - waiting - candidates.fixed_hours[base]
     steady = steady_hours(
         context.asked,
@@ -161,7 +176,7 @@ def frame_of(candidates: Candidates, cells: Cells) -> Frame:
         candidates.write_hours[base],
         candidates.interval_hours[base],
     )
-    late = room - change_hours(candidates, cells)
+    late = room - change
     return Frame(
         waiting=waiting, room=room, steady=steady, slack=np.where(has, late - steady, np.inf),
         surely=_steady_probability(np.maximum(late, 0.0), steady, candidates.sigma[base]),
@@ -172,15 +187,14 @@ def frame_of(candidates: Candidates, cells: Cells) -> Frame:
 
 def change_hours(candidates: Candidates, cells: Cells) -> FloatArray:
     """Hours from asking for on-demand to progress on it that the last moment leaves."""
-    return _until_progress(
-        candidates, cells, allotted_hours(candidates, cells.on_demand, candidates.nodes[cells.base])
-    )
+    wait = allotted_hours(candidates, cells.on_demand, candidates.nodes[cells.base])
+    return until_progress(candidates, cells.base, wait)
 
 
-def _until_progress(candidates: Candidates, cells: Cells, wait: FloatArray) -> FloatArray:
+def until_progress(candidates: Candidates, base: IntArray, wait: FloatArray) -> FloatArray:
     """Hours from asking for on-demand to progress on it after a wait."""
     asked = candidates.context.asked
-    restart = asked.restart_hours(candidates.write_hours[cells.base])
+    restart = asked.restart_hours(candidates.write_hours[base])
     return np.asarray(restart + asked.assumptions.on_demand_acquire_s / 3600.0 + wait)
 
 
@@ -219,7 +233,7 @@ def _run_block(candidates: Candidates, cells: Cells, frame: Frame) -> Course:
     share[at], change[at], wasted[at] = left.work_share, left.p_change, left.wasted_hours
     on_spot = job.floor_hours * (1.0 - share)
     wait = fallback_hours(context.starts, cells.on_demand, candidates.nodes[base])
-    in_turn = on_spot + wasted + share * steady + change * _until_progress(candidates, cells, wait)
+    in_turn = on_spot + wasted + share * steady + change * until_progress(candidates, base, wait)
     lost = free.expected_lost_hours * (1.0 - share)
     lost = np.where(has, np.minimum(lost, wasted), lost)
     export = write + context.asked.assumptions.export_s / 3600.0
@@ -233,13 +247,12 @@ def _run_block(candidates: Candidates, cells: Cells, frame: Frame) -> Course:
     )  # fmt: skip
 
 
-def _waiting(asked: Asked, market: Market, cells: Cells) -> FloatArray:
-    """Hours before the first request; the data go to all regions at once."""
+def _waiting(asked: Asked, market: Market, rows: IntArray) -> FloatArray:
+    """Hours before the first request; the data go to the regions of all offers at once."""
     from planner.candidates.timing import staging_hours
 
     assume = asked.assumptions
     staging = staging_hours(market.offer_set, asked.job, assume)
-    rows = np.column_stack([cells.zones, cells.on_demand])
     each = np.where(rows >= 0, staging[rows], 0.0).max(axis=1)
     return np.asarray(assume.provision_s / 3600.0 + each, dtype=np.float64)
 
