@@ -176,7 +176,7 @@ _ALL_SOLD = "all of it would have to be filled, exchanged or sold"
 
 def _waste(inputs: Inputs) -> list[Action]:
     """Unused parts of commitments: the worst used by name, the rest together."""
-    own = inputs.of_month(inputs.ask("commitment_utilisation"))
+    own = inputs.of_this_month("commitment_utilisation")
     own = own[own["unused_cost"] > 0]
     is_low = own["used_cost"] < LOW_UTILISATION * (own["used_cost"] + own["unused_cost"])
     low = own[is_low & (own["unused_cost"] >= least_amount(inputs))].nlargest(TOP, "unused_cost")
@@ -211,7 +211,7 @@ def _commitment_name(row: dict[str, Any]) -> str:
 
 def _rate(inputs: Inputs) -> dict[str, float]:
     """Per provider: what its used commitments save against contracted prices, as a share."""
-    own = inputs.of_month(inputs.ask("commitment_utilisation")).groupby("provider").sum(numeric_only=True)
+    own = inputs.of_this_month("commitment_utilisation").groupby("provider").sum(numeric_only=True)
     return {
         str(provider): 1 - row["used_cost"] / row["used_contracted_cost"]
         for provider, row in own.iterrows()
@@ -307,7 +307,7 @@ def _elsewhere(inputs: Inputs, names: tuple[str, ...], product: str, rows: list[
 
 
 def _renew(inputs: Inputs) -> list[Action]:
-    used = inputs.of_month(inputs.ask("commitment_utilisation")).set_index("commitment_id")
+    used = inputs.of_this_month("commitment_utilisation").set_index("commitment_id")
     out = []
     for row in expiries(inputs):
         name, key = _commitment_name(row), row["commitment_id"]
