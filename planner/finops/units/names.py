@@ -136,5 +136,5 @@ def accelerator(provider: str, instance_type: str, *texts: str) -> str:
         if found := types.match(instance_type):
             return names[(found.lastindex or 1) - 1]
     chips = _chips()
-    words = _WORD.findall(" ".join((instance_type, *texts)).lower())
-    return min(chips.keys() & words, key=chips.__getitem__, default="")
+    named = chips.keys() & _WORD.findall(" ".join((instance_type, *texts)).lower())
+    return min(named, key=chips.__getitem__) if named else ""

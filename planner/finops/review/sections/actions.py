@@ -10,6 +10,7 @@ from typing import Any
 from planner.finops.review.inputs import Inputs, known_days
 from planner.finops.review.model import Section
 from planner.finops.review.parts import (
+    cells,
     figure,
     money,
     per_unit,
@@ -163,7 +164,7 @@ def _owner(inputs: Inputs, provider: str, service: str = "", commitment: str = "
     """The team (first mandatory tag) that uses most of a service or a commitment; the account without such a tag."""
     if "owner_of" not in inputs.answers:
         frame, shown = inputs.ask("owners"), owner_names(inputs)
-        names = zip(*(frame[n] for n in ("provider", "service", "commitment_id", "owner")), strict=True)
+        names = cells(frame, "provider", "service", "commitment_id", "owner")
         inputs.answers["owner_of"] = {
             (text(p), text(s), text(c)): shown.get(text(owner), text(owner)) for p, s, c, owner in names
         }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.finops.kpis import query_kpi
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Figure, Section, Table
-from planner.finops.review.parts import figure, money, percent, ratio, table, text, withheld
+from planner.finops.review.parts import cells, figure, money, percent, ratio, table, text, withheld
 from planner.finops.units.names import accelerator, count_unit, direction, model_name
 from planner.records import record
 
@@ -111,10 +111,8 @@ def gpu_sums(inputs: Inputs) -> GpuSums:
     if "gpu_sums" not in inputs.answers:
         rows = query_kpi(inputs.bill.engine, "gpu_types", inputs.parameters)
         rows[_WORDS] = rows[_WORDS].fillna("")
-        # columns of pandas are iterated slowly, and a bill may have a million SKUs
-        words = {name: rows[name].to_numpy(dtype=object) for name in (*_NAMING, "sku_id")}
-        rows["chip"] = list(map(accelerator, *(words[name] for name in _NAMING)))
-        machines = zip(words["instance_type"], words["sku_meter"], words["sku_id"], strict=True)
+        rows["chip"] = [accelerator(*words) for words in cells(rows, *_NAMING)]
+        machines = cells(rows, "instance_type", "sku_meter", "sku_id")
         rows["machine"] = [machine or meter or sku for machine, meter, sku in machines]
         rows = rows.rename(
             columns={"pricing_category": "option", "gpu_hours": "hours", "effective_cost": "cost"}
