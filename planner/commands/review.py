@@ -128,7 +128,6 @@ def review(
     and what to do. Exit code 0: reviewed; 2: bad input.
     """
     from planner.errors import InputError
-    from planner.finops.review.report import review_answer
 
     bill = (*focus, *more)  # a shell puts what a glob matches after --focus
     if emit_sql is not None:
@@ -145,7 +144,21 @@ def review(
     elif given["statement"] is not None:
         show_answer(_statement(bill, given), output, out)
     else:
-        show_answer(review_answer(_review(bill, given, lines=output == "xlsx")), output, out)
+        _show_review(bill, given, output, out)
+
+
+def _show_review(focus: tuple[str, ...], given: dict[str, Any], output: str, out: Path | None) -> None:
+    """Show the review, and accept actions once the answer's file is written; on a terminal before it is shown."""
+    from planner.finops.review.report import review_answer
+
+    book = _ledger(given["ledger"], given["accept"])
+    review = _review(focus, given, book, lines=output == "xlsx")
+    accepts = book is not None and bool(given["accept"])
+    if accepts and out is None:
+        book.save()
+    show_answer(review_answer(review), output, out)
+    if accepts and out is not None:
+        book.save()
 
 
 def _ledger(path: Path | None, wanted: tuple[str, ...]) -> Any:
@@ -164,7 +177,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def _review(focus: tuple[str, ...], given: dict[str, Any], *, lines: bool) -> Review:
+def _review(focus: tuple[str, ...], given: dict[str, Any], ledger: Any, *, lines: bool) -> Review:
     from planner.errors import InputError
     from planner.finops.forecast.completion import learn_completion
     from planner.finops.forecast.daily import load_vintages
@@ -184,7 +197,7 @@ def _review(focus: tuple[str, ...], given: dict[str, Any], *, lines: bool) -> Re
     busy = load_utilisation(given["utilisation"]) if given["utilisation"] else None
     beside = Beside(
         usage=load_usage(given["usages"]) if given["usages"] else None,
-        ledger=_ledger(given["ledger"], given["accept"]),
+        ledger=ledger,
         showback=load_showback(given["showback"]) if given["showback"] else None,
         fiscal_start=given["fiscal_year_start"],
     )
@@ -198,8 +211,6 @@ def _review(focus: tuple[str, ...], given: dict[str, Any], *, lines: bool) -> Re
             completion=late, progress=tell, beside=beside, lines=lines,
             exact_tags=given["exact_tags"],
         )  # fmt: skip
-    if given["accept"] and beside.ledger is not None:
-        beside.ledger.save()
     if given["measurements"] is not None:
         write_measurements(given["measurements"], review)
     return replace(review, command=f"{review.command}{_as_asked(given)}") if review.command else review

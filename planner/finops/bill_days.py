@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,11 @@ from planner.finops.kpis import query_kpi
 
 if TYPE_CHECKING:
     from planner.finops.read import Bill
+
+
+PATTERN_DAYS = 56  # that show on which weekdays a bill has use
+_LEAST_TIMES = 4  # a weekday without use, before it is one on which none is expected
+_STEADY_SHARE = 0.75  # of the other weekdays that have use: some of them are holidays
 
 
 def daily_frame(bill: Bill) -> Any:
@@ -77,3 +83,39 @@ def month_before(bill: Bill, month: date, daily: Any) -> date | None:
     """The month before, where the bill has it: charges of a time before it begins are no month."""
     last = (month - timedelta(days=1)).replace(day=1) if month > date(1, 1, 1) else None
     return last if last in bill.months and bill_begins(daily) < month else None
+
+
+def rest_days(used: Collection[date], month: date, end: date) -> set[date]:
+    """Days of a month without use that lack nothing: use pauses on their weekdays, on weekends for instance.
+
+    A weekday counts where it had no use at least four times in the eight weeks up to the month's last day with use,
+    while the others mostly had. Days before the month's first one with use, and after its last one, are among them
+    where all of them are such days.
+
+    Args:
+        used: days with use, of this month and those before it.
+        month: its first day.
+        end: first day after it.
+    """
+    known = {day for day in used if day < end}
+    inside = {day for day in known if day >= month}
+    if not inside:
+        return set()
+    last = max(inside)
+    first = date.fromordinal(max(min(known).toordinal(), last.toordinal() - PATTERN_DAYS + 1))
+    times, found = [0] * 7, [0] * 7
+    for day in _each_day(first, last):
+        times[day.weekday()] += 1
+        found[day.weekday()] += day in known
+    resting = {weekday for weekday in range(7) if times[weekday] >= _LEAST_TIMES and not found[weekday]}
+    others = sum(times[weekday] for weekday in range(7) if weekday not in resting)
+    if not resting or sum(found) < _STEADY_SHARE * others:
+        return set()
+    days = _each_day(min(inside), last)
+    for outside in (_each_day(month, min(inside))[:-1], _each_day(last, end)[1:-1]):
+        days += outside if all(day.weekday() in resting for day in outside) else []
+    return {day for day in days if day.weekday() in resting}
+
+
+def _each_day(first: date, last: date) -> list[date]:
+    return [first + timedelta(days=n) for n in range((last - first).days + 1)]

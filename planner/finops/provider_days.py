@@ -48,23 +48,35 @@ class ProviderDays:
         return f"{self.provider} has use on {self.days} of {self.of} days (none on {spans(self.missing)})"
 
 
-def provider_days(bill: Bill, months: Collection[date]) -> dict[date, tuple[ProviderDays, ...]]:
-    """Days of the steady and material providers of months, the fewest first; empty of a bill of one provider.
+def use_by_provider(bill: Bill, months: Collection[date]) -> dict[str, dict[date, float]]:
+    """Effective cost of each provider's use by day, in months and those before and after; 0 where it is unknown.
 
     Args:
         bill: the bill.
         months: first days of the months.
     """
-    windows = {month: _around(month) for month in months}
-    first, _, _ = min(windows.values())
-    _, _, last = max(windows.values())
+    windows = [_around(month) for month in months]
+    first, _, _ = min(windows)
+    _, _, last = max(windows)
     sql = over_table(_SQL.read_text(encoding="utf-8"), stands_for_focus(bill.engine, "provider_days"))
     frame = bill.engine.query(sql, {"first": first, "next": last})
     by_provider: dict[str, dict[date, float]] = {}
     for provider, day, cost in frame.itertuples(index=False):
         own = by_provider.setdefault(provider if isinstance(provider, str) else UNNAMED, {})
         own[date.fromisoformat(str(day)[:10])] = float(cost) if cost == cost else 0.0
-    return {month: _of_month(by_provider, month, *window) for month, window in windows.items()}
+    return by_provider
+
+
+def provider_days(
+    by_provider: Mapping[str, _Days], months: Collection[date]
+) -> dict[date, tuple[ProviderDays, ...]]:
+    """Days of the steady and material providers of months, the fewest first; empty of a bill of one provider.
+
+    Args:
+        by_provider: what `use_by_provider` found of these months.
+        months: first days of the months.
+    """
+    return {month: _of_month(by_provider, month, *_around(month)) for month in months}
 
 
 def _around(month: date) -> tuple[date, date, date]:

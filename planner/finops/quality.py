@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import csv
 from calendar import monthrange
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from planner.finops.bill_days import rest_days
 from planner.finops.kpis.registry import gate_of
-from planner.finops.provider_days import ProviderDays, missing_words, provider_days, share_there
+from planner.finops.provider_days import (
+    ProviderDays,
+    missing_words,
+    provider_days,
+    share_there,
+    use_by_provider,
+)
 from planner.finops.read.model import Bill, Finding
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY
@@ -132,10 +139,12 @@ def assess_quality(
         "invoices": invoice_differences(bill, months),
         "reported": _reported(bill, months, completion),
     }
-    providers = provider_days(bill, months)
+    used = use_by_provider(bill, months)
+    providers = provider_days(used, months)
+    days = {day for by_day in used.values() for day in by_day}
 
     def judged(of: date, withhold: str) -> tuple[Check, ...]:
-        values = _values(bill, of, sums[of]) | {name: found.get(of) for name, found in beside.items()}
+        values = _values(bill, of, sums[of], days) | {name: found.get(of) for name, found in beside.items()}
         values["complete_providers"] = share_there(providers[of])
         words = missing_words(providers[of])
         return tuple(_judge(check, values.get(check["check"]), withhold, words) for check in _checks())
@@ -167,8 +176,10 @@ def _day(value: object) -> date:
     return date.fromisoformat(str(value)[:10])
 
 
-def _values(bill: Bill, month: date, sums: Mapping[str, float]) -> dict[str, float | None]:
-    """What the charges and findings of a month say for each check."""
+def _values(
+    bill: Bill, month: date, sums: Mapping[str, float], used: Collection[date]
+) -> dict[str, float | None]:
+    """What the charges and findings of a month, and the days with use, say for each check."""
     values = _shares(sums)
     values["unknown_cost"] = _with_rejected(values["unknown_cost"], sums, bill.findings)
     values["repeated"] = _repeated(bill.findings, sums["billed"], month)
@@ -176,21 +187,24 @@ def _values(bill: Bill, month: date, sums: Mapping[str, float]) -> dict[str, flo
     values["effective_stated"] = (
         0.0 if any(finding.code == "billed_as_effective" for finding in bill.findings) else 1.0
     )
-    values["complete"] = min(1.0, _days_there(sums) / monthrange(month.year, month.month)[1])
+    there = _days_there(sums) + len(rest_days(used, month, _end(month)))
+    values["complete"] = min(1.0, there / monthrange(month.year, month.month)[1])
     return values
 
 
 def _days_there(measured: Mapping[str, float]) -> float:
     """Days with use; of a bill without use with a charge.
 
-    One monthly fee among daily charges says nothing of the days; of bills by the month or week only how far they reach
-    is known.
+    Monthly fees among charges of single days say nothing of the days; of bills by the month or week only how far they
+    reach is known.
     """
     if measured["use_rows"]:
         days, short, up_to = measured["used_days"], measured["used_days"], measured["used_up_to_days"]
+        by_day = short > 1 or 2 * measured["short_use_rows"] > measured["use_rows"]
     else:
         days, short, up_to = measured["charged_days"], measured["short_days"], measured["charged_up_to_days"]
-    return max(days, 0.0 if short > 1 else up_to)
+        by_day = short > 1
+    return max(days, 0.0 if by_day else up_to)
 
 
 def _shares(sums: Mapping[str, float]) -> dict[str, float | None]:

@@ -92,6 +92,7 @@ SELECT
   MAX(CASE WHEN NOT may_be_negative AND NOT is_short
     THEN DATE_DIFF('day', CAST(DATE_TRUNC('month', x_day) AS TIMESTAMP), up_to) END) AS charged_up_to_days,
   SUM(CASE WHEN is_use THEN n ELSE 0 END) AS use_rows,
+  SUM(CASE WHEN is_use AND is_short THEN n ELSE 0 END) AS short_use_rows,
   COUNT(DISTINCT CASE WHEN is_use AND is_short THEN x_day END) AS used_days,
   COUNT(DISTINCT CASE WHEN NOT may_be_negative AND is_short THEN x_day END) AS short_days,
   COUNT(DISTINCT x_day) AS charged_days

@@ -161,14 +161,19 @@ def calibrate(
     Returns:
         The spread, and per past window that had an interval whether it held the actual total.
     """
-    errors = past_errors(cost, paths, length, start)
-    stand_in = _stand_in(cost, paths, start + length, errors.logarithmic)
-    widths = adaptive_widths(errors, start + length, stand_in)
+    errors, widths = past_widths(cost, paths, length, start)
     centre = float(paths[-1, start : start + length].sum())
     at = int(np.argmin(np.abs(LEVELS - level)))
     seen = np.isfinite(errors.values) & np.isfinite(widths[:, at])
     held: NDArray[np.bool_] = np.abs(errors.values[seen]) <= widths[seen, at]
     return Spread(centre, errors.logarithmic, float(errors.size[-1]), widths[-1]), held
+
+
+def past_widths(cost: Floats, paths: Floats, length: int, start: int = 0) -> tuple[Errors, Floats]:
+    """Errors of past forecasts, and half widths (n_days + 1, n_levels) of their intervals; arguments as `calibrate`."""
+    errors = past_errors(cost, paths, length, start)
+    stand_in = _stand_in(cost, paths, start + length, errors.logarithmic)
+    return errors, adaptive_widths(errors, start + length, stand_in)
 
 
 def plain_halves(cost: Floats, paths: Floats, length: int, level: float) -> tuple[float, float]:

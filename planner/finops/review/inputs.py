@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from planner.finops.bill_days import bill_begins, in_order, untaxed
+from planner.finops.bill_days import bill_begins, in_order, rest_days, untaxed
 from planner.finops.kpis import load_kpi, query_kpi
 from planner.finops.quality import Gate
 from planner.finops.read import Bill
@@ -108,12 +108,13 @@ class Inputs:
     def last_day(self) -> date:
         """Last day of the bill with a use charge, at most the month's last.
 
-        Of a bill by the month, which has charges on one day of it, the last day that their periods reach.
+        Days after it on which none is to be expected count (`rest_days`). Of a bill by the month, which has charges on
+        one day of it, the last day that their periods reach.
         """
         days, end = self.use_days(), self.end - timedelta(days=1)
         last = min(days[-1], end) if days else self.month
         if sum(self.month <= day <= end for day in days) > 1:
-            return last
+            return max({last, *rest_days(days, self.month, self.end)})
         return max(last, min(self.month + timedelta(days=round(self.gate.days) - 1), end))
 
     @property
@@ -213,6 +214,10 @@ class Inputs:
             "run_tag": tag_path(self.run_tag), "like_tag": f'%"{self.run_tag}"%',
             **{f"tag_{i}": tag_path(key) for i, key in enumerate(keys, 1)},
         }  # fmt: skip
+
+    def of_this_month(self, kpi: str) -> Any:
+        """Rows of a KPI of the reviewed month; charges of the other month are not read."""
+        return self.of_month(self.ask(kpi, before_start=_NO_MONTH, before_end=_NO_MONTH))
 
     def spend(self, month: date, *, column: str = "effective_cost", tax: bool = False) -> float:
         """Cost of a month without tax, or the tax."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -49,6 +50,11 @@ def ratio(part: float, whole: float) -> float:
 def text(value: Any, default: str = "") -> str:
     """A cell as text; NULL becomes `default`."""
     return default if value is None or value != value else str(value)
+
+
+def cells(frame: Any, *names: str) -> Iterator[tuple[Any, ...]]:
+    """Rows of some columns of a frame, as plain objects: columns of text are iterated four times as slowly."""
+    return zip(*(frame[name].to_numpy(dtype=object) for name in names), strict=True)
 
 
 def review_command(inputs: Inputs, options: str) -> str:

@@ -70,16 +70,18 @@ def names_runs(bill: Bill, months: Mapping[str, Parameter], like_tag: str) -> bo
 
 def _table_sql(tags: Sequence[str], run_tag: str) -> str:
     paths = ", ".join(text(tag_path(tag)) for tag in (*tags, run_tag))
-    pairs = ", ".join(f"{text(tag)}, found[{number}]" for number, tag in enumerate(tags, 1))
-    keys = ", ".join(_KEYS)
-    is_run = f"ChargeCategory = 'Usage' AND found[{len(tags) + 1}] IS NOT NULL"
+    names = [f"tag_{number}" for number in range(1, len(tags) + 1)]
+    pairs = ", ".join(f"{text(tag)}, {name}" for tag, name in zip(tags, names, strict=True))
+    found = [f"found[{number}]" for number in range(1, len(tags) + 1)]  # as texts: lists are dear to group by
+    named = ", ".join(f"{value} AS {name}" for value, name in zip(found, names, strict=True))
+    keys, values = ", ".join(_KEYS), ", ".join(found)
     # what names a run may differ in every charge: only that it is there is kept
-    kept = f"found[1:{len(tags)}]"
+    is_run = f"COALESCE(ChargeCategory = 'Usage' AND found[{len(tags) + 1}] IS NOT NULL, FALSE)"
     return (
         f"SELECT {keys}, CAST(x_month AS TIMESTAMP) AS ChargePeriodStart, JSON_OBJECT({pairs}) AS Tags, "
         "EffectiveCost, x_is_run FROM ("
-        f"SELECT {keys}, {kept} AS found, COALESCE({is_run}, FALSE) AS x_is_run, SUM(EffectiveCost) AS EffectiveCost "
+        f"SELECT {keys}, {named}, {is_run} AS x_is_run, SUM(EffectiveCost) AS EffectiveCost "
         f"FROM (SELECT {keys}, EffectiveCost, JSON_EXTRACT_STRING(Tags, [{paths}]) AS found FROM focus "
         f"WHERE ChargeCategory NOT IN ('Tax', 'Credit') AND {_MONTHS}) AS charges "
-        f"GROUP BY {keys}, {kept}, COALESCE({is_run}, FALSE)) AS sums"
+        f"GROUP BY {keys}, {values}, {is_run}) AS sums"
     )

@@ -102,15 +102,16 @@ def _providers() -> Mapping[str, str]:
         return {row["word"]: row["catalogue"] for row in csv.DictReader(file)}
 
 
+_WORD = re.compile(r"[a-z0-9]+")
+_UNTOLD = "-unknown"  # the vendor hides the model: `h` of `h-96gb-unknown` is no word for it, but for an hour
+
+
 @lru_cache(maxsize=1)
-def _chips() -> tuple[re.Pattern[str], Mapping[str, int]]:
-    """Chips as words of a text, and their order: of several the one with the longest name counts."""
-    names = {str(name).split("-", 1)[0] for name in load_accelerators()["accelerator"]}
-    ranked = sorted(names, key=len, reverse=True)
-    spelled = "|".join(map(re.escape, ranked))
-    return re.compile(rf"(?<![a-z0-9])(?:{spelled})(?![a-z0-9])"), {
-        name: at for at, name in enumerate(ranked)
-    }
+def _chips() -> Mapping[str, int]:
+    """Chips, each one word of a text, and their order: of several the one with the longest name counts."""
+    names = map(str, load_accelerators()["accelerator"])
+    chips = {name.split("-", 1)[0] for name in names if not name.endswith(_UNTOLD)}
+    return {name: at for at, name in enumerate(sorted(chips, key=lambda name: (-len(name), name)))}
 
 
 @lru_cache(maxsize=64)
@@ -134,6 +135,6 @@ def accelerator(provider: str, instance_type: str, *texts: str) -> str:
         types, names = _types(key)
         if found := types.match(instance_type):
             return names[(found.lastindex or 1) - 1]
-    words, ranks = _chips()
-    named = words.findall(" ".join((instance_type, *texts)).lower())
-    return min(named, key=ranks.__getitem__, default="")
+    chips = _chips()
+    named = chips.keys() & _WORD.findall(" ".join((instance_type, *texts)).lower())
+    return min(named, key=chips.__getitem__) if named else ""

@@ -10,6 +10,7 @@ from typing import Any
 from planner.finops.review.inputs import Inputs, known_days
 from planner.finops.review.model import Section
 from planner.finops.review.parts import (
+    cells,
     figure,
     money,
     per_unit,
@@ -163,7 +164,7 @@ def _owner(inputs: Inputs, provider: str, service: str = "", commitment: str = "
     """The team (first mandatory tag) that uses most of a service or a commitment; the account without such a tag."""
     if "owner_of" not in inputs.answers:
         frame, shown = inputs.ask("owners"), owner_names(inputs)
-        names = zip(*(frame[n] for n in ("provider", "service", "commitment_id", "owner")), strict=True)
+        names = cells(frame, "provider", "service", "commitment_id", "owner")
         inputs.answers["owner_of"] = {
             (text(p), text(s), text(c)): shown.get(text(owner), text(owner)) for p, s, c, owner in names
         }
@@ -176,7 +177,7 @@ _ALL_SOLD = "all of it would have to be filled, exchanged or sold"
 
 def _waste(inputs: Inputs) -> list[Action]:
     """Unused parts of commitments: the worst used by name, the rest together."""
-    own = inputs.of_month(inputs.ask("commitment_utilisation"))
+    own = inputs.of_this_month("commitment_utilisation")
     own = own[own["unused_cost"] > 0]
     is_low = own["used_cost"] < LOW_UTILISATION * (own["used_cost"] + own["unused_cost"])
     low = own[is_low & (own["unused_cost"] >= least_amount(inputs))].nlargest(TOP, "unused_cost")
@@ -211,7 +212,7 @@ def _commitment_name(row: dict[str, Any]) -> str:
 
 def _rate(inputs: Inputs) -> dict[str, float]:
     """Per provider: what its used commitments save against contracted prices, as a share."""
-    own = inputs.of_month(inputs.ask("commitment_utilisation")).groupby("provider").sum(numeric_only=True)
+    own = inputs.of_this_month("commitment_utilisation").groupby("provider").sum(numeric_only=True)
     return {
         str(provider): 1 - row["used_cost"] / row["used_contracted_cost"]
         for provider, row in own.iterrows()
@@ -307,7 +308,7 @@ def _elsewhere(inputs: Inputs, names: tuple[str, ...], product: str, rows: list[
 
 
 def _renew(inputs: Inputs) -> list[Action]:
-    used = inputs.of_month(inputs.ask("commitment_utilisation")).set_index("commitment_id")
+    used = inputs.of_this_month("commitment_utilisation").set_index("commitment_id")
     out = []
     for row in expiries(inputs):
         name, key = _commitment_name(row), row["commitment_id"]

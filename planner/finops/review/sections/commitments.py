@@ -39,7 +39,7 @@ class Savings:
 
 def savings(inputs: Inputs) -> Savings:
     """The month's sums."""
-    own = inputs.of_month(inputs.ask("savings_rate"))
+    own = inputs.of_this_month("savings_rate")
     names = (
         "list_cost", "effective_cost_with_list", "contracted_cost", "effective_cost_with_contracted", "both_list_cost",
         "both_contracted_cost", "both_effective_cost",
@@ -49,7 +49,7 @@ def savings(inputs: Inputs) -> Savings:
 
 def build(inputs: Inputs) -> Section:
     """Savings rates, utilisation, coverage, waste and what ends soon."""
-    own = inputs.of_month(inputs.ask("commitment_utilisation"))
+    own = inputs.of_this_month("commitment_utilisation")
     used, unused = float(own["used_cost"].sum()), float(own["unused_cost"].sum())
     ends = expiries(inputs)
     figures = [*_savings(inputs), *_commitments(inputs, used, unused, len(own)), _coverage(inputs)]
@@ -109,7 +109,7 @@ def _commitments(inputs: Inputs, used: float, unused: float, count: int) -> list
 
 
 def _coverage(inputs: Inputs) -> Figure:
-    own = inputs.of_month(inputs.ask("commitment_coverage"))
+    own = inputs.of_this_month("commitment_coverage")
     covered = float(own["covered_list_cost"].sum())
     unpriced = ratio(
         float(own["covered_unpriced_effective_cost"].sum()), float(own["covered_effective_cost"].sum())
@@ -157,7 +157,7 @@ def _table(own: Any, told_use: bool) -> Table:
 
 
 def _providers(inputs: Inputs) -> Table:
-    own = inputs.of_month(inputs.ask("savings_rate")).groupby("provider").sum(numeric_only=True).reset_index()
+    own = inputs.of_this_month("savings_rate").groupby("provider").sum(numeric_only=True).reset_index()
     hidden = inputs.gate.status("esr_list_ratio")[0] == "withheld"
     closed = inputs.gate.status("esr_contract_ratio")[0] == "withheld"
     rows = [

@@ -17,7 +17,7 @@ TOP = 20
 
 def build(inputs: Inputs) -> Section:
     """GPU-hours, runs, the waterfall from paid to useful, and spot."""
-    gpus = inputs.of_month(inputs.ask("gpu_hours"))
+    gpus = inputs.of_this_month("gpu_hours")
     hours, cost = float(gpus["gpu_hours"].sum()), float(gpus["effective_cost"].sum())
     counted, idle = float(gpus["counted_cost"].sum()), float(gpus["unused_gpu_hours"].sum())
     runs = _runs(inputs)
@@ -106,7 +106,7 @@ def _short(inputs: Inputs) -> str:
 
 
 def _spot(inputs: Inputs) -> list[Figure]:
-    own = inputs.of_month(inputs.ask("spot"))
+    own = inputs.of_this_month("spot")
     spot, compute = float(own["spot_cost"].sum()), float(own["compute_cost"].sum())
     priced, listed = float(own["spot_cost_with_list"].sum()), float(own["spot_list_cost"].sum())
     return [

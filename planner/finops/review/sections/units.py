@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.finops.kpis import query_kpi
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Figure, Section, Table
-from planner.finops.review.parts import figure, money, percent, ratio, table, text, withheld
+from planner.finops.review.parts import cells, figure, money, percent, ratio, table, text, withheld
 from planner.finops.units.names import accelerator, count_unit, direction, model_name
 from planner.records import record
 
@@ -98,7 +98,7 @@ class GpuSums:
     """GPU-hours and cost of the month.
 
     Attributes:
-        kinds: chip, machine, option, hours, cost; dearest first.
+        kinds: chip, machine, option, hours, cost; in any order.
         places: hours by provider, region and chip.
     """
 
@@ -111,17 +111,15 @@ def gpu_sums(inputs: Inputs) -> GpuSums:
     if "gpu_sums" not in inputs.answers:
         rows = query_kpi(inputs.bill.engine, "gpu_types", inputs.parameters)
         rows[_WORDS] = rows[_WORDS].fillna("")
-        rows["chip"] = [accelerator(*words) for words in zip(*(rows[name] for name in _NAMING), strict=True)]
-        machines = zip(rows["instance_type"], rows["sku_meter"], rows["sku_id"], strict=True)
+        rows["chip"] = [accelerator(*words) for words in cells(rows, *_NAMING)]
+        machines = cells(rows, "instance_type", "sku_meter", "sku_id")
         rows["machine"] = [machine or meter or sku for machine, meter, sku in machines]
         rows = rows.rename(
             columns={"pricing_category": "option", "gpu_hours": "hours", "effective_cost": "cost"}
         )
-        kinds = rows.groupby(_KIND, as_index=False)[["hours", "cost"]].sum()
+        kinds = rows.groupby(_KIND, as_index=False, sort=False)[["hours", "cost"]].sum()
         places = rows.groupby(["provider", "region_id", "chip"])["hours"].sum().to_dict()
-        inputs.answers["gpu_sums"] = GpuSums(
-            kinds.sort_values("cost", ascending=False, kind="stable"), places
-        )
+        inputs.answers["gpu_sums"] = GpuSums(kinds, places)
     gpu_sums: GpuSums = inputs.answers["gpu_sums"]
     return gpu_sums
 
@@ -191,9 +189,12 @@ def _work_table(work: list[Work]) -> Table:
 
 
 def _gpu_table(kinds: pd.DataFrame) -> Table:
+    dearest = kinds.nlargest(TOP, "cost", keep="all").sort_values(
+        ["cost", *_KIND], ascending=[False, True, True, True]
+    )
     rows = [
         (chip or "(not known)", machine, option, hours, cost, ratio(cost, hours))
-        for chip, machine, option, hours, cost in kinds[[*_KIND, "hours", "cost"]]
+        for chip, machine, option, hours, cost in dearest[[*_KIND, "hours", "cost"]]
         .head(TOP)
         .itertuples(index=False)
     ]

@@ -14,7 +14,7 @@ import pytest
 from planner.finops.kpis import day_sums, query_kpi
 from planner.finops.kpis.day_sums import DAY_SUMS, TABLE, keep_day_sums
 from planner.finops.kpis.registry import load_kpi
-from planner.finops.provider_days import provider_days
+from planner.finops.provider_days import provider_days, use_by_provider
 from planner.finops.read import Bill, open_bill
 from tests.planner.finops.small_bill import charge, review_of, write_bill
 
@@ -57,7 +57,7 @@ def bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bill]:
 def test_the_kpis_have_the_same_answers(bill: Bill) -> None:
     asked = {kpi: {name: MONTHS[name] for name in load_kpi(kpi).parameters} for kpi in KPIS}
     before = {kpi: query_kpi(bill.engine, kpi, asked[kpi]) for kpi in KPIS}
-    days = provider_days(bill, (SEPTEMBER, OCTOBER))
+    days = provider_days(use_by_provider(bill, (SEPTEMBER, OCTOBER)), (SEPTEMBER, OCTOBER))
     keep_day_sums(bill)
     (kept,) = bill.engine.query(f"SELECT COUNT(*) AS n FROM {TABLE}")["n"]
     assert kept < 1500
@@ -67,7 +67,7 @@ def test_the_kpis_have_the_same_answers(bill: Bill) -> None:
         first, second = (frame.sort_values(keys, ignore_index=True) for frame in (before[kpi], after))
         assert len(first) >= 2, kpi
         pd.testing.assert_frame_equal(first, second, rtol=1e-12, atol=1e-9, obj=kpi)
-    assert days == provider_days(bill, (SEPTEMBER, OCTOBER))
+    assert days == provider_days(use_by_provider(bill, (SEPTEMBER, OCTOBER)), (SEPTEMBER, OCTOBER))
 
 
 def test_the_table_is_asked_where_it_is_kept(bill: Bill) -> None:

@@ -164,6 +164,20 @@ def test_from_the_command_line(bill: Path, tmp_path: Path, run_cli: Callable[...
     assert any(one["key"] == "ledger" for one in json.loads(done.stdout)["sections"])
 
 
+def test_what_cannot_be_written_is_not_accepted(
+    bill: Path, tmp_path: Path, run_cli: Callable[..., CliResult]
+) -> None:
+    """The ledger was written before the answer's file, and the same command again was refused."""
+    path, out = tmp_path / "l.json", tmp_path / "answers" / "review.html"
+    asked = ["review", "--focus", str(bill), "--month", "2026-09", "--no-forecast", "--ledger", str(path)]
+    asked += ["--accept", SPOT, "-o", "html", "--out", str(out)]
+    out.parent.write_text("no folder")
+    assert run_cli(*asked).code == 2 and not path.exists()
+    out.parent.unlink()
+    out.parent.mkdir()
+    assert run_cli(*asked).code == 0 and out.exists() and len(open_book(path).entries) == 1
+
+
 def test_a_ledger_without_actions_says_so(bill: Path, tmp_path: Path) -> None:
     path = tmp_path / "l.json"
     path.write_text('{"kind":"ledger","version":1,"currency":"USD","entries":[]}')

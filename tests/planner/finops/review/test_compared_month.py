@@ -83,6 +83,62 @@ def test_one_monthly_fee_makes_no_month_complete(last: int, share: float, tmp_pa
     assert figures(review)["complete_ratio"].value == pytest.approx(share)
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_monthly_fee_for_use_makes_no_month_of_its_first_day(rows: int, tmp_path: Path) -> None:
+    """With `--month` a bill of 1 October and a fee of the month counted as complete."""
+    use = [charge(OCTOBER, ResourceId=f"i-{n}") for n in range(rows + 1)]
+    fees = [charge(OCTOBER, 500, days=31, ServiceName=f"Support {n}") for n in range(rows)]
+    path = write_bill(tmp_path / "bill.csv", [*each_day(SEPTEMBER, date(2026, 9, 30)), *use, *fees])
+    review = review_of(path, month=OCTOBER, only=("overview", "quality"))
+    assert "USD up to 1 October without tax." in review.verdict
+    assert figures(review)["complete_ratio"].value == pytest.approx(1 / 31)
+
+
+def on_weekdays(first: date, last: date, *, without: tuple[int, ...] = (5, 6)) -> list[dict[str, str]]:
+    days = (date.fromordinal(n) for n in range(first.toordinal(), last.toordinal() + 1))
+    return [charge(day) for day in days if day.weekday() not in without]
+
+
+def test_use_on_weekdays_only_lacks_no_weekend(tmp_path: Path) -> None:
+    """The 31st is a Saturday: October cost 2,200 USD "up to 30 October", and was compared with nothing."""
+    review = review_of(
+        write_bill(tmp_path / "bill.csv", on_weekdays(AUGUST, date(2026, 10, 31))),
+        only=("overview", "bridge", "quality"),
+    )
+    assert review.verdict == "October 2026 cost 2,200 USD without tax, 0.0 % more than September 2026."
+    assert figures(review)["complete_ratio"].value == 1
+    assert figures(review)["complete_through"].value == "2026-10-31"
+    assert section(review, "bridge").status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("rows", "until", "share"),
+    [
+        # Friday is no weekend
+        (on_weekdays(AUGUST, date(2026, 10, 29)), " up to 29 October", 29 / 31),
+        # weekends that are over
+        (on_weekdays(AUGUST, date(2026, 10, 16)), " up to 16 October", 16 / 31),
+        # three weekends show no pattern
+        (on_weekdays(date(2026, 10, 5), date(2026, 10, 30)), " up to 30 October", 20 / 31),
+        # Saturdays alone: Sunday 25 October was missing, and the 31st is one of them
+        (
+            [
+                *on_weekdays(AUGUST, date(2026, 10, 24), without=(5,)),
+                *on_weekdays(date(2026, 10, 26), date(2026, 10, 31), without=(5,)),
+            ],
+            "",
+            30 / 31,
+        ),
+    ],
+)
+def test_days_that_lack_use_are_missing_all_the_same(
+    rows: list[dict[str, str]], until: str, share: float, tmp_path: Path
+) -> None:
+    review = review_of(write_bill(tmp_path / "bill.csv", rows), only=("overview", "quality"))
+    assert f"USD{until} without tax" in review.verdict or f"begins,{until} without tax" in review.verdict
+    assert figures(review)["complete_ratio"].value == pytest.approx(share)
+
+
 def test_a_bill_by_the_month_is_complete(tmp_path: Path) -> None:
     review = review_of(write_bill(tmp_path / "bill.csv", [charge(OCTOBER, 500, days=31)]))
     assert figures(review)["complete_ratio"].value == 1.0

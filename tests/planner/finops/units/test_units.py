@@ -99,6 +99,8 @@ def test_directions(words: str, way: str) -> None:
         (("CoreWeave", "", "NVIDIA L40S"), "l40s"),
         (("AWS", "aws-gpu-8"), ""),
         (("Microsoft", "Standard_ND96isr_H100_v5"), "h100-80gb-sxm"),
+        (("Vast", "", "2x RTX4090 or H100 per h"), "rtx4090"),  # of several the longest name
+        (("Vast", "", "GPU machine, price per h"), ""),  # an hour, not the vendor's "H 96GB"
     ],
 )
 def test_accelerators(asked: tuple[str, ...], chip: str) -> None:
