@@ -90,3 +90,22 @@ def test_answering_by_preset_and_by_sizes(name: str) -> None:
     ]  # fmt: skip
     assert made[1] == pytest.approx(made[0])
     assert made[2] == pytest.approx(made[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "objective"),
+    [
+        ("llama-3.2-1b", {"objective": "reward"}), ("xlm-roberta-base", {"objective": "sft"}),
+        ("xlm-roberta-base", {"objective": "contrastive", "contrastive": {"width": 768}}),
+    ],
+)  # fmt: skip
+def test_scores_embeddings_and_classes_have_no_output_layer_of_the_vocabulary(
+    name: str, objective: dict[str, Any]
+) -> None:
+    training = {"samples": 1e6, "global_batch": 256, "sequence_length": 128, **objective}
+    left_out, none, all_of_it = (
+        answer(job({"preset": name, **share}, training=training))
+        for share in ({}, {"predicted_share": 0}, {"predicted_share": 1})
+    )
+    assert left_out == none
+    assert all_of_it[0] > 1.1 * none[0]
