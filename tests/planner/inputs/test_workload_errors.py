@@ -46,8 +46,8 @@ def test_golden(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_key_with_one_possible_value_is_told_with_it(root: type[BaseModel]) -> None:
     with pytest.raises(ValidationError) as caught:
         root.model_validate({"version": 1, "name": "x"})
-    (kind,) = (fault.text for fault in pydantic_faults(caught.value.errors(), root) if "'kind'" in fault.text)
-    assert kind.startswith("'kind' is missing: write 'kind: ")
+    faults = [fault.message for fault in pydantic_faults(caught.value.errors(), root)]
+    assert any(text.startswith("'kind' is missing: write 'kind: ") for text in faults)
 
 
 def test_missing_file(tmp_path: Path) -> None:
