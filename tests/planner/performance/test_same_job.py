@@ -71,6 +71,18 @@ def test_training_by_preset_sizes_tokens_samples_steps_and_epochs(name: str) -> 
         assert answer(job(**{"model": {"preset": name}, **words})) == pytest.approx(wanted), words
 
 
+@pytest.mark.parametrize("more", [{}, {"lengths": {"mean": 256, "p95": 500}, "packing": False}])
+def test_passes_over_a_set_copy_it_once_however_it_is_counted(more: dict[str, Any]) -> None:
+    each = LENGTH if not more else 256
+    base = {"global_batch": BATCH, "sequence_length": LENGTH, **more}
+    passes = [
+        job({"preset": "bert-large"}, training={**base, **amount}, data=data).data_gb
+        for amount in ({"epochs": 4}, {"samples": AMOUNT}, {"tokens": AMOUNT * each})
+        for data in ({"samples": AMOUNT // 4}, {"tokens": AMOUNT // 4 * each})
+    ]
+    assert passes == pytest.approx([AMOUNT / 4 * each * 2 / 1e9] * len(passes))
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_answering_by_preset_and_by_sizes(name: str) -> None:
     values = load_presets()[name].values
