@@ -92,8 +92,9 @@ def hardware_of_offer(market: Market) -> IntArray:
 def hopeful_hardware(candidates: Candidates, offer_bits: IntArray, up_to: float = -np.inf) -> IntArray:
     """Hardware rows that could beat the best candidate (or `up_to`, if more) at a size between the coarse ones.
 
-    A lower bound per hardware: its cheapest admitted price x the fewest node-hours of steps seen at any coarse size,
-    less `MARGIN_RATIO` (for the objective time: the fewest hours; carbon: the least kgCO2e of these node-hours).
+    A lower bound per hardware: the least over its admitted offers of price x the fewest node-hours of steps seen at any
+    coarse size, less `MARGIN_RATIO`, and what moving data costs whatever the size (for the objective time: the fewest
+    hours; carbon: the least kgCO2e of these node-hours).
     Hardware whose batch no coarse size divides has no bound and is searched too; so is all while nothing is feasible.
     """
     context = candidates.context
@@ -125,11 +126,13 @@ def _least_by_hardware(
     undivided[row[shapes.is_in("reason", ("batch_not_divisible", "layout_not_possible"))]] = True
     least[undivided & np.isinf(least)] = 0.0
     admitted = np.flatnonzero(offer_bits == 0)
-    rate = _least_per_hour(candidates, admitted, objective)
-    price = least_by_group(rate, hardware_of_offer(context.market)[admitted], n_hardware)
-    known = np.isfinite(least) & np.isfinite(price)
-    bound = np.where(known, least, 0.0) * np.where(known, price, 0.0) * (1.0 - MARGIN_RATIO)
-    return np.where(known, bound, np.inf)
+    of_hardware = hardware_of_offer(context.market)[admitted]
+    rate, once = _least_per_hour(candidates, admitted, objective), np.zeros(len(admitted))
+    if objective == "cost":
+        once = context.market.costs.moved_usd(admitted)
+    known = np.isfinite(least[of_hardware]) & np.isfinite(rate)
+    work = np.where(known, least[of_hardware], 0.0) * np.where(known, rate, 0.0) * (1.0 - MARGIN_RATIO)
+    return least_by_group(np.where(known, work + once, np.inf), of_hardware, n_hardware)
 
 
 def _least_per_hour(candidates: Candidates, offers: IntArray, objective: str) -> npt.NDArray[np.float64]:

@@ -29,6 +29,8 @@ from planner.commands.options import examples
             "showback",
             "state",
             "sweep",
+            "commit",
+            "tco",
             "calibration",
             "estimate",
             "plan",

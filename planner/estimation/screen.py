@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -111,6 +112,10 @@ def _memory(item: Estimate) -> Row:
     if item.layout is None:
         what = "choice of replicas" if item.is_inference else "layout"
         text += f" by the most frugal {what}, {three(memory.allowed_gib)} GiB allowed"
+        if not item.is_inference and memory.free_gib > 0 and memory.oom_ratio is not None:
+            least = math.floor(100.0 * (1.0 - memory.oom_ratio)) / 100.0
+            text += f"; it runs out of memory with {percent(memory.oom_ratio, 0)}"
+            text += f" (training.memory.confidence: {least:g} accepts that)"
     elif memory.oom_ratio is not None:
         text += f"; runs out of memory with {percent(memory.oom_ratio, 0)}"
     return ("memory_gib", "memory", memory.needed_gib, "gib", text)

@@ -90,17 +90,21 @@ def data_bytes(
     bytes_per_sample: float | None,
     noted: list[Assumed],
     each: float = 1.0,
+    length: float = 1.0,
 ) -> int | None:
-    """Return the bytes of the set; without its size, no more samples than all runs read (they may share)."""
+    """Return the bytes of the set; without its size, no more samples than all runs read (they may share).
+
+    Sequences hold `each` samples of the set and `length` tokens.
+    """
     if data.size is not None:
         return data.size
     if bytes_per_sample is None:
         return None
-    in_set = samples if data.samples is None else min(data.samples / each, samples * runs)
-    note = (
-        "the set's samples x bytes per sample"
-        if data.samples
-        else "samples of one run x bytes per sample (no repeats)"
-    )
+    if data.samples is not None:
+        in_set, note = min(data.samples / each, samples * runs), "the set's samples x bytes per sample"
+    elif data.tokens is not None and length > 1:
+        in_set, note = min(data.tokens / length, samples * runs), "the set's sequences x bytes per sample"
+    else:
+        in_set, note = samples, "samples of one run x bytes per sample (no repeats)"
     noted.append(Assumed("data.size", str(round(in_set * bytes_per_sample)), "bytes", "derived", note))
     return round(in_set * bytes_per_sample)

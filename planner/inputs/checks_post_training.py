@@ -188,19 +188,31 @@ def _needs_of_requests(w: Workload, section: Inference) -> Iterator[Fault]:
     family = _family(w)
     if family is None or w.model is None:
         return
-    generates = family == "transformer" and merge_model(w.model)[0].get("architecture") == "decoder"
+    architecture = merge_model(w.model)[0].get("architecture") if family == "transformer" else None
+    generates, writes_uncounted = architecture == "decoder", architecture == "encoder_decoder"
     if generates and section.items is not None:
-        text = "a model that generates answers requests: give requests, input_tokens and output_tokens"
+        text = (
+            "a model that generates answers requests: give requests, input_tokens and output_tokens"
+            " ({mean: 1} where it only embeds or scores)"
+        )
         yield Fault(("inference", "items"), text, at_key=True)
     if not generates and section.requests is not None:
-        yield Fault(("inference", "requests"), "this model does not generate: give items", at_key=True)
+        text = "this model does not generate: give items"
+        if writes_uncounted:
+            text = (
+                "what an encoder-decoder writes is not modelled: give items, single passes, which take less"
+            )
+        yield Fault(("inference", "requests"), text, at_key=True)
     for key in ("input_tokens", "output_tokens"):
         given = getattr(section, key) is not None
         needed = generates or (key == "input_tokens" and family == "transformer")
         if needed and not given:
             yield Fault(("inference",), f"needs {key}", at_key=True)
         if given and not needed:
-            yield Fault(("inference", key), "this model has no such tokens: remove it", at_key=True)
+            text = "this model has no such tokens: remove it"
+            if writes_uncounted:
+                text = "what an encoder-decoder writes is not modelled: remove it"
+            yield Fault(("inference", key), text, at_key=True)
     for key in ("denoising_steps", "guidance"):
         if getattr(section, key) is not None and passes_of(w.model, family).steps is None:
             yield Fault(("inference", key), "this model makes no images in steps: remove it", at_key=True)

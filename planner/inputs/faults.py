@@ -139,11 +139,14 @@ def format_path(path: Path) -> str:
     return out
 
 
+_TELLING = 4  # letters of a word that say what is meant wherever they stand
+
+
 def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """Return the known word nearest to `word`, or "" when none is near; one of the same letters comes first.
 
-    Where none is alike, the shortest that begins with `word` (`p4d` for `p4d.24xlarge`).
-
+    Where none is alike, the shortest that begins with `word` (`p4d` for `p4d.24xlarge`), else the shortest that
+    contains it but for marks (`rtx-6000-ada*` for `rtx6000ada-48gb-pcie`).
 
     Args:
         word: as written.
@@ -158,8 +161,13 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     exchanged = [name for name in found if sorted(name) == sorted(written)]
     if found:
         return table[[*exchanged, *found][0]]
-    longer = sorted(
-        (name for name in table if len(written) > 1 and name.startswith(written)),
-        key=lambda name: (len(name), name),
-    )
-    return table[longer[0]] if longer else ""
+    longer = [name for name in table if len(written) > 1 and name.startswith(written)]
+    plain = _letters(written)
+    if not longer and len(plain) >= _TELLING:
+        longer = [name for name in table if plain in _letters(name)]
+    return table[min(longer, key=lambda name: (len(name), name))] if longer else ""
+
+
+def _letters(word: str) -> str:
+    """The letters and digits of a word."""
+    return "".join(letter for letter in word if letter.isalnum())

@@ -114,7 +114,9 @@ def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:
     path: Path = tuple(part for part in detail["loc"] if part not in _UNION_TAGS)
     kind, value, ctx = detail["type"], detail.get("input"), detail.get("ctx", {})
     if kind == "missing":
-        remedy = _REMEDIES.get(path)
+        remedy, only = _REMEDIES.get(path), _choices(path, root)
+        if remedy is None and len(only) == 1:
+            remedy = f"write '{path[-1]}: {only[0]}'"
         text = f"'{path[-1]}' is missing" + (f": {remedy}" if remedy else "")
         return Fault(path[:-1], text, at_key=True)
     if kind == "extra_forbidden":

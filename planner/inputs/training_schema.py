@@ -106,7 +106,8 @@ class Network(Section):
     predicted_share: Annotated[float, Field(ge=0, le=1)] | None = Field(
         None,
         description="Share of the tokens that reach the output layer of the vocabulary: 0 for classifiers and span"
-        " heads; default 1, of encoders 0.15 (masked language models).",
+        " heads; default 1, of encoders 0.15 (masked language models), none with objectives reward and contrastive and"
+        " of encoders with sft.",
     )
     image_size: Width | None = Field(None, description="Side of the square input image in pixels.")
     forward_flops_per_sample: Count | None = Field(
@@ -264,7 +265,8 @@ class Training(Section):
     global_batch: Count = Field(description="Samples (sequences) per optimizer step over all accelerators.")
     sequence_length: Count | None = Field(
         None,
-        description="Tokens per sequence; default: the longest of lengths or rollouts, else the preset's context.",
+        description="Tokens per sequence; default: the longest of lengths or rollouts, else the preset's context."
+        " Encoder-decoders: of either side; where they differ, the mean of the two.",
     )
     lengths: Lengths | None = Field(
         None, description="Lengths of the samples in tokens; default: all are sequence_length long."

@@ -134,6 +134,10 @@ class CostModel:
         at = int(self._place_of_offer[row])
         return Place(self._tags.storage[at], self._moves[at][0], bool(self._copy[at]), self._tags.disk[at])
 
+    def moved_usd(self, rows: IntArray) -> FloatArray:
+        """What moving data into and out of the places of offers costs, whatever the size and the hours of the run."""
+        return np.asarray(self._transfer[self._place_of_offer[rows]], dtype=np.float64)
+
     def evaluate(
         self,
         rows: IntArray,

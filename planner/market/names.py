@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _WILDCARDS = frozenset("*?[")
 _MISSPELT = 0.9  # likeness of a name with two letters exchanged, as of `difflib`
+_FEW = 12  # names that a message lists whole
 _DIGITS = str.maketrans("", "", "0123456789")
 _UNPRICED = "no offers with prices for {}: refresh the catalog, or name another"
 
@@ -51,13 +52,24 @@ class _Check(NamedTuple):
             fits = fits_name if self.is_machine else _fits_glob
             if not any(fits(name, item) for item in self.known):
                 where = (*self.path, position) if self.listed else self.path
-                sold_nowhere = known_accelerators(name) if self.what == "accelerator" else []
+                hint = near(name, self.known)
+                sold_nowhere = _sold_nowhere(name, hint) if self.what == "accelerator" else []
+                text = f"no {self.what} called {name!r} in the catalog"
                 if sold_nowhere:
-                    yield Fault(where, _UNPRICED.format(", ".join(sold_nowhere)))
-                else:
-                    yield Fault(
-                        where, f"no {self.what} called {name!r} in the catalog", near(name, self.known)
+                    text, hint = _UNPRICED.format(", ".join(sold_nowhere)), ""
+                elif not hint:
+                    few = len(self.known) <= _FEW
+                    text += (
+                        f"; there are {', '.join(self.known)}" if few else "; planner catalog list shows them"
                     )
+                yield Fault(where, text, hint)
+
+
+def _sold_nowhere(name: str, sold: str) -> list[str]:
+    """Accelerators without an offer that a name stands for, or, where nothing sold is alike, the one alike."""
+    every = [str(one) for one in load_accelerators()["accelerator"]]
+    alike = "" if sold else near(name, every)
+    return known_accelerators(name) or ([alike] if alike else [])
 
 
 def _fits_glob(pattern: str, name: str) -> bool:
@@ -233,13 +245,14 @@ def _quota_name_faults(
     where, option = (*path, "quota"), getattr(limit, "purchase_option", None)
     if name not in known:
         other = tariffs.unapplied_quota(provider, name)
-        hint = "" if other else near(name, known)
+        worded = [one for one in known if name.lower() in one.lower().split() and one != name]
+        hint = "" if other or worded else near(name, known)
         if other:
             text = f"{name!r} ({other}) is not a quota that the planner can apply"
         else:
             text = f"no quota of {provider} is called {name!r}"
         if not hint:
-            text += f"; write one of: {_examples(known)}"
+            text += f"; write one of: {_examples(worded or known)}"
         yield Fault(where, text, hint)
         return
     units = {unit for unit, options in known[name].items() if option is None or option in options}

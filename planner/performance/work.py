@@ -308,6 +308,19 @@ def layer_params(model: ModelSpec) -> tuple[float, float, float]:
     return layer, active, embed
 
 
+def _head_share(model: ModelSpec, training: TrainingSpec) -> float:
+    """Share of the tokens that reach the output layer of the vocabulary.
+
+    Scores and embeddings have a layer of their own in its place; encoders that are fine-tuned classify or mark spans.
+    """
+    if model.predicted_share is not None:
+        return model.predicted_share
+    objective, encodes = training.tuning.objective, model.architecture == "encoder"
+    if objective in ("reward", "contrastive") or (encodes and objective == "sft"):
+        return 0.0
+    return MASKED_SHARE if encodes else 1.0
+
+
 def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
     _require(model, params=model.params, layers=model.layers, hidden=model.hidden)
     assert model.layers is not None and model.hidden is not None
@@ -329,8 +342,7 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
     causal = 0.5 if model.architecture == "decoder" else 1.0
     passes = 2.0 * forward_passes(training)
     seq = content_length(training)
-    usual = MASKED_SHARE if model.architecture == "encoder" else 1.0
-    head_share = usual if model.predicted_share is None else model.predicted_share
+    head_share = _head_share(model, training)
     matmuls = layers * max(layer_active, 1.0) + head_share * min(vocab * hidden, embed)
     ratio = score_ratio_of(model, training, seq)
     scores = (4.0 if training.trains == "none" else 12.0) * causal * ratio * layers * q_width * seq

@@ -36,6 +36,8 @@ _MAX_BARS = 30
 _ROW_PX, _BAR_PX, _GAP_PX = 30.0, 16.0, 10.0
 _EDGE_PX = 10  # beside a picture that is on its own
 _DUST = 1e-9  # of the largest step: what sums of floats leave of nothing
+_LEAST_WHOLE = 0.5  # of an amount: less would read as nothing without its cents
+_MINUS = "\N{MINUS SIGN}"
 _MAX_COLUMNS = 9  # more steps of a bridge are drawn as rows
 
 
@@ -244,6 +246,14 @@ def _bridge_rows(steps: list[_Step], start: float, width: float) -> Drawn:
     return top, parts
 
 
+def _beside(value: float, unit: str, currency: str, cents_shown: bool) -> str:
+    """A value among others: without cents where the largest has none, unless nothing would be left of it."""
+    text = show(value, unit, currency)
+    if cents_shown or "." not in text or 0.0 < abs(value) < _LEAST_WHOLE:
+        return text
+    return show(float(round(value)), unit, currency).replace(".00", "")
+
+
 def _levels(chart: Chart, currency: str, width: float) -> Drawn:
     """Levels of a funnel, or parts of a whole: a bar each with its value and its share, as long as the share."""
     values = _values(chart, 0)
@@ -255,10 +265,11 @@ def _levels(chart: Chart, currency: str, width: float) -> Drawn:
     whole = (chart.whole or sum(known)) if parts else first
     scale = Scale(0.0, whole if parts and whole > 0 else max(0.0, *known), 0.0, width)
     drawn, top = [], 4.0
+    cents_shown = chart.unit != "money" or "." in show(max(known, key=abs), chart.unit, currency)
     for index, (label, value) in enumerate(zip(chart.labels, values, strict=True)):
-        text = show(value, chart.unit, currency) if value is not None else "unknown"
+        text = "unknown" if value is None else _beside(value, chart.unit, currency, cents_shown)
         has_share = value is not None and whole and math.isfinite(whole) and (parts or index)
-        shown = f"{text} ({percent((value or 0.0) / whole)})" if has_share else text
+        shown = f"{text} ({percent((value or 0.0) / whole).replace('-', _MINUS)})" if has_share else text
         drawn.append(words(0, top + 12, fit(tidy(label), width - text_px(shown) - 12), bold=not parts))
         drawn.append(words(width, top + 12, shown, anchor="end"))
         drawn.append(rect(0, top + 18, width, _BAR_PX, "#eef1f4"))

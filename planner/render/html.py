@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -120,9 +121,13 @@ def _safe(text: str) -> Any:
     return Markup(text)  # noqa: S704 - style sheet, script, and charts, whose texts are escaped where they are drawn
 
 
+# Between a number and its unit: a line that breaks there reads badly on a phone.
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|[KMGT]i?B|h|min|USD)(?!\w))")
+
+
 def _cutter(length: int) -> Callable[[object], str]:
     def cut(text: object) -> str:
-        words = tidy(text)
+        words = _UNIT.sub("\N{NO-BREAK SPACE}", tidy(text))
         return words if len(words) <= length else f"{words[: length - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
 
     return cut

@@ -20,9 +20,11 @@ from planner.render.presentable import Presentable
 from planner.workloads.answer import optimize
 from planner.workloads.size_beside import Beside, beside, with_memory
 from planner.workloads.size_needs import (
+    GB_PER_GIB,
     Needs,
     cores_for,
     disk_for,
+    ram_for,
     read_rate,
     tier_of,
     workers_for,
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from planner.plan.model import Plan
     from planner.workloads.answer import Answer
 
-_GB_PER_GIB = 2.0**30 / 1e9
 _IMAGES = "image"
 _BYTES_PER_TOKEN = 4.0  # tokens of a vocabulary above 65,536
 _RULE_ACCELERATOR = "a100-*"  # what the rules on numbers of accelerators name
@@ -186,11 +187,14 @@ def _needs(answer: Answer, goal: str, data_gb: float) -> tuple[Needs, dict[str, 
     read = read_rate(speed.throughput_per_s, per_sample or 0.0)
     workers = workers_for(speed.throughput_per_s if images else 0.0, accelerators)
     has = _hardware(answer.context.market, line.provider, line.instance_type, nodes)
-    kept = disk_for(data_gb, job.checkpoint_gib * _GB_PER_GIB, job.checkpoints_kept)
+    checkpoint_gb = job.checkpoint_gib * GB_PER_GIB
+    kept = disk_for(data_gb, checkpoint_gb, job.checkpoints_kept)
+    memory_gb = accelerators * (line.accelerator_memory_gib or 0.0) * GB_PER_GIB
     needs = Needs(
         tier=tier_of(data_gb), accelerators=accelerators, device_memory_gib=speed.memory_needed_gib,
         workers_per_accelerator=workers, vcpus=cores_for(accelerators, nodes, workers),
-        ram_gb=accelerators * (line.accelerator_memory_gib or 0.0) * _GB_PER_GIB, disk_gb=kept, read_gb_per_s=read,
+        ram_gb=ram_for(data_gb, accelerators, memory_gb, nodes, workers, checkpoint_gb), accelerators_gb=memory_gb,
+        disk_gb=kept, read_gb_per_s=read,
         network_gbps=has["network_gbps"] if nodes > 1 else 0.0,
         storage=_storage(plan, Scale.of(plan)),
     )  # fmt: skip
@@ -218,8 +222,8 @@ def _hardware(market: Market, provider: str, instance_type: str, nodes: int) -> 
 
     return {
         "vcpus": known("vcpus") * nodes,
-        "ram_gb": known("memory_gib") * _GB_PER_GIB * nodes,
-        "disk_gb": known("local_nvme_gib") * _GB_PER_GIB * nodes,
+        "ram_gb": known("memory_gib") * GB_PER_GIB * nodes,
+        "disk_gb": known("local_nvme_gib") * GB_PER_GIB * nodes,
         "network_gbps": known("internode_gbps"),
     }
 
@@ -231,7 +235,7 @@ def _judged(
     """Each rule that sizes something of this run, beside the model's figure."""
     figures = {
         "data_gb": data_gb, "data_100_gb": data_gb / 100.0, "accelerators_4": needs.accelerators / 4.0,
-        "params_billion": answer.context.asked.job.model.params / 1e9, "accelerator_memory_gb": needs.ram_gb,
+        "params_billion": answer.context.asked.job.model.params / 1e9, "accelerator_memory_gb": needs.accelerators_gb,
     }  # fmt: skip
     model = _figures(answer, needs, has)
     out = []
@@ -250,7 +254,7 @@ def _figures(answer: Answer, needs: Needs, has: Mapping[str, float]) -> dict[str
     return {
         "accelerators": needs.accelerators, "vcpus": needs.vcpus, "ram_gb": needs.ram_gb, "disk_gb": needs.disk_gb,
         "read_gb_per_s": needs.read_gb_per_s, "network_gbps": has["network_gbps"] if needs.network_gbps else 0.0,
-        "device_memory_gb": (needs.device_memory_gib or 0.0) * _GB_PER_GIB, "nodes": answer.plan.lines[0].nodes,
+        "device_memory_gb": (needs.device_memory_gib or 0.0) * GB_PER_GIB, "nodes": answer.plan.lines[0].nodes,
         "loading_ratio": speed.breakdown_s.get("data_loading", 0.0) / (speed.step_time_s or math.inf),
         "workers": needs.workers_per_accelerator,
     }  # fmt: skip
@@ -262,9 +266,9 @@ def _cost_by_rule(
     """The cheapest plan that keeps a rule on accelerators or their memory; None for what changes no plan."""
     limits, line = loaded.workload.constraints, answer.plan.lines[0]
     if quantity == "device_memory_gb":
-        if low <= (line.accelerator_memory_gib or 0.0) * _GB_PER_GIB:
+        if low <= (line.accelerator_memory_gib or 0.0) * GB_PER_GIB:
             return outcome_of(answer.plan, "model")
-        large = with_memory(low / _GB_PER_GIB)
+        large = with_memory(low / GB_PER_GIB)
         if not large:
             return None
         chips = limits.accelerators.model_copy(update={"allow": large})

@@ -3,7 +3,7 @@
 read GB/s      = samples/s x bytes per sample / 0.9    (MLPerf Storage passes at 90 % accelerator utilisation)
 loader workers = images/s / images per second of a worker, at least 2 an accelerator
 vCPUs a node   = accelerators x (workers + 1) + 4
-RAM a node     = accelerator memory of the node x 1
+RAM            = processes and loader workers + a checkpoint + the data x 1.2 to cache, at most the accelerators' memory
 disk           = data x 1.25 + checkpoints kept
 """
 
@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import math
 
+from planner.performance.constants import load_constants
 from planner.records import record
 
+GB_PER_GIB = 2.0**30 / 1e9
 UTILISATION = 0.9
 # JPEG images that one loader worker decodes, resizes and collates per second: 190 to 385 measured; the lower end.
 IMAGES_PER_WORKER_S = 190.0
 LEAST_WORKERS = 2
 SPARE_CORES = 4
 DISK_FACTOR = 1.25
+CACHE_FACTOR = 1.2  # of the data in host memory; as sizing_rules.csv puts it against R16
 # Read by one client of an object store: tens of parallel requests of 50 to 90 MB/s over one card of 100 Gb/s.
 CLIENT_GB_PER_S = 6.3
 SHARED_STORE_FROM_GB = 1000.0
@@ -30,7 +33,7 @@ class Needs:
 
     Attributes:
         tier: small, medium, large or very large, by the volume of data; it decides storage, not accelerators.
-        device_memory_gib: of each accelerator.
+        device_memory_gib: of each accelerator, that the run takes; accelerators_gb: what all of them have.
         vcpus, ram_gb, disk_gb: of all nodes.
         workers_per_accelerator: loader workers.
         read_gb_per_s: from storage, to keep the accelerators fed.
@@ -44,6 +47,7 @@ class Needs:
     workers_per_accelerator: int
     vcpus: float
     ram_gb: float
+    accelerators_gb: float
     disk_gb: float
     read_gb_per_s: float
     network_gbps: float
@@ -69,6 +73,30 @@ def workers_for(images_per_s: float, accelerators: float) -> int:
 def cores_for(accelerators: float, nodes: int, workers: int) -> float:
     """VCPUs of all nodes."""
     return accelerators * (workers + 1) + SPARE_CORES * nodes
+
+
+def ram_for(
+    data_gb: float,
+    accelerators: float,
+    accelerators_gb: float,
+    nodes: int,
+    workers: int,
+    checkpoint_gb: float,
+) -> float:
+    """GB of memory of all nodes: the system, a process and loader workers of each accelerator, a checkpoint, a cache.
+
+    Args:
+        data_gb: of the set, of which no more is kept than `accelerators_gb`, the accelerators' memory in all.
+        accelerators: in all.
+        accelerators_gb: see `data_gb`.
+        nodes: machines.
+        workers: loader workers of each accelerator.
+        checkpoint_gb: of one checkpoint on its way to storage.
+    """
+    c = load_constants()
+    each = c["memory.host.process_gib"] + workers * c["memory.host.worker_gib"]
+    running = (nodes * c["memory.host.system_gib"] + accelerators * each) * GB_PER_GIB
+    return min(CACHE_FACTOR * data_gb, accelerators_gb) + running + checkpoint_gb
 
 
 def disk_for(data_gb: float, checkpoint_gb: float, kept: int) -> float:

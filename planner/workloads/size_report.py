@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from planner.plan.plain import plain
@@ -23,10 +24,11 @@ _LARGE = 1e15
 _HALF_WIDTH = 0.3  # of the cost of a run whose model is assumed
 
 _NAMES = {
-    "accelerators": "accelerators", "vcpus": "vCPUs", "ram_gb": "RAM, GB", "disk_gb": "disk, GB",
-    "read_gb_per_s": "read, GB/s", "network_gbps": "network, Gb/s", "device_memory_gb": "GB per accelerator",
-    "nodes": "nodes", "loading_ratio": "loading, of the step", "workers": "loader workers each",
+    "accelerators": "accelerators", "vcpus": "vCPUs", "ram_gb": "GB of RAM", "disk_gb": "GB of disk",
+    "read_gb_per_s": "GB/s read", "network_gbps": "Gb/s of network", "device_memory_gb": "GB per accelerator",
+    "nodes": "nodes", "loading_ratio": "of the step for loading", "workers": "loader workers each",
 }  # fmt: skip
+_RULE_WIDTH = 60  # letters of a rule on the screen
 NEXT = ("size --data SIZE --goal GOAL --write workload.yaml", "optimize workload.yaml")
 _OTHER_RUN = "is for another volume of data or another goal"
 _FLAT = (
@@ -111,7 +113,8 @@ def _screen(size: Size) -> Screen:
     refuted = [one for one in size.rules if one.rule.verdict == "contradicted" and one.differs]
     notes = ["low confidence: model and training are assumed from the goal; name them in the workload"]
     notes += [
-        f"{one.rule.rule_id} does not hold here: {_NAMES[one.rule.quantity]} {_range(one)}, {number(one.model)} needed"
+        f"a rule that does not hold here: {shorten(one.rule.rule, _RULE_WIDTH, placeholder=' ...')}: {_range(one)}"
+        f" {_NAMES[one.rule.quantity]}, {number(one.model)} needed ({one.rule.rule_id})"
         for one in refuted
     ]
     evaluated = len(size.rules) + len(size.published)

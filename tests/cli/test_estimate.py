@@ -197,6 +197,23 @@ def test_what_does_not_fit_says_how_much_is_missing_and_what_would(run_cli: Run)
     assert "by the most frugal layout" in text.unwrapped and "INSTEAD" in text.stdout
 
 
+def test_a_layout_that_only_may_fit_says_how_likely_it_fails_and_what_would_accept_it(
+    run_cli: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(
+        "version: 1\nname: q\nmodel: {preset: llama-3.1-70b}\ntraining: {samples: 1e4, global_batch: 16,"
+        " sequence_length: 1024, method: qlora, objective: sft, optimizer: paged_adamw_8bit}\n"
+    )
+    refused = run_cli("estimate", path, "--instance-type", "gpu_1x_a6000")
+    found = re.search(
+        r"runs out of memory with \d+ % \(training\.memory\.confidence: ([\d.]+) accepts", refused.unwrapped
+    )
+    assert refused.code == 3 and found is not None
+    accepting = ("--set", f"training.memory.confidence={found[1]}")
+    assert run_cli("estimate", path, "--instance-type", "gpu_1x_a6000", *accepting).code == 0
+
+
 def test_the_fewest_pins_are_released(run_cli: Run) -> None:
     pins = ("--layout", "zero=0,tp=1,pp=1,cp=1")
     (one,) = ask(run_cli, LLAMA, "--instance-type", "p4d.24xlarge", *pins, code=3)["estimates"]

@@ -37,6 +37,16 @@ def test_a_short_name_stands_for_its_cards(run_cli: Run, tmp_path: Path) -> None
         ),
         ({"software": "tpu"}, "no offers with prices for software tpu (tpu-v5e-16gb, tpu-v5p-95gb,"),
         ({"accelerators": {"allow": ["H1000"]}}, "no accelerator called 'H1000' in the catalog"),
+        ({"accelerators": {"allow": ["RTX 4090"]}}, "no offers with prices for rtx4090-24gb-pcie"),
+        ({"accelerators": {"allow": ["a6000-*"]}}, "(did you mean 'rtxa6000-48gb-pcie'?)"),
+        (
+            {"accelerators": {"allow": ["xyz"]}},
+            "no accelerator called 'xyz' in the catalog; planner catalog list",
+        ),
+        (
+            {"providers": ["google"]},
+            "no provider called 'google' in the catalog; there are alibaba, aws, azure, gcp",
+        ),
         ({"accelerators": {"allow": ["h20"]}}, "no offers with prices for h20-96gb-sxm"),
         ({"accelerators": {"allow": ["MI250"]}}, "no offers with prices for mi250-128gb-oam"),
         (

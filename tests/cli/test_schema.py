@@ -44,6 +44,14 @@ def test_unknown_document_is_a_usage_error() -> None:
     assert "workload" in result.output
 
 
+@pytest.mark.parametrize(
+    "file", sorted(SCHEMA_PATH.parent.glob("*.v1.json")), ids=lambda file: str(file.name)
+)
+def test_every_committed_schema_is_printed_under_its_name(file: Path) -> None:
+    result = CliRunner().invoke(schema, [file.name.removesuffix(".v1.json")])
+    assert (result.exit_code, result.output) == (0, file.read_text(encoding="utf-8"))
+
+
 def test_printing_the_schema_imports_no_pydantic() -> None:
     code = (
         "import sys\nfrom planner.commands.schema import schema\n"

@@ -191,7 +191,13 @@ def test_machines_for_images_with_the_rules_beside(
     assert len(found["rules"]) + len(found["rules_undetermined"]) == 56
     assert all(rule["reason"] for rule in found["rules_undetermined"])
     asked = run_cli(*args, "--budget", "5000").stdout
-    assert len(asked.splitlines()) <= 34 and "R38 does not hold here" in asked and "RTX 4090" in asked
+    assert len(asked.splitlines()) <= 34 and "RTX 4090" in asked
+    words = " ".join(asked.split())
+    assert (
+        "a rule that does not hold here: 8-16 GB of RAM per GB of GPU memory:" in words and "(R38)" in words
+    )
+    running = found["needs"]["ram_gb"] - 1.2 * 100.0  # a cache of the data, processes and loader workers
+    assert 0.0 < running < 2.0 * found["needs"]["accelerators"] * 20.0
     table = run_cli(*args, "--budget", "5000", "--details", "refuted").unwrapped
     assert "Rules that do not hold" in table and "R38 (8-16 GB of RAM per GB of GPU memory)" in table
 

@@ -50,6 +50,7 @@ CONSTRAINTS: list[Constraint] = [
     facts.NoLayout(),
     facts.Network(),
     size.MaxNodes(),
+    size.MaxAccelerators(),
     facts.Capacity(),
     facts.AllocationUnit(),
     obtainable.Obtainable(),

@@ -16,23 +16,18 @@ if TYPE_CHECKING:
 
 
 class MaxNodes(Constraint):
-    """Most instances and accelerators."""
+    """Most instances."""
 
     id = "max_nodes"
-    words = "more nodes or accelerators than constraints allow"
+    words = "more nodes than constraints allow"
     short = "above max_nodes"
-    paths = ("constraints.max_nodes", "constraints.max_accelerators")
+    paths = ("constraints.max_nodes",)
     unit = "nodes"
     is_measured = True
-    reasons = ("too_many_accelerators",)
 
     def cells(self, offer_set: OfferSet, limits: Constraints, rows: Ints, nodes: Ints) -> Bools | None:
-        """Clusters that are larger."""
-        too_many = nodes > limits.max_nodes
-        if limits.max_accelerators is not None:
-            devices = nodes * offer_set.types["accelerator_count"][offer_set.type_of_offer[rows]]
-            too_many = too_many | (devices > limits.max_accelerators)
-        return np.asarray(too_many, dtype=np.bool_)
+        """Clusters of more instances."""
+        return np.asarray(nodes > limits.max_nodes, dtype=np.bool_)
 
     def distance(self, case: Case, candidates: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
         """Instances needed."""
@@ -41,3 +36,36 @@ class MaxNodes(Constraint):
     def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Instances allowed and needed."""
         return str(case.limits.max_nodes), str(int(candidates.nodes[at]))
+
+
+class MaxAccelerators(Constraint):
+    """Most accelerators."""
+
+    id = "max_accelerators"
+    words = "more accelerators than constraints allow"
+    short = "above max_accelerators"
+    paths = ("constraints.max_accelerators",)
+    unit = "accelerators"
+    is_measured = True
+    reasons = ("too_many_accelerators",)
+
+    def cells(self, offer_set: OfferSet, limits: Constraints, rows: Ints, nodes: Ints) -> Bools | None:
+        """Clusters of more accelerators."""
+        if limits.max_accelerators is None:
+            return None
+        return np.asarray(_accelerators(offer_set, rows, nodes) > limits.max_accelerators, dtype=np.bool_)
+
+    def distance(self, case: Case, candidates: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
+        """Accelerators needed."""
+        return at, _accelerators(case.offer_set, candidates.offer[at], candidates.nodes[at])
+
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+        """Accelerators allowed and needed."""
+        needed = _accelerators(case.offer_set, candidates.offer[[at]], candidates.nodes[[at]])
+        return str(case.limits.max_accelerators), f"{needed[0]:g}"
+
+
+def _accelerators(offer_set: OfferSet, rows: Ints, nodes: Ints) -> Floats:
+    """Accelerators of clusters of some offers."""
+    each = offer_set.types["accelerator_count"][offer_set.type_of_offer[rows]]
+    return np.asarray(nodes * each, dtype=np.float64)

@@ -33,6 +33,7 @@ from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Requests
 from planner.performance.spec import COMPONENTS, ModelSpec, TrainingSpec, answer_bytes
 from planner.performance.step import node_loading_s
+from planner.performance.work import layer_params
 from planner.performance.work_sampled import sampled_activations
 from planner.records import record
 
@@ -172,13 +173,15 @@ def _peak_of_items(model: ModelSpec, requests: Requests, devices: Devices, c: Co
 
 
 def _item_flops(model: ModelSpec, training: TrainingSpec, requests: Requests) -> float:
-    """FLOPs of one item, all its forward passes together."""
+    """FLOPs of one item, all its forward passes together; tables of a vocabulary are looked up, not multiplied."""
     if model.forward_flops_per_sample:
         return float(model.forward_flops_per_sample) * requests.passes
     length = requests.prompts.mean if requests.prompts is not None else float(training.sequence_length)
     pairs = 2.0 if model.architecture == "decoder" else 4.0  # a decoder's token sees those before it
     wide = pairs * float(model.layers or 1) * float(model.hidden or 1) * length * score_ratio(model, length)
-    return length * (2.0 * float(model.active_params or model.params) + wide) * requests.passes
+    _, active, _ = layer_params(model)
+    head = (model.predicted_share or 0.0) * float(model.vocab or 0) * float(model.hidden or 1)
+    return length * (2.0 * (float(model.layers or 1) * active + head) + wide) * requests.passes
 
 
 def _sample_flops(model: ModelSpec, training: TrainingSpec) -> float:

@@ -80,7 +80,9 @@ TRIGGERS: dict[str, tuple[list[Offer], dict[str, Any]]] = {
     "memory": ([GOOD], work(model=HUGE, training=SHORT_LONG)),
     "layout": ([GOOD], work(training={**SLOW, "global_batch": 8}, constraints={"max_nodes": 12})),
     "network": ([Offer(replace(A10G, internode_gbps=float("nan")), "us-east-1", "1")], work()),
-    "max_nodes": ([Offer(A100X8, "us-east-1", "20")], work(constraints={"max_accelerators": 16})),
+    # sizes above the limit are looked at where nothing fits
+    "max_nodes": ([GOOD], work(constraints={**within(hours_of([GOOD]) * 1.5, 0.5), "max_nodes": 1})),
+    "max_accelerators": ([Offer(A100X8, "us-east-1", "20")], work(constraints={"max_accelerators": 16})),
     "capacity": ([replace(GOOD, capacity=2.0)], work()),
     "allocation_unit": ([GOOD, Offer(replace(A10G, instance_type="rack", allocation_unit=3.0), "us-east-1", "1")],
                         work()),
@@ -223,6 +225,16 @@ def test_more_nodes_are_offered_when_they_help() -> None:
     assert number(item.current) == "1"
     wider = {**limits, "max_nodes": int(number(item.needed))}
     assert plan_on(CATALOG, work(constraints=wider)).plan.status == "planned"
+
+
+def test_more_accelerators_are_offered_as_such() -> None:
+    limits = {**within(FASTEST * 1.5, 0.5), "max_accelerators": 1}
+    answer = plan_on(CATALOG, work(constraints=limits))
+    item = relaxation(answer, "max_accelerators")
+    assert number(item.current) == "1"
+    wider = {**limits, "max_accelerators": int(number(item.needed))}
+    assert plan_on(CATALOG, work(constraints=wider)).plan.status == "planned"
+    assert "max_nodes" not in {one.constraint for one in answer.plan.relaxations}
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,9 @@ def test_every_listed_preset_can_be_estimated(name: str) -> None:
     assert estimate.reason in (None, "")
 
 
-@pytest.mark.parametrize("name", ["dlrm", "facebook/dlrm-v2", "RWKV-7", "yolov5x", "3d-unet"])
+@pytest.mark.parametrize(
+    "name", ["dlrm", "facebook/dlrm-v2", "RWKV-7", "yolov5x", "3d-unet", "XGBoost", "lightgbm", "prophet"]
+)
 def test_what_cannot_be_modelled_says_what_to_do_instead(name: str) -> None:
     assert "instead:" in why_not_modelled(name)
     assert find_preset(name) is None

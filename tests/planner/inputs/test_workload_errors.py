@@ -42,6 +42,14 @@ def test_golden(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.parametrize("root", [BudgetFile, Pipeline, Serving])
+def test_a_key_with_one_possible_value_is_told_with_it(root: type[BaseModel]) -> None:
+    with pytest.raises(ValidationError) as caught:
+        root.model_validate({"version": 1, "name": "x"})
+    faults = [fault.message for fault in pydantic_faults(caught.value.errors(), root)]
+    assert any(text.startswith("'kind' is missing: write 'kind: ") for text in faults)
+
+
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         load_workload(tmp_path / "none.yaml")

@@ -167,6 +167,9 @@ WRONG = {
         {"quota": "*", "limit": 64}, "quota[0].quota: no quota of aws is called '*'; write one of: ",
     ),
     "a near miss": ({"quota": "L-417A185", "limit": 64}, "called 'L-417A185' (did you mean 'L-417A185B'?)"),
+    "a letter of official names": (
+        {"quota": "p", "limit": 64}, "Running On-Demand P instances"
+    ),
     "another provider's name": (
         {"quota": "NVIDIA_A100_GPUS", "limit": 8}, "no quota of aws is called 'NVIDIA_A100_GPUS'; write one of: "
     ),

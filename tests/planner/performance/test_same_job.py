@@ -71,6 +71,18 @@ def test_training_by_preset_sizes_tokens_samples_steps_and_epochs(name: str) -> 
         assert answer(job(**{"model": {"preset": name}, **words})) == pytest.approx(wanted), words
 
 
+@pytest.mark.parametrize("more", [{}, {"lengths": {"mean": 256, "p95": 500}, "packing": False}])
+def test_passes_over_a_set_copy_it_once_however_it_is_counted(more: dict[str, Any]) -> None:
+    each = LENGTH if not more else 256
+    base = {"global_batch": BATCH, "sequence_length": LENGTH, **more}
+    passes = [
+        job({"preset": "bert-large"}, training={**base, **amount}, data=data).data_gb
+        for amount in ({"epochs": 4}, {"samples": AMOUNT}, {"tokens": AMOUNT * each})
+        for data in ({"samples": AMOUNT // 4}, {"tokens": AMOUNT // 4 * each})
+    ]
+    assert passes == pytest.approx([AMOUNT / 4 * each * 2 / 1e9] * len(passes))
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_answering_by_preset_and_by_sizes(name: str) -> None:
     values = load_presets()[name].values
@@ -90,3 +102,22 @@ def test_answering_by_preset_and_by_sizes(name: str) -> None:
     ]  # fmt: skip
     assert made[1] == pytest.approx(made[0])
     assert made[2] == pytest.approx(made[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "objective"),
+    [
+        ("llama-3.2-1b", {"objective": "reward"}), ("xlm-roberta-base", {"objective": "sft"}),
+        ("xlm-roberta-base", {"objective": "contrastive", "contrastive": {"width": 768}}),
+    ],
+)  # fmt: skip
+def test_scores_embeddings_and_classes_have_no_output_layer_of_the_vocabulary(
+    name: str, objective: dict[str, Any]
+) -> None:
+    training = {"samples": 1e6, "global_batch": 256, "sequence_length": 128, **objective}
+    left_out, none, all_of_it = (
+        answer(job({"preset": name, **share}, training=training))
+        for share in ({}, {"predicted_share": 0}, {"predicted_share": 1})
+    )
+    assert left_out == none
+    assert all_of_it[0] > 1.1 * none[0]

@@ -22,6 +22,7 @@ import planner.finops.review as review_package
 from planner.finops.review.model import Chart, Column, Figure, Review, Section, Table
 from planner.finops.review.report import render_review
 from planner.render import ANSWER_FORMATS, FORMATS
+from planner.render.charts import draw
 from planner.render.html import MAX_BYTES
 from planner.render.text import display_width
 from planner.render.units import SIMPLE_UNITS
@@ -122,12 +123,23 @@ def test_what_is_withheld_for_one_reason_says_it_once() -> None:
     assert words.count("prices are unknown") == 1 and "Rate 0; Rate 1; Rate 2; Rate 3; Rate 4" in words
 
 
+def test_amounts_of_one_chart_have_cents_alike() -> None:
+    names, amounts = ("much", "little", "less", "back"), (70_055.0, 440.0, 0.2, -98.89)
+    chart = Chart("c", "", "parts", names, (("", amounts),), "money", "")
+    drawn = draw(chart, currency="USD")
+    for text in ("70,055 USD", "440 USD", "0.20 USD", "\N{MINUS SIGN}99 USD (\N{MINUS SIGN}0.1 %)"):
+        assert text in drawn, text
+    small = draw(replace(chart, series=(("", (55.0, 44.5, 0.2, -9.0)),)), currency="USD")
+    assert "55.00 USD" in small and "44.50 USD" in small
+
+
 def test_numbers_of_the_page_are_right_aligned_with_separators() -> None:
     page = _text(sample_review(), "html")
     for text in ("70,000", "\N{MINUS SIGN}2,000"):
         assert re.search(f'<td class="n"[^>]*><bdi>{text}</bdi></td>', page)
     assert re.search('<th scope="col"[^>]* class="n"><bdi>Change, USD</bdi></th>', page)
-    assert "4.318 USD/h" in page and "0.000412 USD" in page and "48,200 h" in page
+    for number, unit in (("4.318", "USD/h"), ("0.000412", "USD"), ("48,200", "h")):
+        assert f"{number}\N{NO-BREAK SPACE}{unit}" in page  # no line breaks between them
 
 
 def test_each_picture_has_a_name_and_a_description() -> None:
