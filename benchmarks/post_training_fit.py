@@ -31,13 +31,13 @@ from planner.records import record
 # A refit has the middle, in log, of the bounds in data/performance/inference.csv.
 PRIORS = {
     **dict.fromkeys(("interval.tuning.eager", "interval.tuning.compiled", "interval.rollouts"), 0.0),
-    "tuning.ratio.eager": 1.0, "tuning.ratio.compiled": 1.0, "adapter.passes.eager": 2.0,
+    "alone.ratio.compiled": 1.0, "adapter.passes.eager": 2.0,
     "adapter.passes.compiled": 1.0, "adapter.dequantise_passes": 3.0, "rollouts.generation_ratio": 1.0,
     "rollouts.training_ratio": 1.0, "rollouts.refit_ratio": 0.07,
 }  # fmt: skip
 _SETS = {
-    "eager": ("tuning.ratio.eager", "adapter.passes.eager"),
-    "compiled": ("tuning.ratio.compiled", "adapter.passes.compiled", "adapter.dequantise_passes"),
+    "eager": ("adapter.passes.eager",),
+    "compiled": ("alone.ratio.compiled", "adapter.passes.compiled", "adapter.dequantise_passes"),
     "reinforced": ("rollouts.generation_ratio", "rollouts.training_ratio", "rollouts.refit_ratio"),
 }
 _WIDTHS = {
