@@ -215,7 +215,7 @@ def _rule(row: dict[str, str], rules: list[dict[str, str]]) -> dict[str, str]:
 
 
 def _precision(row: dict[str, str], device: dict[str, Any], mixed: str) -> str:
-    """What matrices were multiplied in; `mixed`: what the source says of rows that name several, where chips have it."""
+    """Precision of the products; `mixed`: what the source says of rows that name several, on chips that have it."""
     word = row["precision"]
     if "/" in word and mixed and device[PEAK_COLUMN[mixed]] > 0:
         word = mixed

@@ -180,7 +180,7 @@ def _multiplier(hardware: Table, pattern: str, constants: Constants) -> Floats:
 
 
 def _alone(hardware: Table, training: TrainingSpec, kind: str, constants: Constants) -> Floats:
-    """What a job on one accelerator gains that waits for no other: PyTorch's classes, measured on transformers alone."""
+    """What an accelerator gains that trains by itself: classes of PyTorch, measured with transformers."""
     gain = constants.get(f"alone.ratio.{training.stack}", 1.0) if kind == "transformer" else 1.0
     return by_text(hardware, "vendor", lambda word: gain if load_software().get(word) in _PYTORCH else 1.0)
 

@@ -107,7 +107,7 @@ def _overheads(job: Footprint, layout: Layouts, c: Constants) -> tuple[Floats, F
     """Share the allocator wastes, by software stack, and GiB outside the framework's own memory.
 
     A framework for tensor and pipeline parallelism sets up channels and workspaces for each of its groups of devices;
-    sharded data parallelism (ZeRO-3) and plain data parallelism have one group, and so counts a device alone.
+    sharded data parallelism (ZeRO-3) and plain data parallelism have one group.
     """
     waste = np.asarray([c.of_stack("memory.fragmentation_ratio", word) for word in STACKS])[
         job.stack.astype(np.int64)
@@ -115,6 +115,5 @@ def _overheads(job: Footprint, layout: Layouts, c: Constants) -> tuple[Floats, F
     # Megatron-LM frees what a stage has sent and reuses its buffers.
     piped = (layout.pp > 1) & (job.stack != STACKS.index("tuned"))
     waste = waste + np.where(piped, c["memory.fragmentation_ratio.piped"], 0.0)
-    several = layout.tp * layout.pp * layout.cp * layout.dp > 1
-    many = (job.many_groups > 0) & (layout.zero < 3) & several
+    many = (job.many_groups > 0) & (layout.zero < 3)
     return waste, np.where(many, c["memory.runtime_gib.many_groups"], c["memory.runtime_gib.one_group"])

@@ -190,9 +190,7 @@ def learned_ratio(work: Work, devices: Devices, nodes: Floats) -> Floats:
     return result
 
 
-def _finish(
-    work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floats], c: Constants
-) -> Step:
+def _finish(work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floats], c: Constants) -> Step:
     """Apply the learned factors, clip at the roofline, add what data loading exceeds the step by."""
     learned = learned_ratio(work, devices, layout.nodes)
     parts = {name: part * learned for name, part in parts.items()}

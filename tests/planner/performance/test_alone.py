@@ -64,15 +64,3 @@ def test_a_layout_takes_as_long_whether_or_not_it_is_called_fine_tuning(
         for objective in ("pretrain", "sft")
     )  # fmt: skip
     assert pretrain == sft
-
-
-def test_an_accelerator_alone_keeps_no_channels_to_others() -> None:
-    def needed_gib(stack: StackClass, objective: str, count: float) -> float:
-        training = TrainingSpec(8, 128, "fp16", stack=stack, tuning=Tuning(objective=objective))
-        layout = explicit(count, training, 24, 1, [{"micro_batch": 1}])
-        machine = machines({**A100, "accelerator_count": count})
-        return float(estimate_layouts(SMALL, training, machine, layout)["memory_needed_gib"][0])
-
-    for stack in get_args(StackClass):
-        assert needed_gib(stack, "pretrain", 1.0) == needed_gib(stack, "sft", 1.0)
-    assert needed_gib("compiled", "pretrain", 8.0) > needed_gib("compiled", "sft", 8.0) + 1.0
