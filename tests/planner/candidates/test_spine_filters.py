@@ -129,7 +129,8 @@ def test_the_filter_is_counted(name: str) -> None:
 def test_a_chip_that_cannot_train_answers_requests() -> None:
     answers = {
         "version": 1, "name": "answers", "kind": "inference", "model": {"preset": "llama-3.1-8b"},
-        "inference": {"requests": 9_000, "input_tokens": {"mean": 500}, "output_tokens": {"mean": 99}, "engine": "neuronx"},
+        "inference": {"requests": 9_000, "input_tokens": {"mean": 500}, "output_tokens": {"mean": 99},
+                      "engine": "neuronx"},
         "constraints": {"software": ["neuron"]},
     }  # fmt: skip
     chips = make_catalog([Offer(INFERENTIA, "us-east-1", "1")])
