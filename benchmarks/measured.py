@@ -128,7 +128,7 @@ def _case(
     if device is None:
         raise Skip(f"accelerator: {row['gpu']}")
     rule = _rule(row, rules)
-    precision = _precision(row, device)
+    precision = _precision(row, device, rule.get("mixed", ""))
     kind = _FAMILIES[row["family"]]
     gpus = int(number(row, "gpus") or 0)
     if not gpus and row["metric"] != "tokens_per_s_per_gpu":
@@ -214,8 +214,11 @@ def _rule(row: dict[str, str], rules: list[dict[str, str]]) -> dict[str, str]:
     raise Skip("no source rule")
 
 
-def _precision(row: dict[str, str], device: dict[str, Any]) -> str:
+def _precision(row: dict[str, str], device: dict[str, Any], mixed: str) -> str:
+    """Precision of the products; `mixed`: what the source says of rows that name several, on chips that have it."""
     word = row["precision"]
+    if "/" in word and mixed and device[PEAK_COLUMN[mixed]] > 0:
+        word = mixed
     if word == "mixed" or "/" in word:
         fp8 = word.startswith("fp8") and device["fp8_tflops"] == device["fp8_tflops"]
         bf16 = device["bf16_tflops"] == device["bf16_tflops"]

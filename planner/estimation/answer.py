@@ -228,7 +228,7 @@ def _describe(
         memory=memory_of(of_phase, training, hardware, row),
         loading=loading_of(of_phase, training, hardware, row) if fits and not writes else None,
         host=host_of(asked, hardware, nodes, row),
-        learned_factor=learned_factor(asked, training, hardware) if requests is None else 1.0,
+        learned_factor=learned_factor(asked, training, hardware, nodes) if requests is None else 1.0,
         calibration=_calibration(asked, hardware),
         remedy=None if fits else nearest_fit(asked, machine_set, machine, nodes, whole),
         others=others_of(of_phase, training, hardware, nodes),

@@ -12,7 +12,7 @@ from planner.performance.layouts import explicit
 from planner.performance.memory import needed_parts
 from planner.performance.search_explain import LayoutReport, explain_layouts
 from planner.performance.search_job import build_job
-from planner.performance.step import loading_s, tuning_ratio
+from planner.performance.step import learned_ratio, loading_s
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Table
@@ -103,8 +103,7 @@ def doubts_of(asked: Asked, training: TrainingSpec, hardware: Table, nodes: int)
     )
 
 
-def learned_factor(asked: Asked, training: TrainingSpec, hardware: Table) -> float:
-    """The learned factors on the step time, of this machine and of fine-tuning loops; 1 = none."""
+def learned_factor(asked: Asked, training: TrainingSpec, hardware: Table, nodes: int) -> float:
+    """The learned factors on the step time, of this machine, of adapters and of an accelerator alone; 1 = none."""
     job = build_job(asked.job.model, training, hardware)
-    ratio = tuning_ratio(job.work, training.stack, job.constants)
-    return float(job.devices.multiplier[0]) * float(np.ravel(ratio)[0])
+    return float(learned_ratio(job.work, job.devices, np.asarray([float(nodes)]))[0])

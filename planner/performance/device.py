@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.tables.table import Coded, Table
-from planner.performance.constants import Constants
+from planner.performance.constants import Constants, load_software
 from planner.performance.inference.chips import serving_columns
 from planner.performance.kernels import has_native, has_native_experts
 from planner.performance.measured_layouts import accelerator_codes
@@ -31,6 +31,8 @@ _PEAKS = {
 }
 # PCI Express x16, one direction, by generation (PCI-SIG encoding rates); unknown generations count as 3.
 _PCIE_GB_PER_S = {3.0: 15.75, 4.0: 31.5, 5.0: 63.0, 6.0: 121.0}
+# Software whose graphs the host launches; programs of XLA and its kin run without it.
+_PYTORCH = frozenset({"cuda", "rocm"})
 _MEMORY_SIZE = re.compile(r"-\d+gb")
 _FAST_LINKS = frozenset({"nvswitch", "nvlink", "neuronlink", "xgmi", "ici"})
 RDMA_KINDS = frozenset({"efa", "infiniband", "roce", "erdma", "gpudirect", "ici"})
@@ -51,6 +53,7 @@ class Devices:
         serve_peak: FLOP/s at the precision of generation; `serve_compute`, `serve_bandwidth` and `serve_step` what a
             chip reaches of an engine's shares and fixed times (`planner.performance.inference.chips`).
         multiplier: learned time factor per (accelerator family, precision, stack), 1 where nothing is known.
+        alone: time factor of one accelerator that trains by itself, 1 where that was not measured.
         native: 1 where attention runs in a kernel written for the accelerator's generation; `native_experts` where the
             products of experts do.
         host_pace: time that the host takes to launch a kernel, relative to x86 servers of the Ampere generation.
@@ -78,6 +81,7 @@ class Devices:
     serve_bandwidth: Floats
     serve_step: Floats
     multiplier: Floats
+    alone: Floats
     native: Floats
     native_experts: Floats
     host_pace: Floats
@@ -128,6 +132,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         rdma=rdma,
         **serving_columns(hardware, training.tuning, constants),
         multiplier=_multiplier(hardware, f"multiplier.{kind}.{{}}.{group}.{training.stack}", constants),
+        alone=_alone(hardware, training, kind, constants),
         native=has_native(hardware, training),
         native_experts=has_native_experts(hardware, training),
         host_pace=_host_pace(hardware, constants),
@@ -135,7 +140,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         measured=_measured(hardware),
         reason=np.full(hardware.n_rows, "", dtype=object),
     )
-    devices.reason[:] = _reasons(hardware, devices)
+    devices.reason[:] = _reasons(hardware, devices, trains=training.tuning.requests is None)
     return devices
 
 
@@ -172,6 +177,12 @@ def _multiplier(hardware: Table, pattern: str, constants: Constants) -> Floats:
         return generation
     family = _by_family(constants, hardware, pattern)
     return np.where(np.isnan(family), generation, family)
+
+
+def _alone(hardware: Table, training: TrainingSpec, kind: str, constants: Constants) -> Floats:
+    """What an accelerator gains that trains by itself: classes of PyTorch, measured with transformers."""
+    gain = constants.get(f"alone.ratio.{training.stack}", 1.0) if kind == "transformer" else 1.0
+    return by_text(hardware, "vendor", lambda word: gain if load_software().get(word) in _PYTORCH else 1.0)
 
 
 def _measured(hardware: Table) -> Floats:
@@ -281,14 +292,14 @@ def _intra_rate(hardware: Table, pcie_rate: Floats, constants: Constants) -> tup
     return rate * 1e9, pcie.astype(np.float64)
 
 
-def _reasons(hardware: Table, devices: Devices) -> list[str]:
-    """Why a row cannot be estimated at all, `""` when it can."""
+def _reasons(hardware: Table, devices: Devices, *, trains: bool) -> list[str]:
+    """Why a row cannot be estimated at all, `""` when it can; chips for inference alone answer requests."""
     trainable = by_text(
         hardware, "trainable", lambda value: value.strip().lower() not in ("false", "0", "0.0", "no")
     )
     usable = np.isfinite(devices.memory_gib) & np.isfinite(devices.memory_rate) & (devices.memory_gib > 0)
     checks = (
-        (trainable > 0, "not_trainable"),
+        ((trainable > 0) | (not trains), "not_trainable"),
         (devices.gemm_peak > 0, "no_peak_for_precision"),
         (usable, "unknown_memory"),
     )

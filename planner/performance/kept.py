@@ -37,7 +37,7 @@ _ROOT = Path(__file__).parents[2]
 RULES = (
     "catalogs/tables/table.py", "planner/records.py", "planner/performance/*.py", "planner/performance/*/*.py",
     "planner/data/adapters.csv", "planner/data/engines.csv", "planner/data/measured_layouts.csv",
-    "planner/data/vision_operators.csv",
+    "planner/data/software.csv", "planner/data/vision_operators.csv",
     "planner/data/performance/*.csv",
 )  # fmt: skip
 

@@ -170,7 +170,7 @@ def step_time(
         parts = {name: part * each[name] for name, part in parts.items()}
     if (work.forward_passes + work.learners + work.evaluated + work.pair_width > 1.0).any():
         parts = _with_passes(work, layout, micro, parts)
-    return _finish(work, devices, layout, parts, stack, c)
+    return _finish(work, devices, layout, parts, c)
 
 
 def _with_passes(work: Work, layout: Layouts, micro: Micro, parts: dict[str, Floats]) -> dict[str, Floats]:
@@ -203,17 +203,20 @@ def _busy(
     return result
 
 
-def tuning_ratio(work: Work, stack: str, c: Constants) -> Floats:
-    """Step time of the measured fine-tuning loops over that of pre-training frameworks of the same software class."""
-    result: Floats = np.where(work.tuned > 0, c.of_stack("tuning.ratio", stack), 1.0)
+def learned_ratio(work: Work, devices: Devices, nodes: Floats) -> Floats:
+    """Factor on the whole step that no equation gives: of the machine, of adapters, of an accelerator alone.
+
+    Ranks of one job wait for the slowest, and their collectives take bandwidth and cores from the kernels beside them,
+    whatever their volume: one accelerator alone does neither.
+    """
+    alone = np.where(nodes * devices.count == 1.0, devices.alone, 1.0)
+    result: Floats = devices.multiplier * work.adapter_ratio * alone
     return result
 
 
-def _finish(
-    work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floats], stack: str, c: Constants
-) -> Step:
+def _finish(work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floats], c: Constants) -> Step:
     """Apply the learned factors, clip at the roofline, add what data loading exceeds the step by; what lacks is 0."""
-    learned = devices.multiplier * work.adapter_ratio * tuning_ratio(work, stack, c)
+    learned = learned_ratio(work, devices, layout.nodes)
     parts = {name: part * learned for name, part in parts.items()}
     total: Floats = sum(parts.values(), np.zeros(layout.nodes.shape))
     accelerators = layout.nodes * devices.count

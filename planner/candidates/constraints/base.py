@@ -102,6 +102,7 @@ class Constraint:
         paths: keys of the workload that set it; empty for facts.
         unit: of its limit, empty where it has none.
         is_fact: of the machine or price: no relaxation can move it.
+        is_of_training: what answers requests may break it.
         is_measured: its relaxation is a number; such come first.
         is_offered: what it removes is named beside a plan where it is better.
         needs_deadline: it is judged for each deadline, after all that does not depend on it.
@@ -116,6 +117,7 @@ class Constraint:
     paths: ClassVar[tuple[str, ...]] = ()
     unit: ClassVar[str] = ""
     is_fact: ClassVar[bool] = False
+    is_of_training: ClassVar[bool] = False
     is_measured: ClassVar[bool] = False
     is_offered: ClassVar[bool] = False
     of_each_part: ClassVar[bool] = False

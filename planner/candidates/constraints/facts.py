@@ -77,6 +77,7 @@ class InferenceOnly(Constraint):
     id = "inference_only"
     words = "the accelerator cannot train"
     is_fact = True
+    is_of_training = True
     reasons = ("not_trainable",)
 
     def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:

@@ -128,6 +128,19 @@ def test_the_filter_is_counted(name: str) -> None:
     assert found[name].removed_only_by_this == int((words == BIT[name]).sum())
 
 
+def test_a_chip_that_cannot_train_answers_requests() -> None:
+    answers = {
+        "version": 1, "name": "answers", "kind": "inference", "model": {"preset": "llama-3.1-8b"},
+        "inference": {"requests": 9_000, "input_tokens": {"mean": 500}, "output_tokens": {"mean": 99},
+                      "engine": "neuronx"},
+        "constraints": {"software": ["neuron"]},
+    }  # fmt: skip
+    chips = make_catalog([Offer(INFERENTIA, "us-east-1", "1")])
+    answered, trained = plan_on(chips, answers), plan_on(chips, work(constraints={"software": ["neuron"]}))
+    assert answered.plan.status == "planned" and "inference_only" not in counts(answered)
+    assert trained.plan.status == "infeasible" and counts(trained)["inference_only"].removed_only_by_this >= 1
+
+
 # Confidence and discount are asked only of candidates that pass all else (as they say); the others stand alone by
 # nature.
 ALONE = ("provider", "memory", "layout", "inference_only", "unknown_peak", "confidence", "no_discount")
