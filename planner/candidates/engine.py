@@ -253,7 +253,7 @@ class Engine:
 
 def bits_of(asked: Asked, market: Market) -> IntArray:
     """Filter bits of what depends on offers and their types alone, shape `(n_offers,)`."""
-    return mark_offers(market.offer_set, asked.workload.constraints, asked.job.model.family)
+    return mark_offers(market.offer_set, asked.workload.constraints, asked.job)
 
 
 def is_scarce(market: Market, offer_bits: IntArray, most: int) -> bool:

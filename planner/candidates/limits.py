@@ -16,6 +16,7 @@ from planner.candidates.starts import chance_had
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.asked.job import Job
     from planner.candidates.constraints.base import Constraint
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
@@ -45,17 +46,17 @@ def case_of(context: Context) -> Case:
     return Case(asked.workload, asked.job, market.offer_set, market.tariffs, hours, chance, finish)
 
 
-def mark_offers(offer_set: OfferSet, limits: Constraints, family: str) -> IntArray:
+def mark_offers(offer_set: OfferSet, limits: Constraints, job: Job) -> IntArray:
     """Return the filter bits that depend on the offer and its type alone, shape `(n_offers,)`.
 
     Args:
         offer_set: what can be bought.
         limits: the workload's limits.
-        family: kind of model, as in evidence.csv.
+        job: its model, and where its data lie.
     """
     bits = np.zeros(offer_set.offers.n_rows, dtype=np.int64)
     for item in CONSTRAINTS:
-        _mark(bits, item, item.offers(offer_set, limits, family))
+        _mark(bits, item, item.offers(offer_set, limits, job))
     return bits
 
 

@@ -315,7 +315,7 @@ class PortfolioMemory:
 def _offer_faults(bench: Bench, buys: list[Buy], nodes: int) -> list[str]:
     """Limits of the workload on what may be bought."""
     limits = bench.workload.constraints
-    faults = [text for buy in buys for text in check_offer(_line(buy.offer), limits)]
+    faults = [text for buy in buys for text in check_offer(_line(buy.offer), bench.workload)]
     if nodes > limits.max_nodes:
         faults.append(f"{nodes} nodes exceed max_nodes {limits.max_nodes}")
     return faults
@@ -327,6 +327,7 @@ def _line(offer: Offer) -> dict[str, Any]:
     memory = float(offer.kind["accelerator_memory_gib"])
     return {name: offer.text(name) for name in names} | {
         "accelerator": str(offer.kind["accelerator"]), "accelerator_memory_gib": None if isnan(memory) else memory,
+        "owned": offer.owned,
     }  # fmt: skip
 
 
