@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from planner.judge.lines import verify_plan
+from tests.conftest import CliResult
 from tests.planner.spine_catalogs import A10, A10G, Offer, loaded, make_catalog, plan_on, work
 
 HERE = Offer(A10G, "us-east-1", "1.0")
@@ -45,6 +49,30 @@ def test_what_is_not_asked_for_is_named_beside_the_plan(offer: Offer, asked: dic
     assert hidden.best is not None
     assert hidden.best.cost_usd < plan.total_usd
     assert hidden.needed.startswith(f"{offer.machine.provider}/{offer.region}, which needs ")
+
+
+def test_spot_there_is_named_with_its_fall_back(run_cli: Callable[..., CliResult], tmp_path: Path) -> None:
+    job = {
+        **work(training={"samples": 30_000_000, "sequence_length": 128, "global_batch": 256, "precision": "fp16"}),
+        "model": {"preset": "bert-large"},
+        "constraints": {"deadline": "4d", "providers": ["alibaba"]},
+    }  # fmt: skip
+    path, saved = tmp_path / "job.yaml", tmp_path / "plan.json"
+    path.write_text(json.dumps(job))
+    day = ("--as-of", "2026-11-20")
+    assert run_cli("optimize", path, *day, "-o", "json", "--out", saved).code == 0
+    plan = json.loads(saved.read_text())
+    (hidden,) = [one for one in plan["relaxations"] if one["constraint"] == "partition"]
+    bought = {part["purchase_option"] for part in hidden["best"]["parts"]}
+    assert bought == {"spot", "on_demand"}
+    assert all(part["region"].startswith("cn-") for part in hidden["best"]["parts"])
+    verdict = run_cli("verify", saved, "--workload", path)
+    assert verdict.code == 0, verdict.stdout
+    job["constraints"]["regions"] = ["*", "cn-*"]
+    path.write_text(json.dumps(job))
+    free = json.loads(run_cli("optimize", path, *day, "-o", "json").stdout)
+    assert float(free["total_usd"]) <= float(hidden["best"]["cost_usd"]) < float(plan["total_usd"])
+    assert float(free["total_usd"]) == pytest.approx(float(hidden["best"]["cost_usd"]), rel=0.01)
 
 
 def test_alone_it_is_the_way_out_of_an_infeasible_question() -> None:
