@@ -254,7 +254,7 @@ def _compared_fleet(loaded: LoadedWorkload, whole: Answer, ask: Options) -> Reco
 def admitted_offers(answer: Answer) -> npt.NDArray[np.bool_]:
     """Mask of the offers that a workload's limits admit, shape `(n_offers,)`."""
     asked, market = answer.context.asked, answer.context.market
-    bits = mark_offers(market.offer_set, asked.workload.constraints, asked.job.model.family)
+    bits = mark_offers(market.offer_set, asked.workload.constraints, asked.job)
     return np.asarray(bits == 0, dtype=np.bool_)
 
 

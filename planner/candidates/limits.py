@@ -16,6 +16,7 @@ from planner.candidates.starts import chance_had
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.asked.job import Job
     from planner.candidates.constraints.base import Constraint
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
@@ -45,12 +46,17 @@ def case_of(context: Context) -> Case:
     return Case(asked.workload, asked.job, market.offer_set, market.tariffs, hours, chance, finish)
 
 
+<<<<<<< HEAD
 def mark_offers(offer_set: OfferSet, limits: Constraints, family: str, *, trains: bool = True) -> IntArray:
+=======
+def mark_offers(offer_set: OfferSet, limits: Constraints, job: Job) -> IntArray:
+>>>>>>> h4
     """Return the filter bits that depend on the offer and its type alone, shape `(n_offers,)`.
 
     Args:
         offer_set: what can be bought.
         limits: the workload's limits.
+<<<<<<< HEAD
         family: kind of model, as in evidence.csv.
         trains: whether the job is anything but answers to requests.
     """
@@ -58,6 +64,13 @@ def mark_offers(offer_set: OfferSet, limits: Constraints, family: str, *, trains
     for item in CONSTRAINTS:
         if trains or not item.is_of_training:
             _mark(bits, item, item.offers(offer_set, limits, family))
+=======
+        job: its model, and where its data lie.
+    """
+    bits = np.zeros(offer_set.offers.n_rows, dtype=np.int64)
+    for item in CONSTRAINTS:
+        _mark(bits, item, item.offers(offer_set, limits, job))
+>>>>>>> h4
     return bits
 
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from planner.market.offers import OfferSet
 
 _LIMITS = (
-    "price_refused", "firm_price", "derived_price", "provider", "region", "residency", "purchase_option"
+    "price_refused", "firm_price", "derived_price", "provider", "region", "residency", "partition",
+    "purchase_option",
 )  # fmt: skip
 _STEADY = ("on_demand", "owned")
 
@@ -41,7 +42,7 @@ def prices_of(asked: Asked, offer_set: OfferSet, machine: Machine, nodes: int) -
     allowed = (offer_set.type_of_offer == machine.row) & np.isnan(offer_set.owned_share)
     allowed &= offer_set.capacity >= nodes
     for name in _LIMITS:
-        removed = constraint(name).offers(offer_set, asked.workload.constraints, asked.job.model.family)
+        removed = constraint(name).offers(offer_set, asked.workload.constraints, asked.job)
         if removed is not None:
             allowed &= ~removed
     return Prices(

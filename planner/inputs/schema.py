@@ -122,9 +122,13 @@ class Constraints(Section):
     max_accelerators: PositiveInt | None = Field(None, description="Most accelerators.")
     providers: Texts | None = Field(None, description="Only these providers.")
     regions: Texts | None = Field(
-        None, description="Patterns over provider/region, or over the region alone where there is no slash."
+        None,
+        description="Patterns over provider/region, or over the region alone where there is no slash; a place with an"
+        " account of its own (mainland China, government clouds) competes only where one names it: [*, cn-*].",
     )
-    residency: Texts | None = Field(None, description="Region groups where data may be, e.g. eu.")
+    residency: Texts | None = Field(
+        None, description="Region groups where data may be, e.g. eu; cn names mainland China."
+    )
     purchase_options: tuple[PurchaseOption, ...] | None = Field(
         None, description="Only these purchase options."
     )

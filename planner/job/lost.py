@@ -1,22 +1,27 @@
 """Why each offer that looks cheaper than the plan is not the plan, grouped by what keeps it out.
 
-An offer looks cheaper where an accelerator-hour of it costs less than the plan's, or where one of its priced candidates
-costs less in all. Its reason is the first of these that holds: it runs, and costs more in all (for the objective time:
-takes longer); else what removes the candidate of it that the fewest filters remove, the cheapest of these; else why it
-does not run at any size. The first filter in the order of reports speaks for several.
+An offer looks cheaper where an accelerator-hour of it costs less than the plan's, or where one of its candidates that
+at most one filter removes costs less in all. Spot is priced as `optimize` would buy it without the filter: with
+on-demand to fall back on, or alone where that is sure enough. The reason is the first of these that holds: it runs, and
+costs more in all (for the objective time: takes longer); else what removes the candidate of it that the fewest filters
+remove, the cheapest of these; else why it does not run at any size. The first filter in the order of reports speaks
+for several.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.candidates.constraints.registry import BIT, CONSTRAINTS, SHAPE_FILTERS
+from planner.candidates.limits import case_of
 from planner.candidates.model import IN_TURN, SINGLE
 from planner.candidates.wanted import value_of
 from planner.candidates.ways.build import kg_floor
+from planner.candidates.ways.kept_out import BY_FALLBACK, with_kept_out
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -29,9 +34,8 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
+_MOST_DEARER = 32  # ways per reason that are worked out though they cannot cost less
 DEARER, NO_SIZE = "dearer", "no_size"
-# Filters of spot alone that a fall-back on on-demand changes.
-_BY_FALLBACK = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["budget"] | BIT["carbon"]
 
 
 @record(frozen=True)
@@ -59,53 +63,87 @@ class Lost:
 
 def lost_offers(search: CandidateSearch, winner: int) -> tuple[Lost, ...]:
     """Group the offers that look cheaper than candidate `winner`, most first."""
-    candidates, market = search.candidates, search.candidates.context.market
+    candidates, market = _as_bought(search, winner), search.context.market
     hourly = _accelerator_hour(candidates)
     mine = [part.row for part in candidates.parts(winner)]
-    least = _least(candidates, candidates.cost_usd, candidates.kind == SINGLE)
+    least = _least(candidates, candidates.cost_usd, _filters(candidates, search.offer_bits) <= 1)
     looks = (hourly < hourly[mine].min() * (1 - 1e-9)) | (least < candidates.cost_usd[winner] * (1 - 1e-9))
     kind = market.offer_set.offers.key_codes("provider", "region", "instance_type", "purchase_option")
     looks &= ~np.isin(kind, kind[mine])
-    nearest = _nearest(candidates)
-    reasons = _reasons(search, winner, looks, nearest)
-    cost = np.full(len(least), np.inf)
-    cost[candidates.offer[list(nearest.values())]] = candidates.cost_usd[list(nearest.values())]
-    runs = np.asarray([row for row, reason in reasons.items() if reason == DEARER], dtype=np.int64)
-    cost[runs] = _least(candidates, candidates.cost_usd, candidates.bits == 0)[runs]
+    filters = _filters(candidates, np.zeros_like(search.offer_bits))
+    nearest = _nearest(candidates, filters)
+    reasons = _reasons(search.offer_bits, candidates, winner, looks, nearest)
     out = []
     for reason in sorted(set(reasons.values())):
         rows = np.asarray([row for row, name in reasons.items() if name == reason])
-        out.append(_group(candidates, reason, rows, hourly, cost))
+        known = np.asarray([nearest[row] for row in rows.tolist() if row in nearest], dtype=np.int64)
+        if reason == DEARER and (candidates.bits[known] == 0).any():
+            known = known[candidates.bits[known] == 0]
+        order = known[np.lexsort((candidates.cost_usd[known], filters[known]))]
+        out.append(_group(candidates, reason, rows, hourly, order))
     return tuple(sorted(out, key=lambda one: -one.offers))
+
+
+def _as_bought(search: CandidateSearch, winner: int) -> Candidates:
+    """The candidates with spot that is kept out bought as it would be; what costs less is judged for confidence too."""
+    value, words = value_of(search.candidates)[winner], np.unique(search.offer_bits[search.offer_bits != 0])
+    candidates = with_kept_out(search.candidates, search.offer_bits, words, float(value), _MOST_DEARER)
+    bits, case = candidates.bits.copy(), case_of(candidates.context)
+    less = candidates.cost_usd < search.candidates.cost_usd[winner]
+    alone = (candidates.kind == SINGLE) & (_filters(candidates, search.offer_bits) == 1)
+    at = np.flatnonzero(less & alone & (bits != BIT["confidence"]))
+    for item in CONSTRAINTS:
+        unsure = item.unsure(case, candidates, at) if len(at) else None
+        if unsure is not None:
+            bits[at[unsure]] |= BIT[item.id]
+    return replace(candidates, bits=bits)
+
+
+def _filters(candidates: Candidates, offer_bits: IntArray) -> IntArray:
+    """How many filters remove each candidate; those in `offer_bits` of its offer count as one, shape `(n,)`."""
+    own = offer_bits[candidates.offer]
+    count = np.asarray(own != 0, dtype=np.int64)
+    for bit in BIT.values():
+        count += ((candidates.bits & ~own) & bit) != 0
+    return count
 
 
 _WORSE = {"cost": "costs more in all", "time": "takes longer", "carbon": "emits more"}
 
 
-def _group(candidates: Candidates, reason: str, rows: IntArray, hourly: FloatArray, cost: FloatArray) -> Lost:
+def _group(candidates: Candidates, reason: str, rows: IntArray, hourly: FloatArray, known: IntArray) -> Lost:
+    """Offers that lost for one reason; `known`: their candidates, that of which the cost is told first."""
     item = next((one for one in CONSTRAINTS if one.id == reason), None)
     objective = candidates.context.asked.workload.preferences.objective
     words = {DEARER: f"runs, but {_WORSE[objective]}",
              NO_SIZE: "does not run at any size looked at"}  # fmt: skip
     first = int(rows[np.argmin(hourly[rows])])
-    best = int(rows[np.argmin(np.where(np.isfinite(cost[rows]), cost[rows], np.inf))])
-    known = bool(np.isfinite(cost[best]))
+    best = next(iter(known[np.isfinite(candidates.cost_usd[known])].tolist()), None)
     return Lost(
         reason=reason, words=words[reason] if item is None else item.words, offers=len(rows),
         is_fact=item is not None and item.is_fact, example=_named(candidates, first),
         usd_per_accelerator_hour=float(hourly[first]),
-        cost_usd=Decimal(repr(round(float(cost[best]), 6))) if known else None,
-        cost_example=_named(candidates, best) if known else "",
+        cost_usd=None if best is None else Decimal(repr(round(float(candidates.cost_usd[best]), 6))),
+        cost_example="" if best is None else _bought(candidates, best),
     )  # fmt: skip
 
 
-def _named(candidates: Candidates, row: int) -> str:
+def _bought(candidates: Candidates, at: int) -> str:
+    """How candidate `at` is bought."""
+    turns, row = candidates.turns, int(candidates.offer[at])
+    falls_back = (
+        turns is not None and candidates.kind[at] == IN_TURN and turns.has_fallback[candidates.detail[at]]
+    )
+    return _named(candidates, row, ", else on_demand" if falls_back else "")
+
+
+def _named(candidates: Candidates, row: int, then: str = "") -> str:
     offers = candidates.context.market.offer_set.offers
     text = {
         name: str(offers[name][row]) for name in ("instance_type", "purchase_option", "provider", "region")
     }
     place = f"{text['provider']}/{text['region']}" if text["region"] else text["provider"]
-    return f"{text['instance_type']} {text['purchase_option']} {place}"
+    return f"{text['instance_type']} {text['purchase_option']}{then} {place}"
 
 
 def _accelerator_hour(candidates: Candidates) -> FloatArray:
@@ -126,14 +164,13 @@ def _least(candidates: Candidates, value: FloatArray, mask: BoolArray) -> FloatA
 
 
 def _reasons(
-    search: CandidateSearch, winner: int, looks: BoolArray, nearest: dict[int, int]
+    offer_bits: IntArray, candidates: Candidates, winner: int, looks: BoolArray, nearest: dict[int, int]
 ) -> dict[int, str]:
     """The reason of each offer that looks cheaper."""
-    candidates = search.candidates
     runs = _runs(candidates, winner)
     out = {}
     for row in np.flatnonzero(looks).tolist():
-        bits = int(search.offer_bits[row])
+        bits = int(offer_bits[row])
         if runs[row]:
             out[row] = DEARER
         elif bits:
@@ -161,7 +198,7 @@ def _runs(candidates: Candidates, winner: int) -> BoolArray:
     if candidates.context.dates.deadline_hours is None:
         return out
     spot = candidates.context.market.is_spot[candidates.offer]
-    left = np.flatnonzero((candidates.kind == SINGLE) & spot & ((candidates.bits & ~_BY_FALLBACK) == 0))
+    left = np.flatnonzero((candidates.kind == SINGLE) & spot & ((candidates.bits & ~BY_FALLBACK) == 0))
     hourly = candidates.context.market.offer_set.usd_per_hour[candidates.offer[left]]
     bare = candidates.nodes[left] * hourly * (candidates.work_hours[left] + candidates.fixed_hours[left])
     objective = candidates.context.asked.workload.preferences.objective
@@ -174,11 +211,8 @@ def _runs(candidates: Candidates, winner: int) -> BoolArray:
     return np.asarray(out | (np.isfinite(least) & (least > value_of(candidates)[winner])), dtype=np.bool_)
 
 
-def _nearest(candidates: Candidates) -> dict[int, int]:
-    """Position of each offer's candidate that the fewest filters remove, the cheapest of these."""
-    count = np.zeros(len(candidates.bits), dtype=np.int64)
-    for bit in BIT.values():
-        count += (candidates.bits & bit) != 0
+def _nearest(candidates: Candidates, count: IntArray) -> dict[int, int]:
+    """Position of each offer's candidate that the fewest filters remove (`count` of each), the cheapest of these."""
     order = np.lexsort((candidates.cost_usd, count, candidates.offer))
     rows, first = np.unique(candidates.offer[order], return_index=True)
     return dict(zip(rows.tolist(), order[first].tolist(), strict=True))

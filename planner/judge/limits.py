@@ -24,7 +24,7 @@ def check_limits(plan: Json, workload: Workload) -> list[str]:
     limits = workload.constraints
     faults = [*_century(plan), *_deadline(plan, workload), *_totals(plan, limits), *_speed(plan, workload)]
     for line in plan["lines"]:
-        faults += check_offer(line, limits)
+        faults += check_offer(line, workload)
     return [*faults, *_quotas(plan, limits), *_obtainable(plan, limits), *_fleet(plan, workload)]
 
 
@@ -33,9 +33,10 @@ def _century(plan: Json) -> list[str]:
     return [f"takes {longest:g} hours, more than a century"] if longest > _CENTURY_HOURS else []
 
 
-def check_offer(line: Json, limits: Constraints) -> list[str]:
+def check_offer(line: Json, workload: Workload) -> list[str]:
     """Return every limit on what may be bought, and where, that a line breaks."""
-    return [*_place(line, limits), *_machine(line, limits)]
+    limits = workload.constraints
+    return [*_place(line, limits), *_partition(line, workload), *_machine(line, limits)]
 
 
 def _deadline(plan: Json, workload: Workload) -> list[str]:
@@ -143,6 +144,26 @@ def _place(line: Json, limits: Constraints) -> list[str]:
         if (line["provider"], line["region"]) not in allowed:
             faults.append(f"region {place} is outside the residency {', '.join(limits.residency)}")
     return faults
+
+
+def _partition(line: Json, workload: Workload) -> list[str]:
+    """A place with an account of its own is named, holds the data or is the user's."""
+    from catalogs.tables.partitions import asked_places, partition_of
+
+    limits, place = workload.constraints, f"{line['provider']}/{line['region']}"
+    apart, home = partition_of(place), partition_of(workload.data.location or "")
+    if apart is None or (home is not None and apart.partition == home.partition):
+        return []
+    if line["purchase_option"] == "owned" or line.get("owned"):
+        return []
+    if any(
+        (own.provider, own.region, own.instance_type)
+        == (line["provider"], line["region"], line["instance_type"])
+        for own in workload.commitments
+    ):
+        return []
+    named = asked_places([place], limits.regions or (), limits.residency or ())
+    return [] if named else [f"{place} needs {apart.needs}, and is not asked for"]
 
 
 def _machine(line: Json, limits: Constraints) -> list[str]:

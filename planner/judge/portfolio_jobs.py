@@ -265,7 +265,7 @@ class PortfolioMemory:
             "nodes": buys[0].nodes if in_turn else sum(buy.nodes for buy in buys),
             "owned": any(draw.pool is not None and draw.paid for draw in draws),
         }  # fmt: skip
-        for text in _offer_faults(bench, buys, wanted["nodes"]):
+        for text in (*_offer_faults(bench, buys, wanted["nodes"]), *_quota_faults(bench, draws, in_turn)):
             findings.fault(node.path, text)
         try:
             candidate = bench.candidate(buys, in_turn=in_turn)
@@ -315,9 +315,24 @@ class PortfolioMemory:
 def _offer_faults(bench: Bench, buys: list[Buy], nodes: int) -> list[str]:
     """Limits of the workload on what may be bought."""
     limits = bench.workload.constraints
-    faults = [text for buy in buys for text in check_offer(_line(buy.offer), limits)]
+    faults = [text for buy in buys for text in check_offer(_line(buy.offer), bench.workload)]
     if nodes > limits.max_nodes:
         faults.append(f"{nodes} nodes exceed max_nodes {limits.max_nodes}")
+    return faults
+
+
+def _quota_faults(bench: Bench, draws: tuple[Draw, ...], in_turn: bool) -> list[str]:
+    """Quotas of the job's own file that it breaks by itself."""
+    together, faults = max if in_turn else sum, []
+    for quota in bench.workload.constraints.quota:
+        for region in sorted({draw.region for draw in draws if draw.counts(quota)}):
+            used = together(
+                draw.units(quota) for draw in draws if draw.region == region and draw.counts(quota)
+            )
+            if used > quota.limit * (1 + 1e-9):
+                faults.append(
+                    f"quota {quota.quota} in {region}: needs {used:g}, its file declares {quota.limit:g}"
+                )
     return faults
 
 
@@ -327,6 +342,7 @@ def _line(offer: Offer) -> dict[str, Any]:
     memory = float(offer.kind["accelerator_memory_gib"])
     return {name: offer.text(name) for name in names} | {
         "accelerator": str(offer.kind["accelerator"]), "accelerator_memory_gib": None if isnan(memory) else memory,
+        "owned": offer.owned,
     }  # fmt: skip
 
 

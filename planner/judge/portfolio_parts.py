@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from catalogs.tariffs import Tariffs
-    from planner.inputs.portfolio_schema import SharedQuota
+    from planner.inputs.schema import QuotaLimit
 
 MICRO_USD = 1e-6
 UNITS = ("vCPU", "GPU", "instances")
@@ -33,22 +33,22 @@ class Draw(NamedTuple):
     pool: int | None
     paid: bool
 
-    def counts(self, quota: SharedQuota) -> bool:
+    def counts(self, quota: QuotaLimit) -> bool:
         """Whether it counts against a quota."""
         return (
             quota.provider == self.provider
             and quota.quota in self.names
             and fnmatchcase(self.region, quota.region)
-            and quota.purchase_option in (None, self.purchase_option)
+            and getattr(quota, "purchase_option", None) in (None, self.purchase_option)
         )
 
-    def units(self, quota: SharedQuota) -> float:
+    def units(self, quota: QuotaLimit) -> float:
         """Units of a quota that it counts against."""
         if self.declared is not None:
             return float(self.declared)
         return self.amounts.get(self.unit(quota), inf) * self.nodes
 
-    def unit(self, quota: SharedQuota) -> str:
+    def unit(self, quota: QuotaLimit) -> str:
         """Unit of a quota that it counts against."""
         return quota.unit or self.names[quota.quota]
 

@@ -68,6 +68,7 @@ def _price(machine: Machine, catalog: Catalog, on: date) -> tuple[Fraction, str,
     """USD per hour, place, source and date: given, or that of the cheapest admitted offer."""
     if machine.usd_per_hour is not None:
         return Fraction(machine.usd_per_hour), machine.region or "", "given", ""
+    from catalogs.tables.partitions import not_asked
     from catalogs.tariffs import load_tariffs
 
     offers = catalog.offers
@@ -75,6 +76,8 @@ def _price(machine: Machine, catalog: Catalog, on: date) -> tuple[Fraction, str,
     for name in ("provider", "region", "instance_type", "purchase_option"):
         if getattr(machine, name) is not None:
             hit &= offers.equals(name, getattr(machine, name))
+    if machine.region is None:
+        hit &= ~not_asked(offers)
     found = []
     for row in offers.take(hit.nonzero()[0]).rows():
         usd = Fraction(str(row["price_per_hour"])) * Fraction(

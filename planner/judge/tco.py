@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from catalogs.tables.accelerators import load_accelerators
+from catalogs.tables.partitions import asked_places, partition_of
 from catalogs.tariffs import load_tariffs
 from planner.inputs.tco_load import defaults
 from planner.judge import frame
@@ -318,6 +319,7 @@ def _fits(tco: Tco, offer: Offer, accelerator: str, option: str) -> bool:
         and offer.accelerators >= 1
         and (not cloud.providers or offer.place[0] in cloud.providers)
         and (not cloud.regions or any(fnmatchcase(place, glob) for glob in cloud.regions))
+        and (partition_of(place) is None or bool(asked_places([place], cloud.regions, ())))
         and (not cloud.instance_types or any(fnmatchcase(offer.text("instance_type"), g) for g in cloud.instance_types))
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from catalogs.offers.flags import admit_offers
 from catalogs.tables.accelerators import load_accelerators
+from catalogs.tables.partitions import not_asked
 from planner.inputs.faults import Fault, near
 from planner.inputs.load import validate
 from planner.owning.figures import WHOLE
@@ -96,7 +97,7 @@ def _fitting(loaded: LoadedTco, offer_set: OfferSet) -> np.ndarray[Any, np.dtype
     wanted = cloud.accelerator or loaded.tco.machine.accelerator
     hit = np.asarray([*(fnmatchcase(str(name), wanted) for name in accelerators.values), False])
     mask = hit[accelerators.codes][offer_set.type_of_offer] & np.isfinite(offer_set.usd_per_hour)
-    mask &= admit_offers(offers, allow_flagged=False).mask
+    mask &= admit_offers(offers, allow_flagged=False).mask & ~not_asked(offers, cloud.regions)
     mask &= offer_set.types["accelerator_count"][offer_set.type_of_offer] >= 1.0
     if cloud.providers:
         mask &= offers.is_in("provider", cloud.providers)

@@ -159,6 +159,8 @@ def _named(nodes: int, instance_type: str, bought: str, provider: str, region: s
 def _hidden(item: Relaxation, scale: Scale) -> str:
     assert item.best is not None
     change = f"{item.constraint} {item.current} -> {item.needed}"
+    if item.constraint == "partition":
+        change = f"if you may use {item.needed}"
     return f"hidden: {in_brief(item.best)}: {scale.usd(item.best.cost_usd)} ({change})"
 
 

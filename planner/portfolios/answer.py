@@ -13,6 +13,7 @@ import numpy as np
 from planner.inputs.checks import start_moment
 from planner.plan.robust import Robust, Terms
 from planner.portfolios.elastic import ElasticWeights
+from planner.portfolios.file_quotas import beyond_own_quotas
 from planner.portfolios.follow import later_starts
 from planner.portfolios.gather import Gathered, Gatherer, opened
 from planner.portfolios.moments import refuse_arrivals
@@ -84,6 +85,13 @@ class PortfolioAnswer(Presentable):
     def stuck_jobs(self) -> Ints:
         """Jobs without any candidate, not even a late one: no shared limit helps them."""
         return np.setdiff1d(np.arange(len(self.gathered.jobs)), self.gathered.question.table.job)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader should know."""
+        shown = self.shown
+        beyond = () if shown is None else beyond_own_quotas(self.loaded, self.gathered, shown[1])
+        return (*self.gathered.notes, *beyond)
 
     @property
     def shown(self) -> tuple[PortfolioResult, Ints] | None:

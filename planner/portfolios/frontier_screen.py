@@ -162,7 +162,7 @@ class _Form:
             *given,
             *prices_note(dates, today),
             *(["spot needs automatic resume and checkpoints"] if spot else ()),
-            "quotas that the portfolio does not declare are not checked",
+            "quotas that neither the portfolio nor a job's own file declares are not checked",
         )
 
     def _places(self, usd: float) -> int:

@@ -88,8 +88,8 @@ def _sections(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) ->
     if jobs:
         sections.append(_job_table(answer, jobs, values["totals"], verbose, relaxed=infeasible))
         sections += _limit_table(values["limits"], verbose)
-    if answer.gathered.notes:
-        sections.append(Section("warnings", "Warnings", answer.gathered.notes, warning=True))
+    if answer.notes:
+        sections.append(Section("warnings", "Warnings", answer.notes, warning=True))
     sections += _filter_notes(answer, verbose, everything=infeasible)
     result = answer.result if answer.shown is None else answer.shown[0]
     proof = facts("proof", "Proof", _proof_rows(answer, result), detail=True)

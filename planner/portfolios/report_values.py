@@ -49,7 +49,7 @@ def values_of(answer: PortfolioAnswer) -> dict[str, Any]:
             }
             for item in answer.gathered.reports
         ],
-        "notes": list(answer.gathered.notes),
+        "notes": list(answer.notes),
         "seconds": round(answer.seconds, 3),
     }  # fmt: skip
 

@@ -211,7 +211,7 @@ def _notes(values: _Values, dates: Iterable[str]) -> tuple[str, ...]:
         *values["notes"],
         *prices_note(dates, today),
         *([f"{text}: needs automatic resume and checkpoints"] if spot else ()),
-        "quotas that the portfolio does not declare are not checked",
+        "quotas that neither the portfolio nor a job's own file declares are not checked",
     )
 
 

@@ -168,6 +168,7 @@ def _meant(machine: Machine, catalog: Catalog) -> str:
 def _offer_price(machine: Machine, catalog: Catalog, on: date) -> Price | None:
     """The cheapest admitted offer of the machine, in USD."""
     from catalogs.offers.flags import admit_offers
+    from catalogs.tables.partitions import not_asked
     from catalogs.tariffs import load_tariffs
 
     offers = catalog.offers
@@ -177,6 +178,8 @@ def _offer_price(machine: Machine, catalog: Catalog, on: date) -> Price | None:
     for name, value in wanted.items():
         if value is not None:
             mask &= offers.equals(name, value)
+    if machine.region is None:
+        mask &= ~not_asked(offers)
     rows = np.flatnonzero(mask)
     if not len(rows):
         return None

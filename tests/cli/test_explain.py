@@ -112,6 +112,16 @@ def test_what_lost_is_counted_once_and_never_cheaper_and_feasible(found: dict[st
     assert float(lost["price_refused"]["cost_usd"]) < float(found["total_usd"])
 
 
+def test_what_a_limit_keeps_out_costs_what_the_limit_is_worth() -> None:
+    why = planner.explain(example("mixtral-eu"), as_of="2026-11-20", draws=0)
+    (limit,) = [one for one in why.limits if one.limit == "residency"]
+    (lost,) = [one for one in why.lost if one.reason == "residency"]
+    assert limit.best is not None and lost.cost_usd is not None
+    assert float(lost.cost_usd) == pytest.approx(float(limit.best.cost_usd), rel=1e-6)
+    assert float(lost.cost_usd) < float(why.plan.total_usd)
+    assert "else on_demand" in lost.cost_example
+
+
 @pytest.mark.parametrize("form", ["csv", "yaml", "md", "html", "xlsx"])
 def test_every_format_says_what_lost(form: str, why: Explanation) -> None:
     shown = why.render(form)

@@ -99,7 +99,7 @@ REGIONS = {
     "aws": ("us-east-1", "eu-west-1"),
     "gcp": ("us-central1", "europe-west4"),
     "azure": ("eastus", "westeurope"),
-    "alibaba": ("cn-beijing", "eu-central-1"),
+    "alibaba": ("ap-southeast-1", "eu-central-1"),
 }
 
 

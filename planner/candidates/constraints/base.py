@@ -125,8 +125,8 @@ class Constraint:
     reasons: ClassVar[tuple[str, ...]] = ()
     moves_too: ClassVar[tuple[str, ...]] = ()
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
-        """Offers removed whatever the size, shape `(n_offers,)`; `family`: kind of model, as in evidence.csv."""
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
+        """Offers removed whatever the size, shape `(n_offers,)`; `job`: its model and where its data lie."""
         return None
 
     def cells(self, offer_set: OfferSet, limits: Constraints, rows: Ints, nodes: Ints) -> Bools | None:

@@ -14,6 +14,7 @@ from planner.candidates.footprint import operational_kg
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from planner.asked.job import Job
     from planner.candidates.carbon import Machines
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
     from planner.candidates.model import Candidates
@@ -32,7 +33,7 @@ class UnknownCarbon(Constraint):
     short = "emissions unknown"
     is_fact = True
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """Offers without a grid or a power figure, under a limit."""
         if limits.max_kgco2e is None:
             return None

@@ -12,6 +12,7 @@ from planner.market.offers import match_names, unit_of_offer
 from planner.performance.evidence import load_evidence
 
 if TYPE_CHECKING:
+    from planner.asked.job import Job
     from planner.candidates.constraints.base import Bools, Case, Ints
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints
@@ -26,7 +27,7 @@ class PriceRefused(Constraint):
     paths = ("constraints.allow_flagged",)
     is_fact = True
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """Flagged, negative or unknown prices; a retired machine that the workload names is admitted."""
         offers, flagged = offer_set.offers, limits.allow_flagged
         admitted = offer_set.once(
@@ -46,7 +47,7 @@ class FirmPrice(Constraint):
     words = "the price is not firm until the run starts (preferences.prices)"
     paths = ("preferences.prices",)
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """Spot, of whatever provider."""
         return offer_set.offers.equals("purchase_option", "spot") if offer_set.firm_only else None
 
@@ -59,7 +60,7 @@ class DerivedPrice(Constraint):
     paths = ("constraints.allow_derived",)
     is_offered = True
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """Spot without a quote of its own."""
         if limits.allow_derived:
             return None
@@ -80,7 +81,7 @@ class InferenceOnly(Constraint):
     is_of_training = True
     reasons = ("not_trainable",)
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """By the accelerator table."""
         return of_hardware(offer_set, ~np.asarray(offer_set.hardware["trainable"], dtype=np.bool_))
 
@@ -93,7 +94,7 @@ class UnknownPeak(Constraint):
     is_fact = True
     reasons = ("unknown_memory",)
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """No peak at 16 or 32 bits."""
         table = offer_set.hardware
         peak = np.fmax(table["fp16_tflops"], np.fmax(table["bf16_tflops"], table["fp32_tflops"]))
@@ -107,12 +108,12 @@ class Unmeasured(Constraint):
     words = "no measured run of this kind of model on the vendor's software (constraints.allow_unmeasured)"
     paths = ("constraints.allow_unmeasured",)
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """By evidence.csv."""
         if limits.allow_unmeasured:
             return None
         vendors = offer_set.hardware.coded("vendor")
-        known = np.asarray([(vendor, family) in load_evidence() for vendor in vendors.values])
+        known = np.asarray([(vendor, job.model.family) in load_evidence() for vendor in vendors.values])
         return of_hardware(offer_set, ~known[vendors.codes])
 
 
@@ -132,7 +133,7 @@ class Fractional(Constraint):
     words = "a fraction of an accelerator (vGPU)"
     paths = ("constraints.include_fractional",)
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """Types with less than one."""
         if limits.include_fractional:
             return None
@@ -146,7 +147,7 @@ class Arm64(Constraint):
     words = "arm64 host (set constraints.include_arm64)"
     paths = ("constraints.include_arm64",)
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """By the type's architecture."""
         if limits.include_arm64:
             return None

@@ -12,6 +12,7 @@ from planner.performance.constants import load_software
 
 if TYPE_CHECKING:
     from catalogs.tables.table import Coded
+    from planner.asked.job import Job
     from planner.candidates.constraints.base import Bools, Case
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints, Filter
@@ -25,7 +26,7 @@ class PurchaseOption(Constraint):
     words = "purchase option excluded"
     paths = ("constraints.purchase_options", "constraints.exclude_purchase_options")
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """Offers bought otherwise."""
         if limits.purchase_options is None and not limits.exclude_purchase_options:
             return None
@@ -46,7 +47,7 @@ class Accelerator(Constraint):
     words = "accelerator excluded"
     paths = ("constraints.accelerators",)
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """Types with another one."""
         return _refused(offer_set, offer_set.types.coded("accelerator"), limits.accelerators)
 
@@ -63,7 +64,7 @@ class InstanceType(Constraint):
     words = "instance type excluded"
     paths = ("constraints.instance_types",)
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """Other types."""
         return _refused(offer_set, offer_set.types.coded("instance_type"), limits.instance_types)
 
@@ -81,7 +82,7 @@ class SoftwareStack(Constraint):
     paths = ("constraints.software",)
     is_offered = True
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """Other software; unless it is set, what `allow` names or the user owns is asked for."""
         wanted = limits.software or ("cuda",)
         if "any" in wanted:
@@ -115,7 +116,7 @@ class LeastMemory(Constraint):
     paths = ("constraints.min_memory_gib", "constraints.min_total_memory_gib")
     unit = "GiB"
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """Accelerators with less."""
         if limits.min_memory_gib is None:
             return None

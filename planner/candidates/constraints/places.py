@@ -1,14 +1,18 @@
-"""Where may be bought: providers, regions, residency."""
+"""Where may be bought: providers, regions, residency, partitions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from catalogs.tables.partitions import not_asked, partition_of
 from catalogs.tables.regions import regions_in
 from planner.candidates.constraints.base import Constraint, offer_fact
 from planner.market.offers import match_globs, places_of
 
 if TYPE_CHECKING:
+    from planner.asked.job import Job
     from planner.candidates.constraints.base import Bools, Case
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints
@@ -22,7 +26,7 @@ class Provider(Constraint):
     words = "provider not in constraints.providers"
     paths = ("constraints.providers",)
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """Offers of other providers."""
         return None if limits.providers is None else ~offer_set.offers.is_in("provider", limits.providers)
 
@@ -38,7 +42,7 @@ class Region(Constraint):
     words = "region not in constraints.regions"
     paths = ("constraints.regions",)
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """Offers elsewhere."""
         return None if limits.regions is None else ~match_globs(places_of(offer_set.offers), limits.regions)
 
@@ -54,7 +58,7 @@ class Residency(Constraint):
     words = "region outside constraints.residency"
     paths = ("constraints.residency",)
 
-    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
         """Offers outside the groups."""
         if limits.residency is None:
             return None
@@ -66,3 +70,27 @@ class Residency(Constraint):
     def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Allow the candidate's region."""
         return offer_fact(case, candidates, at, "region")
+
+
+class Partition(Constraint):
+    """Places that need an account, or rules on data, of their own, unless the workload names them."""
+
+    id = "partition"
+    words = "needs an account, or rules on data, of its own (constraints.regions or residency names it)"
+    short = "in a partition of its own"
+    paths = ("constraints.regions", "constraints.residency")
+    is_offered = True
+
+    def offers(self, offer_set: OfferSet, limits: Constraints, job: Job) -> Bools | None:
+        """Offers there; what the user owns is asked for, and so is the partition in which the data lie."""
+        asked = (limits.regions or (), limits.residency or (), job.location or "")
+        removed = offer_set.once(("partition", *asked), lambda: not_asked(offer_set.offers, *asked))
+        owned = ~np.isnan(offer_set.owned_share) | offer_set.offers.equals("purchase_option", "owned")
+        return np.asarray(removed & ~owned, dtype=np.bool_)
+
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+        """Name the candidate's region, and have what it needs."""
+        offers, row = case.offer_set.offers, int(candidates.offer[at])
+        place = f"{offers['provider'][row]}/{offers['region'][row]}"
+        partition = partition_of(place)
+        return "not asked for", f"{place}, which needs {partition.needs if partition else 'nothing'}"

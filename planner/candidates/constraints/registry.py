@@ -41,6 +41,7 @@ CONSTRAINTS: list[Constraint] = [
     places.Provider(),
     places.Region(),
     places.Residency(),
+    places.Partition(),
     machines.PurchaseOption(),
     machines.Accelerator(),
     machines.InstanceType(),

@@ -17,6 +17,7 @@ from planner.candidates.plan_parts.frame import plan_frame
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.plan_parts.warnings import plan_warnings
 from planner.candidates.wanted import value_of
+from planner.candidates.ways.kept_out import with_kept_out
 from planner.plan.model import Plan, Proof, Relaxation
 
 if TYPE_CHECKING:
@@ -79,20 +80,23 @@ def find_relaxations(search: CandidateSearch, *, limit: int = MOST_RELAXATIONS) 
 def find_better(search: CandidateSearch, winner: int) -> tuple[Relaxation, ...]:
     """Return what is better than the plan and removed by one limit alone, for limits that offer it.
 
-    Of candidates of one offer in the sizes looked at for all hardware.
+    Of candidates of one offer in the sizes looked at for all hardware, spot with its fall-back.
 
     Args:
         search: all candidates.
         winner: the plan's.
     """
-    candidates, case = search.candidates, case_of(search.candidates.context)
-    value = value_of(candidates)
+    offered = [item for item in CONSTRAINTS if item.is_offered]
+    words, most = np.asarray([BIT[item.id] for item in offered]), value_of(search.candidates)[winner]
+    candidates = with_kept_out(search.candidates, search.offer_bits, words, float(most))
+    value, case = value_of(candidates), case_of(candidates.context)
     out = []
-    for item in (item for item in CONSTRAINTS if item.is_offered):
+    for item in offered:
         at = np.flatnonzero((candidates.bits == BIT[item.id]) & (value < value[winner]))
         for other in CONSTRAINTS:
             unsure = other.unsure(case, candidates, at) if len(at) else None
-            at = at if unsure is None else at[~unsure]
+            # what runs in turn was judged when it was made
+            at = at if unsure is None else at[~unsure | (candidates.kind[at] == IN_TURN)]
         if len(at):
             best = best_of(candidates, at[value[at] <= value[at].min() * (1 + _TIE_RATIO)], "cost")
             current, needed = item.change(case, candidates, best)

@@ -14,6 +14,7 @@ from planner.candidates.filters import count_filters
 from planner.plan.model import FilterCount, Relaxation
 from planner.workloads.answer import Answer
 from tests.planner.spine_catalogs import (
+    A10,
     A10G,
     A100X8,
     L4,
@@ -71,6 +72,7 @@ TRIGGERS: dict[str, tuple[list[Offer], dict[str, Any]]] = {
     "provider": ([GOOD, OTHER], work(constraints={"providers": ["gcp"]})),
     "region": ([GOOD, OTHER], work(constraints={"regions": ["europe-*"]})),
     "residency": ([GOOD, OTHER], work(constraints={"residency": ["eu"]})),
+    "partition": ([GOOD, Offer(A10, "cn-shanghai", "1")], work()),
     "purchase_option": ([GOOD, replace(GOOD, purchase_option="spot")],
                         work(constraints={"exclude_purchase_options": ["spot"]})),
     "accelerator": ([GOOD, OTHER], work(constraints={"accelerators": {"deny": ["l4-*"]}})),

@@ -36,7 +36,7 @@ OFFERS = (
     Offer(A10G, "us-east-1", "1.10"),
     Offer(A10G, "eu-west-1", "1.25"),
     Offer(L4, "us-central1", "1.90"),
-    Offer(A10, "cn-beijing", "21.5", currency="CNY", flags="system_disk_separate"),
+    Offer(A10, "ap-southeast-1", "21.5", currency="CNY", flags="system_disk_separate"),
 )
 
 

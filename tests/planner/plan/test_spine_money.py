@@ -184,7 +184,7 @@ def test_seconds_and_hours_are_billed_as_each_provider_does() -> None:
 
 
 def test_yuan_prices_carry_their_rate_and_the_system_disk_its_own_line() -> None:
-    offer = Offer(A10, "cn-beijing", "10.5", currency="CNY", flags="system_disk_separate")
+    offer = Offer(A10, "ap-southeast-1", "10.5", currency="CNY", flags="system_disk_separate")
     line = plan_on(make_catalog([offer]), work(constraints={"max_nodes": 1})).plan.lines[0]
     rate = bundled_tariffs().usd_per("CNY", NOW.date()).rate
     assert Decimal("0.1") < rate < Decimal("0.2")

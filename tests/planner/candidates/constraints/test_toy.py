@@ -120,5 +120,7 @@ def test_it_is_a_row_of_the_fleet_model() -> None:
 
 def test_it_is_gone_afterwards(free: Answer) -> None:
     assert chosen(answer(None)) == chosen(free)
-    bits = mark_offers(free.context.market.offer_set, free.context.asked.workload.constraints, "transformer")
+    bits = mark_offers(
+        free.context.market.offer_set, free.context.asked.workload.constraints, free.context.asked.job
+    )
     assert not bits.any()

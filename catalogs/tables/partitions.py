@@ -1,0 +1,113 @@
+"""Places that need an account, or rules on data, of their own: partitions of a cloud (partitions.csv)."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from catalogs.tables.columns import DATA_DIRECTORY
+from catalogs.tables.regions import load_regions
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import numpy.typing as npt
+
+    from catalogs.tables.table import Table
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A row of partitions.csv.
+
+    Attributes:
+        place: pattern over provider/region.
+        partition: name; empty where the place is like any other in spite of a later pattern.
+        needs: what using it takes.
+        source: where it was read; as_of: when.
+    """
+
+    place: str
+    partition: str
+    needs: str
+    source: str
+    as_of: str
+
+
+@cache
+def load_partitions() -> tuple[Partition, ...]:
+    """Read partitions.csv."""
+    with (DATA_DIRECTORY / "partitions.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(Partition(**row) for row in csv.DictReader(file))
+
+
+def partition_of(place: str) -> Partition | None:
+    """The partition that provider/region lies in, None where the account that everybody has is enough.
+
+    >>> partition_of("aws/cn-north-1").partition, partition_of("aws/eu-north-1")
+    ('aws-cn', None)
+    """
+    row = _row_of(place)
+    return row if row is not None and row.partition else None
+
+
+def not_asked(
+    offers: Table, regions: Collection[str] = (), residency: Collection[str] = (), home: str = ""
+) -> npt.NDArray[np.bool_]:
+    """Mask of offers in partitions that nobody asks for, shape `(n_offers,)`.
+
+    Args:
+        offers: with provider and region.
+        regions: patterns that a user writes (`asked_places`).
+        residency: groups of regions.
+        home: provider/region of the data, whose partition is asked for.
+    """
+    codes, keys = offers.distinct_keys("provider", "region")
+    apart = {place: row for place in map("/".join, keys) if (row := partition_of(place))}
+    own = partition_of(home)
+    asked = asked_places(apart, regions, residency) if apart else set()
+    asked |= {place for place, row in apart.items() if own is not None and row.partition == own.partition}
+    removed = np.asarray([place in apart and place not in asked for place in map("/".join, keys)], np.bool_)
+    return np.asarray(removed[codes], dtype=np.bool_)
+
+
+def asked_places(places: Collection[str], regions: Collection[str], residency: Collection[str]) -> set[str]:
+    """Those of `places` (provider/region) in partitions that a user names.
+
+    A pattern or group names them where it holds no known place outside of the rows of partitions.csv: `us-gov-*` and
+    `cn`, but neither `us-*` nor `asia`.
+
+    Args:
+        places: to choose from.
+        regions: patterns over provider/region, or over the region alone where there is no slash.
+        residency: groups of regions.
+    """
+    table = load_regions()
+    groups = tuple(group.lower() for group in residency)
+    known: dict[str, tuple[str, str, str]] = {
+        f"{row['provider']}/{row['region']}": (row["residency"], row["country"].lower(), row["continent"])
+        for row in table.rows()
+    }
+    ordinary = [place for place in known if _row_of(place) is None]
+    naming = [pattern for pattern in regions if not any(_fits(place, pattern) for place in ordinary)]
+    groups = tuple(group for group in groups if not any(group in known[place] for place in ordinary))
+    return {
+        place
+        for place in places
+        if any(_fits(place, pattern) for pattern in naming)
+        or any(group in known.get(place, ()) for group in groups)
+    }
+
+
+def _fits(place: str, pattern: str) -> bool:
+    return fnmatchcase(place if "/" in pattern else place.partition("/")[2], pattern)
+
+
+@lru_cache(maxsize=1024)
+def _row_of(place: str) -> Partition | None:
+    return next((row for row in load_partitions() if fnmatchcase(place, row.place)), None)

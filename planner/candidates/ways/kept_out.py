@@ -1,0 +1,65 @@
+"""Spot that a limit on offers keeps out, bought as it would be without that limit: with on-demand to fall back on.
+
+What `optimize` works out are ways on admitted offers. Beside a plan that falls back on on-demand, spot alone elsewhere
+looks cheaper than it is; here such spot gets its fall-back too, in one zone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.constraints.registry import BIT
+from planner.candidates.model import IN_TURN, SINGLE, append, concat_candidates
+from planner.candidates.ways.build import join_cells, judged_turns, single_cells, work_floor
+from planner.candidates.ways.partners import on_demand_partners
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.model import Candidates
+
+    IntArray = npt.NDArray[np.int64]
+
+# What a fall-back changes of spot alone.
+BY_FALLBACK = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["budget"] | BIT["carbon"]
+
+
+def with_kept_out(
+    candidates: Candidates, offer_bits: IntArray, words: IntArray, limit: float, dearer: int = 0
+) -> Candidates:
+    """The candidates, and behind them spot with a fall-back on offers that `words` keep out.
+
+    Their bits are the word that keeps the offer out: no other limit removes them.
+
+    Args:
+        candidates: all candidates of one offer, those of offers kept out among them.
+        offer_bits: filter bits per offer, shape `(n_offers,)`.
+        words: filter bits of the offers to look at; on-demand that the same bits keep out may be fallen back on.
+        limit: ways whose bare work is worth more than this (US dollars, hours or kg, by the objective) are left out.
+        dearer: how many of these are kept for each word, the next ones.
+    """
+    context = candidates.context
+    if context.dates.deadline_hours is None or context.asked.workload.spot.fallback == "none":
+        return candidates
+    own = offer_bits[candidates.offer]
+    mine = (candidates.kind == SINGLE) & context.market.is_spot[candidates.offer] & np.isin(own, words)
+    at = np.flatnonzero(mine & ((candidates.bits & ~BY_FALLBACK) == own))
+    floor = work_floor(candidates, at)
+    at, floor = at[np.argsort(floor, kind="stable")], np.sort(floor, kind="stable")
+    parts = [candidates]
+    for word in np.unique(own[at]).tolist():
+        same, admitted = own[at] == word, offer_bits & ~word
+        base = at[same][: np.count_nonzero(floor[same] <= limit) + dearer]
+        partners = (on_demand_partners(context.market, admitted, anywhere=away) for away in (False, True))
+        judged = judged_turns(
+            candidates, join_cells([single_cells(base, candidates, partner) for partner in partners])
+        )
+        if judged is not None:
+            columns, turns = judged
+            columns["bits"] |= word
+            none = replace(candidates.take(at[:0]), mixes=None, turns=None)
+            parts.append(append(none, columns, IN_TURN, turns))
+    return concat_candidates(parts)
