@@ -253,12 +253,7 @@ class Engine:
 
 def bits_of(asked: Asked, market: Market) -> IntArray:
     """Filter bits of what depends on offers and their types alone, shape `(n_offers,)`."""
-<<<<<<< HEAD
-    trains = asked.job.training.tuning.requests is None
-    return mark_offers(market.offer_set, asked.workload.constraints, asked.job.model.family, trains=trains)
-=======
     return mark_offers(market.offer_set, asked.workload.constraints, asked.job)
->>>>>>> h4
 
 
 def is_scarce(market: Market, offer_bits: IntArray, most: int) -> bool:

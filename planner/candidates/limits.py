@@ -46,31 +46,19 @@ def case_of(context: Context) -> Case:
     return Case(asked.workload, asked.job, market.offer_set, market.tariffs, hours, chance, finish)
 
 
-<<<<<<< HEAD
-def mark_offers(offer_set: OfferSet, limits: Constraints, family: str, *, trains: bool = True) -> IntArray:
-=======
 def mark_offers(offer_set: OfferSet, limits: Constraints, job: Job) -> IntArray:
->>>>>>> h4
     """Return the filter bits that depend on the offer and its type alone, shape `(n_offers,)`.
 
     Args:
         offer_set: what can be bought.
         limits: the workload's limits.
-<<<<<<< HEAD
-        family: kind of model, as in evidence.csv.
-        trains: whether the job is anything but answers to requests.
+        job: its model, what it does, and where its data lie.
     """
     bits = np.zeros(offer_set.offers.n_rows, dtype=np.int64)
+    trains = job.training.tuning.requests is None
     for item in CONSTRAINTS:
         if trains or not item.is_of_training:
-            _mark(bits, item, item.offers(offer_set, limits, family))
-=======
-        job: its model, and where its data lie.
-    """
-    bits = np.zeros(offer_set.offers.n_rows, dtype=np.int64)
-    for item in CONSTRAINTS:
-        _mark(bits, item, item.offers(offer_set, limits, job))
->>>>>>> h4
+            _mark(bits, item, item.offers(offer_set, limits, job))
     return bits
 
 
