@@ -277,7 +277,8 @@ def transformer_micro(
     gemm, gemm_backward = layer_matmul_s(
         work, tokens, tp, layout.ep, matmul_of(work, devices, devices.gemm_peak, c), faster, c
     )
-    gemm_backward = np.where(work.lora > 0, 0.5 * gemm_backward + c.of_stack("lora.extra_ratio", stack) * gemm, gemm_backward)
+    through = 0.5 * gemm_backward + c.of_stack("lora.extra_ratio", stack) * gemm
+    gemm_backward = np.where(work.lora > 0, through, gemm_backward)
     attention = attention_s(work, devices, tokens, tp, stack, c)
     moved = tokens * (
         work.act_replicated_bytes / np.where(tp > 1, tp ** c["memory.tp_split"], 1.0)
