@@ -141,8 +141,8 @@ class _Search:
         most = _least(sample, (sample.bits == 0) & self._on_demand[sample.offer]) if shown else limit
         limits = np.where(self._on_demand, max(limit, most), limit)
         useful = partial(self._useful, limits, best)
-        beside = partial(self._beside, limits, best)
-        rest = [self._priced(coarse, beside)]
+        beside = useful(coarse) & ~self._sampled[coarse.group]
+        rest = [evaluate(context, coarse.shapes, coarse.grid, beside)] if beside.any() else []
         rest += [self._priced(self._cells(*one), useful) for one in engine.units()]
         leaders: IntArray = np.zeros(0, dtype=np.int64)
         if engine.has_sizes_between:
@@ -193,9 +193,6 @@ class _Search:
         last = min(SAMPLE, len(least)) - 1
         self._sampled = np.isfinite(least) & (least <= np.partition(least, last)[last])
         return np.asarray(usable & self._sampled[cells.group], dtype=np.bool_)
-
-    def _beside(self, limits: FloatArray, best: float, cells: _Cells) -> BoolArray:
-        return self._useful(limits, best, cells) & ~self._sampled[cells.group]
 
     def _useful(self, limits: FloatArray, best: float, cells: _Cells) -> BoolArray:
         """Cells that cost at most `limits` of their offers, and those that ways to run for up to `best` are made of.

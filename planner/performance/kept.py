@@ -90,9 +90,13 @@ def _in_memory(
 
 def _key(model: ModelSpec, training: TrainingSpec, hardware: Table, node_counts: Sequence[int]) -> str:
     """Hash over all that the shapes follow from."""
-    columns = [(name, hardware[name].tolist()) for name in hardware]
     digest = hashlib.sha256(_rules())
-    digest.update(repr((model, training, columns, [int(count) for count in node_counts])).encode())
+    digest.update(repr((model, training, hardware.n_rows, [int(count) for count in node_counts])).encode())
+    for name in hardware:
+        stored = hardware.column(name)
+        values, texts = (stored.codes, stored.values) if isinstance(stored, Coded) else (stored, None)
+        digest.update(repr((name, values.dtype.str, texts)).encode())
+        digest.update(np.ascontiguousarray(values))
     return digest.hexdigest()
 
 

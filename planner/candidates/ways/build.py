@@ -20,7 +20,7 @@ from planner.candidates.constraints.deadline import needs_record
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.footprint import carbon_front, least_kg_per_hour
 from planner.candidates.limits import mark_parts
-from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_pools, join_tables
+from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_tables
 from planner.candidates.starts import allotted_hours
 from planner.candidates.wanted import Scope, Wanted, ceilings
 from planner.candidates.ways.chances import keep_confidence
@@ -30,6 +30,7 @@ from planner.candidates.ways.course import (
     Cells,
     frame_at,
     frame_of,
+    join_cells,
     price_in_turn,
     run_in_turn,
     take_columns,
@@ -48,12 +49,15 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.market.model import Market
+    from planner.spot.evidence import GangRisk
 
     BoolArray = npt.NDArray[np.bool_]
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
 _SLIP_HOURS = 1e-9  # of the sums of hours
+_FIRST_JUDGED = 256  # sets, of those that may be the cheapest
+_SAME = 1.0 + 1e-9  # equal but for rounding: such sets are judged together
 Judged = tuple[dict[str, Any], Turns]
 
 
@@ -103,10 +107,9 @@ def add_turns(
         sets = set_cells(
             candidates, at, (partner, elsewhere), limit, one_region=wanted.one_region, useful=useful
         )
-        if sets is not None and not wanted.counted:
-            cheap = cost_floor(candidates, sets) <= limit[candidates.offer[sets.base]]
-            sets = sets.take(np.flatnonzero(cheap))
-        judged.append(judged_turns(candidates, sets))
+        judged += (
+            [judged_turns(candidates, sets)] if wanted.counted else _cheapest_sets(candidates, sets, limit)
+        )
     return _appended(candidates, judged)
 
 
@@ -148,6 +151,18 @@ def cost_floor(candidates: Candidates, cells: Cells) -> FloatArray:
     work = candidates.work_hours[cells.base] + candidates.fixed_hours[cells.base]
     hourly = np.minimum(spot, least[cells.on_demand])
     return np.asarray(candidates.nodes[cells.base] * hourly * work * 0.999, dtype=np.float64)
+
+
+def _cheapest_sets(candidates: Candidates, sets: Cells | None, limit: FloatArray) -> list[Judged | None]:
+    """Judge the sets that may be the cheapest way: those of the least floors, then what is below the best of them."""
+    if sets is None or not len(sets.base):
+        return []
+    floor, most = cost_floor(candidates, sets), limit[candidates.offer[sets.base]]
+    first = floor <= np.minimum(most, np.sort(floor)[:_FIRST_JUDGED][-1] * _SAME)
+    found = judged_turns(candidates, sets.take(np.flatnonzero(first)))
+    best = np.inf if found is None else float(found[0]["cost_usd"][found[0]["bits"] == 0].min(initial=np.inf))
+    rest = ~first & (floor <= np.minimum(most, best))
+    return [found, judged_turns(candidates, sets.take(np.flatnonzero(rest)))]
 
 
 def _useful(candidates: Candidates, at: IntArray, wanted: Wanted) -> BoolArray:
@@ -229,22 +244,26 @@ def set_cells(
     soon = _soon_enough(candidates, at[:, None])
     some = ((np.bincount(group, cheap) > 0) & (np.bincount(group, soon) > 1))[group]
     at, group, cheap = at[some], group[some], cheap[some]
-    cheap &= _may_be_sure(candidates, at, group, partners)
+    risk = context.gang_risk(candidates.offer[at], candidates.nodes[at])
+    alone = risk.recorded | (not needs_record(context.asked.workload))
+    cheap &= alone | _may_be_sure(candidates, at, group, partners)
     if not cheap.any():
         return None
-    members = sets_of(candidates, at, group, cheap, one_region=one_region)
-    members = members[_soon_enough(candidates, members)]
+    down = risk.pool.rate * risk.pool.wait
+    members = sets_of(context.market, candidates.offer[at], group, cheap, down, one_region=one_region)
+    members = members[_soon_enough(candidates, np.append(at, -1)[members])]
     if not len(members):
         return None
-    cells = union_cells(candidates, members, partners[0])
+    members = members[np.argsort((members >= 0).sum(axis=1), kind="stable")]
+    cells = union_cells(candidates, at, risk, members, partners[0])
     away = replace(cells, on_demand=cheapest_partner(context.market, cells.zones, cells.shares, partners[1]))
     price = np.append(context.market.offer_set.usd_per_hour, np.inf)
     cheaper = (price[away.on_demand] < price[cells.on_demand]) & _is_discount(context.market, away)
-    falls_back, may_run_alone = cells.on_demand >= 0, _may_run_alone(candidates, cells.base, cells.zones)
-    alone = cells.take(np.flatnonzero(falls_back & may_run_alone))
-    alone = replace(alone, on_demand=np.full_like(alone.on_demand, -1))
+    falls_back, may_run_alone = cells.on_demand >= 0, np.append(alone, True)[members].all(axis=1)
+    without = cells.take(np.flatnonzero(falls_back & may_run_alone))
+    without = replace(without, on_demand=np.full_like(without.on_demand, -1))
     kept = (falls_back | may_run_alone) & _is_discount(context.market, cells)
-    return join_cells([cells.take(np.flatnonzero(kept)), away.take(np.flatnonzero(cheaper)), alone])
+    return join_cells([cells.take(np.flatnonzero(kept)), away.take(np.flatnonzero(cheaper)), without])
 
 
 def _is_discount(market: Market, cells: Cells) -> BoolArray:
@@ -257,7 +276,7 @@ def _is_discount(market: Market, cells: Cells) -> BoolArray:
 def _may_be_sure(
     candidates: Candidates, at: IntArray, group: IntArray, partners: tuple[IntArray, IntArray]
 ) -> BoolArray:
-    """Whether sets that begin with spot candidates may keep the confidence, by the quickest fall-back or without one.
+    """Whether sets that begin with spot candidates may keep the confidence by the quickest fall-back.
 
     Args:
         candidates: all of them.
@@ -272,21 +291,7 @@ def _may_be_sure(
         np.minimum.at(least, group, np.where(rows >= 0, hours, np.inf))
     change = until_progress(candidates, at, least[group])
     frame = frame_at(candidates, at, candidates.offer[at][:, None], change, np.ones(len(at), dtype=np.bool_))
-    sure = frame.possible(candidates.context.asked.workload.constraints.deadline_confidence)
-    rest = np.flatnonzero(~sure)
-    sure[rest] = _may_run_alone(candidates, at[rest], candidates.offer[at[rest]][:, None])
-    return sure
-
-
-def _may_run_alone(candidates: Candidates, base: IntArray, zones: IntArray) -> BoolArray:
-    """Whether sets may do without a fall-back: each of their zones rests on a record, where that is asked."""
-    if not needs_record(candidates.context.asked.workload):
-        return np.ones(len(base), dtype=np.bool_)
-    has = zones >= 0
-    nodes = np.broadcast_to(candidates.nodes[base][:, None], zones.shape)
-    known = np.ones(zones.shape, dtype=np.bool_)
-    known[has] = candidates.context.gang_risk(zones[has], nodes[has]).recorded
-    return np.asarray(known.all(axis=1))
+    return frame.possible(candidates.context.asked.workload.constraints.deadline_confidence)
 
 
 def _soon_enough(candidates: Candidates, members: IntArray) -> BoolArray:
@@ -299,38 +304,37 @@ def _soon_enough(candidates: Candidates, members: IntArray) -> BoolArray:
     return np.asarray(least <= context.dates.deadline_hours + _SLIP_HOURS, dtype=np.bool_)
 
 
-def union_cells(candidates: Candidates, members: IntArray, partner: IntArray) -> Cells:
-    """Cells of sets of spot candidates of one type and size, -1 where a set has fewer, shape `(n, k)`."""
+def union_cells(
+    candidates: Candidates, at: IntArray, risk: GangRisk, members: IntArray, partner: IntArray
+) -> Cells:
+    """Cells of sets of spot candidates of one type and size.
+
+    Args:
+        candidates: all of them.
+        at: spot candidates, with the risk of each.
+        risk: see `at`.
+        members: positions in `at`, smaller sets first, -1 where a set has fewer, shape `(n, k)`.
+        partner: on-demand offer to fall back on per spot offer, -1 without one.
+    """
     context = candidates.context
     parts: list[Cells] = []
-    sizes = (members >= 0).sum(axis=1)
+    sizes, shared = (members >= 0).sum(axis=1), risk.shared
     for size in sorted(set(sizes.tolist())):
         own = members[sizes == size][:, :size]
-        rows, flat = candidates.offer[own], candidates.offer[own].ravel()
-        risk = context.gang_risk(flat, candidates.nodes[own].ravel())
-        each = SpotPool(**{f.name: getattr(risk.pool, f.name).reshape(own.shape) for f in fields(SpotPool)})
+        rows = candidates.offer[at[own]]
+        each = SpotPool(**{f.name: getattr(risk.pool, f.name)[own] for f in fields(SpotPool)})
         assume = context.asked.assumptions
         linked = (assume.spot_zone_correlation_ratio, assume.spot_region_correlation_ratio)
-        union = unite(each, context.market.region_of_offer[rows], linked, risk.shared.reshape(own.shape))
+        union = unite(each, context.market.region_of_offer[rows], linked, shared[own])
         on_demand = cheapest_partner(context.market, rows, union.shares, partner)
         short = ((0, 0), (0, members.shape[1] - size))
         parts.append(
             Cells(
-                base=own[:, 0], zones=np.pad(rows, short, constant_values=-1), shares=np.pad(union.shares, short),
+                base=at[own[:, 0]], zones=np.pad(rows, short, constant_values=-1), shares=np.pad(union.shares, short),
                 on_demand=on_demand, pool=union.pool, moves=union.moves,
             )
         )  # fmt: skip
     return join_cells(parts)
-
-
-def join_cells(parts: list[Cells]) -> Cells:
-    """Cells one after another."""
-    columns = {
-        f.name: np.concatenate([getattr(part, f.name) for part in parts])
-        for f in fields(Cells)
-        if f.name != "pool"
-    }
-    return Cells(**columns, pool=join_pools([part.pool for part in parts]))
 
 
 def judged_turns(candidates: Candidates, cells: Cells | None) -> Judged | None:

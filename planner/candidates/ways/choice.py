@@ -13,10 +13,10 @@ from planner.spot.zones import subsets
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.model import Candidates
     from planner.market.model import Market
 
     BoolArray = npt.NDArray[np.bool_]
+    FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
 MAX_ZONES = 3  # of one set: the gain of a fourth is small, the number of sets is not
@@ -25,50 +25,48 @@ MAX_STEADY = 4  # so many more: those of the rest that are up most of the time
 
 
 def sets_of(
-    candidates: Candidates, at: IntArray, group: IntArray, cheap: BoolArray, *, one_region: bool
+    market: Market, rows: IntArray, group: IntArray, cheap: BoolArray, down: FloatArray, *, one_region: bool
 ) -> IntArray:
-    """Sets of zones of one type and size, padded with -1, shape `(n_sets, MAX_ZONES)`, by group.
+    """Sets of zones of one type and size, by group: positions in `rows`, padded with -1, shape `(n_sets, MAX_ZONES)`.
 
     Of the cheapest zones and the steadiest of the others, and of those of one region that has further ones: zones of
     one region share its on-demand and move no data, so together they may cost less than cheaper ones apart.
 
     Args:
-        candidates: all of them.
-        at: spot candidates by group, cheapest first; a zone may be listed more than once.
+        market: the offers.
+        rows: spot offers by group, cheapest first; a zone may be listed more than once.
         group: number of their type and size, ascending.
         cheap: which of them a set may begin with.
+        down: hours down for each hour up.
         one_region: only sets within one region.
     """
-    market = candidates.context.market
-    zones = _first_of_pool(market, candidates.offer[at], group)
-    at, group, cheap = at[zones], group[zones], cheap[zones]
-    region = market.region_of_offer[candidates.offer[at]]
+    zones = _first_of_pool(market, rows, group)
+    group, cheap, region = group[zones], cheap[zones], market.region_of_offer[rows[zones]]
     places = int(region.max(initial=0)) + 1
     place = group * places + region
-    known = _worth_choosing(candidates, at, group)
+    known = _worth_choosing(group, down[zones])
     sets, of_group = _sets(group, np.flatnonzero(known), cheap)
-    there = np.flatnonzero(np.isin(place, place[~known]))
+    further = np.zeros((int(group.max(initial=-1)) + 1) * places, dtype=np.bool_)
+    further[place[~known]] = True
+    there = np.flatnonzero(further[place])
     there = there[np.argsort(place[there], kind="stable")]
     more, of_place = _sets(place, there[_rank(place[there]) < MAX_CHOICE], cheap)
-    further = ~np.append(known, True)[more].all(axis=1)
-    sets = np.concatenate([sets, more[further]])
-    order = np.argsort(np.concatenate([of_group, of_place[further] // places]), kind="stable")
-    found = np.append(at, -1)[sets[order]]
-    return found[_apart(candidates, found, one_region=one_region)]
+    new = ~np.append(known, True)[more].all(axis=1)
+    sets = np.concatenate([sets, more[new]])
+    order = np.argsort(np.concatenate([of_group, of_place[new] // places]), kind="stable")
+    found = np.append(zones, -1)[sets[order]]
+    return found[_apart(market, np.append(rows, -1)[found], one_region=one_region)]
 
 
-def _worth_choosing(candidates: Candidates, at: IntArray, group: IntArray) -> BoolArray:
+def _worth_choosing(group: IntArray, down: FloatArray) -> BoolArray:
     """Whether zones are among the cheapest of their group, or those of the others that are up most of the time.
 
     A dearer zone that is up more of the time saves what runs on demand meanwhile, and without a fall-back the deadline.
     """
     worth = _rank(group) < MAX_CHOICE
     rest = np.flatnonzero(~worth)
-    if len(rest):
-        pool = candidates.context.gang_risk(candidates.offer[at[rest]], candidates.nodes[at[rest]]).pool
-        down = pool.rate * pool.wait  # hours down for each hour up
-        rest = rest[np.lexsort((down, group[rest]))]
-        worth[rest[_rank(group[rest]) < MAX_STEADY]] = True
+    rest = rest[np.lexsort((down[rest], group[rest]))]
+    worth[rest[_rank(group[rest]) < MAX_STEADY]] = True
     return worth
 
 
@@ -101,18 +99,16 @@ def _sets(group: IntArray, at: IntArray, cheap: BoolArray) -> tuple[IntArray, In
     return np.concatenate(sets)[order], of[order]
 
 
-def _apart(candidates: Candidates, sets: IntArray, *, one_region: bool) -> BoolArray:
-    """Whether sets are of separate zones: an offer of a whole region is no zone beside one of its zones."""
-    market, has = candidates.context.market, sets >= 0
-    rows = candidates.offer[sets]
-    region = np.where(has, market.region_of_offer[rows], -1)
+def _apart(market: Market, rows: IntArray, *, one_region: bool) -> BoolArray:
+    """Whether sets of offers are of separate zones: one of a whole region is no zone beside one of its zones."""
+    has, region = rows >= 0, market.region_of_offer[rows]
     whole = has & market.offer_set.offers.equals("zone", "")[rows]
-    fits = np.ones(len(sets), dtype=np.bool_)
+    fits = np.ones(len(rows), dtype=np.bool_)
     if not one_region and not whole.any():
         return fits
     for i in range(MAX_ZONES):
         for j in range(i):
-            same = (region[:, i] == region[:, j]) & has[:, i]
+            same = (region[:, i] == region[:, j]) & has[:, i]  # sets are padded behind
             fits &= ~(same & (whole[:, i] | whole[:, j]))
             fits &= same | ~has[:, i] | (not one_region)
     return fits

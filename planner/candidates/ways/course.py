@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.candidates.model import Turns
+from planner.candidates.model import Turns, join_pools
 from planner.candidates.running import model_arguments, steady_hours
 from planner.candidates.starts import allotted_hours, fallback_hours
 from planner.candidates.stored import store_lines
@@ -69,6 +69,16 @@ class Cells:
             self.pool.take(at),
             self.moves[at],
         )
+
+
+def join_cells(parts: list[Cells]) -> Cells:
+    """Cells one after another."""
+    columns = {
+        f.name: np.concatenate([getattr(part, f.name) for part in parts])
+        for f in fields(Cells)
+        if f.name != "pool"
+    }
+    return Cells(**columns, pool=join_pools([part.pool for part in parts]))
 
 
 @record(frozen=True, eq=False)
