@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.forecast import _series
+from benchmarks.forecast import load_series
 from planner.finops.anomalies import THRESHOLD, scores
 
 Floats = NDArray[np.float64]
@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, default=None)
     args = parser.parse_args(arguments)
     skipped: list[str] = []
-    series = dict(_series(args.data, MIN_COST, MIN_DAYS, skipped))
+    series = dict(load_series(args.data, MIN_COST, MIN_DAYS, skipped))
     answer: dict[str, object] = {"series": len(series), "spike": args.spike, "skipped": skipped}
     for name, rule in RULES.items():
         rows = [judge(rule, one.cost, args.spike) for one in series.values()]

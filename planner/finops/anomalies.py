@@ -9,6 +9,9 @@ For the logarithm x of the daily cost, less what its weekday usually adds,
 A day with score above THRESHOLD is an anomaly. A review looks back, so the days after count too: a new level of cost is
 then a move (see the bridge), not an anomaly every day. The floor keeps very steady series from crying at 10 %; the
 ceiling lets +50 % be found in unsteady ones. `benchmarks/anomalies.py` measures the choice.
+
+A day with too few neighbours to judge it (a service used once a week, a fee) is an anomaly where it cost more than
+RARE_TIMES what any other day of the series did, and at least RARE_DAYS others cost something.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ SIDE_DAYS = 7
 FLOOR, CEILING = 0.05, 0.2
 THRESHOLD = 3.5
 MIN_DAYS = 21
+RARE_TIMES, RARE_DAYS = 3.0, 3
+_RARE_WEEKS = 4  # on each side of such a day: what their same weekday cost is expected of it
 _SCALE = 1.4826  # median absolute deviation of a normal distribution to its standard deviation
 
 
@@ -34,7 +39,7 @@ class Anomaly:
     Attributes:
         index: of the day in the series.
         cost, expected: of the day, in the series' currency.
-        score: robust standard deviations of the logarithm.
+        score: robust standard deviations of the logarithm; of a day without neighbours infinite.
     """
 
     index: int
@@ -56,12 +61,32 @@ def find_anomalies(cost: ArrayLike, *, threshold: float = THRESHOLD) -> tuple[An
         threshold: score from which a day is an anomaly.
 
     Returns:
-        The anomalies in order of time; none where the series has fewer than 21 days with a cost.
+        The anomalies in order of time.
     """
     given = np.asarray(cost, dtype=float)
     score, expected = scores(given)
+    rare = _rare_spikes(given) & ~np.isfinite(score)
+    score[rare] = np.inf
+    expected[rare] = [_same_weekday(given, int(day)) for day in np.flatnonzero(rare)]
     hits = np.flatnonzero(score > threshold)
     return tuple(Anomaly(int(i), float(given[i]), float(expected[i]), float(score[i])) for i in hits)
+
+
+def _rare_spikes(cost: Floats) -> NDArray[np.bool_]:
+    """(n,) whether a day cost far more than any other, of which some cost something."""
+    charged = np.sort(cost[cost > 0])
+    if len(charged) <= RARE_DAYS:
+        return np.zeros(len(cost), dtype=bool)
+    others = np.where(cost == charged[-1], charged[-2], charged[-1])
+    return np.asarray(cost > RARE_TIMES * others)
+
+
+def _same_weekday(cost: Floats, day: int) -> float:
+    """Median cost of the same weekday in the weeks around a day; days without a charge cost 0."""
+    weeks = np.arange(-_RARE_WEEKS, _RARE_WEEKS + 1)
+    at = day + 7 * weeks[weeks != 0]
+    near = cost[at[(at >= 0) & (at < len(cost))]]
+    return float(np.median(np.nan_to_num(near))) if len(near) else 0.0
 
 
 def scores(cost: Floats) -> tuple[Floats, Floats]:

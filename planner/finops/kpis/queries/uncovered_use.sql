@@ -5,14 +5,21 @@
 -- unit: money per month in the billing currency
 -- formula: per SKU and region with charges on 14 days or more, the 10 % quantile of the month's daily effective costs
 --   (linear between ranks, days without a charge count as zero) times the days of the month, summed by service; of a
---   month that runs all days are those so far; usage at standard price that is eligible (FOCUS 1.4), or compute before
---   that
+--   month that runs all days are those so far; usage at standard price that is eligible (FOCUS 1.4), and compute of a
+--   provider none of whose charges says what is
 -- source: FOCUS 1.4 use case identify-eligible-uncovered-spend-by-program-type; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ServiceCategory, SkuId, RegionId, ChargeCategory,
 --   PricingCategory, CommitmentDiscountId, CommitmentProgramEligibilityDetails, EffectiveCost
 -- gate: effective_zero
 -- since: 1.0
-WITH daily AS (
+WITH telling AS (
+  SELECT COALESCE(ServiceProviderName, '') AS telling_provider
+  FROM focus
+  WHERE ChargePeriodStart >= :start AND ChargePeriodStart < :end
+    AND ChargeCategory = 'Usage'
+    AND CommitmentProgramEligibilityDetails IS NOT NULL
+  GROUP BY COALESCE(ServiceProviderName, '')
+), daily AS (
   SELECT
     ServiceProviderName AS provider,
     ServiceName AS service,
@@ -21,11 +28,12 @@ WITH daily AS (
     x_day,
     COALESCE(SUM(EffectiveCost), 0) AS effective_cost
   FROM focus
+  LEFT JOIN telling ON COALESCE(ServiceProviderName, '') = telling_provider
   WHERE ChargePeriodStart >= :start AND ChargePeriodStart < :end
     AND ChargeCategory = 'Usage'
     AND COALESCE(PricingCategory, 'Standard') = 'Standard'
     AND CommitmentDiscountId IS NULL
-    AND (CommitmentProgramEligibilityDetails IS NOT NULL OR (x_focus_version <> '1.4' AND ServiceCategory = 'Compute'))
+    AND (CommitmentProgramEligibilityDetails IS NOT NULL OR (telling_provider IS NULL AND ServiceCategory = 'Compute'))
   GROUP BY ServiceProviderName, ServiceName, SkuId, RegionId, x_day
 ), ranked AS (
   SELECT

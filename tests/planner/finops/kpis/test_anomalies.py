@@ -44,6 +44,27 @@ def test_growth_is_no_anomaly() -> None:
     assert find_anomalies(steady() * 1.01 ** np.arange(84)) == ()
 
 
+def test_a_day_of_a_service_used_once_a_week_is_judged_by_all_its_days() -> None:
+    """6,000 of data transfer on a Tuesday, else 300 on Sundays, was no anomaly: too few days around it cost any."""
+    cost = np.zeros(84)
+    cost[::7] = 300
+    assert find_anomalies(cost) == ()
+    cost[37] = 6000
+    (found,) = find_anomalies(cost)
+    assert (found.index, found.cost, found.expected) == (37, 6000, 0)
+    cost[42] = 1000  # a Sunday, three times as dear as usual, not as the Tuesday
+    assert [one.index for one in find_anomalies(cost)] == [37]
+    cost[37] = 0
+    (found,) = find_anomalies(cost)
+    assert (found.index, found.expected) == (42, 300)
+
+
+def test_a_fee_that_begins_is_no_anomaly_of_itself() -> None:
+    cost = np.zeros(84)
+    cost[[3, 33, 64]] = 50, 50, 5000
+    assert find_anomalies(cost) == ()  # two other days show no rule
+
+
 def test_short_empty_and_unknown_series_say_nothing() -> None:
     for cost in ([], [1.0] * 20, [np.nan] * 60, [0.0] * 60, [-5.0] * 60):
         assert find_anomalies(np.array(cost, dtype=float)) == ()

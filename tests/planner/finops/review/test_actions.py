@@ -134,3 +134,29 @@ def test_an_action_on_plain_use_has_the_name_of_plain_use(tmp_path: Path) -> Non
     made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("actions",))
     moves = [row["what"] for row in rows_of(made, "actions", "actions") if row["what"].startswith("Move")]
     assert moves == ["Move VM hours to west"]
+
+
+@pytest.mark.parametrize(
+    ("said", "steady"),
+    [
+        ({}, "3,100"),  # of FOCUS 1.4, which says so in a column that this bill lacks: nothing was eligible
+        ({"CommitmentProgramEligibilityDetails": '{"a":"b"}', "SkuId": "cpu"}, "1,550"),
+    ],
+)
+def test_compute_is_eligible_where_a_provider_does_not_say_what_is(
+    said: dict[str, str], steady: str, tmp_path: Path
+) -> None:
+    """Coverage counted it as such, and "Commit more" was missing beside it."""
+    rows = (
+        [*each_day(OCTOBER, LAST, 100), *each_day(OCTOBER, LAST, 50, **said)]
+        if said
+        else each_day(OCTOBER, LAST)
+    )
+    rows += each_day(OCTOBER, LAST, 10, CommitmentDiscountId="c1", CommitmentDiscountStatus="Used", SkuId="c")
+    rows = [row | {"ServiceProviderName": "AWS"} for row in rows]
+    path = write_bill(tmp_path / "bill.csv", rows, leave=("ProviderName",))
+    review = review_of(path, only=("actions",))
+    (found,) = [
+        row for row in rows_of(review, "actions", "actions") if row["what"] == "Commit more: EC2 of AWS"
+    ]
+    assert str(found["why"]).startswith(f"{steady} USD a month of it runs nine days of ten")
