@@ -69,10 +69,11 @@ def load_record(path: Path) -> dict[str, Tried]:
 
 
 def save_record(path: Path, record: Mapping[str, Tried]) -> None:
-    """Write it, a line per family."""
+    """Write it, a line per family of which seeds were tried."""
     lines = (
         f"{json.dumps(name)}: "
         + json.dumps({"ranges": one.ranges, "wrong": one.wrong, "cpu_s": round(one.cpu_s, 1)})
         for name, one in record.items()
+        if one.ranges
     )
     write_atomically(path, "{\n" + ",\n".join(lines) + "\n}\n")

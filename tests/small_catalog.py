@@ -1,9 +1,9 @@
 """A small part of the bundled catalog: real offers of a few regions and families of every provider.
 
 What a plan costs to find grows with its offers. Tests of what is made of an answer - screens, files, pages, refusals,
-judgements - ask no less of 1,200 offers than of 7,500: machines of every provider, of one and of eight accelerators, on
-demand, on spot with records of it, reserved, in capacity blocks and with discounts for use, on three continents; all
-examples have plans. Tests of prices, of the search itself and of what documents show read the whole catalog.
+judgements - ask no less of 1,350 offers than of 7,500: machines of every provider, of one and of eight accelerators,
+bought in every way that there is, on three continents; all examples have answers. Tests of prices, of the search
+itself and of what documents show read the whole catalog.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from catalogs.store.write import write_snapshot
 
 REGIONS = {
     "aws": ("us-east-1", "us-east-2", "us-west-1", "us-west-2", "eu-west-1", "eu-north-1", "eu-south-2"),
-    "gcp": ("us-central1", "europe-west4"),
-    "azure": ("eastus", "westeurope", "southeastasia"),
+    "gcp": ("us-central1", "us-east1", "europe-west4"),
+    "azure": ("eastus", "westeurope", "polandcentral"),
     "alibaba": ("cn-hangzhou", "us-east-1"),
 }
 FAMILIES = {

@@ -130,11 +130,10 @@ def test_scaling_prices_scales_the_cost(factor: float, hours: bool) -> None:
 def check_unit_of_work(seed: int, hours: bool, factor: float) -> None:
     """Samples/s or FLOP/s: the same cost."""
     fleet = question(seed, hours)
-    work = {
-        "throughput": fleet.throughput * factor,
-        "required_throughput": fleet.required_throughput * factor,
-    }
-    one, two = optimum(seed, hours), solved(replace(fleet, **work))
+    other = replace(
+        fleet, throughput=fleet.throughput * factor, required_throughput=fleet.required_throughput * factor
+    )
+    one, two = optimum(seed, hours), solved(other)
     assert one.status is two.status
     if one.has_plan:
         assert one.objective_usd == pytest.approx(two.objective_usd, rel=1e-9)

@@ -60,15 +60,14 @@ def duckdb_bill(folder: Path) -> Iterator[Bill]:
         yield bill
 
 
-def start(builder: Any) -> Any:
-    """Start a session, three times at most where Java ends before it answers: on a busy machine it once did."""
-    for again in (True, True, False):
-        try:
-            return builder.getOrCreate()
-        except Exception as error:
-            if not again or getattr(error, "getCondition", str)() != "JAVA_GATEWAY_EXITED":
-                raise
-    raise AssertionError("the last try ends it")
+def start(builder: Any, tries: int = 3) -> Any:
+    """Start a session, more than once where Java ends before it answers: on a busy machine it did."""
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        if tries == 1 or getattr(error, "getCondition", str)() != "JAVA_GATEWAY_EXITED":
+            raise
+    return start(builder, tries - 1)
 
 
 class _EndedError(RuntimeError):
