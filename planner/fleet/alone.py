@@ -20,7 +20,8 @@ from planner.fleet.chance import progress_of
 from planner.fleet.mix import Mix
 from planner.fleet.question import violations
 from planner.fleet.waits import in_time
-from planner.fleet.workers import build_with_storage
+from planner.fleet.whole_runs import run_units
+from planner.fleet.workers import build_with_storage, in_whole_runs
 from planner.market.obtainable import instances_at_once
 from planner.plan.brief import Choice, Summary, SummaryPart
 from planner.records import record
@@ -49,7 +50,7 @@ class Alone:
 
     Attributes:
         workers: what each is; kept: what its data costs; count: workers; work: of all together, tokens or samples;
-        most: workers that can be had.
+        most: workers that can be had; run_units: of a run that nobody divides, 0 where work divides freely.
     """
 
     workers: Workers
@@ -57,45 +58,55 @@ class Alone:
     count: FloatArray
     work: float
     most: FloatArray
+    run_units: float
 
     @property
     def hours(self) -> FloatArray:
-        """Of work, each worker."""
+        """Of work, each worker in the mean."""
         return np.asarray(self.work / (self.workers.units_per_hour * self.count))
 
     def take(self, numbers: IntArray) -> Alone:
         """Those of the offers `numbers`."""
         return Alone(
-            self.workers.take(numbers), self.kept.take(numbers), self.count[numbers], self.work, self.most[numbers]
+            self.workers.take(numbers), self.kept.take(numbers), self.count[numbers], self.work, self.most[numbers],
+            self.run_units,
         )  # fmt: skip
 
     def cost_usd(self, search: CandidateSearch) -> FloatArray:
         """Of all workers, as billed."""
         workers, kept, hours = self.workers, self.kept, self.hours
-        money, stay = workers.price(search.context.market, hours), workers.lead_hours + hours
-        shared = workers.place_usd + workers.copy_usd_per_hour * stay  # once, by all workers
-        each = (money.cost_usd - shared) * self.count
-        return np.asarray(each + shared + kept.alone_usd + kept.alone_usd_per_hour * stay)
+        mix, stay = self._mix(np.inf), workers.lead_hours + hours
+        copy, last = workers.copy_usd_per_hour, mix.ends_hours  # once, by all workers, until the last ends
+        each = (mix.price(search.context.market).cost_usd - workers.place_usd - copy * stay) * self.count
+        kept_usd = kept.alone_usd + kept.alone_usd_per_hour * stay
+        return np.asarray(each + workers.place_usd + copy * last + kept_usd)
 
     def mix(self, limit_hours: float, proof: FleetResult | None = None) -> Mix:
         """The workers of a single row; `proof`: what is proven of all fleets."""
-        count = np.rint(self.count).astype(np.int64)
+        return self._mix(limit_hours, proof)
+
+    def _mix(self, limit_hours: float, proof: FleetResult | None = None) -> Mix:
+        """All rows, as if they were lines of one mix."""
+        numbers, count = np.zeros(len(self.count), dtype=np.int64), np.rint(self.count).astype(np.int64)
         return Mix(
-            np.zeros(1, dtype=np.int64), self.workers, count, self.hours, limit_hours, self.work, proof
+            numbers, self.workers, count, self.hours, limit_hours, self.work, proof, run_units=self.run_units
         )
 
 
 def fleets_of_one_offer(search: CandidateSearch, limit_hours: float, work: float) -> Alone:
     """The fewest workers of each offer that do all of the work in time, where so many can be had."""
     workers, kept = build_with_storage(search.candidates, limit_hours)
-    workers = in_time(search.candidates, workers)
+    units = run_units(search.context.asked)
+    workers = in_whole_runs(in_time(search.candidates, workers), units)
     some = np.flatnonzero(workers.hours_limit > 0)
     workers, kept = workers.take(some), kept.take(some)
     count = np.ceil(work / (workers.units_per_hour * workers.hours_limit) - 1e-9)
     limits = search.context.asked.workload.constraints
     held = instances_at_once(search.context.market.offer_set, limits.obtainable)[workers.rows]
     most = np.fmin(limits.max_nodes, held) / workers.nodes
-    return Alone(workers, kept, count, work, most).take(np.flatnonzero(count <= most))
+    if units:  # more workers than runs would have nothing to do
+        most = np.minimum(most, round(work / units))
+    return Alone(workers, kept, count, work, most, units).take(np.flatnonzero(count <= most))
 
 
 def cheapest_on_demand(search: CandidateSearch, alone: Alone) -> tuple[Alone, Decimal] | None:
@@ -179,9 +190,9 @@ def summary_of(
     offer_set, workers = search.context.market.offer_set, one.workers
     offers, types = offer_set.offers, offer_set.types
     row, hours, count = int(workers.rows[0]), float(one.hours[0]), float(one.count[0])
+    ends = one.mix(np.inf).period
     kind = int(offer_set.type_of_offer[row])
     nodes = int(count * workers.nodes[0])
-    ends = float(workers.lead_hours[0]) + hours
     names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
     named: dict[str, Any] = {name: str(offers[name][row]) for name in names}
     return Summary(

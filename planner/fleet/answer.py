@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.constraints.throughput import throughput_floor
 from planner.candidates.engine import CandidateSearch, Engine
 from planner.candidates.wanted import Wanted
 from planner.candidates.ways.course import CONFIDENCE_SLIP
 from planner.errors import InputError, PlannerError, TimeLimitError
 from planner.fleet.alone import NEAR, cheapest_sure, fleets_of_one_offer
-from planner.fleet.asking import question_of
+from planner.fleet.asking import limit_hours_of, question_of, spread_over
 from planner.fleet.bill import bill_of
 from planner.fleet.chance import progress_of, with_reserve
 from planner.fleet.kept import work_units
@@ -32,7 +31,8 @@ from planner.fleet.question import FleetInput
 from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
 from planner.fleet.waits import in_time
-from planner.fleet.workers import Workers, build_workers, in_granules
+from planner.fleet.whole_runs import in_runs, model_cost, run_units
+from planner.fleet.workers import Workers, build_workers, in_granules, in_whole_runs
 from planner.inputs.faults import Fault
 from solvers.problem.errors import BackendError
 from solvers.problem.options import SolveOptions
@@ -110,17 +110,17 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
     begin = time.perf_counter()
     found = _candidates(context)
     context = found.context
-    limit, work = _limit_hours(context.asked, context.dates), work_units(context.asked)
+    limit, work = limit_hours_of(context.asked, context.dates), work_units(context.asked)
     candidates, market = found.candidates, context.market
+    units = run_units(context.asked)
     whole = build_workers(candidates, limit)
-    workers = at_least(whole, market, work)
+    workers = at_least(_with_time(in_whole_runs(whole, units)), market, work)
     if not len(workers.at):
         return infeasible_fleet(found, (), time.perf_counter() - begin)
     first = _cheapest(_Round(found, workers, limit, work, options, begin))
     if proven is not None and first.result.has_plan:
         proven.append(first.first)
-    punctual = in_time(candidates, whole)
-    punctual = at_least(punctual.take(np.flatnonzero(punctual.hours_limit > 0)), market, work)
+    punctual = at_least(_with_time(in_whole_runs(in_time(candidates, whole), units)), market, work)
     rounds = _Round(found, punctual, limit, work, options, begin, first.first)
     sure = _sure_enough(rounds, first)
     if sure.mix is not None and rounds.is_sure(sure):
@@ -139,6 +139,11 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
     asked = at_their_dearest(first.question, question_of(context, dear, work, kept_hours=limit))
     reasons = relaxations_of(_reasons(asked, first.result), context.asked)
     return infeasible_fleet(found, reasons, time.perf_counter() - begin)
+
+
+def _with_time(workers: Workers) -> Workers:
+    """Those that have time for any work."""
+    return workers.take(np.flatnonzero(workers.hours_limit > 0))
 
 
 def _answer(asked: _Round, sure: _Outcome, mean: _Outcome) -> Plan:
@@ -287,7 +292,9 @@ def _cheapest(asked: _Round) -> _Outcome:
     """The cheapest mix of the workers asked about: hours billed whole, within the budget."""
     found, options, work, workers = asked.found, asked.options, asked.work, asked.workers
     context = found.context
-    question = _spread(question_of(context, workers, work), asked.offers)
+    units = run_units(context.asked)
+    runs = round(work / units) if units else 1
+    question = spread_over(question_of(context, workers, work), asked.offers, runs)
     result = _solve(question, options, max(asked.left_s, 1.0))
     first, charged, spared = asked.first or (question, result), False, 0.0
     mixes: list[tuple[Decimal, Mix]] = []
@@ -295,12 +302,14 @@ def _cheapest(asked: _Round) -> _Outcome:
         if not result.has_plan:
             break
         seconds = time.perf_counter() - asked.begin
-        mix = _mix(workers, result, asked.limit, work)
-        mix = replace(mix, proof=first[1], gap=options.gap, seconds=seconds)
+        whole = in_runs(_mix(workers, result, asked.limit, work), question, units)
+        if whole is None:
+            break
+        mix = replace(whole, proof=first[1], gap=options.gap, seconds=seconds)
         cost, due = bill_of(found, mix)
         over = _over_budget(context.asked, due)
         mixes += [(cost, mix)] if over <= 0 else []
-        rounding = float(cost) - result.objective_usd
+        rounding = float(cost) - (model_cost(mix, question) if units else result.objective_usd)
         if over <= 0 and (charged or rounding <= ROUNDING_RATIO * float(cost)):
             break
         if mixes and result.termination is Termination.INTERRUPTED:
@@ -309,22 +318,14 @@ def _cheapest(asked: _Round) -> _Outcome:
             spared += over * (1 + 1e-6)
         else:
             near, used, hours = _nearby(workers, question, mix, everything=over > 0)
-            workers = in_granules(at_full_hours(near, context.market), used, hours, work)
+            workers = in_granules(at_full_hours(near, context.market, units), used, hours, work, units)
             charged = True
         if mixes and asked.left_s <= 0:
             break
-        question = _spread(question_of(context, workers, work, spared, mix.period), asked.offers)
+        question = spread_over(question_of(context, workers, work, spared, mix.period), asked.offers, runs)
         result = _solve(question, options, max(asked.left_s, 1.0))
     least, best = min(mixes, key=lambda one: one[0]) if mixes else (Decimal(0), None)
     return _Outcome(best, asked.chance(best), least, question, result, first)
-
-
-def _spread(question: FleetInput, offers: int) -> FleetInput:
-    """The question whose answers spread the work over so many offers at least."""
-    if offers == 1:
-        return question
-    own = question.max_share_per_offer
-    return replace(question, max_share_per_offer=min(1.0 if own is None else own, 1.0 / offers))
 
 
 def _nearby(
@@ -338,16 +339,6 @@ def _nearby(
     rank = np.argsort(density, kind="stable")
     numbers = np.arange(len(rank)) if everything else np.union1d(rank[:_NEARBY], mix.numbers)
     return workers.take(numbers), np.searchsorted(numbers, mix.numbers), mix.hours
-
-
-def _limit_hours(asked: Asked, dates: Dates) -> float:
-    """Hours there are: until the deadline, and no more than a least throughput, sustained, would take."""
-    hours = [] if dates.deadline_hours is None else [dates.deadline_hours]
-    if asked.workload.constraints.min_throughput is None:
-        hours = hours or [asked.assumptions.fleet_horizon_hours]
-    else:
-        hours.append(work_units(asked) / throughput_floor(asked.workload.constraints, asked.job) / 3600.0)
-    return min(hours)
 
 
 def _candidates(context: Context) -> CandidateSearch:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planner.candidates.constraints.registry import CONSTRAINTS
+from planner.candidates.constraints.throughput import throughput_floor
 from planner.candidates.limits import case_of
+from planner.fleet.kept import work_units
 from planner.fleet.question import FleetInput
+from planner.fleet.whole_runs import whole_share
 from planner.market.obtainable import instances_at_once
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.asked.model import Asked, Dates
     from planner.candidates.constraints.base import Use
     from planner.candidates.context import Context
     from planner.fleet.workers import Workers
@@ -21,6 +27,8 @@ if TYPE_CHECKING:
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
+
+_SHARES = ("max_spot_share", "max_share_per_region", "max_share_per_offer")  # of the work, in whole runs
 
 
 def question_of(
@@ -35,8 +43,8 @@ def question_of(
     np.minimum.at(least, region, opened)
     limits, fleet = context.asked.workload.constraints, context.asked.workload.fleet
     wishes: dict[str, Any] = {} if fleet is None else {
-        "max_spot_share": fleet.max_spot_share, "max_share_per_region": fleet.max_share_per_region,
-        "max_share_per_offer": fleet.max_share_per_offer, "max_regions": fleet.max_regions,
+        **{name: whole_share(getattr(fleet, name), fleet.runs) for name in _SHARES},
+        "max_regions": fleet.max_regions,
     }  # fmt: skip
     types, kind = context.market.offer_set.types, context.market.offer_set.type_of_offer[rows]
     memory = types["accelerator_memory_gib"][kind] * np.maximum(types["accelerator_count"][kind], 1.0) * nodes
@@ -53,6 +61,24 @@ def question_of(
         budget_usd=None if limits.budget_usd is None else float(limits.budget_usd) - spared_usd,
         uses=_uses(context, workers), **wishes, **_shared_capacity(context.market, rows, nodes, held),
     )  # fmt: skip
+
+
+def limit_hours_of(asked: Asked, dates: Dates) -> float:
+    """Hours there are: until the deadline, and no more than a least throughput, sustained, would take."""
+    hours = [] if dates.deadline_hours is None else [dates.deadline_hours]
+    if asked.workload.constraints.min_throughput is None:
+        hours = hours or [asked.assumptions.fleet_horizon_hours]
+    else:
+        hours.append(work_units(asked) / throughput_floor(asked.workload.constraints, asked.job) / 3600.0)
+    return min(hours)
+
+
+def spread_over(question: FleetInput, offers: int, runs: int) -> FleetInput:
+    """The question whose answers spread the work over so many offers at least, as far as whole runs let them."""
+    if offers == 1:
+        return question
+    own, share = question.max_share_per_offer, 1.0 / offers if runs == 1 else math.ceil(runs / offers) / runs
+    return replace(question, max_share_per_offer=min(1.0 if own is None else own, share))
 
 
 def _uses(context: Context, workers: Workers) -> tuple[Use, ...]:

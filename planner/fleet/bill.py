@@ -35,7 +35,7 @@ def lines_of(candidates: Candidates, mix: Mix) -> list[PlanLine]:
     """
     asked, market = candidates.context.asked, candidates.context.market
     workers, out, opened = mix.workers, [], set()
-    money = workers.price(market, mix.hours)
+    money = mix.price(market)
     stored, region = StoreLines(candidates, mix), market.region_of_offer[workers.rows]
     for at in np.argsort(market.id_rank[workers.rows], kind="stable").tolist():
         row, count = int(workers.rows[at]), int(mix.count[at])

@@ -7,7 +7,9 @@ a (1 - a) s. At a speed slower by e^(-sigma z) the work of the whole fleet is a 
 
     P(done by t) = integral of phi(z) Phi((S(z, t) - W) / D(z, t)) dz
 
-with S the mean work until t, D its standard deviation over interruptions, W the work asked. Machines that are not spot
+with S the mean work until t, D its standard deviation over interruptions, W the work asked. Where runs are stated,
+nobody divides one: what counts is the whole part of what each worker does, S and D its mean and deviation, and half a
+run is added to S as sums of whole numbers are. Machines that are not spot
 may come sooner or later, or never: that is averaged over their luck (`planner.fleet.waits`). Runs are independent, so a
 worker that is done with its share takes runs of those that are late: until the deadline, or the end of its block.
 """
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 SPEEDS = 400  # quantiles of the speed that the chance is averaged over
 MOST_HOURS = 1e6  # nothing takes longer
+_EACH_SIDE, _WIDE = 4, 0.7  # whole numbers looked at on each side of a mean, for a deviation of up to 0.7
 _ROUNDS = 60  # of bisection: more than the digits of a number
 _HOURS_ERROR, _CHANCE_ERROR = 1e-12, 1e-13  # relative, of the hours sought; of the chance that they have
 _TABLE_ERROR = 1e-5  # of `normal_cdf`, three times what its table is off
@@ -54,6 +57,7 @@ class Progress:
     Attributes:
         lead: hours before the work begins; most: hours of work that can be paid, infinite where it is sold by the hour.
         rate: units per hour of all workers of a line, at the middle of the prediction and at spot's mean goodput.
+        count: workers; run_units: of a run that nobody divides, 0 where work divides freely.
         sigma: log sd of the speed.
         alone: sd of one line's relative work times the root of its hours; level: sd that hours do not lessen.
         levels: of luck with the wait, weight and hours before the work begins; empty: `lead` is certain.
@@ -66,6 +70,8 @@ class Progress:
     alone: FloatArray
     level: FloatArray
     levels: Levels = ()
+    count: FloatArray | None = None
+    run_units: float = 0.0
 
     def coming(self) -> Progress:
         """The same given that all workers come."""
@@ -92,6 +98,8 @@ class Progress:
 
         At each of equally likely speeds, or at all of them together where nothing is interrupted.
         """
+        if self.run_units:
+            return self._each_of_runs(at_hours, round(work / self.run_units))
         levels = self.levels or ((1.0, self.lead),)
         begin = np.stack([lead for _, lead in levels])
         hours = np.minimum(np.maximum(at_hours - begin, 0.0), self.most)
@@ -107,18 +115,42 @@ class Progress:
             for at, (weight, _) in enumerate(levels)
         ]
 
+    def _each_of_runs(self, at_hours: float, runs: int) -> list[tuple[float, FloatArray]]:
+        """The same where whole runs count; a worker that is done with its share takes others."""
+        assert self.count is not None
+        levels, slower = self.levels or ((1.0, self.lead),), np.exp(-self.sigma * _speeds()[:, None])
+        out = []
+        for weight, lead in levels:
+            hours = np.minimum(np.maximum(at_hours - lead, 0.0), self.most)
+            each = self.rate / self.count / self.run_units * hours
+            alone = self.alone * np.sqrt(self.count / np.maximum(hours, 1e-9))
+            if not (each * np.hypot(alone, self.level)).any():
+                short = np.asarray([-self._slowest(each, runs, self.count)])
+            else:
+                mean, variance = moments_of_whole(each * slower, each * slower * alone)
+                level = (each * slower * self.count * self.level) ** 2
+                sd = np.sqrt((self.count * variance + level).sum(axis=1))
+                short = (runs - 0.5 - (self.count * mean).sum(axis=1)) / np.maximum(sd, 1e-6)
+            out.append((weight, short))
+        return out
+
     def _near(self, at_hours: float, work: float) -> float:
         """`chance` from the table of the normal distribution, off by `_TABLE_ERROR` at most."""
         each = self._each(at_hours, work)
         chances = np.split(normal_cdf(-np.concatenate([short for _, short in each])), _ends(each))
         return sum(weight * float(own.mean()) for (weight, _), own in zip(each, chances, strict=True))
 
-    def _slowest(self, done: FloatArray, work: float) -> float:
-        """Standard normal z of the slowest speed at which `done` without interruptions is `work`."""
+    def _slowest(self, done: FloatArray, work: float, count: FloatArray | None = None) -> float:
+        """Standard normal z of the slowest speed at which `done` without interruptions is `work`.
+
+        With `count` workers of each line `done` is that of one of them, in runs, of which whole ones count.
+        """
         low, high = -9.0, 9.0
         for _ in range(_ROUNDS):
             middle = (low + high) / 2.0
-            enough = float((done * np.exp(-self.sigma * middle)).sum()) >= work * (1.0 - WORK_TOLERANCE)
+            whole = done * np.exp(-self.sigma * middle)
+            whole = whole if count is None else count * np.floor(whole + WORK_TOLERANCE)
+            enough = float(whole.sum()) >= work * (1.0 - WORK_TOLERANCE)
             low, high = (middle, high) if enough else (low, middle)
         return low
 
@@ -160,6 +192,27 @@ class Progress:
         return high
 
 
+def moments_of_whole(mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of the whole part of normal numbers, none of which is below 0.
+
+    From the chances to reach each whole number near the mean; where a number spreads over more it is as likely to have
+    any fraction: 1/2 less, and 1/12 more.
+    """
+    whole = np.floor(mean + WORK_TOLERANCE)
+    out = np.where(sd > 0, np.maximum(mean - 0.5, 0.0), whole)
+    variance = np.where(sd > 0, sd**2 + 1.0 / 12.0, 0.0)
+    near = (sd > 0) & (sd <= _WIDE)
+    if near.any():
+        middle, spread = mean[near], np.maximum(sd[near], 1e-9)
+        base = np.maximum(whole[near] - _EACH_SIDE, 0.0)
+        steps = np.arange(1, 2 * _EACH_SIDE + 2)
+        reached = normal_cdf((middle - base - steps[:, None] + WORK_TOLERANCE) / spread)
+        over = reached.sum(axis=0)
+        out[near] = base + over
+        variance[near] = np.maximum((2 * steps - 1) @ reached - over**2, 0.0)
+    return out, variance
+
+
 def _ends(each: list[tuple[float, FloatArray]]) -> list[int]:
     """Where the values of the levels end, one behind the other, but for the last."""
     return list(accumulate(len(short) for _, short in each[:-1]))
@@ -183,6 +236,8 @@ def progress_of(search: CandidateSearch, mix: Mix) -> Progress:
         alone=alone / np.sqrt(mix.count),
         level=level,
         levels=levels_of(candidates, workers),
+        count=mix.count.astype(np.float64),
+        run_units=mix.run_units,
     )
 
 
@@ -203,7 +258,7 @@ def luck_of(candidates: Candidates, workers: Workers) -> tuple[FloatArray, Float
 def _most_hours(candidates: Candidates, mix: Mix) -> FloatArray:
     """Hours of work that each line's purchase holds; infinite where it is paid as it goes."""
     market, workers = candidates.context.market, mix.workers
-    bought = workers.price(market, mix.hours).billed_hours
+    bought = mix.price(market).billed_hours
     most = np.full(len(workers.rows), np.inf)
     for at, code in enumerate(market.offer_set.rule_of_offer[workers.rows].tolist()):
         rule = market.offer_set.rules[code]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from planner.candidates.constraints.registry import BIT, constraint
 from planner.fleet.chance import MOST_HOURS, progress_of
 from planner.fleet.question import SHARES
+from planner.fleet.workers import HAIR
 from planner.plan.model import Relaxation
 
 if TYPE_CHECKING:
@@ -111,7 +112,9 @@ def _amounts(item: Excess, asked: Asked) -> tuple[str, str]:
     if name == "spot_workers":
         return "0%", "above 0%"
     if name in SHARES:
-        return _percent(limit, math.floor), _percent(used, math.ceil)
+        runs = 1 if asked.workload.fleet is None else asked.workload.fleet.runs
+        enough = used if runs == 1 else math.ceil(used * runs - HAIR) / runs  # of whole runs
+        return _percent(limit, math.floor), _percent(enough, math.ceil)
     of = f" of {item.member}" if item.member else ""
     return f"{limit:,g}{of}", f"{used:,g}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,9 +12,20 @@ if TYPE_CHECKING:
 
     from planner.fleet.search import FleetResult
     from planner.fleet.workers import Workers
+    from planner.market.model import Market
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
+
+
+class Bill(NamedTuple):
+    """Of one worker of each line, in the mean, as in `planner.market.costs.Money`; shape `(n_lines,)` each."""
+
+    billed_hours: FloatArray
+    instance_hours: FloatArray
+    cost_usd: FloatArray
+    dataset_gib_months: FloatArray
+    checkpoint_gib_months: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +34,12 @@ class Mix:
 
     Attributes:
         numbers: positions in the question, shape `(n_lines,)`; workers: what they are; count: how many;
-            hours: of work, each.
+            hours: of work, each, in the mean where whole runs do not divide among them.
         limit_hours: hours there were; work: tokens or samples in all.
         proof: what the solver proved of hours as worked, None where nothing was asked;
             gap: what was asked; seconds: wall-clock seconds;
             note: what else is to be said of the proof.
+        run_units: tokens or samples of a run that nobody divides, 0 where work divides freely.
     """
 
     numbers: IntArray
@@ -40,11 +52,37 @@ class Mix:
     gap: float = 0.0
     seconds: float = 0.0
     note: str = ""
+    run_units: float = 0.0
+
+    @property
+    def shifts(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Hours of the workers that do the fewest and the most runs of each line, and how many do the most."""
+        if not self.run_units:
+            return self.hours, self.hours, self.count
+        each = self.run_units / self.workers.units_per_hour
+        runs = np.rint(self.count * self.hours / each).astype(np.int64)
+        fewest, more = runs // self.count, runs % self.count
+        most = np.where(more > 0, fewest + 1, fewest)
+        return fewest * each, most * each, np.where(more > 0, more, self.count)
+
+    def price(self, market: Market) -> Bill:
+        """What a worker of each line is billed in the mean."""
+        few, most, number = self.shifts
+        last = self.workers.price(market, most)
+        if (few == most).all():
+            return Bill(last.billed_hours, last.instance_hours, last.cost_usd, last.dataset_gib_months,
+                        last.checkpoint_gib_months)  # fmt: skip
+        first, share = self.workers.price(market, few), number / self.count
+        billed, hours, usd, saved = (
+            getattr(last, name) * share + getattr(first, name) * (1.0 - share)
+            for name in ("billed_hours", "instance_hours", "cost_usd", "checkpoint_gib_months")
+        )
+        return Bill(billed, hours, usd, last.dataset_gib_months, saved)
 
     @property
     def ends_hours(self) -> FloatArray:
-        """When each line's workers end, hours after the start, shape `(n_lines,)`."""
-        ends = np.minimum(self.workers.lead_hours + self.hours, self.limit_hours)
+        """When the last worker of each line ends, hours after the start, shape `(n_lines,)`."""
+        ends = np.minimum(self.workers.lead_hours + self.shifts[1], self.limit_hours)
         return np.asarray(ends, dtype=np.float64)
 
     @property

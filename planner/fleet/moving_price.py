@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.fleet.workers import Workers
+from planner.fleet.workers import Workers, in_whole_runs
 from planner.market.price_path import RUN_HOURS
 
 if TYPE_CHECKING:
@@ -55,11 +55,12 @@ def at_least(workers: Workers, market: Market, work: float) -> Workers:
     return replace(workers, fixed_usd=fixed_usd, usd_per_hour=usd_per_hour, best_hours=best_hours)
 
 
-def at_full_hours(workers: Workers, market: Market) -> Workers:
-    """Workers at the price of a run of all their hours; behind them, those that stop after their best hours."""
+def at_full_hours(workers: Workers, market: Market, run_units: float = 0.0) -> Workers:
+    """Workers at the price of a run of all their hours; behind them, those that stop after their best (whole) runs."""
     sooner = np.flatnonzero(workers.best_hours < workers.hours_limit * (1.0 - _SAME))
     short = workers.take(sooner)
-    short = replace(short, hours_limit=short.best_hours)
+    short = in_whole_runs(replace(short, hours_limit=short.best_hours), run_units)
+    short = short.take(np.flatnonzero(short.hours_limit > 0))
     parts = [_priced(one, market, one.lead_hours + one.hours_limit) for one in (workers, short)]
     return Workers.joined(parts)
 

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
 
 BASIS = "sized at the cautious end of the prediction; P: workers take each other's runs until the deadline"
-WHOLE = 1e-6  # of a run: rounding of the work of a worker
-LATER_RATIO = 0.1  # of the hours of a fleet, from which on it is said that whole runs end later
 _NOTE = "cheapest fleet of one on-demand offer, limits on shares ignored"
 
 
@@ -94,7 +92,7 @@ def fleet_plan(
         relaxations=(),
         unknown_options=unknown_options(context.market, lines),
         proof=_proof(search, mix, total),
-        warnings=(*plan_warnings(context, lines, risk), *_whole_runs(search, mix)),
+        warnings=plan_warnings(context, lines, risk),
         n_results=1,
         n_feasible=report.passed,
         launch=launch,
@@ -102,22 +100,6 @@ def fleet_plan(
         carbon=carbon_of(search.candidates, mix),
         storage=storage_of(search.candidates, mix, lines),
     )
-
-
-def _whole_runs(search: CandidateSearch, mix: Mix) -> tuple[str, ...]:
-    """What is to be said where runs do not divide evenly among the workers: nobody does a part of one."""
-    fleet, units = search.context.asked.workload.fleet, search.context.asked.job.total_units
-    if fleet is None or fleet.runs == 1:
-        return ()
-    each = mix.runs(units) / mix.count
-    most = np.ceil(each - WHOLE)
-    later = (most - each) * units / mix.workers.units_per_hour
-    last = int(np.argmax(mix.ends_hours + later))
-    after = float((mix.ends_hours + later)[last]) - mix.period
-    if after < LATER_RATIO * mix.period:
-        return ()
-    share = f"some machines do {most[last]:.0f}, not {each[last]:.1f}"
-    return (f"runs are not divided: {share}: the last ends about {after:.1f} h after the end given",)
 
 
 def _one_offer(search: CandidateSearch, mix: Mix, one: Alone | None, total: Decimal) -> tuple[Choice, ...]:

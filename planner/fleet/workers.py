@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
     BoolArray = npt.NDArray[np.bool_]
 
+HAIR = 1e-6  # of a run: rounding of what a solver divides
 COARSE_HOURS = 1 / 60  # a billing granularity from here on is planned in whole granules
 _PROBE_HOURS = (
     1_000.0  # a whole number of every billing granularity, so that prices per hour come out exactly
@@ -59,6 +60,7 @@ class Workers:
         start_fixed_usd, start_usd_per_hour: as `fixed_usd` and `usd_per_hour`, at the price of the start; spot prices
             move while a worker is there (`planner.fleet.moving_price`).
         best_hours: at which an hour costs least, `hours_limit` where longer is always better.
+        runs_limit: whole runs that there is time for (`in_whole_runs`), infinite where work divides freely.
     """
 
     at: IntArray
@@ -84,6 +86,7 @@ class Workers:
     start_fixed_usd: FloatArray
     start_usd_per_hour: FloatArray
     best_hours: FloatArray
+    runs_limit: FloatArray
 
     @classmethod
     def joined(cls, parts: list[Workers]) -> Workers:
@@ -149,6 +152,7 @@ def build_with_storage(candidates: Candidates, limit_hours: float) -> tuple[Work
         granule_hours=granule, granule_usd=usd_per_hour * granule,
         store=kept.code, gang_workers=kept.workers, gang_part=kept.part, copy_usd_per_hour=copy,
         opened_usd=opened, system_usd_per_hour=np.where(kept.code >= FILE_SYSTEM, kept.alone_usd_per_hour, 0.0),
+        runs_limit=np.full(len(at), np.inf),
     )  # fmt: skip
     known = np.isfinite(workers.fixed_usd) & np.isfinite(workers.usd_per_hour)
     usable = np.flatnonzero(known & (workers.hours_limit > 0))
@@ -266,12 +270,26 @@ def _place_prices(market: Market, rows: IntArray, nodes: IntArray) -> tuple[Floa
     return np.maximum(saved, 0.0) / HOURS_PER_MONTH, np.asarray(place, dtype=np.float64)
 
 
-def in_granules(workers: Workers, used: IntArray, hours: FloatArray, work: float) -> Workers:
+def in_whole_runs(workers: Workers, units: float) -> Workers:
+    """Workers with the hours of whole runs of `units`, 0 where there is no time for one."""
+    if not units:
+        return workers
+    most = np.floor(workers.hours_limit * workers.units_per_hour / units + HAIR)
+    hours = most * units / workers.units_per_hour
+    return replace(
+        workers, hours_limit=hours, best_hours=np.minimum(workers.best_hours, hours), runs_limit=most
+    )
+
+
+def in_granules(
+    workers: Workers, used: IntArray, hours: FloatArray, work: float, run_units: float = 0.0
+) -> Workers:
     """Return ways to be a worker whose bills never exceed their cost in the model.
 
     Every worker is charged a granule of billing more. Where billing is coarse there are also whole numbers of granules,
     owed in full: of those `used` the numbers around what each worked (`hours`); of every worker what it takes where the
-    fewest of its kind share all `work` equally, so that no fleet of one offer costs less than the mix.
+    fewest of its kind share all `work` equally, so that no fleet of one offer costs less than the mix. With `run_units`
+    there is time in them for whole runs.
     """
     charged = replace(workers, fixed_usd=workers.fixed_usd + workers.granule_usd)
     mine = workers.take(used)
@@ -280,8 +298,8 @@ def in_granules(workers: Workers, used: IntArray, hours: FloatArray, work: float
     alone = need / np.ceil(need / workers.hours_limit - 1e-9)
     whole = np.ceil((workers.fixed_hours + alone * workers.paid_ratio) / workers.granule_hours - 1e-9)
     blocks = [_block(mine, granules + step) for step in (-1.0, 0.0, 1.0, 2.0)]
-    parts = [charged, _block(workers, whole, at_most=True), *blocks]
-    return Workers.joined(parts)
+    owed = [in_whole_runs(block, run_units) for block in (_block(workers, whole, at_most=True), *blocks)]
+    return Workers.joined([charged, *(block.take(np.flatnonzero(block.hours_limit > 0)) for block in owed)])
 
 
 def _block(workers: Workers, granules: FloatArray, *, at_most: bool = False) -> Workers:
@@ -300,4 +318,4 @@ def _block(workers: Workers, granules: FloatArray, *, at_most: bool = False) -> 
     return block.take(np.flatnonzero(fits))
 
 
-__all__ = ["Workers", "bought_whole", "build_with_storage", "build_workers", "in_granules"]
+__all__ = ["Workers", "bought_whole", "build_with_storage", "build_workers", "in_granules", "in_whole_runs"]

@@ -17,7 +17,10 @@ from planner.judge.fleet_chance import chance_of, course_of
 from planner.judge.fleet_launch import launch_of
 from planner.judge.fleet_spread import Spread, spread_of
 from planner.judge.fleet_workers import (
+    OF_A_RUN,
     Worker,
+    billed_hours,
+    fewest,
     limit_hours,
     runs_of,
     slowed,
@@ -33,7 +36,6 @@ _HAIR = 1e-9  # of the hours of a block
 _SURE_RATIO = 1e-5  # of hours in which a wait is in time with a given chance
 BASIS = "sized at the cautious end of the prediction; P: workers take each other's runs until the deadline"
 LIMITED_BY = "see each instance type"
-SUMMED = "hours are summed over workers; the finish is that of all work at this size of the fleet"
 CHEAPEST = "cheapest fleet of one on-demand offer, limits on shares ignored"
 
 
@@ -71,7 +73,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, period),
         "lines": [_line(bench, worker, *bought, period) for worker, bought in zip(workers, lines, strict=True)],
         "total_usd": Near(sum((total(charges) for charges, _ in lines), Fraction(0)), _RATIO),
-        "hours": Near(last.lead + last.hours, _RATIO), "timeline": _timeline(last, period),
+        "hours": Near(last.end, _RATIO), "timeline": _timeline(last, period),
         "performance": _performance(bench, workers, period), "risk": _risk(plan, workers, chance, spread),
         "cash": _cash(bench, workers, lines, period), "launch": launch_of(bench, plan, workers, spread, chance),
         "filters": STATED, "filter_pairs": STATED, "relaxations": [], "warnings": STATED, "n_feasible": STATED,
@@ -107,9 +109,15 @@ def _shape(findings: Findings, bench: Bench, workers: Sequence[Worker], period: 
     seen: dict[str, int] = {}
     for at, worker in enumerate(workers):
         path, offer = f"lines[{at}]", worker.buy.offer
-        ends = worker.lead + worker.hours
         findings.require(
-            ends <= period * (1 + 1e-9) + 1e-9, path, f"ends after {ends:g} h, the fleet after {period:g} h"
+            abs(worker.runs - round(worker.runs)) < OF_A_RUN,
+            path,
+            f"{worker.runs:g} runs: nobody does a part of one",
+        )
+        findings.require(
+            worker.end <= period * (1 + 1e-9) + 1e-9,
+            path,
+            f"ends after {worker.end:g} h, the fleet after {period:g} h",
         )
         slow = worker.slow_end
         findings.require(
@@ -118,9 +126,9 @@ def _shape(findings: Findings, bench: Bench, workers: Sequence[Worker], period: 
         longest = offer.rule.max_term_hours
         if not offer.rule.whole_term and longest is not None:
             findings.require(
-                worker.bought <= longest * (1 + 1e-9),
+                worker.bought_of(worker.longest) <= longest * (1 + 1e-9),
                 path,
-                f"{worker.bought:g} h, at most {longest:g} h are sold",
+                f"{worker.bought_of(worker.longest):g} h, at most {longest:g} h are sold",
             )
         seen[offer.offer_id] = seen.get(offer.offer_id, 0) + worker.count * worker.buy.nodes
     for name, nodes in seen.items():
@@ -158,12 +166,9 @@ def _lines(
     opened: set[tuple[str, str]] = set()
     for worker, data in zip(workers, fleet_stored.charges(bench, workers, work, planned), strict=True):
         offer, each = worker.buy.offer, worker.buy.nodes
-        # hours come from a throughput: those of a whole block or term are not a hair more than it
-        whole = bool(offer.rule.block_hours) or offer.rule.whole_term
-        paid = worker.bought * (1.0 - _HAIR) if whole else worker.paid
-        hours = bench.prices.billed_hours(offer, paid, expected=False) or Fraction(0)
+        hours = billed_hours(bench, worker)
         charges = [_times(charge, worker.count) for charge in bench.prices.worker(offer, each, hours)]
-        longest = max(w.lead + w.hours for w in workers if w.buy.offer.place == offer.place)
+        longest = max(w.end for w in workers if w.buy.offer.place == offer.place)
         saved = bench.prices.place(offer, worker.lead + worker.hours)
         shared = [] if offer.place in opened else bench.prices.place(offer, longest)
         charges += [charge for charge in shared if charge.id == "dataset_storage"]
@@ -202,8 +207,8 @@ def _line(
 
 def _last(plan: Node, workers: Sequence[Worker]) -> Worker:
     """The worker that ends last; of several that end together the one whose course the plan states."""
-    ends = max(worker.lead + worker.hours for worker in workers)
-    together = [worker for worker in workers if worker.lead + worker.hours >= ends * (1 - _RATIO)]
+    ends = max(worker.end for worker in workers)
+    together = [worker for worker in workers if worker.end >= ends * (1 - _RATIO)]
     stated = [part["hours"].number() for part in plan["timeline"] if part["id"].text() == "fleet_lead"]
     return min(together, key=lambda worker: abs(worker.run.waiting - sum(stated)))
 
@@ -324,8 +329,7 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> Near 
     given = node["baseline"]
     worker, chance, wanted = _alone(bench, plan, given, work)
     most = sure_hours(bench, worker, (limit_hours(bench, work) - worker.lead) / worker.caution)
-    need = work / (worker.units_per_hour * most)
-    least = {int(-(-need * (1.0 + slack) // 1)) for slack in (-_SURE_RATIO, _SURE_RATIO)}
+    least = {fewest(worker, work, most * (1.0 + slack)) for slack in (-_SURE_RATIO, _SURE_RATIO)}
     findings.require(
         worker.count in least, f"{given.path}.nodes", f"{min(least)} workers do the work in time"
     )
@@ -358,7 +362,7 @@ def _alone(bench: Bench, plan: Node, given: Node, work: float) -> tuple[Worker, 
     wanted = {
         "label": "", **{name: offer.text(name) for name in text}, "accelerator": str(offer.kind["accelerator"]),
         "accelerators": Near(nodes * offer.accelerators), "nodes": nodes,
-        "hours": Near(worker.lead + worker.hours, _RATIO), "cost_usd": Near(total(charges), _RATIO, 2e-6),
+        "hours": Near(worker.end, _RATIO), "cost_usd": Near(total(charges), _RATIO, 2e-6),
         "delta_cost_usd": Exactly(given["cost_usd"].money() - plan["total_usd"].money()),
         "delta_hours": Near(given["hours"].number() - plan["hours"].number()),
         "price_as_of": offer.text("as_of"), "flags": [], "parts": frame.parts_of([Buy(offer, nodes)]),

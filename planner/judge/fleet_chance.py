@@ -7,11 +7,13 @@ deviation (`FleetCourse`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from math import exp, inf, sqrt
 
 import numpy as np
+import numpy.typing as npt
 
 from planner.judge.bench import Bench
 from planner.judge.chance import normal, normal_point
@@ -20,6 +22,8 @@ from planner.judge.fleet_workers import Worker, begins
 from planner.judge.money import Charge
 from planner.records import record
 
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 _SPEEDS = 400
 _HALVINGS = 60
 _LATEST = 1e6
@@ -35,15 +39,15 @@ class FleetCourse:
 
     lines: tuple[tuple[float, float, float, tuple[float, float]], ...]
     begins: tuple[tuple[float, tuple[float, ...]], ...]
+    counts: tuple[int, ...] = ()
+    run_units: float = 0.0
 
     def coming(self) -> FleetCourse:
         """The same given that all come."""
         there = [(weight, leads) for weight, leads in self.begins if max(leads) < inf]
         whole = sum(weight for weight, _ in there)
         return (
-            FleetCourse(self.lines, tuple((weight / whole, leads) for weight, leads in there))
-            if there
-            else self
+            replace(self, begins=tuple((weight / whole, leads) for weight, leads in there)) if there else self
         )
 
     @lru_cache(maxsize=256)  # noqa: B019 - as `until`
@@ -56,12 +60,35 @@ class FleetCourse:
         for lead, (most, rate, sigma, luck) in zip(leads, self.lines, strict=True):
             hours = min(max(at - lead, 0.0), most)
             each.append((rate * hours, sigma, _spread(*luck, hours)))
+        if self.run_units:
+            return self._runs_done([units for units, _, _ in each], at, leads, round(work / self.run_units))
         if not any(units * spread for units, _, spread in each):
             return normal(_slowest([(units, sigma) for units, sigma, _ in each], work))
         units, sigmas, spreads = (np.asarray(column)[:, None] for column in zip(*each, strict=True))
         slow = units * np.exp(-sigmas * _POINTS)  # by line and speed
         sd = np.sqrt(((slow * spreads) ** 2).sum(axis=0))
         scores = (slow.sum(axis=0) - work) / np.maximum(sd, 1e-9 * work)
+        return sum(normal(score) for score in scores.tolist()) / _SPEEDS
+
+    def _runs_done(self, units: list[float], at: float, leads: tuple[float, ...], runs: int) -> float:
+        """P(so many whole runs are done): the whole part of what each worker does, the level of a line in all of it."""
+        counts = np.asarray(self.counts)[:, None]
+        each = np.asarray(units)[:, None] / counts / self.run_units
+        luck = np.asarray([line[3] for line in self.lines])
+        hours = np.asarray([
+            min(max(at - lead, 1e-9), line[0]) for lead, line in zip(leads, self.lines, strict=True)
+        ])  # fmt: skip
+        own = luck[:, 0] * np.sqrt(counts[:, 0] / np.maximum(hours, 1e-9))
+        sigmas = np.asarray([line[2] for line in self.lines])[:, None]
+        if not (each[:, 0] * (own + luck[:, 1])).any():
+            return normal(_slowest_runs(each[:, 0], sigmas[:, 0], counts[:, 0], runs))
+        slow = each * np.exp(-sigmas * _POINTS)
+        total = variance = np.zeros(_SPEEDS)
+        for line, count in enumerate(self.counts):
+            mean, spread = _whole_parts(slow[line], slow[line] * own[line])
+            total = total + count * mean
+            variance = variance + count * spread + (count * slow[line] * luck[line, 1]) ** 2
+        scores = (total + 0.5 - runs) / np.maximum(np.sqrt(variance), 1e-6)
         return sum(normal(score) for score in scores.tolist()) / _SPEEDS
 
     @lru_cache(maxsize=256)  # noqa: B019 - courses are small, and an answer is often judged more than once
@@ -93,7 +120,8 @@ def course_of(
         most = (most - worker.run.steps.fixed) / worker.paid_ratio
         rate = worker.count * worker.units_per_hour
         out.append((most, rate, worker.run.steps.sigma, _luck(bench, worker)))
-    return FleetCourse(tuple(out), begins(workers))
+    counts = tuple(worker.count for worker in workers)
+    return FleetCourse(tuple(out), begins(workers), counts, max(worker.run_units for worker in workers))
 
 
 def chance_of(bench: Bench, course: FleetCourse, work: float) -> Near | None:
@@ -114,6 +142,31 @@ def _luck(bench: Bench, worker: Worker) -> tuple[float, float]:
 
 def _spread(alone: float, level: float, hours: float) -> float:
     return sqrt(alone * alone / max(hours, 1e-9) + level * level)
+
+
+def _whole_parts(means: Floats, deviations: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of the whole parts of normal numbers; any fraction is as likely where one spreads over 0.7."""
+    whole, variance = np.floor(means + _SHORT), np.zeros_like(means)
+    for at, (mean, sd) in enumerate(zip(means.tolist(), deviations.tolist(), strict=True)):
+        if sd > 0.7:
+            whole[at], variance[at] = max(mean - 0.5, 0.0), sd * sd + 1.0 / 12.0
+        elif sd > 0.0:
+            low = max(int(whole[at]) - 4, 0)
+            reached = [normal((mean + _SHORT - low - k) / max(sd, 1e-9)) for k in range(1, 10)]
+            whole[at] = low + sum(reached)
+            squares = sum((2 * k - 1) * part for k, part in enumerate(reached, 1))
+            variance[at] = max(squares - sum(reached) ** 2, 0.0)
+    return whole, variance
+
+
+def _slowest_runs(each: Floats, sigmas: Floats, counts: Ints, runs: int) -> float:
+    """Standard normal z of the slowest speed at which steady workers do so many whole runs."""
+    low, high = -9.0, 9.0
+    for _ in range(_HALVINGS):
+        z = (low + high) / 2.0
+        done = (counts * np.floor(each * np.exp(-sigmas * z) + _SHORT)).sum()
+        low, high = (z, high) if done >= runs * (1.0 - _SHORT) else (low, z)
+    return low
 
 
 def _slowest(each: Sequence[tuple[float, float]], work: float) -> float:

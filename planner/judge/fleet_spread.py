@@ -43,7 +43,7 @@ def spread_of(
     (coming, work), period = done, plan["hours"].number()
     late = coming.until(0.9, work)
     if not isfinite(late):
-        late = max(slow.lead + slow.hours for slow in (slowed(worker, Z80) for worker in workers))
+        late = max(slow.end for slow in (slowed(worker, Z80) for worker in workers))
     whole, luck = plan["total_usd"].money(), Z80 * _luck(bench, workers, lines)
     cheaper, dearer = _prices(workers, lines)
     low = hypot(max(float(whole - bills[0]), 0.0), luck, cheaper)

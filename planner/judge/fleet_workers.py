@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import exp, inf, log
+from fractions import Fraction
+from math import ceil, exp, floor, inf, log
 from statistics import NormalDist
 
 from planner.judge.bench import Bench, Buy, Candidate
@@ -15,12 +16,16 @@ from planner.records import record
 POINTS = 12  # of the luck with a wait, between two chances to come at all
 _SLACK, _SPAN = 1e-5, 3.0  # of the chance, more than what is asked; logarithms of hours that are searched
 
+_OF_A_BLOCK = 1e-9  # of its hours
+OF_A_RUN = 1e-5  # what dividing runs among lines may be off by
+
 
 @record(frozen=True)
 class Worker:
     """One line: `count` workers of `each` instances that work `hours` each, and the run of one of them.
 
-    Hours and units per hour are those of the predicted speed; a slow run takes `caution` times the hours.
+    Hours and units per hour are those of the predicted speed; a slow run takes `caution` times the hours. Where runs
+    are stated, nobody divides one of `run_units`: `hours` are those in the mean, and some workers do one run more.
     """
 
     buy: Buy
@@ -30,6 +35,31 @@ class Worker:
     units_per_hour: float
     caution: float
     paid_ratio: float
+    run_units: float = 0.0
+
+    @property
+    def runs(self) -> float:
+        """Runs that all of them do, if they are stated; else 0."""
+        return self.units / self.run_units if self.run_units else 0.0
+
+    @property
+    def shifts(self) -> tuple[tuple[int, float], ...]:
+        """Workers, and the hours that each of these works: those with the fewest runs, and those with one more."""
+        if not self.run_units:
+            return ((self.count, self.hours),)
+        few, more = divmod(round(self.runs), self.count)
+        each = self.run_units / self.units_per_hour
+        return tuple(pair for pair in ((self.count - more, few * each), (more, (few + 1) * each)) if pair[0])
+
+    @property
+    def longest(self) -> float:
+        """Hours of work of the worker that works longest."""
+        return max(hours for _, hours in self.shifts)
+
+    @property
+    def end(self) -> float:
+        """Hours from the start until the last of them ends."""
+        return self.lead + self.longest
 
     @property
     def lead(self) -> float:
@@ -43,18 +73,21 @@ class Worker:
 
     @property
     def paid(self) -> float:
-        """Hours paid per worker."""
-        return self.run.steps.fixed + self.hours * self.paid_ratio
+        """Hours paid per worker, in the mean."""
+        return self.paid_of(self.hours)
 
-    @property
-    def bought(self) -> float:
-        """Hours of a slow run per worker, which a block or a term must hold."""
-        return self.run.steps.fixed + self.hours * self.caution * self.paid_ratio
+    def paid_of(self, hours: float) -> float:
+        """Hours paid of one that works `hours`."""
+        return self.run.steps.fixed + hours * self.paid_ratio
+
+    def bought_of(self, hours: float) -> float:
+        """Hours that a block or a term must hold for one that works `hours`: those of a slow run."""
+        return self.paid_of(hours * self.caution)
 
     @property
     def slow_end(self) -> float:
-        """Hours from the start to the end of a slow run."""
-        return self.lead + self.hours * self.caution
+        """Hours from the start to the end of slow runs."""
+        return self.lead + self.longest * self.caution
 
     @property
     def units(self) -> float:
@@ -70,7 +103,9 @@ def worker_of(bench: Bench, buy: Buy, count: int) -> Worker:
     course = _course(run)
     units = bench.work.steps * bench.work.units_per_step / course
     ratio = (run.parts[0].paid_hours - run.steps.fixed) / course
-    return Worker(buy, count, run, 0.0, units, caution, ratio)
+    fleet = bench.workload.fleet
+    of_run = bench.work.steps * bench.work.units_per_step if fleet is not None and fleet.runs > 1 else 0.0
+    return Worker(buy, count, run, 0.0, units, caution, ratio, of_run)
 
 
 def _course(run: Candidate) -> float:
@@ -87,9 +122,7 @@ def _course(run: Candidate) -> float:
 def with_hours(worker: Worker, hours: float) -> Worker:
     """The same workers, each of `hours` of work, at the prices in the middle of their run."""
     buy = Buy(worker.buy.offer.during(worker.lead + hours), worker.buy.nodes)
-    return Worker(
-        buy, worker.count, worker.run, hours, worker.units_per_hour, worker.caution, worker.paid_ratio
-    )
+    return replace(worker, buy=buy, hours=hours)
 
 
 def slowed(worker: Worker, z: float) -> Worker:
@@ -99,6 +132,25 @@ def slowed(worker: Worker, z: float) -> Worker:
         worker, units_per_hour=worker.units_per_hour / times, caution=max(worker.caution / times, 1.0)
     )
     return with_hours(other, worker.hours * times)
+
+
+def fewest(worker: Worker, work: float, hours: float) -> int:
+    """Workers that do all work in `hours` each, of stated runs whole ones."""
+    if not worker.run_units:
+        return ceil(work / (worker.units_per_hour * hours))
+    each = floor(hours * worker.units_per_hour / worker.run_units + OF_A_RUN)
+    return ceil(round(work / worker.run_units) / each) if each else 0
+
+
+def billed_hours(bench: Bench, worker: Worker) -> Fraction:
+    """Billed hours of one worker, in the mean."""
+    offer, hours = worker.buy.offer, Fraction(0)
+    # hours come from a throughput: those of a whole block or term are not a hair more than it
+    whole = bool(offer.rule.block_hours) or offer.rule.whole_term
+    for number, each in worker.shifts:
+        paid = worker.bought_of(each) * (1.0 - _OF_A_BLOCK) if whole else worker.paid_of(each)
+        hours += number * (bench.prices.billed_hours(offer, paid, expected=False) or Fraction(0))
+    return hours / worker.count
 
 
 def runs_of(worker: Worker) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from typing import Any
 
@@ -59,14 +60,22 @@ def test_a_plan_that_is_its_own_baseline_has_one_row() -> None:
 
 
 @pytest.mark.parametrize("runs", [5, 61])
-def test_runs_that_do_not_divide_among_the_workers_are_said_to_end_later(runs: int) -> None:
-    """Five runs on three workers: two do two of them; of 61 runs one more each is next to nothing."""
+def test_runs_that_do_not_divide_among_the_workers_are_done_whole(runs: int) -> None:
+    """Some workers do one run more than the others: these end the fleet, and each is paid for its own."""
     job = fleet(runs=runs, limits={"max_nodes": 12, "deadline": "12h"})
     job["training"] = {**job["training"], "samples": job["training"]["samples"] * 5 // runs}
     plan = exactly([Offer(L4, "us-central1", "1.00")], job)
     each = runs / plan.lines[0].nodes
     assert plan.status == "planned" and each > 1.0 and each % 1 > 0
-    assert any("runs are not divided" in text for text in plan.warnings) == (runs == 5)
+    course = (float(plan.lines[0].billed_hours) - _setup_hours(plan)) * plan.lines[0].nodes / runs
+    (work,) = [part.hours for part in plan.timeline if part.id.value == "fleet_work"]
+    assert work == pytest.approx(math.ceil(each) * course, rel=1e-3)
+    assert verify_plan(plan.to_dict(), loaded(job).workload) == []
+
+
+def _setup_hours(plan: Plan) -> float:
+    """Paid hours before and after the work of a worker."""
+    return sum(part.hours for part in plan.timeline if part.id.value == "fleet_fixed")
 
 
 def test_offers_within_the_gap_asked_are_one_offer() -> None:

@@ -35,13 +35,13 @@ def _asked(name: str, enough: str) -> tuple[dict[str, Any], dict[str, Any]]:
 @pytest.mark.parametrize("name", CASES)
 def test_a_fleet_names_the_key_that_gives_way_and_what_is_enough(name: str) -> None:
     limits, wishes = CASES[name]
-    tight = exactly(OFFERS, fleet(4, limits, **wishes))
+    tight = exactly(OFFERS, fleet(6, {"deadline": "12h", **limits}, **wishes))
     assert tight.status == "infeasible"
     (relaxation,) = tight.relaxations
     assert relaxation.constraint == name
     assert name in relaxation.note or "constraints" in relaxation.note
     limits, wishes = _asked(name, relaxation.needed)
-    assert exactly(OFFERS, fleet(4, limits, **wishes)).status == "planned"
+    assert exactly(OFFERS, fleet(6, {"deadline": "12h", **limits}, **wishes)).status == "planned"
 
 
 def test_work_that_no_fleet_does_in_time_is_the_deadlines() -> None:
@@ -61,5 +61,7 @@ def test_where_no_worker_can_be_only_one_run_is_promised() -> None:
 
 def test_an_idle_worker_asks_for_no_region() -> None:
     """Two workers in one region do 98 % of the work: only the deadline gives way, not the regions too."""
-    plan = exactly(OFFERS, fleet(4, {"deadline": "10.1h"}, max_regions=1))
+    job = fleet(1, {"deadline": "10.1h"}, max_regions=1)  # work that divides freely
+    job["training"] = {**job["training"], "samples": job["training"]["samples"] * 4}
+    plan = exactly(OFFERS, job)
     assert [item.constraint for item in plan.relaxations] == ["deadline"]

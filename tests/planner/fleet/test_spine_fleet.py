@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 from planner.asked.assumptions import load_assumptions
 from planner.judge.lines import verify_plan
@@ -50,6 +49,12 @@ TRAINING = {"samples": 5_000_000, "global_batch": 256, "sequence_length": 128, "
 def fleet(runs: int = 4, limits: dict[str, Any] | None = None, **wishes: Any) -> dict[str, Any]:
     job = work(training=TRAINING, constraints={"max_nodes": 6, "deadline": "8h", **(limits or {})})
     return {**job, "kind": "fleet", "fleet": {"runs": runs, **wishes}}
+
+
+def finely(runs: int, parts: int, limits: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The work of `runs` in runs of a part of it, so that whole runs cost next to nothing."""
+    job = fleet(runs * parts, limits)
+    return {**job, "training": {**job["training"], "samples": job["training"]["samples"] // parts}}
 
 
 def exactly(offers: list[Offer], job: dict[str, Any]) -> Plan:
@@ -106,28 +111,24 @@ def _worker(job: dict[str, Any], offer: Offer, limit: float) -> Worker:
 
 
 def _divided(
-    workers: list[Worker], counts: tuple[int, ...], need: float, share: float | None
+    workers: list[Worker], counts: tuple[int, ...], runs: int, one_run: float, share: float | None
 ) -> float | None:
-    """Least cost of the hours that `counts` workers need: cheapest work first, or a linear program under a share."""
+    """Least cost of the hours in which `counts` workers do whole runs, within a share of each place; by trying all."""
     used = [at for at, count in enumerate(counts) if count]
-    most = [counts[at] * workers[at].most for at in used]
-    if share is None:
-        left, cost = need, 0.0
-        for at in sorted(used, key=lambda at: workers[at].usd_per_hour / workers[at].units_per_hour):
-            hours = min(counts[at] * workers[at].most, left / workers[at].units_per_hour)
-            left -= hours * workers[at].units_per_hour
-            cost += hours * workers[at].usd_per_hour
-        return cost if left <= need * 1e-9 else None
-    rows = [[-workers[at].units_per_hour / need for at in used]]
-    rows += [
-        [((workers[at].place == place) - share) * workers[at].units_per_hour / need for at in used]
-        for place in {workers[at].place for at in used}
-    ]
-    sides = [-1.0, *([0.0] * (len(rows) - 1))]
-    found = linprog(
-        [workers[at].usd_per_hour for at in used], A_ub=rows, b_ub=sides, bounds=[(0, m) for m in most]
-    )
-    return float(found.fun) if found.status == 0 else None
+    most = [counts[at] * math.floor(workers[at].most * workers[at].units_per_hour / one_run) for at in used]
+    usd = [workers[at].usd_per_hour * one_run / workers[at].units_per_hour for at in used]
+    best = None
+    for done in itertools.product(*(range(number + 1) for number in most)):
+        if sum(done) != runs:
+            continue
+        places: dict[tuple[str, str], int] = {}
+        for at, number in zip(used, done, strict=True):
+            places[workers[at].place] = places.get(workers[at].place, 0) + number
+        if share is not None and max(places.values()) > share * runs + 1e-9:
+            continue
+        cost = sum(price * number for price, number in zip(usd, done, strict=True))
+        best = cost if best is None else min(best, cost)
+    return best
 
 
 def _cheapest(job: dict[str, Any], offers: list[Offer]) -> tuple[float, float] | None:
@@ -145,7 +146,7 @@ def _cheapest(job: dict[str, Any], offers: list[Offer]) -> tuple[float, float] |
         if len({workers[at].place for at in used}) > job["fleet"].get("max_regions", 99):
             continue
         share = job["fleet"].get("max_share_per_region")
-        hours = _divided(workers, counts, one_run * job["fleet"]["runs"], share)
+        hours = _divided(workers, counts, job["fleet"]["runs"], one_run, share)
         if hours is None:
             continue
         cost = hours + sum(counts[at] * workers[at].fixed_usd for at in used)
@@ -269,7 +270,7 @@ def test_the_deadline_holds_and_no_more_time_is_paid_than_the_work_takes() -> No
 
 
 def test_fleet_plans_verify_and_fleet_limits_are_verified() -> None:
-    job = fleet(6, {"max_nodes": 20})
+    job = finely(6, 40, {"max_nodes": 20})
     catalog = make_catalog(POOL)
     plan = plan_on(catalog, job).plan
     assert plan.proof is not None
@@ -371,7 +372,7 @@ def test_hours_billed_whole_are_planned_whole() -> None:
     At the confidence asked spot keeps nothing in reserve: the gap is the price of whole hours alone.
     """
     hourly = Offer(A10G, "us-east-1", "0.30", "dedicated", capacity=3.0)
-    job = fleet(12, {"max_nodes": 20, "deadline": "14h", "deadline_confidence": 0.7})
+    job = finely(12, 20, {"max_nodes": 20, "deadline": "14h", "deadline_confidence": 0.7})
     plan = exactly([hourly, *POOL], job)
     lines = [line for line in plan.lines if line.purchase_option == "dedicated"]
     assert lines and {line.purchase_option for line in plan.lines} == {"dedicated", "spot"}

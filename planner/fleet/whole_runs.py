@@ -1,0 +1,113 @@
+"""Whole runs: nobody does a part of one.
+
+Where a workload states runs, a worker has time for whole runs only, and a line does a whole number of them: some of its
+workers do one more than the others. Whole runs are fleets of divisible work too, so the bound of those holds; with the
+hours of a worker cut to whole runs it is the closer. The model divides work freely among the lines that it uses; here
+what each does is rounded, towards the cheaper line, within every limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations, islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.fleet.question import violations
+from planner.fleet.workers import HAIR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from planner.asked.model import Asked
+    from planner.fleet.mix import Mix
+    from planner.fleet.question import Excess, FleetInput
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+_MOST_TRIED = 200  # ways to round
+
+
+def run_units(asked: Asked) -> float:
+    """Tokens or samples of one run; 0 where the work divides freely, as no runs are stated."""
+    fleet = asked.workload.fleet
+    return 0.0 if fleet is None or fleet.runs == 1 else asked.job.total_units
+
+
+def whole_share(share: float | None, runs: int) -> float | None:
+    """The largest share of the work, no larger than `share`, that is a whole number of runs."""
+    if share is None or runs == 1:
+        return share
+    return float(np.floor(share * runs + HAIR)) / runs
+
+
+def in_runs(mix: Mix, question: FleetInput, units: float) -> Mix | None:
+    """The mix with a whole number of runs in each line; None where no rounding that was tried keeps every limit.
+
+    Args:
+        mix: as the model divides the work.
+        question: its limits.
+        units: tokens or samples of one run, 0 where work divides freely.
+    """
+    if not units:
+        return mix
+    for runs in islice(_roundings(mix, units), _MOST_TRIED):
+        rounded = _of_runs(mix, runs, units, keep_idle=bool(question.min_total_memory_gib))
+        if all(one.limit_name in ("hours", "budget_usd") for one in broken(rounded, question)):
+            return rounded
+    return None
+
+
+def broken(mix: Mix, question: FleetInput) -> list[Excess]:
+    """Limits of the question that a mix breaks; hours kept in reserve count as there, and the budget by the bill."""
+    return violations(question, *_in_question(mix, question))
+
+
+def model_cost(mix: Mix, question: FleetInput) -> float:
+    """What a mix costs in the model."""
+    return question.cost_of(*_in_question(mix, question))
+
+
+def _in_question(mix: Mix, question: FleetInput) -> tuple[FloatArray, FloatArray]:
+    """Workers and their work, in workers used in full, at their places in the question."""
+    count, busy = np.zeros(question.n_options), np.zeros(question.n_options)
+    count[mix.numbers] = mix.count
+    busy[mix.numbers] = mix.count * mix.hours / mix.workers.hours_limit
+    return count, busy
+
+
+def _roundings(mix: Mix, units: float) -> Iterator[IntArray]:
+    """Whole numbers of runs that add up to all, the most promising first."""
+    runs, most = mix.units / units, mix.count * mix.workers.runs_limit
+    least, wanted = np.floor(runs + HAIR).astype(np.int64), round(mix.work / units)
+    usd = mix.workers.usd_per_hour * units / mix.workers.units_per_hour
+    cheapest = np.argsort(usd, kind="stable")
+    greedy = least.copy()
+    while greedy.sum() > wanted:
+        greedy[np.flatnonzero(greedy)[np.argmax(usd[greedy > 0])]] -= 1
+    for at in cheapest.tolist():
+        greedy[at] += min(wanted - int(greedy.sum()), int(most[at]) - int(greedy[at]))
+    if greedy.sum() == wanted:
+        yield greedy
+    missing = wanted - int(least.sum())
+    room = [at for at in cheapest.tolist() if least[at] < most[at] and runs[at] > least[at] + HAIR]
+    for more in combinations(room, missing) if missing >= 0 else ():
+        rounded = least.copy()
+        rounded[list(more)] += 1
+        yield rounded
+
+
+def _of_runs(mix: Mix, runs: IntArray, units: float, *, keep_idle: bool) -> Mix:
+    """The mix whose lines do `runs`, with no more workers than that takes."""
+    at = np.flatnonzero((runs > 0) | keep_idle)
+    workers, runs, count = mix.workers.take(at), runs[at], mix.count[at]
+    each = units / workers.units_per_hour
+    if not keep_idle:
+        needed = np.ceil(runs * each / workers.hours_limit - HAIR).astype(np.int64)
+        count = np.minimum(np.minimum(count, needed), runs)
+    hours = runs * each / count
+    return replace(mix, numbers=mix.numbers[at], workers=workers, count=count, hours=hours, run_units=units)

@@ -1,0 +1,110 @@
+"""Runs that nobody divides: whole numbers in plans, and the chance of their deadline against simulated queues."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.fleet.chance import Progress, moments_of_whole
+from planner.fleet.whole_runs import whole_share
+from planner.judge.judge import judge_plan
+from planner.judge.lines import verify_plan
+from planner.plan.model import Plan
+from tests.planner.fleet.simulate_whole_runs import share_in_time
+from tests.planner.fleet.test_spine_fleet import POOL, exactly, fleet
+from tests.planner.spine_catalogs import loaded, make_catalog, plan_on
+
+Case = dict[str, Any]
+CASES: dict[str, Case] = {
+    "one run each, just in time": {"machines": 6, "runs": 6, "hours": 4.0, "deadline": 6.0, "wait": 1.0},
+    "one run each, with time": {"machines": 6, "runs": 6, "hours": 4.0, "deadline": 8.0, "wait": 1.0},
+    "last run alone": {"machines": 3, "runs": 10, "hours": 2.0, "deadline": 9.5, "wait": 0.5},
+    "many runs": {"machines": 10, "runs": 24, "hours": 2.0, "deadline": 8.0, "wait": 1.0},
+}
+LUCK: Case = {"rate": 0.1, "sigma": 0.15, "frailty_sd": 0.5}
+
+
+def chance(case: Case, *, whole: bool) -> float:
+    load = case["rate"] * case["wait"]
+    up, machines = 1 / (1 + load), case["machines"]
+    one = np.asarray
+    progress = Progress(
+        lead=one([0.0]), most=one([np.inf]), rate=one([machines * up / case["hours"]]), sigma=one([case["sigma"]]),
+        alone=one([math.sqrt(2 * load * case["wait"] * up / machines)]), level=one([(1 - up) * case["frailty_sd"]]),
+        count=one([float(machines)]), run_units=1.0 if whole else 0.0,
+    )  # fmt: skip
+    return progress.chance(case["deadline"], float(case["runs"]))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_chance_of_whole_runs_is_that_of_a_simulated_queue(name: str) -> None:
+    """Within 0.1; taken as work that divides, fleets with few runs are called in time up to 0.33 too often."""
+    case = CASES[name] | LUCK
+    simulated = share_in_time(**case, outcomes=250, seed=3)
+    assert chance(case, whole=True) == pytest.approx(simulated, abs=0.1)
+    if case["runs"] <= 10:
+        assert abs(chance(case, whole=True) - simulated) < abs(chance(case, whole=False) - simulated)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(0, 30), st.floats(0, 4))
+def test_moments_of_whole_parts_are_those_of_drawn_ones(mean: float, sd: float) -> None:
+    drawn = np.floor(np.maximum(np.random.default_rng(1).normal(mean, sd, 40_000), 0.0) + 1e-6)
+    found, variance = moments_of_whole(np.asarray([mean]), np.asarray([sd]))
+    if sd == 0:
+        assert (found[0], variance[0]) == (math.floor(mean + 1e-6), 0.0)
+    elif mean > 3 * sd:
+        assert found[0] == pytest.approx(drawn.mean(), abs=0.03 + 0.01 * sd)
+        assert math.sqrt(variance[0]) == pytest.approx(drawn.std(), abs=0.05)
+
+
+def runs_of(plan: Plan, runs: int) -> list[float]:
+    whole = sum(line.throughput_per_s for line in plan.lines)
+    return [line.throughput_per_s / whole * runs for line in plan.lines]
+
+
+@pytest.mark.parametrize("runs", [1, 2, 5, 7, 13, 29])
+@pytest.mark.parametrize("wish", [{}, {"max_spot_share": 0.5}, {"max_share_per_offer": 0.4}])
+def test_every_line_does_whole_runs_and_the_judge_agrees(runs: int, wish: dict[str, float]) -> None:
+    job = fleet(runs, {"max_nodes": 20, "deadline": "30h", "deadline_confidence": 0.8}, **wish)
+    plan = plan_on(make_catalog(POOL), job).plan
+    if plan.status == "infeasible":
+        assert (
+            wish and runs * max(wish.values()) < 2
+        )  # no whole run is so small a share, or two places are too few
+        return
+    if runs > 1:
+        assert all(abs(done - round(done)) < 1e-6 for done in runs_of(plan, runs))
+    for name, most in wish.items():
+        lines = [line for line in plan.lines if name != "max_spot_share" or line.purchase_option == "spot"]
+        done = [line.throughput_per_s * plan.hours * 3600 for line in lines]
+        whole = sum(line.throughput_per_s * plan.hours * 3600 for line in plan.lines)
+        part = sum(done) if name == "max_spot_share" else max(done)
+        assert part <= most * whole * (1 + 1e-9)
+    assert verify_plan(plan.to_dict(), loaded(job).workload, make_catalog(POOL).offers) == []
+
+
+def test_parts_of_runs_are_rejected() -> None:
+    job = fleet(7, {"max_nodes": 20, "deadline": "30h", "deadline_confidence": 0.8}, max_spot_share=0.5)
+    made = exactly(POOL, job).to_dict()
+    assert len(made["lines"]) > 1
+    one = sum(line["throughput_per_s"] for line in made["lines"]) / 7
+    made["lines"][0]["throughput_per_s"] -= one / 2
+    made["lines"][1]["throughput_per_s"] += one / 2
+    assert any("nobody does a part of one" in fault for fault in _faults(made, job))
+
+
+def _faults(made: dict[str, Any], job: dict[str, Any]) -> list[str]:
+    workload = loaded(job)
+    verdict = judge_plan(made, workload.workload, workload.sha256, make_catalog(POOL), workload.path.parent)
+    return [str(fault) for fault in verdict.faults]
+
+
+def test_a_share_is_that_of_whole_runs() -> None:
+    assert [whole_share(0.5, runs) for runs in (1, 2, 3, 5)] == [0.5, 0.5, 1 / 3, 0.4]
+    assert whole_share(None, 5) is None
