@@ -15,7 +15,7 @@ from planner.inputs.faults import Fault, FaultError, near
 from planner.inputs.item_passes import assumed_passes, passes_of
 from planner.inputs.loading import decode_rate
 from planner.inputs.models import count_params, merge_model, missing_fields, networks
-from planner.inputs.noted import noted_choices, open_choices, software_day
+from planner.inputs.noted import as_released, noted_choices, open_choices, software_day
 from planner.inputs.phases import evaluated_share, mean_share, resolve_phases, stop_log_sd, with_initial
 from planner.inputs.post_training import (
     REQUESTS_PER_STEP,
@@ -225,6 +225,7 @@ def _resolve_requests(workload: Workload, model: ResolvedModel) -> ResolvedTrain
     assert workload.model is not None
     passes = passes_of(workload.model, model.family, section)
     noted = assumed_passes(section, passes, model.architecture)
+    section = as_released(section, workload.model, noted)
     post = resolve_inference(section, passes.number, passes.rate_ratio)
     samples = section.requests or section.items or 0
     content = post.lengths.mean if post.lengths is not None else 1.0
