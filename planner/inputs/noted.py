@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.checks import start_moment
 from planner.inputs.post_training import ADAPTED, rank_of
+from planner.inputs.presets import find_preset, load_released
 from planner.inputs.resolved import Assumed, Origin
 
 if TYPE_CHECKING:
@@ -13,14 +14,26 @@ if TYPE_CHECKING:
     from datetime import date, datetime
 
     from planner.inputs.post_training import PostTraining
+    from planner.inputs.post_training_schema import Inference
     from planner.inputs.resolved import ResolvedModel
-    from planner.inputs.training_schema import Training
+    from planner.inputs.training_schema import Model, Training
 
 
 def noted_choices(training: Training, keys: Sequence[str], post: PostTraining) -> list[Assumed]:
     """Choices by key, then those of adapters and lengths."""
     out = [noted_choice(training, key) for key in keys]
     return out + noted_of_adapters(training, post) + noted_of_lengths(training, post)
+
+
+def as_released(section: Inference, model: Model, noted: list[Assumed]) -> Inference:
+    """Batch inference in the precision that the model was released in, where none is stated and one is known."""
+    preset = find_preset(model.preset) if model.preset is not None else None
+    known = None if preset is None else load_released().get(preset.name)
+    if known is None or "precision" in section.model_fields_set:
+        return section
+    precision, source = known
+    noted.append(Assumed("inference.precision", precision, "", "default", f"as released: {source}"))
+    return section.model_copy(update={"precision": precision})
 
 
 def noted_choice(training: Training, key: str) -> Assumed:

@@ -25,8 +25,8 @@ _ROUNDING = 0.005
 
 def resolve_phases(
     training: Training, model: ResolvedModel, length: int, samples: int
-) -> tuple[tuple[ResolvedPhase, ...], int, int]:
-    """Phases by their share of the steps, with the samples and steps of the whole run.
+) -> tuple[tuple[ResolvedPhase, ...], int, int, int]:
+    """Phases by their share of the steps, with the samples and steps of the whole run, and what it reads.
 
     A share is one of tokens where the model has any, else of samples; `samples` count sequences of `length` tokens.
 
@@ -37,10 +37,11 @@ def resolve_phases(
         samples: of the run, were all sequences of that length.
 
     Returns:
-        The phases (none where the run has one), samples, and steps.
+        The phases (none where the run has one), samples, steps, and the sequences of `length` tokens that it reads:
+        an amount of tokens is as large however long the sequences of its phases are.
     """
     if not training.phases:
-        return (), samples, training.steps or math.ceil(samples / training.global_batch)
+        return (), samples, training.steps or math.ceil(samples / training.global_batch), samples
     text = model.family == "transformer"
     whole = sum(phase.share for phase in training.phases)
     steps, resolved = [], []
@@ -54,7 +55,8 @@ def resolve_phases(
         resolved.append((batch, own, area))
     total = sum(steps)
     phases = tuple(ResolvedPhase(n / total, *item) for n, item in zip(steps, resolved, strict=True))
-    return phases, sum(n * batch for n, (batch, _, _) in zip(steps, resolved, strict=True)), total
+    trained = sum(n * batch for n, (batch, _, _) in zip(steps, resolved, strict=True))
+    return phases, trained, total, trained if training.tokens is None else samples
 
 
 def evaluated_share(training: Training) -> float:

@@ -136,7 +136,11 @@ class EngineChoice(Section):
     engine_year: SmallInt | None = Field(
         None, description="Year of the engine's release; default: newest measured."
     )
-    precision: ServingPrecision = Field("bf16", description="Weights.")
+    precision: ServingPrecision = Field(
+        "bf16",
+        description="Weights; left out in batch inference of a preset that was released in fewer bits (DeepSeek-V3,"
+        " Kimi-K2, gpt-oss): as released.",
+    )
     kv_precision: Literal["bf16", "fp8"] = Field("bf16", description="Cached keys and values.")
     tensor_parallel: SmallInt | None = Field(
         None, description="Accelerators of one replica; default: the planner's choice."

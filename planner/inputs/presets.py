@@ -126,6 +126,13 @@ def find_preset(name: str) -> Preset | None:
 
 
 @cache
+def load_released() -> dict[str, tuple[str, str]]:
+    """Read released_precision.csv: the precision of weights that were released in fewer bits, and who says so."""
+    with (_DATA / "released_precision.csv").open(encoding="utf-8", newline="") as file:
+        return {row["preset"]: (row["precision"], row["source"]) for row in csv.DictReader(file)}
+
+
+@cache
 def _not_modelled() -> tuple[dict[str, str], ...]:
     with (_DATA / "not_modelled.csv").open(encoding="utf-8", newline="") as file:
         return tuple(csv.DictReader(file))

@@ -15,7 +15,7 @@ from planner.inputs.faults import Fault, FaultError, near
 from planner.inputs.item_passes import assumed_passes, passes_of
 from planner.inputs.loading import decode_rate
 from planner.inputs.models import count_params, merge_model, missing_fields, networks
-from planner.inputs.noted import noted_choices, open_choices, software_day
+from planner.inputs.noted import as_released, noted_choices, open_choices, software_day
 from planner.inputs.phases import evaluated_share, mean_share, resolve_phases, stop_log_sd, with_initial
 from planner.inputs.post_training import (
     REQUESTS_PER_STEP,
@@ -180,9 +180,9 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     content = post.tokens_per_sample(length) if text else 1.0
     each = post.samples_per_sequence(length)
     samples = total_samples(training, data, content, each, noted)
-    phases, samples, steps = resolve_phases(training, model, length, samples)
+    phases, samples, steps, copied = resolve_phases(training, model, length, samples)
     share = mean_share(workload, noted)
-    copied = samples if workload.fleet is None else math.ceil(samples * share)
+    copied = copied if workload.fleet is None else math.ceil(copied * share)
     samples, steps = math.ceil(samples * share), math.ceil(steps * share)
     each_bytes = bytes_per_sample(data, model, content, noted, each)
     keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
@@ -225,6 +225,7 @@ def _resolve_requests(workload: Workload, model: ResolvedModel) -> ResolvedTrain
     assert workload.model is not None
     passes = passes_of(workload.model, model.family, section)
     noted = assumed_passes(section, passes, model.architecture)
+    section = as_released(section, workload.model, noted)
     post = resolve_inference(section, passes.number, passes.rate_ratio)
     samples = section.requests or section.items or 0
     content = post.lengths.mean if post.lengths is not None else 1.0

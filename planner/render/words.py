@@ -70,7 +70,7 @@ def assumed_sizes(items: Iterable[AssumedValue]) -> list[str]:
     """Name sizes of samples that nobody stated and that of most jobs are far from true.
 
     These are long contexts, which fine-tuning seldom fills, samples that count as whole sequences, of a model that
-    makes images resolution and steps, and of an encoder-decoder that it writes nothing.
+    makes images resolution and steps, of an encoder-decoder that it writes nothing, and weights in fewer bits than 16.
     """
     words, listed = [], list(items)
     counted = any(item.key == "data.tokens" and item.origin == "derived" for item in listed)
@@ -85,6 +85,8 @@ def assumed_sizes(items: Iterable[AssumedValue]) -> list[str]:
             words.append(f"images of {item.value} px assumed (model.image_size)")
         elif item.key == "inference.denoising_steps":
             words.append(f"{item.value} denoising steps an image assumed (inference.denoising_steps)")
+        elif item.key == "inference.precision":
+            words.append(f"weights in {item.value} assumed, as released (inference.precision)")
         elif item.key == "inference.passes":
             words.append("one pass over each input assumed: what an encoder-decoder writes is not counted")
     return words

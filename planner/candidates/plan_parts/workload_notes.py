@@ -1,4 +1,4 @@
-"""What a reader must know of a plan because of what the workload says: runs that come again, early stops, tables."""
+"""What a reader must know of a plan because of what its workload says: repeated runs, early stops, tables, decoding."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def workload_notes(asked: Asked, lines: Sequence[PlanLine]) -> list[str]:
         _recurrence_note(asked.workload, lines),
         _stop_note(asked.workload),
         _tables_note(asked.job.model),
+        _decoding_note(asked),
     )
     return [note for note in notes if note]
 
@@ -62,4 +63,15 @@ def _tables_note(model: ModelSpec) -> str:
     return (
         f"embedding tables ({model.tables.all_bytes / 2.0**30:,.0f} GiB over all accelerators): look-ups and exchange "
         f"are by formula, evenly divided; measured runs lay within a factor of {TABLES_WITHIN:g}: planner calibrate"
+    )
+
+
+def _decoding_note(asked: Asked) -> str:
+    """That decoding is not in the speed, of what no rate was measured; "" otherwise."""
+    encoded = asked.workload.data.encoded
+    if encoded is None or asked.job.training.decode_samples_per_s_per_core is not None:
+        return ""
+    return (
+        f"decoding {encoded} on CPU cores is not in the speed, as no rate was measured: time one core and state "
+        "data.decode_samples_per_s_per_core"
     )

@@ -18,7 +18,7 @@ from planner.asked.job import resolve_job
 from planner.errors import InputError
 from planner.inputs.item_passes import Passes, load_passes
 from planner.inputs.load import parse_workload
-from planner.inputs.presets import find_preset, load_presets
+from planner.inputs.presets import find_preset, load_presets, load_released
 from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import (
     Cases,
@@ -353,6 +353,28 @@ def test_passes_are_of_presets_and_have_a_source(row: str, passes: Passes) -> No
     assert row == "*" or find_preset(row) is not None
     assert passes.source
     assert (passes.steps is None) == (passes.rate_ratio != 1.0)
+
+
+@pytest.mark.parametrize(("preset", "row"), load_released().items())
+def test_weights_left_open_are_as_the_model_was_released(preset: str, row: tuple[str, str]) -> None:
+    precision, source = row
+    assert source and find_preset(preset) is not None
+    open_, stated, wide = (
+        resolve_job(
+            parse_workload(
+                workload(model={"preset": preset}, inference=REQUESTS | more), Path("w.yaml")
+            ).workload,
+            date(2026, 11, 20),
+        )
+        for more in ({}, {"precision": precision}, {"precision": "bf16"})
+    )
+    assert open_.training == stated.training != wide.training
+    said = f"weights in {precision} assumed, as released (inference.precision)"
+    assert [said in assumed_sizes(one.assumptions) for one in (open_, stated, wide)] == [True, False, False]
+
+
+def test_weights_of_other_models_have_16_bits_where_nothing_is_stated() -> None:
+    assert estimate().row(0) == estimate(inference=REQUESTS | {"precision": "bf16"}).row(0)
 
 
 def test_tokens_in_and_out_are_the_work() -> None:

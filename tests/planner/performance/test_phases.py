@@ -112,6 +112,12 @@ def test_a_contrastive_loss_costs_its_products_their_exchange_and_their_memory()
     assert few["step_time_s"] > 1.2 * estimate(TOWERS, plain, nodes=1)["step_time_s"]
 
 
+def test_tokens_take_as_much_room_however_long_the_sequences_of_the_phases_are() -> None:
+    amount = "tokens: 1e9, global_batch: 256, sequence_length: 512"
+    phased = job(BERT, amount + ", phases: [{share: 0.9, sequence_length: 128}, {share: 0.1}]")
+    assert phased.data_gb == pytest.approx(job(BERT, amount).data_gb, rel=1e-3)
+
+
 def test_one_network_runs_twice_for_a_pair() -> None:
     plain = "samples: 1e6, global_batch: 256, sequence_length: 128"
     pair = job(BERT, f"{plain}, objective: contrastive, contrastive: {{width: 1024}}")

@@ -1,0 +1,31 @@
+"""What a plan says because of its workload."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.planner.spine_catalogs import A10G, Offer, make_catalog, plan_on, work
+
+SPEECH = {"preset": "whisper-tiny"}
+CLIPS = {"samples": 100_000, "global_batch": 64}
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"encoded": "audio"}, "decoding audio on CPU cores is not in the speed"),
+        ({"encoded": "video"}, "decoding video on CPU cores is not in the speed"),
+        ({"encoded": "audio", "decode_samples_per_s_per_core": 50}, ""),
+        ({"encoded": "image"}, ""),  # at the rate measured
+        ({}, ""),
+    ],
+)
+def test_decoding_of_which_no_rate_is_known_is_said(data: dict[str, Any], said: str) -> None:
+    set_of = {"samples": 100_000, "sample_size": "480KB", **data}
+    plan = plan_on(
+        make_catalog([Offer(A10G, "us-east-1", "1.0")]), work(model=SPEECH, training=CLIPS, data=set_of)
+    ).plan
+    notes = [note for note in plan.warnings if note.startswith("decoding ")]
+    assert [note.startswith(said) for note in notes] == ([True] if said else [])
