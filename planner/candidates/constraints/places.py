@@ -76,7 +76,7 @@ class Partition(Constraint):
     """Places that need an account, or rules on data, of their own, unless the workload names them."""
 
     id = "partition"
-    words = "needs an account, or rules on data, of its own (constraints.regions or residency names it)"
+    words = "needs an account, access or data rules of its own (constraints.regions or residency names it)"
     short = "in a partition of its own"
     paths = ("constraints.regions", "constraints.residency")
     is_offered = True

@@ -1,4 +1,4 @@
-"""Mainland China and government clouds compete only where the workload asks for them."""
+"""Mainland China, government clouds and regions of restricted access compete only where the workload asks for them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import pytest
 
 from planner.judge.lines import verify_plan
 from tests.conftest import CliResult
-from tests.planner.spine_catalogs import A10, A10G, Offer, loaded, make_catalog, plan_on, work
+from tests.planner.spine_catalogs import A10, A10G, T4, Offer, loaded, make_catalog, plan_on, work
 
 HERE = Offer(A10G, "us-east-1", "1.0")
 CHINA = Offer(A10, "cn-shanghai", "0.05")
 GOV = Offer(replace(A10G, instance_type="g5.gov"), "us-gov-west-1", "0.05")
+RESTRICTED = Offer(T4, "norwaywest", "0.05")
 DATA = {"size": "1GB", "location": "alibaba/cn-beijing"}
 
 
@@ -27,6 +28,7 @@ DATA = {"size": "1GB", "location": "alibaba/cn-beijing"}
         ({"constraints": {"residency": ["cn"]}}, CHINA),
         ({"data": DATA}, CHINA),
         ({"constraints": {"regions": ["us-gov-*", "us-east-1"]}}, GOV),
+        ({"constraints": {"regions": ["*", "norwaywest"]}}, RESTRICTED),
     ],
 )
 def test_what_is_asked_for_may_win(asked: dict[str, Any], offer: Offer) -> None:
@@ -38,8 +40,8 @@ def test_what_is_asked_for_may_win(asked: dict[str, Any], offer: Offer) -> None:
     assert any("is not asked for" in fault for fault in verify_plan(plan.to_dict(), plain, catalog.offers))
 
 
-@pytest.mark.parametrize("offer", [CHINA, GOV])
-@pytest.mark.parametrize("asked", [{}, {"regions": ["*"]}, {"residency": ["us", "asia"]}])
+@pytest.mark.parametrize("offer", [CHINA, GOV, RESTRICTED])
+@pytest.mark.parametrize("asked", [{}, {"regions": ["*"]}, {"residency": ["us", "asia", "europe"]}])
 def test_what_is_not_asked_for_is_named_beside_the_plan(offer: Offer, asked: dict[str, Any]) -> None:
     catalog = make_catalog([HERE, offer])
     plan = plan_on(catalog, work(constraints=asked)).plan
