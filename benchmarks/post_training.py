@@ -23,7 +23,7 @@ from benchmarks.error_figures import errors
 from benchmarks.post_training_rows import Row, read_row
 from benchmarks.rows import Skip, read_csv
 from catalogs.tables.table import Table
-from planner.asked.job import resolve_job
+from planner.asked.job import Job, resolve_job
 from planner.estimation.predict import predict_shapes
 from planner.performance.constants import Constants, load_constants
 from planner.performance.layouts import explicit
@@ -79,9 +79,14 @@ def predict(row: Row, constants: Constants | None = None) -> Prediction:
     )  # fmt: skip
 
 
+def job_of(row: Row) -> tuple[Job, Table]:
+    """The row's job and its machine."""
+    return resolve_job(row.loaded.workload, ON.date()), hardware_of(row)
+
+
 def shape_of(row: Row, constants: Constants | None = None) -> tuple[Any, Table, dict[str, Any]]:
     """The row's job, its machine, and the columns of `planner.performance.search.estimate_shapes`."""
-    job, hardware = resolve_job(row.loaded.workload, ON.date()), hardware_of(row)
+    job, hardware = job_of(row)
     nodes = [row.count // row.per_node]
     return job, hardware, predict_shapes(job.model, job.training, hardware, nodes, constants=constants).row(0)
 

@@ -20,10 +20,12 @@ from statistics import median
 import numpy as np
 from scipy.optimize import minimize
 
-from benchmarks.post_training import load, predict, shape_of
+from benchmarks.post_training import job_of, load, predict, shape_of
 from benchmarks.post_training_rows import Row
 from planner.performance.constants import DIRECTORY, Constants, load_constants
+from planner.performance.interval import AXES, axes
 from planner.performance.post_training.adapters import AdapterCost, load_adapters
+from planner.performance.work import build_work
 from planner.records import record
 
 # Without a measured row: the model's own speed; one accelerator alone runs compiled code as the only such row of
@@ -76,7 +78,7 @@ class Fit:
 
 def fit(rows: Sequence[Row]) -> Fit:
     """Fit every constant of post-training on `rows`."""
-    made = dict(PRIORS)
+    made = {**PRIORS, **reach(rows)}
     untouched = {kind: _as_lora(cost) for kind, cost in families().items()}
     plain = [row for row in rows if kind_of(row) in (None, *_PLAIN)]
     with using(Fit(made, untouched)):
@@ -85,6 +87,23 @@ def fit(rows: Sequence[Row]) -> Fit:
             made |= _least(own, names)
     fitted = Fit(made, adapters(rows, Fit(made, untouched)))
     return Fit({**made, **widths(rows, fitted)}, fitted.adapters)
+
+
+def reach(rows: Sequence[Row]) -> dict[str, float]:
+    """From where to where fine-tuning was measured, by software and axis; NaN, which widens nothing, without a row."""
+    out = {}
+    for stack in ("eager", "compiled"):
+        seen: dict[str, list[float]] = {axis: [] for axis in AXES}
+        for row in rows:
+            if _set_of(row) == stack and row.step_s:
+                job, _ = job_of(row)
+                values = axes(build_work(job.model, job.training), np.asarray([float(row.count)]))
+                for axis, value in values.items():
+                    seen[axis].append(float(value[0]))
+        for axis, found in seen.items():
+            out[f"measured.tuning.{stack}.{axis}.low"] = min(found, default=math.nan)
+            out[f"measured.tuning.{stack}.{axis}.high"] = max(found, default=math.nan)
+    return out
 
 
 def widths(rows: Sequence[Row], fitted: Fit) -> dict[str, float]:
@@ -265,7 +284,7 @@ def write(fitted: Fit) -> None:
 
     The three ratios of reinforcement learning are printed alone: they are set by hand where folds agree.
     """
-    names = {*_SETS["eager"], *_SETS["compiled"], *_WIDTHS}
+    names = {*_SETS["eager"], *_SETS["compiled"], *_WIDTHS, *reach(())}
     for file in (DIRECTORY / "transformer.csv", DIRECTORY / "inference.csv"):
         with file.open(encoding="utf-8", newline="") as source:
             head, *rows = csv.reader(source)

@@ -276,7 +276,7 @@ def _basis(item: Estimate) -> Section:
     none = "none: `planner calibrate` tightens the prediction with your own runs"
     if item.is_inference:
         return Section("basis", "Rests on", (f"engine {item.stack}, weights {item.precision}",), detail=True)
-    learned = f"{factor} for this accelerator generation, precision, stack and kind of training"
+    learned = f"{factor} for this accelerator, precision, stack and adapter, alone or one of several"
     rows: _Facts = [
         ("stack", "software stack", item.stack, "text", f"{item.stack} (training.stack)"),
         ("precision", "precision", item.precision, "text", item.precision),

@@ -59,12 +59,19 @@ def log_spread(
 
 
 def distances(kind: str, stack: str, work: Work, accelerators: Floats, c: Constants) -> dict[str, Floats]:
-    """Doublings by which jobs are outside of what was measured with their software, by axis."""
+    """Doublings by which jobs are outside of what was measured with their software, by axis.
+
+    Fine-tuning is inside where it was measured, or pre-training with the same software.
+    """
     out: dict[str, Floats] = {}
     for axis, value in axes(work, accelerators).items():
-        low = c.get(f"measured.{kind}.{stack}.{axis}.low", np.nan)
-        high = c.get(f"measured.{kind}.{stack}.{axis}.high", np.nan)
-        doublings = np.fmax(np.log2(low / value), np.log2(value / high))
+        low, high = (c.get(f"measured.{kind}.{stack}.{axis}.{end}", np.nan) for end in ("low", "high"))
+        tuned_low, tuned_high = (
+            c.get(f"measured.tuning.{stack}.{axis}.{end}", np.nan) for end in ("low", "high")
+        )
+        least = np.where(work.tuned > 0, np.fmin(low, tuned_low), low)
+        most = np.where(work.tuned > 0, np.fmax(high, tuned_high), high)
+        doublings = np.fmax(np.log2(least / value), np.log2(value / most))
         out[axis] = np.broadcast_to(np.fmax(doublings, 0.0), accelerators.shape)
     return out
 
