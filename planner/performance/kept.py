@@ -96,7 +96,7 @@ def _key(model: ModelSpec, training: TrainingSpec, hardware: Table, node_counts:
         stored = hardware.column(name)
         values, texts = (stored.codes, stored.values) if isinstance(stored, Coded) else (stored, None)
         digest.update(repr((name, values.dtype.str, texts)).encode())
-        digest.update(np.ascontiguousarray(values))
+        digest.update(values.tobytes())
     return digest.hexdigest()
 
 

@@ -69,13 +69,13 @@ class Finish:
 
 @dataclass
 class _Edge:
-    """Candidates on both sides of an edge and the columns of its shares: (group, group, column), (place, column)."""
+    """Candidates on both sides of an edge, and rows of its shares: (group, group, column), (place, column)."""
 
     number: int
     out: Ints
     into: Ints
-    moves: list[tuple[int, int, int]] = field(default_factory=list)
-    stays: list[tuple[int, int]] = field(default_factory=list)
+    moves: Ints = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    stays: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
 
 
 def build_pipeline(pipe: PipelineInput, *, objective: Literal["cost", "time"] = "cost") -> Milp:
@@ -93,7 +93,7 @@ def build_pipeline(pipe: PipelineInput, *, objective: Literal["cost", "time"] = 
     _add_shares(builder, pipe, edges, by_cost)
     for edge in edges:
         _add_moves(builder, pipe, edge)
-        if edge.stays:
+        if len(edge.stays):
             _add_stays(builder, pipe, edge)
     if pipe.timed or not by_cost:
         _add_times(builder, pipe, edges, by_cost)
@@ -102,55 +102,57 @@ def build_pipeline(pipe: PipelineInput, *, objective: Literal["cost", "time"] = 
 
 def _add_shares(builder: MilpBuilder, pipe: PipelineInput, edges: list[_Edge], by_cost: bool) -> None:
     """Columns f and s of all edges: only groups and places that occur on both sides."""
+    places = [np.unique(pipe.place[pipe.task == task]) for task in range(pipe.n_tasks)]
+    groups = [np.unique(pipe.group[own]) for own in places]
     moves: list[Move] = []
     stays: list[Stay] = []
-    for edge in edges:
-        left, right = (np.unique(pipe.group[pipe.place[side]]).tolist() for side in (edge.out, edge.into))
-        moves += [Move(edge.number, h, g) for h in left for g in right]
-        shared = np.intersect1d(pipe.place[edge.out], pipe.place[edge.into])
+    for edge, u, v in zip(edges, pipe.source.tolist(), pipe.target.tolist(), strict=True):
+        moves += [Move(edge.number, h, g) for h in groups[u].tolist() for g in groups[v].tolist()]
+        shared = np.intersect1d(places[u], places[v], assume_unique=True)
         stays += [Stay(edge.number, r) for r in shared.tolist()]
-    usd = [float(pipe.move_usd[key.edge, key.source, key.target]) * by_cost for key in moves]
-    f = builder.add_columns("f", moves, cost=usd, upper=1.0)
-    home = pipe.group
-    saved = [-float(pipe.move_usd[key.edge, home[key.place], home[key.place]]) * by_cost for key in stays]
-    s = builder.add_columns("s", stays, cost=saved, upper=1.0)
-    for column, move in enumerate(moves, start=f.start):
-        edges[move.edge].moves.append((move.source, move.target, column))
-    for column, stay in enumerate(stays, start=s.start):
-        edges[stay.edge].stays.append((stay.place, column))
+    moved = np.asarray([(key.edge, key.source, key.target) for key in moves], dtype=np.int64).reshape(-1, 3)
+    stayed = np.asarray([(key.edge, key.place) for key in stays], dtype=np.int64).reshape(-1, 2)
+    f = builder.add_columns("f", moves, cost=pipe.move_usd[tuple(moved.T)] * by_cost, upper=1.0)
+    home = pipe.group[stayed[:, 1]]
+    s = builder.add_columns("s", stays, cost=-pipe.move_usd[stayed[:, 0], home, home] * by_cost, upper=1.0)
+    numbers = np.arange(len(edges) + 1)
+    for rows, block, name in ((moved, f, "moves"), (stayed, s, "stays")):
+        found = np.column_stack([rows[:, 1:], np.arange(block.start, block.stop)])
+        bounds = np.searchsorted(rows[:, 0], numbers)
+        for edge, first, last in zip(edges, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            setattr(edge, name, found[first:last])
 
 
 def _add_moves(builder: MilpBuilder, pipe: PipelineInput, edge: _Edge) -> None:
     """The shares of an edge leave the group chosen for its source and arrive in that of its target."""
-    columns = [move[2] for move in edge.moves]
+    columns = edge.moves[:, 2]
     for name, side, axis in (("leave", edge.out, 0), ("arrive", edge.into, 1)):
-        groups = sorted({move[axis] for move in edge.moves})
-        rows = builder.add_rows(
-            name, len(groups), lower=0.0, upper=0.0, tags=[(edge.number, g) for g in groups]
-        )
-        builder.add_entries(
-            rows.start + np.searchsorted(groups, [move[axis] for move in edge.moves]), columns, 1.0
-        )
+        groups = np.unique(edge.moves[:, axis])
+        tags = [(edge.number, g) for g in groups.tolist()]
+        rows = builder.add_rows(name, len(groups), lower=0.0, upper=0.0, tags=tags)
+        ones = np.ones(len(columns))
+        builder.add_entries(rows.start + np.searchsorted(groups, edge.moves[:, axis]), columns, ones)
         builder.add_entries(rows.start + np.searchsorted(groups, pipe.group[pipe.place[side]]), side, -1.0)
 
 
 def _add_stays(builder: MilpBuilder, pipe: PipelineInput, edge: _Edge) -> None:
     """Data stays only at a place chosen on both sides."""
-    places, columns = (np.asarray(part) for part in zip(*edge.stays, strict=True))
+    places, columns = edge.stays.T
+    known = np.zeros(len(pipe.group), dtype=np.bool_)
+    known[places] = True
     for name, side in (("stay.source", edge.out), ("stay.target", edge.into)):
-        rows = builder.add_rows(
-            name, len(places), upper=0.0, tags=[(edge.number, r) for r in places.tolist()]
-        )
+        tags = [(edge.number, r) for r in places.tolist()]
+        rows = builder.add_rows(name, len(places), upper=0.0, tags=tags)
         builder.add_entries(np.arange(rows.start, rows.stop), columns, 1.0)
-        inside = side[np.isin(pipe.place[side], places)]
+        inside = side[known[pipe.place[side]]]
         builder.add_entries(rows.start + np.searchsorted(places, pipe.place[inside]), inside, -1.0)
     homes = np.unique(pipe.group[places])
-    rows = builder.add_rows(
-        "stay.group", len(homes), upper=0.0, tags=[(edge.number, h) for h in homes.tolist()]
-    )
+    tags = [(edge.number, h) for h in homes.tolist()]
+    rows = builder.add_rows("stay.group", len(homes), upper=0.0, tags=tags)
     builder.add_entries(rows.start + np.searchsorted(homes, pipe.group[places]), columns, 1.0)
-    inner = {source: column for source, target, column in edge.moves if source == target}
-    builder.add_entries(np.arange(rows.start, rows.stop), [inner[h] for h in homes.tolist()], -1.0)
+    inner = edge.moves[edge.moves[:, 0] == edge.moves[:, 1]]  # by group
+    inner = inner[np.isin(inner[:, 0], homes), 2]
+    builder.add_entries(np.arange(rows.start, rows.stop), inner, -1.0)
 
 
 def _add_times(builder: MilpBuilder, pipe: PipelineInput, edges: list[_Edge], by_cost: bool) -> None:
@@ -164,9 +166,10 @@ def _add_times(builder: MilpBuilder, pipe: PipelineInput, edges: list[_Edge], by
         builder.add_entries(row, [starts.start + v, starts.start + u], [1.0, -1.0])
         builder.add_entries(row, edge.out, -pipe.hours[edge.out])
         time = pipe.move_hours[edge.number]
-        builder.add_entries(row, [c for *_, c in edge.moves], [-float(time[h, g]) for h, g, _ in edge.moves])
-        home = [pipe.group[r] for r, _ in edge.stays]
-        builder.add_entries(row, [c for _, c in edge.stays], [float(time[h, h]) for h in home])
+        source, target, columns = edge.moves.T
+        builder.add_entries(row, columns, -time[source, target])
+        home = pipe.group[edge.stays[:, 0]]
+        builder.add_entries(row, edge.stays[:, 1], time[home, home])
     # every task has its own window: the inner ones follow from the last, but they cut the relaxation
     finish = builder.add_rows("finish", pipe.n_tasks, upper=latest if by_cost else 0.0)
     _add_ends(builder, pipe, finish, starts)

@@ -161,14 +161,14 @@ def windows(pipe: PipelineInput, allowed: Bools | None = None) -> tuple[Floats, 
     fastest = np.full(pipe.n_tasks, np.inf)
     hours = pipe.hours if allowed is None else np.where(allowed, pipe.hours, np.inf)
     np.minimum.at(fastest, pipe.task, hours)
-    start, end = np.zeros(pipe.n_tasks), np.full(pipe.n_tasks, pipe.deadline_hours)
+    least, source, target = fastest.tolist(), pipe.source.tolist(), pipe.target.tolist()
+    start, end = [0.0] * pipe.n_tasks, [pipe.deadline_hours] * pipe.n_tasks
     for task in pipe.sequence:
-        before = pipe.source[pipe.into[task]]
-        start[task] = np.max(start[before] + fastest[before], initial=0.0)
+        start[task] = max([0.0, *(start[source[e]] + least[source[e]] for e in pipe.into[task])])
     for task in reversed(pipe.sequence):
-        after = pipe.target[pipe.out[task]]
-        end[task] = np.min(end[after] - fastest[after], initial=pipe.deadline_hours)
-    return start, end
+        after = (end[target[e]] - least[target[e]] for e in pipe.out[task])
+        end[task] = min([pipe.deadline_hours, *after])
+    return np.asarray(start), np.asarray(end)
 
 
 def reduce(pipe: PipelineInput) -> tuple[PipelineInput, dict[str, int]]:

@@ -175,13 +175,19 @@ class Elapsed:
         late = np.where(self.lost | self.calm, 0.0, late)
         return np.asarray((1.0 - np.where(self.calm, 1.0, self.still)) * late, dtype=np.float64)
 
-    def cdf(self, hours: FloatArray) -> FloatArray:
-        """P(elapsed <= hours); a deadline equal to the undisturbed time is met in spite of rounding."""
+    def cdf(self, hours: FloatArray, moved: FloatArray | None = None) -> FloatArray:
+        """P(elapsed <= hours); a deadline equal to the undisturbed time is met in spite of rounding.
+
+        Args:
+            hours: the deadline.
+            moved: `moved_cdf` of it, where that is known.
+        """
         reached = hours >= self.floor * (1.0 - 1e-9)
         still = np.where(self.calm, 1.0, self.still)
-        return np.where(reached, np.minimum(still + self.moved_cdf(hours), 1.0), 0.0)
+        within = still + (self.moved_cdf(hours) if moved is None else moved)
+        return np.where(reached, np.minimum(within, 1.0), 0.0)
 
-    def excess_within(self, hours: FloatArray) -> FloatArray:
+    def excess_within(self, hours: FloatArray, moved: FloatArray | None = None) -> FloatArray:
         """E[excess, where elapsed <= hours]: the shares of a gamma and of a log-normal variable below a bound.
 
         The share of the mean below x is a distribution function itself: of a gamma variable with one more unit of
@@ -195,7 +201,8 @@ class Elapsed:
         skewed = lognormal_cdf(excess, mean * grown, variance * grown * grown)
         share = (1.0 - self.skew) * even + self.skew * skewed
         found = np.where(self.lost | self.calm, 0.0, (1.0 - self.still) * mean * share)
-        return np.minimum(found, np.maximum(excess, 0.0) * self.moved_cdf(hours))
+        moved = self.moved_cdf(hours) if moved is None else moved
+        return np.minimum(found, np.maximum(excess, 0.0) * moved)
 
     def quantile(self, level: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Elapsed and paid hours at `level` (one, or one each); infinite where no finite time reaches it."""

@@ -69,7 +69,10 @@ def unite(
     step = before * (1.0 - down) + all_down[:, None] * back[None]
     spell = np.full(rate.shape, 1.0 / k)
     for _ in range(_STEPS):
-        spell = (spell[:, None] * step).sum(axis=0)
+        after = spell[0] * step[0]
+        for gone in range(1, k):
+            after += spell[gone] * step[gone]
+        spell = after
     length = spell / rate
     mean_rate = 1.0 / length.sum(axis=0)
     shares = np.ascontiguousarray((length * mean_rate).T)

@@ -199,12 +199,8 @@ class MilpBuilder:
 
     def add_entries(self, rows: npt.ArrayLike, columns: npt.ArrayLike, values: FloatLike) -> None:
         """Add entries at absolute row and column numbers; equal places are summed, zeros dropped."""
-        shape = np.broadcast(np.asarray(rows), np.asarray(columns), np.asarray(values)).shape or (1,)
-        row = np.broadcast_to(np.asarray(rows, dtype=np.int64), shape)
-        column = np.broadcast_to(np.asarray(columns, dtype=np.int64), shape)
-        value = np.broadcast_to(np.asarray(values, dtype=np.float64), shape)
-        keep = value != 0
-        self._entries.append((row[keep], column[keep], value[keep]))
+        row, column, value = _alike(np.asarray(rows), np.asarray(columns), np.asarray(values))
+        self._entries.append((row.astype(np.int64), column.astype(np.int64), value.astype(np.float64)))
 
     def column_block(self, name: str) -> Block | None:
         """Return the column block called `name`, None where there is none yet."""
@@ -223,6 +219,8 @@ class MilpBuilder:
         cost, lower, upper, kinds = _stack(self._columns, 4)
         row_lo, row_hi = _stack(self._rows, 2)
         rows, columns, values = _stack(self._entries, 3)
+        kept = values != 0
+        rows, columns, values = rows[kept], columns[kept], values[kept]
         data, indices, indptr = _compress(rows.astype(np.int64), columns.astype(np.int64), values, len(cost))
         problem = Milp(
             c=cost,
@@ -268,7 +266,17 @@ def check(problem: Milp) -> None:
 
 
 def _spread(value: FloatLike, count: int) -> Floats:
-    return np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (count,)))
+    return np.full(count, value, dtype=np.float64)
+
+
+def _alike(*parts: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """Arrays of one dimension and one length, scalars repeated."""
+    if all(part.ndim < 2 for part in parts):
+        lengths = {len(part) for part in parts if part.ndim}
+        if len(lengths) < 2:
+            count = next(iter(lengths), 1)
+            return [part if part.ndim else np.full(count, part) for part in parts]
+    return [part.ravel() for part in np.broadcast_arrays(*parts)]
 
 
 def _stack(parts: Sequence[tuple[npt.NDArray[Any], ...]], width: int) -> list[npt.NDArray[Any]]:
@@ -281,7 +289,7 @@ def _compress(
     rows: Ints, columns: Ints, values: Floats, n_columns: int
 ) -> tuple[Floats, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Turn coordinate entries into compressed columns, summing entries at the same place."""
-    order = np.lexsort((rows, columns))
+    order = np.argsort(columns * (int(rows.max(initial=0)) + 1) + rows, kind="stable")
     rows, columns, values = rows[order], columns[order], values[order]
     if len(rows):
         first = np.ones(len(rows), dtype=np.bool_)

@@ -120,10 +120,11 @@ def _at_speeds(job: Job, pool: SpotPool, factors: FloatArray, slack: FloatArray,
     scales = shares[:, None, None] * factors
     stacked = scaled_job(job, scales.reshape(len(shares) * len(factors), len(job.work)))
     elapsed = describe_elapsed(stacked, pool).reshape(scales.shape)
-    kept = falling(np.where(slack < 0, 0.0, elapsed.cdf(elapsed.floor + slack)))
+    until = elapsed.floor + slack
+    moved = elapsed.moved_cdf(until)
+    kept = falling(np.where(slack < 0, 0.0, elapsed.cdf(until, moved)))
     change = 1.0 - kept[-1]
-    whole = elapsed.scale(-1)
-    within = whole.excess_within(whole.floor + slack)
+    within = elapsed.scale(-1).excess_within(until[-1], moved[-1])
     wasted = within + np.where(change > 0, np.maximum(slack, 0.0), 0.0) * change
     done = (weights[:, None, None] * kept[:-1]).sum(axis=0)
     return Fallback(np.clip(1.0 - done, 0.0, change), change, wasted)

@@ -22,17 +22,14 @@ if TYPE_CHECKING:
 
 def between_regions_usd_per_gb(market: Market, offer: IntArray) -> FloatArray:
     """Dearest price between the regions of each cell, USD per GB; 0 within one region."""
-    place = np.where(offer >= 0, market.region_of_offer[offer], -1)
-    several = np.flatnonzero(((place != place[:, :1]) & (place >= 0)).any(axis=1))
-    out = np.zeros(len(offer))
-    if len(several):
-        place, offer = place[several], offer[several]
-        here, there = place[:, :, None], place[:, None, :]
-        between = (here != there) & (here >= 0) & (there >= 0)
-        known = market.known_places.usd_per_gb
-        cell, source, target = np.nonzero(between & np.isnan(known[here, there]))
-        _ask(market, offer[cell, source], offer[cell, target])
-        out[several] = np.where(between, known[here, there], 0.0).max(axis=(1, 2))
+    place, out = np.where(offer >= 0, market.region_of_offer[offer], -1), np.zeros(len(offer))
+    known = market.known_places.usd_per_gb
+    for source, target in permutations(range(offer.shape[1]), 2):
+        here, there = place[:, source], place[:, target]
+        at = np.flatnonzero((here != there) & (here >= 0) & (there >= 0))
+        new = at[np.isnan(known[here[at], there[at]])]
+        _ask(market, offer[new, source], offer[new, target])
+        out[at] = np.maximum(out[at], known[here[at], there[at]])
     return out
 
 
