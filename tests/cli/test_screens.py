@@ -124,15 +124,6 @@ def test_points_of_a_frontier_that_are_one_plan_are_one_row(tmp_path: Path) -> N
     assert len(re.findall(r"^ *\$4\b.*", text, re.MULTILINE)) == 1
 
 
-def test_a_robust_portfolio_fits_a_screen_and_rounds_its_worst_outcomes() -> None:
-    answer = shown_by("portfolio", str(EXAMPLES / "robust.yaml"), *DAY, "--gap", "5%")
-    for width, most in MOST_LINES.items():
-        text = str(render_answer(answer, "table", width=width))
-        assert len(text.splitlines()) <= most, text
-    # ten of 200 scenarios: their mean is known to about a tenth
-    assert re.search(r"mean of the worst 5 %: \$[0-9,]*0[,;]", str(render_answer(answer, "table", width=200)))
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_next_steps_can_be_typed(command: str) -> None:
     text = " ".join(str(render_answer(answer_of(command), "table", width=400)).split())

@@ -16,8 +16,8 @@ EXAMPLES = ROOT / "examples"
 ASKED = (
     ("optimize", EXAMPLES / "resnet50-imagenet.yaml"),
     ("estimate", EXAMPLES / "resnet50-imagenet.yaml", "--instance-type", "p4d.24xlarge"),
-    ("commit", EXAMPLES / "commit.yaml", "--no-regret"),
-    ("schedule", EXAMPLES / "schedule.yaml"),
+    ("commit", EXAMPLES / "commit.yaml", "--no-regret", "--gap", "10%"),
+    ("schedule", EXAMPLES / "schedule.yaml", "--gap", "5%"),
     ("budget", EXAMPLES / "budgets.yaml", "--daily", EXAMPLES / "daily-costs.csv"),
     ("review", "--use-case", "list"),
     ("catalog", "list"),
@@ -25,7 +25,7 @@ ASKED = (
 )
 
 
-@pytest.mark.parametrize("words", ASKED, ids=lambda words: " ".join(str(word) for word in words[:2])[:18])
+@pytest.mark.parametrize("words", ASKED, ids=lambda words: " ".join(Path(word).name for word in words[:2]))
 def test_an_answer_is_as_wide_as_columns_says(
     words: tuple[object, ...], run_cli: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

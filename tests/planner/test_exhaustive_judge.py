@@ -104,6 +104,12 @@ def test_the_optimum_is_the_least_of_all_choices(question: str, block: int) -> N
         CHECKS[question](seed)
 
 
+@pytest.mark.parametrize("seed", [4751, 10387, 43714])
+def test_a_greedy_plan_is_not_taken_for_the_optimum(seed: int) -> None:
+    """HiGHS returned the plan that it began with, for cheaper than it is: up to 22 % dearer than the least."""
+    check_portfolio(seed)
+
+
 @pytest.mark.parametrize("block", range(4))
 def test_a_frontier_has_the_cheapest_of_all_at_each_deadline(block: int) -> None:
     each = FRONTIERS // 4

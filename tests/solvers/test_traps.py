@@ -221,3 +221,25 @@ def test_a_plan_is_found_where_the_cheap_columns_allow_none() -> None:
     assert found.best.x is not None
     assert [stage for stage, *_ in found.stages][:2] == ["relaxation", "restricted"]
     assert found.stages[1][2] < np.inf, "the restricted stage itself found a plan"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_start_is_not_taken_for_cheaper_than_it_is(backend: str) -> None:
+    """HiGHS 1.16 returned this start of 24 as the optimum, at a cost of 16.75 that no choice has."""
+    builder = MilpBuilder("start")
+    cost = [11.5, 6.0, 4.25, 7.25, 3.5, 6.75, 11.75, 4.5, 12.0, 4.5, 4.25]
+    job = [0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3]
+    x = builder.add_columns("x", list(range(11)), cost=cost, upper=1.0, integer=True)
+    choice = builder.add_rows("choice", 4, lower=1.0, upper=1.0)
+    builder.add_entries(choice.start + np.array(job), range(x.start, x.stop), 1.0)
+    for limit, units in (
+        (36.0, [2, 20, 0, 32, 7, 0, 0, 0, 0, 0, 32]),
+        (29.0, [4, 5, 1, 0, 7, 0, 0, 12, 2, 12, 6]),
+    ):
+        row = builder.add_rows(f"at most {limit}", 1, upper=limit)
+        builder.add_entries(row.start, range(x.start, x.stop), np.array(units, dtype=float))
+    start = dict.fromkeys((2, 4, 6, 9), 1.0)
+    solution = solve(builder.build(), SolveOptions(gap=0.0, backend=backend, start=start, isolate=False))
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(19.75) and solution.bound == pytest.approx(19.75)
+    assert {key for key, value in solution.x.items() if value > 0.5} == {2, 5, 7, 10}

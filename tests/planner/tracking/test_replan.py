@@ -19,7 +19,6 @@ from planner.tracking.replan import STAY, _decide, replan, workload_of
 from tests.conftest import ROOT
 
 WORKLOAD = ROOT / "examples" / "bert-large.yaml"
-pytestmark = pytest.mark.catalog("small")
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +64,6 @@ def test_a_run_as_planned_stays(plan: planner.Plan, as_planned: Tracked) -> None
     assert (ways["change type"].usd or 0.0) < 1.2 * float(plan.total_usd)
 
 
-@pytest.mark.catalog("whole")
 def test_a_spot_run_is_told_what_advise_decides(plan: planner.Plan, as_planned: Tracked) -> None:
     """Stay while it runs, wait or take on-demand while it stands: `planner advise` at the state that the log shows."""
     assert plan.launch is not None and plan.launch.strategy == "spot_with_fallback"
