@@ -199,6 +199,10 @@ class Launch:
         """Instances that run at once."""
         return self.first.nodes if self.moves else sum(pool.nodes for pool in self.pools)
 
+    def gang(self, pool: Pool) -> int:
+        """Instances that must reach each other where `pool` runs: those of one run."""
+        return pool.nodes if self.way in ("one", "in_turn") else self.nodes
+
     @property
     def tasks(self) -> int:
         """Runs in all; of one run that independent workers share, its workers."""

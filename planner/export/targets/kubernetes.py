@@ -56,16 +56,22 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     launch, begin, count, notes = _of_region(launch, options.values["region"])
     name = clean(launch.name, KUBERNETES_NAME, most=_MOST_NAME)
     queued = options.values["queue"] != "none"
-    job = (
-        _job(launch, part, name, queued, (begin, count, total))
-        if launch.way == "workers"
-        else _JOBS[options.values["kind"]](launch, part, name, queued)
-    )
+    job: list[dict[str, Any]] = []
+    queue: list[dict[str, Any]] = []
+    kinds = _kinds(launch, name, begin, count)
+    for own, kind, first, runs in kinds:
+        job += (
+            _job(own, part, kind, queued, (first, runs, total))
+            if launch.way == "workers"
+            else _JOBS[options.values["kind"]](own, part, kind, queued)
+        )
+        queue += _queue(own, kind)
     if queued:
         notes.append("first, once, by an administrator: kubectl apply --server-side -f queue.yaml")
     if launch.run.secrets:
         keys = " ".join(f'--from-literal={key}="${key}"' for key in launch.run.secrets)
-        notes.append(f"first, in its namespace: kubectl create secret generic {name}-secrets {keys}")
+        notes += [f"first, in its namespace: kubectl create secret generic {kind}-secrets {keys}"
+                  for _, kind, _, _ in kinds]  # fmt: skip
     text = (
         "\n".join(heading(launch, *part.notes, *notes, "start: kubectl create -f job.yaml"))
         + "\n"
@@ -73,11 +79,7 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     )
     files = [ExportFile("job.yaml", text)]
     if queued:
-        files.append(
-            ExportFile(
-                "queue.yaml", "\n".join(_queue_heading(launch)) + "\n" + yaml_text(*_queue(launch, name))
-            )
-        )
+        files.append(ExportFile("queue.yaml", "\n".join(_queue_heading(launch)) + "\n" + yaml_text(*queue)))
     return (*files, *part.files)
 
 
@@ -118,6 +120,29 @@ def _of_region(launch: Launch, wanted: str) -> tuple[Launch, int, int, list[str]
              if name != chosen]  # fmt: skip
     whole = launch if len(names) == 1 else launch.only(*groups[chosen])
     return whole, 0 if launch.moves else sum(counts[:at]), counts[at], notes
+
+
+def _kinds(launch: Launch, name: str, begin: int, count: int) -> list[tuple[Launch, str, int, int]]:
+    """By kind of machine: its pools, a name, its first run and how many. A pod asks for a whole machine of its kind.
+
+    Args:
+        launch: the pools of one cluster.
+        name: of all.
+        begin: the first run.
+        count: runs.
+    """
+    kinds: dict[str, list[Pool]] = {}
+    for pool in launch.pools:
+        kinds.setdefault(pool.instance_type, []).append(pool)
+    if launch.way != "workers" or launch.moves or len(kinds) == 1:
+        return [(launch, name, begin, count)]
+    counts = split(count, [sum(pool.share for pool in pools) for pools in kinds.values()])
+    out = []
+    for number, (pools, runs) in enumerate(zip(kinds.values(), counts, strict=True), start=1):
+        if runs:
+            out.append((launch.only(*pools), f"{name[: _MOST_NAME - 3]}-{number}", begin, runs))
+        begin += runs
+    return out
 
 
 def _script(launch: Launch, part: Part, start: list[str]) -> list[str]:

@@ -107,7 +107,7 @@ def queue(
         "Instances": [{"InstanceType": pool.instance_type}],
         "MinCount": pool.nodes if block else 0,
         "MaxCount": pool.nodes,
-        "Efa": {"Enabled": pool.nodes > 1 and efa_interfaces(pool)[0] > 0},
+        "Efa": {"Enabled": launch.gang(pool) > 1 and efa_interfaces(pool)[0] > 0},
     }
     if reservation and not pool.is_spot:
         resource["CapacityReservationTarget"] = {"CapacityReservationId": reservation}
@@ -117,7 +117,7 @@ def queue(
         "Networking": {
             "SubnetIds": [subnets.get(pool.zone) or subnets.get(pool.region) or NO_SUBNET],
             # the nodes of a block are near each other already
-            "PlacementGroup": {"Enabled": pool.nodes > 1 and not block},
+            "PlacementGroup": {"Enabled": launch.gang(pool) > 1 and not block},
         },
         "ComputeSettings": {"LocalStorage": {"RootVolume": {"Size": size, "Encrypted": True}}},
         "ComputeResources": [resource],

@@ -94,11 +94,19 @@ def warning_s(launch: Launch) -> int:
     return min(_MOST_WARNING_S, max(120, math.ceil(2 * write / 30) * 30) + EARLY_S)
 
 
-def time_limit(launch: Launch) -> str:
-    """Time limit `D-HH:MM:SS`: what 9 of 10 runs need; a run that needs more saves and comes back."""
+def time_limit(launch: Launch, tasks: int) -> str:
+    """Time limit `D-HH:MM:SS`: what 9 of 10 runs need; a run that needs more saves and comes back.
+
+    Args:
+        launch: one kind of machine, or what moves from pool to pool.
+        tasks: runs that these machines do.
+    """
     hours = launch.limits.hours_p90 or launch.limits.hours * _SPARE
     if launch.way == "workers":
-        hours = launch.limits.hours * _SPARE / math.ceil(launch.tasks / max(launch.workers, 1))
+        alone = launch.limits.hours / math.ceil(tasks / max(launch.workers, 1))
+        # where each pool does its own runs: what its machines are paid for, over the runs
+        paid = sum(pool.hours * pool.nodes for pool in launch.pools) / launch.nodes / max(tasks, 1)
+        hours = _SPARE * (alone if launch.moves else max(alone, paid))
     minutes = max(60, math.ceil(hours * 4) * 15)
     days, rest = divmod(minutes, 1440)
     return f"{days}-{rest // 60:02d}:{rest % 60:02d}:00"
@@ -114,7 +122,7 @@ def _directives(launch: Launch, options: Options, begin: int, tasks: int) -> lis
     for key in _FREE:
         if values[key] and not _WORD.fullmatch(values[key]):
             raise InputError(f"--option {key}={values[key]}: no word that Slurm takes there")
-    time = values["time"] or time_limit(launch)
+    time = values["time"] or time_limit(launch, tasks)
     if not _TIME.fullmatch(time):
         raise InputError(f"--option time={time}: write it as D-HH:MM:SS, such as 2-00:00:00")
     tags = " ".join(f"{comment(key)}={comment(value)}" for key, value in launch.tags.items())

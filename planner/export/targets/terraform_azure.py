@@ -83,7 +83,7 @@ def _scale_set(launch: Launch, at: Place) -> Block:
         ("instances", pool.nodes), *([("zones", [pool.zone])] if pool.zone else []), ("admin_username", "planner"),
         ("overprovision", False), ("upgrade_mode", "Manual"),
         # InfiniBand reaches nodes of one placement group only, which holds at most 100
-        ("single_placement_group", pool.nodes > 1), *_price(at), ("tags", clean_tags(launch.tags, "azure")),
+        ("single_placement_group", at.gang_nodes > 1), *_price(at), ("tags", clean_tags(launch.tags, "azure")),
         Block("admin_ssh_key", (), (("username", "planner"), ("public_key", Raw("var.ssh_public_key")))),
         Block("os_disk", (), (*_PREMIUM, ("disk_size_gb", size))),
         Block("source_image_reference", (), tuple((key, Raw(f"var.azure_image.{key}")) for key in _IMAGE)),

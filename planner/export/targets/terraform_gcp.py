@@ -76,8 +76,7 @@ def _regions(pools: tuple[Pool, ...]) -> str:
 
 
 def _networks(launch: Launch, pool: Pool) -> tuple[int, int]:
-    nodes = launch.nodes if launch.way == "together" else pool.nodes
-    return _extra_networks().get(pool.instance_type, (0, 0)) if nodes > 1 else (0, 0)
+    return _extra_networks().get(pool.instance_type, (0, 0)) if launch.gang(pool) > 1 else (0, 0)
 
 
 def _is_compact(at: Place) -> bool:

@@ -44,8 +44,8 @@ class Place:
 
     @property
     def gang_nodes(self) -> int:
-        """Nodes that must reach each other."""
-        return sum(self.launch.pools[at].nodes for at in self.gang)
+        """Nodes that must reach each other: those of one run."""
+        return self.launch.gang(self.pool)
 
     @property
     def lends(self) -> bool:

@@ -136,11 +136,11 @@ def test_the_warning_reaches_the_shell_alone_and_torchrun_gets_term(name: str) -
 
 
 def test_a_run_has_the_time_that_nine_of_ten_need() -> None:
-    assert time_limit(LAUNCHES["one"]) == "7-12:00:00"  # 180 h
+    assert time_limit(LAUNCHES["one"], 1) == "7-12:00:00"  # 180 h
     without = replace(LAUNCHES["one"], limits=replace(LAUNCHES["one"].limits, hours_p90=None))
-    assert time_limit(without) == "5-17:30:00"  # 110 h x 1.25
+    assert time_limit(without, 1) == "5-17:30:00"  # 110 h x 1.25
     # 64 runs on 5 machines: 13 rounds in 110 h
-    assert time_limit(LAUNCHES["workers"]) == "0-10:45:00"
+    assert time_limit(LAUNCHES["workers"], 64) == "0-10:45:00"
 
 
 def test_runs_are_split_by_throughput_to_the_last_one() -> None:
