@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from planner.inputs.commit_schema import CommitOption
 
 YEAR_OPTIONS: tuple[CommitOption, ...] = ("reserved_1y", "savings_plan_1y", "cud_1y")
-COUNT, HOURS, DAYS = 60, 300, 120  # scenarios; steps of each that are evaluated
 RISK = Risk(weight=0.3, level=0.9)
-SELDOM_LOSES = RISK.model_copy(update={"loss_price": 2.0})  # docs/optimisation/commit.md, "Seldom a loss"
+SELDOM_LOSES = RISK.model_copy(update={"loss_price": 1.5})  # docs/optimisation/commit.md, "Seldom a loss"
+COUNT, HOURS, DAYS = 60, 300, 120  # scenarios; steps of each that are evaluated
+LOSS_COUNT, LOSS_HOURS, LOSS_DAYS = 200, 100, 40  # the same where losses count
 _MOST_POOLS = 64
 _SHOWN = 4
 
@@ -85,7 +86,7 @@ def question_from_bill(
         start=start,
         horizon_years=1,
         pools=pools,
-        scenarios=Scenarios(count=COUNT, seed=seed),
+        scenarios=Scenarios(count=drawn(risk, bill.step_hours)[0], seed=seed),
         commitments=tuple(
             Owned(
                 purchase_option=own.option, pool=index[own.key], instances=own.instances,
@@ -96,8 +97,8 @@ def question_from_bill(
         options=Options(allow=YEAR_OPTIONS),
         risk=risk,
     )  # fmt: skip
-    rows = HOURS if bill.step_hours == 1 else DAYS
-    futures = draw_year(bill.use[:, kept], bill.step_hours, count=COUNT, rows=rows, seed=seed)
+    count, rows = drawn(risk, bill.step_hours)
+    futures = draw_year(bill.use[:, kept], bill.step_hours, count=count, rows=rows, seed=seed)
     data = question.model_dump_json(exclude_defaults=True).encode()
     loaded = LoadedCommit(question, Document(Path(paths[0]), data, Source(paths[0], "")))
     span = f"demand: {named}, {bill.first} to {bill.last}, by the {'hour' if bill.step_hours == 1 else 'day'}"
@@ -105,6 +106,16 @@ def question_from_bill(
     notes += [_of_bill(by_bill)] if by_bill else []
     notes += [f"left out, no price of a one-year commitment in the catalog: {left}"] if left else []
     return FromBill(loaded, futures, bill.files, tuple(notes))
+
+
+def drawn(risk: Risk, step_hours: int) -> tuple[int, int]:
+    """Return how many scenarios are drawn, and of how many steps each.
+
+    A chance of a loss needs many: of 60 scenarios the search takes purchases that were lucky in them for sure ones.
+    """
+    if risk.loss_price:
+        return LOSS_COUNT, LOSS_HOURS if step_hours == 1 else LOSS_DAYS
+    return COUNT, HOURS if step_hours == 1 else DAYS
 
 
 def _pools(bill: BillUse, catalog: Catalog) -> tuple[list[int], tuple[Pool, ...], str]:

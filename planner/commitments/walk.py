@@ -1,9 +1,12 @@
 """Scenarios of a year from a history whose level shifts, grows and ends.
 
 The level of a pool starts at its level now (`planner.finops.forecast.level`) and moves every 28 days by a ratio that
-some pair of adjoining 28-day blocks of the history had: half of the draws take the same pair for all pools, each with
-its own ratio, half take a ratio of any pool. Each time it ends for good with the share of the history's blocks that
-were an end, by Jeffreys' estimator (n + 1/2) / (N + 1) (H. Jeffreys, "Theory of Probability", 1939), so that a history
+some pair of adjoining 28-day blocks of the history had, but for blocks in which use began or ended: half of the draws
+take the same pair for all pools, each with its own ratio, half take a ratio of any pool. A year of a few pools says
+little of where all of them are going, so the mean of the log ratios counts as far as it stands out from chance,
+1 - (standard error / mean)^2 of it and never less than none (W. James, C. Stein, "Estimation with quadratic loss",
+1961, positive part). Each time a pool ends for good with a chance that is drawn once per scenario from what n ends
+among N blocks leave open, Beta(n + 1/2, N - n + 1/2) (H. Jeffreys, "Theory of Probability", 1939), so that a history
 without an end does not promise that none comes. Hours within a week follow whole weeks of the history, all pools
 together, divided by the level of their block (block bootstrap; H. R. Künsch, Ann. Stat. 17, 1989).
 """
@@ -24,7 +27,7 @@ WEEK = 7
 LEAST_DAYS = 14
 ENDED_DAYS = 3  # days without use at the end of a steady history that count as its end
 _ENDED = 0.05  # of the block before: what is left of a pool that ended within a block
-_MOST_RATIO = 4.0  # of a block to the one before; more is a start, not a change
+_MOST_RATIO = 4.0  # of a block to the one before
 _MOST_ERRORS = 2.0  # standard errors by which weeks differ and are still one level
 
 
@@ -34,14 +37,16 @@ class Moves:
 
     Attributes:
         level: machines in use now, shape `(P,)`.
-        ratio: level of a block over that of the one before, latest first; NaN where there is none, shape `(K, P)`.
-        end: probability that a pool ends within a block.
+        ratio: level of a block over that of the one before, latest first, less the drift that may be chance; NaN where
+            there is none, shape `(K, P)`.
+        ended: ends of pools, among `lived` blocks that could have been followed by one.
         blocks: mean use of each block of 28 days, latest first, shape `(B, P)`.
     """
 
     level: Floats
     ratio: Floats
-    end: float
+    ended: int
+    lived: int
     blocks: Floats
 
 
@@ -57,15 +62,28 @@ def moves_of(daily: Floats) -> Moves:
         for k in range(count)
     ])  # fmt: skip
     before, after = blocks[1:], blocks[:-1]
-    started = np.vstack([before[1:], np.zeros_like(blocks[:1])])[: len(before)]  # of the block before that
+    opening = daily[: max(len(daily) - BLOCK_DAYS * count, 0) + WEEK].mean(axis=0, keepdims=True)
+    started = np.vstack([before[1:], opening])[: len(before)]  # use before the block before
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = after / before
     ended = (before > 0) & (ratio < _ENDED) & (np.cumsum(after, axis=0) <= _ENDED * before)
     lived = int((before > 0).sum())
-    keep = (before > 0) & (ratio >= _ENDED) & ((started > 0) | (ratio < _MOST_RATIO / 2))
+    cut_short = np.vstack([np.zeros_like(ended[:1]), ended[:-1]])  # the block after which nothing came
+    keep = (before > 0) & (ratio >= _ENDED) & (started > 0) & ~cut_short  # whole blocks only
     ratio = np.where(keep, np.clip(ratio, 1 / _MOST_RATIO, _MOST_RATIO), np.nan)
     level = np.array([_level_now(daily[:, pool]) for pool in range(daily.shape[1])])
-    return Moves(level, ratio, (int(ended.sum()) + 0.5) / (lived + 1), blocks)
+    ratio[:1, level == 0] = np.nan  # use that stopped within the last block
+    return Moves(level, _without_chance_drift(ratio), int(ended.sum()), lived, blocks)
+
+
+def _without_chance_drift(ratio: Floats) -> Floats:
+    """Ratios whose mean logarithm is shrunk towards none by its own standard error."""
+    logs = np.log(ratio[np.isfinite(ratio)])
+    mean = float(logs.mean()) if len(logs) > 1 else 0.0
+    if mean == 0.0:
+        return ratio
+    chance = min(float(logs.var(ddof=1)) / len(logs) / mean**2, 1.0)
+    return np.asarray(ratio * np.exp(-chance * mean))
 
 
 def _level_now(use: Floats) -> float:
@@ -126,6 +144,7 @@ def _walk(draw: np.random.Generator, moves: Moves) -> Floats:
     pools, count = len(moves.level), HOURS_PER_YEAR // 24 // BLOCK_DAYS + 1
     known = moves.ratio[np.isfinite(moves.ratio)]
     level = np.tile(moves.level, (count, 1))
+    end = draw.beta(moves.ended + 0.5, moves.lived - moves.ended + 0.5)
     for block in range(1, count):
         ratio = np.ones(pools)
         if len(known):
@@ -133,5 +152,5 @@ def _walk(draw: np.random.Generator, moves: Moves) -> Floats:
             if draw.random() < 0.5:
                 mine = moves.ratio[draw.integers(len(moves.ratio))]
                 ratio = np.where(np.isfinite(mine), mine, ratio)
-        level[block] = level[block - 1] * ratio * (draw.random(pools) >= moves.end)
+        level[block] = level[block - 1] * ratio * (draw.random(pools) >= end)
     return level

@@ -24,6 +24,7 @@ from solvers.problem.solution import Termination
 
 TRIFLE = 1e-8  # of the largest coefficient beside it: what a solver cannot tell from 0
 MONEY = 1e4  # what a typical scenario's cost is called inside the solver
+OF_USE = 10.0  # typical scenarios' costs: a column of which more is bought does not pay
 Goal = Literal["lowest", "nearest", "whole"]
 
 
@@ -180,8 +181,10 @@ class Master:
         )
 
     def _scale(self, goal: Goal) -> Floats:
-        """What one unit of each column inside the solver stands for."""
+        """What one unit of each column inside the solver stands for: all of it, but no more than is of any use."""
         upper = np.where(self._problem.upper > 0, self._problem.upper, 1.0)
+        dear = OF_USE * MONEY * self._money / np.maximum(self._problem.cost, 1e-300)
+        upper = np.minimum(upper, dear)
         return np.where(self._problem.integer, 1.0, upper) if goal == "whole" else upper
 
     def _own(self, x: Floats) -> Floats:
@@ -226,12 +229,17 @@ class Master:
         return builder.build(), blocks
 
     def _prices(self, scale: Floats) -> tuple[Floats, Floats, Floats]:
-        """Prices of the columns x, theta and z; what is a trifle of the largest counts as 0: it only lowers costs."""
+        """Prices of the columns x, theta and z; what is a trifle of the largest of its kind counts as 0: less cost.
+
+        Of its kind: beside a column whose bound is far above any use, the probabilities of all scenarios are trifles.
+        """
         problem = self._problem
         tail = problem.risk_weight * problem.probability / (1 - problem.risk_level)
         parts = (problem.cost * scale / self._money, (1 - problem.risk_weight) * problem.probability, tail)
-        least = TRIFLE * max(float(np.abs(part).max(initial=0.0)) for part in parts)
-        cost, mean, tail = (np.where((part > 0) & (part < least), 0.0, part) for part in parts)
+        cost, mean, tail = (
+            np.where((part > 0) & (part < TRIFLE * np.abs(part).max(initial=0.0)), 0.0, part)
+            for part in parts
+        )
         return cost, mean, tail
 
     def _scaled_cuts(self, scale: Floats) -> tuple[Floats, Floats]:

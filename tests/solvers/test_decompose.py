@@ -100,6 +100,17 @@ def test_the_unit_of_money_does_not_matter(unit: float) -> None:
     assert found.objective / unit == pytest.approx(truth.objective, rel=1e-6)
 
 
+@pytest.mark.parametrize("bound", [1e5, 1e7, 1e9])
+def test_a_bound_far_above_any_use_does_not_hide_the_scenarios(bound: float) -> None:
+    """Beside what all of such a column costs, the chance of a scenario is less than a solver can tell from 0."""
+    many = targets(3, 300)
+    near = problem(3, 300, risk_weight=0.3, risk_level=0.9)
+    far = replace(near, upper=np.full(3, bound))
+    found, plain = (solve_benders(one, Distances(many), gap=1e-4, max_rounds=60) for one in (far, near))
+    assert found.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(plain.objective, rel=2e-4)
+
+
 def test_the_clock_leaves_a_point_and_a_bound() -> None:
     oracle = Distances(targets(8, 12), pause_s=0.12)
     found = solve_benders(problem(8, 12), oracle, gap=1e-9, time_limit_s=0.5)

@@ -83,14 +83,17 @@ def test_what_goes_on_is_bought_and_nothing_else(bill: Path, run_cli: Run) -> No
 
 
 def test_a_price_on_losses_is_asked_for(bill: Path, run_cli: Run) -> None:
-    """These purchases save 30 % and lose in an eighth of the scenarios: at price 2 that is still worth it."""
+    """These purchases save 30 % and lose in an eighth of the scenarios: at price 1.5 that is still worth it."""
     asked = ("commit", "--from-focus", bill, "--no-regret")
     free, ruled = (
         json.loads(run_cli(*asked, "-o", "json", *more).stdout) for more in ((), ("--avoid-loss",))
     )
-    assert (free["loss"]["price"], ruled["loss"]["price"]) == (0.0, 2.0)
-    assert ruled["loss"]["plain_chance_ratio"] == free["loss"]["chance_ratio"] > 0
-    assert ruled["plan"]["savings_usd"] > 2 * ruled["loss"]["chance_ratio"] * ruled["nothing"]["expected_usd"]
+    assert (free["loss"]["price"], ruled["loss"]["price"]) == (0.0, 1.5)
+    assert ruled["loss"]["plain_chance_ratio"] == pytest.approx(free["loss"]["chance_ratio"], abs=0.08)
+    assert ruled["loss"]["plain_chance_ratio"] > 0  # of other scenarios, 200 in place of 60
+    assert (
+        ruled["plan"]["savings_usd"] > 1.5 * ruled["loss"]["chance_ratio"] * ruled["nothing"]["expected_usd"]
+    )
     assert "buying less would not pay" in run_cli(*asked, "--avoid-loss").unwrapped
 
 
