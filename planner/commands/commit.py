@@ -83,7 +83,9 @@ def commit(
     if question is not None and (currency is not None or seed is not None):
         raise InputError("--currency and --seed belong to --from-focus: a question states its seed itself")
     if question is not None and avoid_loss:
-        raise InputError("--avoid-loss belongs to --from-focus: a question states risk.loss_price (1.5) itself")
+        raise InputError(
+            "--avoid-loss belongs to --from-focus: a question states risk.loss_price (1.5) itself"
+        )
     from catalogs.store.load import load_catalog
 
     day = as_of and as_of.date()

@@ -13,7 +13,8 @@ import numpy as np
 
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.model import IN_TURN, SINGLE, append, concat_candidates
-from planner.candidates.ways.build import join_cells, judged_turns, single_cells, work_floor
+from planner.candidates.ways.build import judged_turns, single_cells, work_floor
+from planner.candidates.ways.course import join_cells
 from planner.candidates.ways.partners import on_demand_partners
 
 if TYPE_CHECKING:
