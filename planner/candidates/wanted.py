@@ -54,7 +54,7 @@ class Wanted:
         one_region: only ways to run whose offers are all in one region.
         one_offer: only ways that buy one offer, as a worker of a fleet does. Workers share capacity and quotas, so spot
             at no discount stays: on-demand may not be enough for all of them.
-        counted: the answer says how many candidates there are; else sets of zones are also left out by their shares.
+        counted: the answer says how many candidates there are; else sets of zones are left out by their least cost.
     """
 
     scope: Scope = Scope.LISTED

@@ -104,13 +104,13 @@ def find_best(job: Job, nodes: Ints, open_cells: Bools, bounds: Bounds, *, prune
     )
     cell = pairs.device * len(nodes) + layouts.at[pairs.row]
     steps = _steps(job, layouts, pairs, probes)
-    best = _chosen(job, layouts, pairs, cell, _totals(steps))
-    order = best[np.argsort(cell[best])]
-    chosen = pairs.take(order)
+    best = np.sort(_chosen(job, layouts, pairs, cell, _totals(steps)))
+    rank = np.argsort(cell[best])
+    chosen = pairs.take(best[rank])
     need = np.choose(chosen.level, [level[chosen.row] for level in needs])
     return Winners(
-        cell[order], chosen.layout(layouts), need, least.ravel(), listed.ravel(), shards.ravel(), fitting,
-        timed + len(pairs.row), Step.join(steps).take(order) if steps else None,
+        cell[best[rank]], chosen.layout(layouts), need, least.ravel(), listed.ravel(), shards.ravel(), fitting,
+        timed + len(pairs.row), _at(steps, best).take(rank) if steps else None,
     )  # fmt: skip
 
 
@@ -293,6 +293,14 @@ def _steps(job: Job, grid: Grid, pairs: Pairs, probes: Probes | None) -> list[St
     return [
         step_of(job, part.layout(grid), None if probes is None else probes.of(grid, part)) for part in parts
     ]
+
+
+def _at(steps: list[Step], at: Ints) -> Step:
+    """The steps of some pairs, ascending."""
+    edges = np.searchsorted(at, np.arange(1, len(steps)) * _CHUNK)
+    return Step.join([
+        step.take(own % _CHUNK) for step, own in zip(steps, np.split(at, edges), strict=True)
+    ])  # fmt: skip
 
 
 def _totals(steps: list[Step]) -> Floats:

@@ -107,9 +107,10 @@ def add_turns(
         sets = set_cells(
             candidates, at, (partner, elsewhere), limit, one_region=wanted.one_region, useful=useful
         )
-        judged += (
-            [judged_turns(candidates, sets)] if wanted.counted else _cheapest_sets(candidates, sets, limit)
-        )
+        if wanted.counted or context.asked.workload.preferences.objective != "cost":
+            judged.append(judged_turns(candidates, sets))
+        else:
+            judged += _cheapest_sets(candidates, sets, limit)
     return _appended(candidates, judged)
 
 

@@ -83,6 +83,16 @@ def test_on_the_bundled_catalog(name: str, changes: tuple[str, ...]) -> None:
     assert len(found.candidates.offer) < len(whole.candidates.offer) / 2
 
 
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [("resnet50-imagenet", ("preferences.objective=time",)), ("low-carbon", ()), ("onprem-comparison", ())],
+)
+def test_other_objectives_and_own_machines(name: str, changes: tuple[str, ...]) -> None:
+    """All candidates of one offer are priced, but ways in turn are those that may be the best alone."""
+    workload = with_settings(load_workload(EXAMPLES / f"{name}.yaml", cache=False), changes)
+    check(prepare(workload, workload.workload, load_catalog(as_of=DAY), OPTIONS))
+
+
 def test_a_job_that_nothing_holds_has_all_its_candidates() -> None:
     workload = with_settings(
         load_workload(EXAMPLES / "bert-large.yaml", cache=False), ("constraints.deadline=30m",)
