@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,9 @@ class HighsBackend(ScalingBackend):
         usable = has_point and termination not in (Termination.INFEASIBLE, Termination.UNBOUNDED)
         x = np.asarray(solver.getSolution().col_value, dtype=np.float64) if usable else None
         if start is not None and x is not None and _strays(problem, x, info.objective_function_value):
-            return self._run(problem, gap, time_limit_s - solver.getRunTime(), None)
+            again = self._run(problem, gap, time_limit_s - solver.getRunTime(), None)
+            late = again.x is None and again.termination is Termination.TIME_LIMIT
+            return replace(again, x=x) if late else again
         if problem.integrality.any():
             bound = float(info.mip_dual_bound)
         else:

@@ -15,7 +15,7 @@ import pytest
 
 from planner.fleet.model.build import build_fleet
 from solvers.backends import base
-from solvers.backends.base import Checked, Relaxation
+from solvers.backends.base import Checked, Raw, Relaxation
 from solvers.backends.registry import get_backend
 from solvers.execution.solve import relax, solve
 from solvers.execution.staged import run_stages
@@ -223,9 +223,8 @@ def test_a_plan_is_found_where_the_cheap_columns_allow_none() -> None:
     assert found.stages[1][2] < np.inf, "the restricted stage itself found a plan"
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_start_is_not_taken_for_cheaper_than_it_is(backend: str) -> None:
-    """HiGHS 1.16 returned this start of 24 as the optimum, at a cost of 16.75 that no choice has."""
+def _cheaper_than_its_start() -> tuple[Milp, dict[Hashable, float]]:
+    """Four jobs, a choice for each, two limits; the least costs 19.75, the start 24."""
     builder = MilpBuilder("start")
     cost = [11.5, 6.0, 4.25, 7.25, 3.5, 6.75, 11.75, 4.5, 12.0, 4.5, 4.25]
     job = [0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3]
@@ -238,8 +237,28 @@ def test_a_start_is_not_taken_for_cheaper_than_it_is(backend: str) -> None:
     ):
         row = builder.add_rows(f"at most {limit}", 1, upper=limit)
         builder.add_entries(row.start, range(x.start, x.stop), np.array(units, dtype=float))
-    start = dict.fromkeys((2, 4, 6, 9), 1.0)
-    solution = solve(builder.build(), SolveOptions(gap=0.0, backend=backend, start=start, isolate=False))
+    return builder.build(), dict.fromkeys((2, 4, 6, 9), 1.0)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_start_is_not_taken_for_cheaper_than_it_is(backend: str) -> None:
+    """HiGHS 1.16 returned this start of 24 as the optimum, at a cost of 16.75 that no choice has."""
+    problem, start = _cheaper_than_its_start()
+    solution = solve(problem, SolveOptions(gap=0.0, backend=backend, start=start, isolate=False))
     assert solution.status is Status.OPTIMAL
     assert solution.objective == pytest.approx(19.75) and solution.bound == pytest.approx(19.75)
     assert {key for key, value in solution.x.items() if value > 0.5} == {2, 5, 7, 10}
+
+
+@pytest.mark.skipif("highspy" not in BACKENDS, reason="highspy is not installed")
+def test_without_time_to_ask_again_the_start_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, start = _cheaper_than_its_start()
+    backend: Any = get_backend("highspy")
+    run = type(backend)._run
+
+    def without_time(*given: Any) -> Raw:
+        return run(*given) if given[-1] is not None else Raw(Termination.TIME_LIMIT)
+
+    monkeypatch.setattr(type(backend), "_run", without_time)
+    solution = solve(problem, SolveOptions(gap=0.0, backend="highspy", start=start, isolate=False))
+    assert (solution.status, solution.objective) == (Status.FEASIBLE, pytest.approx(24.0))
