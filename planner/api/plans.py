@@ -96,16 +96,9 @@ def optimize(
         allow_derived=allow_derived, spot_evidence=[Path(path) for path in spot_evidence],
     )  # fmt: skip
     options = replace(
-        options_on(as_of),
-        solver=solver,
-        backend=backend,
-        max_age_days=max_age_days,
-        gap=gap,
-        time_limit_s=time_limit_s,
-        calibrated=calibrated,
-        replays=replays,
-        quote=quote,
-    )
+        options_on(as_of), solver=solver, backend=backend, max_age_days=max_age_days, gap=gap,
+        time_limit_s=time_limit_s, calibrated=calibrated, replays=replays, quote=quote,
+    )  # fmt: skip
     if best_within is not None:
         from planner.workloads.best_within import best_within as find_best
 
