@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from planner.asked.given import Day, options_on, path_of
 from planner.inputs.kinds import load_any, loaded_as
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from planner.estimation.answer import Estimates
     from planner.estimation.calibrate import Result
@@ -43,13 +43,18 @@ def optimize(
     *,
     as_of: Day | None = None,
     objective: str | None = None,
+    settings: Mapping[str, object] | None = None,
     max_results: int | None = None,
+    max_age_days: int | None = None,
     allow_flagged: bool = False,
     allow_derived: bool = False,
     calibrated: bool = True,
+    spot_evidence: Sequence[str | Path] = (),
     replays: int = 0,
     quote: float | None = None,
     best_within: float | None = None,
+    solver: Literal["enumerate", "milp", "both"] = "enumerate",
+    backend: str = "scipy",
     gap: float = 1e-3,
     time_limit_s: float = 30.0,
     catalog_dir: str | Path | None = None,
@@ -59,15 +64,20 @@ def optimize(
     Args:
         workload: a file, or a loaded one.
         as_of: plan as on this day with the prices known then; by default now, with the newest prices.
-        objective: `cost` or `time`; by default the file's.
+        objective: `cost`, `time` or `carbon`; by default the file's.
+        settings: values to put over the file's by dotted key, as `--set`: `{"preferences.prices": "firm"}`.
         max_results: alternatives; by default the file's.
+        max_age_days: refuse a plan that rests on older prices.
         allow_flagged: admit offers with a refusing flag.
         allow_derived: add commitment prices derived from median ratios.
         calibrated: correct predictions with your own measurements.
+        spot_evidence: files of your own records of spot, beside the file's own.
         replays: drawn futures on which a plan with spot is replayed.
         quote: level at which `plan.quote` bounds the cost and the end, 0.5 to 0.999; a fleet has no quote.
         best_within: instead, the most that so many US dollars buy: all of the work soonest, else most of it; which part
             of it is the first of the plan's assumptions.
+        solver: exact enumeration, a MILP of the same question, or both, which must agree.
+        backend: MILP backend: `scipy` or `highspy`.
         gap: relative gap at which the MILP of a fleet may stop, 0..1.
         time_limit_s: longest solving of a fleet, seconds.
         catalog_dir: snapshot directory; by default the newest refreshed or the bundled one.
@@ -76,21 +86,19 @@ def optimize(
         InputError: the workload is wrong.
         CatalogError: the catalog cannot be used.
     """
+    from planner.inputs.settings import setting_texts, with_settings
     from planner.job.overrides import override
     from planner.workloads.answer import optimize as find_plan
 
+    loaded = with_settings(loaded_as(workload, "workload"), setting_texts(settings or {}))
     loaded = override(
-        loaded_as(workload, "workload"), max_results=max_results, objective=objective, allow_flagged=allow_flagged,
-        allow_derived=allow_derived,
+        loaded, max_results=max_results, objective=objective, allow_flagged=allow_flagged,
+        allow_derived=allow_derived, spot_evidence=[Path(path) for path in spot_evidence],
     )  # fmt: skip
     options = replace(
-        options_on(as_of),
-        gap=gap,
-        time_limit_s=time_limit_s,
-        calibrated=calibrated,
-        replays=replays,
-        quote=quote,
-    )
+        options_on(as_of), solver=solver, backend=backend, max_age_days=max_age_days, gap=gap,
+        time_limit_s=time_limit_s, calibrated=calibrated, replays=replays, quote=quote,
+    )  # fmt: skip
     if best_within is not None:
         from planner.workloads.best_within import best_within as find_best
 

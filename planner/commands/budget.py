@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -95,10 +96,11 @@ def budget(
         loaded, costs.scopes, currency=costs.currency, day=day.date() if day is not None else None, planned=planned,
         drop_days=drop_days,
     )  # fmt: skip
+    answer = replace(answer, daily=daily is not None)
     year = (
         fiscal_year(loaded, costs.scopes, fiscal_year_start, answer.last_day) if fiscal_year_start else None
     )
-    show_answer(budget_report(answer, details=details, daily=daily is not None, year=year), output, out)
+    show_answer(budget_report(answer, details=details, year=year), output, out)
     if answer.exceeded:
         click.get_current_context().exit(5)
 

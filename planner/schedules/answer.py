@@ -16,6 +16,7 @@ from planner.asked.assumptions import load_assumptions
 from planner.inputs.checks import start_moment
 from planner.pipelines.moves import GB, build_moves, curve_usd
 from planner.records import record
+from planner.render.presentable import Presentable
 from planner.schedules.question import Bools, Floats, Ints, ScheduleInput
 from planner.schedules.relaxation import Explanation, Remedy, apply_remedy, explain_schedule
 from planner.schedules.solve import ScheduleResult, solve_schedule
@@ -89,12 +90,15 @@ class WayOut:
 
 
 @record(frozen=True, eq=False)
-class ScheduleAnswer:
+class ScheduleAnswer(Presentable):
     """The answer; `intervals` are empty where nothing fits.
 
     `sha256` is the question's, `gap_asked` the gap at which the search may stop. Where nothing fits, `missing` holds
     each job with what it lacks at best and its work; empty where that is not known.
     """
+
+    REPORT = "planner.schedules.report:schedule_report"
+    __repr__ = Presentable.__repr__
 
     name: str
     start: datetime

@@ -13,6 +13,7 @@ import numpy as np
 
 from planner.inputs.faults import Fault, near
 from planner.records import record
+from planner.render.presentable import Presentable
 from planner.serving.model import ServingInput, ServingResult, solve_serving
 from planner.serving.proof import Proof, prove
 from planner.serving.speeds import Speed, predict_speeds
@@ -50,7 +51,7 @@ class Line:
 
 
 @record(frozen=True)
-class ServingAnswer:
+class ServingAnswer(Presentable):
     """The answer; `lines` are empty where nothing fits.
 
     `sha256` is the question's, `on` the day of exchange rates, `sources` the price snapshots used (none where all
@@ -58,6 +59,9 @@ class ServingAnswer:
     that were predicted, which hold with `confidence`, `needed` the cheapest fleet without `max_nodes` where they leave
     none.
     """
+
+    REPORT = "planner.serving.report:serving_report"
+    __repr__ = Presentable.__repr__
 
     name: str
     lines: tuple[Line, ...]

@@ -19,6 +19,7 @@ from planner.finops.read.tag_keys import known_spelling
 from planner.inputs.faults import Fault, near
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY
+from planner.render.presentable import Presentable
 
 if TYPE_CHECKING:
     from planner.inputs.budget_load import LoadedBudgets
@@ -70,14 +71,18 @@ class BudgetLine:
 
 
 @record(frozen=True, eq=False)
-class BudgetAnswer:
+class BudgetAnswer(Presentable):
     """All budgets that hold in their period.
 
     Attributes:
         last_day: last day whose cost was used; `dropped_days`: days after it whose bill is not complete.
         silent: names of budgets that do not hold on that day.
         first_day: first day with known cost; periods that began before are short of what was spent then.
+        daily: whether costs came from a file of daily costs.
     """
+
+    REPORT = "planner.finops.budget.report:budget_report"
+    __repr__ = Presentable.__repr__
 
     name: str
     currency: str
@@ -86,6 +91,7 @@ class BudgetAnswer:
     lines: tuple[BudgetLine, ...]
     silent: tuple[str, ...]
     first_day: date
+    daily: bool = False
 
     @property
     def exceeded(self) -> bool:

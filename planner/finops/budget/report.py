@@ -28,7 +28,6 @@ def budget_report(
     answer: BudgetAnswer,
     *,
     details: Collection[str] = (),
-    daily: bool = False,
     year: FiscalYear | None = None,
 ) -> Answer:
     """Build the answer in the shape that every format is made of.
@@ -36,7 +35,6 @@ def budget_report(
     Args:
         answer: the answer.
         details: keys of sections to show in place of the screen, or `all`.
-        daily: whether costs came from a file of daily costs.
         year: budgets by month of a fiscal year, shown in place of the screen where no details are asked for.
     """
     rows = [_values(answer, line) for line in answer.lines]
@@ -60,7 +58,7 @@ def budget_report(
     )  # fmt: skip
     notes = [text for section in sections for text in section.sentences]
     screen = budget_screen(
-        answer, title.removeprefix(f"{answer.name}: "), summary[0], _SAID, notes, daily=daily
+        answer, title.removeprefix(f"{answer.name}: "), summary[0], _SAID, notes, daily=answer.daily
     )
     return on_screen(whole, screen, details)
 

@@ -1,0 +1,134 @@
+"""Questions whose files are of their own kind: schedules, serving fleets, budgets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.asked.given import Day, day_of, options_on, path_of, texts_of
+from planner.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.finops.budget.answer import BudgetAnswer
+    from planner.schedules.answer import ScheduleAnswer
+    from planner.serving.answer import ServingAnswer
+
+
+def schedule(
+    file: str | Path,
+    *,
+    as_of: Day | None = None,
+    gap: float = 1e-3,
+    time_limit_s: float = 60.0,
+    backend: str = "auto",
+) -> ScheduleAnswer:
+    """Find where and when the jobs of a schedule run for the least money; they may pause and move.
+
+    Args:
+        file: a YAML file (`planner schema schedule`).
+        as_of: plan as on this day: earlier hours of the forecast are past; by default from its start.
+        gap: relative gap at which to stop, 0..1.
+        time_limit_s: longest solving, seconds.
+        backend: MILP backend: `auto`, `highspy` or `scipy`.
+
+    Raises:
+        InputError: the file is wrong, or there is no such backend.
+    """
+    from planner.inputs.schedule_load import as_on, load_schedule
+    from planner.schedules.answer import plan_schedule
+    from solvers.problem.errors import BackendError
+    from solvers.problem.options import SolveOptions
+
+    loaded = load_schedule(Path(file))
+    if as_of is not None:
+        loaded = as_on(loaded, options_on(as_of).now)
+    try:
+        return plan_schedule(loaded, SolveOptions(gap=gap, time_limit_s=time_limit_s, backend=backend))
+    except BackendError as error:
+        raise InputError(f"backend: {error}") from error
+
+
+def serve(
+    file: str | Path,
+    *,
+    as_of: Day | None = None,
+    gap: float = 1e-4,
+    time_limit_s: float = 30.0,
+    backend: str = "auto",
+    catalog_dir: str | Path | None = None,
+) -> ServingAnswer:
+    """Find the cheapest machines that answer the requests of a serving file.
+
+    Args:
+        file: a YAML file (`planner schema serving`).
+        as_of: as of `optimize`.
+        gap: relative gap at which to stop, 0..1.
+        time_limit_s: longest solving, seconds.
+        backend: MILP backend: `auto`, `highspy` or `scipy`.
+        catalog_dir: as of `optimize`.
+
+    Raises:
+        InputError: the file is wrong, or there is no such backend.
+        CatalogError: the catalog cannot be used.
+    """
+    from planner.inputs.serving_load import load_serving
+    from planner.serving.answer import plan_serving
+    from solvers.problem.errors import BackendError
+    from solvers.problem.options import SolveOptions
+
+    loaded, asked = load_serving(Path(file)), options_on(as_of)
+    options = SolveOptions(gap=gap, time_limit_s=time_limit_s, backend=backend)
+    try:
+        return plan_serving(
+            loaded, options, on=asked.now.date(), as_of=asked.as_of, catalog_dir=path_of(catalog_dir)
+        )
+    except BackendError as error:
+        raise InputError(f"backend: {error}") from error
+
+
+def budget(
+    budgets: str | Path,
+    bill: str | Path | Sequence[str | Path] = (),
+    *,
+    daily: str | Path | None = None,
+    plans: Sequence[str] = (),
+    day: Day | None = None,
+    currency: str | None = None,
+    drop_days: int | None = None,
+) -> BudgetAnswer:
+    """Check budgets against a bill or daily costs: spent, expected at the end, and how likely it is too much.
+
+    Args:
+        budgets: a YAML file (`planner schema budget`).
+        bill: files, folders or globs of a bill.
+        daily: instead of a bill, a CSV with date, scope, cost.
+        plans: saved plans to add, as `[SCOPE=]GLOB`.
+        day: check the periods of this day; by default the last known.
+        currency: ISO 4217; with `daily` by default that of the budgets.
+        drop_days: last days of the bill that are not complete; by default as found.
+
+    Raises:
+        InputError: a file cannot be read, neither or both of bill and daily are given, or currencies differ.
+    """
+    from planner.finops.budget.answer import check_budgets, dimensions, refuse_csv_scopes
+    from planner.finops.forecast.plans import load_plans
+    from planner.finops.forecast.source import check_currency, read_costs
+    from planner.inputs.budget_load import load_budgets
+    from planner.render.currency import UNKNOWN_CURRENCY
+
+    loaded, paths = load_budgets(Path(budgets)), texts_of(bill)
+    if paths and daily is None:
+        refuse_csv_scopes(loaded)
+    planned, plan_currency = load_plans(tuple(plans))
+    known = currency or (loaded.file.currency if daily is not None else None)
+    costs = read_costs(paths, path_of(daily), dimensions(loaded), cost=loaded.file.cost, currency=known)
+    if costs.currency == UNKNOWN_CURRENCY:
+        raise InputError(f"the bill names no currency: say which with currency={loaded.file.currency!r}")
+    check_currency(costs.currency, plan_currency)
+    found = check_budgets(
+        loaded, costs.scopes, currency=costs.currency, day=day_of(day), planned=planned, drop_days=drop_days
+    )
+    return replace(found, daily=daily is not None)

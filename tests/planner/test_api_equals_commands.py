@@ -1,0 +1,207 @@
+"""The Python API answers as the commands do: every example, and every option that both have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import planner
+from planner.asked.given import options_on
+from planner.asked.options import Options
+from planner.errors import InputError
+from planner.inputs.load import LoadedWorkload, load_workload
+from planner.inputs.schema import Workload
+from planner.portfolios import answer as portfolios
+from planner.workloads import answer as answers
+from planner.workloads.answer import Answer
+from tests.cli.test_screen import EXAMPLES as PLANNED
+from tests.conftest import ROOT, CliResult
+
+Run = Callable[..., CliResult]
+EXAMPLES = ROOT / "examples"
+DAY = "2026-11-20"
+AS_OF = ("--as-of", DAY)
+# of the run, not of the answer
+OF_THE_RUN = {"created_at", "seconds", "planner_version"}
+
+
+def plain(value: Any) -> Any:
+    """An answer without what differs from run to run."""
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items() if key not in OF_THE_RUN}
+    return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def equal(made: Any, run_cli: Run, *args: str, codes: tuple[int, ...] = (0,)) -> None:
+    """Compare an answer with the JSON of a command."""
+    done = run_cli(*args, "-o", "json")
+    assert done.code in codes, done.stderr
+    told = plain(json.loads(done.stdout))
+    own = plain(json.loads(made.render("json")))
+    assert own.keys() == told.keys()
+    for key in told:
+        assert own[key] == told[key], key
+
+
+def example(name: str) -> str:
+    return str(EXAMPLES / f"{name}.yaml")
+
+
+@pytest.fixture(scope="module")
+def any_answer() -> Answer:
+    return answers.optimize(load_workload(Path(example("bert-large"))), options_on(DAY))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, any_answer: Answer) -> list[tuple[Workload, Options]]:
+    """What `optimize` is asked, whoever asks: the same question has the same answer, which is worked out once."""
+    seen: list[tuple[Workload, Options]] = []
+
+    def noted(loaded: LoadedWorkload, options: Options, **_: Any) -> Answer:
+        seen.append((loaded.workload, options))
+        return any_answer
+
+    monkeypatch.setattr(answers, "optimize", noted)
+    return seen
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_the_same_is_asked_of_every_example(
+    name: str, run_cli: Run, asked: list[tuple[Workload, Options]]
+) -> None:
+    planner.optimize(example(name), as_of=DAY)
+    assert run_cli("optimize", example(name), *AS_OF).code == 0
+    assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize("name", ["hpo-fleet", "images-100gb", "owned-top-up"])
+def test_the_plan_is_the_same(name: str, run_cli: Run) -> None:
+    equal(planner.optimize(example(name), as_of=DAY), run_cli, "optimize", example(name), *AS_OF)
+
+
+def of_set(key: str, value: object) -> tuple[dict[str, Any], tuple[str, ...]]:
+    return {"settings": {key: value}}, ("--set", f"{key}={json.dumps(value)}")
+
+
+OPTIONS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "objective time": ({"objective": "time"}, ("--objective", "time")),
+    "objective carbon": ({"objective": "carbon"}, ("--objective", "carbon")),
+    "results": ({"max_results": 2}, ("--max-results", "2")),
+    "flagged": ({"allow_flagged": True}, ("--allow-flagged",)),
+    "derived": ({"allow_derived": True}, ("--allow-derived",)),
+    "quote": ({"quote": 0.9}, ("--quote", "90%")),
+    "quoted prices": of_set("preferences.prices", "quoted"),
+    "firm prices": of_set("preferences.prices", "firm"),
+    "regions": of_set("constraints.regions", ["us-*"]),
+    "replays": ({"replays": 50}, ("--replays", "50")),
+    "uncalibrated": ({"calibrated": False}, ("--no-calibration",)),
+    "evidence": ({"spot_evidence": [__file__]}, ("--spot-evidence", __file__)),
+    "solver": ({"solver": "both"}, ("--solver", "both")),
+    "gap and backend": ({"gap": 0.02, "backend": "highspy"}, ("--gap", "2%", "--backend", "highspy")),
+    "time": ({"time_limit_s": 5.0}, ("--time-limit", "5s")),
+    "age": ({"max_age_days": 30}, ("--max-age", "30d")),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_same_is_asked_with_every_option(
+    name: str, run_cli: Run, asked: list[tuple[Workload, Options]]
+) -> None:
+    given, flags = OPTIONS[name]
+    planner.optimize(example("bert-large"), as_of=DAY, **given)
+    done = run_cli("optimize", example("bert-large"), *AS_OF, *flags)
+    assert done.code == 0, done.stderr
+    assert asked[0] == asked[1]
+    plainly = planner.optimize(example("bert-large"), as_of=DAY)
+    assert plainly and asked[2] != asked[0]  # the option does something
+
+
+def test_the_most_of_a_budget(run_cli: Run) -> None:
+    made = planner.optimize(example("images-100gb"), as_of=DAY, best_within=60)
+    equal(made, run_cli, "optimize", example("images-100gb"), *AS_OF, "--best-within", "60")
+
+
+Question = tuple[Callable[[], Any], tuple[str, ...]]
+QUESTIONS: dict[str, Question] = {
+    "explain": (
+        lambda: planner.explain(example("images-100gb"), as_of=DAY, draws=20, seed=7),
+        ("explain", example("images-100gb"), *AS_OF, "--draws", "20", "--seed", "7"),
+    ),
+    "schedule": (lambda: planner.schedule(example("schedule")), ("schedule", example("schedule"))),
+    "a schedule that has begun": (
+        lambda: planner.schedule(example("schedule"), as_of="2026-12-02"),
+        ("schedule", example("schedule"), "--as-of", "2026-12-02"),
+    ),
+    "serving": (
+        lambda: planner.serve(example("serving"), as_of=DAY),
+        ("serving", example("serving"), *AS_OF),
+    ),
+    "predicted serving": (
+        lambda: planner.serve(example("serving-llama-8b"), as_of=DAY),
+        ("serving", example("serving-llama-8b"), *AS_OF),
+    ),
+    "tco": (lambda: planner.tco(example("tco-2x4090"), as_of=DAY), ("tco", example("tco-2x4090"), *AS_OF)),
+    "budget": (
+        lambda: planner.budget(example("budgets"), daily=EXAMPLES / "daily-costs.csv"),
+        ("budget", example("budgets"), "--daily", str(EXAMPLES / "daily-costs.csv")),
+    ),
+    "forecast": (
+        lambda: planner.forecast(daily=EXAMPLES / "daily-costs.csv", currency="USD"),
+        ("forecast", "--daily", str(EXAMPLES / "daily-costs.csv"), "--currency", "USD"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_other_question(name: str, run_cli: Run) -> None:
+    ask, args = QUESTIONS[name]
+    equal(ask(), run_cli, *args, codes=(0, 3, 5, 6))
+
+
+@pytest.mark.parametrize(
+    ("given", "flags"),
+    [
+        ({}, ()),
+        ({"robust": 0.9}, ("--robust", "90%")),
+        (
+            {"mode": "fast", "gap": 0.01, "time_limit_s": 9.0},
+            ("--mode", "fast", "--gap", "1%", "--time-limit", "9s"),
+        ),
+    ],
+)
+def test_the_same_is_asked_of_a_portfolio(
+    given: dict[str, Any], flags: tuple[str, ...], run_cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    def noted(loaded: Any, planning: Any, options: Any, *, robust_level: Any = None, **_: Any) -> None:
+        seen.append((loaded.sha256, planning, options, robust_level))
+        raise InputError("asked")
+
+    monkeypatch.setattr(portfolios, "plan_portfolio", noted)
+    with pytest.raises(InputError, match="asked"):
+        planner.portfolio(example("portfolio"), as_of=DAY, **given)
+    assert run_cli("portfolio", example("portfolio"), *AS_OF, *flags).code == 2
+    assert seen[0] == seen[1]
+
+
+def test_budgets_and_forecasts_with_plans(run_cli: Run, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    planner.optimize(example("images-100gb"), as_of=DAY).save(plan)
+    daily = str(EXAMPLES / "daily-costs.csv")
+    told = run_cli("forecast", "--daily", daily, "--currency", "USD", "--plans", str(plan), "-o", "json")
+    assert told.code == 0, told.stderr
+    scopes = json.loads(told.stdout)
+    own = planner.forecast(daily=daily, currency="USD", plans=[str(plan)])
+    assert plain(json.loads(own.render("json"))) == plain(scopes)
+    without = planner.forecast(daily=daily, currency="USD")
+    assert own.to_dict() != without.to_dict()
+    budgets = example("budgets")
+    equal(
+        planner.budget(budgets, daily=daily, plans=[str(plan)]), run_cli,
+        *("budget", budgets, "--daily", daily, "--plans", str(plan)), codes=(0, 5),
+    )  # fmt: skip
