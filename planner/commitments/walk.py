@@ -79,10 +79,10 @@ def moves_of(daily: Floats) -> Moves:
 def _without_chance_drift(ratio: Floats) -> Floats:
     """Ratios whose mean logarithm is shrunk towards none by its own standard error."""
     logs = np.log(ratio[np.isfinite(ratio)])
-    mean = float(logs.mean()) if len(logs) > 1 else 0.0
-    if mean == 0.0:
+    if len(logs) < 2:
         return ratio
-    chance = min(float(logs.var(ddof=1)) / len(logs) / mean**2, 1.0)
+    mean, error = float(logs.mean()), float(logs.var(ddof=1)) / len(logs)
+    chance = error / mean**2 if error < mean**2 else 1.0
     return np.asarray(ratio * np.exp(-chance * mean))
 
 
