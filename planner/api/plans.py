@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from planner.asked.given import Day, options_on, path_of
 from planner.inputs.kinds import load_any, loaded_as
@@ -13,6 +13,7 @@ from planner.inputs.kinds import load_any, loaded_as
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from planner.asked.options import Options
     from planner.estimation.answer import Estimates
     from planner.estimation.calibrate import Result
     from planner.inputs.kinds import Loaded
@@ -74,8 +75,7 @@ def optimize(
         spot_evidence: files of your own records of spot, beside the file's own.
         replays: drawn futures on which a plan with spot is replayed.
         quote: level at which `plan.quote` bounds the cost and the end, 0.5 to 0.999; a fleet has no quote.
-        best_within: instead, the most that so many US dollars buy: all of the work soonest, else most of it; which part
-            of it is the first of the plan's assumptions.
+        best_within: instead, the most that so many US dollars buy: all of the work soonest, else most of it.
         solver: exact enumeration, a MILP of the same question, or both, which must agree.
         backend: MILP backend: `scipy` or `highspy`.
         gap: relative gap at which the MILP of a fleet may stop, 0..1.
@@ -86,25 +86,36 @@ def optimize(
         InputError: the workload is wrong.
         CatalogError: the catalog cannot be used.
     """
-    from planner.inputs.settings import setting_texts, with_settings
-    from planner.job.overrides import override
     from planner.workloads.answer import optimize as find_plan
 
-    loaded = with_settings(loaded_as(workload, "workload"), setting_texts(settings or {}))
-    loaded = override(
-        loaded, max_results=max_results, objective=objective, allow_flagged=allow_flagged,
-        allow_derived=allow_derived, spot_evidence=[Path(path) for path in spot_evidence],
+    loaded = _with_flags(
+        loaded_as(workload, "workload"), settings, max_results=max_results, objective=objective,
+        allow_flagged=allow_flagged, allow_derived=allow_derived, spot_evidence=[Path(x) for x in spot_evidence],
     )  # fmt: skip
     options = replace(
         options_on(as_of), solver=solver, backend=backend, max_age_days=max_age_days, gap=gap,
         time_limit_s=time_limit_s, calibrated=calibrated, replays=replays, quote=quote,
     )  # fmt: skip
-    if best_within is not None:
-        from planner.workloads.best_within import best_within as find_best
+    if best_within is None:
+        return find_plan(loaded, options, catalog_dir=path_of(catalog_dir)).plan
+    return _most_within(loaded, best_within, options, path_of(catalog_dir))
 
-        budget = Decimal(repr(float(best_within)))
-        return find_best(loaded, budget, options, catalog_dir=path_of(catalog_dir))[0].plan
-    return find_plan(loaded, options, catalog_dir=path_of(catalog_dir)).plan
+
+def _with_flags(
+    loaded: LoadedWorkload, settings: Mapping[str, object] | None, **flags: Any
+) -> LoadedWorkload:
+    """The workload with values and flags put over it."""
+    from planner.inputs.settings import setting_texts, with_settings
+    from planner.job.overrides import override
+
+    return override(with_settings(loaded, setting_texts(settings or {})), **flags)
+
+
+def _most_within(loaded: LoadedWorkload, usd: float, options: Options, catalog_dir: Path | None) -> Plan:
+    """The most that so many US dollars buy."""
+    from planner.workloads.best_within import best_within
+
+    return best_within(loaded, Decimal(repr(float(usd))), options, catalog_dir=catalog_dir)[0].plan
 
 
 def frontier(

@@ -16,8 +16,8 @@ from planner.judge.judge import judge_plan
 from planner.judge.lines import verify_plan
 from planner.plan.model import Plan
 from tests.planner.fleet.simulate_whole_runs import share_in_time
-from tests.planner.fleet.test_spine_fleet import POOL, exactly, fleet
-from tests.planner.spine_catalogs import loaded, make_catalog, plan_on
+from tests.planner.fleet.test_spine_fleet import POOL, _random_fleet, exactly, fleet
+from tests.planner.spine_catalogs import A10G, Offer, loaded, make_catalog, plan_on
 
 Case = dict[str, Any]
 CASES: dict[str, Case] = {
@@ -108,3 +108,20 @@ def _faults(made: dict[str, Any], job: dict[str, Any]) -> list[str]:
 def test_a_share_is_that_of_whole_runs() -> None:
     assert [whole_share(0.5, runs) for runs in (1, 2, 3, 5)] == [0.5, 0.5, 1 / 3, 0.4]
     assert whole_share(None, 5) is None
+
+
+def test_more_runs_cost_more_and_more_offers_no_more_in_any_order() -> None:
+    planned = 0
+    for seed in range(60, 72):
+        job, offers = _random_fleet(seed)
+        plan = exactly(offers, job)
+        if plan.status != "planned":
+            continue
+        planned += 1
+        twice = exactly(offers, {**job, "fleet": {**job["fleet"], "runs": job["fleet"]["runs"] * 2}})
+        assert twice.status == "infeasible" or twice.total_usd > plan.total_usd
+        wider = exactly([*offers, Offer(A10G, "eu-west-1", "2.0", capacity=3.0)], job)
+        assert wider.status == "planned"
+        assert float(wider.total_usd) <= float(plan.total_usd) * 1.0005 + 0.02  # bills are rounded up
+        assert exactly(offers[::-1], job).total_usd == plan.total_usd
+    assert planned >= 4
