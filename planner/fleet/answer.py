@@ -19,7 +19,7 @@ from planner.candidates.wanted import Wanted
 from planner.candidates.ways.course import CONFIDENCE_SLIP
 from planner.errors import InputError, PlannerError, TimeLimitError
 from planner.fleet.alone import NEAR, cheapest_sure, fleets_of_one_offer
-from planner.fleet.asking import limit_hours_of, question_of, spread_over
+from planner.fleet.asking import check_asked, limit_hours_of, question_of, spread_over
 from planner.fleet.bill import bill_of
 from planner.fleet.chance import progress_of, with_reserve
 from planner.fleet.kept import work_units
@@ -33,7 +33,6 @@ from planner.fleet.solve import solve_fleet
 from planner.fleet.waits import in_time
 from planner.fleet.whole_runs import in_runs, model_cost, run_units
 from planner.fleet.workers import Workers, build_workers, in_granules, in_whole_runs
-from planner.inputs.faults import Fault
 from solvers.problem.errors import BackendError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status, Termination
@@ -44,9 +43,9 @@ if TYPE_CHECKING:
     from planner.asked.model import Asked, Dates
     from planner.asked.options import Options
     from planner.candidates.context import Context
+    from planner.fleet.alone import Alone
     from planner.fleet.question import Excess
     from planner.inputs.load import LoadedWorkload
-    from planner.inputs.schema import Workload
     from planner.plan.model import Plan
 
     FloatArray = npt.NDArray[np.float64]
@@ -82,28 +81,11 @@ def plan_fleet(
         TimeLimitError: no mix, or none that is sure enough, was found within the time limit, and none was proven
             impossible.
     """
-    _check_asked(loaded, context.asked.workload)
+    check_asked(loaded, context.asked.workload)
     try:
         return _plan(context, options, proven)
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
-
-
-def _check_asked(loaded: LoadedWorkload, workload: Workload) -> None:
-    """Refuse wishes that mean nothing for a fleet."""
-    faults = []
-    wished = workload.preferences.objective
-    if wished != "cost":
-        limit = "an earlier constraints.deadline" if wished == "time" else "constraints.max_kgco2e"
-        text = f"a fleet is planned for cost: set {limit} instead of objective {wished}"
-        faults.append(Fault(("preferences", "objective"), text))
-    if workload.constraints.max_accelerators is not None:
-        text = (
-            "a fleet is limited by its nodes: set constraints.max_nodes, or allow fewer accelerators per node"
-        )
-        faults.append(Fault(("constraints", "max_accelerators"), text))
-    if faults:
-        raise loaded.error(faults)
 
 
 def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> Plan:
@@ -125,6 +107,8 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
     sure = _sure_enough(rounds, first)
     if sure.mix is not None and rounds.is_sure(sure):
         return _answer(rounds, sure, first)
+    if first.result.has_plan and (plan := _answer_of_one_offer(rounds, first)) is not None:
+        return plan
     if sure.mix is not None:
         if rounds.left_s <= 0:
             message = (
@@ -148,14 +132,9 @@ def _with_time(workers: Workers) -> Workers:
 
 def _answer(asked: _Round, sure: _Outcome, mean: _Outcome) -> Plan:
     """The mix, or one offer where a mix saves less than is known of it, or less than is worth its trouble."""
-    found, context = asked.found, asked.found.context
-    wanted = _confidence(context.asked, context.dates)
-    alone = fleets_of_one_offer(found, asked.limit, asked.work)
-
-    def ask(workers: Workers) -> FleetInput:
-        return question_of(context, workers, asked.work)
-
-    one = cheapest_sure(found, alone, ask, wanted)
+    found = asked.found
+    wanted = _confidence(found.context.asked, found.context.dates)
+    alone, one = _of_one_offer(asked)
     assert sure.mix is not None
     mix, proof = sure.mix, sure.first[1]
     if mean.chance < wanted:
@@ -163,15 +142,36 @@ def _answer(asked: _Round, sure: _Outcome, mean: _Outcome) -> Plan:
         mix = replace(mix, note=f"{note} beyond it is part of the gap")
     if one is not None:
         single = replace(one.mix(asked.limit, proof), gap=mix.gap, seconds=mix.seconds)
-        usd, due = bill_of(found, single)
-        one = one if _over_budget(context.asked, due) <= 0 else None
+        usd, _ = bill_of(found, single)
         most = proof.bound_usd / (1.0 - asked.options.gap)
         saved = float((usd - sure.cost_usd) / usd) if usd else 0.0
         several = len(mix.count) > 1 and (float(usd) <= most or saved <= min(_gap_of(sure), NEAR))
-        if one is not None and (saved <= 0 or several):
+        if saved <= 0 or several:
             words = f"{len(mix.count)} offers together cost USD {usd - sure.cost_usd:,.2f} less"
             mix = replace(single, note="; ".join(filter(None, (mix.note, words if saved > 0 else ""))))
-    return fleet_plan(found, mix, alone, one, ask)
+    return fleet_plan(found, mix, alone, one, asked.ask)
+
+
+def _answer_of_one_offer(asked: _Round, mean: _Outcome) -> Plan | None:
+    """The cheapest fleet of one offer that is sure enough, where no mix found is; None where there is none either."""
+    alone, one = _of_one_offer(asked)
+    if one is None:
+        return None
+    mix = one.mix(asked.limit, mean.first[1])
+    seconds = time.perf_counter() - asked.begin
+    return fleet_plan(
+        asked.found, replace(mix, gap=asked.options.gap, seconds=seconds), alone, one, asked.ask
+    )
+
+
+def _of_one_offer(asked: _Round) -> tuple[Alone, Alone | None]:
+    """Fleets of each offer alone; the cheapest that is sure enough, where it is within the budget."""
+    context = asked.found.context
+    alone = fleets_of_one_offer(asked.found, asked.limit, asked.work)
+    one = cheapest_sure(asked.found, alone, asked.ask, _confidence(context.asked, context.dates))
+    if one is not None and _over_budget(context.asked, bill_of(asked.found, one.mix(asked.limit))[1]) > 0:
+        one = None
+    return alone, one
 
 
 def _confidence(asked: Asked, dates: Dates) -> float:
@@ -201,6 +201,10 @@ class _Round:
     def left_s(self) -> float:
         """Seconds until the time limit."""
         return self.options.time_limit_s - (time.perf_counter() - self.begin)
+
+    def ask(self, workers: Workers) -> FleetInput:
+        """The question about workers without a reserve."""
+        return question_of(self.found.context, workers, self.work)
 
     def chance(self, mix: Mix | None) -> float:
         """Probability that a mix meets the deadline, 1 without one."""

@@ -1,4 +1,4 @@
-"""From workers to the question: their costs and work, the places they open, and the limits on their mix."""
+"""From workers to the question: costs and work, the places they open, the limits on their mix; wishes refused."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from planner.candidates.limits import case_of
 from planner.fleet.kept import work_units
 from planner.fleet.question import FleetInput
 from planner.fleet.whole_runs import whole_share
+from planner.inputs.faults import Fault
 from planner.market.obtainable import instances_at_once
 
 if TYPE_CHECKING:
@@ -23,12 +24,31 @@ if TYPE_CHECKING:
     from planner.candidates.constraints.base import Use
     from planner.candidates.context import Context
     from planner.fleet.workers import Workers
+    from planner.inputs.load import LoadedWorkload
+    from planner.inputs.schema import Workload
     from planner.market.model import Market
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
 _SHARES = ("max_spot_share", "max_share_per_region", "max_share_per_offer")  # of the work, in whole runs
+
+
+def check_asked(loaded: LoadedWorkload, workload: Workload) -> None:
+    """Refuse wishes that mean nothing for a fleet."""
+    faults = []
+    wished = workload.preferences.objective
+    if wished != "cost":
+        limit = "an earlier constraints.deadline" if wished == "time" else "constraints.max_kgco2e"
+        text = f"a fleet is planned for cost: set {limit} instead of objective {wished}"
+        faults.append(Fault(("preferences", "objective"), text))
+    if workload.constraints.max_accelerators is not None:
+        text = (
+            "a fleet is limited by its nodes: set constraints.max_nodes, or allow fewer accelerators per node"
+        )
+        faults.append(Fault(("constraints", "max_accelerators"), text))
+    if faults:
+        raise loaded.error(faults)
 
 
 def question_of(

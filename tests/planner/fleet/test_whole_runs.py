@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import planner
 from planner.fleet.chance import Progress, moments_of_whole
 from planner.fleet.whole_runs import whole_share
 from planner.judge.judge import judge_plan
@@ -125,3 +128,27 @@ def test_more_runs_cost_more_and_more_offers_no_more_in_any_order() -> None:
         assert float(wider.total_usd) <= float(plan.total_usd) * 1.0005 + 0.02  # bills are rounded up
         assert exactly(offers[::-1], job).total_usd == plan.total_usd
     assert planned >= 4
+
+
+def test_one_offer_answers_where_no_mix_that_was_tried_is_sure(tmp_path: Path) -> None:
+    job: dict[str, Any] = {
+        "version": 1, "kind": "fleet", "name": "seeds", "fleet": {"runs": 9, "nodes_per_run": 1},
+        "model": {
+            "family": "transformer", "architecture": "decoder", "layers": 24, "hidden": 1024, "heads": 16,
+            "vocab": 50304,
+        },
+        "training": {"tokens": 3e11, "global_batch": 1024, "sequence_length": 2048, "precision": "fp16"},
+        "data": {"tokens": 3e11, "location": "aws/us-east-1"},
+        "constraints": {"deadline": "168h", "max_nodes": 18, "purchase_options": ["on_demand"]},
+    }  # fmt: skip
+    costs = []
+    for providers in (
+        ["aws"],
+        ["aws", "lambda"],
+    ):  # of aws alone the cheapest is one offer, of both several are near
+        path = tmp_path / "seeds.json"
+        path.write_text(json.dumps({**job, "constraints": {**job["constraints"], "providers": providers}}))
+        plan = planner.optimize(path, as_of="2026-11-22")
+        assert plan.status == "planned"
+        costs.append(plan.total_usd)
+    assert costs[1] <= costs[0]
