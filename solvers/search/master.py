@@ -24,7 +24,7 @@ from solvers.problem.solution import Termination
 
 TRIFLE = 1e-8  # of the largest coefficient beside it: what a solver cannot tell from 0
 MONEY = 1e4  # what a typical scenario's cost is called inside the solver
-OF_USE = 10.0  # typical scenarios' costs: a column of which more is bought does not pay
+MOST_USEFUL = 10.0  # typical scenarios' costs: a column of which more is bought does not pay
 Goal = Literal["lowest", "nearest", "whole"]
 
 
@@ -185,7 +185,7 @@ class Master:
         upper = np.where(self._problem.upper > 0, self._problem.upper, 1.0)
         paid = self._problem.cost > 0
         dear = np.full(len(upper), np.inf)
-        dear[paid] = OF_USE * MONEY * self._money / self._problem.cost[paid]
+        dear[paid] = MOST_USEFUL * MONEY * self._money / self._problem.cost[paid]
         upper = np.minimum(upper, dear)
         return np.where(self._problem.integer, 1.0, upper) if goal == "whole" else upper
 
