@@ -75,18 +75,14 @@ class Alone:
     def cost_usd(self, search: CandidateSearch) -> FloatArray:
         """Of all workers, as billed."""
         workers, kept, hours = self.workers, self.kept, self.hours
-        mix, stay = self._mix(np.inf), workers.lead_hours + hours
+        mix, stay = self.mix(np.inf), workers.lead_hours + hours
         copy, last = workers.copy_usd_per_hour, mix.ends_hours  # once, by all workers, until the last ends
         each = (mix.price(search.context.market).cost_usd - workers.place_usd - copy * stay) * self.count
         kept_usd = kept.alone_usd + kept.alone_usd_per_hour * stay
         return np.asarray(each + workers.place_usd + copy * last + kept_usd)
 
     def mix(self, limit_hours: float, proof: FleetResult | None = None) -> Mix:
-        """The workers of a single row; `proof`: what is proven of all fleets."""
-        return self._mix(limit_hours, proof)
-
-    def _mix(self, limit_hours: float, proof: FleetResult | None = None) -> Mix:
-        """All rows, as if they were lines of one mix."""
+        """All rows, as if they were lines of one mix; `proof`: what is proven of all fleets."""
         numbers, count = np.zeros(len(self.count), dtype=np.int64), np.rint(self.count).astype(np.int64)
         return Mix(
             numbers, self.workers, count, self.hours, limit_hours, self.work, proof, run_units=self.run_units

@@ -57,6 +57,7 @@ _NEARBY = 200  # offers asked about again, beside those used
 _ROUNDS = 4  # times a mix is held against its bill, which rounds hours up
 _FIRST_SHARE = 0.5  # of the reserve that a line needs by itself: asked for first, and added each time
 _NONE_SURE = "no mix found is sure enough of the deadline; that there is none is not proven"
+_NONE_WHOLE = "no division into whole runs that keeps every limit was found; that there is none is not proven"
 _Proven = tuple[FleetInput, FleetResult]  # a question, and the answer with its proof
 _RESERVES = 6  # times more or less is kept in reserve
 _SPREADS = (4, 2)  # offers that the work is spread over at least, where one cannot be sure
@@ -122,7 +123,8 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
     dear = at_most(workers, market)
     asked = at_their_dearest(first.question, question_of(context, dear, work, kept_hours=limit))
     reasons = relaxations_of(_reasons(asked, first.result), context.asked)
-    return infeasible_fleet(found, reasons, time.perf_counter() - begin)
+    unproven = _NONE_WHOLE if units and first.result.has_plan and not reasons else ""
+    return infeasible_fleet(found, reasons, time.perf_counter() - begin, unproven=unproven)
 
 
 def _with_time(workers: Workers) -> Workers:

@@ -97,8 +97,9 @@ def spread_over(question: FleetInput, offers: int, runs: int) -> FleetInput:
     """The question whose answers spread the work over so many offers at least, as far as whole runs let them."""
     if offers == 1:
         return question
-    own, share = question.max_share_per_offer, 1.0 / offers if runs == 1 else math.ceil(runs / offers) / runs
-    return replace(question, max_share_per_offer=min(1.0 if own is None else own, share))
+    share = 1.0 / offers if runs == 1 else math.ceil(runs / offers) / runs
+    limit = question.max_share_per_offer
+    return replace(question, max_share_per_offer=share if limit is None else min(limit, share))
 
 
 def _uses(context: Context, workers: Workers) -> tuple[Use, ...]:

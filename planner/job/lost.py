@@ -20,8 +20,8 @@ from planner.candidates.constraints.registry import BIT, CONSTRAINTS, SHAPE_FILT
 from planner.candidates.limits import case_of
 from planner.candidates.model import IN_TURN, SINGLE
 from planner.candidates.wanted import value_of
-from planner.candidates.ways.build import kg_floor
-from planner.candidates.ways.kept_out import BY_FALLBACK, with_kept_out
+from planner.candidates.ways.build import BY_FALLBACK, kg_floor
+from planner.candidates.ways.kept_out import with_kept_out
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ _WORSE = {"cost": "costs more in all", "time": "takes longer", "carbon": "emits 
 
 
 def _group(candidates: Candidates, reason: str, rows: IntArray, hourly: FloatArray, known: IntArray) -> Lost:
-    """Offers that lost for one reason; `known`: their candidates, that of which the cost is told first."""
+    """Offers that lost for one reason; `known`: their candidates, first the one whose cost is given."""
     item = next((one for one in CONSTRAINTS if one.id == reason), None)
     objective = candidates.context.asked.workload.preferences.objective
     words = {DEARER: f"runs, but {_WORSE[objective]}",

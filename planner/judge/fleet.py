@@ -17,7 +17,7 @@ from planner.judge.fleet_chance import chance_of, course_of
 from planner.judge.fleet_launch import launch_of
 from planner.judge.fleet_spread import Spread, spread_of
 from planner.judge.fleet_workers import (
-    OF_A_RUN,
+    RUN_HAIR,
     Worker,
     billed_hours,
     fewest,
@@ -32,7 +32,7 @@ from planner.judge.money import Charge, by_month, rounded, total
 
 WORK_SHARE = 1e-6  # of all work; what dividing it among workers may be off by
 _RATIO = 1e-6
-_HAIR = 1e-9  # of the hours of a block
+_HAIR = 1e-9  # of the hours until the deadline
 _SURE_RATIO = 1e-5  # of hours in which a wait is in time with a given chance
 BASIS = "sized at the cautious end of the prediction; P: workers take each other's runs until the deadline"
 LIMITED_BY = "see each instance type"
@@ -110,7 +110,7 @@ def _shape(findings: Findings, bench: Bench, workers: Sequence[Worker], period: 
     for at, worker in enumerate(workers):
         path, offer = f"lines[{at}]", worker.buy.offer
         findings.require(
-            abs(worker.runs - round(worker.runs)) < OF_A_RUN,
+            abs(worker.runs - round(worker.runs)) < RUN_HAIR,
             path,
             f"{worker.runs:g} runs: nobody does a part of one",
         )

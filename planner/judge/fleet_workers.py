@@ -16,8 +16,8 @@ from planner.records import record
 POINTS = 12  # of the luck with a wait, between two chances to come at all
 _SLACK, _SPAN = 1e-5, 3.0  # of the chance, more than what is asked; logarithms of hours that are searched
 
-_OF_A_BLOCK = 1e-9  # of its hours
-OF_A_RUN = 1e-5  # what dividing runs among lines may be off by
+_BLOCK_HAIR = 1e-9  # of its hours
+RUN_HAIR = 1e-5  # what dividing runs among lines may be off by
 
 
 @record(frozen=True)
@@ -138,7 +138,7 @@ def fewest(worker: Worker, work: float, hours: float) -> int:
     """Workers that do all work in `hours` each, of stated runs whole ones."""
     if not worker.run_units:
         return ceil(work / (worker.units_per_hour * hours))
-    each = floor(hours * worker.units_per_hour / worker.run_units + OF_A_RUN)
+    each = floor(hours * worker.units_per_hour / worker.run_units + RUN_HAIR)
     return ceil(round(work / worker.run_units) / each) if each else 0
 
 
@@ -148,7 +148,7 @@ def billed_hours(bench: Bench, worker: Worker) -> Fraction:
     # hours come from a throughput: those of a whole block or term are not a hair more than it
     whole = bool(offer.rule.block_hours) or offer.rule.whole_term
     for number, each in worker.shifts:
-        paid = worker.bought_of(each) * (1.0 - _OF_A_BLOCK) if whole else worker.paid_of(each)
+        paid = worker.bought_of(each) * (1.0 - _BLOCK_HAIR) if whole else worker.paid_of(each)
         hours += number * (bench.prices.billed_hours(offer, paid, expected=False) or Fraction(0))
     return hours / worker.count
 

@@ -61,7 +61,7 @@ def log_spread(
 def distances(kind: str, stack: str, work: Work, accelerators: Floats, c: Constants) -> dict[str, Floats]:
     """Doublings by which jobs are outside of what was measured with their software, by axis.
 
-    Fine-tuning is inside where it was measured, or pre-training with the same software.
+    Of fine-tuning, what was measured spans pre-training with the same software too.
     """
     out: dict[str, Floats] = {}
     for axis, value in axes(work, accelerators).items():

@@ -299,7 +299,7 @@ def _at(steps: list[Step], at: Ints) -> Step:
     """The steps of some pairs, ascending."""
     edges = np.searchsorted(at, np.arange(1, len(steps)) * _CHUNK)
     return Step.join([
-        step.take(own % _CHUNK) for step, own in zip(steps, np.split(at, edges), strict=True)
+        step.take(some % _CHUNK) for step, some in zip(steps, np.split(at, edges), strict=True)
     ])  # fmt: skip
 
 
@@ -346,8 +346,8 @@ def _whole_model(job: Job, layout: Layouts) -> tuple[Floats, Layer]:
     small = replace(job, work=replace(job.work, global_batch=np.full(1, 1e-9)))
     times, layers = [np.zeros(0)], []
     for part in _chunks(layout.n_rows):
-        own = alone.take(part)
-        layers.append(model_layer(job, own))
-        step = training_step_of(small, own, layers[-1]).parts
+        some = alone.take(part)
+        layers.append(model_layer(job, some))
+        step = training_step_of(small, some, layers[-1]).parts
         times.append(step["compute_s"] + step["memory_bound_s"] + step["tp_comm_s"])
     return np.concatenate(times), Layer.join(layers)

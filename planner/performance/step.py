@@ -168,13 +168,14 @@ def step_time(
     if (work.updates != 1.0).any() or (work.epochs != 1.0).any():
         each = {name: work.updates if name in _PER_UPDATE else work.epochs for name in parts}
         parts = {name: part * each[name] for name, part in parts.items()}
-    if (work.forward_passes + work.learners + work.evaluated + work.pair_width > 1.0).any():
+    further = (work.forward_passes > 0) | (work.learners > 1) | (work.evaluated > 0) | (work.pair_width > 0)
+    if further.any():
         parts = _with_passes(work, layout, micro, parts)
     return _finish(work, devices, layout, parts, c)
 
 
 def _with_passes(work: Work, layout: Layouts, micro: Micro, parts: dict[str, Floats]) -> dict[str, Floats]:
-    """Add what passes beside those of one learner take."""
+    """Add the passes of other models, of a second learner, of a contrastive loss and of evaluation."""
     m = layout.micro_batches
     # Reference, teacher or old policy run forward once over every sample; a second learner repeats all of a step.
     stage_layers = np.ceil(work.layers / layout.pp)
@@ -215,7 +216,7 @@ def learned_ratio(work: Work, devices: Devices, nodes: Floats) -> Floats:
 
 
 def _finish(work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floats], c: Constants) -> Step:
-    """Apply the learned factors, clip at the roofline, add what data loading exceeds the step by; what lacks is 0."""
+    """Apply the learned factors, clip at the roofline, add data loading beyond the step; missing parts are 0."""
     learned = learned_ratio(work, devices, layout.nodes)
     parts = {name: part * learned for name, part in parts.items()}
     total: Floats = sum(parts.values(), np.zeros(layout.nodes.shape))
@@ -230,5 +231,5 @@ def _finish(work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floa
     total = total + short
     loading = np.maximum(loading_s(work, devices, layout, c) - total, 0.0)
     nothing = np.zeros(total.shape)
-    lacking = [name for name in COMPONENTS if name not in parts and name != "data_loading_s"]
-    return Step(total + loading, {**parts, **dict.fromkeys(lacking, nothing), "data_loading_s": loading})
+    missing = [name for name in COMPONENTS if name not in parts and name != "data_loading_s"]
+    return Step(total + loading, {**parts, **dict.fromkeys(missing, nothing), "data_loading_s": loading})

@@ -115,12 +115,15 @@ def _add_shares(builder: MilpBuilder, pipe: PipelineInput, edges: list[_Edge], b
     f = builder.add_columns("f", moves, cost=pipe.move_usd[tuple(moved.T)] * by_cost, upper=1.0)
     home = pipe.group[stayed[:, 1]]
     s = builder.add_columns("s", stays, cost=-pipe.move_usd[stayed[:, 0], home, home] * by_cost, upper=1.0)
-    numbers = np.arange(len(edges) + 1)
-    for rows, block, name in ((moved, f, "moves"), (stayed, s, "stays")):
-        found = np.column_stack([rows[:, 1:], np.arange(block.start, block.stop)])
-        bounds = np.searchsorted(rows[:, 0], numbers)
-        for edge, first, last in zip(edges, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            setattr(edge, name, found[first:last])
+    shares = zip(edges, _by_edge(moved, f, len(edges)), _by_edge(stayed, s, len(edges)), strict=True)
+    for edge, moves_of_edge, stays_of_edge in shares:
+        edge.moves, edge.stays = moves_of_edge, stays_of_edge
+
+
+def _by_edge(keys: Ints, block: Block, count: int) -> list[Ints]:
+    """Keys of shares, sorted by the edge in front, with their columns behind in its place: an array for each edge."""
+    rows = np.column_stack([keys[:, 1:], np.arange(block.start, block.stop)])
+    return np.split(rows, np.searchsorted(keys[:, 0], np.arange(count)))[1:]
 
 
 def _add_moves(builder: MilpBuilder, pipe: PipelineInput, edge: _Edge) -> None:

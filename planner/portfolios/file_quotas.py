@@ -30,10 +30,12 @@ def beyond_own_quotas(loaded: LoadedPortfolio, gathered: Gathered, picks: Ints) 
         for quota in () if workload is None else dict.fromkeys(workload.workload.constraints.quota):
             declared.setdefault(quota, []).append(job)
     for quota, jobs in declared.items():
-        mine = gathered.question.table.take(picks[np.isin(gathered.question.table.job[picks], jobs)])
+        if len(jobs) == 1:
+            continue
+        chosen = gathered.question.table.take(picks[np.isin(gathered.question.table.job[picks], jobs)])
         for region in sorted({way.region for way in gathered.ways if way.machine.draws_on(quota)}):
-            most, unit = _most_at_once(mine, gathered.ways, quota, region)
-            if most > quota.limit and len(jobs) > 1:
+            most, unit = _most_at_once(chosen, gathered.ways, quota, region)
+            if most > quota.limit:
                 yield (
                     f"{quota.provider}/{region} {quota.quota}: the files of {len(jobs)} jobs declare {quota.limit:,g} "
                     f"{unit}, which bind each by itself; together they draw {most:,g} at once: list it under the "

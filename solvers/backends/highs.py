@@ -36,7 +36,7 @@ _TERMINATIONS = {
     "kPostsolveError": Termination.SOLVER_ERROR,
 }
 
-_OWN = 1e-6  # relative; what rounding makes of an objective is far below
+_OBJECTIVE_ERROR = 1e-6  # relative; what rounding makes of an objective is far below
 
 
 class HighsBackend(ScalingBackend):
@@ -110,7 +110,7 @@ def _strays(problem: Milp, x: Floats, objective: float) -> bool:
     Behind its presolve HiGHS 1.16 takes some starts for cheaper than they are, stops at what it takes them for, and
     returns the start as the optimum.
     """
-    return abs(float(problem.c @ x) - objective) > _OWN * max(abs(objective), 1.0)
+    return abs(float(problem.c @ x) - objective) > _OBJECTIVE_ERROR * max(abs(objective), 1.0)
 
 
 def _relaxed(solver: Any) -> Relaxation:

@@ -24,7 +24,7 @@ from solvers.problem.solution import Termination
 
 TRIFLE = 1e-8  # of the largest coefficient beside it: what a solver cannot tell from 0
 MONEY = 1e4  # what a typical scenario's cost is called inside the solver
-OF_USE = 10.0  # typical scenarios' costs: a column of which more is bought does not pay
+MOST_USEFUL = 10.0  # typical scenarios' costs: a column of which more is bought does not pay
 Goal = Literal["lowest", "nearest", "whole"]
 
 
@@ -183,7 +183,9 @@ class Master:
     def _scale(self, goal: Goal) -> Floats:
         """What one unit of each column inside the solver stands for: all of it, but no more than is of any use."""
         upper = np.where(self._problem.upper > 0, self._problem.upper, 1.0)
-        dear = OF_USE * MONEY * self._money / np.maximum(self._problem.cost, 1e-300)
+        paid = self._problem.cost > 0
+        dear = np.full(len(upper), np.inf)
+        dear[paid] = MOST_USEFUL * MONEY * self._money / self._problem.cost[paid]
         upper = np.minimum(upper, dear)
         return np.where(self._problem.integer, 1.0, upper) if goal == "whole" else upper
 

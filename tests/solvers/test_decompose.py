@@ -172,6 +172,14 @@ def test_cvar_lies_between_mean_and_worst(costs: list[float], level: float) -> N
     )
 
 
+def test_what_costs_nothing_is_bought_beside_costs_of_many_millions() -> None:
+    goal = targets(2, 3)
+    asked = problem(2, 3, cost=np.array([0.0, 0.5]))
+    found = solve_benders(asked, Distances(goal, price=1e8), gap=1e-9)
+    assert found.termination is Termination.GAP_REACHED
+    assert found.x[0] == pytest.approx(np.median(goal[:, 0]), rel=1e-6)
+
+
 def test_a_solver_that_fails_leaves_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     rounds: list[Round] = []
 

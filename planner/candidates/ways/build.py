@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
+# Limits that a fall-back changes: spot that they alone remove may still run with one.
+BY_FALLBACK = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["budget"] | BIT["carbon"]
 _SLIP_HOURS = 1e-9  # of the sums of hours
 _FIRST_JUDGED = 256  # sets, of those that may be the cheapest
 _SAME = 1.0 + 1e-9  # equal but for rounding: such sets are judged together
@@ -126,10 +128,9 @@ def _appended(candidates: Candidates, judged: Sequence[Judged | None]) -> Candid
 def spot_candidates(candidates: Candidates) -> IntArray:
     """Spot candidates that no limit removes but those that a fall-back changes."""
     context = candidates.context
-    changed = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["budget"] | BIT["carbon"]
     single = candidates.kind == SINGLE
     return np.flatnonzero(
-        single & context.market.is_spot[candidates.offer] & ((candidates.bits & ~changed) == 0)
+        single & context.market.is_spot[candidates.offer] & ((candidates.bits & ~BY_FALLBACK) == 0)
     )
 
 

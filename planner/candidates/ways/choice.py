@@ -54,8 +54,8 @@ def sets_of(
     new = ~np.append(known, True)[more].all(axis=1)
     sets = np.concatenate([sets, more[new]])
     order = np.argsort(np.concatenate([of_group, of_place[new] // places]), kind="stable")
-    found = np.append(zones, -1)[sets[order]]
-    return found[_apart(market, np.append(rows, -1)[found], one_region=one_region)]
+    members = np.append(zones, -1)[sets[order]]
+    return members[_apart(market, np.append(rows, -1)[members], one_region=one_region)]
 
 
 def _worth_choosing(group: IntArray, down: FloatArray) -> BoolArray:
@@ -77,26 +77,25 @@ def _first_of_pool(market: Market, rows: IntArray, group: IntArray) -> IntArray:
 
 
 def _rank(group: IntArray) -> IntArray:
-    """How many of the same group stand before each; those of one group stand together."""
+    """How many of the same group come before each; those of one group are together."""
     first = np.flatnonzero(np.append(True, group[1:] != group[:-1])[: len(group)])
     return np.arange(len(group)) - np.repeat(first, np.diff(np.append(first, len(group))))
 
 
 def _sets(group: IntArray, at: IntArray, cheap: BoolArray) -> tuple[IntArray, IntArray]:
-    """Sets of zones `at`, which stand by group, that begin with a zone that is `cheap`, and the group of each."""
+    """Sets of zones `at`, sorted by group, that begin with a zone that is `cheap`, and the group of each."""
     first = np.flatnonzero(_rank(group[at]) == 0)
     size = np.diff(np.append(first, len(at)))
     sets, groups = [np.zeros((0, MAX_ZONES), dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for count in np.flatnonzero(np.bincount(size)).tolist():
-        own, picked = first[size == count], _choices(count)
-        begins = cheap[at[own[:, None] + picked[:, 0]]]
-        block, which = np.nonzero(begins)
-        members = np.append(at, -1)[np.where(picked[which] >= 0, own[block][:, None] + picked[which], -1)]
-        sets.append(members)
-        groups.append(group[at[own[block]]])
-    of = np.concatenate(groups)
-    order = np.argsort(of, kind="stable")
-    return np.concatenate(sets)[order], of[order]
+        starts, picked = first[size == count], _choices(count)
+        block, which = np.nonzero(cheap[at[starts[:, None] + picked[:, 0]]])
+        start = starts[block]
+        sets.append(np.append(at, -1)[np.where(picked[which] >= 0, start[:, None] + picked[which], -1)])
+        groups.append(group[at[start]])
+    of_set = np.concatenate(groups)
+    order = np.argsort(of_set, kind="stable")
+    return np.concatenate(sets)[order], of_set[order]
 
 
 def _apart(market: Market, rows: IntArray, *, one_region: bool) -> BoolArray:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.constraints.registry import BIT
 from planner.candidates.model import IN_TURN, SINGLE, append, concat_candidates
-from planner.candidates.ways.build import judged_turns, single_cells, work_floor
+from planner.candidates.ways.build import BY_FALLBACK, judged_turns, single_cells, work_floor
 from planner.candidates.ways.course import join_cells
 from planner.candidates.ways.partners import on_demand_partners
 
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     from planner.candidates.model import Candidates
 
     IntArray = npt.NDArray[np.int64]
-
-# What a fall-back changes of spot alone.
-BY_FALLBACK = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["budget"] | BIT["carbon"]
 
 
 def with_kept_out(
@@ -45,14 +41,15 @@ def with_kept_out(
     context = candidates.context
     if context.dates.deadline_hours is None or context.asked.workload.spot.fallback == "none":
         return candidates
-    own = offer_bits[candidates.offer]
-    mine = (candidates.kind == SINGLE) & context.market.is_spot[candidates.offer] & np.isin(own, words)
-    at = np.flatnonzero(mine & ((candidates.bits & ~BY_FALLBACK) == own))
+    of_offer = offer_bits[candidates.offer]
+    spot = (candidates.kind == SINGLE) & context.market.is_spot[candidates.offer]
+    at = np.flatnonzero(spot & np.isin(of_offer, words) & ((candidates.bits & ~BY_FALLBACK) == of_offer))
     floor = work_floor(candidates, at)
-    at, floor = at[np.argsort(floor, kind="stable")], np.sort(floor, kind="stable")
+    order = np.argsort(floor, kind="stable")
+    at, floor = at[order], floor[order]
     parts = [candidates]
-    for word in np.unique(own[at]).tolist():
-        same, admitted = own[at] == word, offer_bits & ~word
+    for word in np.unique(of_offer[at]).tolist():
+        same, admitted = of_offer[at] == word, offer_bits & ~word
         base = at[same][: np.count_nonzero(floor[same] <= limit) + dearer]
         partners = (on_demand_partners(context.market, admitted, anywhere=away) for away in (False, True))
         judged = judged_turns(

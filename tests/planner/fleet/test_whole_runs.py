@@ -92,6 +92,14 @@ def test_every_line_does_whole_runs_and_the_judge_agrees(runs: int, wish: dict[s
     assert verify_plan(plan.to_dict(), loaded(job).workload, make_catalog(POOL).offers) == []
 
 
+def test_that_no_division_was_found_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planner.fleet.whole_runs._MOST_TRIED", 0)
+    plan = plan_on(make_catalog(POOL), fleet(5, {"max_nodes": 20, "deadline": "30h"})).plan
+    assert plan.status == "infeasible"
+    assert plan.proof is not None
+    assert "not proven" in plan.proof.note
+
+
 def test_parts_of_runs_are_rejected() -> None:
     job = fleet(7, {"max_nodes": 20, "deadline": "30h", "deadline_confidence": 0.8}, max_spot_share=0.5)
     made = exactly(POOL, job).to_dict()
