@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.commit_years import COMING_DAYS, Year, make_year
 from planner.commitments.avoid_loss import avoid_loss
 from planner.commitments.build import Built, build_model
-from planner.commitments.from_bill import RISK, SELDOM_LOSES, YEAR_OPTIONS, drawn
+from planner.commitments.from_bill import RISK, SELDOM_LOSES, YEAR_OPTIONS, scenario_size
 from planner.commitments.prices import pool_prices
 from planner.commitments.scenarios import Future, Futures
 from planner.commitments.solve import solve_commit, without_idle
@@ -32,7 +32,7 @@ MOST_REGRET, MOST_LOSS, LEAST_SHARE = 0.05, 0.02, 0.95
 
 def score(year: Year, seed: int, risk: Risk = RISK) -> tuple[float, float, float]:
     """Return the coming year's cost with the purchases, with those of perfect foresight, and with none, in USD."""
-    count, rows = drawn(risk, 24)
+    count, rows = scenario_size(risk, 24)
     futures = draw_year(year.known, 24, count=count, rows=rows, seed=seed)
     hours = np.arange(COMING_DAYS) * 24
     truth = Future(0, 0, hours, np.full(COMING_DAYS, 24.0), year.coming)

@@ -72,8 +72,8 @@ def main(arguments: list[str] | None = None) -> int:
     args.step = 1 if args.every_day else args.step
     forecast = _each_day if args.every_day else _each_origin
     for name, one in series.items():
-        told = forecast(one, args.horizon, _origins(one, args.horizon, args.step, args.min_history))
-        windows += [{"series": name, **row} for row in told]
+        origins = _origins(one, args.horizon, args.step, args.min_history)
+        windows += [{"series": name, **row} for row in forecast(one, args.horizon, origins)]
         landings += [{"series": name, **row} for row in _landings(one, args.min_history, late=args.late)]
     seconds = time.perf_counter() - started
     if not windows:

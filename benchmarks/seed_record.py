@@ -48,13 +48,13 @@ class Tried:
 
 def joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
     """The same seeds in as few ranges as there can be."""
-    made: list[Range] = []
+    out: list[Range] = []
     for first, end in sorted(ranges):
-        if made and first <= made[-1][1]:
-            made[-1] = made[-1][0], max(end, made[-1][1])
+        if out and first <= out[-1][1]:
+            out[-1] = out[-1][0], max(end, out[-1][1])
         elif first < end:
-            made.append((first, end))
-    return tuple(made)
+            out.append((first, end))
+    return tuple(out)
 
 
 def load_record(path: Path) -> dict[str, Tried]:

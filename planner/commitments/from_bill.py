@@ -79,6 +79,7 @@ def question_from_bill(
             f"in the bill: {left}; see `planner catalog list`, or give 'prices' in a question (examples/commit.yaml)"
         )
     start = bill.last + timedelta(days=1)
+    count, rows = scenario_size(risk, bill.step_hours)
     index = {bill.keys[number]: pool.name for number, pool in zip(kept, pools, strict=True)}
     question = CommitQuestion(
         version=1,
@@ -86,7 +87,7 @@ def question_from_bill(
         start=start,
         horizon_years=1,
         pools=pools,
-        scenarios=Scenarios(count=drawn(risk, bill.step_hours)[0], seed=seed),
+        scenarios=Scenarios(count=count, seed=seed),
         commitments=tuple(
             Owned(
                 purchase_option=own.option, pool=index[own.key], instances=own.instances,
@@ -97,7 +98,6 @@ def question_from_bill(
         options=Options(allow=YEAR_OPTIONS),
         risk=risk,
     )  # fmt: skip
-    count, rows = drawn(risk, bill.step_hours)
     futures = draw_year(bill.use[:, kept], bill.step_hours, count=count, rows=rows, seed=seed)
     data = question.model_dump_json(exclude_defaults=True).encode()
     loaded = LoadedCommit(question, Document(Path(paths[0]), data, Source(paths[0], "")))
@@ -108,7 +108,7 @@ def question_from_bill(
     return FromBill(loaded, futures, bill.files, tuple(notes))
 
 
-def drawn(risk: Risk, step_hours: int) -> tuple[int, int]:
+def scenario_size(risk: Risk, step_hours: int) -> tuple[int, int]:
     """Return how many scenarios are drawn, and of how many steps each.
 
     A chance of a loss needs many: of 60 scenarios the search takes purchases that were lucky in them for sure ones.

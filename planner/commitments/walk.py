@@ -81,8 +81,8 @@ def _without_chance_drift(ratio: Floats) -> Floats:
     logs = np.log(ratio[np.isfinite(ratio)])
     if len(logs) < 2:
         return ratio
-    mean, error = float(logs.mean()), float(logs.var(ddof=1)) / len(logs)
-    chance = error / mean**2 if error < mean**2 else 1.0
+    mean, variance = float(logs.mean()), float(logs.var(ddof=1)) / len(logs)  # of the mean
+    chance = variance / mean**2 if variance < mean**2 else 1.0
     return np.asarray(ratio * np.exp(-chance * mean))
 
 

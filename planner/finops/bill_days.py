@@ -103,13 +103,13 @@ def rest_days(used: Collection[date], month: date, end: date) -> set[date]:
         return set()
     last = max(inside)
     first = date.fromordinal(max(min(known).toordinal(), last.toordinal() - PATTERN_DAYS + 1))
-    times, found = [0] * 7, [0] * 7
+    seen, with_use = [0] * 7, [0] * 7  # days, by weekday
     for day in _each_day(first, last):
-        times[day.weekday()] += 1
-        found[day.weekday()] += day in known
-    resting = {weekday for weekday in range(7) if times[weekday] >= _LEAST_TIMES and not found[weekday]}
-    others = sum(times[weekday] for weekday in range(7) if weekday not in resting)
-    if not resting or sum(found) < _STEADY_SHARE * others:
+        seen[day.weekday()] += 1
+        with_use[day.weekday()] += day in known
+    resting = {weekday for weekday in range(7) if seen[weekday] >= _LEAST_TIMES and not with_use[weekday]}
+    others = sum(seen[weekday] for weekday in range(7) if weekday not in resting)
+    if not resting or sum(with_use) < _STEADY_SHARE * others:
         return set()
     days = _each_day(min(inside), last)
     for outside in (_each_day(month, min(inside))[:-1], _each_day(last, end)[1:-1]):

@@ -139,7 +139,7 @@ def format_path(path: Path) -> str:
     return out
 
 
-_TELLING = 4  # letters of a word that say what is meant wherever they stand
+_LEAST_LETTERS = 4  # of a word that is looked for inside of names
 
 
 def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
@@ -163,7 +163,7 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
         return table[[*exchanged, *found][0]]
     longer = [name for name in table if len(written) > 1 and name.startswith(written)]
     plain = _letters(written)
-    if not longer and len(plain) >= _TELLING:
+    if not longer and len(plain) >= _LEAST_LETTERS:
         longer = [name for name in table if plain in _letters(name)]
     return table[min(longer, key=lambda name: (len(name), name))] if longer else ""
 

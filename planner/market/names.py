@@ -66,10 +66,16 @@ class _Check(NamedTuple):
 
 
 def _sold_nowhere(name: str, sold: str) -> list[str]:
-    """Accelerators without an offer that a name stands for, or, where nothing sold is alike, the one alike."""
-    every = [str(one) for one in load_accelerators()["accelerator"]]
-    alike = "" if sold else near(name, every)
-    return known_accelerators(name) or ([alike] if alike else [])
+    """Accelerators without an offer that a name stands for; where nothing that is sold is like it, the one that is.
+
+    Args:
+        name: as written.
+        sold: the accelerator with offers that is like it, if any.
+    """
+    if meant := known_accelerators(name):
+        return meant
+    alike = "" if sold else near(name, [str(one) for one in load_accelerators()["accelerator"]])
+    return [alike] if alike else []
 
 
 def _fits_glob(pattern: str, name: str) -> bool:
@@ -245,7 +251,7 @@ def _quota_name_faults(
     where, option = (*path, "quota"), getattr(limit, "purchase_option", None)
     if name not in known:
         other = tariffs.unapplied_quota(provider, name)
-        worded = [one for one in known if name.lower() in one.lower().split() and one != name]
+        worded = [one for one in known if name.lower() in one.lower().split()]
         hint = "" if other or worded else near(name, known)
         if other:
             text = f"{name!r} ({other}) is not a quota that the planner can apply"

@@ -3,7 +3,7 @@
 read GB/s      = samples/s x bytes per sample / 0.9    (MLPerf Storage passes at 90 % accelerator utilisation)
 loader workers = images/s / images per second of a worker, at least 2 an accelerator
 vCPUs a node   = accelerators x (workers + 1) + 4
-RAM            = processes and loader workers + a checkpoint + the data x 1.2 to cache, at most the accelerators' memory
+RAM            = system, processes, loader workers + a checkpoint + the data x 1.2, at most the accelerators' memory
 disk           = data x 1.25 + checkpoints kept
 """
 

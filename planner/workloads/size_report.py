@@ -28,7 +28,7 @@ _NAMES = {
     "read_gb_per_s": "GB/s read", "network_gbps": "Gb/s of network", "device_memory_gb": "GB per accelerator",
     "nodes": "nodes", "loading_ratio": "of the step for loading", "workers": "loader workers each",
 }  # fmt: skip
-_RULE_WIDTH = 60  # letters of a rule on the screen
+_RULE_WIDTH = 60  # characters of a rule on the screen
 NEXT = ("size --data SIZE --goal GOAL --write workload.yaml", "optimize workload.yaml")
 _OTHER_RUN = "is for another volume of data or another goal"
 _FLAT = (

@@ -40,11 +40,11 @@ def equal(made: Any, run_cli: Run, *args: str, codes: tuple[int, ...] = (0,)) ->
     """Compare an answer with the JSON of a command."""
     done = run_cli(*args, "-o", "json")
     assert done.code in codes, done.stderr
-    told = plain(json.loads(done.stdout))
+    printed = plain(json.loads(done.stdout))
     own = plain(json.loads(made.render("json")))
-    assert own.keys() == told.keys()
-    for key in told:
-        assert own[key] == told[key], key
+    assert own.keys() == printed.keys()
+    for key in printed:
+        assert own[key] == printed[key], key
 
 
 def example(name: str) -> str:
@@ -193,9 +193,9 @@ def test_budgets_and_forecasts_with_plans(run_cli: Run, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     planner.optimize(example("images-100gb"), as_of=DAY).save(plan)
     daily = str(EXAMPLES / "daily-costs.csv")
-    told = run_cli("forecast", "--daily", daily, "--currency", "USD", "--plans", str(plan), "-o", "json")
-    assert told.code == 0, told.stderr
-    scopes = json.loads(told.stdout)
+    printed = run_cli("forecast", "--daily", daily, "--currency", "USD", "--plans", str(plan), "-o", "json")
+    assert printed.code == 0, printed.stderr
+    scopes = json.loads(printed.stdout)
     own = planner.forecast(daily=daily, currency="USD", plans=[str(plan)])
     assert plain(json.loads(own.render("json"))) == plain(scopes)
     without = planner.forecast(daily=daily, currency="USD")

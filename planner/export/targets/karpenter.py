@@ -48,9 +48,8 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
 
 def node_pool(launch: Launch, name: str, place: int, pool: Pool, reservation: str) -> dict[str, Any]:
     """The pool of one place; a higher weight is tried first, so weights fall in the plan's order."""
-    capacity = ["reserved"] * bool(reservation and not pool.is_spot) + [
-        _CAPACITY.get(pool.option, "on-demand")
-    ]
+    reserved = bool(reservation) and not pool.is_spot
+    capacity = ["reserved"] * reserved + [_CAPACITY.get(pool.option, "on-demand")]
     requirements = [
         _requirement("node.kubernetes.io/instance-type", [pool.instance_type]),
         _requirement("karpenter.sh/capacity-type", list(dict.fromkeys(capacity))),

@@ -103,14 +103,16 @@ def _providers() -> Mapping[str, str]:
 
 
 _WORD = re.compile(r"[a-z0-9]+")
-_UNTOLD = "-unknown"  # the vendor hides the model: `h` of `h-96gb-unknown` is no word for it, but for an hour
+_HIDDEN_MODEL = (
+    "-unknown"  # the vendor hides the model: `h` of `h-96gb-unknown` is no word for it, but for an hour
+)
 
 
 @lru_cache(maxsize=1)
 def _chips() -> Mapping[str, int]:
     """Chips, each one word of a text, and their order: of several the one with the longest name counts."""
     names = map(str, load_accelerators()["accelerator"])
-    chips = {name.split("-", 1)[0] for name in names if not name.endswith(_UNTOLD)}
+    chips = {name.split("-", 1)[0] for name in names if not name.endswith(_HIDDEN_MODEL)}
     return {name: at for at, name in enumerate(sorted(chips, key=lambda name: (-len(name), name)))}
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from planner.commitments.from_bill import RISK, SELDOM_LOSES, drawn
+from planner.commitments.from_bill import RISK, SELDOM_LOSES, scenario_size
 from planner.commitments.walk import BLOCK_DAYS, draw_year, moves_of
 
 Floats = npt.NDArray[np.float64]
@@ -68,6 +68,6 @@ def test_the_chance_of_an_end_is_as_uncertain_as_the_history_leaves_it() -> None
 
 def test_a_choice_by_the_chance_of_a_loss_sees_more_scenarios_of_fewer_steps() -> None:
     for hours in (1, 24):
-        plain, loss = drawn(RISK, hours), drawn(SELDOM_LOSES, hours)
+        plain, loss = scenario_size(RISK, hours), scenario_size(SELDOM_LOSES, hours)
         assert loss[0] >= 3 * plain[0]
         assert loss[0] * loss[1] <= 1.2 * plain[0] * plain[1]

@@ -12,8 +12,8 @@
 --   PricingCategory, CommitmentDiscountId, CommitmentProgramEligibilityDetails, EffectiveCost
 -- gate: effective_zero
 -- since: 1.0
-WITH telling AS (
-  SELECT COALESCE(ServiceProviderName, '') AS telling_provider
+WITH stating AS (
+  SELECT COALESCE(ServiceProviderName, '') AS stating_provider
   FROM focus
   WHERE ChargePeriodStart >= :start AND ChargePeriodStart < :end
     AND ChargeCategory = 'Usage'
@@ -28,12 +28,12 @@ WITH telling AS (
     x_day,
     COALESCE(SUM(EffectiveCost), 0) AS effective_cost
   FROM focus
-  LEFT JOIN telling ON COALESCE(ServiceProviderName, '') = telling_provider
+  LEFT JOIN stating ON COALESCE(ServiceProviderName, '') = stating_provider
   WHERE ChargePeriodStart >= :start AND ChargePeriodStart < :end
     AND ChargeCategory = 'Usage'
     AND COALESCE(PricingCategory, 'Standard') = 'Standard'
     AND CommitmentDiscountId IS NULL
-    AND (CommitmentProgramEligibilityDetails IS NOT NULL OR (telling_provider IS NULL AND ServiceCategory = 'Compute'))
+    AND (CommitmentProgramEligibilityDetails IS NOT NULL OR (stating_provider IS NULL AND ServiceCategory = 'Compute'))
   GROUP BY ServiceProviderName, ServiceName, SkuId, RegionId, x_day
 ), ranked AS (
   SELECT

@@ -100,14 +100,14 @@ def test_late_rows_are_grossed_up_for_the_landing(tmp_path: Path) -> None:
 def test_one_pass_forecasts_what_each_origin_does(tmp_path: Path) -> None:
     """With every day as origin the same windows have the same forecasts and bounds as one by one."""
     write(tmp_path / "a.csv", "a", 170)
-    told = {}
+    by_way = {}
     for way in (["--every-day"], ["--step", "7"]):
         assert main(["--data", str(tmp_path), "--json", str(tmp_path / "out.json"), *way]) == 0
         windows = json.loads((tmp_path / "out.json").read_text())["windows"]
-        told[way[0]] = {row["origin"]: row for row in windows}
-    assert len(told["--every-day"]) == 170 - 90 - 30 + 1
-    for origin, row in told["--step"].items():
-        one = told["--every-day"][origin]
+        by_way[way[0]] = {row["origin"]: row for row in windows}
+    assert len(by_way["--every-day"]) == 170 - 90 - 30 + 1
+    for origin, row in by_way["--step"].items():
+        one = by_way["--every-day"][origin]
         for name in ("actual", "forecast", "run_rate_28", "seasonal_naive"):
             assert one[name] == pytest.approx(row[name], rel=1e-9), name
         assert one["width_0.80"] == pytest.approx(row["width_0.80"], rel=0.05)
