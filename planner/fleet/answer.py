@@ -19,7 +19,7 @@ from planner.candidates.wanted import Wanted
 from planner.candidates.ways.course import CONFIDENCE_SLIP
 from planner.errors import InputError, PlannerError, TimeLimitError
 from planner.fleet.alone import NEAR, cheapest_sure, fleets_of_one_offer
-from planner.fleet.asking import check_asked, limit_hours_of, question_of, spread_over
+from planner.fleet.asking import Spread, check_asked, limit_hours_of, question_of, spread_over
 from planner.fleet.bill import bill_of
 from planner.fleet.chance import progress_of, with_reserve
 from planner.fleet.kept import work_units
@@ -60,7 +60,9 @@ _NONE_SURE = "no mix found is sure enough of the deadline; that there is none is
 _NONE_WHOLE = "no division into whole runs that keeps every limit was found; that there is none is not proven"
 _Proven = tuple[FleetInput, FleetResult]  # a question, and the answer with its proof
 _RESERVES = 6  # times more or less is kept in reserve
-_SPREADS = (4, 2)  # offers that the work is spread over at least, where one cannot be sure
+_ANYHOW = Spread()
+# How the work is spread where the best mix is not sure, or lies further than this above the bound.
+_SPREADS = ((Spread(4), NEAR), (Spread(2), 0.1), (Spread(spot_share=0.5), 0.1))
 
 
 def plan_fleet(
@@ -187,7 +189,7 @@ def _confidence(asked: Asked, dates: Dates) -> float:
 class _Round:
     """A question about workers that leave some of their time in reserve.
 
-    `first`: what was proven without any; `offers`: that the work is spread over at least.
+    `first`: what was proven without any; `spread`: how the work is spread.
     """
 
     found: CandidateSearch
@@ -197,7 +199,7 @@ class _Round:
     options: Options
     begin: float
     first: _Proven | None = None
-    offers: int = 1
+    spread: Spread = _ANYHOW
 
     @property
     def left_s(self) -> float:
@@ -241,14 +243,14 @@ def _sure_enough(asked: _Round, mean: _Outcome) -> _Outcome:
 
     Workers of one offer share the level of its hazards, which no number of them evens out. Where the cheapest mix is
     neither sure nor near the bound, another gives no offer more than a quarter of the work; where that is not sure
-    either, as where there are too few offers, no more than a half.
+    either, as where there are too few offers, or far from the bound, no more than a half, then all spot together.
     """
     best = _with_reserve(asked, mean, mean)
-    for at, offers in enumerate(_SPREADS):
-        done = asked.is_sure(best) if at else asked.is_enough(best)
+    for spread, gap in _SPREADS:
+        done = asked.is_sure(best) and _gap_of(best) <= max(asked.options.gap, gap)
         if asked.left_s <= 0 or done or best.mix is None:
             break
-        best = _with_reserve(replace(asked, offers=offers), mean, best)
+        best = _with_reserve(replace(asked, spread=spread), mean, best)
     return best
 
 
@@ -260,7 +262,7 @@ def _with_reserve(asked: _Round, mean: _Outcome, best: _Outcome) -> _Outcome:
     """
     spot = asked.found.context.market.is_spot
     # what is not spot may need no more than time for its wait
-    needs = mean.mix is not None and spot[mean.mix.workers.rows].any() and asked.offers == 1
+    needs = mean.mix is not None and spot[mean.mix.workers.rows].any() and asked.spread == _ANYHOW
     low, high = 0.0 if needs else -_FIRST_SHARE, math.inf
     for _ in range(_RESERVES):
         late = asked.left_s <= 0 and (asked.is_sure(best) or low > 0)
@@ -270,7 +272,7 @@ def _with_reserve(asked: _Round, mean: _Outcome, best: _Outcome) -> _Outcome:
             break
         share = low + _FIRST_SHARE if math.isinf(high) else (low + high) / 2.0
         crowd = _crowd(asked.found, best.mix)
-        kept = with_reserve(asked.found.candidates, asked.workers, share, crowd, asked.offers)
+        kept = with_reserve(asked.found.candidates, asked.workers, share, crowd, asked.spread.offers)
         outcome = _cheapest(replace(asked, workers=kept)) if len(kept.at) else None
         if outcome is None or outcome.mix is None:
             high = share
@@ -300,7 +302,7 @@ def _cheapest(asked: _Round) -> _Outcome:
     context = found.context
     units = run_units(context.asked)
     runs = round(work / units) if units else 1
-    question = spread_over(question_of(context, workers, work), asked.offers, runs)
+    question = spread_over(question_of(context, workers, work), asked.spread, runs)
     result = _solve(question, options, max(asked.left_s, 1.0))
     first, charged, spared = asked.first or (question, result), False, 0.0
     mixes: list[tuple[Decimal, Mix]] = []
@@ -328,7 +330,7 @@ def _cheapest(asked: _Round) -> _Outcome:
             charged = True
         if mixes and asked.left_s <= 0:
             break
-        question = spread_over(question_of(context, workers, work, spared, mix.period), asked.offers, runs)
+        question = spread_over(question_of(context, workers, work, spared, mix.period), asked.spread, runs)
         result = _solve(question, options, max(asked.left_s, 1.0))
     least, best = min(mixes, key=lambda one: one[0]) if mixes else (Decimal(0), None)
     return _Outcome(best, asked.chance(best), least, question, result, first)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,13 +93,28 @@ def limit_hours_of(asked: Asked, dates: Dates) -> float:
     return min(hours)
 
 
-def spread_over(question: FleetInput, offers: int, runs: int) -> FleetInput:
-    """The question whose answers spread the work over so many offers at least, as far as whole runs let them."""
-    if offers == 1:
-        return question
-    share = 1.0 / offers if runs == 1 else math.ceil(runs / offers) / runs
-    limit = question.max_share_per_offer
-    return replace(question, max_share_per_offer=share if limit is None else min(limit, share))
+@dataclass(frozen=True)
+class Spread:
+    """Offers that the work is spread over at least, and the largest share of it on spot."""
+
+    offers: int = 1
+    spot_share: float = 1.0
+
+
+def spread_over(question: FleetInput, spread: Spread, runs: int) -> FleetInput:
+    """The question whose answers spread the work so, as far as whole runs let them."""
+    each = 1.0 / spread.offers if runs == 1 else math.ceil(runs / spread.offers) / runs
+    return replace(
+        question,
+        max_share_per_offer=_least(question.max_share_per_offer, each),
+        max_spot_share=_least(question.max_spot_share, whole_share(spread.spot_share, runs)),
+    )
+
+
+def _least(limit: float | None, share: float | None) -> float | None:
+    """The smaller share of the work; None where neither limits it."""
+    least = min(1.0 if limit is None else limit, 1.0 if share is None else share)
+    return limit if least >= 1.0 else least
 
 
 def _uses(context: Context, workers: Workers) -> tuple[Use, ...]:
