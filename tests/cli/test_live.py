@@ -33,7 +33,7 @@ WORKLOAD = """
 version: 1
 name: live
 model: {{preset: bert-large}}
-training: {{tokens: 2e9, global_batch: 256, sequence_length: 512, precision: fp16, stack: compiled}}
+training: {{tokens: 2e9, global_batch: 256, sequence_length: 512, precision: fp16, stack: tuned}}
 data: {{size: 16GB}}
 constraints:
   deadline: 60d

@@ -20,6 +20,7 @@ fleet: { runs: 24 }
 constraints:
   deadline: 24h
   max_nodes: 12
+  regions: ["*", "cn-*"]
   purchase_options: [spot]
   instance_types: { allow: [g2-standard-4, Standard_NC4as_T4_v3, ecs.gn7i-c8g1.2xlarge] }
 """

@@ -24,7 +24,7 @@ def test_a_fleet_on_spot_meets_its_deadline_with_the_confidence_asked(confidence
     job = fleet(6, {**ROOMY, "deadline_confidence": confidence})
     plan = exactly(POOL, job)
     assert plan.status == "planned"
-    assert any(line.purchase_option == "spot" for line in plan.lines) == (confidence <= 0.8)
+    assert any(line.purchase_option == "spot" for line in plan.lines) == (confidence <= 0.9)
     assert plan.risk is not None and plan.risk.p_meet_deadline is not None
     assert confidence <= plan.risk.p_meet_deadline < 1
     if plan.launch is not None:
