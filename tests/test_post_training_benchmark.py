@@ -69,7 +69,8 @@ def test_a_left_out_row_is_predicted_without_what_was_measured_of_it(
 
 def test_without_any_row_the_priors_count_and_no_figure_of_the_bundled_files(rows: list[Row]) -> None:
     empty = fit([])
-    assert dict(empty.constants) == PRIORS
+    assert {name: empty.constants[name] for name in PRIORS} == PRIORS
+    assert all(math.isnan(value) for name, value in empty.constants.items() if name not in PRIORS)
     assert {(cost.step_ratio, cost.rows) for cost in empty.adapters.values()} == {(1.0, 0)}
     with using(empty) as constants:
         bare = predict(rows[3], constants).step_s
