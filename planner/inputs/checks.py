@@ -115,11 +115,11 @@ def unknown_preset(name: str, place: Path = ("model",)) -> Fault:
     reason = why_not_modelled(name)
     if reason:
         return Fault(at, f"'{name}' cannot be modelled as a preset. {reason}")
-    alike = near(name, preset_names())
-    text = f"preset '{name}' is not known; 'planner schema presets' lists them"
-    if not alike:
-        text += ", and any other model is described by 'config: ./config.json', or by 'family' and sizes"
-    return Fault(at, text, alike)
+    text = (
+        f"preset '{name}' is not known; 'planner schema presets' lists them, and any other model is described by "
+        "'config: ./config.json', or by 'family' and sizes"
+    )
+    return Fault(at, text, near(name, preset_names()))
 
 
 def _model_is_complete(model: Network) -> Iterator[Fault]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from planner.errors import InputError
 from planner.inputs.faults import Fault, Source
-from planner.inputs.load import MAX_BYTES, decode, read_limited
+from planner.inputs.load import MAX_BYTES, decode, is_workload, read_limited
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 M = TypeVar("M", bound="BaseModel")
+_COMMON_KEYS = frozenset({"version", "kind", "name", "description", "start"})  # of files of any kind
 
 
 @record(frozen=True)
@@ -54,6 +56,8 @@ def load_document(
     document = Document(path, data, parsed.source)
     if not isinstance(parsed.data, dict):
         raise document.source.error([Fault((), "the file must be a mapping that starts with 'version: 1'")])
+    if parsed.data.keys().isdisjoint(model.model_fields.keys() - _COMMON_KEYS) and is_workload(parsed.data):
+        raise InputError(f"{name}: is a workload: `planner optimize {name}` plans it")
     try:
         value = model.model_validate(parsed.data)
     except ValidationError as error:

@@ -268,6 +268,11 @@ def refuse_other_kind(data: dict[str, Any], name: str) -> None:
         raise InputError(f"{name}: is a {kind} file, not a workload: use `planner {command} {name}`")
 
 
+def is_workload(data: dict[str, Any]) -> bool:
+    """Whether the keys of a file are those of a workload."""
+    return data.get("kind") not in _OTHERS and not _OF_A_WORKLOAD.isdisjoint(data)
+
+
 def _other_kind(data: dict[str, Any]) -> str:
     """Which other question a file is of; empty where it may be a workload.
 

@@ -53,6 +53,7 @@ def _shown(value: object) -> str:
     return f"'{text}'" if len(text) <= 60 else f"'{text[:57]}...'"
 
 
+_MAX_KEYS = 12  # of a section that a message lists
 _YAML11_BOOL = frozenset(("yes", "no", "on", "off", "y", "n"))
 # By pydantic's error type; `shown` is the value as typed, the other names are pydantic's own.
 _TEXTS = {
@@ -68,8 +69,6 @@ _TEXTS = {
     "string_pattern_mismatch": "must be like '-12%', '+0.40' or '3.20' in quotes, got {shown}",
     "too_long": "has {actual_length} items, at most {max_length} are read: split the file",
     "dict_type": "must be a mapping of keys to values, got {shown}",
-    "model_type": "must be a section of keys and values, got {shown}",
-    "model_attributes_type": "must be a section of keys and values, got {shown}",
     "greater_than": "must be more than {gt}, got {shown}",
     "greater_than_equal": "must be at least {ge}, got {shown}",
     "less_than": "must be less than {lt}, got {shown}",
@@ -121,6 +120,8 @@ def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:
         return Fault(path[:-1], text, at_key=True)
     if kind == "extra_forbidden":
         return _unknown_key(path, root)
+    if kind in ("model_type", "model_attributes_type"):
+        return Fault(path, f"must be a section of keys and values, got {_shown(value)}{_keys_at(path, root)}")
     text = _too_short(path, ctx, root) if kind == "too_short" else _text(kind, ctx, value, detail["msg"])
     hint = ""
     if kind == "literal_error" and isinstance(value, str):
@@ -150,15 +151,33 @@ def _unknown_key(path: Path, root: type[BaseModel]) -> Fault:
     key = str(path[-1])
     known = tuple(section.model_fields) if section is not None else ()
     hint = _SYNONYMS.get(key.lower(), "")
-    hint = hint if hint in known else near(key, known)
     text = f"unknown key {_shown(key)}"
+    inside = _homes_of(key, section) if section is not None and hint not in known else []
+    if inside:
+        return Fault(path, f"{text}: it belongs under {_either(inside)}", at_key=True)
+    hint = hint if hint in known else near(key, known)
     if not hint:
-        home = _home_of(_SYNONYMS.get(key.lower(), key), root)
-        if home:
-            text += f": it belongs under '{home}'"
-        elif known:
-            text += f"; known here: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
+        homes = _homes_of(_SYNONYMS.get(key.lower(), key), root)
+        if len(homes) == 1:
+            text += f": it belongs under '{homes[0]}'"
+        else:
+            text += _listed(known, "; known here: ")
     return Fault(path, text, hint, at_key=True)
+
+
+def _keys_at(path: Path, root: type[BaseModel]) -> str:
+    section = section_at(path, root)
+    return "" if section is None else _listed(tuple(section.model_fields), "; its keys: ")
+
+
+def _listed(keys: Sequence[str], lead: str) -> str:
+    more = ", ..." if len(keys) > _MAX_KEYS else ""
+    return f"{lead}{', '.join(keys[:_MAX_KEYS])}{more}" if keys else ""
+
+
+def _either(names: Sequence[str]) -> str:
+    quoted = [f"'{name}'" for name in names]
+    return " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
 
 def _choices(path: Path, root: type[BaseModel]) -> list[str]:
@@ -177,14 +196,13 @@ def _literals(annotation: object) -> list[str]:
     return [word for part in get_args(annotation) for word in _literals(part)]
 
 
-def _home_of(key: str, root: type[BaseModel]) -> str:
-    """Return the section that has `key`, when exactly one has."""
-    homes = [
+def _homes_of(key: str, model: type[BaseModel]) -> list[str]:
+    """The sections right below `model` that have `key`."""
+    return [
         name
-        for name, field in root.model_fields.items()
+        for name, field in model.model_fields.items()
         if (section := _model_in(field.annotation)) is not None and key in section.model_fields
     ]
-    return homes[0] if len(homes) == 1 else ""
 
 
 def section_at(path: Path, root: type[BaseModel] = Workload) -> type[BaseModel] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,14 @@ from planner.errors import InputError
 from planner.inputs import Workload, load_workload, parse_workload
 from planner.inputs import messages as inputs_messages
 from planner.inputs.budget_schema import BudgetFile
+from planner.inputs.commit_load import load_commit
 from planner.inputs.messages import pydantic_faults
+from planner.inputs.pipeline_load import load_pipeline
 from planner.inputs.pipeline_schema import Pipeline
+from planner.inputs.portfolio_load import load_portfolio
+from planner.inputs.schedule_load import load_schedule
 from planner.inputs.serving_schema import Serving
+from planner.inputs.tco_load import load_tco
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "workload"
 GOOD = "version: 1\nname: t\nmodel: {preset: llama-3-8b}\ntraining: {tokens: 1e9, global_batch: 64}\n"
@@ -100,6 +106,14 @@ def test_unreadable_file(tmp_path: Path) -> None:
     path.chmod(0)
     with pytest.raises(InputError, match="cannot be read"):
         load_workload(path)
+
+
+@pytest.mark.parametrize("load", [load_commit, load_pipeline, load_portfolio, load_schedule, load_tco])
+def test_a_workload_in_place_of_another_file_is_named(load: Callable[[Path], object], tmp_path: Path) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(GOOD)
+    with pytest.raises(InputError, match=r"is a workload: `planner optimize .*w\.yaml` plans it"):
+        load(path)
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
@@ -187,6 +201,8 @@ def test_later_faults_find_their_place() -> None:
         ("kind: batch", "must be one of training, fleet or inference, got 'batch'"),
         ("model: llama-3-8b", "must be a section of keys and values, got 'llama-3-8b'"),
         ("model: [a]", "must be a section of keys and values, got a list"),
+        ("constraints: {accelerators: [h100]}", "got a list; its keys: allow, deny"),
+        ("constraints: {allow: [h100-*]}", "it belongs under 'accelerators' or 'instance_types'"),
         ("checkpoint: {keep: 0}", "must be at least 1, got 0"),
         ("checkpoint: {keep: 1.5}", "must be a whole number, got 1.5"),
         ("checkpoint: {keep: true}", "must be a whole number, got 'True'"),
