@@ -44,11 +44,14 @@ def examination_text(examination: Examination, fmt: str) -> str:
     lines = [*columns(heads, rows, "lrrrrrrl", width), ""]
     for health in examination.providers:
         name = health.manifest.provider
-        lines += [f"{name}: {count} offers kept out by {flag}" for flag, count in health.refused.items()]
+        lines += [
+            f"{name}: {count} offer{'s' * (count > 1)} kept out by {flag}"
+            for flag, count in health.refused.items()
+        ]
         if health.unpriced_types:
-            lines.append(
-                f"{name}: no price for {len(health.unpriced_types)} types: {', '.join(health.unpriced_types)}"
-            )
+            count = len(health.unpriced_types)
+            types = ", ".join(health.unpriced_types)
+            lines.append(f"{name}: no price for {count} type{'s' * (count > 1)}: {types}")
         lines += [f"{name}: refused row: {fault}" for fault in health.faults[:20]]
     lines += (
         [f"known regions without an offer: {', '.join(examination.idle_regions)}"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.job.frontier_screen import fitting, frontier_screen, kept_limits
+from planner.job.frontier_screen import fitting, frontier_screen, kept_limits, known_usd
 from planner.render import numbers, words
 from planner.render.model import (
     Answer,
@@ -80,8 +80,8 @@ def _said(frontier: Frontier, shown: Sequence[Point]) -> tuple[str, tuple[str, .
         return text, ("`planner optimize` says which limits remove the candidates",), ()
     first, last = shown[0], shown[-1]
     title = (
-        f"{frontier.workload}: from {numbers.usd(last.best.cost_usd)} in {numbers.hours(last.deadline_hours)} h "
-        f"to {numbers.usd(first.best.cost_usd)} in {numbers.hours(first.deadline_hours)} h"
+        f"{frontier.workload}: from {known_usd(last.best.cost_usd)} in {numbers.hours(last.deadline_hours)} h "
+        f"to {known_usd(first.best.cost_usd)} in {numbers.hours(first.deadline_hours)} h"
     )
     sure = numbers.percent(frontier.confidence, 0)
     summary = (
@@ -118,7 +118,7 @@ def _chart(frontier: Frontier) -> tuple[Chart, ...]:
     costs = tuple(float(point.best.cost_usd) for point in frontier.points)
     if len(frontier.points) < 2:
         return ()
-    alt = f"Cost falls from {numbers.usd(max(p.best.cost_usd for p in frontier.points))} as the deadline moves later."
+    alt = f"Cost falls from {known_usd(max(p.best.cost_usd for p in frontier.points))} as the deadline moves later."
     series = (("x", hours), ("cost", costs))
     return (
         Chart(

@@ -70,7 +70,7 @@ def fitting(points: Sequence[Point]) -> Sequence[Point]:
     """The most telling points for which a screen has room, of those that are nearly alike one."""
     points = _distinct(points)
     note = [text[:_NOTE_COLUMNS] for text in (_soonest_asks(points),) if text]
-    longest = max((len(_usd(point.best.cost_usd)) for point in points), default=0)
+    longest = max((len(known_usd(point.best.cost_usd)) for point in points), default=0)
     beside = max(longest - _COST_COLUMNS, 0)
     for count in range(len(points), 2, -1):
         kept = thin(points, count)
@@ -117,13 +117,14 @@ def _places(usd: Decimal) -> int:
     return min(known_places(float(usd), float(usd) * _HALF_WIDTH), 2)
 
 
-def _usd(usd: Decimal) -> str:
+def known_usd(usd: Decimal) -> str:
+    """A cost in the digits that are known of a usual one."""
     return dollars(usd, _places(usd))
 
 
 def _row(name: str, frontier: Frontier, point: Point) -> Row:
     best = point.best
-    text = f"{_usd(best.cost_usd)} by {_moment(frontier, point.deadline_hours)}: {in_brief(best)}"
+    text = f"{known_usd(best.cost_usd)} by {_moment(frontier, point.deadline_hours)}: {in_brief(best)}"
     return (name, "best trade" if name == "fair" else name, best.cost_usd, "usd", text)
 
 
@@ -150,7 +151,7 @@ def _limits(frontier: Frontier) -> list[Row]:
     text = f"{len(kept):,} of {len(frontier.points):,} points keep deadline and budget"
     if kept:
         soonest = min(kept, key=lambda point: point.deadline_hours)
-        text += f"; the soonest costs {_usd(soonest.best.cost_usd)}"
+        text += f"; the soonest costs {known_usd(soonest.best.cost_usd)}"
     return [("kept", "your limits", len(kept), "count", text)]
 
 

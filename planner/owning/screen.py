@@ -93,6 +93,7 @@ def _pays(answer: TcoAnswer) -> Row:
     when = f"cash break-even in month {words.month(pair, months)}"
     if pair.break_even_month is None:
         when = f"no cash break-even in {months} months"
+    when += f" against {words.way(pair.rent)}"
     busy = " of the time busy" if pair.break_even_utilisation_ratio is not None else ""
     less = "owning costs more at any use" if pair.holds == "never" else f"owning costs less {words.use(pair)}"
     text = f"{when}; {less}{busy}"

@@ -180,7 +180,7 @@ def rungs(plan: Plan) -> list[Section]:
             rows.append((effort, "nothing fits", "", ""))
             continue
         rows.append((effort, in_brief(item.best), *_cost_and_end(plan, item.best, scale)))
-    return [table_section("rungs", "Rungs", columns, rows)]
+    return [table_section("rungs", "By effort", columns, rows)]
 
 
 def _cost_and_end(plan: Plan, best: Summary, scale: Scale) -> tuple[Decimal, str]:

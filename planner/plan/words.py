@@ -23,6 +23,10 @@ COST_KINDS = {
 
 _KINDS_OF_INFERENCE = {"data_storage": "request storage", "checkpoint_storage": "progress storage"}
 # parts of a batch of requests
+_PARTS = {
+    "dp comm": "gradient traffic", "tp comm": "traffic inside layers", "pp comm": "traffic between stages",
+    "bubble": "pipeline bubble", "fixed": "fixed time",
+}  # fmt: skip
 _PARTS_OF_INFERENCE = {"compute": "reading prompts", "generation": "writing answers"}
 
 
@@ -99,4 +103,4 @@ def cost_kind(kind: str, *, inference: bool = False) -> str:
 def step_part(name: str, *, inference: bool = False) -> str:
     """Return a part of a step, or of a batch of requests, in words."""
     plain = name.removesuffix("_s").replace("_", " ")
-    return _PARTS_OF_INFERENCE.get(plain, plain) if inference else plain
+    return (_PARTS | _PARTS_OF_INFERENCE if inference else _PARTS).get(plain, plain)

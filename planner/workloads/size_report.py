@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
@@ -93,6 +94,11 @@ def _nothing(size: Size, title: str) -> Screen:
     return Screen(asked, rows, None, (), "", NEXT[:1])
 
 
+def _in_brief(rule: str) -> str:
+    """A rule as a note has room for it: without its asides, cut between words."""
+    return shorten(re.sub(r" \([^()]*\)", "", rule), _RULE_WIDTH, placeholder=" ...")
+
+
 def _screen(size: Size) -> Screen:
     """What fits on a screen."""
     needs, outcome = size.needs, size.outcome
@@ -113,13 +119,15 @@ def _screen(size: Size) -> Screen:
     refuted = [one for one in size.rules if one.rule.verdict == "contradicted" and one.differs]
     notes = ["low confidence: model and training are assumed from the goal; name them in the workload"]
     notes += [
-        f"a rule that does not hold here: {shorten(one.rule.rule, _RULE_WIDTH, placeholder=' ...')}: {_range(one)}"
+        f"a rule that does not hold here: {_in_brief(one.rule.rule)}: {_range(one)}"
         f" {_NAMES[one.rule.quantity]}, {number(one.model)} needed ({one.rule.rule_id})"
         for one in refuted
     ]
-    evaluated = len(size.rules) + len(size.published)
-    proof = f"{evaluated} of 56 published rules evaluated, {len(size.undetermined)} cannot be applied to this run."
-    asked = f"{size.goal}: {number(size.data_gb)} GB of data ({needs.tier}), {size.nodes} node"
+    evaluated, left = len(size.rules) + len(size.published), len(size.undetermined)
+    proof = (
+        f"{evaluated} of {evaluated + left} published rules evaluated, {left} cannot be applied to this run."
+    )
+    asked = f"{size.goal}: {number(size.data_gb)} GB of data (tier {needs.tier}), {size.nodes} node"
     asked += "s" if size.nodes > 1 else ""
     return Screen(asked, rows, _seats(size, usd_places), notes, proof, NEXT, "Before you rely on it")
 
