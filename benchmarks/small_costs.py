@@ -52,7 +52,6 @@ def spot_means() -> None:
         restart_hours=0.2,
         mean_wait_hours=1.3,
         notice_hours=0.008,
-        with_distribution=False,
     )
 
 

@@ -83,7 +83,7 @@ def estimate(
     }  # fmt: skip
     # the first start costs a restart too: in a plan that is part of the fixed hours
     left = fallback(split_job(*one), pool, np.asarray([work * ratio - work - 2.0 * RESTART]))
-    lost = float(spot_outcome(work, with_distribution=False, **arguments).expected_lost_hours[0])
+    lost = float(spot_outcome(work, **arguments).expected_lost_hours[0])
     share, change = float(left.work_share[0]), float(left.p_change[0])
     paid = work * (1.0 - share) + min(lost * (1.0 - share), float(left.wasted_hours[0]))
     cost = price * (RESTART + paid) + share * work + change * RESTART

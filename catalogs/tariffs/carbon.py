@@ -117,10 +117,6 @@ class CarbonTables:
         """A grid intensity that a user states for machines of their own."""
         return Grid(gco2e_per_kwh, None, STATED, self.spread_ratio(STATED), source)
 
-    def basis_text(self, basis: str) -> str:
-        """What a basis of grid figures means."""
-        return self._bases[basis]["description"]
-
     def spread_ratio(self, basis: str) -> float:
         """Half of an 80 % interval of figures of a basis, as a factor."""
         return self._positive(self._bases[basis], "spread_ratio")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from planner.performance.spec import ModelSpec, TrainingSpec
 
 Floats = npt.NDArray[np.float64]
-_TIMES = ("step_time_s", "step_time_low_s", "step_time_high_s")
 # A residual this many standard deviations out is more likely a wrong input than a slow run.
 SUSPECT_DEVIATIONS = 3.0
 # What was measured did fit, whatever the memory model says; a need 1.4 times the memory (this probability of running

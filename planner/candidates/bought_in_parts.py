@@ -177,7 +177,7 @@ def _spot_cells(candidates: Candidates, sizes: IntArray, spot: int) -> Cells:
     others = context.asked.assumptions.machine_failures_per_node_hour * (candidates.nodes[base] - gang)
     loss = others * (interval / 2.0 + context.asked.restart_hours(write))
     work = candidates.work_hours[base] * (1.0 + loss)
-    run = spot_outcome_of(context, rows, gang, work, write, interval, None)
+    run = spot_outcome_of(context, rows, gang, work, write, interval)
     return Cells(
         base=base, spot=rows, gang=gang, gang_work=work, interval=interval, elapsed=run.expected_elapsed_hours,
         spot_paid=run.expected_paid_hours, interruptions=run.expected_interruptions + others * work,

@@ -139,7 +139,6 @@ def _on_spot(
     pool = errors.take(at).on(context.gang_risk(rows, nodes).pool)
     outcome = spot_outcome(
         work,
-        with_distribution=False,
         **model_arguments(
             context.asked, context.spot, rows, some.write_hours[at], some.interval_hours[at], pool
         ),

@@ -57,7 +57,6 @@ def run_candidates(
         return run
     outcome = spot_outcome(
         work[at],
-        with_distribution=False,
         **model_arguments(context.asked, context.spot, rows[at], write[at], interval[at], pool),
     )
     run.elapsed_hours[at] = outcome.expected_elapsed_hours
@@ -107,18 +106,16 @@ def checkpoint_interval(
 
 
 def spot_outcome_of(
-    context: Context, rows: IntArray, nodes: IntArray, work: FloatArray, write: FloatArray, interval: FloatArray,
-    deadline_hours: FloatArray | None,
-) -> SpotOutcome:  # fmt: skip
-    """Run the renewal model on spot candidates; with a deadline also its distribution."""
-    return spot_outcome(
-        work,
-        deadline_hours=np.inf if deadline_hours is None else deadline_hours,
-        with_distribution=deadline_hours is not None,
-        **model_arguments(
-            context.asked, context.spot, rows, write, interval, context.gang_risk(rows, nodes).pool
-        ),
-    )
+    context: Context,
+    rows: IntArray,
+    nodes: IntArray,
+    work: FloatArray,
+    write: FloatArray,
+    interval: FloatArray,
+) -> SpotOutcome:
+    """Run the renewal model on spot candidates."""
+    pool = context.gang_risk(rows, nodes).pool
+    return spot_outcome(work, **model_arguments(context.asked, context.spot, rows, write, interval, pool))
 
 
 def model_arguments(

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _Facts = list[tuple[str, str, Value, Unit, str]]
 _HOW = {"on_demand": "on demand", "owned": "your own", "spot": "spot"}
-_HOUR_DIGITS = 1e-3  # of a price per hour: four digits are shown
 BASIS = "Prices are quotes of machines alone: no storage, transfer, interruptions."
 _RESTS_ON = (
     "quotes of the catalog on their dates, the cheapest place within the workload's limits; of machines alone: no "

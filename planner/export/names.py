@@ -54,7 +54,6 @@ KUBERNETES_NAME = NameRule(r"[^a-z0-9-]", 63, lower=True, first=r"[a-z]", last=r
 SKYPILOT_KEY = NameRule(r"[^a-z0-9_-]", 63, lower=True, first=r"[a-z]", last=r"[a-z0-9]", replacement="_")
 SKYPILOT_VALUE = NameRule(r"[^a-z0-9_-]", 63, lower=True, last=r"[a-z0-9]")
 SLURM_NAME = NameRule(r"[^A-Za-z0-9._-]", 64, first=r"[A-Za-z0-9]", last=r"[A-Za-z0-9]")
-TERRAFORM_NAME = NameRule(r"[^a-z0-9_]", 63, lower=True, first=r"[a-z]", replacement="_")
 FILE_NAME = NameRule(r"[^A-Za-z0-9._-]", 64, first=r"[A-Za-z0-9]", last=r"[A-Za-z0-9]")
 
 TAG_RULES: Mapping[str, tuple[NameRule, NameRule]] = {

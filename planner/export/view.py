@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Literal
@@ -33,7 +32,6 @@ class Pool:
         nodes: instances in all.
         accelerator, vendor, generation: the planner's id of the accelerator, and its row in the catalog.
         gpus: accelerators of one instance.
-        gpu_memory_gib: of one accelerator; None: unknown.
         vcpus: of one instance; None: unknown.
         option: how it is bought: on_demand, spot, reserved_1y, capacity_block, owned, ...
         variant: payment, class or duration of the option.
@@ -42,7 +40,7 @@ class Pool:
         hours: billed per instance.
         cost_usd: of the line, storage and transfer included.
         spot_hours: expected on spot there; None for other ways to buy.
-        quota_name, quota_needed, quota_unit: what the account must allow.
+        quota_name: what the account must allow.
         share: its part of the throughput of all pools.
     """
 
@@ -56,7 +54,6 @@ class Pool:
     vendor: str
     generation: str
     gpus: int
-    gpu_memory_gib: float | None
     vcpus: int | None
     option: str
     variant: str
@@ -69,8 +66,6 @@ class Pool:
     cost_usd: Decimal
     spot_hours: float | None
     quota_name: str
-    quota_needed: float
-    quota_unit: str
     share: float = 1.0
 
     @property
@@ -126,7 +121,6 @@ class Limits:
 
     start: str
     deadline: str | None
-    hours_to_deadline: float | None
     hours: float
     hours_p90: float | None
     cost_usd: Decimal
@@ -160,7 +154,6 @@ class Launch:
     training: Training
     checkpoints: Checkpoints
     limits: Limits
-    price_dates: Mapping[str, str]
     warnings: tuple[str, ...]
     turns: bool = False
 
@@ -258,8 +251,7 @@ def launch_of(plan: Plan, name: str = "plan") -> Launch:
         planner_version=plan.planner_version, way=way, pools=pools,
         nodes=(run.nodes_per_run or 1) if way == "workers" else whole, layout=layout, run=run,
         training=_training(plan, layout, run), checkpoints=_checkpoints(plan), limits=_limits(plan),
-        price_dates={source.provider: source.newest_as_of for source in plan.catalog}, warnings=plan.warnings,
-        turns=moves and way == "workers",
+        warnings=plan.warnings, turns=moves and way == "workers",
     )  # fmt: skip
 
 
@@ -301,13 +293,13 @@ def _pool(plan: Plan, line: PlanLine) -> Pool:
         family=line.family, nodes=line.nodes, accelerator=line.accelerator,
         vendor="" if at is None else str(table["vendor"][at]),
         generation="" if at is None else str(table["generation"][at]),
-        gpus=int(line.accelerators_per_node), gpu_memory_gib=line.accelerator_memory_gib,
+        gpus=int(line.accelerators_per_node),
         vcpus=None if line.vcpus_per_node is None else int(line.vcpus_per_node), option=line.purchase_option,
         variant=line.option_variant, price_per_hour=line.price_per_hour, currency=line.currency,
         usd_per_currency=line.usd_per_currency, price_as_of=line.price_as_of, price_basis=line.price_basis,
         hours=float(line.billed_hours), cost_usd=line.cost_usd, spot_hours=spot.get(line.offer_id),
         share=line.throughput_per_s / max(sum(one.throughput_per_s for one in plan.lines), 1e-9),
-        quota_name=line.quota.name, quota_needed=line.quota.needed, quota_unit=line.quota.unit,
+        quota_name=line.quota.name,
     )  # fmt: skip
 
 
@@ -340,13 +332,9 @@ def _checkpoints(plan: Plan) -> Checkpoints:
 
 
 def _limits(plan: Plan) -> Limits:
-    until = None
-    if plan.deadline is not None:
-        between = datetime.fromisoformat(plan.deadline) - datetime.fromisoformat(plan.start)
-        until = between.total_seconds() / _SECONDS_PER_HOUR
     speed, launch = plan.performance, plan.launch
     return Limits(
-        start=plan.start, deadline=plan.deadline, hours_to_deadline=until, hours=plan.hours,
+        start=plan.start, deadline=plan.deadline, hours=plan.hours,
         hours_p90=None if launch is None else launch.p90_hours, cost_usd=plan.total_usd,
         cost_p90_usd=None if launch is None else launch.cost_p90_usd,
         budget_usd=None if plan.goal is None else plan.goal.budget_usd,

@@ -15,7 +15,6 @@ from planner.records import record
 
 # of a figure computed by the same formula in another order
 ROUNDING = 1e-8
-MOST_FAULTS = 40
 
 
 @record(frozen=True)

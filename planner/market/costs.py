@@ -82,7 +82,6 @@ class Place:
 
     storage: PriceTag
     transfers: tuple[Transfer, ...]
-    keeps_copy: bool
     disk: PriceTag | None
 
 
@@ -132,7 +131,7 @@ class CostModel:
     def place(self, row: int) -> Place:
         """Return the tariffs of the place of offer `row`."""
         at = int(self._place_of_offer[row])
-        return Place(self._tags.storage[at], self._moves[at][0], bool(self._copy[at]), self._tags.disk[at])
+        return Place(self._tags.storage[at], self._moves[at][0], self._tags.disk[at])
 
     def moved_usd(self, rows: IntArray) -> FloatArray:
         """What moving data into and out of the places of offers costs, whatever the size and the hours of the run."""

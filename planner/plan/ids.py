@@ -109,11 +109,3 @@ STORAGE = frozenset(
         *(CostId.DATASET_VOLUMES, CostId.DATASET_FILE_SYSTEM, CostId.CHECKPOINT_STORAGE),
     )
 )
-# Charged once per region, whatever number of lines run there.
-ONCE_PER_PLACE = frozenset(
-    (
-        *(CostId.DATASET_STORAGE, CostId.CHECKPOINT_STORAGE, CostId.DATASET_TRANSFER, CostId.DATASET_STREAM),
-        *(CostId.CHECKPOINT_TRANSFER, CostId.MODEL_EXPORT),
-        *(CostId.DATASET_READS, CostId.DATASET_PACKING, CostId.DATASET_VOLUMES, CostId.DATASET_FILE_SYSTEM),
-    )
-)

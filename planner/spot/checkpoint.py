@@ -28,20 +28,6 @@ def young_interval_hours(write_hours: npt.ArrayLike, mtbf_hours: npt.ArrayLike) 
     return np.asarray(np.where(np.isinf(mtbf), np.inf, np.sqrt(2.0 * write * safe)), dtype=np.float64)
 
 
-def checkpoint_overhead_ratio(interval_hours: npt.ArrayLike, write_hours: npt.ArrayLike) -> FloatArray:
-    """Extra time per unit of work for writing checkpoints: delta / tau; 0 where tau is inf.
-
-    Args:
-        interval_hours: work between checkpoints, tau > 0.
-        write_hours: time of one checkpoint, delta.
-
-    Returns:
-        Ratio, broadcast shape.
-    """
-    interval, write = np.broadcast_arrays(np.asarray(interval_hours, float), np.asarray(write_hours, float))
-    return np.asarray(write / interval, dtype=np.float64)
-
-
 def useful_ratio(
     interval_hours: npt.ArrayLike,
     write_hours: npt.ArrayLike,

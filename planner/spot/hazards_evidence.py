@@ -8,7 +8,7 @@ recorded: it makes or moves tables of zones that were not, and leaves their frai
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,7 +34,6 @@ from planner.spot.hazards_cells import (
 if TYPE_CHECKING:
     from catalogs.tariffs import InterruptionPrior
     from planner.spot.hints import Hint
-    from planner.spot.trace import ZoneTrace
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -67,11 +66,6 @@ def model_from_files(paths: Sequence[Path], *, base: HazardModel | None = None) 
         else:
             cells += [cell_of(trace) for trace in read_traces(path)]
     return with_own(model, cells) if cells else model
-
-
-def with_traces(model: HazardModel, traces: Iterable[ZoneTrace]) -> HazardModel:
-    """The model with recorded traces of the user's own."""
-    return with_own(model, [cell_of(trace) for trace in traces])
 
 
 def with_own(model: HazardModel, cells: Sequence[HazardCell]) -> HazardModel:

@@ -34,24 +34,20 @@ class LaunchForecast:
     """What to expect of a job. Ratios of cost are to the same work on on-demand without a restart.
 
     Attributes:
-        policy_name: what drives the job.
         p_meet_spot_only_ratio: chance that spot alone meets the deadline.
         p_meet_ratio: chance that the policy does (1 for every guarded policy while on-demand is obtainable).
         cost_ratio: expected (mean) cost.
         cost_ratio_p50: as many futures cost less as cost more; the usual one, as costs are skewed upwards.
         cost_ratio_p10, cost_ratio_p90: four of five futures lie between.
-        cost_usd, cost_usd_p10, cost_usd_p50, cost_usd_p90: the same in USD.
-        spot_only_cost_ratio: expected cost of spot alone, what is left at the deadline charged on-demand.
-        finish_hours_p10, finish_hours_p50, finish_hours_p90: hours from launch to the end; the deadline where a future
+        cost_usd, cost_usd_p10, cost_usd_p90: the same in USD.
+        finish_hours_p10, finish_hours_p90: hours from launch to the end; the deadline where a future
             misses it.
         interruptions, starts: expected number.
         spot_hours, on_demand_hours, lost_hours: expected paid hours, and those without progress.
         futures: how many were drawn.
         sources: per zone, which evidence its hazards rest on.
-        history_hours: hours of availability before launch that were taken into account, least over the zones.
     """
 
-    policy_name: str
     p_meet_spot_only_ratio: float
     p_meet_ratio: float
     cost_ratio: float
@@ -60,11 +56,8 @@ class LaunchForecast:
     cost_ratio_p90: float
     cost_usd: float
     cost_usd_p10: float
-    cost_usd_p50: float
     cost_usd_p90: float
-    spot_only_cost_ratio: float
     finish_hours_p10: float
-    finish_hours_p50: float
     finish_hours_p90: float
     interruptions: float
     starts: float
@@ -73,7 +66,6 @@ class LaunchForecast:
     lost_hours: float
     futures: int
     sources: Mapping[str, str]
-    history_hours: float
 
 
 @record(frozen=True)
@@ -117,9 +109,8 @@ def forecast_launch(
     batch_replay = replay_futures(job, policy_name, known, up)
     low, middle, high = (float(v) for v in np.quantile(batch_replay.cost_usd, (0.1, 0.5, 0.9)))
     finish = np.where(batch_replay.finished, batch_replay.finish_hours, job.deadline_hours)
-    early, usual, late = (float(v) for v in np.quantile(finish, (0.1, 0.5, 0.9)))
+    early, late = (float(v) for v in np.quantile(finish, (0.1, 0.9)))
     return LaunchForecast(
-        policy_name=policy_name,
         p_meet_spot_only_ratio=chance_of("spot_only", alone.finished),
         p_meet_ratio=chance_of(policy_name, batch_replay.finished),
         cost_ratio=_ratio(job, float(batch_replay.cost_usd.mean())),
@@ -128,11 +119,8 @@ def forecast_launch(
         cost_ratio_p90=_ratio(job, high),
         cost_usd=float(batch_replay.cost_usd.mean()),
         cost_usd_p10=low,
-        cost_usd_p50=middle,
         cost_usd_p90=high,
-        spot_only_cost_ratio=_ratio(job, float(alone.cost_usd.mean())),
         finish_hours_p10=early,
-        finish_hours_p50=usual,
         finish_hours_p90=late,
         interruptions=float(batch_replay.interruptions.mean()),
         starts=float(batch_replay.starts.mean()),
@@ -141,7 +129,6 @@ def forecast_launch(
         lost_hours=float(batch_replay.lost_hours.mean()),
         futures=futures,
         sources={name: table.source for name, table in known.items()},
-        history_hours=min(len(job.history.get(zone.name, ())) for zone in job.zones) * job.tick_hours,
     )
 
 

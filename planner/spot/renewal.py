@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from planner.records import record
 from planner.spot.checkpoint import young_interval_hours
-from planner.spot.distribution import MEAN_POINTS, SpotPool, describe_elapsed, frailties, meet_probability
-from planner.spot.meet import calibration
+from planner.spot.distribution import MEAN_POINTS, SpotPool, frailties, meet_probability
 from planner.spot.moments import FloatArray, Job, compute_moments, split_job
 
 FRAILTY_SD = 0.35
@@ -31,18 +30,12 @@ class SpotOutcome:
         expected_interruptions: number of interruptions.
         expected_lost_hours: paid hours without progress: repeated work, restarts, notice times (checkpoints
             apart).
-        p_meet_deadline: probability that elapsed <= deadline; NaN when not asked for.
-        elapsed_p90_hours: elapsed time not exceeded with probability 0.9; NaN when not asked for.
-        paid_p90_hours: paid hours of such a run; NaN when not asked for.
     """
 
     expected_elapsed_hours: FloatArray
     expected_paid_hours: FloatArray
     expected_interruptions: FloatArray
     expected_lost_hours: FloatArray
-    p_meet_deadline: FloatArray
-    elapsed_p90_hours: FloatArray
-    paid_p90_hours: FloatArray
 
 
 def spot_outcome(
@@ -56,11 +49,9 @@ def spot_outcome(
     checkpoint_write_hours: npt.ArrayLike,
     restart_hours: npt.ArrayLike,
     notice_hours: npt.ArrayLike,
-    deadline_hours: npt.ArrayLike | None = None,
     frailty_sd: npt.ArrayLike = FRAILTY_SD,
     dispersion: npt.ArrayLike = 1.0,
     first_wait_hours: npt.ArrayLike | None = None,
-    with_distribution: bool = True,
 ) -> SpotOutcome:
     """Estimate what a checkpointed job on spot capacity needs. All arguments broadcast to `(n,)`.
 
@@ -74,12 +65,9 @@ def spot_outcome(
         checkpoint_write_hours: time of one checkpoint.
         restart_hours: from capacity back to the first useful step.
         notice_hours: warning before an interruption; one at least as long as a checkpoint saves the work.
-        deadline_hours: time available from the request for capacity; inf for none. None: p_meet_deadline is
-            NaN.
         frailty_sd: standard deviation of the log of the hazards' frailty.
         dispersion: variance of waits and lost hours over that of exponential spells with the same means.
         first_wait_hours: mean wait at launch where capacity is down then; default `mean_wait_hours`.
-        with_distribution: also compute the 90 % times and, given a deadline, p_meet_deadline.
 
     Returns:
         The outcome, arrays of shape `(n,)`.
@@ -88,33 +76,13 @@ def spot_outcome(
         ValueError: an argument is negative, an interval or node count is not positive, or work is not finite.
     """
     given = (work_hours, rate_per_hour, nodes, gang_exponent, mean_wait_hours, checkpoint_interval_hours)
-    late = np.inf if deadline_hours is None else deadline_hours
-    (job, rate, wait), deadline = _prepare(*given, checkpoint_write_hours, restart_hours, notice_hours, late)
-    pool = _pool(rate, wait, first_wait_hours, frailty_sd, dispersion)
-    limit = deadline if deadline_hours is not None else None
-    return _outcome(job, pool, limit, with_distribution=with_distribution)
-
-
-def _outcome(
-    job: Job, pool: SpotPool, deadline: FloatArray | None, *, with_distribution: bool
-) -> SpotOutcome:
-    """What a job needs of a pool; without a deadline, or without the distribution, NaN where it takes them."""
-    elapsed, paid, count = _means(job, pool)
-    nothing = np.full(job.work.shape, np.nan)
-    meet, p90, paid_p90 = nothing, nothing, nothing
-    if with_distribution:
-        spread = describe_elapsed(job, pool)
-        p90, paid_p90 = spread.quantile(calibration("renewal").invert(0.9))
-        if deadline is not None:
-            meet = np.where(np.isposinf(deadline), 1.0, spread.chance(deadline))
+    (job, rate, wait), _ = _prepare(*given, checkpoint_write_hours, restart_hours, notice_hours, np.inf)
+    elapsed, paid, count = _means(job, _pool(rate, wait, first_wait_hours, frailty_sd, dispersion))
     return SpotOutcome(
         expected_elapsed_hours=elapsed,
         expected_paid_hours=paid,
         expected_interruptions=count,
         expected_lost_hours=np.maximum(paid - job.floor_hours, 0.0),
-        p_meet_deadline=meet,
-        elapsed_p90_hours=p90,
-        paid_p90_hours=paid_p90,
     )
 
 
@@ -148,7 +116,8 @@ def p_meet_deadline(
         checkpoint_write_hours: see `spot_outcome`.
         restart_hours: see `spot_outcome`.
         notice_hours: see `spot_outcome`.
-        deadline_hours: see `spot_outcome`; take fixed hours (provisioning, staging) off beforehand.
+        deadline_hours: time available from the request for capacity, inf for none; take fixed hours (provisioning,
+            staging) off beforehand.
         work_log_sd: standard deviation of the log of the true over the predicted work; 0 when certain.
         steady_hours: the same work on steady capacity, shape `(n,)`; what it takes beyond the undisturbed time is taken
             off the deadline, so that at the last moment before it a change would still be in time. None: nothing.

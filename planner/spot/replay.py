@@ -11,8 +11,6 @@ improves by missing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
@@ -225,8 +223,3 @@ def _result(run: _Run, finish_hours: float | None) -> ReplayResult:
         lost_hours=run.lost,
         work_left_hours=left,
     )
-
-
-def mean_cost_usd(results: Sequence[ReplayResult]) -> float:
-    """Mean cost of several runs, USD."""
-    return float(np.mean([result.cost_usd for result in results]))

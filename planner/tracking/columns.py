@@ -26,14 +26,6 @@ MEASURES: dict[str, tuple[str, ...]] = {
 # Shares of 1; a column with values above this is taken as percent.
 RATIOS = frozenset(("gpu_busy", "cpu_busy", "memory_used", "throttled"))
 PERCENT_ABOVE = 1.5
-MEANING = {
-    "step_s": "seconds per step", "loader_s": "seconds per step that steps wait for data",
-    "checkpoint_s": "seconds of the row that steps wait for a checkpoint",
-    "network_s": "seconds per step of communication that nothing hides",
-    "gpu_busy": "share of time that GPUs work, 0 to 1 or percent", "cpu_busy": "share of the cores in use",
-    "memory_used": "share of the GPU memory in use", "clock_mhz": "clock of the GPUs, MHz",
-    "throttled": "share of time that GPUs are slowed for heat or power",
-}  # fmt: skip
 
 
 def known_as(name: str) -> str | None:

@@ -10,7 +10,6 @@ from planner.tracking.model import FloatArray, Intervals, Progress, Rows
 
 # A run stands still in an interval this many times as long as its steps need, and by at least so many seconds more.
 GAP_RATIO, GAP_SECONDS = 10.0, 60.0
-_DAY = 86_400.0
 
 
 def in_order(rows: Rows) -> Progress:

@@ -202,10 +202,6 @@ class MilpBuilder:
         row, column, value = _alike(np.asarray(rows), np.asarray(columns), np.asarray(values))
         self._entries.append((row.astype(np.int64), column.astype(np.int64), value.astype(np.float64)))
 
-    def column_block(self, name: str) -> Block | None:
-        """Return the column block called `name`, None where there is none yet."""
-        return next((block for block in self._column_blocks if block.name == name), None)
-
     def row_block(self, name: str) -> Block | None:
         """Return the row block called `name`, None where there is none yet."""
         return next((block for block in self._row_blocks if block.name == name), None)

@@ -233,7 +233,7 @@ def _run_block(candidates: Candidates, cells: Cells, frame: Frame) -> Course:
     work, write = candidates.work_hours[base], candidates.write_hours[base]
     interval, fixed = candidates.interval_hours[base], candidates.fixed_hours[base]
     arguments = model_arguments(context.asked, context.spot, rows, write, interval, cells.pool)
-    free = spot_outcome(work, with_distribution=False, **arguments)
+    free = spot_outcome(work, **arguments)
     has = cells.on_demand >= 0
     restart, steady, slack = context.asked.restart_hours(write), frame.steady, frame.slack
     job = split_job(work, interval, write, restart, arguments["notice_hours"])

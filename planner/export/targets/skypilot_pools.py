@@ -124,7 +124,7 @@ def _launch(saved: Mapping[str, Any], pool: Mapping[str, Any]) -> Launch:
         recompute="none",
     )  # fmt: skip
     limits = Limits(
-        start=str(saved["start"]), deadline=None, hours_to_deadline=None, hours=float(pool["hours"]), hours_p90=None,
+        start=str(saved["start"]), deadline=None, hours=float(pool["hours"]), hours_p90=None,
         cost_usd=Decimal(str(pool["cost_usd"])), cost_p90_usd=None, budget_usd=None, step_time_s=None,
         throughput_per_s=None, mfu=None,
     )  # fmt: skip
@@ -133,7 +133,7 @@ def _launch(saved: Mapping[str, Any], pool: Mapping[str, Any]) -> Launch:
         created_at=str(saved["created_at"]), planner_version=str(saved["planner_version"]),
         way="one" if len(pools) == 1 else "in_turn", pools=pools, nodes=nodes, layout=layout, run=Run(),
         training=Training("", "", "", None, None, "", None, None), checkpoints=Checkpoints(None, None, None, None),
-        limits=limits, price_dates={}, warnings=(),
+        limits=limits, warnings=(),
     )  # fmt: skip
 
 
@@ -148,9 +148,8 @@ def _pool(pool: Mapping[str, Any], part: Mapping[str, Any]) -> Pool:
         provider=str(part["provider"]), region=str(part["region"]), zone=str(part["zone"]),
         instance_type=str(part["instance_type"]), family="", nodes=nodes, accelerator=name,
         vendor=str(table["vendor"][at]), generation=str(table["generation"][at]),
-        gpus=int(float(pool["accelerators"]) / int(pool["nodes"])), gpu_memory_gib=None, vcpus=None,
+        gpus=int(float(pool["accelerators"]) / int(pool["nodes"])), vcpus=None,
         option=str(part["purchase_option"]), variant=str(part["option_variant"]),
         price_per_hour=spent / nodes / Decimal(repr(hours)), currency="USD", usd_per_currency=Decimal(1),
         price_as_of="", price_basis="", hours=hours, cost_usd=spent, spot_hours=None, quota_name="",
-        quota_needed=0.0, quota_unit="",
     )  # fmt: skip

@@ -27,7 +27,6 @@ from planner.inputs.model_config.seq2seq import read_bart, read_t5
 MAX_DEPTH = 32
 _DATA = Path(__file__).parents[2] / "data" / "model_types.csv"
 _TEXT_SECTIONS = ("text_config", "llm_config", "language_config", "language_model_config")
-_DENOISER = "Transformer2DModel"
 
 
 def parse_json(text: str, name: str) -> dict[str, Any]:

@@ -18,10 +18,10 @@ RUN = Run(
 )  # fmt: skip
 _AWS = Pool(
     provider="aws", region="us-east-1", zone="use1-az6", instance_type="p5.48xlarge", family="p5", nodes=4,
-    accelerator="h100-80gb-sxm", vendor="nvidia", generation="hopper", gpus=8, gpu_memory_gib=80.0, vcpus=192,
+    accelerator="h100-80gb-sxm", vendor="nvidia", generation="hopper", gpus=8, vcpus=192,
     option="spot", variant="", price_per_hour=Decimal("20.5"), currency="USD", usd_per_currency=Decimal(1),
     price_as_of="2026-07", price_basis="observed", hours=100.0, cost_usd=Decimal("8300.00"), spot_hours=100.0,
-    quota_name="All P5 Spot Instance Requests", quota_needed=768.0, quota_unit="vCPU",
+    quota_name="All P5 Spot Instance Requests",
 )  # fmt: skip
 _ON_DEMAND = replace(
     _AWS, option="on_demand", zone="use1-az2", price_per_hour=Decimal("55.04"), price_basis="list", hours=2.0,
@@ -29,15 +29,15 @@ _ON_DEMAND = replace(
 )  # fmt: skip
 _GCP = replace(
     _AWS, provider="gcp", region="us-east4", zone="us-east4-b", instance_type="a3-megagpu-8g", family="a3-mega",
-    vcpus=208, quota_name="PREEMPTIBLE_NVIDIA_H100_MEGA_GPUS", quota_needed=32.0, quota_unit="GPU",
+    vcpus=208, quota_name="PREEMPTIBLE_NVIDIA_H100_MEGA_GPUS",
 )  # fmt: skip
 _AZURE = replace(
     _ON_DEMAND, provider="azure", region="eastus", zone="", instance_type="Standard_ND96isr_H100_v5", family="NDv5",
-    vcpus=96, quota_name="Standard NDSH100v5Family vCPUs", quota_needed=384.0,
+    vcpus=96, quota_name="Standard NDSH100v5Family vCPUs",
 )  # fmt: skip
 _SMALL = replace(
     _ON_DEMAND, instance_type="g6.xlarge", family="g6", nodes=3, accelerator="l4-24gb-pcie", generation="ada", gpus=1,
-    gpu_memory_gib=24.0, vcpus=4, price_per_hour=Decimal("0.8048"), cost_usd=Decimal("48.29"), hours=20.0,
+    vcpus=4, price_per_hour=Decimal("0.8048"), cost_usd=Decimal("48.29"), hours=20.0,
 )  # fmt: skip
 LAYOUT = Layout(
     tensor_parallel=1, pipeline_parallel=1, context_parallel=1, data_parallel=32, zero_stage=3, micro_batch=2,
@@ -53,11 +53,11 @@ def launch(**changes: Any) -> Launch:
         training=Training("llama-3-8b", "bf16", "adamw", 512, 8192, "tokens", 200e9, 47684),
         checkpoints=Checkpoints(1800.0, 104.7, 28.1, 120.0),
         limits=Limits(
-            start="2026-11-20T00:00+00:00", deadline="2026-12-11T00:00+00:00", hours_to_deadline=504.0, hours=110.0,
+            start="2026-11-20T00:00+00:00", deadline="2026-12-11T00:00+00:00", hours=110.0,
             hours_p90=180.0, cost_usd=Decimal("8740.32"), cost_p90_usd=Decimal("11000"), budget_usd=Decimal(20000),
             step_time_s=8.1, throughput_per_s=517_000.0, mfu=0.45, interruptions=5.0,
         ),
-        price_dates={"aws": "2026-11-19"}, warnings=(),
+        warnings=(),
     )  # fmt: skip
     return replace(base, **changes)
 

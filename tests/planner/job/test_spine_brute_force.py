@@ -26,7 +26,7 @@ from planner.judge.prices import Quote, quotes_of
 from planner.market.machines import ACCELERATOR_COLUMNS, HARDWARE_COLUMNS
 from planner.performance.search import estimate_shapes
 from planner.spot.pools import find_pool
-from planner.spot.renewal import spot_outcome
+from planner.spot.renewal import p_meet_deadline, spot_outcome
 from planner.workloads.answer import Answer
 from tests.planner.spine_catalogs import (
     MACHINES,
@@ -282,21 +282,20 @@ def _spot(
         first_wait, dispersion = wait * assume.spot_first_wait_ratio, assume.spot_dispersion_ratio
     notice = {"aws": 120, "gcp": 30, "azure": 30, "alibaba": 300}[machine.provider] / 3600
 
-    def run(hours: float, deadline: float) -> Any:
-        return spot_outcome(
-            np.asarray([hours]), rate_per_hour=rate, nodes=1.0, gang_exponent=0.0, mean_wait_hours=wait,
-            first_wait_hours=first_wait, dispersion=dispersion,
-            checkpoint_interval_hours=interval, checkpoint_write_hours=write,
-            restart_hours=restart, notice_hours=notice, deadline_hours=deadline,
-            frailty_sd=frailty, with_distribution=math.isfinite(deadline),
-        )  # fmt: skip
-
-    expected = run(work_hours, math.inf)
+    pool_and_job = {
+        "rate_per_hour": rate, "nodes": 1.0, "gang_exponent": 0.0, "mean_wait_hours": wait,
+        "first_wait_hours": first_wait, "dispersion": dispersion, "checkpoint_interval_hours": interval,
+        "checkpoint_write_hours": write, "restart_hours": restart, "notice_hours": notice, "frailty_sd": frailty,
+    }  # fmt: skip
+    expected = spot_outcome(work_hours, **pool_and_job)
 
     def p_of(left: float) -> float:
         weights = HERMITE[1] / HERMITE[1].sum()
         parts = [
-            weight * float(run(work_hours * math.exp(sigma * node), left).p_meet_deadline[0])
+            weight
+            * float(
+                p_meet_deadline(work_hours * math.exp(sigma * node), deadline_hours=left, **pool_and_job)[0]
+            )
             for node, weight in zip(HERMITE[0], weights, strict=True)
         ]
         return math.fsum(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.spot.checkpoint import checkpoint_overhead_ratio, useful_ratio, young_interval_hours
+from planner.spot.checkpoint import useful_ratio, young_interval_hours
+from planner.spot.distribution import SpotPool, describe_elapsed
 from planner.spot.meet import calibration
-from planner.spot.renewal import p_meet_deadline, spot_outcome
+from planner.spot.moments import split_job
+from planner.spot.renewal import FRAILTY_SD, p_meet_deadline, spot_outcome
 from tests.planner.spot.simulate_spot import Case, simulate
 
 CASES = [
@@ -36,6 +39,15 @@ cases = st.builds(
 )
 
 
+def quantile(case: Case, level: float) -> tuple[float, float]:
+    """Elapsed and paid hours of one run that are not exceeded with probability `level`."""
+    one = {name: np.asarray([float(value)]) for name, value in vars(case).items()}
+    job = split_job(one["work"], one["interval"], one["write"], one["restart"], one["notice"])
+    pool = SpotPool(one["rate"], one["wait"], one["wait"], np.asarray([FRAILTY_SD]), np.ones(1))
+    elapsed, paid = describe_elapsed(job, pool).quantile(level)
+    return float(elapsed[0]), float(paid[0])
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_means_agree_with_simulation(case: Case) -> None:
     elapsed, paid, count = simulate(case, 3000, seed=11, frailty_sd=0.0)
@@ -57,12 +69,13 @@ def test_means_with_frailty_agree_with_simulation(case: Case) -> None:
 def test_probability_and_p90_agree_with_simulation(case: Case) -> None:
     elapsed, _, _ = simulate(case, 6000, seed=13, frailty_sd=0.35)
     deadlines = np.quantile(elapsed, [0.05, 0.2, 0.4, 0.6, 0.8, 0.9, 0.97])
-    outcome = spot_outcome(case.work, **case.arguments(), deadline_hours=deadlines)
+    chance = p_meet_deadline(case.work, **case.arguments(), deadline_hours=deadlines)
     simulated = [(elapsed <= deadline).mean() for deadline in deadlines]
     said = calibration("renewal")
-    assert np.abs(said.invert(outcome.p_meet_deadline) - simulated).max() <= 0.03
+    assert np.abs(said.invert(chance) - simulated).max() <= 0.03
     p90 = float(said.invert(0.9))  # what is called 90 % is this of the model itself
-    assert (elapsed <= outcome.elapsed_p90_hours[0]).mean() == pytest.approx(p90, abs=0.03)
+    late, _ = quantile(case, p90)
+    assert (elapsed <= late).mean() == pytest.approx(p90, abs=0.03)
 
 
 def test_uncertain_work_agrees_with_simulation() -> None:
@@ -88,12 +101,13 @@ def test_without_interruptions_the_run_is_deterministic(case: Case) -> None:
     calm = {**case.arguments(), "rate_per_hour": 0.0}
     whole = max(int(np.ceil(case.work / case.interval - 1e-9)) - 1, 0)
     hours = case.work + whole * case.write
-    outcome = spot_outcome(case.work, **calm, deadline_hours=[hours * 0.999, hours, hours * 1.1])
+    outcome = spot_outcome(case.work, **calm)
     assert outcome.expected_elapsed_hours == pytest.approx(hours, rel=1e-9)
     assert outcome.expected_paid_hours == pytest.approx(hours, rel=1e-9)
-    assert outcome.elapsed_p90_hours == pytest.approx(hours, rel=1e-9)
+    assert quantile(replace(case, rate=0.0), 0.9)[0] == pytest.approx(hours, rel=1e-9)
     assert not outcome.expected_interruptions.any()
-    assert outcome.p_meet_deadline.tolist() == [0.0, 1.0, 1.0]
+    chance = p_meet_deadline(case.work, **calm, deadline_hours=[hours * 0.999, hours, hours * 1.1])
+    assert chance.tolist() == [0.0, 1.0, 1.0]
 
 
 @given(cases, st.lists(st.floats(0.01, 5000), min_size=2, max_size=8), st.sampled_from([0.0, 0.2]))
@@ -107,20 +121,19 @@ def test_a_later_deadline_is_never_less_likely_met(case: Case, deadlines: list[f
 
 @given(cases)
 def test_hours_are_ordered_and_never_nan(case: Case) -> None:
-    outcome = spot_outcome(case.work, **case.arguments(), deadline_hours=100.0)
+    outcome = spot_outcome(case.work, **case.arguments())
     for values in vars(outcome).values():
         assert not np.isnan(values).any()
     assert outcome.expected_paid_hours >= case.work * (1 - 1e-9)
     assert outcome.expected_elapsed_hours >= outcome.expected_paid_hours * (1 - 1e-9)
-    assert outcome.elapsed_p90_hours >= outcome.paid_p90_hours * (1 - 1e-9)
+    elapsed, paid = quantile(case, 0.9)
+    assert elapsed >= paid * (1 - 1e-9)
 
 
 @given(cases, st.floats(1.01, 4))
 def test_more_interruptions_never_help(case: Case, more: float) -> None:
-    calm = spot_outcome(case.work, **case.arguments(), with_distribution=False)
-    rough = spot_outcome(
-        case.work, **{**case.arguments(), "rate_per_hour": case.rate * more}, with_distribution=False
-    )
+    calm = spot_outcome(case.work, **case.arguments())
+    rough = spot_outcome(case.work, **{**case.arguments(), "rate_per_hour": case.rate * more})
     assert rough.expected_elapsed_hours >= calm.expected_elapsed_hours * (1 - 1e-9)
     assert rough.expected_paid_hours >= calm.expected_paid_hours * (1 - 1e-9)
 
@@ -129,7 +142,7 @@ def test_more_interruptions_never_help(case: Case, more: float) -> None:
 def test_a_gang_between_one_node_and_independent_nodes(case: Case, nodes: int) -> None:
     made = [
         spot_outcome(
-            case.work, **{**case.arguments(), "nodes": nodes, "gang_exponent": e}, with_distribution=False
+            case.work, **{**case.arguments(), "nodes": nodes, "gang_exponent": e}
         ).expected_elapsed_hours[0]
         for e in (0.0, 0.45, 1.0)
     ]
@@ -143,15 +156,13 @@ def test_paid_hours_follow_dalys_form(tau: float, delta: float, restart: float, 
     # Many whole segments, no saving notice, no frailty: work / paid tends to the published useful share.
     work = 1000 * tau
     arguments = Case(work, 1 / mtbf, 0.0, tau, delta, restart, 0.0).arguments()
-    paid = spot_outcome(work, **arguments, frailty_sd=0.0, with_distribution=False).expected_paid_hours[0]
+    paid = spot_outcome(work, **arguments, frailty_sd=0.0).expected_paid_hours[0]
     assert work / paid == pytest.approx(float(useful_ratio(tau, delta, restart, mtbf)), rel=2e-3)
 
 
 def test_young_interval() -> None:
     assert young_interval_hours(0.05, 10.0) == pytest.approx(1.0)
     assert young_interval_hours([0.05, 0.05], [10.0, np.inf]).tolist() == [1.0, np.inf]
-    assert checkpoint_overhead_ratio(1.0, 0.05) == pytest.approx(0.05)
-    assert checkpoint_overhead_ratio(np.inf, 0.05) == 0.0
 
 
 def test_young_interval_is_nearly_the_best() -> None:
@@ -164,17 +175,15 @@ def test_young_interval_is_nearly_the_best() -> None:
 
 def test_hopeless_runs_are_infinite_not_wrong() -> None:
     case = Case(10_000, 2.0, 1.0, np.inf, 0.1, 0.2, 0.0)
-    outcome = spot_outcome(case.work, **case.arguments(), deadline_hours=1e6)
-    assert outcome.expected_elapsed_hours[0] == np.inf
-    assert outcome.p_meet_deadline[0] == 0.0
-    assert outcome.elapsed_p90_hours[0] == outcome.paid_p90_hours[0] == np.inf
+    assert spot_outcome(case.work, **case.arguments()).expected_elapsed_hours[0] == np.inf
+    assert p_meet_deadline(case.work, **case.arguments(), deadline_hours=1e6)[0] == 0.0
+    assert quantile(case, 0.9) == (np.inf, np.inf)
 
 
 def test_waits_too_short_to_matter_do_no_harm() -> None:
     case = Case(1.0, 1.0, 1e-288, 1.0, 0.0, 0.0, 0.0)
-    outcome = spot_outcome(case.work, **case.arguments(), deadline_hours=2.0)
-    assert outcome.elapsed_p90_hours[0] == pytest.approx(1.0)
-    assert outcome.p_meet_deadline[0] == 1.0
+    assert quantile(case, 0.9)[0] == pytest.approx(1.0)
+    assert p_meet_deadline(case.work, **case.arguments(), deadline_hours=2.0)[0] == 1.0
 
 
 @pytest.mark.parametrize(
