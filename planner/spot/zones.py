@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct, distinct_rows
 from planner.records import record
 from planner.spot.distribution import SpotPool
 
@@ -88,6 +89,29 @@ def unite(
         frailty_sd=mean["frailty_sd"] * spread, dispersion=mean["dispersion"] * square,
     )  # fmt: skip
     return Union(_levels(pool, 1.0), shares, _sum_of_pairs(spell[:, None] * step * ~same))
+
+
+def unite_alike(
+    zones: SpotPool, members: IntArray, region: IntArray, correlation: tuple[float, float], evidence: IntArray
+) -> Union:
+    """The same of sets that share zones: those whose zones are alike are worked out once.
+
+    Args:
+        zones: all zones, arrays of shape `(n_zones,)`.
+        members: of each set, cheapest zone first, shape `(n, k)`.
+        region: as for `unite`.
+        correlation: as for `unite`.
+        evidence: code of each zone's evidence, shape `(n_zones,)`.
+    """
+    first, kind = distinct_rows(*(getattr(zones, name) for name in zones.__dataclass_fields__), evidence)
+    number, count = np.zeros(len(members), dtype=np.int64), len(first)
+    for column in range(members.shape[1]):
+        number = number * count + kind[members[:, column]]
+        for earlier in range(column):
+            number = number * 2 + (region[:, column] == region[:, earlier])
+    _, one, own = distinct(number)
+    union = unite(zones.take(members[one]), region[one], correlation, evidence[members[one]])
+    return Union(union.pool.take(own), union.shares[own], union.moves[own])
 
 
 def _sum_of_pairs(values: FloatArray) -> FloatArray:

@@ -11,36 +11,23 @@ Candidates whose price of spot for the work alone exceeds what the question coul
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.candidates.constraints.deadline import needs_record
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.footprint import carbon_front, least_kg_per_hour
-from planner.candidates.limits import mark_parts
-from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_tables
+from planner.candidates.model import IN_TURN, SINGLE, append, join_tables
 from planner.candidates.starts import allotted_hours
 from planner.candidates.wanted import Scope, Wanted, ceilings
-from planner.candidates.ways.chances import keep_confidence
 from planner.candidates.ways.choice import sets_of
-from planner.candidates.ways.course import (
-    CONFIDENCE_SLIP,
-    Cells,
-    frame_at,
-    frame_of,
-    join_cells,
-    price_in_turn,
-    run_in_turn,
-    take_columns,
-    until_progress,
-)
+from planner.candidates.ways.course import Cells, frame_at, join_cells, until_progress
 from planner.candidates.ways.discount import mark_no_discount
+from planner.candidates.ways.judged import judged_turns
 from planner.candidates.ways.partners import cheapest_partner, on_demand_partners
-from planner.market.quota import draws_on
-from planner.spot.distribution import SpotPool
-from planner.spot.zones import unite
+from planner.spot.zones import unite_alike
 from solvers.search.pareto import dominated
 
 if TYPE_CHECKING:
@@ -48,6 +35,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.candidates.model import Candidates
+    from planner.candidates.ways.judged import Judged
     from planner.market.model import Market
     from planner.spot.evidence import GangRisk
 
@@ -60,7 +49,6 @@ BY_FALLBACK = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["bud
 _SLIP_HOURS = 1e-9  # of the sums of hours
 _FIRST_JUDGED = 256  # sets, of those that may be the cheapest
 _SAME = 1.0 + 1e-9  # equal but for rounding: such sets are judged together
-Judged = tuple[dict[str, Any], Turns]
 
 
 def add_turns(
@@ -324,10 +312,9 @@ def union_cells(
     for size in sorted(set(sizes.tolist())):
         own = members[sizes == size][:, :size]
         rows = candidates.offer[at[own]]
-        each = SpotPool(**{f.name: getattr(risk.pool, f.name)[own] for f in fields(SpotPool)})
         assume = context.asked.assumptions
         linked = (assume.spot_zone_correlation_ratio, assume.spot_region_correlation_ratio)
-        union = unite(each, context.market.region_of_offer[rows], linked, shared[own])
+        union = unite_alike(risk.pool, own, context.market.region_of_offer[rows], linked, shared)
         on_demand = cheapest_partner(context.market, rows, union.shares, partner)
         short = ((0, 0), (0, members.shape[1] - size))
         parts.append(
@@ -337,60 +324,3 @@ def union_cells(
             )
         )  # fmt: skip
     return join_cells(parts)
-
-
-def judged_turns(candidates: Candidates, cells: Cells | None) -> Judged | None:
-    """Time, price and judge cells; what misses the deadline is left out.
-
-    What cannot be in time whatever the luck on spot is set aside first: that takes a few multiplications, the course
-    on spot a thousand.
-
-    Args:
-        candidates: candidates that the cells are based on.
-        cells: what runs where.
-
-    Returns:
-        Columns of `Candidates` and the `Turns` behind them; None when nothing is left.
-    """
-    context = candidates.context
-    if cells is None or not len(cells.base):
-        return None
-    assert context.dates.deadline_hours is not None
-    limits = context.asked.workload.constraints
-    cells = cells.take(np.flatnonzero(_allowed(candidates, cells)))
-    frame = frame_of(candidates, cells)
-    possible = np.flatnonzero(frame.possible(limits.deadline_confidence))
-    if not len(possible):
-        return None
-    cells, frame = cells.take(possible), frame.take(possible)
-    sure = np.flatnonzero(
-        keep_confidence(candidates, cells, frame, limits.deadline_confidence - CONFIDENCE_SLIP)
-    )
-    if not len(sure):
-        return None
-    cells, frame = cells.take(sure), frame.take(sure)
-    course = run_in_turn(candidates, cells, frame)
-    # what changes in time ends at the deadline at the latest
-    hours = course.waiting + candidates.fixed_hours[cells.base] + course.elapsed
-    kept = hours <= context.dates.deadline_hours + _SLIP_HOURS
-    kept &= (cells.on_demand < 0) | (course.work_share < 0.999)
-    at = np.flatnonzero(kept)
-    if not len(at):
-        return None
-    columns, turns = price_in_turn(candidates, cells.take(at), take_columns(course, at))
-    kind, detail = np.full(len(at), IN_TURN), np.arange(len(at))
-    mark_parts(replace(candidates, **columns, kind=kind, detail=detail, turns=turns))
-    return columns, turns
-
-
-def _allowed(candidates: Candidates, cells: Cells) -> npt.NDArray[np.bool_]:
-    """Whether on-demand holds the gang and keeps the quotas; spot did already. They are not in use together."""
-    context = candidates.context
-    nodes, rows = candidates.nodes[cells.base], cells.on_demand
-    has = rows >= 0
-    fits = ~has | ~(nodes > context.market.offer_set.capacity[rows])  # NaN: unlimited
-    for limit, units in draws_on(
-        context.asked.workload.constraints.quota, context.market.offer_set, context.market.tariffs
-    ):
-        fits &= ~has | (units[rows] * nodes <= limit * (1 + 1e-9))
-    return np.asarray(fits, dtype=np.bool_)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.model import IN_TURN, SINGLE, append, concat_candidates
-from planner.candidates.ways.build import BY_FALLBACK, judged_turns, single_cells, work_floor
+from planner.candidates.ways.build import BY_FALLBACK, single_cells, work_floor
 from planner.candidates.ways.course import join_cells
+from planner.candidates.ways.judged import judged_turns
 from planner.candidates.ways.partners import on_demand_partners
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def with_kept_out(
     order = np.argsort(floor, kind="stable")
     at, floor = at[order], floor[order]
     parts = [candidates]
-    for word in np.unique(of_offer[at]).tolist():
+    for word in sorted(set(of_offer[at].tolist())):
         same, admitted = of_offer[at] == word, offer_bits & ~word
         base = at[same][: np.count_nonzero(floor[same] <= limit) + dearer]
         partners = (on_demand_partners(context.market, admitted, anywhere=away) for away in (False, True))

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogs.tables.table import Coded, Table, count_distinct, distinct
+from catalogs.tables import table as table_module
+from catalogs.tables.table import Coded, Table, count_distinct, distinct, distinct_rows
 
 texts = st.lists(st.text(max_size=4), max_size=30)
 
@@ -87,6 +88,25 @@ def test_distinct_values_are_those_of_numpy(values: list[int]) -> None:
     for found, same in zip((*distinct(array), count_distinct(array)[1]), wanted, strict=True):
         assert found.tolist() == same.tolist()
     assert count_distinct(array)[0].tolist() == wanted[0].tolist()
+
+
+odd_numbers = st.sampled_from([0.0, -0.0, 1.0, np.nextafter(1.0, 2.0), np.inf, -np.inf, np.nan, 5e-324])
+
+
+@given(st.lists(st.tuples(odd_numbers, st.integers(0, 1)), max_size=40))
+def test_distinct_rows_are_told_apart_by_every_bit(rows: list[tuple[float, int]]) -> None:
+    number = np.asarray([row[0] for row in rows], dtype=np.float64)
+    flag = np.asarray([row[1] for row in rows], dtype=np.int64)
+    first, own = distinct_rows(number, flag)
+    keys = [(value.tobytes(), int(code)) for value, code in zip(number, flag, strict=True)]
+    assert [keys[at] for at in first[own].tolist()] == keys
+    assert len(first) == len(set(keys))
+
+
+def test_rows_that_share_a_hash_are_not_taken_for_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_module, "_ODD", np.uint64(0))
+    first, own = distinct_rows(np.asarray([1.0, 2.0, 1.0]))
+    assert first[own].tolist() == [0, 1, 2]
 
 
 def test_codes_of_keys_are_those_of_the_distinct_keys() -> None:

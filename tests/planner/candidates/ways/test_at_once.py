@@ -9,7 +9,7 @@ import pytest
 
 from planner.candidates.model import COLUMNS, IN_TURN, Candidates
 from planner.candidates.wanted import Scope, Wanted, ceilings
-from planner.candidates.ways import course
+from planner.candidates.ways import course, judged
 from planner.candidates.ways.course import cells_of, frame_of, run_in_turn
 from tests.planner.candidates.ways.cases import answer, on_demand, spot
 
@@ -32,6 +32,19 @@ def test_cells_run_in_blocks_as_all_at_once(made: Candidates, monkeypatch: pytes
     blocks = run_in_turn(made, cells, frame)
     for field in fields(whole):
         assert getattr(blocks, field.name).tolist() == getattr(whole, field.name).tolist()
+
+
+def test_alike_sets_are_judged_as_each_by_itself(made: Candidates, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = cells_of(made, np.flatnonzero(made.kind == IN_TURN))
+    cells = cells.take(np.tile(np.arange(len(cells.base)), 2))
+    at_once = judged.judged_turns(made, cells)
+    each = np.arange(len(cells.base))
+    monkeypatch.setattr(judged, "_alike", lambda _candidates, found, _frame: (each[: len(found.base)],) * 2)
+    apart = judged.judged_turns(made, cells)
+    assert at_once is not None and apart is not None
+    for (name, column), other in zip(at_once[0].items(), apart[0].values(), strict=True):
+        assert column.tolist() == other.tolist() or name == "p_meet"
+    assert at_once[1].paid_hours.tolist() == apart[1].paid_hours.tolist()
 
 
 def test_gangs_of_many_offers_have_the_risk_of_each_one(made: Candidates) -> None:

@@ -23,7 +23,7 @@ from planner.spot.distribution import (
     scaled_job,
 )
 from planner.spot.moments import split_job
-from planner.spot.zones import subsets, unite
+from planner.spot.zones import subsets, unite, unite_alike
 from tests.planner.candidates.ways.cases import A10G, AWAY, HOME, V100, answer, on_demand, spot
 from tests.planner.spine_catalogs import Offer, cost_of, make_world, not_dearer, plan_on, work
 
@@ -269,6 +269,21 @@ def test_a_union_is_up_more_than_its_zones(zones: list[tuple[float, float]], apa
     assert (union.moves[0] > 0) == apart
     linked = unite(pool, region, (0.9, 0.9))
     assert linked.pool.wait[0] >= union.pool.wait[0] - 1e-12  # what fails together helps less
+
+
+def test_sets_of_alike_zones_are_united_as_each_by_itself() -> None:
+    rng = np.random.default_rng(7)
+    kinds = SpotPool(
+        *(rng.uniform(0.2, 2.0, 3) for _ in range(5))
+    )  # three kinds of nine zones in three regions
+    zones, region, evidence = kinds.take(np.arange(9) % 3), np.arange(9) // 3, np.asarray([0, -1, 0] * 3)
+    members = np.asarray([own for own in subsets(9, 3) if len(own) == 3])
+    apart = unite(zones.take(members), region[members], (0.43, 0.14), evidence[members])
+    union = unite_alike(zones, members, region[members], (0.43, 0.14), evidence)
+    for name in SpotPool.__dataclass_fields__:
+        assert getattr(union.pool, name).tolist() == getattr(apart.pool, name).tolist()
+    assert union.shares.tolist() == apart.shares.tolist()
+    assert union.moves.tolist() == apart.moves.tolist()
 
 
 def test_a_zone_too_dear_alone_is_still_worth_its_share_of_a_set() -> None:

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.candidates.ways import build
-from planner.candidates.ways.build import cost_floor, judged_turns, set_cells, spot_candidates
+from planner.candidates.ways.build import cost_floor, set_cells, spot_candidates
 from planner.candidates.ways.choice import MAX_CHOICE, MAX_STEADY, MAX_ZONES, sets_of
+from planner.candidates.ways.judged import judged_turns
 from planner.candidates.ways.partners import on_demand_partners
 from tests.planner.candidates.ways.test_laws import DEADLINES, job, some_places
 from tests.planner.spine_catalogs import Offer, make_world, plan_on

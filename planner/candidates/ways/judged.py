@@ -1,0 +1,109 @@
+"""Ways to run in turn judged: timed, priced, and left out where they miss the deadline.
+
+Zones that share their evidence make sets that run alike, so one of each kind is worked out: a sixth in most jobs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from catalogs.tables.table import distinct_rows
+from planner.candidates.limits import mark_parts
+from planner.candidates.model import IN_TURN, Candidates, Turns
+from planner.candidates.starts import fallback_had, fallback_hours
+from planner.candidates.ways.chances import keep_confidence
+from planner.candidates.ways.course import (
+    CONFIDENCE_SLIP,
+    Cells,
+    Frame,
+    frame_of,
+    price_in_turn,
+    run_in_turn,
+    take_columns,
+)
+from planner.market.quota import draws_on
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    IntArray = npt.NDArray[np.int64]
+
+_SLIP_HOURS = 1e-9  # of the sums of hours
+Judged = tuple[dict[str, Any], Turns]
+
+
+def judged_turns(candidates: Candidates, cells: Cells | None) -> Judged | None:
+    """Time, price and judge cells; what misses the deadline is left out.
+
+    What cannot be in time whatever the luck on spot is set aside first: that takes a few multiplications, the course
+    on spot a thousand.
+
+    Args:
+        candidates: candidates that the cells are based on.
+        cells: what runs where.
+
+    Returns:
+        Columns of `Candidates` and the `Turns` behind them; None when nothing is left.
+    """
+    context = candidates.context
+    if cells is None or not len(cells.base):
+        return None
+    assert context.dates.deadline_hours is not None
+    limits = context.asked.workload.constraints
+    cells = cells.take(np.flatnonzero(_allowed(candidates, cells)))
+    frame = frame_of(candidates, cells)
+    possible = np.flatnonzero(frame.possible(limits.deadline_confidence))
+    if not len(possible):
+        return None
+    cells, frame = cells.take(possible), frame.take(possible)
+    one, own = _alike(candidates, cells, frame)
+    some, certain = cells.take(one), frame.take(one)
+    confidence = limits.deadline_confidence - CONFIDENCE_SLIP
+    is_sure = keep_confidence(candidates, some, certain, confidence)
+    if not is_sure.any():
+        return None
+    sure, number = np.flatnonzero(is_sure), np.cumsum(is_sure) - 1
+    course = run_in_turn(candidates, some.take(sure), certain.take(sure))
+    at = np.flatnonzero(is_sure[own])
+    cells, course = cells.take(at), take_columns(course, number[own[at]])
+    # what changes in time ends at the deadline at the latest
+    hours = course.waiting + candidates.fixed_hours[cells.base] + course.elapsed
+    kept = hours <= context.dates.deadline_hours + _SLIP_HOURS
+    kept &= (cells.on_demand < 0) | (course.work_share < 0.999)
+    at = np.flatnonzero(kept)
+    if not len(at):
+        return None
+    columns, turns = price_in_turn(candidates, cells.take(at), take_columns(course, at))
+    kind, detail = np.full(len(at), IN_TURN), np.arange(len(at))
+    mark_parts(replace(candidates, **columns, kind=kind, detail=detail, turns=turns))
+    return columns, turns
+
+
+def _alike(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[IntArray, IntArray]:
+    """One of each kind of cells that have the same chances and course, and the kind of each cell among those."""
+    base, nodes, pool = cells.base, candidates.nodes[cells.base], cells.pool
+    return distinct_rows(
+        candidates.work_hours[base], candidates.write_hours[base], candidates.interval_hours[base],
+        candidates.fixed_hours[base], candidates.sigma[base],
+        candidates.context.spot.figures.notice_hours[cells.zones[:, 0]],
+        pool.rate, pool.wait, pool.first_wait, pool.frailty_sd, pool.dispersion,
+        frame.waiting, frame.steady, frame.slack, frame.surely,
+        fallback_hours(candidates.context.starts, cells.on_demand, nodes),
+        fallback_had(candidates, cells.on_demand, nodes),
+    )  # fmt: skip
+
+
+def _allowed(candidates: Candidates, cells: Cells) -> npt.NDArray[np.bool_]:
+    """Whether on-demand holds the gang and keeps the quotas; spot did already. They are not in use together."""
+    context = candidates.context
+    nodes, rows = candidates.nodes[cells.base], cells.on_demand
+    has = rows >= 0
+    fits = ~has | ~(nodes > context.market.offer_set.capacity[rows])  # NaN: unlimited
+    for limit, units in draws_on(
+        context.asked.workload.constraints.quota, context.market.offer_set, context.market.tariffs
+    ):
+        fits &= ~has | (units[rows] * nodes <= limit * (1 + 1e-9))
+    return np.asarray(fits, dtype=np.bool_)
