@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,22 +112,9 @@ def budget(
     Raises:
         InputError: a file cannot be read, neither or both of bill and daily are given, or currencies differ.
     """
-    from planner.finops.budget.answer import check_budgets, dimensions, refuse_csv_scopes
-    from planner.finops.forecast.plans import load_plans
-    from planner.finops.forecast.source import check_currency, read_costs
-    from planner.inputs.budget_load import load_budgets
-    from planner.render.currency import UNKNOWN_CURRENCY
+    from planner.finops.budget.files import check_files
 
-    loaded, paths = load_budgets(Path(budgets)), texts_of(bill)
-    if paths and daily is None:
-        refuse_csv_scopes(loaded)
-    planned, plan_currency = load_plans(tuple(plans))
-    known = currency or (loaded.file.currency if daily is not None else None)
-    costs = read_costs(paths, path_of(daily), dimensions(loaded), cost=loaded.file.cost, currency=known)
-    if costs.currency == UNKNOWN_CURRENCY:
-        raise InputError(f"the bill names no currency: say which with currency={loaded.file.currency!r}")
-    check_currency(costs.currency, plan_currency)
-    found = check_budgets(
-        loaded, costs.scopes, currency=costs.currency, day=day_of(day), planned=planned, drop_days=drop_days
-    )
-    return replace(found, daily=daily is not None)
+    return check_files(
+        Path(budgets), texts_of(bill), daily=path_of(daily), plans=plans, day=day_of(day), currency=currency,
+        drop_days=drop_days,
+    ).answer  # fmt: skip

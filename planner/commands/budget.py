@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import click
@@ -63,42 +63,23 @@ def budget(
 
     Exit code 0: all within the gate; 5: one is over, or likelier to go over than its gate allows; 2: bad input.
     """
-    from planner.errors import InputError
-    from planner.finops.budget.answer import check_budgets, dimensions, refuse_csv_scopes
+    from planner.finops.budget.files import check_files
     from planner.finops.budget.fiscal import fiscal_year
     from planner.finops.budget.report import budget_report
-    from planner.finops.forecast.plans import load_plans
-    from planner.finops.forecast.source import check_currency, read_costs
     from planner.finops.read.mapping import read_mapping
-    from planner.inputs.budget_load import load_budgets
-    from planner.render.currency import UNKNOWN_CURRENCY
 
     budgets, more = _budgets_and_bill(paths)
-    bill = (*focus, *more)
-    loaded = load_budgets(budgets)
-    if bill and daily is None:
-        refuse_csv_scopes(loaded)
-    planned, plan_currency = load_plans(plans)
-    if currency is None and daily is not None:
-        currency = loaded.file.currency
-    costs = read_costs(bill, daily, dimensions(loaded), cost=loaded.file.cost, currency=currency,
-                       mapping=read_mapping(pairs, map_file))  # fmt: skip
-    if costs.currency == UNKNOWN_CURRENCY:
-        raise InputError(
-            f"--focus: the bill names no currency, the budgets are in {loaded.file.currency}: if the bill is too, say "
-            f"so with --currency {loaded.file.currency}"
-        )
-    check_currency(costs.currency, plan_currency)
-    quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
-    for line in costs.findings if not quiet else ():
-        click.echo(line, file=sys.stderr)
-    answer = check_budgets(
-        loaded, costs.scopes, currency=costs.currency, day=day.date() if day is not None else None, planned=planned,
-        drop_days=drop_days,
+    is_quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
+    found = check_files(
+        budgets, (*focus, *more), daily=daily, plans=plans, day=day.date() if day is not None else None,
+        currency=currency, drop_days=drop_days, mapping=read_mapping(pairs, map_file),
+        tell=None if is_quiet else partial(click.echo, file=sys.stderr),
     )  # fmt: skip
-    answer = replace(answer, daily=daily is not None)
+    answer = found.answer
     year = (
-        fiscal_year(loaded, costs.scopes, fiscal_year_start, answer.last_day) if fiscal_year_start else None
+        fiscal_year(found.loaded, found.costs.scopes, fiscal_year_start, answer.last_day)
+        if fiscal_year_start
+        else None
     )
     show_answer(budget_report(answer, details=details, year=year), output, out)
     if answer.exceeded:
