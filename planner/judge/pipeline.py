@@ -7,10 +7,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from planner.inputs.checks import end_moment, start_moment
+from planner.inputs.pipeline_load import data_set_aside
 from planner.judge import frame
 from planner.judge.bench import Bench, Bought, Buy, Candidate, ImpossibleError, NotRecomputedError
 from planner.judge.chance import chance_within
-from planner.judge.findings import STATED, Exactly, Findings, Moment, Near, NotRecomputed
+from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near, NotRecomputed
 from planner.judge.pipeline_quotas import check_shared
 from planner.judge.quote import sure_hours, table_ratio
 from planner.judge.robust import risk_of
@@ -77,6 +78,7 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
         "deadline_hours": None if deadline is None else Near(deadline),
         "budget_usd": None if budget is None else Exactly(Fraction(budget)),
         "over_budget_usd": None if over is None else Exactly(over), "tasks_without_candidates": [],
+        "data_set_aside": IfStated(list(data_set_aside(loaded))),
         "tasks": [_stage(memory, loaded, names.index(node["task"].text()), node, answer) for node in answer["tasks"]],
         "transfers": transfers,
         "proof": dict.fromkeys((name for name in _STATED_PROOF if name in proof), STATED)
