@@ -73,12 +73,11 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
         "catalog": frame.catalog_sources(memory.catalog), "status": "planned" if over is None else "infeasible",
         "start": Moment(start), "currency": "USD", "schema_version": 1, "planner_version": STATED,
         "total_usd": Exactly(total), "cost_p10_usd": STATED, "cost_p90_usd": STATED,
-        "deadline_confidence": min(sure, default=None),
+        "deadline_confidence": min(sure, default=None), "data_set_aside": IfStated(list(data_set_aside(loaded))),
         "end_hours": Near(ends), "least_hours": None, "least_hours_bound": None,
         "deadline_hours": None if deadline is None else Near(deadline),
         "budget_usd": None if budget is None else Exactly(Fraction(budget)),
         "over_budget_usd": None if over is None else Exactly(over), "tasks_without_candidates": [],
-        "data_set_aside": IfStated(list(data_set_aside(loaded))),
         "tasks": [_stage(memory, loaded, names.index(node["task"].text()), node, answer) for node in answer["tasks"]],
         "transfers": transfers,
         "proof": dict.fromkeys((name for name in _STATED_PROOF if name in proof), STATED)
