@@ -2,12 +2,14 @@
 
 A block bootstrap (Künsch 1989) keeps what a day or a week looks like and how pools move together; blocks of a week
 start on the weekday they replace, blocks of a day come from a weekday or a weekend as the day they replace. Every
-scenario has its own random stream, so more scenarios leave the earlier ones as they were.
+scenario has its own random stream, so more scenarios leave the earlier ones as they were; each plan has one too, so
+what is planned leaves the history as it was drawn.
 """
 
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -22,7 +24,7 @@ from planner.errors import InputError
 from planner.records import record
 
 if TYPE_CHECKING:
-    from planner.inputs.commit_schema import CommitQuestion, Pool
+    from planner.inputs.commit_schema import CommitQuestion, Planned, Pool
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -75,17 +77,18 @@ def draw_futures(question: CommitQuestion, history: History | None, years: int) 
     for scenario in range(asked.count):
         draw = np.random.default_rng([asked.seed, scenario])
         growth = _growth(draw, question)
-        planned = [draw.random() < plan.probability for plan in question.demand.planned]
+        realised = _realised(question, scenario)
         for year in range(years):
             hours = (
                 np.sort(draw.choice(HOURS_PER_YEAR, asked.hours_per_year, replace=False))
                 + year * HOURS_PER_YEAR
             )
             demand = np.zeros((len(hours), len(question.pools)))
+            luck = draw.random(_blocks(hours, asked.block_hours)[-1] + 1)
             if starts is not None and history is not None:
-                demand = history.demand[starts.source(draw, hours)]
+                demand = history.demand[starts.source(luck, hours)]
                 demand = demand * growth ** (hours / HOURS_PER_YEAR)[:, None]
-            _add_planned(demand, question, planned, hours)
+            _add_planned(demand, question, realised, hours)
             weight = np.full(len(hours), HOURS_PER_YEAR / len(hours))
             blocks.append(Future(scenario, year, hours, weight, demand.round(DECIMALS)))
     names = tuple(f"s{number + 1}" for number in range(asked.count))
@@ -129,27 +132,49 @@ class _Starts:
             weekend = weekdays >= 5
             self.lists = [at[group] if group.any() else at for group in (~weekend, weekend)]
 
-    def source(self, draw: np.random.Generator, hours: Ints) -> Ints:
-        """Return the hour of the history that each hour of the future is taken from."""
-        block = hours // self.block
-        numbers = np.arange(block[0], block[-1] + 1)
-        picks = draw.random(len(numbers))
+    def source(self, picks: Floats, hours: Ints) -> Ints:
+        """Return the hour of the history that each hour of the future is taken from, by one number 0..1 per block."""
+        first = hours[0] // self.block
+        numbers = np.arange(first, first + len(picks))
         if len(self.lists) == 1:
             chosen = self.lists[0][(picks * len(self.lists[0])).astype(np.int64)]
         else:
             weekend = (self.weekday + numbers) % 7 >= 5
             each = [group[(picks * len(group)).astype(np.int64)] for group in self.lists]
             chosen = np.where(weekend, each[1], each[0])
-        return np.asarray(chosen[block - block[0]] + hours % self.block, dtype=np.int64)
+        return np.asarray(chosen[_blocks(hours, self.block)] + hours % self.block, dtype=np.int64)
 
 
-def _add_planned(demand: Floats, question: CommitQuestion, happens: Sequence[bool], hours: Ints) -> None:
+def _blocks(hours: Ints, block_hours: int) -> Ints:
+    """Number of the block of each hour, the first one's is 0."""
+    return np.asarray(hours // block_hours - hours[0] // block_hours)
+
+
+def _realised(question: CommitQuestion, scenario: int) -> list[Planned]:
+    """Plans that come true, each by a random stream of its own: those of other plans and their order do not matter."""
+    out: list[Planned] = []
+    alike: Counter[tuple[int, int]] = Counter()
+    for plan in sorted(question.demand.planned, key=_order):
+        period = (plan.start.toordinal(), plan.end.toordinal())
+        key = (scenario, *period, alike[period])
+        stream = np.random.default_rng(np.random.SeedSequence(question.scenarios.seed, spawn_key=key))
+        if stream.random() < plan.probability:
+            out.append(plan)
+        alike[period] += 1
+    return out
+
+
+def _order(plan: Planned) -> tuple[float, float, str]:
+    """Order of plans of one period: by what they are, the pool's name last."""
+    return (plan.instances, plan.probability, plan.pool)
+
+
+def _add_planned(demand: Floats, question: CommitQuestion, realised: Sequence[Planned], hours: Ints) -> None:
     names = [pool.name for pool in question.pools]
-    for plan, real in zip(question.demand.planned, happens, strict=True):
-        if real:
-            low = (plan.start - question.start).days * 24
-            high = ((plan.end - question.start).days + 1) * 24
-            demand[(hours >= low) & (hours < high), names.index(plan.pool)] += plan.instances
+    for plan in realised:
+        low = (plan.start - question.start).days * 24
+        high = ((plan.end - question.start).days + 1) * 24
+        demand[(hours >= low) & (hours < high), names.index(plan.pool)] += plan.instances
 
 
 def read_futures(path: Path, pools: Sequence[Pool], start: date, years: int) -> Futures:

@@ -366,14 +366,16 @@ def _commitments(w: Workload) -> Iterator[Fault]:
 
 
 def start_moment(value: date | datetime) -> datetime:
-    """Return the first moment of a date (UTC), or the date and time itself."""
-    return value if isinstance(value, datetime) else datetime.combine(value, time.min, tzinfo=UTC)
+    """Return the first moment of a date (UTC), or the date and time itself, in UTC."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC)
+    return datetime.combine(value, time.min, tzinfo=UTC)
 
 
 def end_moment(value: date | datetime) -> datetime:
-    """Return the last moment of a date (UTC, exclusive), or the date and time itself."""
+    """Return the last moment of a date (UTC, exclusive), or the date and time itself, in UTC."""
     if isinstance(value, datetime):
-        return value
+        return value.astimezone(UTC)
     return datetime.combine(value, time.min, tzinfo=UTC) + timedelta(days=1)
 
 

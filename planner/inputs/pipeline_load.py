@@ -39,7 +39,10 @@ def load_pipeline(path: Path) -> LoadedPipeline:
         if loaded is not None:
             digest.update(loaded.sha256.encode())
             if loaded.workload.kind != "training" or loaded.workload.model is None:
-                text = "needs a workload of kind: training with a model (a fleet has no single place)"
+                text = (
+                    "needs a workload of kind: training with a model; plan others by themselves (`planner "
+                    "optimize`) and give what they come to as the task's `candidates`"
+                )
                 raise source.error([Fault(("tasks", at, "workload"), text)])
             if loaded.workload.preferences.objective != "cost":
                 wished = loaded.workload.preferences.objective
@@ -50,6 +53,15 @@ def load_pipeline(path: Path) -> LoadedPipeline:
                 raise source.error([Fault(("tasks", at, "workload"), text)])
         workloads.append(loaded)
     return LoadedPipeline(pipeline, tuple(workloads), digest.hexdigest(), path, source)
+
+
+def data_set_aside(loaded: LoadedPipeline) -> tuple[str, ...]:
+    """Tasks that read from others and whose workload says where its own data lies: what they read stands for it."""
+    return tuple(
+        task.name
+        for task, one in zip(loaded.pipeline.tasks, loaded.workloads, strict=True)
+        if task.reads and one is not None and one.workload.data.location is not None
+    )
 
 
 def _task_faults(pipeline: Pipeline, folder: Path) -> Iterator[Fault]:

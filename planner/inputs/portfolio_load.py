@@ -162,7 +162,8 @@ def _workloads(
     for at, loaded in enumerate(out):
         if loaded is not None and _is_unsuitable(loaded.workload):
             text = (
-                "needs kind: training with a model (fleets and tasks are planned one by one with `optimize`)"
+                "needs kind: training with a model; plan fleets, tasks and batch inference by themselves (`planner "
+                "optimize`) and give what they come to as the job's `candidates`"
             )
             faults.append(Fault(("jobs", at), f"job '{jobs[at].name}' {text}"))
         if loaded is not None and loaded.workload.recurrence is not None:

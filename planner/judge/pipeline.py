@@ -7,10 +7,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from planner.inputs.checks import end_moment, start_moment
+from planner.inputs.pipeline_load import data_set_aside
 from planner.judge import frame
 from planner.judge.bench import Bench, Bought, Buy, Candidate, ImpossibleError, NotRecomputedError
 from planner.judge.chance import chance_within
-from planner.judge.findings import STATED, Exactly, Findings, Moment, Near, NotRecomputed
+from planner.judge.findings import STATED, Exactly, Findings, IfStated, Moment, Near, NotRecomputed
 from planner.judge.pipeline_quotas import check_shared
 from planner.judge.quote import sure_hours, table_ratio
 from planner.judge.robust import risk_of
@@ -72,7 +73,7 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
         "catalog": frame.catalog_sources(memory.catalog), "status": "planned" if over is None else "infeasible",
         "start": Moment(start), "currency": "USD", "schema_version": 1, "planner_version": STATED,
         "total_usd": Exactly(total), "cost_p10_usd": STATED, "cost_p90_usd": STATED,
-        "deadline_confidence": min(sure, default=None),
+        "deadline_confidence": min(sure, default=None), "data_set_aside": IfStated(list(data_set_aside(loaded))),
         "end_hours": Near(ends), "least_hours": None, "least_hours_bound": None,
         "deadline_hours": None if deadline is None else Near(deadline),
         "budget_usd": None if budget is None else Exactly(Fraction(budget)),

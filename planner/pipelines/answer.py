@@ -20,6 +20,7 @@ from planner.candidates.prepare import check_ages
 from planner.errors import InfeasibleError, PlannerError
 from planner.inputs.bounds import MOST_HOURS
 from planner.inputs.checks import start_moment
+from planner.inputs.pipeline_load import data_set_aside
 from planner.pipelines.draws import shared_quotas
 from planner.pipelines.gather import Gathered, Gatherer
 from planner.pipelines.moves import curve_usd
@@ -90,6 +91,7 @@ class PipelineAnswer(Presentable):
         between_usd: P10 and P90 of the cost, None where no task is a workload: others have no interval.
         confidence: least probability with which a task that is a workload keeps its planned hours; None without one.
         robust: what the choice with risk costs and gives; None where none was asked for, or nothing fits.
+        set_aside: tasks that read from others though their workload says where its data lies: that is not moved.
     """
 
     REPORT = "planner.pipelines.report:pipeline_report"
@@ -118,6 +120,7 @@ class PipelineAnswer(Presentable):
     between_usd: tuple[Decimal, Decimal] | None = None
     confidence: float | None = None
     robust: Robust | None = None
+    set_aside: tuple[str, ...] = ()
 
     @property
     def end_hours(self) -> float:
@@ -193,7 +196,7 @@ def plan_pipeline(
         created_at=options.now.isoformat(timespec="minutes"), sources=sources_of(catalog), gap_asked=options.gap,
         shared=asking.shared_names(gathered), between_usd=_between(stages, total),
         confidence=min((one.workload.constraints.deadline_confidence for one in loaded.workloads if one is not None),
-                       default=None), robust=robust,
+                       default=None), robust=robust, set_aside=data_set_aside(loaded),
     )  # fmt: skip
 
 

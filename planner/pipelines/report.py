@@ -7,7 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from planner.pipelines.screen import pipeline_screen
+from planner.pipelines.screen import pipeline_screen, set_aside_notes
 from planner.render import claims, numbers
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.screen import on_screen
@@ -45,6 +45,7 @@ def pipeline_report(answer: PipelineAnswer, *, details: Collection[str] = ()) ->
         "deadline_hours": answer.deadline_hours, "budget_usd": answer.budget_usd, "least_hours": answer.least_hours,
         "least_hours_bound": answer.least_hours_bound,
         "over_budget_usd": answer.over_budget_usd, "tasks_without_candidates": list(answer.empty_tasks),
+        "data_set_aside": list(answer.set_aside),
         "tasks": stages, "transfers": transfers,
         "proof": {
             "method": result.method, "status": result.status.value, "bound_usd": result.bound_usd,
@@ -151,6 +152,7 @@ def _warnings(answer: PipelineAnswer) -> list[Section]:
         f"{t.source} -> {t.target}: transfer price unknown, the dearest known internet price is assumed"
         for t in derived
     )
+    text += set_aside_notes(answer)
     return [Section("warnings", "Warnings", text, warning=True)] if text else []
 
 

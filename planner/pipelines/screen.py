@@ -174,5 +174,17 @@ def _notes(answer: PipelineAnswer) -> tuple[str, ...]:
             if derived
             else ()
         ),
+        *set_aside_notes(answer),
         "quotas that the workloads do not declare are not checked",
+    )
+
+
+def set_aside_notes(answer: PipelineAnswer) -> tuple[str, ...]:
+    """That data of tasks is not moved: what they read from others stands for it."""
+    if not answer.set_aside:
+        return ()
+    their = "its workload's" if len(answer.set_aside) == 1 else "their workloads'"
+    return (
+        f"{', '.join(answer.set_aside)}: {their} own data is neither moved nor stored here, as what is read from other "
+        "tasks stands for it; where it is needed too, add a task with `candidates` at its place, and read it",
     )

@@ -14,6 +14,7 @@ from planner.plan.front_choices import changes, choices, in_brief, rungs
 from planner.plan.front_notes import before_you_buy, verdict_lines
 from planner.plan.front_scale import Scale, chance
 from planner.plan.model import FilterCount, Performance, Plan, PlanLine
+from planner.plan.outcome import MOST_PLACES, regions_words
 from planner.plan.report_carbon import emissions
 from planner.plan.report_launch import strategy_words
 from planner.plan.report_quote import quote_sentence
@@ -26,7 +27,6 @@ from planner.render.words import assumed_sizes, cluster, devices, option, place
 
 _SURE_TO_FIT = 0.99  # a layout that fits more surely needs no word
 _MUCH_GENERATION = 0.3  # share of a step from which its low utilisation is explained
-_MOST_PLACES = 3
 _LAST_DAY, _LAST_SHARE = (
     timedelta(days=1),
     0.1,
@@ -148,9 +148,9 @@ def bought(plan: Plan) -> str:
         way = option(first.purchase_option, first.option_variant)
         return f"{_cluster(first.nodes, lines[:1])}, {way}, {place(first.provider, first.region, first.zone)}"
     if plan.launch is not None and plan.launch.strategy in ("spot", "spot_with_fallback"):
-        return f"{_cluster(first.nodes, lines[:1])}, {strategy_words(plan)}, {_places(lines)}"
+        return f"{_cluster(first.nodes, lines[:1])}, {strategy_words(plan)}, {regions_words(lines)}"
     parts = " + ".join(f"{line.nodes} {option(line.purchase_option, line.option_variant)}" for line in lines)
-    return f"{_cluster(sum(line.nodes for line in lines), lines)}: {parts}, {_places(lines)}"
+    return f"{_cluster(sum(line.nodes for line in lines), lines)}: {parts}, {regions_words(lines)}"
 
 
 def _cluster(nodes: int, lines: tuple[PlanLine, ...]) -> str:
@@ -171,9 +171,9 @@ def _fleet(lines: tuple[PlanLine, ...]) -> str:
         f"{cluster(count, kind)} {bought} in {where}{_share(speed[kind, bought, where], speed, first=not at)}"
         for at, ((kind, bought, where), count) in enumerate(nodes.items())
     ]
-    more = len(texts) - _MOST_PLACES
+    more = len(texts) - MOST_PLACES
     rest = f" and {more} more {'offer' if more == 1 else 'offers'}" if more > 0 else ""
-    return " + ".join(texts[:_MOST_PLACES]) + rest
+    return " + ".join(texts[:MOST_PLACES]) + rest
 
 
 def _share(own: float, speed: dict[tuple[str, ...], float], *, first: bool) -> str:
@@ -182,17 +182,6 @@ def _share(own: float, speed: dict[tuple[str, ...], float], *, first: bool) -> s
     if len(speed) == 1 or not whole > 0:
         return ""
     return f" ({100 * own / whole:.0f} %{' of the work' if first else ''})"
-
-
-def _places(lines: tuple[PlanLine, ...]) -> str:
-    """Regions in the order of use, the provider named once."""
-    regions = list(dict.fromkeys((line.provider, line.region) for line in lines))
-    named = [
-        region if at and provider == regions[at - 1][0] and region else f"{provider}/{region}" if region else provider
-        for at, (provider, region) in enumerate(regions)
-    ]  # fmt: skip
-    more = len(named) - _MOST_PLACES
-    return " then ".join(named[:_MOST_PLACES]) + (f" and {more} more regions" if more > 0 else "")
 
 
 def _cost(plan: Plan, scale: Scale) -> _Row:

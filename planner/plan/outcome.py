@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from planner.plan.model import Plan, PlanLine
 
 
+MOST_PLACES = 3  # that a sentence names
+
+
 @record(frozen=True)
 class Outcome:
     """What a question comes to.
@@ -25,7 +28,7 @@ class Outcome:
     Attributes:
         name: of the question.
         status: `planned` or `infeasible`.
-        choice: machines, way to buy and first place; empty where there is none.
+        choice: machines, way to buy and regions; empty where there is none.
         total_usd, hours, finish, p_meet_deadline: of the plan; None where there is none.
         needs: where there is none, the smallest changes of one limit that bring one.
         prices_as_of: oldest price that it rests on.
@@ -96,13 +99,26 @@ def _unproven(plan: Plan) -> str:
 def choice_words(plan: Plan) -> str:
     """What a plan uses, in a few words: `4 x p5.48xlarge spot in 3 zones, else on_demand, aws/us-west-2`."""
     first = plan.lines[0]
-    where = place(first.provider, first.region, "")
     if plan.launch is not None and plan.launch.strategy in ("spot", "spot_with_fallback"):
-        return f"{cluster(first.nodes, first.instance_type)} {strategy_words(plan)}, {where}"
+        return (
+            f"{cluster(first.nodes, first.instance_type)} {strategy_words(plan)}, {regions_words(plan.lines)}"
+        )
     if len(plan.lines) > 3:
         nodes = sum(line.nodes for line in plan.lines)
         return f"{nodes:,} nodes of {len(plan.lines)} offers, most {_line_words(max(plan.lines, key=_cost))}"
     return " + ".join(_line_words(line) for line in plan.lines)
+
+
+def regions_words(lines: tuple[PlanLine, ...]) -> str:
+    """Regions in the order of use, the provider named once: `aws/us-west-2 then us-east-1`."""
+    regions = list(dict.fromkeys((line.provider, line.region) for line in lines))
+    named = [
+        region if at and provider == regions[at - 1][0] and region else f"{provider}/{region}" if region else provider
+        for at, (provider, region) in enumerate(regions)
+    ]  # fmt: skip
+    more = len(named) - MOST_PLACES
+    rest = f" and {more} more {'region' if more == 1 else 'regions'}" if more > 0 else ""
+    return " then ".join(named[:MOST_PLACES]) + rest
 
 
 def _cost(line: PlanLine) -> Decimal:

@@ -47,6 +47,21 @@ def write(folder: Path, **changes: Any) -> Path:
     return path
 
 
+def test_options_that_leave_some_prices_out_are_verified(tmp_path: Path, run_cli: Run) -> None:
+    """Break-evens are those of the options allowed, for the judge too."""
+    pools = [
+        {"name": "a", "provider": "x", "region": "r",
+         "prices": {"on_demand": 10.0, "reserved_1y": 6.5, "savings_plan_1y": 7.0}},
+        {"name": "b", "provider": "x", "region": "r", "prices": {"on_demand": 4.0, "savings_plan_1y": 2.8}},
+    ]  # fmt: skip
+    path = write(tmp_path, pools=pools, options={"allow": ["savings_plan_1y"]}, commitments=[])
+    answer = tmp_path / "answer.json"
+    assert run_cli("commit", path, "-o", "json", "--out", answer).code == 0
+    assert {row["option"] for row in json.loads(answer.read_text())["break_evens"]} == {"savings_plan_1y"}
+    found = run_cli("verify", answer, "--workload", path)
+    assert found.code == 0, found.stdout
+
+
 PLANS = [
     {"name": name, "provider": "x", "region": "r", "spot_share": 0.25,
      "prices": {"on_demand": usd, "spot": usd / 4, "reserved_1y": usd * 0.6, "savings_plan_1y": usd * part}}

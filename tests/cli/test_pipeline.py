@@ -136,6 +136,23 @@ def test_a_fleet_is_no_task(tmp_path: Path, run_cli: Run) -> None:
     assert result.code == 2 and "needs a workload of kind: training" in result.stderr
 
 
+def test_data_of_a_task_that_reads_others_is_named_as_set_aside(tmp_path: Path, run_cli: Run) -> None:
+    """Its workload says where its data lies: what it reads stands for it, which nobody sees from the cost."""
+    (tmp_path / "w.yaml").write_text((ROOT / "examples" / "resnet50-imagenet.yaml").read_text())
+    task = "  - {name: train, workload: w.yaml, reads: [{task: a, size: 20GB}]}\n"
+    path = write(tmp_path, HEAD + TASKS.split("  - name: b")[0] + task)
+    answer = tmp_path / "answer.json"
+    assert run_cli("pipeline", path, "-o", "json", "--out", answer, *DAY).code == 0
+    assert json.loads(answer.read_text())["data_set_aside"] == ["train"]
+    assert run_cli("verify", answer, "--workload", path).code == 0
+    said = "train: its workload's own data is neither moved nor stored here"
+    assert said in run_cli("pipeline", path, *DAY).unwrapped
+    alone = write(
+        tmp_path, HEAD + TASKS.split("  - name: b")[0] + task.replace(", reads: [{task: a, size: 20GB}]", "")
+    )
+    assert json.loads(run_cli("pipeline", alone, "-o", "json", *DAY).stdout)["data_set_aside"] == []
+
+
 def shared_quota(tmp_path: Path, reads: str, deadline: str = "") -> Path:
     """Two tasks that draw 8 GPUs of 8 each: side by side they draw 16."""
     text = (ROOT / "examples" / "resnet50-imagenet.yaml").read_text()

@@ -298,9 +298,9 @@ def _loss(findings: Findings, memory: CommitMemory, plan: Figures, nothing: Figu
 
 
 def _break_evens(memory: CommitMemory) -> list[dict[str, Any]]:
-    out = []
-    for pool, rate in zip(memory.loaded.question.pools, memory.rates, strict=True):
-        for term in rate.committed:
+    question, out = memory.loaded.question, []
+    for pool, rate in zip(question.pools, memory.rates, strict=True):
+        for term in (term for term in rate.committed if term.option in question.options.allow):
             spot = None if not rate.spot else _usd(HOURS_PER_YEAR * term.all_in / rate.spot)
             out.append(
                 {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from planner.records import record
 
 if TYPE_CHECKING:
     from planner.inputs.commit_load import LoadedCommit
-    from planner.inputs.commit_schema import CommitQuestion, Pool
+    from planner.inputs.commit_schema import CommitQuestion, Planned, Pool
 
 Floats = npt.NDArray[np.float64]
 PLACES = 3  # demand is in thousandths of a unit
@@ -106,19 +106,19 @@ def _table(rows: Sequence[tuple[datetime, int, float]], pools: int) -> tuple[dat
 def _drawn(
     question: CommitQuestion, history: tuple[datetime, Floats] | None, number: int, years: int
 ) -> Iterator[Year]:
-    """A future: its own stream of random numbers gives growth, plans that come true, hours and blocks of days."""
+    """A future: its own stream of random numbers gives growth, hours and blocks of days; each plan has one more."""
     asked = question.scenarios
     stream = np.random.default_rng([asked.seed, number])
     growth = _triangular(stream.random(), asked.growth.low, asked.growth.likely, asked.growth.high)
-    real = [plan for plan in question.demand.planned if stream.random() < plan.probability]
+    real = [plan for plan, luck in _lucks(question, number) if luck < plan.probability]
     starts = None if history is None else _block_starts(history, question, asked.block_hours)
     for year in range(years):
         picked = stream.choice(HOURS_PER_YEAR, asked.hours_per_year, replace=False)
         hours = np.sort(picked) + year * HOURS_PER_YEAR
         demand = np.zeros((len(hours), len(question.pools)))
+        block = hours // asked.block_hours
+        luck = stream.random(int(block[-1] - block[0]) + 1)[block - block[0]]
         if history is not None and starts is not None:
-            block = hours // asked.block_hours
-            luck = stream.random(int(block[-1] - block[0]) + 1)[block - block[0]]
             source = _source(starts, question, asked.block_hours, block, luck) + hours % asked.block_hours
             demand = history[1][source] * growth ** (hours / HOURS_PER_YEAR)[:, None]
         names = [pool.name for pool in question.pools]
@@ -127,6 +127,19 @@ def _drawn(
             demand[(hours >= 24 * first) & (hours < 24 * after), names.index(plan.pool)] += plan.instances
         weight = np.full(len(hours), HOURS_PER_YEAR / len(hours))
         yield Year(number, year, hours, weight, demand.round(PLACES))
+
+
+def _lucks(question: CommitQuestion, number: int) -> Iterator[tuple[Planned, float]]:
+    """Each plan with its random number in a future: of the k-th of its period by size, chance and pool."""
+    periods: dict[tuple[date, date], list[Planned]] = {}
+    for plan in question.demand.planned:
+        periods.setdefault((plan.start, plan.end), []).append(plan)
+    for (start, end), plans in periods.items():
+        plans.sort(key=lambda plan: (plan.instances, plan.probability, plan.pool))
+        for k, plan in enumerate(plans):
+            key = (number, start.toordinal(), end.toordinal(), k)
+            seeds = np.random.SeedSequence(question.scenarios.seed, spawn_key=key)
+            yield plan, float(np.random.default_rng(seeds).random())
 
 
 def _triangular(luck: float, low: float, likely: float, high: float) -> float:

@@ -236,6 +236,35 @@ class TestFutures:
             hits += bool(future.demand.any())
         assert 70 < hits < 130
 
+    def test_a_plan_in_other_words_leaves_all_draws_as_they_are(self, tmp_path: Path) -> None:
+        self.history(tmp_path)
+        history = read_history(tmp_path / "h.csv", POOLS)
+        pools = [
+            {"name": name, "provider": "x", "region": "r", "prices": {"on_demand": 1.0}} for name in "ab"
+        ]
+        whole = {"pool": "a", "instances": 6, "start": "2027-03-01", "end": "2028-02-29"}
+        halves = [whole | {"instances": 2}, whole | {"instances": 4}]
+        parts = [whole | {"end": "2027-05-31"}, whole | {"start": "2027-06-01"}]
+        risky = {"pool": "b", "instances": 9, "start": "2027-07-01", "end": "2027-08-31", "probability": 0.5}
+
+        def drawn(plans: list[dict[str, Any]], past: Any = history) -> list[Any]:
+            asked = question(
+                pools=pools, demand={"planned": plans}, scenarios={"count": 12, "hours_per_year": 60}
+            )
+            return [(one.hour.tolist(), one.demand) for one in draw_futures(asked, past, 2).blocks]
+
+        once = drawn([whole, risky])
+        assert sum(bool(demand[:, 1].any()) for _, demand in once) not in (0, len(once))
+        for plans in ([risky, whole], [*halves, risky], [parts[1], risky, parts[0]]):
+            for (hours, demand), (same_hours, same) in zip(once, drawn(plans), strict=True):
+                assert hours == same_hours
+                assert (demand == same).all()
+        for plans, past in (
+            ([], history),
+            ([whole, risky], None),
+        ):  # the hours are those of the history alone
+            assert [hours for hours, _ in drawn(plans, past)] == [hours for hours, _ in once]
+
     def test_given_scenarios_keep_their_probabilities(self, tmp_path: Path) -> None:
         path = tmp_path / "s.csv"
         path.write_text("scenario,hour,pool,instances,probability\nlow,0,a,1,1\nlow,1,a,2,1\nhigh,0,b,5,3\n")
