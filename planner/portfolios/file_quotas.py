@@ -58,7 +58,7 @@ def _most_at_once(
     return most_at_once(draws, table.start_hours, table.start_hours + table.hours), units[0]
 
 
-def most_at_once(draws: FloatArray, starts: FloatArray, ends: FloatArray) -> float:
+def most_at_once(draws: Ints | FloatArray, starts: FloatArray, ends: FloatArray) -> float:
     """The largest sum of draws from a start (included) to an end (not included), at any moment."""
     used = np.flatnonzero(draws > 0)
     draws, starts, ends = draws[used], starts[used], ends[used]
