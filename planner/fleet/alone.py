@@ -23,6 +23,7 @@ from planner.fleet.waits import in_time
 from planner.fleet.whole_runs import run_units
 from planner.fleet.workers import build_with_storage, in_whole_runs
 from planner.market.obtainable import instances_at_once
+from planner.market.storage.stores import BLOCK, FILE_SYSTEM, LOCAL
 from planner.plan.brief import Choice, Summary, SummaryPart
 from planner.records import record
 
@@ -78,7 +79,11 @@ class Alone:
         mix, stay = self.mix(np.inf), workers.lead_hours + hours
         copy, last = workers.copy_usd_per_hour, mix.ends_hours  # once, by all workers, until the last ends
         each = (mix.price(search.context.market).cost_usd - workers.place_usd - copy * stay) * self.count
-        kept_usd = kept.alone_usd + kept.alone_usd_per_hour * stay
+        # a file system is all workers'; a copy for each of them is as many copies as there are workers
+        stores, shared = search.context.market.stores, kept.code >= FILE_SYSTEM
+        copies = np.isin(kept.code, (LOCAL, BLOCK)) & stores.repeats
+        of_all = kept.alone_usd + kept.alone_usd_per_hour * np.where(shared, last, stay)
+        kept_usd = of_all * np.where(copies, self.count / kept.workers, 1.0)
         return np.asarray(each + workers.place_usd + copy * last + kept_usd)
 
     def mix(self, limit_hours: float, proof: FleetResult | None = None) -> Mix:

@@ -125,7 +125,7 @@ class Progress:
             each = self.rate / self.count / self.run_units * hours
             alone = self.alone * np.sqrt(self.count / np.maximum(hours, 1e-9))
             if not (each * np.hypot(alone, self.level)).any():
-                short = np.asarray([-self._slowest(each, runs, self.count)])
+                short = np.asarray([-self._slowest(self.rate * hours, runs * self.run_units)])
             else:
                 mean, variance = moments_of_whole(each * slower, each * slower * alone)
                 level = (each * slower * self.count * self.level) ** 2
@@ -140,25 +140,30 @@ class Progress:
         chances = np.split(normal_cdf(-np.concatenate([short for _, short in each])), _ends(each))
         return sum(weight * float(own.mean()) for (weight, _), own in zip(each, chances, strict=True))
 
-    def _slowest(self, done: FloatArray, work: float, count: FloatArray | None = None) -> float:
-        """Standard normal z of the slowest speed at which `done` without interruptions is `work`.
-
-        With `count` workers of each line `done` is that of one of them, in runs, of which whole ones count.
-        """
+    def _slowest(self, done: FloatArray, work: float) -> float:
+        """Standard normal z of the slowest speed at which `done` without interruptions is `work`."""
         low, high = -9.0, 9.0
         for _ in range(_ROUNDS):
             middle = (low + high) / 2.0
-            whole = done * np.exp(-self.sigma * middle)
-            whole = whole if count is None else count * np.floor(whole + WORK_TOLERANCE)
-            enough = float(whole.sum()) >= work * (1.0 - WORK_TOLERANCE)
+            enough = self._is_done(done * np.exp(-self.sigma * middle), work)
             low, high = (middle, high) if enough else (low, middle)
         return low
+
+    def _is_done(self, done: FloatArray, work: float) -> bool:
+        """Whether `done`, by all workers of each line, is `work`; of stated runs a worker's whole ones count."""
+        if self.run_units:
+            assert self.count is not None
+            one = self.count * self.run_units
+            done = one * np.floor(done / one + WORK_TOLERANCE)
+        return float(done.sum()) >= work * (1.0 - WORK_TOLERANCE)
 
     def hours_for(self, level: float, work: float, most_hours: float = MOST_HOURS) -> float:
         """Hours after the start at which `work` is done with probability `level`; infinite where it never is."""
         low, high = 0.0, most_hours
         if self.chance(high, work) < level:
             return math.inf
+        if len(self.levels) <= 1 and not (self.alone.any() or self.level.any()):
+            return self._at_one_speed(NormalDist().inv_cdf(level), work, high)
         for _ in range(_ROUNDS):
             middle = (low + high) / 2.0
             near = self._near(middle, work) - level
@@ -166,6 +171,19 @@ class Progress:
                 break
             low, high = (low, middle) if near > 0 else (middle, high)
         return self._crossing(level, work, low, high)
+
+    def _at_one_speed(self, z: float, work: float, high: float) -> float:
+        """The same where only the speed is unknown: the hours of the work at the slowest speed of that chance."""
+        lead = self.levels[0][1] if self.levels else self.lead
+        low, rate = 0.0, self.rate * np.exp(-self.sigma * z)
+        for _ in range(_ROUNDS):
+            if high - low <= _HOURS_ERROR * high:
+                break
+            middle = (low + high) / 2.0
+            done = rate * np.minimum(np.maximum(middle - lead, 0.0), self.most)
+            enough = self._is_done(done, work)
+            low, high = (low, middle) if enough else (middle, high)
+        return high
 
     def _crossing(self, level: float, work: float, low: float, high: float) -> float:
         """Hours from `low` to `high` where the chance reaches `level`: secants (Illinois), each third time the half."""

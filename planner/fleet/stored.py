@@ -46,7 +46,7 @@ class Lines:
         if code >= FILE_SYSTEM:
             same = (self._place == place) & (workers.store == code)
             named = shared_system(self._made, self._mix, np.flatnonzero(same), code)
-            hours = float(stay_hours(self._mix)[same].max())
+            hours = float(self._mix.ends_hours[same].max())
             return (
                 [*read_lines(stores, row, reads), *monthly_lines(stores, row, named, hours)] if first else []
             )
@@ -67,7 +67,7 @@ def work_share(mix: Mix, at: int) -> float:
 
 
 def stay_hours(mix: Mix) -> FloatArray:
-    """Hours from the start until each line's workers end, shape `(n_lines,)`."""
+    """Hours from the start until each line's workers end, in the mean of them, shape `(n_lines,)`."""
     return np.asarray(mix.workers.lead_hours + mix.hours, dtype=np.float64)
 
 

@@ -68,7 +68,8 @@ def _bought(judged: Named, here: Named, share: float) -> Named:
 def _usd(candidates: Candidates, mix: Mix, at: int, named: Named) -> float:
     """What the workers of a line pay for a way, were they alone at their place."""
     stores = candidates.context.market.stores
-    usd = usd_of(named.way, float(stay_hours(mix)[at]))
+    hours = mix.ends_hours if named.code >= FILE_SYSTEM else stay_hours(mix)
+    usd = usd_of(named.way, float(hours[at]))
     copied = named.code in (LOCAL, BLOCK)
     if named.code >= FILE_SYSTEM or (copied and stores.repeats):
         return usd

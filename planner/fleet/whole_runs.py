@@ -3,23 +3,23 @@
 Where a workload states runs, a worker has time for whole runs only, and a line does a whole number of them: some of its
 workers do one more than the others. Whole runs are fleets of divisible work too, so the bound of those holds; with the
 hours of a worker cut to whole runs it is the closer. The model divides work freely among the lines that it uses; here
-what each does is rounded, towards the cheaper line, within every limit.
+what each does is rounded towards the cheaper line or, where that breaks a limit, to the cheapest whole numbers that
+keep all.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations, islice
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.fleet.question import violations
+from planner.fleet.rounding import cheapest_runs
 from planner.fleet.workers import HAIR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy.typing as npt
 
     from planner.asked.model import Asked
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
-
-_MOST_TRIED = 200  # ways to round
 
 
 def run_units(asked: Asked) -> float:
@@ -46,7 +44,7 @@ def whole_share(share: float | None, runs: int) -> float | None:
 
 
 def in_runs(mix: Mix, question: FleetInput, units: float) -> Mix | None:
-    """The mix with a whole number of runs in each line; None where no rounding that was tried keeps every limit.
+    """The mix with a whole number of runs in each line; None where no whole numbers of its workers keep every limit.
 
     Args:
         mix: as the model divides the work.
@@ -55,8 +53,12 @@ def in_runs(mix: Mix, question: FleetInput, units: float) -> Mix | None:
     """
     if not units:
         return mix
-    for runs in islice(_roundings(mix, units), _MOST_TRIED):
-        rounded = _of_runs(mix, runs, units, keep_idle=bool(question.min_total_memory_gib))
+    keep_idle = bool(question.min_total_memory_gib)
+    for ways in (_towards_cheaper, partial(cheapest_runs, question=question, keep_idle=keep_idle)):
+        runs = ways(mix, units=units)
+        if runs is None:
+            continue
+        rounded = _of_runs(mix, runs, units, keep_idle=keep_idle)
         if all(one.limit_name in ("hours", "budget_usd") for one in broken(rounded, question)):
             return rounded
     return None
@@ -80,25 +82,16 @@ def _in_question(mix: Mix, question: FleetInput) -> tuple[FloatArray, FloatArray
     return count, busy
 
 
-def _roundings(mix: Mix, units: float) -> Iterator[IntArray]:
-    """Whole numbers of runs that add up to all, the most promising first."""
+def _towards_cheaper(mix: Mix, units: float) -> IntArray | None:
+    """Whole numbers of runs that add up to all: each line's rounded down, the rest where a run is cheapest."""
     runs, most = mix.units / units, mix.count * mix.workers.runs_limit
-    least, wanted = np.floor(runs + HAIR).astype(np.int64), round(mix.work / units)
+    rounded, wanted = np.floor(runs + HAIR).astype(np.int64), round(mix.work / units)
     usd = mix.workers.usd_per_hour * units / mix.workers.units_per_hour
-    cheapest = np.argsort(usd, kind="stable")
-    greedy = least.copy()
-    while greedy.sum() > wanted:
-        greedy[np.flatnonzero(greedy)[np.argmax(usd[greedy > 0])]] -= 1
-    for at in cheapest.tolist():
-        greedy[at] += min(wanted - int(greedy.sum()), int(most[at]) - int(greedy[at]))
-    if greedy.sum() == wanted:
-        yield greedy
-    missing = wanted - int(least.sum())
-    room = [at for at in cheapest.tolist() if least[at] < most[at] and runs[at] > least[at] + HAIR]
-    for more in combinations(room, missing) if missing >= 0 else ():
-        rounded = least.copy()
-        rounded[list(more)] += 1
-        yield rounded
+    while rounded.sum() > wanted:
+        rounded[np.flatnonzero(rounded)[np.argmax(usd[rounded > 0])]] -= 1
+    for at in np.argsort(usd, kind="stable").tolist():
+        rounded[at] += min(wanted - int(rounded.sum()), int(most[at]) - int(rounded[at]))
+    return rounded if rounded.sum() == wanted else None
 
 
 def _of_runs(mix: Mix, runs: IntArray, units: float, *, keep_idle: bool) -> Mix:

@@ -33,7 +33,7 @@ class _Line:
 
     @property
     def stay(self) -> float:
-        """Hours from the start until the workers end."""
+        """Hours from the start until the workers end, in the mean of them."""
         return self.worker.lead + self.worker.hours
 
 
@@ -77,7 +77,7 @@ def _charges(bench: Bench, line: _Line, lines: Sequence[_Line], *, first: bool) 
             if (one.worker.buy.offer.place, one.way.service) == (offer.place, line.way.service)
         ]
         together = _shared(bench, line, same)
-        most = max(one.stay for one in same)
+        most = max(one.worker.end for one in same)
         return judge.charges(offer, together, most) if first else []
     reads = mine.reads * (_share(line, lines) if _follows(bench, mine) else 1.0)
     out = judge.read_charges(offer, reads)
@@ -136,7 +136,7 @@ def _data(bench: Bench, line: _Line, lines: Sequence[_Line]) -> dict[str, Any]:
         mine, (name, figures) = here[one.service], one.why
         if "requests" in figures:
             figures = figures | {"requests": mine.reads * _share(line, lines)}
-        usd = mine.usd(price, line.stay)
+        usd = mine.usd(price, line.worker.end if one.kind == "file_system" else line.stay)
         if _follows(bench, mine):
             usd -= mine.reads * price * (1.0 - _share(line, lines))
         every.append(

@@ -61,19 +61,23 @@ def log_spread(
 def distances(kind: str, stack: str, work: Work, accelerators: Floats, c: Constants) -> dict[str, Floats]:
     """Doublings by which jobs are outside of what was measured with their software, by axis.
 
-    Of fine-tuning, what was measured spans pre-training with the same software too.
+    Of fine-tuning, what was measured of pre-training with the same software counts too; what lies between the two
+    ranges is outside of both.
     """
     out: dict[str, Floats] = {}
     for axis, value in axes(work, accelerators).items():
-        low, high = (c.get(f"measured.{kind}.{stack}.{axis}.{end}", np.nan) for end in ("low", "high"))
-        tuned_low, tuned_high = (
-            c.get(f"measured.tuning.{stack}.{axis}.{end}", np.nan) for end in ("low", "high")
+        doublings, tuned = (
+            _outside(f"measured.{what}.{stack}.{axis}", value, c) for what in (kind, "tuning")
         )
-        least = np.where(work.tuned > 0, np.fmin(low, tuned_low), low)
-        most = np.where(work.tuned > 0, np.fmax(high, tuned_high), high)
-        doublings = np.fmax(np.log2(least / value), np.log2(value / most))
+        doublings = np.where(work.tuned > 0, np.fmin(doublings, tuned), doublings)  # to the nearer range
         out[axis] = np.broadcast_to(np.fmax(doublings, 0.0), accelerators.shape)
     return out
+
+
+def _outside(measured: str, value: Floats, c: Constants) -> Floats:
+    """Doublings to a range that was measured, negative inside of it; NaN where nothing was measured."""
+    low, high = (c.get(f"{measured}.{end}", np.nan) for end in ("low", "high"))
+    return np.fmax(np.log2(low / value), np.log2(value / high))
 
 
 def axes(work: Work, accelerators: Floats) -> dict[str, Floats]:

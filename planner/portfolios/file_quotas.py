@@ -9,11 +9,15 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import numpy.typing as npt
+
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.inputs.schema import QuotaLimit
     from planner.portfolios.gather import Gathered
     from planner.portfolios.shared_limits import Ints
     from planner.portfolios.table import CandidateTable, Way
+
+    FloatArray = npt.NDArray[np.float64]
 
 
 def beyond_own_quotas(loaded: LoadedPortfolio, gathered: Gathered, picks: Ints) -> Iterator[str]:
@@ -51,9 +55,15 @@ def _most_at_once(
     each = np.asarray([0.0 if machine is None else machine.draw_on(quota) for machine in inside])
     draws = table.drawn(each)
     units = [machine.unit_on(quota) for machine in inside if machine is not None and machine.draws_on(quota)]
-    ends = table.start_hours + table.hours
-    at_once = [
-        draws[(table.start_hours <= moment) & (ends > moment)].sum()
-        for moment in table.start_hours[draws > 0]
-    ]
-    return float(max(at_once, default=0)), units[0]
+    return most_at_once(draws, table.start_hours, table.start_hours + table.hours), units[0]
+
+
+def most_at_once(draws: Ints | FloatArray, starts: FloatArray, ends: FloatArray) -> float:
+    """The largest sum of draws from a start (included) to an end (not included), at any moment."""
+    used = np.flatnonzero(draws > 0)
+    draws, starts, ends = draws[used], starts[used], ends[used]
+    begun, over = np.argsort(starts), np.argsort(ends)
+    moments = starts[begun]
+    taken = np.cumsum(draws[begun])[np.searchsorted(moments, moments, side="right") - 1]
+    given_back = np.r_[0.0, np.cumsum(draws[over])][np.searchsorted(ends[over], moments, side="right")]
+    return float((taken - given_back).max(initial=0.0))

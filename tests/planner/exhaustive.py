@@ -110,6 +110,19 @@ def least_serving(question: ServingInput) -> float:
 def least_commitment(model: CommitModel) -> float:
     """Least expected cost and tail of every number of whole reservations; of questions without savings plans."""
     assert not len(model.plan_rate_usd) and all(column.whole for column in model.columns)
+    scenarios, pools = range(len(model.probability)), range(len(model.on_demand_usd))
+    columns_of = [[at for at, column in enumerate(model.columns) if column.pool == pool] for pool in pools]
+    used: dict[
+        tuple[int, tuple[int, ...]], list[float]
+    ] = {}  # by pool and its reservations: no pool helps another
+
+    def use_usd(pool: int, bought: tuple[int, ...]) -> list[float]:
+        units = tuple(bought[at] for at in columns_of[pool])
+        if (pool, units) not in used:
+            pairs = [(model.columns[at], bought[at]) for at in columns_of[pool]]
+            used[pool, units] = [_use_usd(model, pool, pairs, scenario) for scenario in scenarios]
+        return used[pool, units]
+
     best = math.inf
     for bought in itertools.product(*(range(int(column.upper) + 1) for column in model.columns)):
         pairs = list(zip(model.columns, bought, strict=True))
@@ -118,30 +131,27 @@ def least_commitment(model: CommitModel) -> float:
         fixed = sum(column.cost_usd * units for column, units in pairs)
         if fixed >= best:
             continue
-        costs = [_use_usd(model, pairs, scenario) for scenario in range(len(model.probability))]
+        costs = [sum(each) for each in zip(*(use_usd(pool, bought) for pool in pools), strict=True)]
         mean = sum(float(p) * usd for p, usd in zip(model.probability, costs, strict=True))
         tail = _tail_mean(costs, model.probability.tolist(), 1.0 - model.risk_level)
         best = min(best, fixed + (1.0 - model.risk_weight) * mean + model.risk_weight * tail)
     return best
 
 
-def _use_usd(model: CommitModel, pairs: list[tuple[CommitColumn, int]], scenario: int) -> float:
-    """What spot and on-demand cost in a scenario beside what is reserved."""
-    usd = 0.0
+def _use_usd(model: CommitModel, pool: int, pairs: list[tuple[CommitColumn, int]], scenario: int) -> float:
+    """What spot and on-demand of a pool cost in a scenario beside what is reserved there."""
+    usd, on_demand = 0.0, float(model.on_demand_usd[pool])
     for block in (block for block in model.hours if block.scenario == scenario):
+        reserved = sum(
+            units for column, units in pairs if not column.periods or block.period in column.periods
+        )
         for row, weight in enumerate(block.weight.tolist()):
-            for pool, on_demand in enumerate(model.on_demand_usd.tolist()):
-                reserved = sum(
-                    units
-                    for column, units in pairs
-                    if column.pool == pool and (not column.periods or block.period in column.periods)
-                )
-                short = max(float(block.demand[row, pool]) - reserved, 0.0)
-                if block.spot_cap is not None and block.spot_usd is not None:
-                    price = float(block.spot_usd[row if len(block.spot_usd) > 1 else 0, pool])
-                    spot = min(short, float(block.spot_cap[row, pool])) if price < on_demand else 0.0
-                    usd, short = usd + weight * spot * price, short - spot
-                usd += weight * short * on_demand
+            short = max(float(block.demand[row, pool]) - reserved, 0.0)
+            if block.spot_cap is not None and block.spot_usd is not None:
+                price = float(block.spot_usd[row if len(block.spot_usd) > 1 else 0, pool])
+                spot = min(short, float(block.spot_cap[row, pool])) if price < on_demand else 0.0
+                usd, short = usd + weight * spot * price, short - spot
+            usd += weight * short * on_demand
     return usd
 
 

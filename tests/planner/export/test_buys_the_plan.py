@@ -5,10 +5,12 @@ Over the plans of all examples and hand-made plans of the kinds that no example 
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +20,11 @@ from planner.errors import InputError
 from planner.export.machines import gcp_machine
 from planner.export.registry import Options, export
 from planner.export.view import Launch, Pool, launch_of
+from tests.cli.test_pools import DAY
 from tests.cli.test_screen import EXAMPLES, plan_of
+from tests.conftest import ROOT, CliResult
 from tests.planner.export.launches import LAUNCHES
+from tests.planner.export.test_skypilot_pools import SAVED
 from tests.planner.export.validators import LOADER
 
 _WORKERS = LAUNCHES["workers"]
@@ -134,6 +139,47 @@ def test_skypilot_buys_the_places_in_order_and_every_run_once(name: str) -> None
         assert sum(pool["pool"]["workers"] for pool in pools.values()) == item.workers
         jobs = [int(count) for text in files.values() for count in re.findall(r"--num-jobs (\d+) task", text)]
         assert sum(jobs) // 2 == item.tasks  # the heading is in both files of a pool
+
+
+def _pools(folder: Path, run_cli: Callable[..., CliResult], *, asked: bool) -> dict[str, Any]:
+    """An answer of `planner pools`: of the example, else the hand-made one, with places taken in turn."""
+    if not asked:
+        return SAVED
+    target = folder / "pools.json"
+    done = run_cli("pools", str(ROOT / "examples/grpo-8b.yaml"), "-o", "json", "--out", str(target), *DAY)
+    assert done.code == 0, done.stderr
+    answer: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
+    return answer
+
+
+@pytest.mark.parametrize("asked", [True, False], ids=["example", "made"])
+def test_a_job_group_buys_both_pools_and_starts_every_rank_of_the_trainer(
+    asked: bool, tmp_path: Path, run_cli: Callable[..., CliResult]
+) -> None:
+    saved = _pools(tmp_path, run_cli, asked=asked)
+    path = tmp_path / "saved.json"
+    path.write_text(json.dumps(saved), encoding="utf-8")
+    done = run_cli("export", str(path), "--to", "skypilot", "--out", str(tmp_path))
+    assert done.code == 0, done.stderr
+    header, *jobs = documents((tmp_path / "job-group.yaml").read_text(encoding="utf-8"))
+    assert [job["name"] for job in jobs] == [pool["name"] for pool in saved["pools"]]
+    assert header["primary_tasks"] == [saved["pools"][0]["name"]]
+    for job, pool in zip(jobs, saved["pools"], strict=True):
+        gpus = int(pool["accelerators"]) // pool["nodes"]
+        assert job["num_nodes"] == pool["nodes"]
+        assert (job["envs"]["PLANNER_NODES"], job["envs"]["PLANNER_GPUS_PER_NODE"]) == (
+            str(pool["nodes"]),
+            str(gpus),
+        )
+        assert ("torchrun" in job["run"]) == (pool is saved["pools"][0])
+        if "torchrun" in job["run"]:
+            assert starts(job["run"]) == (pool["nodes"], gpus)
+        for place, part in zip(job["resources"]["ordered"], pool["parts"], strict=True):
+            assert place["instance_type"] == part["instance_type"]
+            assert place["use_spot"] == (part["purchase_option"] == "spot")
+            assert place["infra"].startswith(f"{part['provider']}/{part['region']}")
+            spent = sum(float(line["amount_usd"]) for line in part["lines"] if line["kind"] == "compute")
+            assert place["max_hourly_cost"] >= spent / part["nodes"] / part["hours"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -107,6 +107,24 @@ def test_chances_follow_the_normal_distribution_and_never_fall_with_time() -> No
     assert block.hours_for(0.9, 1000.0) == np.inf
 
 
+@pytest.mark.parametrize("run_units", [0.0, 50.0])
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
+def test_hours_of_a_fleet_that_nothing_interrupts_are_those_of_its_chance(
+    level: float, run_units: float
+) -> None:
+    """Found at the speed of that chance; just before, the chance is lower. Lines differ in speed, lead and length."""
+    draw = np.random.default_rng(7)
+    for _ in range(20):
+        progress = Progress(
+            lead=draw.uniform(0.0, 2.0, 3), most=np.array([np.inf, 6.0, np.inf]), rate=draw.uniform(40.0, 200.0, 3),
+            sigma=draw.uniform(0.1, 0.4, 3), alone=np.zeros(3), level=np.zeros(3),
+            count=draw.integers(1, 4, 3).astype(float), run_units=run_units,
+        )  # fmt: skip
+        hours = progress.hours_for(level, 1000.0)
+        assert progress.chance(hours * (1 + 1e-9), 1000.0) >= level - 1e-9
+        assert progress.chance(hours * (1 - 1e-6), 1000.0) < level
+
+
 def test_spot_is_waited_for_once_and_not_at_each_run() -> None:
     """The same work in ten times as many runs: a worker goes on from run to run on the machine that it has."""
     spot = [offer for offer in POOL if offer.purchase_option == "spot"]

@@ -65,6 +65,27 @@ def test_a_shared_file_system_holds_what_all_lines_read() -> None:
     assert len(_ids(plan, CostId.DATASET_FILE_SYSTEM)) == 1
 
 
+@pytest.mark.parametrize("way", ["object", "local_nvme", "block", "file_system"])
+def test_a_shared_file_system_is_paid_until_the_last_worker_ends(way: str) -> None:
+    """Five runs by workers of which some do two: volumes of their own are paid for their own hours, in the mean."""
+    job = {
+        **fleet(5, {"max_nodes": 20, "deadline": "14h"}),
+        "storage": {"data": way},
+        "data": {"size": "20GB"},
+    }
+    plan = plan_on(make_world([replace(OFFERS[1], capacity=3.0)]), job).plan
+    (line,) = plan.lines
+    assert line.nodes == 2  # three runs and two
+    paid = [cost for cost in line.costs if cost.id in (CostId.DATASET_FILE_SYSTEM, CostId.DATASET_VOLUMES)]
+    assert bool(paid) == (way in ("block", "file_system"))
+    if way == "file_system":
+        way_taken = next(choice for choice in plan.storage if choice.content == "data").chosen
+        assert float(paid[0].quantity) == pytest.approx(way_taken.capacity_gib * plan.hours / 730, rel=1e-6)
+    # what is said of the same machines beside the plan is what they cost
+    assert plan.savings.baseline is not None
+    assert float(plan.savings.baseline.cost_usd) == pytest.approx(float(plan.total_usd), rel=1e-4)
+
+
 def test_a_cheaper_way_that_was_not_asked_for_says_what_it_would_save() -> None:
     data = _plan("object", [OFFERS[1]]).storage[0]
     cheaper = replace(data.chosen, cost_usd=data.chosen.cost_usd - 5)

@@ -91,7 +91,7 @@ def _steps(machine: Machine, job_key: str, most: int) -> dict[int, tuple[float, 
 def brute_force(sections: dict[str, Any], offers: list[Offer]) -> list[Best]:
     """Every candidate of one offer that satisfies all limits, in no order."""
     sizes = range(1, sections["constraints"]["max_nodes"] + 1)
-    quotes = expected_quotes(offers)
+    quotes = expected_quotes(tuple(offers))
     made = [candidate(sections, [(offer, nodes)], quotes) for offer in offers for nodes in sizes]
     return [best for best in made if best is not None]
 
@@ -99,7 +99,7 @@ def brute_force(sections: dict[str, Any], offers: list[Offer]) -> list[Best]:
 def brute_force_mixes(sections: dict[str, Any], offers: list[Offer]) -> list[Best]:
     """Every split of a cluster among offers of one place, one of which cannot hold the largest cluster alone."""
     most, found = sections["constraints"]["max_nodes"], {}
-    places, quotes = {(offer.machine, offer.region) for offer in offers}, expected_quotes(offers)
+    places, quotes = {(offer.machine, offer.region) for offer in offers}, expected_quotes(tuple(offers))
     for machine, region in places:
         here = [offer for offer in offers if (offer.machine, offer.region) == (machine, region)]
         here = [offer for offer in here if offer.purchase_option != "capacity_block"]  # a cluster of its own
@@ -123,7 +123,8 @@ def name_of(parts: Sequence[tuple[str, int]]) -> str:
     return " + ".join(f"{count} x {name}" for name, count in sorted(parts))
 
 
-def expected_quotes(offers: list[Offer]) -> dict[str, Quote]:
+@functools.lru_cache(maxsize=8)
+def expected_quotes(offers: tuple[Offer, ...]) -> dict[str, Quote]:
     """What is expected of each price, by the judge's own code."""
     usd = [float(offer.price_per_hour) * usd_per_currency(offer.currency) for offer in offers]
     made = quotes_of(make_catalog(offers).offers, usd, False, NOW.date(), NOW.date())

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from planner.portfolios.file_quotas import most_at_once
 from tests.conftest import CliResult
 
 Run = Callable[..., CliResult]
@@ -52,6 +54,15 @@ def planned(tmp_path: Path, run_cli: Run) -> Callable[..., dict[str, Any]]:
         return answer
 
     return plan
+
+
+def test_the_most_at_once_is_that_of_each_moment() -> None:
+    draw = np.random.default_rng(3)
+    for n in (0, 1, 2, 7, 40):
+        draws, starts = draw.integers(0, 5, n).astype(float), draw.integers(0, 9, n).astype(float)
+        ends = starts + draw.integers(0, 6, n)
+        each = [draws[(starts <= moment) & (ends > moment)].sum() for moment in starts]
+        assert most_at_once(draws, starts, ends) == max(each, default=0.0)
 
 
 def test_each_job_keeps_the_quota_of_its_own_file(planned: Callable[..., dict[str, Any]]) -> None:

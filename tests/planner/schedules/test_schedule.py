@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import os
@@ -61,14 +62,22 @@ def small(seed: int, *, jobs: int | None = None) -> ScheduleInput:
     )  # fmt: skip
 
 
+@functools.cache
+def nodes_of_every_way(n_jobs: int, n_hours: int) -> np.ndarray:
+    """Up to `MOST` nodes of two pools in every hour of every job, in every way, shape (N, J, T, 2)."""
+    cells = itertools.product(range(MOST + 1), repeat=n_jobs * n_hours * 2)
+    ways = np.asarray(list(cells), dtype=np.float64).reshape(-1, n_jobs, n_hours, 2)
+    ways.flags.writeable = False
+    return ways
+
+
 def every_way(q: ScheduleInput) -> tuple[np.ndarray, np.ndarray]:
     """Cost (inf: breaks a limit, work apart) and work of every way to run, shapes (N,) and (N, J).
 
     Written from the definitions for itself; nothing of the model is used.
     """
     n_jobs, n_hours = len(q.jobs), q.n_hours
-    cells = itertools.product(range(MOST + 1), repeat=n_jobs * n_hours * 2)
-    n = np.asarray(list(cells), dtype=np.float64).reshape(-1, n_jobs, n_hours, 2)
+    n = nodes_of_every_way(n_jobs, n_hours)
     cost = (n * q.usd_per_hour).sum(axis=(1, 2, 3))
     bad = (n.sum(axis=1) > np.where(q.offered, q.available, 0)).any(axis=(1, 2))
     for j in range(n_jobs):
