@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.rows import number, read_csv
-from planner.performance.inference.rates import Cases, room
+from planner.performance.inference.rates import Cases, read_bytes, room
 from planner.records import record
 
 Floats = npt.NDArray[np.float64]
@@ -27,8 +27,8 @@ DATA = Path(__file__).parent / "data"
 ANSWERING = ("dense llm batched", "dense llm single stream", "moe llm", "llm prefill only")
 # Of systems that do not state their parallelism: the fewest accelerators whose memory the weights fill by this much.
 FILLED = 0.75
-_WEIGHTS = {"fp16": 2.0, "bf16": 2.0, "": 2.0, "fp8": 1.0, "int8": 1.0, "int8_sq": 1.0, "fp4": 0.56, "mxfp4": 0.56,
-            "int4": 0.56, "int4 gptq": 0.56, "q4_k_m": 0.6, "fp32": 4.0}  # fmt: skip
+_WEIGHTS = {"fp16": 2.0, "bf16": 2.0, "": 2.0, "fp8": 1.0, "int8": 1.0, "int8_sq": 1.0, "fp4": 0.56,
+            "mxfp4": 4.25 / 8.0, "int4": 0.56, "int4 gptq": 0.56, "q4_k_m": 0.6, "fp32": 4.0}  # fmt: skip
 _ENGINES = {
     "vllm": "vllm", "tensorrt-llm": "tensorrt_llm", "sglang": "sglang", "llama.cpp": "llama.cpp",
     "deepspeed": "deepspeed", "deepspeed-mii": "deepspeed_mii", "fastertransformer": "fastertransformer",
@@ -100,7 +100,7 @@ def possible(cases: Cases, rows: list[Measured]) -> npt.NDArray[np.bool_]:
     number = np.clip(np.minimum(cases.running, room(cases)), 1.0, 2048.0)
     chips = cases.tp * cases.pp
     work = 2.0 * cases.active / (chips * cases.peak)
-    reads = cases.active * cases.weight_bytes / (np.where(number > 1, chips, cases.tp) * cases.memory_rate)
+    reads = read_bytes(cases, np.ones(1)) / (np.where(number > 1, chips, cases.tp) * cases.memory_rate)
     answer = cases.answer * np.maximum(reads, number * work)
     tokens = np.where(cases.answer > 0, cases.answer, cases.prompt)
     most = number * tokens / (number * cases.prompt * work + answer)
@@ -176,7 +176,8 @@ def _case(row: dict[str, str]) -> tuple[dict[str, float], Measured] | str:
         "window": math.inf, "windowed": 0.0,
         "experts": experts, "per_token": used,
         "key_value_bytes": copies * cached * (1.0 if words[-1] in ("fp8", "int8") and len(words) > 1 else 2.0),
-        "weight_bytes": weight, "prompt": 1024.0 if prompt is None else prompt,
+        "weight_bytes": 2.0 if words[0] == "mxfp4" and routed else weight, "expert_bytes": weight,
+        "prompt": 1024.0 if prompt is None else prompt,
         "answer": 512.0 if answer is None else answer, "running": running, "tp": tp, "pp": pp,
         "peak": _peak(words[0], chip), "memory_rate": float(chip["memory_gb_s"]) * 1e9,
         "memory": float(chip["memory_gb"]) * 1e9, "link_rate": float(chip["link_gb_s"] or UNSTATED_LINK) * 1e9,

@@ -18,24 +18,24 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 
 from benchmarks.post_training import job_of, load, predict, shape_of
 from benchmarks.post_training_rows import Row
 from planner.performance.constants import DIRECTORY, Constants, load_constants
 from planner.performance.interval import AXES, axes
-from planner.performance.post_training.adapters import AdapterCost, load_adapters
+from planner.performance.post_training.adapters import DENSE, AdapterCost, load_adapters
 from planner.performance.work import build_work
 from planner.records import record
 
 # Without a measured row: the model's own speed; one accelerator alone runs compiled code as the only such row of
-# pre-training has it (KempnerForge's 7B on an H200 took 0.77 of the step predicted without); frozen weights in 4 bit
-# are written out for the forward pass, the repeated one and the backward pass; adapters read and write their inputs
-# and outputs once, and again with gradients. A refit has the middle, in log, of the bounds in
-# data/performance/inference.csv.
+# pre-training has it beside its publisher's on two and four (KempnerForge's 7B on H200: predicted 1.30 of the step
+# without a gain, 1.11 and 1.16 on several, so 0.87; the rest is the publisher's); frozen weights in 4 bit are written
+# out for the forward pass, the repeated one and the backward pass; adapters read and write their inputs and outputs
+# once, and again with gradients. A refit has the middle, in log, of the bounds in data/performance/inference.csv.
 PRIORS = {
     **dict.fromkeys(("interval.tuning.eager", "interval.tuning.compiled", "interval.rollouts"), 0.0),
-    "alone.ratio.compiled": 0.77, "adapter.passes.eager": 2.0,
+    "alone.ratio.compiled": 0.87, "adapter.passes.eager": 2.0,
     "adapter.passes.compiled": 1.0, "adapter.dequantise_passes": 3.0, "rollouts.generation_ratio": 1.0,
     "rollouts.training_ratio": 1.0, "rollouts.refit_ratio": 0.07,
 }  # fmt: skip
@@ -52,6 +52,8 @@ PULL = 0.5
 SOURCE = "huggingface/peft@5d602fd method_comparison; python -m benchmarks.post_training_fit"
 # 80 % of a normal spread; a kind that was measured keeps the scatter between its own models.
 Z80, OWN_SPREAD, WIDEST = 1.28, 0.12, 0.9
+# Above what any kind moves per adapted weight: chains of rotations take a sixth.
+MOST_BYTES = 4096.0
 # Kinds that say how fast a loop with adapters is: they differ from LoRA in scale or start, not in work.
 _PLAIN = ("lora", "rslora", "mica")
 # The layout of a row hardly moves with the ratios of reinforcement learning: generation is read where training is free.
@@ -61,7 +63,7 @@ _FREE = 1e-6
 # Fits and predictions that several folds share: most leave the rows of a set of constants alone.
 _FITTED: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, float]] = {}
 _PARTS: dict[str, tuple[float, float, float, float]] = {}
-_SEEN: dict[tuple[str, str, float, tuple[float, ...]], tuple[float, float]] = {}
+_SEEN: dict[tuple[str, str, tuple[float, float], tuple[float, ...]], tuple[float, float]] = {}
 
 
 @record(frozen=True)
@@ -154,7 +156,7 @@ def _set_of(row: Row) -> str:
 
 
 def _as_lora(cost: AdapterCost) -> AdapterCost:
-    return AdapterCost(cost.kind, cost.family, 1.0, 2.0, WIDEST, 0)
+    return AdapterCost(cost.kind, cost.family, 1.0, 0.0, 2.0, WIDEST, 0)
 
 
 def _least(rows: Sequence[Row], names: Sequence[str]) -> dict[str, float]:
@@ -216,66 +218,124 @@ def _parts(row: Row, bare: Mapping[str, float]) -> tuple[float, float, float, fl
     return _PARTS[row.key]
 
 
+@record(frozen=True)
+class Seen:
+    """What one row of PEFT says of its kind.
+
+    Attributes:
+        ratio: measured step time over that of LoRA on the same matrices.
+        weight_bytes: bytes per adapted weight and pass that explain the difference, of classes of `DENSE`.
+        saved_bytes: bytes kept per input element, None where nothing can be learned of it.
+    """
+
+    ratio: float
+    weight_bytes: float
+    saved_bytes: float | None
+
+
 def adapters(rows: Sequence[Row], start: Fit) -> dict[str, AdapterCost]:
     """Costs of every kind: its own rows' where it has any, else the median of its class."""
-    steps, saved = ratios(rows, start)
-    own = {kind: math.exp(float(np.mean(np.log(values)))) for kind, values in steps.items()}
-    holds = {kind: float(np.mean(values)) for kind, values in saved.items()}
+    seen = measured_kinds(rows, start)
+    saved = {
+        kind: [one.saved_bytes for one in found if one.saved_bytes is not None]
+        for kind, found in seen.items()
+    }
+    holds = {kind: float(np.mean(values)) for kind, values in saved.items() if values}
     out = {}
     for kind, cost in start.adapters.items():
-        typical, wide = of_class(kind, cost.family, own, start.adapters)
+        typical, wide = of_class(kind, seen, start.adapters)
         peers = [holds[name] for name in holds if start.adapters[name].family == cost.family]
         unseen = median(peers or list(holds.values()) or [2.0])
+        dense, own = cost.family in DENSE, seen.get(kind)
+        each = typical if own is None else _cost_of(own, dense)
         out[kind] = AdapterCost(
-            kind, cost.family, own.get(kind, typical), holds.get(kind, unseen),
-            OWN_SPREAD if kind in own else wide, len(steps.get(kind, [])),
+            kind, cost.family, 1.0 if dense else each, each if dense else 0.0, holds.get(kind, unseen),
+            wide if own is None else OWN_SPREAD, len(own or ()),
         )  # fmt: skip
     return out
 
 
+def _cost_of(found: Sequence[Seen], dense: bool) -> float:
+    """Mean cost of a kind: bytes per adapted weight, or a ratio on the step."""
+    if dense:
+        return float(np.mean([one.weight_bytes for one in found]))
+    return math.exp(float(np.mean([math.log(one.ratio) for one in found])))
+
+
 def of_class(
-    kind: str, family: str, own: Mapping[str, float], table: Mapping[str, AdapterCost]
+    kind: str, seen: Mapping[str, Sequence[Seen]], table: Mapping[str, AdapterCost]
 ) -> tuple[float, float]:
-    """Step ratio of the median of other kinds of a class, and how far these lie apart."""
-    peers = [own[name] for name in own if name != kind and table[name].family == family]
-    peers = peers or [own[name] for name in own if name != kind]
+    """Cost of the median of other kinds of a class, and how far steps of these lie from what it gives them.
+
+    Without a measured kind of the class, others that cost in the same way count.
+    """
+    family = table[kind].family
+    dense = family in DENSE
+    like = [name for name in seen if name != kind and (table[name].family in DENSE) == dense]
+    peers = [name for name in like if table[name].family == family] or like
     if not peers:
-        return 1.0, WIDEST
-    typical = median(peers)
-    apart = Z80 * float(np.sqrt(np.mean(np.square(np.log(np.asarray(peers) / typical)))))
+        return (0.0 if dense else 1.0), WIDEST
+    typical = median([_cost_of(seen[name], dense) for name in peers])
+    steps = {name: _cost_of(seen[name], dense=False) for name in peers}
+    gaps = [math.log(_step_with(typical, seen[name], dense) / steps[name]) for name in peers]
+    apart = Z80 * float(np.sqrt(np.mean(np.square(gaps))))
     return typical, min(max(apart, 0.2), WIDEST)
 
 
-def ratios(rows: Sequence[Row], start: Fit) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """Measured over predicted step time, and saved bytes per input element, of each kind's rows of PEFT.
+def _step_with(cost: float, found: Sequence[Seen], dense: bool) -> float:
+    """Step over that of LoRA of a kind's rows, did it cost this: what building takes grows with the bytes."""
+    own = _cost_of(found, dense)
+    if not dense:
+        return cost
+    return 1.0 + (_cost_of(found, dense=False) - 1.0) * cost / own if own > 0 else 1.0
+
+
+def measured_kinds(rows: Sequence[Row], start: Fit) -> dict[str, list[Seen]]:
+    """What each kind's rows of PEFT say.
 
     Args:
         rows: measured rows.
         start: constants, with every kind as LoRA.
     """
-    steps: dict[str, list[float]] = defaultdict(list)
-    saved: dict[str, list[float]] = defaultdict(list)
+    out: dict[str, list[Seen]] = defaultdict(list)
     for row in rows:
         kind = kind_of(row)
         if kind is None or not row.source.startswith("huggingface") or not row.step_s:
             continue
-        least, most = (_with_saved(row, kind, guess, start) for guess in (0.0, 8.0))
-        steps[kind].append(row.step_s / least[0])
-        # where everything is recomputed hardly anything is saved, and nothing can be learned of it
-        if row.memory_gib and most[1] > 1.1 * least[1]:
-            saved[kind].append(8.0 * max(row.memory_gib - least[1], 0.0) / (most[1] - least[1]))
-    return steps, saved
+        least, most = (_with_cost(row, kind, start, saved_bytes=guess) for guess in (0.0, 8.0))
+        # where everything is recomputed hardly anything is saved
+        told = row.memory_gib and most[1] > 1.1 * least[1]
+        saved = 8.0 * max((row.memory_gib or 0.0) - least[1], 0.0) / (most[1] - least[1]) if told else None
+        built = _weight_bytes(row, kind, start) if start.adapters[kind].family in DENSE else 0.0
+        out[kind].append(Seen(row.step_s / least[0], built, saved))
+    return out
 
 
-def _with_saved(row: Row, kind: str, saved_bytes: float, start: Fit) -> tuple[float, float]:
-    """Step time, s, and memory, GiB, as LoRA that saves so many bytes; once per row and constants of its stack."""
+def _weight_bytes(row: Row, kind: str, start: Fit) -> float:
+    """Bytes per adapted weight and pass, at most `MOST_BYTES`, with which the predicted step is the measured one.
+
+    0 where LoRA is slower.
+    """
+
+    def gap(weight_bytes: float) -> float:
+        return math.log(_with_cost(row, kind, start, weight_bytes=weight_bytes)[0] / (row.step_s or math.nan))
+
+    if gap(0.0) >= 0.0:
+        return 0.0
+    return MOST_BYTES if gap(MOST_BYTES) <= 0.0 else float(brentq(gap, 0.0, MOST_BYTES, xtol=1e-6))
+
+
+def _with_cost(
+    row: Row, kind: str, start: Fit, *, saved_bytes: float = 0.0, weight_bytes: float = 0.0
+) -> tuple[float, float]:
+    """Step time, s, and memory, GiB, as LoRA with these costs; once per row and constants of its stack."""
     own = tuple(start.constants[name] for name in _SETS[_set_of(row)])
-    key = (row.key, kind, saved_bytes, own)
+    key = (row.key, kind, (saved_bytes, weight_bytes), own)
     if key not in _SEEN:
-        cost = AdapterCost(kind, start.adapters[kind].family, 1.0, saved_bytes, WIDEST, 0)
+        cost = AdapterCost(kind, start.adapters[kind].family, 1.0, weight_bytes, saved_bytes, WIDEST, 0)
         with using(Fit(start.constants, {kind: cost})) as constants:
-            made = predict(row, constants)
-        _SEEN[key] = made.step_s, made.memory_gib
+            found = predict(row, constants)
+        _SEEN[key] = found.step_s, found.memory_gib
     return _SEEN[key]
 
 
@@ -293,12 +353,12 @@ def write(fitted: Fit) -> None:
         ]
         _write_table(file, [head, *rows])
     measured = {cost.family for cost in fitted.adapters.values() if cost.rows}
-    made = [["adapter", "class", "step_ratio", "saved_bytes", "spread", "rows", "source"]]
+    made = [["adapter", "class", "step_ratio", "weight_bytes", "saved_bytes", "spread", "rows", "source"]]
     for cost in fitted.adapters.values():
         guess = f"median of class {cost.family}" if cost.family in measured else "median of all"
         made.append([
-            cost.kind, cost.family, f"{cost.step_ratio:.3g}", f"{cost.saved_bytes:.3g}", f"{cost.spread:.3g}",
-            str(cost.rows), SOURCE if cost.rows else guess,
+            cost.kind, cost.family, f"{cost.step_ratio:.3g}", f"{cost.weight_bytes:.3g}", f"{cost.saved_bytes:.3g}",
+            f"{cost.spread:.3g}", str(cost.rows), SOURCE if cost.rows else guess,
         ])  # fmt: skip
     _write_table(DIRECTORY.parent / "adapters.csv", made)
 
@@ -319,7 +379,8 @@ def main() -> int:
         print(f"{name:32} {value:8.4g}  bundled {load_constants().get(name, math.nan):8.4g}")
     for cost in fitted.adapters.values():
         print(
-            f"{cost.kind:18} {cost.step_ratio:7.3f} {cost.saved_bytes:6.2f} {cost.spread:5.2f} {cost.rows:3}"
+            f"{cost.kind:18} {cost.step_ratio:7.3f} {cost.weight_bytes:7.1f} {cost.saved_bytes:6.2f} "
+            f"{cost.spread:5.2f} {cost.rows:3}"
         )
     if chosen.write:
         write(fitted)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.post_training import load, predict
-from benchmarks.post_training_fit import PRIORS, fit, ratios, using
+from benchmarks.post_training_fit import PRIORS, fit, measured_kinds, using
 from benchmarks.post_training_left_out import SPLITS, left_out
 from benchmarks.post_training_rows import Row
 from planner.performance.post_training.adapters import load_adapters
@@ -71,7 +71,9 @@ def test_without_any_row_the_priors_count_and_no_figure_of_the_bundled_files(row
     empty = fit([])
     assert {name: empty.constants[name] for name in PRIORS} == PRIORS
     assert all(math.isnan(value) for name, value in empty.constants.items() if name not in PRIORS)
-    assert {(cost.step_ratio, cost.rows) for cost in empty.adapters.values()} == {(1.0, 0)}
+    assert {(cost.step_ratio, cost.weight_bytes, cost.rows) for cost in empty.adapters.values()} == {
+        (1.0, 0.0, 0)
+    }
     with using(empty) as constants:
         bare = predict(rows[3], constants).step_s
     # rotations by butterflies take several times as long as LoRA, which only their own rows say
@@ -81,7 +83,7 @@ def test_without_any_row_the_priors_count_and_no_figure_of_the_bundled_files(row
 def test_a_fit_counts_inside_its_block_only(rows: list[Row]) -> None:
     before = dict(load_adapters())
     with using(fit([])):
-        assert load_adapters()["boft"].step_ratio == 1.0
+        assert load_adapters()["boft"].weight_bytes == 0.0
     assert load_adapters() == before
 
 
@@ -90,8 +92,9 @@ def test_all_rows_together_recover_a_kind_of_adapter_and_its_class(rows: list[Ro
     boft, hira, loha = (fitted.adapters[kind] for kind in ("boft", "hira", "loha"))
     assert boft.rows == hira.rows == 1
     assert loha.rows == 0
-    assert loha.step_ratio == pytest.approx(hira.step_ratio)
+    assert loha.weight_bytes == pytest.approx(hira.weight_bytes)
+    assert hira.weight_bytes > 0.0
     assert loha.spread > hira.spread
     with using(fitted) as constants:
         assert predict(rows[3], constants).step_s == pytest.approx(0.66, rel=1e-6)
-    assert np.isclose(ratios(rows[TUNED], fitted)[0]["boft"][0], boft.step_ratio)
+    assert np.isclose(measured_kinds(rows[TUNED], fitted)["boft"][0].weight_bytes, boft.weight_bytes)

@@ -77,11 +77,14 @@ def _presets() -> str:
 
 
 def _adapters() -> str:
-    """Return one line per kind of adapter: its class, step time over LoRA's formula, rows measured."""
+    """Return one line per kind of adapter: its class, what it costs over LoRA's formula, rows measured."""
     from planner.performance.post_training.adapters import load_adapters
 
-    rows = [("ADAPTER", "CLASS", "STEP OVER LORA", "MEASURED ROWS")]
-    rows += [(c.kind, c.family, f"{c.step_ratio:.2f}", str(c.rows)) for c in load_adapters().values()]
+    rows = [("ADAPTER", "CLASS", "STEP OVER LORA", "BYTES PER WEIGHT AND PASS", "MEASURED ROWS")]
+    rows += [
+        (cost.kind, cost.family, f"{cost.step_ratio:.2f}", f"{cost.weight_bytes:.0f}", str(cost.rows))
+        for cost in load_adapters().values()
+    ]
     return _aligned(rows)
 
 

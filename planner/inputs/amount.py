@@ -61,12 +61,18 @@ def _packed(samples: int, how: str, each: float) -> tuple[float, str]:
     return (samples, how) if each == 1.0 else (samples / each, f"{how}, {each:.3g} packed into a sequence")
 
 
+def stored_length(training: Training, content: float) -> float:
+    """Tokens of a sample that are stored: of reinforcement learning its share of the prompt, else all of them."""
+    rollouts = training.rollouts
+    return content if rollouts is None else rollouts.prompt_tokens.mean / rollouts.samples_per_prompt
+
+
 def bytes_per_sample(
     data: Data, model: ResolvedModel, length: float, noted: list[Assumed], each: float = 1.0
 ) -> float | None:
     """Return stored bytes per sample: as given, from the set, or from packed token ids; None unknown.
 
-    Of sequences that hold `each` samples of the set, those of a sequence.
+    Of sequences that hold `each` samples of the set (answers: a share of their prompt), those of a sequence.
     """
     if data.sample_size is not None:
         return data.sample_size * each

@@ -44,7 +44,7 @@ def expand_config(data: dict[str, Any], folder: Path, read_text: Callable[[Path]
     """
     if not names_config(data):
         return Expanded(data)
-    from planner.inputs.model_config import model_of_config, parse_json
+    from planner.inputs.model_config import model_of_config, parse_json, stored_precision
 
     model = data["model"]
     if model.get("preset") is not None:
@@ -54,11 +54,12 @@ def expand_config(data: dict[str, Any], folder: Path, read_text: Callable[[Path]
     path = folder / model["config"]
     try:
         text = read_text(path)
-        known = model_of_config(parse_json(text, str(path)), str(path))
+        config = parse_json(text, str(path))
+        known = model_of_config(config, str(path))
     except InputError as error:
         return Expanded(data, faults=(Fault(("model", "config"), str(error)),))
     stated = {key: value for key, value in model.items() if value is not None}
-    sizes = dict(known.values)
+    sizes = {**known.values, "stored_precision": stored_precision(config)}
     if changes_size(stated):
         sizes.pop("params", None)
         sizes.pop("active_params", None)

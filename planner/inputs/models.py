@@ -32,7 +32,10 @@ _SIZED_BY = frozenset(
 )
 # What a network says of more than its sizes.
 _NOT_SIZES = frozenset(
-    ("preset", "config", "parts", "embedding_tables", "trainable", "last_layers", "tokens", "per_sample")
+    (
+        *("preset", "config", "stored_precision", "parts", "embedding_tables"),
+        *("trainable", "last_layers", "tokens", "per_sample"),
+    )
 )
 _PER_SAMPLE = ("forward_flops_per_sample", "activations_per_sample")
 

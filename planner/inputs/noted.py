@@ -29,6 +29,11 @@ def as_released(section: Inference, model: Model, noted: list[Assumed]) -> Infer
     """Batch inference in the precision that the model was released in, where none is stated and one is known."""
     preset = find_preset(model.preset) if model.preset is not None else None
     known = None if preset is None else load_released().get(preset.name)
+    if model.stored_precision is not None:
+        known = (
+            model.stored_precision,
+            f"quantization_config of {model.config}" if model.config else "stored_precision",
+        )
     if known is None or "precision" in section.model_fields_set:
         return section
     precision, source = known

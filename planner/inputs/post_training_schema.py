@@ -24,7 +24,7 @@ from planner.inputs.section import Section
 Objective = Literal[
     "pretrain", "sft", "dpo", "orpo", "kto", "reward", "ppo", "grpo", "distill", "contrastive"
 ]
-ServingPrecision = Literal["bf16", "fp16", "fp8", "int8", "int4", "fp4"]
+ServingPrecision = Literal["bf16", "fp16", "fp8", "int8", "int4", "fp4", "mxfp4"]
 _TARGETS = {"type": "string", "minLength": 1, "maxLength": 200}
 Targets = Annotated[
     tuple[Text, ...],
@@ -138,8 +138,9 @@ class EngineChoice(Section):
     )
     precision: ServingPrecision = Field(
         "bf16",
-        description="Weights; left out in batch inference of a preset that was released in fewer bits (DeepSeek-V3,"
-        " Kimi-K2, gpt-oss): as released.",
+        description="Weights; left out in batch inference of a model that was released in fewer bits (DeepSeek-V3,"
+        " Kimi-K2, gpt-oss, or by its config.json): as released. mxfp4: experts in 4.25 bits, all else and arithmetic"
+        " in 16.",
     )
     kv_precision: Literal["bf16", "fp8"] = Field("bf16", description="Cached keys and values.")
     tensor_parallel: SmallInt | None = Field(

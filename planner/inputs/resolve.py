@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from planner.errors import InputError
-from planner.inputs.amount import bytes_per_sample, data_bytes, total_samples
+from planner.inputs.amount import bytes_per_sample, data_bytes, stored_length, total_samples
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.embeddings import with_tables
 from planner.inputs.faults import Fault, FaultError, near
@@ -184,7 +184,9 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     share = mean_share(workload, noted)
     copied = copied if workload.fleet is None else math.ceil(copied * share)
     samples, steps = math.ceil(samples * share), math.ceil(steps * share)
-    each_bytes = bytes_per_sample(data, model, content, noted, each)
+    stored = stored_length(training, content)
+    held = each if training.rollouts is None else 1.0 / training.rollouts.samples_per_prompt
+    each_bytes = bytes_per_sample(data, model, stored, noted, held)
     keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
     noted += noted_choices(training, keys, post)
     tokens = share * training.tokens if training.tokens else samples * content
@@ -196,7 +198,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         sequence_length=length,
         global_batch=training.global_batch,
         bytes_per_sample=each_bytes,
-        data_bytes=with_initial(workload, data_bytes(data, copied, runs, each_bytes, noted, each, content)),
+        data_bytes=with_initial(workload, data_bytes(data, copied, runs, each_bytes, noted, held, stored)),
         precision=training.precision,
         optimizer=training.optimizer,
         lora_rank=rank_of(training) if text else None,
@@ -229,7 +231,8 @@ def _resolve_requests(workload: Workload, model: ResolvedModel) -> ResolvedTrain
     post = resolve_inference(section, passes.number, passes.rate_ratio)
     samples = section.requests or section.items or 0
     content = post.lengths.mean if post.lengths is not None else 1.0
-    per_sample = bytes_per_sample(workload.data, model, content, noted)
+    asked = content if post.prompts is None else post.prompts.mean  # what is answered is not read
+    per_sample = bytes_per_sample(workload.data, model, asked, noted)
     text = model.family == "transformer"
     batch = min(samples, REQUESTS_PER_STEP)
     return ResolvedTraining(

@@ -32,6 +32,7 @@ from planner.inputs.post_training_schema import (
     Lengths,
     Objective,
     Rollouts,
+    ServingPrecision,
     Teacher,
 )
 from planner.inputs.section import Section
@@ -148,6 +149,11 @@ class Model(Network):
     config: Text | None = Field(
         None,
         description="Instead of a preset: the model's own config.json, beside this file; never downloaded.",
+    )
+    stored_precision: ServingPrecision | None = Field(
+        None,
+        description="Of batch inference: what the weights are stored in, read from the quantization_config of `config`;"
+        " the default of inference.precision.",
     )
     parts: tuple[Part, ...] | None = Field(
         None,

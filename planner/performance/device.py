@@ -46,7 +46,7 @@ class Devices:
         count: accelerators per node (fractional cards count as one slower device).
         gemm_peak: dense peak for the precision of weights; `attn_peak` for attention (never fp8 or fp4).
         achievable: share of the peak that a large matmul reaches (measured, else by generation); `attn_achievable`
-            that of attention, which has no part in 4 bit.
+            that of attention and of the output layer, which have no part in 8 or 4 bit.
         pcie: 1 where accelerators of a node talk over PCI Express; `pcie_rate` bytes/s of its slot, one direction.
         domain: accelerators that this link joins: those of the node, or of the rack where it spans nodes (NVL72).
         intra_rate: one-direction bytes/s per accelerator inside a domain; `node_rate` bytes/s of the node's network.
@@ -122,7 +122,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         vcpus=hardware.number("vcpus"),
         gemm_peak=gemm * fraction,
         attn_peak=attn * fraction,
-        achievable=share * _four_bit_share(hardware, training, constants),
+        achievable=share * _small_share(hardware, training, constants),
         attn_achievable=share,
         memory_rate=hardware.number("memory_gb_per_s") * 1e9 * fraction,
         intra_rate=intra,
@@ -253,22 +253,27 @@ def _half_peak(hardware: Table) -> Floats:
 
 
 def _achievable(hardware: Table, training: TrainingSpec, constants: Constants) -> Floats:
-    """Share of the peak a large matmul reaches: measured (MAMF) for 16, 8 and 4 bit, else typical."""
+    """Share of the peak a large matmul reaches: measured (MAMF) in 16 bit, else typical; `_small_share` below it."""
     typical = _by_generation(constants, hardware, "gemm.achievable.{}", constants["gemm.achievable_default"])
     if training.precision in ("fp32", "tf32"):
         return np.full(hardware.n_rows, constants[f"gemm.achievable_{training.precision}"], dtype=np.float64)
     measured = hardware.number("achievable_bf16_tflops") / hardware.number("bf16_tflops")
-    share = np.where(np.isnan(measured), typical, measured)
-    return share * (constants["gemm.fp8_ratio"] if PRECISION_GROUP[training.precision] == "fp8" else 1.0)
+    return np.where(np.isnan(measured), typical, measured)
 
 
-def _four_bit_share(hardware: Table, training: TrainingSpec, constants: Constants) -> Floats | float:
-    """Share of the 4-bit rate that remains: recipes keep some layers in 16 bit, which take their time at that peak."""
-    if training.precision != "fp4":
+def _small_share(hardware: Table, training: TrainingSpec, constants: Constants) -> Floats | float:
+    """What products of weights in 8 or 4 bit reach of their peak, relative to those in 16 bit of theirs.
+
+    Chips whose 8-bit peak is that of 16 bit (TPU v6e) multiply in 16 bit: they lose casts alone. Recipes in 4 bit keep
+    some layers in 16 bit, which take their time at that peak.
+    """
+    if PRECISION_GROUP[training.precision] != "fp8":
         return 1.0
-    kept = constants["gemm.fp4_kept_ratio"]
-    slower = hardware.number("fp4_tflops") * 1e12 / _half_peak(hardware)
-    share: Floats = 1.0 / (1.0 - kept + kept * slower)
+    faster = _peaks(hardware, training)[0] / _half_peak(hardware)
+    share = np.where(faster > 1.0, constants["gemm.fp8_ratio"], 1.0)
+    if training.precision == "fp4":
+        kept = constants["gemm.fp4_kept_ratio"]
+        share = share / (1.0 - kept + kept * faster)
     return share
 
 

@@ -107,11 +107,14 @@ def with_offload(job: Footprint, devices: Devices, layout: Layouts, step: Step, 
 
 
 def _spilled_s(job: Footprint, devices: Devices, layout: Layouts, c: Constants) -> Floats:
-    """Paged states are updated on the accelerator; those that do not fit there come and go each step."""
+    """Paged states are updated on the accelerator; those that do not fit there come and go each step.
+
+    The link carries both ways at once: one page leaves while the next comes.
+    """
     states = offloaded_bytes(job, layout) / GIB
     room = usable_gib(devices.memory_gib, devices.memory_rate, c) - needed_gib(job, layout, c)
     spilled = np.clip(states - np.maximum(room, 0.0), 0.0, states) * GIB
-    result: Floats = 2.0 * spilled / (devices.pcie_rate * c["offload.pcie_ratio"])
+    result: Floats = spilled / (devices.pcie_rate * c["offload.pcie_ratio"])
     return result
 
 

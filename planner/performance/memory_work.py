@@ -165,11 +165,14 @@ def _row(model: ModelSpec, training: TrainingSpec, sizes: dict[str, float]) -> d
 
 
 def _many_groups(training: TrainingSpec) -> bool:
-    """Fine-tuning recipes shard or replicate data and no more, but for those of tuned stacks."""
+    """Megatron-LM and its kin set up channels for every kind of parallelism; recipes of fine-tuning do in tuned stacks.
+
+    Compiled code sets up what its layout uses, as the same code does uncompiled.
+    """
     wanted = training.memory.groups
     if wanted != "auto":
         return wanted == "many"
-    return training.stack == "tuned" if training.tuning.is_tuning else training.stack != "eager"
+    return training.stack == "tuned" or (training.stack == "fused" and not training.tuning.is_tuning)
 
 
 def state_bytes_per_param(training: TrainingSpec) -> dict[str, float]:

@@ -139,9 +139,9 @@ def filled(width: Floats, work: Work, c: Constants) -> Floats:
     return result
 
 
-def matmul_of(work: Work, devices: Devices, peak: Floats, c: Constants) -> Matmul:
-    """The device's matmul at one peak."""
-    rate = peak * devices.achievable * c["gemm.max_ratio"]
+def matmul_of(work: Work, devices: Devices, reached: Floats, c: Constants) -> Matmul:
+    """The device's matmul at what large ones reach of one peak, FLOP/s."""
+    rate = reached * c["gemm.max_ratio"]
     intensity = rate / devices.memory_rate / REFERENCE_INTENSITY
     hunger = np.minimum(intensity, intensity ** c["gemm.hunger_power"]) * work.element_bytes / 2.0
     block = c["gemm.round_elements"] * rate / REFERENCE_RATE
@@ -237,7 +237,7 @@ def attention_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack:
 def head_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str, c: Constants) -> Floats:
     """Forward and backward of the output projection, softmax and loss for one micro-batch."""
     predicted = work.head_share * tokens
-    matmul = matmul_of(work, devices, devices.attn_peak, c)
+    matmul = matmul_of(work, devices, devices.attn_peak * devices.attn_achievable, c)
     wide = np.maximum(work.vocab / tp, 1.0)
     forward, backward = matmul.both_s(work.head_params / tp, predicted, work.hidden, wide, 1.0, 1.0)
     if stack not in PADS_VOCABULARY:
@@ -251,10 +251,14 @@ def head_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str,
     return result
 
 
-def dequantise_s(work: Work, devices: Devices, tp: Floats, c: Constants) -> Floats:
-    """Time to write a layer's quantised weights out in 16 bit, before each pass that uses them."""
-    moved = work.dequantised * work.layer_params / tp * (work.frozen_bytes + 2.0)
-    result: Floats = c["adapter.dequantise_passes"] * moved / devices.memory_rate
+def prepared_s(work: Work, devices: Devices, tp: Floats, c: Constants) -> Floats:
+    """Time to make a layer's weights ready before each pass that uses them, whatever its tokens.
+
+    Quantised ones are written out in 16 bit; adapters of some kinds build an update as large as the matrix.
+    """
+    quantised = work.dequantised * work.layer_params * (work.frozen_bytes + 2.0)
+    moved = (c["adapter.dequantise_passes"] * quantised + work.adapter_built_bytes) / tp
+    result: Floats = moved / devices.memory_rate
     return result
 
 
@@ -274,9 +278,8 @@ def transformer_micro(
     tp = layout.tp
     tokens = padded_tokens(work, layout.micro_batch) / layout.cp
     faster = expert_speed(devices, c)
-    gemm, gemm_backward = layer_matmul_s(
-        work, tokens, tp, layout.ep, matmul_of(work, devices, devices.gemm_peak, c), faster, c
-    )
+    matmul = matmul_of(work, devices, devices.gemm_peak * devices.achievable, c)
+    gemm, gemm_backward = layer_matmul_s(work, tokens, tp, layout.ep, matmul, faster, c)
     through = 0.5 * gemm_backward + c.of_stack("lora.extra_ratio", stack) * gemm
     gemm_backward = np.where(work.lora > 0, through, gemm_backward)
     attention = attention_s(work, devices, tokens, tp, stack, c)
@@ -288,7 +291,7 @@ def transformer_micro(
     moved = moved + c.of_stack("adapter.passes", stack) * tokens * work.adapter_bytes / tp
     copied = c["moe.copy_passes"] * tokens * work.routed * work.hidden * work.element_bytes / tp / faster
     memory = (passes * moved + copied) / (devices.memory_rate * c["memory.bandwidth_ratio"])
-    memory = memory + dequantise_s(work, devices, tp, c)
+    memory = memory + prepared_s(work, devices, tp, c)
     # Routing, permuting tokens and back are kernels of their own.
     kernels = np.where(work.routed > 0, 1.0 + c["moe.launch_ratio"], 1.0)
     floor = np.broadcast_to(c.of_stack("floor.layer_s", stack) * devices.host_pace * kernels, gemm.shape)
@@ -296,7 +299,7 @@ def transformer_micro(
     attn_factor = np.where(work.materialised > 0, 2.0, 2.5)
     forward = at_least(gemm + attention + memory + comm, floor)
     backward = at_least(
-        gemm_backward + attn_factor * attention + 2.0 * memory + comm - dequantise_s(work, devices, tp, c),
+        gemm_backward + attn_factor * attention + 2.0 * memory + comm - prepared_s(work, devices, tp, c),
         floor * c["floor.backward"],
     )
     wait = expert_wait_s(work, devices, c)

@@ -126,6 +126,7 @@ class Work:
     longest: Floats
     adapter_bytes: Floats
     adapter_saved_bytes: Floats
+    adapter_built_bytes: Floats
     adapter_ratio: Floats
     frozen_bytes: Floats
     dequantised: Floats

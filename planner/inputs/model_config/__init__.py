@@ -2,5 +2,6 @@
 
 from planner.inputs.model_config.model import ConfigModel
 from planner.inputs.model_config.read import is_model_config, model_of_config, parse_json
+from planner.inputs.model_config.stored import stored_precision
 
-__all__ = ["ConfigModel", "is_model_config", "model_of_config", "parse_json"]
+__all__ = ["ConfigModel", "is_model_config", "model_of_config", "parse_json", "stored_precision"]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
-from planner.performance.inference.chips import WEIGHT_BYTES
+from planner.performance.inference.chips import bytes_each, routed_params
 from planner.performance.inference.rates import Cases
 from planner.performance.kernels import score_ratio
 from planner.performance.memory_risk import usable_gib
@@ -48,13 +48,14 @@ def build_cases(
     width = float(model.kv_width or 2.0 * (model.kv_heads or heads) * head)
     params, active = float(model.params), float(model.active_params or model.params)
     experts, used = float(model.experts or 0), float(model.experts_per_token or 0)
-    routed = (params - active) / (experts - used) * experts if experts > used else 0.0
+    routed = routed_params(model)
+    of_experts, of_others = bytes_each(engine.precision, routed)
     shape = devices.count.shape
     values = {
         "params": params, "active": active, "routed": routed, "layers": model.layers, "hidden": model.hidden,
         "experts": experts, "per_token": used,
         "key_value_bytes": model.layers * width * _KEY_BYTES[engine.kv_precision],
-        "weight_bytes": WEIGHT_BYTES[engine.precision], "prompt": prompt, "answer": answer, "pp": 1.0,
+        "weight_bytes": of_others, "expert_bytes": of_experts, "prompt": prompt, "answer": answer, "pp": 1.0,
         "attends": score_ratio(model, prompt),
         "window": float(model.attention_window or np.inf), "windowed": _windowed_share(model),
     }  # fmt: skip

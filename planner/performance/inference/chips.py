@@ -11,14 +11,43 @@ if TYPE_CHECKING:
     from catalogs.tables.table import Table
     from planner.performance.constants import Constants
     from planner.performance.post_training.spec import Engine, Requests, Tuning
+    from planner.performance.spec import ModelSpec
 
 Floats = npt.NDArray[np.float64]
-# Bytes per weight with scales, and the columns of peaks that its arithmetic may use, best first.
-WEIGHT_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.56, "fp4": 0.56}
+# Bytes per weight with scales, and the columns of peaks that its arithmetic may use, best first. MXFP4 has a scale of 8
+# bits for 32 weights (OCP Microscaling Formats 1.0, section 5.2).
+WEIGHT_BYTES = {
+    "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.56, "fp4": 0.56, "mxfp4": 4.25 / 8.0,
+}  # fmt: skip
+# Of all but the routed experts of a model in MXFP4 (vLLM's notes on gpt-oss, August 2025: 63 and 14 GB in all).
+_OTHERS_OF_MXFP4 = 2.0
 # Weights in 8- and 4-bit floats are unpacked by kernels for chips with bf16 (docs.vllm.ai v0.14, supported hardware).
-_PEAKS = {"fp8": ("fp8_tflops", "bf16_tflops"), "fp4": ("fp4_tflops", "fp8_tflops", "bf16_tflops")}
+_PEAKS = {
+    "fp8": ("fp8_tflops", "bf16_tflops"), "fp4": ("fp4_tflops", "fp8_tflops", "bf16_tflops"),
+    "mxfp4": ("bf16_tflops",),
+}  # fmt: skip
 _HALF = ("bf16_tflops", "fp16_tflops")
 _FACTORS = ("compute", "bandwidth", "step")
+
+
+def routed_params(model: ModelSpec) -> float:
+    """Parameters in routed experts, from all and those of a token; 0 of dense models."""
+    experts, used = float(model.experts or 0), float(model.experts_per_token or 0)
+    fewer = model.params - (model.active_params or model.params)
+    return fewer / (experts - used) * experts if experts > used else 0.0
+
+
+def bytes_each(precision: str, routed: float) -> tuple[float, float]:
+    """Bytes of a weight of routed experts, of which a model has so many, and of all others."""
+    each = WEIGHT_BYTES[precision]
+    return each, _OTHERS_OF_MXFP4 if precision == "mxfp4" and routed > 0 else each
+
+
+def stored_bytes(model: ModelSpec, precision: str) -> float:
+    """Bytes of all weights of a model."""
+    routed = routed_params(model)
+    of_experts, of_others = bytes_each(precision, routed)
+    return routed * of_experts + (model.params - routed) * of_others
 
 
 def chip_class(vendor: str, generation: str) -> str:

@@ -15,7 +15,7 @@ from catalogs.tables.table import Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import build_devices
 from planner.performance.inference.cases import GIB
-from planner.performance.inference.chips import WEIGHT_BYTES
+from planner.performance.inference.chips import stored_bytes
 from planner.performance.inference.rates import MEMORY_SHARE
 from planner.performance.inference.rollouts import generation_s
 from planner.performance.inference.shapes import Replica, replica_table
@@ -52,7 +52,7 @@ def estimate_rollouts(
         )
         rate = training.global_batch / (np.maximum(time, rollouts.paced_s) * nodes)
     held = np.minimum(MEMORY_SHARE * each.memory_gib, usable_gib(each.memory_gib, each.memory_rate, c))
-    weights = model.params * WEIGHT_BYTES[rollouts.engine.precision] / each.count / GIB
+    weights = stored_bytes(model, rollouts.engine.precision) / each.count / GIB
     replica = Replica(np.nan_to_num(rate), tp, held, weights, np.zeros(len(row)))
     own = np.arange(len(row), dtype=np.int64)
     return replica_table(model, training, each, replica, own, nodes, max_accelerators, c).with_columns(
@@ -68,7 +68,7 @@ def node_rates(model: ModelSpec, training: TrainingSpec, hardware: Table) -> Flo
 
 def weight_bytes(model: ModelSpec, rollouts: Rollouts) -> float:
     """Bytes of the weights that each step hands over."""
-    return float(model.params * WEIGHT_BYTES[rollouts.engine.precision])
+    return stored_bytes(model, rollouts.engine.precision)
 
 
 def handover_s(size: float, copies: Floats, rate: Floats, gbps: Floats) -> Floats:

@@ -37,7 +37,7 @@ class Cases:
         key_value_bytes: bytes of keys and values per token; `attends`: score work of a prompt over that of attention to
             all tokens before (windows, hybrids).
         windowed: share of the layers that keep the last `window` tokens alone.
-        weight_bytes: per parameter.
+        weight_bytes: per parameter, but for those in routed experts, of `expert_bytes`.
         prompt, answer: tokens of a request; answer 0: prefill alone.
         running: requests at once, inf: as many as fit.
         tp, pp: accelerators that split each layer, and stages.
@@ -57,6 +57,7 @@ class Cases:
     window: Floats
     windowed: Floats
     weight_bytes: Floats
+    expert_bytes: Floats
     prompt: Floats
     answer: Floats
     running: Floats
@@ -111,7 +112,7 @@ def held_bytes(case: Cases) -> Floats:
 
 def room(case: Cases) -> Floats:
     """Sequences whose keys and values fit beside the weights."""
-    free = MEMORY_SHARE * case.memory * case.tp * case.pp - case.params * case.weight_bytes
+    free = MEMORY_SHARE * case.memory * case.tp * case.pp - all_bytes(case)
     each = np.maximum(held_bytes(case), 1.0)
     return np.maximum(free, 0.0) / each
 
@@ -129,7 +130,7 @@ def prefill_s(case: Cases, engine: Efficiency) -> Floats:
     flops = 2.0 * case.active * case.prompt + scores
     split = case.tp ** (1.0 - engine.tensor_loss) * np.where(case.running > 1, case.pp, 1.0)
     # a prompt shorter than the chip's ridge is bound by the weights, as a step of decoding is
-    reads = case.active * case.weight_bytes / (case.tp * case.memory_rate * engine.bandwidth)
+    reads = read_bytes(case, np.ones(1)) / (case.tp * case.memory_rate * engine.bandwidth)
     alone = np.where(case.running > 1, 0.0, reads)
     work = np.hypot(flops / (split * case.peak * engine.compute), alone)
     result: Floats = work + case.prompt * sums_s(case, engine)
@@ -149,18 +150,24 @@ def fixed_s(case: Cases, engine: Efficiency) -> Floats:
     return result
 
 
-def touched(case: Cases, number: Floats) -> Floats:
-    """Parameters that `number` sequences touch in one step."""
+def all_bytes(case: Cases) -> Floats:
+    """Bytes of all weights."""
+    return (case.params - case.routed) * case.weight_bytes + case.routed * case.expert_bytes
+
+
+def read_bytes(case: Cases, number: Floats) -> Floats:
+    """Bytes of the weights that `number` sequences touch in one step."""
     experts = np.maximum(case.experts, 1.0)
     share = 1.0 - (1.0 - np.minimum(case.per_token / experts, 1.0)) ** number
-    return case.params - case.routed + case.routed * np.where(case.experts > 0, share, 1.0)
+    routed = case.routed * np.where(case.experts > 0, share, 1.0)
+    return (case.params - case.routed) * case.weight_bytes + routed * case.expert_bytes
 
 
 def step_s(case: Cases, engine: Efficiency, number: Floats, context: Floats) -> Floats:
     """Time of a step that adds one token to each of `number` sequences of `context` tokens, s."""
     split = case.tp ** (1.0 - engine.tensor_loss)
     rate = case.memory_rate * engine.bandwidth
-    weights = touched(case, number) * case.weight_bytes / (split * rate)
+    weights = read_bytes(case, number) / (split * rate)
     keys = KEY_VALUE_READS * number * cached_bytes(case, context) / (split * case.pp * rate)
     work = 2.0 * case.active * number / (split * case.pp * case.peak * engine.compute)
     fixed = fixed_s(case, engine) + engine.layer_s * case.layers * np.log2(np.maximum(case.tp, 1.0))

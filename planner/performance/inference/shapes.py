@@ -18,10 +18,11 @@ from catalogs.tables.table import Coded, Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.device import Devices, build_devices
 from planner.performance.inference.cases import GIB, build_cases
-from planner.performance.inference.chips import WEIGHT_BYTES
+from planner.performance.inference.chips import stored_bytes
 from planner.performance.inference.engines import efficiency, find_engine
 from planner.performance.inference.rates import (
     MEMORY_SHARE,
+    all_bytes,
     held_bytes,
     output_rate,
     prefill_s,
@@ -105,10 +106,10 @@ def _generating(model: ModelSpec, requests: Requests, devices: Devices, c: Const
         if not reads:  # prompts that begin alike are read once
             rate, read = rate / np.maximum(1.0 - read, 0.05), np.zeros(size)
         each = held_bytes(case)
-        need = (case.params * case.weight_bytes + running * each) / tp / GIB
+        need = (all_bytes(case) + running * each) / tp / GIB
         divides = devices.count % tp == 0
         fits = divides & (room(case) >= LEAST_SEQUENCES)
-        held = case.params * case.weight_bytes + LEAST_SEQUENCES * each
+        held = all_bytes(case) + LEAST_SEQUENCES * each
         least = np.where(divides, held / tp / MEMORY_SHARE / GIB, np.inf)
         node = np.where(fits, rate * devices.count / tp, 0.0)
         wins = np.nan_to_num(node) > best.per_node
@@ -128,7 +129,7 @@ def _items(
     """One replica per accelerator that runs forward only."""
     seconds = _item_s(model, _item_flops(model, training, requests), requests, devices, c)
     rate = 1.0 / seconds
-    weights = model.params * WEIGHT_BYTES[requests.engine.precision] / GIB
+    weights = stored_bytes(model, requests.engine.precision) / GIB
     size = devices.count.shape
     need = np.full(size, weights + c["items.work_gib"])
     fits = need <= usable_gib(devices.memory_gib, devices.memory_rate, c)

@@ -1,6 +1,8 @@
 """Adapters: which matrices of a layer they change, their parameters, and what each kind costs over LoRA.
 
-Costs by kind are measured where data/adapters.csv says so; kinds never measured take the median of their class.
+Costs by kind are measured where data/adapters.csv says so; kinds never measured take the median of their class. Classes
+of `DENSE` build a matrix as large as the adapted one before each pass, whatever the number of tokens: their cost is
+memory traffic per adapted weight. That of others grows with the tokens and is a ratio on the step.
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ _NAMES = {
 _ALIASES = {alias: name for name, aliases in _NAMES.items() for alias in aliases}
 _GROUPS = {"attention": ("q", "k", "v", "o"), "mlp": ("gate", "up", "down")}
 _GROUPS["all_linear"] = (*_GROUPS["attention"], *_GROUPS["mlp"])
+# Updates that are as large as the matrix: products with it (DoRA, HiRA, LoKr), transforms (FourierFT, WaveFT), and
+# chains of rotations that are multiplied out (BOFT, HRA).
+DENSE = frozenset(("weight_product", "dense_update", "large_operator"))
 _ELSEWHERE = frozenset(("embed_tokens", "lm_head", "model.embed_tokens", "wte", "embeddings"))
 
 
@@ -35,7 +40,8 @@ class AdapterCost:
 
     Attributes:
         kind, family: name and class (low_rank, rotation, ...).
-        step_ratio: step time over that of LoRA on the same matrices.
+        step_ratio: step time over that of LoRA on the same matrices, beside `weight_bytes`.
+        weight_bytes: bytes moved per element of an adapted matrix and pass, to build its update.
         saved_bytes: bytes kept per token and element of an adapted matrix's input for the backward pass.
         spread: half width in log of the 80 % interval of `step_ratio`.
         rows: measured rows behind it.
@@ -44,6 +50,7 @@ class AdapterCost:
     kind: str
     family: str
     step_ratio: float
+    weight_bytes: float
     saved_bytes: float
     spread: float
     rows: int
@@ -55,8 +62,8 @@ def load_adapters() -> dict[str, AdapterCost]:
     with (_DATA / "adapters.csv").open(encoding="utf-8", newline="") as file:
         return {
             row["adapter"]: AdapterCost(
-                row["adapter"], row["class"], float(row["step_ratio"]), float(row["saved_bytes"]),
-                float(row["spread"]), int(row["rows"]),
+                row["adapter"], row["class"], float(row["step_ratio"]), float(row["weight_bytes"]),
+                float(row["saved_bytes"]), float(row["spread"]), int(row["rows"]),
             )
             for row in csv.DictReader(file)
         }  # fmt: skip

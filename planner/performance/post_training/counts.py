@@ -5,6 +5,7 @@ length_width        standard deviation of the log of their length, 0 where all a
 longest             tokens of the longest
 adapter_bytes       bytes that adapters read and write per token and layer, besides the layer's own
 adapter_saved_bytes bytes they keep per token and layer for the backward pass
+adapter_built_bytes bytes moved per layer and pass to build updates as large as the adapted matrices
 adapter_ratio       step time over that of LoRA on the same matrices
 frozen_bytes        bytes per frozen weight of a layer, 0 where none is frozen
 dequantised         1 where frozen weights are quantised and written out in 16 bit before each use
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
     from planner.performance.spec import ModelSpec, TrainingSpec
 
 COUNTS = (
-    "sequences", "length_width", "longest", "adapter_bytes", "adapter_saved_bytes", "adapter_ratio", "frozen_bytes",
-    "dequantised", "forward_passes", "other_params", "learners", "tuned", "reinforced", "updates", "epochs",
-    "pair_width", "pair_logits",
+    "sequences", "length_width", "longest", "adapter_bytes", "adapter_saved_bytes", "adapter_built_bytes",
+    "adapter_ratio", "frozen_bytes", "dequantised", "forward_passes", "other_params", "learners", "tuned",
+    "reinforced", "updates", "epochs", "pair_width", "pair_logits",
 )  # fmt: skip
 PAIR_LOGITS = ("rows", "full", "chunks")
 # Batches of like length keep a tenth of the spread: buckets of 20 batches (PEFT's and the Trainer's default is 50).
@@ -74,17 +75,19 @@ def _pairs(training: TrainingSpec) -> dict[str, float]:
 def _adapters(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
     tuning = training.tuning
     if not training.lora_rank or not model.hidden:
-        names = ("adapter_bytes", "adapter_saved_bytes", "frozen_bytes", "dequantised")
+        names = ("adapter_bytes", "adapter_saved_bytes", "adapter_built_bytes", "frozen_bytes", "dequantised")
         return {**dict.fromkeys(names, 0.0), "adapter_ratio": 1.0}
     cost = load_adapters()[tuning.adapter or "lora"]
     # eager PEFT casts inputs to the adapters' 32 bit
     saved = cost.saved_bytes * (1.0 if training.stack == "eager" else 0.5)
     # of experts' matrices each token meets only those of its experts
     seen = float((model.experts_per_token or 0) + model.shared_experts)
-    matrices = [(a, b, min(n, seen) if n > 1 else n) for a, b, n in adapted_matrices(model, tuning.targets)]
+    every = adapted_matrices(model, tuning.targets)
+    matrices = [(a, b, min(n, seen) if n > 1 else n) for a, b, n in every]
     return {
         "adapter_bytes": sum(2.0 * n * (inputs + outputs) for inputs, outputs, n in matrices),
         "adapter_saved_bytes": saved * sum(n * inputs for inputs, _, n in matrices),
+        "adapter_built_bytes": cost.weight_bytes * sum(inputs * outputs * n for inputs, outputs, n in every),
         "adapter_ratio": cost.step_ratio,
         "frozen_bytes": _BASE_BYTES[tuning.base],
         "dequantised": 0.0 if tuning.base == "half" else 1.0,

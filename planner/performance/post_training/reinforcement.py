@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
-from planner.performance.inference.chips import WEIGHT_BYTES
+from planner.performance.inference.chips import stored_bytes
 from planner.performance.inference.rollouts import generation_s
 from planner.performance.layouts import Layouts
 from planner.performance.links import Links, build_links
@@ -107,7 +107,7 @@ def refit_s(
     c: Constants,
 ) -> Floats:
     """Time to hand the new weights to the engines: each accelerator takes its part once, over the slowest link, s."""
-    own = model.params * WEIGHT_BYTES[rollouts.engine.precision] / tp
+    own = stored_bytes(model, rollouts.engine.precision) / tp
     across = links.inter_node / devices.count
     rate = np.where(nodes > 1, np.fmin(across, links.intra), links.intra)
     result: Floats = own / (rate * c["rollouts.refit_ratio"]) + c["rollouts.refit_s"]

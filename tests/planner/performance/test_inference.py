@@ -18,16 +18,18 @@ from planner.asked.job import resolve_job
 from planner.errors import InputError
 from planner.inputs.item_passes import Passes, load_passes
 from planner.inputs.load import parse_workload
+from planner.inputs.model_config import stored_precision
 from planner.inputs.presets import find_preset, load_presets, load_released
+from planner.performance.inference.chips import WEIGHT_BYTES, routed_params, stored_bytes
 from planner.performance.inference.engines import find_engine
 from planner.performance.inference.rates import (
     Cases,
     Efficiency,
     output_rate,
     prefill_s,
+    read_bytes,
     room,
     step_s,
-    touched,
 )
 from planner.performance.search import estimate_shapes
 from planner.render.words import assumed_sizes
@@ -48,8 +50,8 @@ def case(**changes: float) -> Cases:
         "params": 8.03e9, "active": 8.03e9, "routed": 0.0, "layers": 32, "hidden": 4096, "attends": 1,
         "window": np.inf, "windowed": 0,
         "experts": 0, "per_token": 0,
-        "key_value_bytes": 131_072, "weight_bytes": 2.0, "prompt": 512, "answer": 512, "running": np.inf, "tp": 1,
-        "pp": 1, "peak": 989e12, "memory_rate": 3.35e12, "memory": 80e9, "link_rate": 450e9,
+        "key_value_bytes": 131_072, "weight_bytes": 2.0, "expert_bytes": 2.0, "prompt": 512, "answer": 512,
+        "running": np.inf, "tp": 1, "pp": 1, "peak": 989e12, "memory_rate": 3.35e12, "memory": 80e9, "link_rate": 450e9,
     } | changes  # fmt: skip
     return Cases(**{name: np.asarray([float(value)]) for name, value in values.items()})
 
@@ -177,7 +179,7 @@ def test_more_sequences_raise_the_rate_and_never_the_speed_of_one(
 @given(st.floats(1, 4096))
 def test_experts_touched_lie_between_one_sequence_s_and_all(number: float) -> None:
     mixture = case(params=30e9, active=3e9, routed=28e9, experts=128, per_token=8)
-    seen = touched(mixture, np.asarray([number]))[0]
+    seen = read_bytes(mixture, np.asarray([number]))[0] / 2.0
     assert 3e9 * 0.99 <= seen <= 30e9 * (1 + 1e-12)
 
 
@@ -407,3 +409,82 @@ def test_questions_without_sense_are_refused(sections: dict[str, Any], message: 
     with pytest.raises(InputError) as caught:
         parse_workload(workload(**sections), Path("w.yaml"))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("preset", "gigabytes"), [("gpt-oss-120b", 63.0), ("gpt-oss-20b", 14.0)])
+def test_models_in_mxfp4_are_as_large_as_their_checkpoints(preset: str, gigabytes: float) -> None:
+    asked = workload(model={"preset": preset}, inference=REQUESTS)
+    job = resolve_job(parse_workload(asked, Path("w.yaml")).workload, date(2026, 11, 20))
+    # sizes of the released weights: vLLM's notes on gpt-oss of August 2025
+    assert stored_bytes(job.model, "mxfp4") == pytest.approx(gigabytes * 1e9, rel=0.06)
+    assert stored_bytes(job.model, "fp8") == job.model.params
+
+
+@pytest.mark.parametrize("number", [1.0, 4.0, 64.0])
+def test_of_models_in_mxfp4_only_experts_have_few_bits(number: float) -> None:
+    asked = workload(model={"preset": "gpt-oss-20b"}, inference=REQUESTS)
+    job = resolve_job(parse_workload(asked, Path("w.yaml")).workload, date(2026, 11, 20))
+    routed = routed_params(job.model)
+    values = {"params": job.model.params, "routed": routed, "experts": 32.0, "per_token": 4.0}
+    few, many = (
+        float(read_bytes(case(**values, expert_bytes=each), np.asarray([number]))[0])
+        for each in (WEIGHT_BYTES["mxfp4"], 2.0)
+    )
+    others = 2.0 * (job.model.params - routed)
+    assert (few - others) / (many - others) == pytest.approx(4.25 / 16.0)
+
+
+@pytest.mark.parametrize(
+    ("config", "precision"),
+    [
+        ({"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}, "fp8"),
+        ({"quantization_config": {"quant_method": "mxfp4"}}, "mxfp4"),
+        ({"quantization_config": {"quant_method": "awq", "bits": 4}}, "int4"),
+        ({"quantization_config": {"quant_method": "gptq", "bits": 8}}, "int8"),
+        ({"quantization_config": {"quant_method": "bitsandbytes", "load_in_8bit": True}}, "int8"),
+        ({"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}}, "fp4"),
+        (
+            {"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0": {
+                "weights": {"num_bits": 8, "type": "float"}}}}}, "fp8",
+        ),
+        ({"text_config": {"quantization_config": {"quant_method": "fp8"}}}, "fp8"),
+        ({"quantization_config": {"quant_method": "hqq", "quant_config": {}}}, None),
+        ({}, None),
+    ],
+)  # fmt: skip
+def test_a_config_says_in_how_many_bits_its_weights_are(
+    config: dict[str, Any], precision: str | None
+) -> None:
+    assert stored_precision(config) == precision
+
+
+def test_weights_left_open_are_as_the_config_of_the_model_says(tmp_path: Path) -> None:
+    sizes = {
+        "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+    }  # fmt: skip
+
+    def job(config: dict[str, Any], **more: Any) -> Any:
+        (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        asked = workload(model={"config": "./config.json"}, inference=REQUESTS | more)
+        return resolve_job(parse_workload(asked, tmp_path / "w.yaml").workload, date(2026, 11, 20))
+
+    quantised = {**sizes, "quantization_config": {"quant_method": "fp8"}}
+    open_, stated = job(quantised), job(sizes, precision="fp8")
+    assert open_.training == stated.training != job(sizes).training
+    assert job(quantised, precision="bf16").training == job(sizes).training
+    said = "weights in fp8 assumed, as released (inference.precision)"
+    assert said in assumed_sizes(open_.assumptions)
+
+
+def test_what_is_answered_is_not_stored_with_the_prompts() -> None:
+    short, long = (
+        resolve_job(
+            parse_workload(
+                workload(inference=REQUESTS | {"output_tokens": {"mean": mean}}), Path("w.yaml")
+            ).workload,
+            date(2026, 11, 20),
+        )
+        for mean in (10, 1000)
+    )
+    assert short.data_gb == long.data_gb

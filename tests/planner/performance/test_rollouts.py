@@ -116,3 +116,32 @@ def test_what_cannot_be_is_refused(training: dict[str, Any], rollouts: dict[str,
     with pytest.raises(InputError) as caught:
         parse_workload(text(training, rollouts), Path("w.yaml"))
     assert message in str(caught.value)
+
+
+def test_the_set_of_reinforcement_learning_holds_prompts_and_no_answers() -> None:
+    def data_gb(**rollouts: Any) -> float:
+        loaded = parse_workload(text({}, rollouts), Path("w.yaml"))
+        size = resolve_job(loaded.workload, date(2026, 11, 20)).data_gb
+        assert size is not None
+        return size
+
+    once = data_gb()
+    # 100 steps of 1,024 answers, 16 to a prompt of 150 tokens of 4 bytes
+    assert once == pytest.approx(100 * 1024 / 16 * 150 * 4 / 1e9)
+    assert data_gb(response_tokens={"mean": 50, "max": 3000}) == once
+    assert data_gb(prompt_tokens={"mean": 300, "max": 512}) == pytest.approx(2.0 * once)
+    assert data_gb(samples_per_prompt=4) == pytest.approx(4.0 * once)
+
+
+def test_a_stated_set_of_prompts_is_as_large_as_stated() -> None:
+    def job(data: dict[str, Any]) -> Any:
+        asked = json.loads(text({"steps": None, "epochs": 3}, {})) | {"data": data}
+        asked["training"].pop("steps")
+        return resolve_job(parse_workload(json.dumps(asked), Path("w.yaml")).workload, date(2026, 11, 20))
+
+    counted = job({"samples": 64_000})
+    assert counted.data_gb == pytest.approx(64_000 * 150 * 4 / 1e9)
+    sized = job({"samples": 64_000, "sample_size": "1 kB"})
+    assert sized.data_gb == pytest.approx(64_000 * 1000 / 1e9)
+    # each answer reads its share of the prompt
+    assert sized.training.bytes_per_sample == pytest.approx(1000 / 16)

@@ -1,0 +1,125 @@
+"""What adapters cost: updates as large as the matrix by its weights, the rest by the tokens; less than all weights."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.performance.constants import load_constants
+from planner.performance.layouts import explicit
+from planner.performance.post_training.adapters import load_adapters
+from planner.performance.post_training.spec import Tuning
+from planner.performance.search import estimate_layouts
+from planner.performance.spec import ModelFamily, ModelSpec, StackClass, TrainingSpec
+from tests.planner.performance.test_performance import A100, machines
+
+# They have LoRA's parameters and build an update as large as the matrix.
+BUILDING = sorted(kind for kind, cost in load_adapters().items() if cost.family == "weight_product")
+STACKS = st.sampled_from(["eager", "compiled", "tuned"])
+WIDTHS = (384, 768, 1024, 2048, 4096, 8192)
+CHECKS = settings(max_examples=40, deadline=None)
+# Without the host's pace, parts of a layer add up exactly.
+ADDS_UP = {f"floor.layer_s.{stack}": 0.0 for stack in ("eager", "compiled", "tuned")}
+
+
+def model(width: int, layers: int = 16) -> ModelSpec:
+    params = 12.0 * layers * width * width + 2.0 * 32000 * width
+    return ModelSpec(
+        "m", ModelFamily.TRANSFORMER, params, layers=layers, hidden=width, heads=width // 64, vocab=32000
+    )
+
+
+def step_s(
+    width: int,
+    kind: str | None,
+    *,
+    micro: int = 4,
+    stack: StackClass = "eager",
+    targets: tuple[str, ...] = ("all_linear",),
+    recompute: int = 0,
+    changed: dict[str, float] | None = None,
+) -> float:
+    """Step of one micro-batch on one A100 that has memory for everything; without a kind all weights learn."""
+    tuning = Tuning(objective="sft", adapter=kind, targets=targets)
+    training = TrainingSpec(micro, 512, "bf16", stack=stack, tuning=tuning, lora_rank=16 if kind else None)
+    machine = machines({**A100, "accelerator_count": 1.0, "accelerator_memory_gib": 1e5})
+    layout: dict[str, Any] = {"nodes": 1, "micro_batch": micro, "recompute": recompute}
+    which = model(width)
+    found = estimate_layouts(
+        which, training, machine, explicit(1.0, training, which.layers or 1, 1, [layout]),
+        constants=load_constants().replace(changed or {}),
+    )  # fmt: skip
+    return float(found["step_time_s"][0])
+
+
+def building_s(width: int, kind: str, **more: Any) -> float:
+    return step_s(width, kind, changed=ADDS_UP, **more) - step_s(width, "lora", changed=ADDS_UP, **more)
+
+
+@CHECKS
+@given(
+    width=st.sampled_from(WIDTHS), kind=st.sampled_from(BUILDING), stack=STACKS, micro=st.sampled_from([1, 8])
+)
+def test_building_an_update_takes_as_long_for_any_number_of_tokens(
+    width: int, kind: str, stack: StackClass, micro: int
+) -> None:
+    once = building_s(width, kind, stack=stack, micro=micro)
+    assert once > 0.0
+    assert building_s(width, kind, stack=stack, micro=4 * micro) == pytest.approx(once, rel=1e-6)
+    # forward and backward pass; full recompute builds it once more
+    assert building_s(width, kind, stack=stack, micro=micro, recompute=2) == pytest.approx(
+        1.5 * once, rel=1e-6
+    )
+
+
+@CHECKS
+@given(width=st.sampled_from(WIDTHS[:-1]), kind=st.sampled_from(BUILDING), stack=STACKS)
+def test_building_an_update_grows_with_the_adapted_weights_and_the_bytes_of_its_kind(
+    width: int, kind: str, stack: StackClass
+) -> None:
+    once = building_s(width, kind, stack=stack)
+    assert building_s(2 * width, kind, stack=stack) == pytest.approx(4.0 * once, rel=1e-6)
+    # 4 h h of attention out of 12 h h
+    attention = building_s(width, kind, stack=stack, targets=("attention",))
+    assert attention == pytest.approx(once / 3.0, rel=1e-6)
+    table = load_adapters()
+    other = BUILDING[0]
+    expected = once * table[other].weight_bytes / table[kind].weight_bytes
+    assert building_s(width, other, stack=stack) == pytest.approx(expected, rel=1e-6)
+
+
+@CHECKS
+@given(
+    width=st.sampled_from(WIDTHS), stack=STACKS, micro=st.sampled_from([1, 4, 32]),
+    recompute=st.sampled_from([0, 1, 2]), targets=st.sampled_from([("attention",), ("all_linear",)]),
+)  # fmt: skip
+def test_frozen_weights_never_cost_more_than_their_gradients_but_for_what_adapters_move(
+    width: int, stack: StackClass, micro: int, recompute: int, targets: tuple[str, ...]
+) -> None:
+    same: dict[str, Any] = {"stack": stack, "micro": micro, "recompute": recompute, "targets": targets}
+    free = {f"adapter.passes.{stack}": 0.0, f"lora.extra_ratio.{stack}": 0.0}
+    full, bare, lora = (
+        step_s(width, kind, changed=changed, **same)
+        for kind, changed in ((None, None), ("lora", free), ("lora", None))
+    )
+    assert bare < full
+    assert bare <= lora
+    # wide enough, gradients of weights compute longer than adapters read and write
+    if width >= 2048:
+        assert lora < full
+    if stack != "eager":
+        assert lora < full
+
+
+@pytest.mark.parametrize("micro", [4, 32])
+@pytest.mark.parametrize("stack", ["eager", "compiled"])
+def test_adapters_gain_more_the_wider_the_model(stack: StackClass, micro: int) -> None:
+    gains = [
+        step_s(width, "lora", stack=stack, micro=micro) / step_s(width, None, stack=stack, micro=micro)
+        for width in WIDTHS[1:]
+    ]
+    assert all(wider < narrower for narrower, wider in pairwise(gains))
