@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from catalogs.errors import CatalogError
 from catalogs.offers.flags import load_flags, split_flags
 from catalogs.store.plausible import band_of
 from catalogs.tables.columns import Column, is_date, load_columns
@@ -111,19 +110,6 @@ def validate_rows(
             seen.add(key)
             kept.append(dict(row))
     return kept, tuple(faults)
-
-
-def require_valid(table: str, rows: Sequence[Row], references: References) -> None:
-    """Raise when any row has a fault.
-
-    Raises:
-        CatalogError: listing the faults (at most 20 of them).
-    """
-    _, faults = validate_rows(table, rows, references)
-    if faults:
-        lines = [str(fault) for fault in faults[:20]]
-        more = [f"... and {len(faults) - 20} more"] if len(faults) > 20 else []
-        raise CatalogError("\n".join([f"{len(faults)} fault(s) in {table}:", *lines, *more]))
 
 
 def _fault(table: str, row: Row, key: tuple[str, ...], column: str, reason: str) -> Fault:

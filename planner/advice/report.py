@@ -11,6 +11,8 @@ from planner.render import numbers
 from planner.render.model import Answer, Column, Section, Unit, Value, facts, table_section, versioned
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from planner.advice.model import Advice, Option
 
 _COLUMNS = (
@@ -70,7 +72,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _iso(moment: Any) -> str | None:
+def _iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat(timespec="minutes")
 
 

@@ -196,9 +196,8 @@ class ResolvedTraining:
 
 @record(frozen=True)
 class ResolvedTimes:
-    """Moments in UTC; `hours_available` is from start to deadline, None without a deadline."""
+    """Moments in UTC; no deadline: None."""
 
     start: datetime
     deadline: datetime | None
-    hours_available: float | None
     assumptions: tuple[Assumed, ...]

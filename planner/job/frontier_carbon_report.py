@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from planner.job.frontier_carbon import CarbonFrontier, CarbonPoint
+    from planner.plan.brief import Summary
 
 _COLUMNS = (
     "operational_kgco2e", "energy_kwh", "cost_usd", "expected_hours", "provider", "region", "zone", "instance_type",
@@ -96,7 +97,7 @@ def _values(point: CarbonPoint) -> dict[str, Any]:
     return own | {name: getattr(best, name) for name in _COLUMNS if name not in own}
 
 
-def _kg(best: Any) -> str:
+def _kg(best: Summary) -> str:
     return f"{numbers.number(_two_digits(best.operational_kgco2e) or 0.0)} kgCO2e"
 
 

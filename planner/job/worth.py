@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from planner.candidates.engine import CandidateSearch
+    from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints
     from planner.market.model import Market
     from planner.plan.brief import Summary
@@ -80,7 +81,7 @@ def worth_of_limits(search: CandidateSearch, winner: int) -> tuple[Worth, ...]:
     return tuple(out)
 
 
-def _against(best: Summary | None, candidates: Any, winner: int) -> Summary | None:
+def _against(best: Summary | None, candidates: Candidates, winner: int) -> Summary | None:
     if best is None:
         return None
     plan = summarize(candidates, winner, None)

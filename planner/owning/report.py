@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
-from datetime import date
+from dataclasses import fields
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from planner.owning import words
 from planner.owning.model import SCHEMA_VERSION
 from planner.owning.screen import asked, headline, tco_screen, ways_table
+from planner.plan.plain import plain
 from planner.render.model import Answer, Chart, Column, Section, Value, table_section, versioned
 from planner.render.screen import on_screen
 
@@ -47,21 +47,11 @@ def tco_report(answer: TcoAnswer, *, details: Collection[str] = ()) -> Answer:
 
 def values_of(answer: TcoAnswer) -> dict[str, Any]:
     """The machine form: `to_dict`, `-o json`."""
-    plain = {
-        name: _plain(getattr(answer, name))
-        for name in (item.name for item in fields(answer))
-        if name != "sources"
+    values = {
+        item.name: plain(getattr(answer, item.name)) for item in fields(answer) if item.name != "sources"
     }
-    head = {"kind": "tco", "currency": "USD", "best": answer.best, "catalog": _plain(answer.sources)}
-    return versioned({**head, **plain}, SCHEMA_VERSION)
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return value.isoformat() if isinstance(value, date) else value
+    head = {"kind": "tco", "currency": "USD", "best": answer.best, "catalog": plain(answer.sources)}
+    return versioned({**head, **values}, SCHEMA_VERSION)
 
 
 def _pairs(answer: TcoAnswer) -> Section:

@@ -15,7 +15,7 @@ from planner.portfolios.gather import Gatherer, opened
 from planner.portfolios.moments import refuse_arrivals
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.report_values import catalog_values, job_values, limit_values, window_values
-from planner.portfolios.shared_limits import MICRO, Ints
+from planner.portfolios.shared_limits import MICRO, Ints, PortfolioInput
 from planner.portfolios.spread import between_usd, price_dates
 from planner.render.model import Answer, Chart, Column, Section, Value, table_section, versioned
 from planner.render.screen import on_screen
@@ -101,7 +101,7 @@ def plan_frontier(
     )
 
 
-def _without(numbers: Any, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Any:
+def _without(numbers: PortfolioInput, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> PortfolioInput:
     position, inside = np.cumsum(keep) - 1, keep[numbers.entry_candidate]
     return replace(
         numbers, job=numbers.job[keep], cost=numbers.cost[keep], objective=numbers.objective[keep],

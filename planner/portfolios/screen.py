@@ -92,8 +92,8 @@ def _is_sized(job: _Values) -> bool:
     return any("lines" not in part for part in job.get("parts", ()))
 
 
-def _usd(value: float, half: float = 0.0) -> str:
-    return dollars(Decimal(repr(round(value, 6))), places(value, half))
+def _usd(value: float) -> str:
+    return dollars(Decimal(repr(round(value, 6))), places(value))
 
 
 def places(usd: float, half: float = 0.0) -> int:

@@ -30,30 +30,22 @@ class Format:
 
     module: str
     extension: str
-    media_type: str
     help: str
     complete: bool = False
 
 
-_WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 FORMATS: dict[str, Format] = {
-    "table": Format("planner.render.table", "txt", "text/plain", "for people, at most 100 columns"),
-    "json": Format("planner.render.json", "json", "application/json", "everything, for programs"),
-    "csv": Format("planner.render.csv", "csv", "text/csv", "flat rows, for spreadsheets and scripts"),
-    "yaml": Format("planner.render.yaml", "yaml", "application/yaml", "everything, for people and programs"),
-    "md": Format("planner.render.md", "md", "text/markdown", "for pull requests, chats and wikis"),
-    "html": Format(
-        "planner.render.html", "html", "text/html", "one printable page with charts", complete=True
-    ),
-    "xlsx": Format(
-        "planner.render.xlsx", "xlsx", _WORKBOOK, "for finance: one sheet per table", complete=True
-    ),
-    "focus": Format("planner.render.focus", "focus.csv", "text/csv", "FOCUS 1.4 rows, beside a bill's"),
-    "brief": Format("planner.render.brief", "brief.txt", "text/plain", "at most 12 lines for a chat"),
-    "slack": Format("planner.render.slack", "slack.json", "application/json", "a Slack message (Block Kit)"),
-    "teams": Format(
-        "planner.render.teams", "teams.json", "application/json", "a Teams message (Adaptive Card)"
-    ),
+    "table": Format("planner.render.table", "txt", "for people, at most 100 columns"),
+    "json": Format("planner.render.json", "json", "everything, for programs"),
+    "csv": Format("planner.render.csv", "csv", "flat rows, for spreadsheets and scripts"),
+    "yaml": Format("planner.render.yaml", "yaml", "everything, for people and programs"),
+    "md": Format("planner.render.md", "md", "for pull requests, chats and wikis"),
+    "html": Format("planner.render.html", "html", "one printable page with charts", complete=True),
+    "xlsx": Format("planner.render.xlsx", "xlsx", "for finance: one sheet per table", complete=True),
+    "focus": Format("planner.render.focus", "focus.csv", "FOCUS 1.4 rows, beside a bill's"),
+    "brief": Format("planner.render.brief", "brief.txt", "at most 12 lines for a chat"),
+    "slack": Format("planner.render.slack", "slack.json", "a Slack message (Block Kit)"),
+    "teams": Format("planner.render.teams", "teams.json", "a Teams message (Adaptive Card)"),
 }
 CHAT_FORMATS = ("brief", "slack", "teams")
 """Messages for a chat, of reviews alone."""

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.records import record
-from planner.spot.checkpoint import young_interval_hours
 from planner.spot.distribution import MEAN_POINTS, SpotPool, frailties, meet_probability
 from planner.spot.moments import FloatArray, Job, compute_moments, split_job
 
@@ -202,13 +201,3 @@ def _check(work: FloatArray, rate: FloatArray, nodes: FloatArray, *rest: FloatAr
         raise ValueError(f"{names[int(wrong.argmax() // work.size)]} must be finite and >= 0")
     if np.any(nodes < 1) or np.any(interval <= 0):
         raise ValueError("nodes must be >= 1 and checkpoint_interval_hours > 0")
-
-
-__all__ = [
-    "FRAILTY_SD",
-    "SpotOutcome",
-    "launch_wait_hours",
-    "p_meet_deadline",
-    "spot_outcome",
-    "young_interval_hours",
-]

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import InputError
-from planner.tracking.columns import MEASURES
-from planner.tracking.model import FloatArray, Progress, Rows
+from planner.tracking.model import MEASURES, FloatArray, Progress, Rows
 from planner.tracking.order import in_order
 from planner.tracking.prometheus import TIMEOUT_S, TOKEN_VARIABLE, Prometheus
 

@@ -16,6 +16,19 @@ if TYPE_CHECKING:
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
+# Figures beside progress: what each is, by the names that columns of it have.
+MEASURES: dict[str, tuple[str, ...]] = {
+    "step_s": ("step_seconds", "step_time_s", "step_time", "seconds_per_step"),
+    "loader_s": ("loader_seconds", "loader_s", "data_seconds", "data_time", "data_loading_seconds"),
+    "checkpoint_s": ("checkpoint_seconds", "checkpoint_s", "checkpoint", "save_seconds"),
+    "network_s": ("network_seconds", "network_s", "comm_seconds", "network", "communication_seconds"),
+    "gpu_busy": ("gpu_busy", "gpu_util", "gpu_utilization", "gpu_utilisation", "gpu_active"),
+    "cpu_busy": ("cpu_busy", "cpu_util", "cpu_utilization", "cpu_utilisation"),
+    "memory_used": ("gpu_memory_used", "memory_used", "gpu_memory_ratio"),
+    "clock_mhz": ("sm_clock_mhz", "gpu_clock_mhz", "sm_clock", "clock_mhz"),
+    "throttled": ("throttled", "throttled_ratio", "throttle"),
+}
+
 
 @record(frozen=True, eq=False)
 class Rows:
@@ -40,7 +53,7 @@ class Progress:
         step: steps finished at each row, shape `(n,)`.
         tokens: tokens (samples) done so far at each row.
         nodes: instances in use.
-        measures: further figures per row by name (`planner.tracking.columns.MEASURES`), each of shape `(n,)`.
+        measures: further figures per row by name (`MEASURES`), each of shape `(n,)`.
         hosts: median seconds per step of each host, where rows name hosts.
         notes: what was left out or mended while reading.
     """

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from planner.errors import InputError
-from planner.tracking.columns import MEASURES, PERCENT_ABOVE, RATIOS
-from planner.tracking.model import FloatArray, Intervals, Progress, Rows
+from planner.tracking.model import MEASURES, FloatArray, Intervals, Progress, Rows
 
 # A run stands still in an interval this many times as long as its steps need, and by at least so many seconds more.
 GAP_RATIO, GAP_SECONDS = 10.0, 60.0
+# Shares of 1; a column with values above this is taken as percent.
+_RATIOS = frozenset(("gpu_busy", "cpu_busy", "memory_used", "throttled"))
+_PERCENT_ABOVE = 1.5
 
 
 def in_order(rows: Rows) -> Progress:
@@ -118,6 +120,6 @@ def intervals_of(progress: Progress) -> Intervals:
 def as_ratio(name: str, values: FloatArray) -> FloatArray:
     """Shares of 1, from percent where the column has them so."""
     known = values[np.isfinite(values)]
-    if name in RATIOS and len(known) and float(known.max()) > PERCENT_ABOVE:
+    if name in _RATIOS and len(known) and float(known.max()) > _PERCENT_ABOVE:
         return values / 100.0
     return values

@@ -12,15 +12,21 @@ from typing import Any
 import numpy as np
 
 from planner.calibration.logs import read_log, read_text
+from planner.calibration.logs.look import STEP, TIME
 from planner.calibration.logs.progress import moment, number
 from planner.errors import InputError
 from planner.files.limited import read_start
-from planner.tracking.columns import known_as
-from planner.tracking.model import Progress, Rows
+from planner.tracking.model import MEASURES, Progress, Rows
 from planner.tracking.order import in_order
 
 MOST_BAD_RATIO = 0.5
 MOST_ROWS = 5_000_000
+_TOKENS = (
+    "tokens", "tokens_done", "tokens_seen", "consumed_tokens", "total_tokens", "samples", "samples_done",
+    "consumed_samples",
+)  # fmt: skip
+_NODES = ("nodes", "num_nodes", "instances")
+_HOST = ("host", "hostname", "node", "rank")
 _COLUMNS = (
     "step,time and, where known, tokens,nodes,loader_seconds,gpu_busy,checkpoint_seconds,network_seconds"
 )
@@ -169,3 +175,10 @@ def _from_steps(path: Path, kind: str) -> Progress:
     note = "the log has step times only: waits, restarts and repeated steps are not in it"
     notes = tuple(text for text in (log.note, note) if text)
     return Progress(path.name, log.kind, at, False, step, none, none, {}, {}, notes)
+
+
+def known_as(name: str) -> str | None:
+    """What a column is: `step`, `time`, `tokens`, `nodes`, `host`, a key of `MEASURES`, None where unknown."""
+    wanted = name.strip().strip('"').lower()
+    kinds = {"step": STEP, "time": TIME, "tokens": _TOKENS, "nodes": _NODES, "host": _HOST, **MEASURES}
+    return next((kind for kind, names in kinds.items() if wanted in names), None)

@@ -395,5 +395,5 @@ def _flat(explanation: Explanation) -> list[Mapping[str, Cell]]:
     return [dict.fromkeys(COLUMNS) | row for row in rows]
 
 
-def _of_summary(best: Any) -> dict[str, Cell]:
+def _of_summary(best: Summary) -> dict[str, Cell]:
     return {name: getattr(best, name) for name in COLUMNS if hasattr(best, name)}

@@ -192,10 +192,10 @@ def test_a_task_must_be_expanded_first() -> None:
 def test_times() -> None:
     plain = job({"tokens": 1e9})
     assert resolve_times(plain, NOW).start == NOW
-    assert resolve_times(plain, NOW).hours_available is None
+    assert resolve_times(plain, NOW).deadline is None
     for deadline, hours in (("72h", 72.0), ("2026-11-21", 36.0), ("2026-11-20T13:00Z", 1.0)):
         limited = plain.model_copy(update={"constraints": _constraints(deadline)})
-        assert resolve_times(limited, NOW).hours_available == hours
+        assert resolve_times(limited, NOW).deadline == NOW + timedelta(hours=hours)
     with pytest.raises(InputError, match="is in the past"):
         resolve_times(plain.model_copy(update={"constraints": _constraints("2026-11-19")}), NOW)
 

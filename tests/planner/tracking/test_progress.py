@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.tracking.columns import MEASURES, known_as
-from planner.tracking.model import Progress
+from planner.tracking.model import MEASURES, Progress
 from planner.tracking.order import intervals_of
-from planner.tracking.progress import read_progress
+from planner.tracking.progress import known_as, read_progress
 from planner.tracking.split import split_time
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

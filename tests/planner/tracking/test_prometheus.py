@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.tracking.columns import MEASURES
 from planner.tracking.metrics import default_queries, queries, read_metrics, run_selector
+from planner.tracking.model import MEASURES
 from planner.tracking.order import intervals_of
 from planner.tracking.prometheus import MOST_POINTS, Prometheus
 from tests.conftest import CliResult
