@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import planner
+from catalogs.errors import CatalogError
 from planner.asked.given import options_on
 from planner.asked.options import Options
-from planner.errors import CatalogError, InputError
+from planner.errors import InputError
 from planner.inputs.load import LoadedWorkload, load_workload
 from planner.inputs.schema import Workload
 from planner.portfolios import answer as portfolios
@@ -212,6 +213,6 @@ def test_an_estimate_as_of_a_day_is_that_of_its_prices(run_cli: Run) -> None:
     made = planner.estimate(example("bert-large"), "p4d.24xlarge", as_of=DAY)
     asked = ("estimate", example("bert-large"), "--instance-type", "p4d.24xlarge")
     equal(made, run_cli, *asked, *AS_OF)
-    with pytest.raises(CatalogError, match="no snapshot not after 2021-01-01"):
+    with pytest.raises(CatalogError, match="2021-01-01"):
         planner.estimate(example("bert-large"), "p4d.24xlarge", as_of="2021-01-01")
     assert run_cli(*asked, "--as-of", "2021-01-01").code == 4
