@@ -73,6 +73,7 @@ class Assistant:
         nodes: int = 1,
         layout: str | None = None,
         settings: Sequence[str] = (),
+        as_of: str | None = None,
         form: Form = "markdown",
     ) -> str:
         """Predict speed, memory and cost of a workload on machines that are named; prices are quotes of machines alone.
@@ -83,11 +84,13 @@ class Assistant:
             nodes: machines.
             layout: parts of the parallel layout to fix, such as `tp=8,pp=2,zero=1`.
             settings: as of `optimize`.
+            as_of: as of `optimize`.
             form: as of `optimize`.
         """
         with self._one_by_one:
             loaded = self._workload(workload, settings)
-            return _text(find_estimate(loaded, tuple(instance_types), nodes=nodes, layout=layout), form)
+            found = find_estimate(loaded, tuple(instance_types), nodes=nodes, layout=layout, as_of=as_of)
+            return _text(found, form)
 
     def compare(
         self,

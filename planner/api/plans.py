@@ -160,6 +160,7 @@ def estimate(
     layout: str | None = None,
     provider: str | None = None,
     calibrated: bool = True,
+    as_of: Day | None = None,
     catalog_dir: str | Path | None = None,
 ) -> Estimates:
     """Predict speed, memory and cost of a workload on clusters that you name; prices are quotes of machines alone.
@@ -171,6 +172,7 @@ def estimate(
         layout: parts of the parallel layout to fix, such as `tp=8,pp=2,zero=1`.
         provider: whose type, where several have one of that name.
         calibrated: correct predictions with your own measurements.
+        as_of: as of `optimize`.
         catalog_dir: as of `optimize`.
 
     Raises:
@@ -184,7 +186,7 @@ def estimate(
     pin = None if layout is None else parse_layout(layout)
     return estimate_workload(
         loaded_as(workload, "workload"), types, counts, pin, provider, calibrated=calibrated,
-        catalog_dir=path_of(catalog_dir),
+        options=options_on(as_of), catalog_dir=path_of(catalog_dir),
     )  # fmt: skip
 
 

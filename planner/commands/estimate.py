@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import click
 
 from planner.commands.completing import instance_types, providers
-from planner.commands.options import details_option, examples, output_options, set_option
+from planner.commands.options import as_of_option, details_option, examples, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 from planner.startup import quick_imports
@@ -42,6 +43,7 @@ from planner.startup import quick_imports
 )
 @click.option("--calibration/--no-calibration", "calibrated", default=True,
               help="Correct with your own runs (planner calibrate).")  # fmt: skip
+@as_of_option
 @details_option(
     "warnings", "speed", "run", "step", "memory", "offload", "other_layouts", "loading", "host", "nearest_fit",
     "clusters", "prices", "layouts", "basis",
@@ -50,7 +52,7 @@ from planner.startup import quick_imports
 def estimate(
     workload: Path, values: tuple[str, ...],
     machines: tuple[str, ...], nodes: tuple[int, ...], layout: str | None, provider: str | None,
-    calibrated: bool, details: tuple[str, ...], output: str, out: Path | None,
+    calibrated: bool, as_of: datetime | None, details: tuple[str, ...], output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Predict how WORKLOAD runs on a cluster: throughput with its 80 % interval, memory, what limits it, what it costs.
 
@@ -59,6 +61,7 @@ def estimate(
     interruptions. Exit code 0: it runs; 3: it does not fit (the answer says what would); 2: bad input.
     """
     with quick_imports():
+        from planner.asked.options import Options, utc_now
         from planner.estimation.answer import estimate_workload
         from planner.estimation.layout import parse_layout
         from planner.estimation.report import estimates_report
@@ -74,6 +77,7 @@ def estimate(
         pin,
         provider,
         calibrated=calibrated,
+        options=Options(as_of or utc_now(), as_of=as_of and as_of.date()),
     )
     report = estimates_report(estimates, details=details)
     show_answer(report, output, out)

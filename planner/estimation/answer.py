@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from catalogs.store.load import load_catalog
 from catalogs.tariffs import load_tariffs
-from planner.asked.options import utc_now
+from planner.asked.options import Options, utc_now
 from planner.candidates.constraints.registry import SHAPE_FILTERS, constraint
 from planner.candidates.prepare import resolve_asked
 from planner.errors import InputError
@@ -74,6 +74,7 @@ def estimate_workload(
     provider: str | None = None,
     *,
     calibrated: bool = True,
+    options: Options | None = None,
     catalog_dir: Path | None = None,
 ) -> Estimates:
     """Estimate a workload on every machine at every node count.
@@ -85,15 +86,19 @@ def estimate_workload(
         pin: parts of the layout to fix.
         provider: whose instance types, None = any.
         calibrated: correct with the user's own measurements.
+        options: moment of the run and day of the prices, by default now with the newest.
         catalog_dir: snapshot directory, default the bundled one.
 
     Raises:
         InputError: an unknown name, or a layout that cannot divide (of a single cluster).
     """
-    now = utc_now()
+    options = options or Options(utc_now())
+    now, as_of = options.now, options.as_of
 
     def gather(workload: Workload, base: str) -> OfferSet:
-        return gather_offers(load_catalog(catalog_dir), workload, load_tariffs(), base, now.date())
+        return gather_offers(
+            load_catalog(catalog_dir, as_of=as_of), workload, load_tariffs(), base, now.date()
+        )
 
     asked, offer_set = _open(loaded, now, calibrated, gather)
     wanted = [find_machine(offer_set, name, provider) for name in dict.fromkeys(machines)]

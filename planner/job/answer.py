@@ -15,6 +15,7 @@ from planner.candidates.plan_parts.summary import lines_of
 from planner.errors import InputError
 from planner.job.assemble import assemble_plan
 from planner.job.batch import other_batch
+from planner.job.memory_room import other_confidence
 from planner.market.pricing import total_usd
 from planner.plan.model import Plan, Proof
 
@@ -71,12 +72,12 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, CandidateSearch]
 
 
 def _explain_empty(search: CandidateSearch, begin: float) -> tuple[Plan, CandidateSearch]:
-    """When nothing fits, look for another batch, and beyond the node limit: the smallest change may be more nodes."""
+    """When nothing fits, look for another batch or less sure memory, and beyond the node limit, which may be enough."""
     context = search.candidates.context
-    batches = other_batch(search)
+    of_training = (*other_batch(search), *other_confidence(search))
     if context.asked.workload.constraints.max_nodes < 128:
         search = build(context, max_nodes=128)
-    relaxations = (*batches, *find_relaxations(search))[:MOST_RELAXATIONS]
+    relaxations = (*of_training, *find_relaxations(search))[:MOST_RELAXATIONS]
     return infeasible_plan(search, relaxations, time.perf_counter() - begin), search
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import planner
+from catalogs.errors import CatalogError
 from planner.asked.given import options_on
 from planner.asked.options import Options
 from planner.errors import InputError
@@ -205,3 +206,13 @@ def test_budgets_and_forecasts_with_plans(run_cli: Run, tmp_path: Path) -> None:
         planner.budget(budgets, daily=daily, plans=[str(plan)]), run_cli,
         *("budget", budgets, "--daily", daily, "--plans", str(plan)), codes=(0, 5),
     )  # fmt: skip
+
+
+def test_an_estimate_as_of_a_day_is_that_of_its_prices(run_cli: Run) -> None:
+    """Of a day before the bundled prices there are none, in either."""
+    made = planner.estimate(example("bert-large"), "p4d.24xlarge", as_of=DAY)
+    asked = ("estimate", example("bert-large"), "--instance-type", "p4d.24xlarge")
+    equal(made, run_cli, *asked, *AS_OF)
+    with pytest.raises(CatalogError, match="2021-01-01"):
+        planner.estimate(example("bert-large"), "p4d.24xlarge", as_of="2021-01-01")
+    assert run_cli(*asked, "--as-of", "2021-01-01").code == 4

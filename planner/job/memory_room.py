@@ -1,0 +1,63 @@
+"""With which sureness of fitting a job would run, where what runs out of memory too likely is all that there is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.asked.job import resolve_job
+from planner.candidates.choose import choose
+from planner.candidates.constraints.facts import Memory
+from planner.candidates.engine import build
+from planner.candidates.plan_parts.summary import summarize
+from planner.candidates.sizes import hardware_of_offer
+from planner.inputs.training_schema import TrainingMemory
+from planner.performance.constants import load_constants
+from planner.plan.model import Relaxation
+
+if TYPE_CHECKING:
+    from planner.candidates.engine import CandidateSearch
+
+LEAST = 0.5  # a layout that runs out of memory more likely than not is no remedy
+
+
+def other_confidence(search: CandidateSearch) -> tuple[Relaxation, ...]:
+    """The greatest `training.memory.confidence` below the one asked with a plan; empty where none has one.
+
+    Args:
+        search: candidates, none of which fits.
+    """
+    context = search.candidates.context
+    asked = context.asked
+    training = asked.workload.training
+    if training is None or asked.workload.kind != "training":
+        return ()
+    memory = training.memory or TrainingMemory()
+    sure = _sureness(search)
+    for confidence in dict.fromkeys((*sure[:1], *sure[len(sure) // 2 :][:1], *sure[-1:])):
+        changed = training.model_copy(update={"memory": memory.model_copy(update={"confidence": confidence})})
+        workload = asked.workload.model_copy(update={"training": changed})
+        job = resolve_job(workload, asked.job.on)
+        candidates = build(context.with_asked(replace(asked, workload=workload, job=job))).candidates
+        choice = choose(candidates, workload.preferences.objective)
+        if choice is not None:
+            best = summarize(candidates, choice.winner, None)
+            asked_for = memory.confidence or 1.0 - load_constants()["memory.oom_limit"]
+            current = f"training.memory.confidence {asked_for:g}"
+            return (Relaxation(Memory.id, current, f"{confidence:g}", best, Memory.words),)
+    return ()
+
+
+def _sureness(search: CandidateSearch) -> list[float]:
+    """How surely the most frugal layout of admitted clusters fits that does not fit surely enough; the surest first."""
+    context, shapes = search.candidates.context, search.candidates.shapes
+    limits, hardware = context.asked.workload.constraints, context.market.offer_set.hardware
+    admitted = np.unique(hardware_of_offer(context.market)[search.offer_bits == 0])
+    count = hardware["accelerator_count"][shapes["hardware_row"].astype(np.int64)]
+    own = np.isin(shapes["hardware_row"], admitted) & (shapes["nodes"] <= limits.max_nodes)
+    own &= shapes["nodes"] * count <= (np.inf if limits.max_accelerators is None else limits.max_accelerators)
+    short = own & shapes.is_in("reason", Memory.reasons)
+    fits = np.floor(100.0 * (1.0 - shapes["oom_probability"][short])) / 100.0
+    return np.unique(fits[fits >= LEAST])[::-1].tolist()  # type: ignore[no-any-return]
