@@ -8,7 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from planner.candidates.constraints.base import Use
 from planner.fleet.question import FleetInput, Floats, Ints
+from solvers.problem.options import SolveOptions
 
 
 def random_fleet(seed: int, *, n_options: int = 5) -> FleetInput:
@@ -58,6 +60,25 @@ def part_time(fleet: FleetInput, seed: int) -> FleetInput:
     )
 
 
+def with_uses(fleet: FleetInput, seed: int) -> FleetInput:
+    """The same question under a quota of each worker and under a limit on what their work uses."""
+    random, n = np.random.default_rng([seed, 3]), fleet.n_options
+    quota = Use("quota", "P", random.choice([0.0, 8.0, 96.0], n), float(random.integers(40, 400)))
+    idle, busy = random.integers(0, 3, n).astype(float), random.integers(0, 5, n).astype(float)
+    return replace(fleet, uses=(quota, Use("carbon", "", idle, float(random.integers(5, 36)), busy)))
+
+
+def small_fleet(seed: int) -> FleetInput:
+    """What is asked of the models with a seed: `random_fleet`, of every fourth seed with uses."""
+    fleet = random_fleet(seed)
+    return with_uses(fleet, seed) if seed % 4 == 3 else fleet
+
+
+def exactly(seed: int) -> SolveOptions:
+    """To the optimum; of every fourth seed by way of a model of few offers, as large questions are."""
+    return SolveOptions(gap=0.0, time_limit_s=30.0, **({"core_columns": 2} if seed % 4 == 2 else {}))
+
+
 def brute_force_part_time(fleet: FleetInput) -> float | None:
     """The least cost over every number of workers, their work divided at best; None when no mix keeps all limits."""
     assert fleet.fixed_cost_usd is not None
@@ -103,6 +124,9 @@ def _workers_cost(fleet: FleetInput, units: tuple[int, ...]) -> float | None:
     for code, limit in enumerate(fleet.capacity_limit):
         if sum(units[n] for n in used if fleet.capacity_group[n] == code) > limit:
             return None
+    for use in fleet.uses:
+        if sum(units[n] * use.per_worker[n] for n in used) > use.limit:
+            return None
     assert fleet.fixed_cost_usd is not None
     workers = sum(units[n] * fleet.fixed_cost_usd[n] for n in used)
     return float(workers + sum(fleet.region_cost_usd[code] for code in opened))
@@ -143,14 +167,15 @@ def _divide(fleet: FleetInput, units: tuple[int, ...]) -> float | None:
         for code in set(codes.tolist())
         if code >= 0
     ]
-    if not rows:
+    busy = [use for use in fleet.uses if use.per_busy is not None]
+    if not rows and not busy:
         return _in_order_of_price(fleet, units)
     from scipy.optimize import linprog
 
-    table, sides = (
-        np.vstack([*rows, -np.ones(len(used))]),
-        np.r_[np.zeros(len(rows)), -fleet.required_throughput],
-    )
+    of_work = [use.per_busy[used] / fleet.throughput[used] for use in busy]  # type: ignore[index]
+    left = [use.limit - float(use.per_worker @ np.asarray(units)) for use in busy]
+    table = np.vstack([*rows, *of_work, -np.ones(len(used))])
+    sides = np.r_[np.zeros(len(rows)), left, -fleet.required_throughput]
     found = linprog(price, A_ub=table, b_ub=sides, bounds=np.column_stack([np.zeros(len(used)), most]))
     return float(found.fun) if found.status == 0 else None
 
@@ -216,6 +241,9 @@ def _cost_if_feasible(fleet: FleetInput, units: tuple[int, ...]) -> Fraction | N
         return None
     if fleet.budget_usd is not None and cost > Fraction(fleet.budget_usd):
         return None
+    for use in fleet.uses:
+        if sum(units[number] * Fraction(float(use.in_full[number])) for number in used) > Fraction(use.limit):
+            return None
     return cost
 
 
@@ -241,4 +269,5 @@ def permuted(fleet: FleetInput, order: Ints) -> FleetInput:
     names += ["capacity_group", "quota_group", "quota_units"]
     names += ["fixed_cost_usd"] if fleet.part_time else []
     arrays = {name: getattr(fleet, name)[order] for name in names}
-    return replace(fleet, keys=tuple(fleet.keys[number] for number in order), **arrays)
+    uses = tuple(use.only(order) for use in fleet.uses)
+    return replace(fleet, keys=tuple(fleet.keys[number] for number in order), uses=uses, **arrays)

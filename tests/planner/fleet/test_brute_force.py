@@ -13,16 +13,22 @@ from planner.fleet.solve import solve_fleet
 from planner.job.model import SingleInput, solve_single
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
-from tests.planner.fleet.fleet_cases import brute_force_fleet, brute_force_part_time, part_time, random_fleet
+from tests.planner.fleet.fleet_cases import (
+    brute_force_fleet,
+    brute_force_part_time,
+    exactly,
+    part_time,
+    small_fleet,
+)
 
 EXACT = SolveOptions(gap=0.0, time_limit_s=30.0)
 
 
 def check_fleet(seed: int) -> bool:
     """Hold the model against every mix; True where there is a fleet."""
-    fleet = random_fleet(seed)
+    fleet = small_fleet(seed)
     expected = brute_force_fleet(fleet)
-    result = solve_fleet(fleet, EXACT)
+    result = solve_fleet(fleet, exactly(seed))
     if expected is None:
         assert result.status is Status.INFEASIBLE, seed
         assert not result.counts
@@ -36,11 +42,11 @@ def check_fleet(seed: int) -> bool:
 
 def check_tight_budget(seed: int) -> bool:
     """With a budget of exactly the least cost the same fleet is the optimum: money bounds the work to a hair."""
-    fleet = random_fleet(seed)
+    fleet = small_fleet(seed)
     expected = brute_force_fleet(fleet)
     if expected is None:
         return False
-    result = solve_fleet(replace(fleet, budget_usd=float(expected)), EXACT)
+    result = solve_fleet(replace(fleet, budget_usd=float(expected)), exactly(seed))
     assert result.status is Status.OPTIMAL, (seed, result)
     assert result.objective_usd == pytest.approx(float(expected), rel=1e-9), seed
     assert result.bound_usd <= result.objective_usd
@@ -49,9 +55,9 @@ def check_tight_budget(seed: int) -> bool:
 
 def check_part_time(seed: int) -> bool:
     """Workers that stop early: whole workers enumerated, their work divided by a linear program."""
-    fleet = part_time(random_fleet(seed), seed)
+    fleet = part_time(small_fleet(seed), seed)
     expected = brute_force_part_time(fleet)
-    result = solve_fleet(fleet, EXACT)
+    result = solve_fleet(fleet, exactly(seed))
     if expected is None:
         assert result.status is Status.INFEASIBLE, seed
         assert not result.counts

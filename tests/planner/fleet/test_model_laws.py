@@ -23,7 +23,7 @@ from planner.job.model import SingleInput, build_single, solve_single
 from solvers.problem.errors import ModelError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status, Termination
-from tests.planner.fleet.fleet_cases import part_time, permuted, random_fleet, scaled
+from tests.planner.fleet.fleet_cases import exactly, part_time, permuted, random_fleet, scaled, small_fleet
 
 EXACT = SolveOptions(gap=0.0)
 SEEDS = range(3000, 3020)
@@ -33,7 +33,7 @@ BOTH = pytest.mark.parametrize("hours", [False, True], ids=["full", "part-time"]
 
 def question(seed: int, hours: bool) -> FleetInput:
     """A random fleet, of workers used in full or of workers that may stop early."""
-    return part_time(random_fleet(seed), seed) if hours else random_fleet(seed)
+    return part_time(small_fleet(seed), seed) if hours else small_fleet(seed)
 
 
 def kept(fleet: FleetInput, result: FleetResult) -> bool:
@@ -42,14 +42,14 @@ def kept(fleet: FleetInput, result: FleetResult) -> bool:
     return not violations(fleet, fleet.units(result.counts), busy)
 
 
-def solved(fleet: FleetInput) -> FleetResult:
-    return solve_fleet(fleet, EXACT)
+def solved(fleet: FleetInput, options: SolveOptions = EXACT) -> FleetResult:
+    return solve_fleet(fleet, options)
 
 
 @functools.lru_cache(maxsize=1000)
 def optimum(seed: int, hours: bool) -> FleetResult:
     """The answer to `question`, which several laws compare with."""
-    return solved(question(seed, hours))
+    return solved(question(seed, hours), exactly(seed))
 
 
 def not_worse(better: FleetResult, than: FleetResult) -> bool:
@@ -65,7 +65,8 @@ def added(fleet: FleetInput, **values: object) -> FleetInput:
     arrays: dict[str, Any] = {
         name: np.append(getattr(fleet, name), [values.get(name, getattr(fleet, name)[0])]) for name in names
     }
-    return replace(fleet, keys=(*fleet.keys, "added"), **arrays)
+    uses = tuple(use.only(np.append(np.arange(fleet.n_options), 0)) for use in fleet.uses)
+    return replace(fleet, keys=(*fleet.keys, "added"), uses=uses, **arrays)
 
 
 def check_another_offer(seed: int, hours: bool) -> None:
@@ -95,6 +96,7 @@ RELAXATIONS: dict[str, object] = {
     "quota_limit": lambda fleet: fleet.quota_limit * 2,
     "capacity_limit": lambda fleet: fleet.capacity_limit + 1,
     "max_units": lambda fleet: fleet.max_units + 1,
+    "uses": lambda fleet: (),
 }
 
 
@@ -171,7 +173,10 @@ def longer(fleet: FleetInput, factor: float) -> FleetInput:
     """Workers may work `factor` times as long, at the same price per hour; the same fixed cost."""
     assert fleet.fixed_cost_usd is not None
     cost = fleet.fixed_cost_usd + (fleet.cost_usd - fleet.fixed_cost_usd) * factor
-    return replace(fleet, cost_usd=cost, throughput=fleet.throughput * factor)
+    uses = tuple(
+        use if use.per_busy is None else replace(use, per_busy=use.per_busy * factor) for use in fleet.uses
+    )
+    return replace(fleet, cost_usd=cost, throughput=fleet.throughput * factor, uses=uses)
 
 
 def check_later_deadline(seed: int, factor: float) -> None:
