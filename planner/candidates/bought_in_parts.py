@@ -356,7 +356,7 @@ def _append(candidates: Candidates, parts: list[_Mixed], pools: tuple[IntArray, 
     keep = np.sort(first)  # a split of offers without a zone is in the pool of every zone
     columns = {name: column[keep] for name, column in columns.items()}
     table = Mixes(pools=pools, **{name: column[keep] for name, column in mixes.items()})
-    whole = append(candidates, columns, MIXED, table)
+    whole = append(candidates, [columns], MIXED, table)
     mixed = whole.take(np.flatnonzero(whole.kind == MIXED))
     mark_parts(mixed)
     mark_deadline(mixed)

@@ -303,19 +303,22 @@ def widen(column: Any, width: int, empty: int) -> Any:
     return np.pad(column, ((0, 0), (0, width - column.shape[1])), constant_values=empty)
 
 
-def append(candidates: Candidates, columns: dict[str, Any], kind: int, table: Mixes | Turns) -> Candidates:
+def append(
+    candidates: Candidates, parts: Sequence[dict[str, Any]], kind: int, table: Mixes | Turns
+) -> Candidates:
     """Put new candidates of one kind behind the others.
 
     Args:
         candidates: candidates without any of this kind.
-        columns: columns of `Candidates` by name, but for `kind` and `detail`.
+        parts: columns of `Candidates` by name, but for `kind` and `detail`, of one part of the new ones each.
         kind: `MIXED` or `IN_TURN`.
         table: the kind's own table, one row per new candidate.
     """
     count = len(table.offer)
-    columns = columns | {"kind": np.full(count, kind), "detail": np.arange(count)}
+    own = {"kind": [np.full(count, kind)], "detail": [np.arange(count)]}
     both: dict[str, Any] = {
-        name: np.concatenate([getattr(candidates, name), columns[name]]) for name in COLUMNS
+        name: np.concatenate([getattr(candidates, name), *(own.get(name) or [part[name] for part in parts])])
+        for name in COLUMNS
     }
     both["mixes" if kind == MIXED else "turns"] = table
     return replace(candidates, **both)

@@ -167,7 +167,8 @@ def _mixed(some: Candidates, errors: Errors) -> Reevaluated:
 
 
 def _in_turn(some: Candidates, errors: Errors) -> Reevaluated:
-    from planner.candidates.ways.course import cells_of, frame_of, price_in_turn, run_in_turn
+    from planner.candidates.ways.course import cells_of, frame_of, run_in_turn
+    from planner.candidates.ways.pricing import price_in_turn
 
     cells = cells_of(some, np.arange(len(some.offer)))
     true = replace(some, work_hours=some.work_hours * errors.work)

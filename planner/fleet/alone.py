@@ -154,15 +154,22 @@ def cheapest_sure(
 def _sure(search: CandidateSearch, one: Alone, wanted: float) -> Alone | None:
     """The same offer with the fewest workers that are sure enough; None where none are."""
     low, high = float(one.count[0]), float(np.floor(one.most[0] + 1e-9))
-    if chance_alone(search, one) >= wanted:
+    deadline = search.context.dates.deadline_hours
+    if deadline is None:
         return one
-    one = replace(one, count=np.asarray([high]))
-    if not np.isfinite(high) or chance_alone(search, one) < wanted:
+    known = progress_of(search, one.mix(deadline))
+    if known.reaches(wanted, deadline, one.work):
+        return one
+
+    def is_sure(count: float) -> bool:
+        more = replace(one, count=np.asarray([count]))
+        return progress_of(search, more.mix(deadline), known).reaches(wanted, deadline, one.work)
+
+    if not np.isfinite(high) or not is_sure(high):
         return None
     while high - low > 1:
         middle = float(np.floor((low + high) / 2.0))
-        enough = chance_alone(search, replace(one, count=np.asarray([middle]))) >= wanted
-        low, high = (low, middle) if enough else (middle, high)
+        low, high = (low, middle) if is_sure(middle) else (middle, high)
     return replace(one, count=np.asarray([high]))
 
 

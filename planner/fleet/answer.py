@@ -303,7 +303,8 @@ def _cheapest(asked: _Round) -> _Outcome:
     units = run_units(context.asked)
     runs = round(work / units) if units else 1
     question = spread_over(question_of(context, workers, work), asked.spread, runs)
-    result = _solve(question, options, max(asked.left_s, 1.0))
+    # the proof of an answer is of its first question
+    result = _solve(question, options, max(asked.left_s, 1.0), exact=asked.first is None)
     first, charged, spared = asked.first or (question, result), False, 0.0
     mixes: list[tuple[Decimal, Mix]] = []
     for _ in range(_ROUNDS):
@@ -331,7 +332,7 @@ def _cheapest(asked: _Round) -> _Outcome:
         if mixes and asked.left_s <= 0:
             break
         question = spread_over(question_of(context, workers, work, spared, mix.period), asked.spread, runs)
-        result = _solve(question, options, max(asked.left_s, 1.0))
+        result = _solve(question, options, max(asked.left_s, 1.0), exact=False)
     least, best = min(mixes, key=lambda one: one[0]) if mixes else (Decimal(0), None)
     return _Outcome(best, asked.chance(best), least, question, result, first)
 
@@ -366,9 +367,9 @@ def _mix(workers: Workers, result: FleetResult, limit: float, work: float) -> Mi
     return Mix(used, chosen, count, hours, limit, work, result)
 
 
-def _solve(question: FleetInput, options: Options, time_limit_s: float) -> FleetResult:
+def _solve(question: FleetInput, options: Options, time_limit_s: float, *, exact: bool) -> FleetResult:
     wishes = SolveOptions(gap=options.gap, time_limit_s=time_limit_s, backend=options.backend)
-    return solve_fleet(question, wishes)
+    return solve_fleet(question, wishes, exact=exact)
 
 
 def _over_budget(asked: Asked, due_usd: Decimal) -> float:

@@ -93,6 +93,11 @@ class Progress:
             for weight, short in self._each(at_hours, work)
         )
 
+    def reaches(self, level: float, at_hours: float, work: float) -> bool:
+        """Whether `chance` is at least `level`; worked out exactly only where the table cannot tell."""
+        near = self._near(at_hours, work) - level
+        return near > 0 if abs(near) > _TABLE_ERROR else self.chance(at_hours, work) >= level
+
     def _each(self, at_hours: float, work: float) -> list[tuple[float, FloatArray]]:
         """Weight of each level of luck, and the standard normal z that is needed there.
 
@@ -242,8 +247,14 @@ def _speeds() -> FloatArray:
     return np.asarray([NormalDist().inv_cdf((at + 0.5) / SPEEDS) for at in range(SPEEDS)])
 
 
-def progress_of(search: CandidateSearch, mix: Mix) -> Progress:
-    """How the workers of a mix get on."""
+def progress_of(search: CandidateSearch, mix: Mix, known: Progress | None = None) -> Progress:
+    """How the workers of a mix get on.
+
+    Args:
+        search: the candidates behind them.
+        mix: the workers.
+        known: of a mix of the same workers in other numbers, whose luck is the same.
+    """
     workers, candidates = mix.workers, search.candidates
     alone, level = luck_of(candidates, workers)
     return Progress(
@@ -253,7 +264,7 @@ def progress_of(search: CandidateSearch, mix: Mix) -> Progress:
         sigma=candidates.sigma[workers.at],
         alone=alone / np.sqrt(mix.count),
         level=level,
-        levels=levels_of(candidates, workers),
+        levels=levels_of(candidates, workers) if known is None else known.levels,
         count=mix.count.astype(np.float64),
         run_units=mix.run_units,
     )
@@ -276,13 +287,13 @@ def luck_of(candidates: Candidates, workers: Workers) -> tuple[FloatArray, Float
 def _most_hours(candidates: Candidates, mix: Mix) -> FloatArray:
     """Hours of work that each line's purchase holds; infinite where it is paid as it goes."""
     market, workers = candidates.context.market, mix.workers
-    bought = mix.price(market).billed_hours
+    rules = [market.offer_set.rules[code] for code in market.offer_set.rule_of_offer[workers.rows].tolist()]
     most = np.full(len(workers.rows), np.inf)
-    for at, code in enumerate(market.offer_set.rule_of_offer[workers.rows].tolist()):
-        rule = market.offer_set.rules[code]
-        if rule.block_hours or rule.whole_term:
-            most[at] = bought[at]
-        elif rule.max_term_hours is not None:
+    held = [at for at, rule in enumerate(rules) if rule.block_hours or rule.whole_term]
+    if held:
+        most[held] = mix.price(market).billed_hours[held]
+    for at, rule in enumerate(rules):
+        if at not in held and rule.max_term_hours is not None:
             most[at] = rule.max_term_hours
     return np.asarray((most - workers.fixed_hours) / workers.paid_ratio, dtype=np.float64)
 

@@ -69,12 +69,14 @@ class FleetSearch:
     Attributes:
         fleet: the question.
         record: the best fleet (workers and their work by key), the bounds, the clock.
+        exact: whether to prove the bound in exact arithmetic too, a tenth of a search.
         columns: offers in the model after the prefilters.
         dropped: offers removed by the prefilters, per reason.
     """
 
     fleet: FleetInput
     record: Search[Mix]
+    exact: bool = True
     columns: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
 
@@ -101,7 +103,7 @@ class FleetSearch:
 
     def raise_exact(self, problem: Milp, relaxation: Relaxation) -> None:
         """Take the bound that the relaxation's duals prove in exact arithmetic."""
-        if relaxation.duals is not None and self.record.left_s() > 0:
+        if self.exact and relaxation.duals is not None and self.record.left_s() > 0:
             proven = exact_bound(problem, relaxation.duals, cutoff=self.record.cost).as_float()
             self.record.raise_bound(proven, exact=True)
 

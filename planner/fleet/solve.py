@@ -44,18 +44,19 @@ SOON_SHARE = 0.1  # of the time left, at most, for a proof without opening each 
 LEAST_S = 0.05  # for a solve that must be tried
 
 
-def solve_fleet(fleet: FleetInput, options: SolveOptions | None = None) -> FleetResult:
+def solve_fleet(fleet: FleetInput, options: SolveOptions | None = None, *, exact: bool = True) -> FleetResult:
     """Find the cheapest fleet.
 
     Args:
         fleet: the question.
         options: gap, time limit, backend.
+        exact: whether to prove the bound in exact arithmetic too.
 
     Returns:
         The best fleet known with the best bound, within the time limit + 10 %.
     """
     options = options or SolveOptions()
-    search = FleetSearch(fleet, Search(options))
+    search = FleetSearch(fleet, Search(options), exact)
     get_backend(options.backend)  # an absent backend is an error before any work
     with search.record.interruptible():
         _run(search)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Z80 = 1.2815515655446008  # an 80 % interval spans so many standard deviations on each side
 FRESH_DAYS = 60.0  # quotes of a type this much older than its newest say nothing of its level now
 OTHER_PROVIDER = "*"
+_FAR = 40.0  # standard deviations, beyond which a normal distribution is 0 or 1 to the last digit
 _DATA = Path(__file__).parents[1] / "data" / "prices"
 
 
@@ -272,5 +273,7 @@ def _clipped_mean(middle: FloatArray, sd: FloatArray, low: FloatArray, high: Flo
 
 def _normal(z: FloatArray) -> FloatArray:
     """Standard normal distribution function."""
-    scaled = -np.clip(z, -40.0, 40.0) * math.sqrt(0.5)
-    return 0.5 * np.asarray(list(map(math.erfc, scaled.ravel().tolist()))).reshape(z.shape)
+    out = np.where(z > 0, 1.0, 0.0)  # what it is far out, to the last digit
+    near = ~(np.abs(z) >= _FAR)
+    out[near] = [0.5 * value for value in map(math.erfc, (-z[near] * math.sqrt(0.5)).tolist())]
+    return out

@@ -73,11 +73,10 @@ class PricePath:
             rows: offers.
             run_hours: from the start to the end of each run.
         """
-        values = self.table[NAMES.index(name)][self.place[rows]]
+        values, place = self.table[NAMES.index(name)], self.place[rows]
         at = np.clip(np.searchsorted(_HOURS, run_hours, side="right") - 1, 0, len(_HOURS) - 2)
         part = np.clip((run_hours - _HOURS[at]) / (_HOURS[at + 1] - _HOURS[at]), 0.0, 1.0)
-        row = np.arange(len(rows))
-        return np.asarray(values[row, at] * (1.0 - part) + values[row, at + 1] * part, dtype=np.float64)
+        return np.asarray(values[place, at] * (1.0 - part) + values[place, at + 1] * part, dtype=np.float64)
 
     def ratio(self, name: str, row: int, run_hours: float) -> float:
         """`ratios` of one offer, without arrays of one."""

@@ -56,13 +56,17 @@ def load_constants(path: Path = DIRECTORY) -> Constants:
 def _read(path: Path, values: dict[str, float]) -> None:
     """Add the constants of one file to `values`."""
     with path.open(encoding="utf-8", newline="") as file:
-        for number, row in enumerate(csv.DictReader(file), start=2):
-            if row["name"] in values:
-                raise ValueError(f"{path}:{number}: constant {row['name']!r} is given twice")
+        rows = csv.reader(file)  # a third of the time of a reader of dicts
+        head = next(rows)
+        name_at, value_at = head.index("name"), head.index("value")
+        for number, row in enumerate(filter(None, rows), start=2):
+            name = row[name_at]
+            if name in values:
+                raise ValueError(f"{path}:{number}: constant {name!r} is given twice")
             try:
-                values[row["name"]] = float(row["value"])
+                values[name] = float(row[value_at])
             except ValueError as error:
-                raise ValueError(f"{path}:{number}: constant {row['name']!r} has no number") from error
+                raise ValueError(f"{path}:{number}: constant {name!r} has no number") from error
 
 
 # The class whose constants stand in where a class has none: hand-fused kernels without a graph compiler are nearest to

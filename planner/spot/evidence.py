@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     BoolArray = npt.NDArray[np.bool_]
     IntArray = npt.NDArray[np.int64]
 
-_MOST_KEPT = 8  # sets of gangs: the stages of one search ask for the same few
+_MOST_KEPT = 8  # sets of gangs: the stages of one search ask for some of the same
+_NODE_BITS = 32  # of a gang's code, below its pool
 
 
 @record(frozen=True, eq=False)
@@ -80,20 +81,24 @@ def gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, node
         rows: offers, shape `(n,)`.
         nodes: instances that must run together, shape `(n,)`.
     """
-    alike = spot.alike(market.pool_of_offer)[rows] * (int(nodes.max(initial=0)) + 1) + nodes
-    gangs, first, own = distinct(alike)
+    size = int(nodes.max(initial=0)) + 1
+    alike, first, own = distinct(spot.alike(market.pool_of_offer)[rows] * size + nodes)
+    gangs = (alike // size << _NODE_BITS) + alike % size
     assume = asked.assumptions
     key = (
-        gangs.tobytes(), int(nodes.max(initial=0)), asked.workload.kind, assume.spot_frailty_sd,
-        assume.spot_unrecorded_frailty_sd, assume.spot_first_wait_ratio, assume.spot_dispersion_ratio,
+        asked.workload.kind, assume.spot_frailty_sd, assume.spot_unrecorded_frailty_sd,
+        assume.spot_first_wait_ratio, assume.spot_dispersion_ratio,
     )  # fmt: skip
-    if key not in spot.gangs:
-        each = _gang_risk(asked, market, spot, rows[first], nodes[first])
-        if len(spot.gangs) >= _MOST_KEPT:
-            del spot.gangs[next(iter(spot.gangs))]
-        spot.gangs[key] = each.pool, each.source, each.sources, each.observed
-    pool, source, sources, observed = spot.gangs[key]
-    return GangRisk(pool.take(own), source[own], sources, observed[own])
+    kept = spot.gangs.setdefault(key, [])
+    for known, (pool, source, sources, observed) in kept:  # most are some of those asked for before
+        place = np.searchsorted(known, gangs)
+        if len(known) and (known[np.minimum(place, len(known) - 1)] == gangs).all():
+            at = place[own]
+            return GangRisk(pool.take(at), source[at], sources, observed[at])
+    each = _gang_risk(asked, market, spot, rows[first], nodes[first])
+    kept.append((gangs, (each.pool, each.source, each.sources, each.observed)))
+    del kept[:-_MOST_KEPT]
+    return GangRisk(each.pool.take(own), each.source[own], each.sources, each.observed[own])
 
 
 def _gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nodes: IntArray) -> GangRisk:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
+    _Fields = tuple[SpotPool, IntArray, tuple[str, ...], FloatArray]
     BoolArray = npt.NDArray[np.bool_]
 
 
@@ -123,8 +124,8 @@ class SpotRisk:
         )
 
     @cached_property
-    def gangs(self) -> dict[tuple[object, ...], tuple[SpotPool, IntArray, tuple[str, ...], FloatArray]]:
-        """Fields of `GangRisk` (`planner.spot.evidence`) of the sets of gangs asked for last, by what decides them."""
+    def gangs(self) -> dict[tuple[object, ...], list[tuple[IntArray, _Fields]]]:
+        """Sets of gangs asked for last, ascending, with the fields of `GangRisk` of each, by what decides them."""
         return {}
 
     @cached_property

@@ -47,7 +47,7 @@ def lines_by_part(candidates: Candidates, at: int) -> list[list[CostLine]]:
 def _price_parts(candidates: Candidates, at: int) -> list[list[CostLine]]:
     context = candidates.context
     if candidates.kind[at] == IN_TURN:
-        from planner.candidates.ways.course import turn_lines
+        from planner.candidates.ways.pricing import turn_lines
 
         return turn_lines(candidates, at)
     stored = float(candidates.dataset_gib_months[at]), float(candidates.checkpoint_gib_months[at])

@@ -109,8 +109,9 @@ def _appended(candidates: Candidates, judged: Sequence[Judged | None]) -> Candid
     parts = [part for part in judged if part is not None]
     if not parts:
         return candidates
-    columns = {name: np.concatenate([part[0][name] for part in parts]) for name in parts[0][0]}
-    return append(candidates, columns, IN_TURN, join_tables([part[1] for part in parts]))
+    return append(
+        candidates, [columns for columns, _ in parts], IN_TURN, join_tables([table for _, table in parts])
+    )
 
 
 def spot_candidates(candidates: Candidates) -> IntArray:

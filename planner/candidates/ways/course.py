@@ -1,24 +1,16 @@
-"""Timing and pricing of candidates that run on one offer after another: spot, and on-demand to fall back on."""
+"""Timing of candidates that run on one offer after another: spot, and on-demand to fall back on."""
 
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.candidates.model import Turns, join_pools
+from planner.candidates.model import join_pools
 from planner.candidates.running import model_arguments, steady_hours
 from planner.candidates.starts import allotted_hours, fallback_hours
-from planner.candidates.stored import store_lines
 from planner.candidates.ways.fallback import mean_fallback
-from planner.candidates.ways.transfers import between_regions_usd_per_gb, moved_curve
-from planner.market.pricing import PriceTag, exact, price_line
-from planner.market.storage.stores import Stored
-from planner.plan.ids import CostId
-from planner.plan.labels import cost_label
-from planner.plan.model import CostLine
 from planner.records import record
 from planner.spot.distribution import normal_cdf
 from planner.spot.moments import split_job
@@ -145,14 +137,14 @@ def cells_of(candidates: Candidates, at: IntArray) -> Cells:
     shares = np.where(whole > 0, paid / np.where(whole > 0, whole, 1.0), np.arange(offer.shape[1]) == 0)
     cells = Cells(at, zones, shares, on_demand, turns.pool.take(own), np.zeros(len(at)))
     gb = candidates.context.asked.job.checkpoint_gib * GB_PER_GIB
-    changes = _change_of_region(candidates.context.market, cells) * turns.p_change[own]
+    changes = change_of_region(candidates.context.market, cells) * turns.p_change[own]
     moved = turns.moved_gb[own] / gb - changes if gb else np.zeros(len(at))
     often = candidates.interruptions[at] > 0
     moves = np.where(often, np.maximum(moved, 0.0) / np.where(often, candidates.interruptions[at], 1.0), 0.0)
     return replace(cells, moves=moves)
 
 
-def take_columns(columns: Any, at: IntArray) -> Any:
+def take_columns(columns: Any, at: IntArray | slice) -> Any:
     """Rows `at` of a record of arrays."""
     return type(columns)(**{f.name: getattr(columns, f.name)[at] for f in fields(columns)})
 
@@ -274,119 +266,9 @@ def _steady_probability(room: FloatArray, need: FloatArray, sigma: FloatArray) -
     return np.where(room > 0, normal_cdf(z), 0.0)
 
 
-def price_in_turn(candidates: Candidates, cells: Cells, course: Course) -> tuple[dict[str, Any], Turns]:
-    """Price cells: columns of `Candidates` and the `Turns` behind them."""
-    context = candidates.context
-
-    base, n = cells.base, len(cells.base)
-    offer = np.column_stack([cells.zones, cells.on_demand])
-    paid = np.column_stack([cells.shares * course.spot_hours[:, None], course.on_demand_hours])
-    hours = course.waiting + candidates.fixed_hours[base] + course.elapsed
-    nodes = candidates.nodes[base]
-    bought = offer >= 0
-    row, _ = np.nonzero(bought)
-    each = context.market.costs.evaluate(
-        offer[bought], nodes[row], paid[bought], hours[row], expected=True, run_hours=hours[row]
-    )
-    cost, cash = np.zeros(n), np.zeros(n)
-    np.add.at(cost, row, each.worker_usd)
-    np.add.at(cash, row, each.cash_usd - each.kept_usd)
-    priced = {name: np.zeros(offer.shape) for name in ("billed_hours", "instance_hours")}
-    for name, column in priced.items():
-        column[bought] = getattr(each, name)
-    first = np.flatnonzero(np.append(True, row[1:] != row[:-1])) if len(row) else row
-    stored = _stored(candidates, cells, offer, hours)
-    kept = each.kept_usd[first] + _more_places(context.market, offer, hours) + stored.cost(hours)
-    moved = course.interruptions * cells.moves + _change_of_region(context.market, cells) * course.p_change
-    moved_gb = np.round(moved * context.asked.job.checkpoint_gib * GB_PER_GIB, 9)
-    moved_usd = moved_gb * between_regions_usd_per_gb(context.market, offer)
-    columns = {name: getattr(candidates, name)[base] for name in _TIMES} | {
-        "offer": cells.zones[:, 0], "bits": np.zeros(n, dtype=np.int64), "waiting_hours": course.waiting,
-        "hours": hours, "paid_hours": paid[:, 0], "billed_hours": priced["billed_hours"][:, 0],
-        "cost_usd": cost + kept + moved_usd, "cash_usd": cash + kept + moved_usd, "p_meet": np.full(n, np.nan),
-        "interruptions": course.interruptions, "lost_hours": course.lost,
-        "instance_hours": priced["instance_hours"].sum(axis=1), "dataset_gib_months": each.dataset_gib_months[first],
-        "checkpoint_gib_months": each.checkpoint_gib_months[first], "store": stored.code, "store_usd": stored.usd,
-        "store_usd_per_hour": stored.usd_per_hour,
-    }  # fmt: skip
-    turns = Turns(
-        offer=offer, paid_hours=paid, **priced, has_fallback=cells.on_demand >= 0, p_change=course.p_change,
-        slack_hours=course.slack, work_share=course.work_share, moved_gb=moved_gb,
-        moved_usd=moved_usd, pool=cells.pool,
-    )  # fmt: skip
-    return columns, turns
-
-
-_TIMES = ("shape", "nodes", "work_hours", "sigma", "fixed_hours", "write_hours", "interval_hours")
-
-
-def _change_of_region(market: Market, cells: Cells) -> FloatArray:
+def change_of_region(market: Market, cells: Cells) -> FloatArray:
     """Share of spot time in another region than the on-demand offer's."""
     place = market.region_of_offer
     other = place[cells.zones] != place[cells.on_demand][:, None]
     away = (cells.shares * (other & (cells.zones >= 0))).sum(axis=1)
     return np.where(cells.on_demand >= 0, away, 0.0)
-
-
-def _stored(candidates: Candidates, cells: Cells, offer: IntArray, hours: FloatArray) -> Stored:
-    """Where the nodes read the data from: as is best in the cheapest zone, once in each region of the run."""
-    market, base = candidates.context.market, cells.base
-    step_s = candidates.shapes["step_time_s"][candidates.shape[base]]
-    one = market.stores.choose(offer[:, 0], candidates.nodes[base], step_s, hours)
-    place = np.where(offer >= 0, market.region_of_offer[offer], -1)
-    ordered = np.sort(place, axis=1)
-    regions = (ordered[:, :1] >= 0).sum(axis=1) + (
-        (np.diff(ordered, axis=1) > 0) & (ordered[:, 1:] >= 0)
-    ).sum(axis=1)
-    return Stored(one.code, one.usd * regions, one.usd_per_hour * regions)
-
-
-def _more_places(market: Market, offer: IntArray, hours: FloatArray) -> FloatArray:
-    """What the data set costs in every region beyond the first one, USD."""
-    place = np.where(offer >= 0, market.region_of_offer[offer], -1)
-    extra = np.zeros(len(offer))
-    for column in range(1, offer.shape[1]):
-        new = (offer[:, column] >= 0) & (place[:, column] != place[:, 0])
-        for earlier in range(1, column):
-            new &= place[:, column] != place[:, earlier]
-        at = np.flatnonzero(new)
-        if len(at):
-            extra[at] += market.costs.copy_usd(offer[at, column], hours[at])
-    return extra
-
-
-def turn_lines(candidates: Candidates, at: int) -> list[list[CostLine]]:
-    """Cost lines of each part of candidate `at`: the first carries its place and what is carried between regions."""
-    context = candidates.context
-    turns = candidates.turns
-    assert turns is not None
-    own, parts = int(candidates.detail[at]), candidates.parts(at)
-    stored = float(candidates.dataset_gib_months[at]), float(candidates.checkpoint_gib_months[at])
-    seen: set[int] = set()
-    out: list[list[CostLine]] = []
-    for number, part in enumerate(parts):
-        place = int(context.market.region_of_offer[part.row])
-        lines = context.market.costs.lines(
-            part.row, part.instance_hours, *stored, part.nodes, with_place=number == 0,
-            run_hours=float(candidates.hours[at]),
-        )  # fmt: skip
-        if number and place not in seen:
-            lines += context.market.costs.copy_lines(part.row, float(candidates.hours[at]))
-        if place not in seen:
-            lines += store_lines(candidates, at)
-        seen.add(place)
-        out.append(lines)
-    if turns.moved_gb[own] > 0:
-        curve, known = moved_curve(context.market, [part.row for part in parts])
-        basis, flags = ("derived", ()) if known else ("derived", ("unknown_transfer_price",))
-        tag = PriceTag(max(curve.usd_per_gb), "USD", Decimal(1), basis, curve.source, curve.as_of, flags)
-        out[0].append(
-            price_line(
-                CostId.CHECKPOINT_TRANSFER,
-                cost_label(CostId.CHECKPOINT_TRANSFER, inference=context.asked.job.is_inference),
-                float(curve.quantity(exact(float(turns.moved_gb[own])))),
-                curve.unit,
-                tag,
-            )
-        )
-    return out

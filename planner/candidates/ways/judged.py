@@ -18,12 +18,13 @@ from planner.candidates.ways.chances import keep_confidence
 from planner.candidates.ways.course import (
     CONFIDENCE_SLIP,
     Cells,
+    Course,
     Frame,
     frame_of,
-    price_in_turn,
     run_in_turn,
     take_columns,
 )
+from planner.candidates.ways.pricing import price_in_turn
 from planner.market.quota import draws_on
 
 if TYPE_CHECKING:
@@ -51,35 +52,42 @@ def judged_turns(candidates: Candidates, cells: Cells | None) -> Judged | None:
     context = candidates.context
     if cells is None or not len(cells.base):
         return None
-    assert context.dates.deadline_hours is not None
     limits = context.asked.workload.constraints
-    cells = cells.take(np.flatnonzero(_allowed(candidates, cells)))
+    allowed = _allowed(candidates, cells)
+    cells = cells if allowed.all() else cells.take(np.flatnonzero(allowed))
     frame = frame_of(candidates, cells)
-    possible = np.flatnonzero(frame.possible(limits.deadline_confidence))
-    if not len(possible):
+    possible = frame.possible(limits.deadline_confidence)
+    if not possible.any():
         return None
-    cells, frame = cells.take(possible), frame.take(possible)
+    if not possible.all():
+        at = np.flatnonzero(possible)
+        cells, frame = cells.take(at), frame.take(at)
     one, own = _alike(candidates, cells, frame)
-    some, certain = cells.take(one), frame.take(one)
-    confidence = limits.deadline_confidence - CONFIDENCE_SLIP
-    is_sure = keep_confidence(candidates, some, certain, confidence)
-    if not is_sure.any():
+    course, number = _kept(candidates, cells.take(one), frame.take(one))
+    at = np.flatnonzero(number[own] >= 0)
+    if not len(at):
         return None
-    sure, number = np.flatnonzero(is_sure), np.cumsum(is_sure) - 1
-    course = run_in_turn(candidates, some.take(sure), certain.take(sure))
-    at = np.flatnonzero(is_sure[own])
-    cells, course = cells.take(at), take_columns(course, number[own[at]])
+    columns, turns = price_in_turn(candidates, cells.take(at), take_columns(course, number[own[at]]))
+    kind, detail = np.full(len(at), IN_TURN), np.arange(len(at))
+    mark_parts(replace(candidates, **columns, kind=kind, detail=detail, turns=turns))
+    return columns, turns
+
+
+def _kept(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[Course, IntArray]:
+    """How cells run that may be kept, and the number of each cell among those, -1 for the others."""
+    context, number = candidates.context, np.full(len(cells.base), -1)
+    assert context.dates.deadline_hours is not None
+    confidence = context.asked.workload.constraints.deadline_confidence - CONFIDENCE_SLIP
+    sure = np.flatnonzero(keep_confidence(candidates, cells, frame, confidence))
+    cells = cells.take(sure)
+    course = run_in_turn(candidates, cells, frame.take(sure))
     # what changes in time ends at the deadline at the latest
     hours = course.waiting + candidates.fixed_hours[cells.base] + course.elapsed
     kept = hours <= context.dates.deadline_hours + _SLIP_HOURS
     kept &= (cells.on_demand < 0) | (course.work_share < 0.999)
     at = np.flatnonzero(kept)
-    if not len(at):
-        return None
-    columns, turns = price_in_turn(candidates, cells.take(at), take_columns(course, at))
-    kind, detail = np.full(len(at), IN_TURN), np.arange(len(at))
-    mark_parts(replace(candidates, **columns, kind=kind, detail=detail, turns=turns))
-    return columns, turns
+    number[sure[at]] = at
+    return course, number
 
 
 def _alike(candidates: Candidates, cells: Cells, frame: Frame) -> tuple[IntArray, IntArray]:

@@ -60,5 +60,5 @@ def with_kept_out(
             columns, turns = judged
             columns["bits"] |= word
             none = replace(candidates.take(at[:0]), mixes=None, turns=None)
-            parts.append(append(none, columns, IN_TURN, turns))
+            parts.append(append(none, [columns], IN_TURN, turns))
     return concat_candidates(parts)

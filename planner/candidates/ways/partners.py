@@ -60,9 +60,14 @@ def cheapest_partner(market: Market, zones: IntArray, shares: FloatArray, partne
     """
     fallbacks = np.where(zones >= 0, partner[zones], -1)
     price = np.where(fallbacks >= 0, market.offer_set.usd_per_hour[fallbacks], np.inf)
-    place = np.append(market.region_of_offer, -1)
-    same = place[zones][:, :, None] == place[fallbacks][:, None, :]
-    stays = (shares[:, :, None] * (same & (zones >= 0)[:, :, None])).sum(axis=1)
+    best = np.take_along_axis(fallbacks, price.argmin(axis=1)[:, None], axis=1)
     equal = price == price.min(axis=1, keepdims=True)
-    best = np.where(equal, stays, -1.0).argmax(axis=1)
-    return np.asarray(np.take_along_axis(fallbacks, best[:, None], axis=1)[:, 0])
+    open_ = np.flatnonzero((equal & (fallbacks != best)).any(axis=1))
+    if len(open_):
+        zones, shares, fallbacks = zones[open_], shares[open_], fallbacks[open_]
+        place = np.append(market.region_of_offer, -1)
+        same = place[zones][:, :, None] == place[fallbacks][:, None, :]
+        stays = (shares[:, :, None] * (same & (zones >= 0)[:, :, None])).sum(axis=1)
+        most = np.where(equal[open_], stays, -1.0).argmax(axis=1)
+        best[open_] = np.take_along_axis(fallbacks, most[:, None], axis=1)
+    return np.asarray(best[:, 0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,12 +24,17 @@ def between_regions_usd_per_gb(market: Market, offer: IntArray) -> FloatArray:
     """Dearest price between the regions of each cell, USD per GB; 0 within one region."""
     place, out = np.where(offer >= 0, market.region_of_offer[offer], -1), np.zeros(len(offer))
     known = market.known_places.usd_per_gb
-    for source, target in permutations(range(offer.shape[1]), 2):
+    for source, target in combinations(range(offer.shape[1]), 2):
         here, there = place[:, source], place[:, target]
         at = np.flatnonzero((here != there) & (here >= 0) & (there >= 0))
-        new = at[np.isnan(known[here[at], there[at]])]
-        _ask(market, offer[new, source], offer[new, target])
-        out[at] = np.maximum(out[at], known[here[at], there[at]])
+        here, there = here[at], there[at]
+        usd = np.maximum(known[here, there], known[there, here])
+        new = np.isnan(usd)
+        if new.any():
+            _ask(market, offer[at[new], source], offer[at[new], target])
+            _ask(market, offer[at[new], target], offer[at[new], source])
+            usd[new] = np.maximum(known[here[new], there[new]], known[there[new], here[new]])
+        out[at] = np.maximum(out[at], usd)
     return out
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from catalogs.tables.table import distinct
 from planner.fleet.question import Bools, FleetInput, Floats, Ints
 from solvers.problem.milp import Block, MilpBuilder
 from solvers.problem.presolve import dominated
@@ -201,13 +202,15 @@ def _dominated(fleet: FleetInput, alive: Bools) -> Bools:
         fleet.capacity_group,
     ]
     if fleet.limits_shares and not fleet.part_time:
-        same.append(np.unique(fleet.throughput, return_inverse=True)[1])
+        same.append(distinct(fleet.throughput)[2])
     alive = alive & (fleet.capacity_group >= 0)
     number = np.flatnonzero(alive)
     if not len(number):
         return np.zeros(fleet.n_options, dtype=np.bool_)
-    columns = np.column_stack([code[number] for code in same])
-    group = np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    group = np.zeros(len(number), dtype=np.int64)
+    for code in same:
+        own = distinct(code[number])[2]
+        group = distinct(group * (int(own.max()) + 1) + own)[2]
     capacity = fleet.capacity_limit[fleet.capacity_group[number]]
     own = np.where(np.isnan(fleet.max_units), math.inf, fleet.max_units)[number]
     result = np.zeros(fleet.n_options, dtype=np.bool_)

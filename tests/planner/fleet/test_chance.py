@@ -101,6 +101,10 @@ def test_chances_follow_the_normal_distribution_and_never_fall_with_time() -> No
     assert chances == sorted(chances)
     assert 0.5 < taken.chance(14.0, 1000.0) < steady.chance(14.0, 1000.0)
     assert taken.chance(taken.hours_for(0.9, 1000.0), 1000.0) == pytest.approx(0.9, abs=1e-6)
+    for hours in (9, 11, 14, 20):
+        chance = taken.chance(hours, 1000.0)
+        for level in (0.0, chance - 1e-4, chance - 1e-12, chance, chance + 1e-12, chance + 1e-4, 1.1):
+            assert taken.reaches(level, hours, 1000.0) == (chance >= level)
     block = Progress(
         **{**line, "most": np.array([5.0])}, sigma=np.array([0.2]), alone=np.zeros(1), level=np.zeros(1)
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from planner.market import expected_price
 from planner.market.expected_price import Expected, PriceTerms, Quotes, price_terms, spot_constants
 
 # five zones of one type at 10, 20, 30, 40 and 100 % of list
@@ -106,6 +108,12 @@ def test_without_an_on_demand_price_the_quote_is_relative_to_itself() -> None:
     later = expect(terms, 91)
     assert np.isfinite(later.mean).all()
     assert terms.offered.all()
+
+
+def test_the_normal_distribution_is_exact_near_and_far() -> None:
+    z = np.asarray([-np.inf, -50.0, -40.0, -39.0, -1.0, 0.0, 2.0, 39.0, 40.0, np.inf, np.nan])
+    wanted = [0.5 * math.erfc(-value * math.sqrt(0.5)) for value in z.tolist()]
+    assert np.array_equal(expected_price._normal(z), wanted, equal_nan=True)
 
 
 def test_every_constant_says_where_it_comes_from() -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from planner.candidates.model import COLUMNS, IN_TURN, Candidates
 from planner.candidates.wanted import Scope, Wanted, ceilings
-from planner.candidates.ways import course, judged
+from planner.candidates.ways import course, judged, pricing
 from planner.candidates.ways.course import cells_of, frame_of, run_in_turn
+from planner.candidates.ways.partners import cheapest_partner
 from tests.planner.candidates.ways.cases import answer, on_demand, spot
 
 
@@ -45,6 +50,82 @@ def test_alike_sets_are_judged_as_each_by_itself(made: Candidates, monkeypatch: 
     for (name, column), other in zip(at_once[0].items(), apart[0].values(), strict=True):
         assert column.tolist() == other.tolist() or name == "p_meet"
     assert at_once[1].paid_hours.tolist() == apart[1].paid_hours.tolist()
+
+
+def test_cells_are_priced_in_blocks_as_all_at_once(made: Candidates, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = cells_of(made, np.flatnonzero(made.kind == IN_TURN))
+    ran = run_in_turn(made, cells, frame_of(made, cells))
+    whole, turns = pricing.price_in_turn(made, cells, ran)
+    monkeypatch.setattr(pricing, "_BLOCK", 3)
+    columns, table = pricing.price_in_turn(made, cells, ran)
+    assert len(cells.base) > 3
+    for name, column in columns.items():
+        assert column.tolist() == whole[name].tolist() or name == "p_meet"
+    for name in (
+        "offer",
+        "paid_hours",
+        "billed_hours",
+        "instance_hours",
+        "moved_gb",
+        "moved_usd",
+        "slack_hours",
+    ):
+        assert getattr(table, name).tolist() == getattr(turns, name).tolist()
+    assert table.pool.rate.tolist() == turns.pool.rate.tolist()
+
+
+def test_gangs_asked_for_before_are_looked_up_in_a_larger_set(made: Candidates) -> None:
+    context = made.context
+    rows, nodes = (
+        np.tile(np.arange(len(context.market.is_spot)), 4),
+        np.repeat([1, 2, 3, 5], len(context.market.is_spot)),
+    )
+    context.spot.gangs.clear()
+    context.gang_risk(rows, nodes)
+    some = np.asarray([9, 2, 2, 7])
+    kept = context.gang_risk(rows[some], nodes[some])
+    assert [len(sets) for sets in context.spot.gangs.values()] == [1]
+    context.spot.gangs.clear()
+    anew = context.gang_risk(rows[some], nodes[some])
+    for field in fields(kept.pool):
+        assert getattr(kept.pool, field.name).tolist() == getattr(anew.pool, field.name).tolist()
+    assert [kept.sources[at] for at in kept.source] == [anew.sources[at] for at in anew.source]
+    assert kept.recorded.tolist() == anew.recorded.tolist()
+
+
+places = st.lists(
+    st.tuples(st.integers(-1, 3), st.floats(0.0, 1.0), st.integers(-1, 3)), min_size=1, max_size=3
+)
+
+
+@given(st.lists(st.sampled_from([1.0, 1.5]), min_size=4, max_size=4), places)
+def test_a_set_falls_back_on_the_cheapest_and_of_equal_ones_where_it_mostly_is(
+    usd: list[float], zones: list[tuple[int, float, int]]
+) -> None:
+    region = np.asarray([0, 0, 1, 2])
+    market: Any = SimpleNamespace(
+        region_of_offer=region, offer_set=SimpleNamespace(usd_per_hour=np.asarray(usd))
+    )
+    rows, shares = (
+        np.asarray([[zone for zone, _, _ in zones]]),
+        np.asarray([[share for _, share, _ in zones]]),
+    )
+    partner = np.full(4, -1)
+    for zone, _, fallback in zones:
+        partner[zone] = fallback if zone >= 0 else partner[zone]
+    found = int(cheapest_partner(market, rows, shares, partner)[0])
+    options = {int(partner[zone]) for zone, _, _ in zones if zone >= 0 and partner[zone] >= 0}
+    if not options:
+        assert found == -1
+        return
+    least = min(usd[row] for row in options)
+    stays = {
+        row: sum(share for zone, share, _ in zones if zone >= 0 and region[zone] == region[row])
+        for row in options
+        if usd[row] == least
+    }
+    assert found in stays
+    assert stays[found] == pytest.approx(max(stays.values()))
 
 
 def test_gangs_of_many_offers_have_the_risk_of_each_one(made: Candidates) -> None:
