@@ -47,15 +47,15 @@ def test_every_rule_and_every_published_fact_is_in_it() -> None:
 
 def test_a_claim_without_a_number_says_why() -> None:
     rows = judged()
-    assert [claim.claim_id for claim, _, word in rows if word == "cannot be told" and not claim.why] == []
+    assert [claim.claim_id for claim, _, word in rows if word == "undecided" and not claim.why] == []
     assert len({claim.claim_id for claim, _, _ in rows}) == len(rows)
-    assert set(OF_RULES.values()) == {"holds", "holds within limits", "refuted", "cannot be told"}
+    assert set(OF_RULES.values()) == {"holds", "holds within limits", "refuted", "undecided"}
 
 
 @pytest.mark.parametrize(
     ("value", "word"),
     [(2.0, "holds"), (4.0, "holds"), (1.8, "holds within 10 %"), (5.0, "holds within 25 %"), (5.1, "refuted"),
-     (1.4, "refuted"), (None, "cannot be told")],
+     (1.4, "refuted"), (None, "undecided")],
 )  # fmt: skip
 def test_verdicts_are_arithmetic(value: float | None, word: str) -> None:
     assert verdict(CLAIM, value) == word
@@ -63,7 +63,7 @@ def test_verdicts_are_arithmetic(value: float | None, word: str) -> None:
 
 def test_an_open_end_and_a_negative_range() -> None:
     assert verdict(replace(CLAIM, high=None), 1e9) == "holds"
-    assert verdict(replace(CLAIM, low=None, high=None), 1.0) == "cannot be told"
+    assert verdict(replace(CLAIM, low=None, high=None), 1.0) == "undecided"
     assert verdict(replace(CLAIM, low=-0.2, high=-0.15, tolerance_ratio=0.1), 0.17) == "refuted"
 
 

@@ -80,7 +80,7 @@ def test_a_baseline_that_the_catalog_does_not_know_leaves_a_plan_and_a_reason(ou
 
 def test_rows_of_two_sources_give_no_verdict() -> None:
     pairs = [Pair(str(at), "vision", "one" if at else "two", 0.5, 1.0) for at in range(9)]
-    assert figures(pairs).verdict == "cannot be told (9 rows of 2 sources)"
+    assert figures(pairs).verdict == "undecided (9 rows of 2 sources)"
 
 
 def test_a_saving_is_one_less_the_plan_over_the_baseline(output: dict[str, Any]) -> None:
@@ -208,8 +208,8 @@ def test_a_saving_that_is_not_sure_enough_does_not_count() -> None:
     ("savings", "verdict"),
     [
         ((0.5, 0.55, 0.6), "holds in the median"), ((0.8, 0.85, 0.9), "more than claimed"),
-        ((0.1, 0.2, 0.3), "does not hold"), ((0.1, 0.5, 0.9), "cannot be told (10% to 90%)"),
-        ((0.5, 0.5), "cannot be told (2 rows)"), ((), "no rows"),
+        ((0.1, 0.2, 0.3), "does not hold"), ((0.1, 0.5, 0.9), "undecided (10% to 90%)"),
+        ((0.5, 0.5), "undecided (2 rows)"), ((), "no rows"),
     ],
 )  # fmt: skip
 def test_the_verdict_needs_the_whole_interval(savings: tuple[float, ...], verdict: str) -> None:
@@ -246,7 +246,7 @@ def test_the_page_says_what_the_figures_say(suite: Path, output: dict[str, Any],
     assert (tmp_path / "again.json").read_bytes() == (suite / "out.json").read_bytes()
     text = page.read_text(encoding="utf-8")
     median = output["figures"]["spot"]["against"]["named"]["median"]
-    assert f"with spot**: cannot be told (1 row); median {median:.0%}, " in text
+    assert f"with spot**: undecided (1 row); median {median:.0%}, " in text
     assert "| broken | unclassified | refused: " in text and "nan" not in text.lower().split()
     for name in ("savings", "waterfall", "classes", "times"):
         picture = (tmp_path / "pictures" / f"study-{name}.svg").read_text(encoding="utf-8")

@@ -27,7 +27,7 @@ IMAGENET, EPOCHS, IMAGENET_GB = 1_281_167, 90, 147.0
 STUDY_COMMAND = "python -m benchmarks.study --suite DIR --doc docs/study.md"
 OF_STUDY = {
     "holds in the median": "holds", "more than claimed": "refuted", "does not hold": "refuted",
-    "cannot be told": "cannot be told", "no rows": "cannot be told",
+    "undecided": "undecided", "no rows": "undecided",
 }  # fmt: skip
 SIZE_COMMAND = "planner size --data 100GB --goal image_classification"
 CLAIMS_COMMAND = "python -m benchmarks.claims"
@@ -244,7 +244,7 @@ def study(words: str) -> Figure:
 
 
 def study_mlperf() -> Figure:
-    """Predicted over published time of the study's MLPerf rows; whose error it is cannot be told."""
+    """Predicted over published time of the study's MLPerf rows; whose error it is is not known."""
     ratios = {}
     for line in _page("study.md").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

@@ -55,16 +55,16 @@ class Figures:
         if self.n == 0:
             return "no rows"
         if self.n < 3:
-            return f"cannot be told ({self.n} row{'s' if self.n > 1 else ''})"
+            return f"undecided ({self.n} row{'s' if self.n > 1 else ''})"
         if self.sources < LEAST_SOURCES:
-            return f"cannot be told ({self.n} rows of {self.sources} source{'s' if self.sources > 1 else ''})"
+            return f"undecided ({self.n} rows of {self.sources} source{'s' if self.sources > 1 else ''})"
         if self.low >= LOW and self.high <= HIGH:
             return "holds in the median"
         if self.low > HIGH:
             return "more than claimed"
         if self.high < LOW:
             return "does not hold"
-        return f"cannot be told ({percent(self.low)} to {percent(self.high)})"
+        return f"undecided ({percent(self.low)} to {percent(self.high)})"
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def fetch_live_quotas(
 def _of(provider: Provider, patterns: Sequence[str]) -> list[LiveQuota]:
     name = provider.info.name
     if not isinstance(provider, QuotaProvider):
-        raise CatalogError(f"{name} does not tell an account's quotas; declare them in the workload")
+        raise CatalogError(f"{name} does not report an account's quotas; declare them in the workload")
     known = provider.fetch_regions()
     chosen = [
         one

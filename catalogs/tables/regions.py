@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from functools import cache
 
 from catalogs.tables.columns import DATA_DIRECTORY, read_csv_table
@@ -43,6 +44,13 @@ def regions_in(residency: str) -> frozenset[tuple[str, str]]:
     return frozenset(
         key for key, group, country, continent in keys if wanted in (group, country.lower(), continent)
     )
+
+
+@cache
+def off_by_default() -> frozenset[str]:
+    """Places (provider/region) that an account reaches only after it has enabled them (regions_off_by_default.csv)."""
+    with (DATA_DIRECTORY / "regions_off_by_default.csv").open(encoding="utf-8", newline="") as file:
+        return frozenset(row["place"] for row in csv.DictReader(file))
 
 
 def _keys(table: Table) -> list[tuple[str, str]]:

@@ -293,7 +293,7 @@ def _owned(
         ]
     if endless:
         notes.append(
-            "the bill does not tell when these commitments end, so they count as owned all year: "
+            "the bill does not say when these commitments end, so they count as owned all year: "
             + ", ".join(endless[:5])
             + (f" and {len(endless) - 5} more" if len(endless) > 5 else "")
         )

@@ -155,7 +155,7 @@ def _of_bill(names: Sequence[str]) -> str:
     shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
     return (
         f"prices of {shown}: those of the bill, as its own commitments save today (no offer; a term that the bill does "
-        "not tell counts as one year)"
+        "not state counts as one year)"
     )
 
 

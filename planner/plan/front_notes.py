@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable
 
+from catalogs.tables.regions import off_by_default
 from planner.performance.constants import load_constants
 from planner.performance.goodput import TYPICAL, load_site
 from planner.plan.front_scale import Scale
@@ -132,22 +134,27 @@ def _quotas(plan: Plan) -> list[str]:
     for (name, told_unit, status, region, *_), amount in needed_of.items():
         unit = "instance" if told_unit == "instances" and amount == 1 else told_unit
         where.setdefault((name, f"{number(amount, 6)} {unit}".strip(), status), []).append(region)
-    if not where:
-        return []
-    texts = []
+    off = {line.region for line in plan.lines if f"{line.provider}/{line.region}" in off_by_default()}
+    at: dict[tuple[str, str], list[str]] = {}
     for (name, needed, status), regions in where.items():
-        named = list(dict.fromkeys(regions))
-        more = f" and {len(named) - _MOST_REGIONS} more" if len(named) > _MOST_REGIONS else ""
-        place = f"{', '.join(named[:_MOST_REGIONS])}{more}"
-        said = (
-            f"{needed} in {place} (which quota is unknown)"
-            if name == _UNKNOWN_QUOTA
-            else f"{needed} of {name} in {place}"
-        )
-        texts.append((said, status))
+        said = f"{needed} of {'an ' * (name == _UNKNOWN_QUOTA)}{name}"
+        at.setdefault((_listed(regions, off), status), []).append(said)
+    if not at:
+        return []
+    texts = [(f"{' and '.join(needs)} in {place}", status) for (place, status), needs in at.items()]
     if len({status for _, status in texts}) == 1:
         return [f"quota {texts[0][1]}: {'; '.join(text for text, _ in texts)}"]
     return [f"quota: {'; '.join(f'{text}: {status}' for text, status in texts)}"]
+
+
+def _listed(regions: Iterable[str], off: Collection[str]) -> str:
+    """Each region once, no more than a line has room for; those in `off` with what the account has to do first."""
+    named = [
+        f"{region} (enable it first: off by default)" if region in off else region
+        for region in dict.fromkeys(regions)
+    ]
+    more = f" and {len(named) - _MOST_REGIONS} more" if len(named) > _MOST_REGIONS else ""
+    return f"{', '.join(named[:_MOST_REGIONS])}{more}"
 
 
 def verdict_lines(plan: Plan) -> tuple[str, ...]:

@@ -197,7 +197,7 @@ class Advised:
     """What to do with a run on spot right now, by the policy of `planner advise`.
 
     `action` is its word (stay, wait, switch to on-demand, ...), `p_finish` the chance to be in time with it, `usd` the
-    cost from now on, `slack_hours` the time until on-demand must start, `supposed` what the log does not tell. None:
+    cost from now on, `slack_hours` the time until on-demand must start, `supposed` what the log does not say. None:
     not worked out.
     """
 

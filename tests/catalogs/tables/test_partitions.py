@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from catalogs.tables.partitions import asked_places, load_partitions, partition_of
-from catalogs.tables.regions import load_regions
+from catalogs.tables.regions import load_regions, off_by_default
 
 PLACES = [f"{row['provider']}/{row['region']}" for row in load_regions().rows()]
 APART = {place for place in PLACES if partition_of(place)}
@@ -15,6 +15,11 @@ def test_every_row_has_what_it_needs_and_a_source() -> None:
     for row in load_partitions():
         assert row.source and row.as_of
         assert bool(row.partition) == bool(row.needs)
+
+
+def test_regions_that_are_off_by_default_are_regions_of_the_catalog_and_apart_from_no_account() -> None:
+    assert off_by_default() <= set(PLACES) - APART
+    assert "aws/eu-south-2" in off_by_default() and "aws/us-east-1" not in off_by_default()
 
 
 # regions for recovery within a country, to which Azure grants access on request

@@ -48,3 +48,16 @@ def test_a_wide_gap_on_spot_says_what_the_bound_leaves_out() -> None:
     assert "leaves out" not in " ".join(verdict_lines(wide))  # nothing here is on spot
     on_spot = replace(wide, launch=cast("Any", SimpleNamespace(in_turn=False)))
     assert "leaves out what being sure of spot costs" in " ".join(verdict_lines(on_spot))
+
+
+def test_regions_that_an_account_must_enable_are_named_once() -> None:
+    plan = _plan()
+    (section,) = before_you_buy(plan)
+    assert "enable" not in str(section)  # us-east-1 and us-central1 are on
+    lines = [
+        replace(line, provider="aws", region=region)
+        for line, region in zip(plan.lines, ("eu-south-2", "eu-south-2", "us-east-1"), strict=True)
+    ]
+    (section,) = before_you_buy(replace(plan, lines=tuple(lines)))
+    assert "in eu-south-2 (enable it first: off by default)" in str(section)
+    assert "us-east-1 (" not in str(section)
