@@ -80,4 +80,4 @@ def test_machines_that_are_busy_alike_have_one_share(tmp_path: Path, run_cli: Ru
         "  - {name: x, usd_per_hour: 1, requests_per_s: {a: 10}}\n"
         "  - {name: y, usd_per_hour: 1, requests_per_s: {b: 10}}\n"
     )
-    assert "LOAD  machines are 85 % busy at the rates given" in run_cli("serving", path).stdout
+    assert "  machines are 85 % busy at the rates given" in run_cli("serving", path).stdout
