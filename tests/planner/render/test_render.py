@@ -83,7 +83,7 @@ def test_golden_verbose_table(name: str, check_golden: Callable[[str, str], None
 @pytest.mark.parametrize("name", PLANS)
 def test_no_two_sections_of_a_page_have_one_title(name: str) -> None:
     """What the screen shows in brief and the page again with all of it is told apart."""
-    page = render_plan(name, "html")
+    page = render_plan(PLANS[name], "html", screen=True)
     titles = re.findall(r"<h2[^>]*>(.*?)</h2>", page, re.DOTALL)
     assert len(titles) > 3 and len(set(titles)) == len(titles)
 
