@@ -9,7 +9,7 @@ from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 from catalogs.offers.flags import admit_offers
-from planner.judge.findings import STATED, Between, Exactly, Findings, Near
+from planner.judge.findings import STATED, Between, Exactly, Findings, IfStated, Near
 from planner.judge.serving_proof import kinds_of, proven
 from planner.judge.serving_speeds import with_speeds
 
@@ -64,10 +64,10 @@ def _day(node: Node) -> date:
         node.fail("a day such as 2026-11-20")
 
 
-def _price(machine: Machine, catalog: Catalog, on: date) -> tuple[Fraction, str, str, str] | None:
-    """USD per hour, place, source and date: given, or that of the cheapest admitted offer."""
+def _price(machine: Machine, catalog: Catalog, on: date) -> tuple[Fraction, str, str, str, str] | None:
+    """USD per hour, place, source, date and option: given, or that of the cheapest admitted offer."""
     if machine.usd_per_hour is not None:
-        return Fraction(machine.usd_per_hour), machine.region or "", "given", ""
+        return Fraction(machine.usd_per_hour), machine.region or "", "given", "", machine.purchase_option
     from catalogs.tables.partitions import not_asked
     from catalogs.tariffs import load_tariffs
 
@@ -80,15 +80,17 @@ def _price(machine: Machine, catalog: Catalog, on: date) -> tuple[Fraction, str,
         hit &= ~not_asked(offers)
     found = []
     for row in offers.take(hit.nonzero()[0]).rows():
-        usd = Fraction(str(row["price_per_hour"])) * Fraction(
-            load_tariffs().usd_per(str(row["currency"]), on).rate
+        upfront = Fraction(str(row["upfront_per_instance"]) or "0")
+        hourly = Fraction(str(row["price_per_hour"])) + (
+            upfront and upfront / Fraction(str(row["term_hours"]))
         )
+        usd = hourly * Fraction(load_tariffs().usd_per(str(row["currency"]), on).rate)
         place = f"{row['provider']}/{row['region']}"
         found.append((usd, str(row["region"]), place, str(row["source"]), str(row["as_of"])))
     if not found:
         return None
     best = min(found, key=lambda offer: offer[:2])
-    return best[0], *best[2:]
+    return best[0], *best[2:], machine.purchase_option
 
 
 def _machines_needed(loaded: LoadedServing) -> dict[tuple[str, str], float]:
@@ -121,11 +123,12 @@ def _line(
         shares[bucket] = Near(share)
         findings.require(0.0 < share <= 1.0 + HAIR, node["buckets"].path, f"{bucket}: {share} is no share")
     findings.require(load <= count + HAIR * max(1.0, load), node.path, f"{load:g} machines' load on {count}")
-    each, place, source, as_of = price
+    each, place, source, as_of, option = price
     return {
         "machine": name, "count": count, "usd_per_hour_each": Exactly(each), "usd_per_hour": Exactly(each * count),
         "place": place, "load_ratio": Near(load / count * (1.0 - headroom)) if load < inf else None,
         "buckets": shares, "price_source": source, "price_as_of": as_of,
+        "purchase_option": IfStated(option),
     }  # fmt: skip
 
 

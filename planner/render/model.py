@@ -7,6 +7,7 @@ A question's room builds one `Answer`; every format is made of it. What a value 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal
@@ -205,8 +206,13 @@ class Answer:
 
     @property
     def behind(self) -> tuple[Section, ...]:
-        """The sections that the screen does not show already."""
-        return tuple(one for one in self.sections if all(one is not shown for shown in self.front))
+        """The sections that the screen does not show already; one that it shows in brief says so in its title."""
+        titles = {shown.title for shown in self.front}
+        return tuple(
+            replace(one, title=f"{one.title}, in full") if one.title in titles else one
+            for one in self.sections
+            if all(one is not shown for shown in self.front)
+        )
 
 
 def versioned(values: Mapping[str, Any], schema_version: int = 1) -> dict[str, Any]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from catalogs.tables.model import Catalog
+    from catalogs.tables.table import Table
     from planner.inputs.serving_load import LoadedServing
     from planner.inputs.serving_schema import Machine
     from solvers.problem.options import SolveOptions
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
 
 @record(frozen=True)
 class Price:
-    """Price of one machine and where it is from."""
+    """Price of one machine, what is paid at the start spread over the term, where it is from, and how it is bought."""
 
     usd_per_hour: Decimal
     place: str
     source: str
     as_of: str
+    option: str
 
 
 @record(frozen=True)
@@ -150,7 +152,9 @@ def _prices(loaded: LoadedServing, on: date, catalog: Catalog | None) -> list[Pr
     out = []
     for at, machine in enumerate(machines):
         if machine.usd_per_hour is not None:
-            out.append(Price(machine.usd_per_hour, machine.region or "", "given", ""))
+            out.append(
+                Price(machine.usd_per_hour, machine.region or "", "given", "", machine.purchase_option)
+            )
             continue
         assert catalog is not None
         price = _offer_price(machine, catalog, on)
@@ -188,14 +192,20 @@ def _offer_price(machine: Machine, catalog: Catalog, on: date) -> Price | None:
     if not len(rows):
         return None
     tariffs = load_tariffs()
-    usd = [
-        Decimal(str(offers["price_per_hour"][row])) * tariffs.usd_per(str(offers["currency"][row]), on).rate
-        for row in rows
-    ]
+    usd = [_hourly(offers, int(row)) * tariffs.usd_per(str(offers["currency"][row]), on).rate for row in rows]
     best = min(range(len(rows)), key=lambda k: (usd[k], str(offers["region"][rows[k]])))
     row = rows[best]
     place = f"{offers['provider'][row]}/{offers['region'][row]}"
-    return Price(usd[best], place, str(offers["source"][row]), str(offers["as_of"][row]))
+    return Price(
+        usd[best], place, str(offers["source"][row]), str(offers["as_of"][row]), machine.purchase_option
+    )
+
+
+def _hourly(offers: Table, row: int) -> Decimal:
+    """What an hour of the term costs in the offer's currency, its part of the upfront payment included."""
+    upfront = Decimal(str(offers["upfront_per_instance"][row]) or "0")
+    spread = upfront / Decimal(str(offers["term_hours"][row])) if upfront else upfront
+    return Decimal(str(offers["price_per_hour"][row])) + spread
 
 
 def _lines(question: ServingInput, result: ServingResult, prices: list[Price]) -> tuple[Line, ...]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planner.serving.answer import Line, ServingAnswer
 
 _COLUMNS = ("machine", "count", "usd_per_hour_each", "usd_per_hour", "place", "load_ratio", "buckets", "price_source",
-            "price_as_of")  # fmt: skip
+            "price_as_of", "purchase_option")  # fmt: skip
 
 
 def serving_report(answer: ServingAnswer, *, details: Collection[str] = ()) -> Answer:
@@ -64,6 +64,7 @@ def _values(line: Line) -> dict[str, Any]:
         "machine": line.name, "count": line.count, "usd_per_hour_each": line.price.usd_per_hour,
         "usd_per_hour": line.usd_per_hour, "place": line.price.place, "load_ratio": line.load_ratio,
         "buckets": line.buckets, "price_source": line.price.source, "price_as_of": line.price.as_of,
+        "purchase_option": line.price.option,
     }  # fmt: skip
 
 
@@ -104,13 +105,13 @@ def _speeds(answer: ServingAnswer) -> tuple[Section, ...]:
 
 
 def _machines(answer: ServingAnswer) -> Section:
-    columns = (
+    columns: tuple[Column, ...] = (
         Column("machine", "machine", "text"), Column("count", "count", "count"),
         Column("usd_per_hour_each", "each", "usd_price"), Column("usd_per_hour", "per hour", "usd"),
         Column("load_ratio", "busy", "ratio"), Column("buckets", "serves", "text"), Column("place", "place", "text"),
         Column("price_as_of", "price of", "date"),
     )  # fmt: skip
-    rows = [
+    rows: list[tuple[Value, ...]] = [
         (line.name, line.count, line.price.usd_per_hour, line.usd_per_hour, line.load_ratio, _buckets(line),
          line.price.place, line.price.as_of)
         for line in answer.lines
@@ -121,6 +122,9 @@ def _machines(answer: ServingAnswer) -> Section:
     )
     chart = Chart("cost_by_machine", "", "parts", names, (("per hour", costs),), "usd", "", drawn_only=True)
     drawn = (chart,) if len(names) > 1 else ()
+    if any(line.price.option != "on_demand" for line in answer.lines):
+        columns = (*columns[:2], Column("purchase_option", "bought", "text"), *columns[2:])
+        rows = [(*row[:2], line.price.option, *row[2:]) for row, line in zip(rows, answer.lines, strict=True)]
     return table_section("machines", "Machines", columns, rows, charts=drawn)
 
 

@@ -75,9 +75,8 @@ def _alone(answer: ServingAnswer) -> list[Row]:
 
 def _load(answer: ServingAnswer) -> Row:
     busy = sorted(line.load_ratio for line in answer.lines)
-    text = f"machines are {numbers.percent(busy[0], 0)} to {numbers.percent(busy[-1], 0)} busy at the rates given"
-    if busy[0] == busy[-1]:
-        text = f"machines are {numbers.percent(busy[0], 0)} busy at the rates given"
+    ends = dict.fromkeys(numbers.percent(ratio, 0) for ratio in (busy[0], busy[-1]))
+    text = f"machines are {' to '.join(ends)} busy at the rates given"
     return ("load_ratio", "load", busy[-1], "ratio", text)
 
 
@@ -85,8 +84,25 @@ def _notes(answer: ServingAnswer) -> tuple[str, ...]:
     dates = [line.price.as_of for line in answer.lines]
     return (
         *(prices_note(dates, date.fromisoformat(answer.on)) if answer.on else ()),
+        *_bought(answer),
         "quotas and capacity are not checked: ask the provider for this many machines first",
         _speeds(answer),
+    )
+
+
+def _bought(answer: ServingAnswer) -> tuple[str, ...]:
+    """What follows from buying otherwise than on demand."""
+    spot = [line.name for line in answer.lines if line.price.option == "spot"]
+    owed = [line.name for line in answer.lines if line.price.option not in ("spot", "on_demand", "owned")]
+    return (
+        *(
+            [
+                f"{', '.join(spot)} on spot: may be taken away while it answers, and the cost holds no fall-back"
+            ]
+            if spot
+            else ()
+        ),
+        *([f"{', '.join(owed)}: the whole term is owed, used or not"] if owed else ()),
     )
 
 

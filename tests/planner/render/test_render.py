@@ -80,6 +80,14 @@ def test_golden_verbose_table(name: str, check_golden: Callable[[str, str], None
     check_golden(f"render/{name}.verbose.txt", render_plan(PLANS[name], "table", verbose=True))
 
 
+@pytest.mark.parametrize("name", PLANS)
+def test_no_two_sections_of_a_page_have_one_title(name: str) -> None:
+    """What the screen shows in brief and the page again with all of it is told apart."""
+    page = render_plan(PLANS[name], "html", screen=True)
+    titles = re.findall(r"<h2[^>]*>(.*?)</h2>", page, re.DOTALL)
+    assert len(titles) > 3 and len(set(titles)) == len(titles)
+
+
 def test_every_format_has_a_golden_for_every_plan_and_no_golden_is_left_over() -> None:
     wanted = {f"{name}.{FORMATS[fmt].extension}" for name in PLANS for fmt in WRITTEN}
     wanted |= {f"{name}.details.txt" for name in PLANS} | {"spot.verbose.txt", "infeasible.verbose.txt"}
