@@ -79,11 +79,11 @@ class Alone:
         mix, stay = self.mix(np.inf), workers.lead_hours + hours
         copy, last = workers.copy_usd_per_hour, mix.ends_hours  # once, by all workers, until the last ends
         each = (mix.price(search.context.market).cost_usd - workers.place_usd - copy * stay) * self.count
-        # a file system is all workers'; a copy for each of them is as many copies as there are workers
-        stores, shared = search.context.market.stores, kept.code >= FILE_SYSTEM
-        copies = np.isin(kept.code, (LOCAL, BLOCK)) & stores.repeats
-        of_all = kept.alone_usd + kept.alone_usd_per_hour * np.where(shared, last, stay)
-        kept_usd = of_all * np.where(copies, self.count / kept.workers, 1.0)
+        # volumes and copies are of each worker, a file system is of all until the last ends
+        times, volumes = self.count / kept.workers, kept.code == BLOCK
+        copies = np.isin(kept.code, (LOCAL, BLOCK)) & search.context.market.stores.repeats
+        kept_hours = np.where(volumes, times * stay, np.where(kept.code >= FILE_SYSTEM, last, stay))
+        kept_usd = kept.alone_usd * np.where(copies, times, 1.0) + kept.alone_usd_per_hour * kept_hours
         return np.asarray(each + workers.place_usd + copy * last + kept_usd)
 
     def mix(self, limit_hours: float, proof: FleetResult | None = None) -> Mix:

@@ -173,7 +173,16 @@ def _density(prepared: Prepared, target: float) -> Floats:
 
 
 def _region_choices(prepared: Prepared, target: float) -> Iterator[Bools]:
-    """Sets of regions worth trying, as masks over the offers kept: best by the cost of their share."""
+    """Sets of regions worth trying, each once, as masks over the offers kept: best by the cost of their share."""
+    seen: set[bytes] = set()
+    for mask in _ranked_choices(prepared, target):
+        if mask.tobytes() not in seen:
+            seen.add(mask.tobytes())
+            yield mask
+
+
+def _ranked_choices(prepared: Prepared, target: float) -> Iterator[Bools]:
+    """The same, where some come again."""
     fleet = prepared.source
     region = prepared.of("region")
     present = np.unique(region)

@@ -86,6 +86,18 @@ def test_a_shared_file_system_is_paid_until_the_last_worker_ends(way: str) -> No
     assert float(plan.savings.baseline.cost_usd) == pytest.approx(float(plan.total_usd), rel=1e-4)
 
 
+@pytest.mark.parametrize("size", ["1GB", "20GB"])
+@pytest.mark.parametrize("way", ["object", "local_nvme", "block", "file_system"])
+def test_what_is_said_of_one_offer_is_what_its_workers_pay(way: str, size: str) -> None:
+    """Whole runs take more workers than the work alone, by whose number the ways are chosen: each has its copy."""
+    job = {**fleet(5, {"max_nodes": 20, "deadline": "7h"}), "storage": {"data": way}, "data": {"size": size}}
+    plan = plan_on(make_world([OFFERS[1]]), job).plan
+    (line,) = plan.lines
+    assert line.nodes == 5
+    assert plan.savings.baseline is not None
+    assert float(plan.savings.baseline.cost_usd) == pytest.approx(float(plan.total_usd), rel=1e-4)
+
+
 def test_a_cheaper_way_that_was_not_asked_for_says_what_it_would_save() -> None:
     data = _plan("object", [OFFERS[1]]).storage[0]
     cheaper = replace(data.chosen, cost_usd=data.chosen.cost_usd - 5)
