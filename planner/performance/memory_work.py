@@ -167,7 +167,7 @@ def _row(model: ModelSpec, training: TrainingSpec, sizes: dict[str, float]) -> d
 def _many_groups(training: TrainingSpec) -> bool:
     """Megatron-LM and its kin set up channels for every kind of parallelism; recipes of fine-tuning do in tuned stacks.
 
-    Compiled code sets up what its layout uses, as the same code does uncompiled.
+    Compiled code counts as the same code does uncompiled: what Megatron-LM holds was measured of nothing else.
     """
     wanted = training.memory.groups
     if wanted != "auto":
