@@ -220,7 +220,7 @@ def run_review(folder: Path) -> dict[str, Any]:
 
     times, asked = {"in_queries": 0.0, "in_queries_cpu": 0.0}, []
     begun = time.perf_counter()
-    with open_bill([folder]) as bill:
+    with open_bill([folder], tags_later=True) as bill:
         times["open"] = time.perf_counter() - begun
         engine: Any = bill.engine
         query, keep, register_view = engine.query, engine.keep, engine.register_view

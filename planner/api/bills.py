@@ -51,7 +51,7 @@ def review(
     named = None if budgets is None else load_budgets(Path(budgets))
     runs = load_plans(find_named("plans", [str(one) for one in plans]))
     first = month_of(month)
-    with open_bill(texts_of(bill), month=first, currency=currency) as opened:
+    with open_bill(texts_of(bill), month=first, currency=currency, tags_later=True) as opened:
         return review_bill(
             opened, month=first, compare_month=month_of(compare), budgets=named, plans=runs, tags=tuple(tags),
             run_tag=run_tag, forecast=forecast,

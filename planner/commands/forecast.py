@@ -59,7 +59,9 @@ _PERIODS = {"month": 3, "quarter": 3, "year": 2}
 )
 @currency_option
 @click.option(
-    "--exact-tags", is_flag=True, help="Keep ML-Platform and ml_platform apart; default: one scope."
+    "--exact-tags",
+    is_flag=True,
+    help="Keep ML-Platform and ml_platform, and keys team and Team, apart; default: one.",
 )
 @planned_option
 @click.option(

@@ -73,7 +73,9 @@ class MonthOption(click.ParamType[date]):
 @click.option("--tags", default="team,env", show_default=True, metavar="KEYS",
               help="Mandatory tag keys, the first names who pays.")  # fmt: skip
 @click.option(
-    "--exact-tags", is_flag=True, help="Keep ML-Platform and ml_platform apart; default: one owner."
+    "--exact-tags",
+    is_flag=True,
+    help="Keep ML-Platform and ml_platform, and keys team and Team, apart; default: one.",
 )
 @click.option("--run-tag", default=None, metavar="KEY",
               help="Tag key that names a run (default: planner_run_id, else run_id).")  # fmt: skip
@@ -204,7 +206,7 @@ def _review(focus: tuple[str, ...], given: dict[str, Any], ledger: Any, *, lines
     budgets = _budgets(given["budgets"])
     late = learn_completion(load_vintages(given["vintages"])) if given["vintages"] else None
     quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
-    with step_progress("review", quiet=quiet) as tell, _open(focus, given, tell) as bill:
+    with step_progress("review", quiet=quiet) as tell, _open(focus, given, tell, tags_later=True) as bill:
         review = review_bill(
             bill, month=given["month"], compare_month=given["compare"], budgets=budgets, plans=plans, utilisation=busy,
             tags=_words(given["tags"]), run_tag=given["run_tag"], forecasts=forecasts, forecast=given["ahead"],
@@ -264,7 +266,7 @@ def _use_case(focus: tuple[str, ...], name: str, given: dict[str, Any]) -> Answe
         return report_use_case(bill, name, month=given["month"], compare=given["compare"], tag=tag)
 
 
-def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any) -> Bill:
+def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any, *, tags_later: bool = False) -> Bill:
     """The bill, or the cubes of one; a cube that is to be written is written on the way."""
     from planner.errors import InputError
     from planner.finops.read import open_bill
@@ -283,6 +285,7 @@ def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any) -> Bill:
     bill = open_bill(
         focus, engine=given["engine"], month=given["month"], currency=given["currency"], progress=tell,
         mapping=read_mapping(given["pairs"], given["map_file"]), rates=rates, connection=_connection(given),
+        tags_later=tags_later and not cubes,
     )  # fmt: skip
     if not cubes:
         return bill
@@ -292,7 +295,9 @@ def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any) -> Bill:
     try:
         if len(cubes) > 1:
             raise InputError("--cube: one folder is written; without --focus several are reviewed together")
-        kept = dict.fromkeys((*_words(given["tags"]), given["run_tag"] or tag_keys(bill).run_key()))
+        keys = tag_keys(bill)
+        asked = (*map(keys.spelled, _words(given["tags"])), keys.run_key(given["run_tag"]))
+        kept = dict.fromkeys(spelling for key in asked for spelling in keys.spellings(key))
         build_cube(bill, cubes[0], tags=tuple(kept), progress=tell)
     except BaseException:
         bill.close()

@@ -35,16 +35,20 @@ class ProviderDays:
         days: days with use.
         of: days of the month on which any provider has use.
         missing: those of them without use of this provider, in order.
+        begins: its first day, where that is in this month and lacks no later one: its bill begins there.
     """
 
     provider: str
     days: int
     of: int
     missing: tuple[date, ...]
+    begins: date | None = None
 
     @property
     def words(self) -> str:
-        """`Azure has use on 10 of 31 days (none on 11 to 31 October)`."""
+        """`Azure has use on 10 of 31 days (none on 11 to 31 October)`, or that its bill begins there."""
+        if self.begins is not None:
+            return f"the bill of {self.provider} begins on {self.begins:%-d %B}"
         return f"{self.provider} has use on {self.days} of {self.of} days (none on {spans(self.missing)})"
 
 
@@ -111,8 +115,20 @@ def _of_month(
         if rates[name] <= 0 or rates[name] < least or not _steady(own.keys() & whole, whole, neighbours):
             continue
         missing = tuple(sorted(whole - own.keys()))
-        rows.append(ProviderDays(name, len(whole) - len(missing), len(whole), missing))
+        begins = _begins(own.keys(), month, end, missing)
+        rows.append(ProviderDays(name, len(whole) - len(missing), len(whole), missing, begins))
     return tuple(sorted(rows, key=lambda one: (one.days, one.provider)))
+
+
+def _begins(own: Collection[date], month: date, end: date, missing: Sequence[date]) -> date | None:
+    """The first day of a provider that has none before the month, and every day from then on."""
+    first = min(own, default=end)
+    return first if missing and month < first < end and missing[-1] < first else None
+
+
+def begun_before(by_provider: Sequence[ProviderDays]) -> tuple[ProviderDays, ...]:
+    """Those whose bills do not begin within the month: the others lack no days, but no month is compared by them."""
+    return tuple(one for one in by_provider if one.begins is None)
 
 
 def share_there(by_provider: Sequence[ProviderDays]) -> float | None:

@@ -20,6 +20,7 @@ from planner.finops.bill_days import rest_days
 from planner.finops.kpis.registry import gate_of
 from planner.finops.provider_days import (
     ProviderDays,
+    begun_before,
     missing_words,
     provider_days,
     share_there,
@@ -85,21 +86,27 @@ class Gate:
     comparing: tuple[Check, ...] = ()
 
     @property
+    def left_out(self) -> tuple[ProviderDays, ...]:
+        """Providers whose bills begin within the month compared with: no comparison has them."""
+        return () if self.before is None else tuple(one for one in self.before.providers if one.begins)
+
+    @property
     def days(self) -> float:
         """Days of the month that have use."""
         share = next((check.value for check in self.checks if check.key == "complete"), None)
         return monthrange(self.month.year, self.month.month)[1] * (1.0 if share is None else share)
 
-    def status(self, figure: str) -> tuple[Status, str]:
+    def status(self, figure: str, *, but: Collection[str] = ()) -> tuple[Status, str]:
         """Return what a figure may be shown as, and the reason where it is not `ok`.
 
         Args:
             figure: its key (`esr_list_ratio`), a row of `figures.csv`.
+            but: checks that are not looked at.
 
         Raises:
             KeyError: the table has no such row: a figure without a gate is never shown.
         """
-        wanted = checks_of_figures()[figure]
+        wanted = checks_of_figures()[figure].difference(but)
         is_compared = self.before is not None and figure in compared_figures()
         checks = _failing(self.comparing if is_compared else self.checks, wanted)
         failed = [(check.status, check.reason) for check in checks]
@@ -145,9 +152,15 @@ def assess_quality(
 
     def judged(of: date, withhold: str) -> tuple[Check, ...]:
         values = _values(bill, of, sums[of], days) | {name: found.get(of) for name, found in beside.items()}
-        values["complete_providers"] = share_there(providers[of])
-        words = missing_words(providers[of])
-        return tuple(_judge(check, values.get(check["check"]), withhold, words) for check in _checks())
+        own = providers[of]
+        values["complete_providers"] = share_there(own)
+        words = missing_words(own)
+        others = share_there(begun_before(own))
+        to_withhold = {"complete_providers": 1.0 if others is None else others}
+        return tuple(
+            _judge(check, values.get(check["check"]), withhold, words, to_withhold.get(check["check"]))
+            for check in _checks()
+        )
 
     gate = Gate(month, judged(month, "withhold_at"), bill.findings, providers=providers[month])
     if compared is None:
@@ -299,7 +312,13 @@ def _reported(
     return {month: _share(*own) for month, own in sums.items()}
 
 
-def _judge(check: Mapping[str, str], value: float | None, withhold: str, providers: str) -> Check:
+def _judge(
+    check: Mapping[str, str],
+    value: float | None,
+    withhold: str,
+    providers: str,
+    to_withhold: float | None = None,
+) -> Check:
     """Compare a value with its thresholds; at a threshold it passes.
 
     Args:
@@ -307,13 +326,14 @@ def _judge(check: Mapping[str, str], value: float | None, withhold: str, provide
         value: what was measured.
         withhold: column of the stricter threshold.
         providers: the providers that lack days, for texts that name them.
+        to_withhold: what is held against the stricter threshold; None: the value.
     """
     key, label = check["check"], check["label"]
     if value is None:
         return Check(key, label, None, "ok")
     sign = 1.0 if check["better"] == "high" else -1.0
     status: Status = "ok"
-    if sign * value < sign * float(check[withhold]):
+    if sign * (value if to_withhold is None else to_withhold) < sign * float(check[withhold]):
         status = "withheld"
     elif sign * value < sign * float(check["flag_at"]):
         status = "flagged"

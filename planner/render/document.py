@@ -191,6 +191,19 @@ def _last_row(table: Table) -> Table:
     return Table(table.key, table.title, table.columns, table.rows[-1:])
 
 
+def undrawn_figures(section: Section) -> list[Figure]:
+    """Figures beside pictures: none that only proves another one, none that a waterfall draws.
+
+    Of a drawn one it is shown what its section does not say already: why it alone is flagged or withheld.
+    """
+    bridges = [chart for chart in section.charts if chart.kind == "bridge" and chart.drawn_only]
+    drawn = {label for chart in bridges for label in chart.labels}
+    said = ("", section.reason)
+    return [
+        one for one in section.figures if not (one.checked or (one.label in drawn and one.reason in said))
+    ]
+
+
 def note_lines(table: Table) -> tuple[str, ...]:
     """The sentences below a table."""
     notes = (table.note,) if isinstance(table.note, str) else table.note

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.render.charts import NARROW_PX, PANEL_PX, WIDE_PX, draw
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
-from planner.render.document import made_by, note_lines, status_words
+from planner.render.document import made_by, note_lines, status_words, undrawn_figures
 from planner.render.json import render as render_json
 from planner.render.links import address
 from planner.render.model import Answer, Chart, Figure, Section, Table
@@ -163,12 +163,7 @@ def _section(
 
 def _read_figures(section: Section, held: Mapping[str, list[str]]) -> list[Figure]:
     """Figures that a page shows: none that a waterfall draws, none of several that are withheld for one reason."""
-    bridges = [chart for chart in section.charts if chart.kind == "bridge" and chart.drawn_only]
-    drawn = {label for chart in bridges for label in chart.labels}
-    shown = [
-        one for one in section.figures if not (one.checked or (one.status == "ok" and one.label in drawn))
-    ]
-    return [one for one in shown if one.status != "withheld" or one.reason not in held]
+    return [one for one in undrawn_figures(section) if one.status != "withheld" or one.reason not in held]
 
 
 def _is_folded(section: Section) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.records import record
 from planner.render.charts import WIDE_PX, draw
-from planner.render.document import Document, note_lines, section_blocks, status_words
+from planner.render.document import Document, note_lines, section_blocks, status_words, undrawn_figures
 from planner.render.model import Answer, Chart, Section, Table
 from planner.render.svg import INK, MUTED, escaped, tag
 from planner.render.table import render_document
@@ -25,10 +25,10 @@ class Shown:
         parts = [tag("p", {"style": f"color:{INK};font-weight:600"}, escaped(_warning(section)))]
         parts = parts if section.status != "ok" else []
         parts += [tag("p", {}, escaped(text)) for text in section.sentences]
-        if section.figures:
+        if figures := undrawn_figures(section):
             rows = [
                 [tidy(one.label), figure_text(one, self.currency), status_words(one.status, one.reason)]
-                for one in section.figures
+                for one in figures
             ]
             parts.append(_grid(["figure", "value", ""], rows, [False, True, False]))
         parts += [_picture(chart, self.currency) for chart in section.charts]
@@ -69,7 +69,7 @@ def _picture(chart: Chart, currency: str) -> str:
 
 
 def _table(table: Table, currency: str) -> str:
-    table = placed(table, "cell", "below")
+    below, table = placed(table, "below"), placed(table, "cell")
     header = [column_label(column, currency) for column in table.columns]
     numeric = [is_numeric(column.unit) for column in table.columns]
     title = tag("div", {"style": "font-weight:600;margin-top:1em"}, escaped(table.title))
@@ -79,20 +79,34 @@ def _table(table: Table, currency: str) -> str:
     captions = "".join(
         tag("div", {"style": f"color:{MUTED};font-size:smaller"}, escaped(note)) for note in notes
     )
-    return title + _grid(header, cells(table, currency, MAX_ROWS), numeric) + captions
+    rows = cells(table, currency, MAX_ROWS)
+    said = [
+        [
+            f"{tidy(column.label)}: {tidy(text)}"
+            for column, text in zip(below.columns, row, strict=True)
+            if text
+        ]
+        for row in (cells(below, currency, MAX_ROWS) if below.columns else [])
+    ]
+    return title + _grid(header, rows, numeric, said) + captions
 
 
-def _grid(header: list[str], rows: list[list[str]], numeric: list[bool]) -> str:
+def _grid(
+    header: list[str], rows: list[list[str]], numeric: list[bool], below: list[list[str]] | None = None
+) -> str:
+    """A table; `below`: what is said of each row, under it."""
+    kept = [at for at in range(len(header)) if not rows or any(row[at] for row in rows)]
+    header, numeric = [header[at] for at in kept], [numeric[at] for at in kept]
+    rows = [[row[at] for at in kept] for row in rows]
     sides = [{"style": f"text-align:{'right' if number else 'left'}"} for number in numeric]
     head = [tag("th", side, escaped(name) or "\u00a0") for name, side in zip(header, sides, strict=True)]
-    body = [
-        tag(
-            "tr",
-            {},
-            *(tag("td", side, escaped(cell) or "\u00a0") for cell, side in zip(row, sides, strict=True)),
-        )
-        for row in rows
-    ]
+    body = []
+    for row, lines in zip(rows, below or [[]] * len(rows), strict=True):
+        texts = [tag("td", side, escaped(cell) or "\u00a0") for cell, side in zip(row, sides, strict=True)]
+        body.append(tag("tr", {}, *texts))
+        if lines:
+            style = {"colspan": str(len(header)), "style": f"text-align:left;color:{MUTED};font-size:smaller"}
+            body.append(tag("tr", {}, tag("td", style, *(tag("div", {}, escaped(line)) for line in lines))))
     return tag("table", {}, tag("thead", {}, tag("tr", {}, *head)), tag("tbody", {}, *(body or [""])))
 
 

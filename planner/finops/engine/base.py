@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import pandas as pd
 
-Parameter = str | int | float | bool | date | None
+Parameter = str | int | float | bool | date | tuple[str, ...] | None
+"""A tuple stands for one text that a bill spells in several ways: JSON paths, of which the first with a value that is
+not blank counts, or patterns of LIKE, any of which may match. After IN it stands for its texts."""
 
 
 class Engine(Protocol):

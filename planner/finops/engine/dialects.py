@@ -86,20 +86,39 @@ def bind(sql: str, parameters: Mapping[str, Parameter]) -> exp.Query:
     return _parse(bound_text(sql, parameters)).copy() if parameters else _bound(sql, parameters)
 
 
-def bound_text(sql: str, parameters: Mapping[str, Parameter]) -> str:
+def bound_text(sql: str, parameters: Mapping[str, Parameter], *, tries_json: bool = False) -> str:
     """Return a query's text in DuckDB's dialect with its parameters put in as literals.
+
+    Args:
+        sql: the query.
+        parameters: as of `bind`.
+        tries_json: JSON that is read out of a text that is none has no value; else it ends the query.
 
     Raises:
         InputError: as of `bind`.
     """
     # 1, 1.0 and True are equal and written differently
-    return _text(sql, tuple((name, type(value), value) for name, value in parameters.items()))
+    return _text(sql, tuple((name, type(value), value) for name, value in parameters.items()), tries_json)
 
 
 @lru_cache(maxsize=1024)  # bills of one month are asked the same
-def _text(sql: str, parameters: tuple[tuple[str, type, Parameter], ...]) -> str:
-    text: str = _bound(sql, {name: value for name, _, value in parameters}).sql(DIALECT)
+def _text(sql: str, parameters: tuple[tuple[str, type, Parameter], ...], tries_json: bool) -> str:
+    tree = _bound(sql, {name: value for name, _, value in parameters})
+    if tries_json:
+        _try_json(tree)
+    text: str = tree.sql(DIALECT)
     return text
+
+
+def _try_json(tree: exp.Query) -> None:
+    from sqlglot import exp
+
+    for node in list(tree.find_all(exp.JSONExtractScalar)):
+        if node.find(exp.AggFunc, exp.Window):  # which TRY must not hold
+            is_json = exp.Anonymous(this="JSON_VALID", expressions=[node.this.copy()])
+            node.replace(exp.Case(ifs=[exp.If(this=is_json, true=node.copy())]))
+        else:
+            node.replace(exp.Anonymous(this="TRY", expressions=[node.copy()]))
 
 
 def _bound(sql: str, parameters: Mapping[str, Parameter]) -> exp.Query:
@@ -114,7 +133,11 @@ def _bound(sql: str, parameters: Mapping[str, Parameter]) -> exp.Query:
         known = ", ".join(f":{name}" for name in sorted(names)) or "no parameters"
         raise InputError(f"the query has no parameter :{', :'.join(unknown)}; it has {known}")
     for node in found:
-        node.replace(_literal(parameters[str(node.this)]))
+        value = parameters[str(node.this)]
+        if isinstance(value, tuple):
+            _put_spellings(node, value)
+        else:
+            node.replace(_literal(value))
     return tree
 
 
@@ -150,6 +173,34 @@ def _dollar_names(sql: str) -> str:
             out += [sql[last : colon.start], "$"]
             last = name.start
     return "".join([*out, sql[last:]])
+
+
+def _put_spellings(node: exp.Placeholder, texts: tuple[str, ...]) -> None:
+    """Put a parameter with several texts in: into an IN list, around a JSON path or a pattern of LIKE.
+
+    Raises:
+        InputError: it stands where one text is needed.
+    """
+    from sqlglot import exp
+
+    around: Any = node.parent
+    if isinstance(around, exp.In):
+        others = [one for one in around.expressions if one is not node]
+        around.set("expressions", [*others, *map(exp.Literal.string, texts)])
+        return
+    if not isinstance(around, exp.JSONExtractScalar | exp.Like):
+        raise InputError(f"the query's :{node.this} is no JSON path and no pattern of LIKE: give one text")
+    found: list[Any] = []
+    for text in texts:
+        spelled = around.copy()
+        spelled.set(str(node.arg_key), exp.Literal.string(text))
+        found.append(spelled)
+    if isinstance(around, exp.Like):
+        around.replace(exp.paren(exp.or_(*found)))
+        return
+    blank = exp.Literal.string("")
+    filled = [exp.func("NULLIF", exp.Trim(this=spelled), blank.copy()) for spelled in found]
+    around.replace(exp.func("COALESCE", *filled))
 
 
 def _literal(value: Parameter) -> exp.Expression:

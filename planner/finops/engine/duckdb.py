@@ -33,6 +33,7 @@ class DuckDbEngine:
         connection: for set-up by the readers; queries go through `query`.
         kept: names of the tables that `keep` made.
         held: names that `register_view` makes tables in memory: of small ones, asked many times.
+        tries_json: JSON is read out of texts that may be none: those have no value, and end no query.
     """
 
     name = "duckdb"
@@ -44,6 +45,7 @@ class DuckDbEngine:
         self._temporary = temporary
         self.kept: set[str] = set()
         self.held: frozenset[str] = frozenset()
+        self.tries_json = False
         self._threads = max(1, min(os.cpu_count() or 1, 8))
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": MEMORY_LIMIT,
@@ -61,8 +63,11 @@ class DuckDbEngine:
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> pd.DataFrame:
         """Run one query; see `Engine.query`."""
-        text = bound_text(sql, parameters or {})
+        text = self._text(sql, parameters)
         return self._asked(lambda: self.connection.execute(text).df())
+
+    def _text(self, sql: str, parameters: Mapping[str, Parameter] | None) -> str:
+        return bound_text(sql, parameters or {}, tries_json=self.tries_json)
 
     def keep(
         self,
@@ -81,7 +86,7 @@ class DuckDbEngine:
             keys: columns of `focus` that the query groups by.
             parts: in how many parts of `focus`, by these keys, it is asked: grouping on disk takes four times as long.
         """
-        text = bound_text(sql, parameters or {})
+        text = self._text(sql, parameters)
         self.kept.add(name)
         if self._temporary is None:
             self._asked(lambda: self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {text}"))

@@ -42,13 +42,13 @@ def daily_of_bill(
         bill: an open bill.
         by: `total`, a name in `DIMENSIONS`, or `tag:KEY`.
         cost: `effective` (commitments spread over their use) or `billed`.
-        exact_tags: keep values of a tag apart that differ in spelling only; else the dearest spelling names them.
+        exact_tags: keep values of a tag apart that differ in spelling only, else the dearest spelling names them; and
+            keys that differ in case only, else the one asked for counts first.
 
     Raises:
         InputError: there is no such dimension, or no charge.
     """
-    if by.startswith("tag:"):
-        by = f"tag:{tag_keys(bill).spelled(by.removeprefix('tag:'))}"
+    scope = scope_of_bill(bill, by, exact_tags=exact_tags)
     daily = _query(bill, scope_sql(TOTAL), COSTS[cost])
     if not daily:
         raise InputError(
@@ -57,7 +57,7 @@ def daily_of_bill(
     days = np.array(sorted({day for _, day, _ in daily}), dtype="datetime64[D]")
     if days[-1] > _LAST_DAY:
         raise InputError(f"the bill has a charge of {days[-1]}: no bill reaches so far; leave it out")
-    rows = daily if by == TOTAL else _query(bill, scope_sql(by), COSTS[cost])
+    rows = daily if by == TOTAL else _query(bill, scope, COSTS[cost])
     if by.startswith("tag:") and not exact_tags:
         sums: dict[str, float] = {}
         for scope, _, amount in rows:
@@ -76,8 +76,20 @@ def scope_name(value: object) -> str:
     return value if isinstance(value, str) and value.strip() else NO_VALUE
 
 
+def scope_of_bill(bill: Bill, by: str, *, exact_tags: bool = False) -> str:
+    """The expression of a scope; a tag's key as the bill spells it, in one or in several ways."""
+    if not by.startswith("tag:"):
+        return scope_sql(by)
+    keys = tag_keys(bill)
+    key = keys.spelled(by.removeprefix("tag:"))
+    spellings = (key,) if exact_tags else keys.spellings(key)
+    values = [scope_sql(f"tag:{one}") for one in spellings]
+    filled = ", ".join(f"NULLIF(TRIM({value}), '')" for value in values)
+    return values[0] if len(values) == 1 else f"COALESCE({filled})"
+
+
 def scope_sql(by: str) -> str:
-    """The expression of a scope."""
+    """The expression of a scope, a tag's key as it is given."""
     kind, _, key = by.partition(":")
     if kind == "tag" and key:
         if not _TAG_KEY.fullmatch(key):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from planner.finops.forecast.bill import TOTAL, scope_name, scope_sql
+from planner.finops.forecast.bill import TOTAL, scope_name, scope_of_bill
 from planner.finops.forecast.plans import PlannedCost
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _ENDS = (
 )
 
 
-def ending_commitments(bill: Bill, by: str = TOTAL) -> tuple[PlannedCost, ...]:
+def ending_commitments(bill: Bill, by: str = TOTAL, *, exact_tags: bool = False) -> tuple[PlannedCost, ...]:
     """What ending commitments add from their last day on, if nothing takes their place.
 
     The end is the ContractCommitment dataset's, else that of the purchase's charge period; commitments that tell no
@@ -37,12 +37,13 @@ def ending_commitments(bill: Bill, by: str = TOTAL) -> tuple[PlannedCost, ...]:
     Args:
         bill: an open bill.
         by: the dimension of the scopes, as of `bill.daily_of_bill`.
+        exact_tags: as of `bill.daily_of_bill`.
     """
     last = _moment(bill.engine.query("SELECT MAX(x_day) AS day FROM focus")["day"].iloc[0])
     ends: dict[str, datetime] = {}
     for sql in reversed(_ENDS):  # the dataset's word counts more
         ends |= {row["id"]: _moment(row["finish"]) for row in _rows(bill.engine.query(sql))}
-    scope = scope_sql(by)
+    scope = scope_of_bill(bill, by, exact_tags=exact_tags)
     used = bill.engine.query(
         f"SELECT {scope} AS scope, CommitmentDiscountId AS id, MAX(CommitmentDiscountName) AS name, "  # noqa: S608
         f"{_SAVING} AS saving FROM focus WHERE CommitmentDiscountId IS NOT NULL AND ChargeCategory = 'Usage' "

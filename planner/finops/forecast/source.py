@@ -71,7 +71,7 @@ def read_costs(
     with open_bill(focus, currency=currency, mapping=mapping) as bill:
         found = {by: daily_of_bill(bill, by, cost, exact_tags=exact_tags) for by in dimensions}
         warnings = tuple(f"{one.severity}: {one.message}" for one in bill.findings if one.severity != "info")
-        ending = ending_commitments(bill, dimensions[0]) if endings else ()
+        ending = ending_commitments(bill, dimensions[0], exact_tags=exact_tags) if endings else ()
         if dimensions[0].startswith("tag:") and not exact_tags:
             ending = tuple(as_known(one, found[dimensions[0]]) for one in ending)
         return Costs(found, bill.currency, warnings, ending)

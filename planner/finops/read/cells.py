@@ -110,3 +110,10 @@ def is_plain(type_name: str, kind: Kind) -> bool:
     if kind == "moment":
         return type_name in ("timestamp", "timestamp with time zone", *_NAIVE_MOMENTS)
     return type_name == "varchar"
+
+
+def bad_cells(where: str, name: str, wanted: str, example: str, count: int, hint: str = "") -> str:
+    """What to say of cells that hold no value of their kind; their rows are kept."""
+    many = f"; {count:,} cells are like it, and the rows are kept with this value unknown"
+    kept = "; the row is kept with this value unknown" if count == 1 else many
+    return f"{where}: {name}: must be {wanted}, got {example[:60]!r}{hint}{kept}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from planner.finops.engine.base import Engine
 
 Severity = Literal["info", "warning", "error"]
+_SEVERITIES = ("error", "warning", "info")
 Progress = Callable[[str, float], None]  # a step's name, and the share of it that is done (0..1)
 
 
@@ -39,6 +40,11 @@ class Finding:
     rows: int = 0
     cost: float | None = None
     month: date | None = None
+
+
+def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Findings by severity, those of one as they come."""
+    return tuple(sorted(findings, key=lambda finding: _SEVERITIES.index(finding.severity)))
 
 
 @record(frozen=True)
@@ -94,6 +100,7 @@ class Bill:
         named: paths as the user named them, or tables of a warehouse; empty for tables that only an open connection
             or a URL leads to.
         connection: `module:function` that led to the warehouse; empty for files.
+        unchecked: files of which it is not known yet whether all tags are JSON; those that are none have no value.
         consolidated: the currencies that it was in, where rates put them into one.
     """
 
@@ -107,6 +114,7 @@ class Bill:
     named: tuple[str, ...] = ()
     consolidated: Consolidated | None = None
     connection: str = ""
+    unchecked: tuple[str, ...] = ()
 
     def close(self) -> None:
         """Close the engine and remove temporary files."""

@@ -26,9 +26,10 @@ from planner.finops.read.columns import (
     match_columns,
 )
 from planner.finops.read.files import BillFile, find_files, inspect_files
+from planner.finops.read.long_tags import has_long
 from planner.finops.read.machines import narrowed
 from planner.finops.read.mapping import with_mapping
-from planner.finops.read.model import Bill, Consolidated, Conversion, Finding, Progress, Source
+from planner.finops.read.model import Bill, Consolidated, Conversion, Finding, Progress, Source, worst_first
 from planner.finops.read.overlaps import Total, find_repeats, find_twins, superseded, superseded_sql
 from planner.finops.read.rates import Rates, consolidate
 from planner.finops.read.select import (
@@ -53,7 +54,6 @@ from planner.finops.read.totals import (
 from planner.inputs.faults import near
 
 _ESSENTIAL = ("BilledCost", "EffectiveCost", "ListCost", "ContractedCost", "ChargeCategory")
-_SEVERITIES = ("error", "warning", "info")
 
 
 def open_bill(
@@ -68,6 +68,7 @@ def open_bill(
     costs: bool = True,
     mapping: Mapping[str, str] | None = None,
     rates: Rates | None = None,
+    tags_later: bool = False,
 ) -> Bill:
     """Open files as one bill with the view `focus`.
 
@@ -82,6 +83,7 @@ def open_bill(
         costs: charges must have costs; a reader of quantities alone can do without.
         mapping: FOCUS column -> column of the files, or a constant in single quotes (`read.mapping.read_mapping`).
         rates: put all currencies into one (`read.rates.load_rates`).
+        tags_later: of large files whether tags are JSON is left to the caller, see `read.long_tags`.
 
     Raises:
         InputError: a file is missing, damaged or no bill; several currencies; the month has no charges.
@@ -103,6 +105,7 @@ def open_bill(
             costs,
             mapping or {},
             rates,
+            tags_later=tags_later and engine == DuckDbEngine.name,
         )
     except BaseException:
         remove_folder(temporary)
@@ -127,18 +130,10 @@ def _silent(_step: str, _share: float) -> None:
 
 
 def _open(
-    paths: Sequence[str | Path],
-    engine_name: str,
-    month: date | None,
-    currency: str | None,
-    connection: Any,
-    progress: Progress,
-    temporary: Path,
-    extra_columns: tuple[str, ...],
-    costs: bool,
-    mapping: Mapping[str, str],
-    rates: Rates | None,
-) -> Bill:
+    paths: Sequence[str | Path], engine_name: str, month: date | None, currency: str | None, connection: Any,
+    progress: Progress, temporary: Path, extra_columns: tuple[str, ...], costs: bool, mapping: Mapping[str, str],
+    rates: Rates | None, *, tags_later: bool,
+) -> Bill:  # fmt: skip
     files, findings = inspect_files(find_files(paths))
     reader = DuckDbEngine(temporary)
     stager = Stager(reader.connection, temporary)
@@ -146,8 +141,11 @@ def _open(
     for number, file in enumerate(files):
         progress(f"reading {file.path.name}", number / len(files))
         with _damage_named(file):
-            read.append(_read_file(stager, file, number, extra_columns, costs, mapping))
+            read.append(
+                _read_file(stager, file, number, extra_columns, costs, mapping, tags_later=tags_later)
+            )
     progress("reading", 1.0)
+    reader.tries_json = bool(stager.unchecked)
     if not any(group.dataset == COST for group in read):
         raise InputError(f"{files[0].path}: no file holds costs (dataset CostAndUsage): add the cost export")
     groups = [narrowed(reader, group) for group in _merge(read)]
@@ -174,7 +172,6 @@ def _open(
     months = tuple(sorted({total.month for total in totals if total.month is not None}))
     check_month(months, month)
     findings += [*stager.findings, *later, *more, *find_repeats(reader, totals), *find_twins(reader, totals)]
-    findings.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
     beside = rows_beside(reader, read)
     engine: FileEngine = reader
     if engine_name != reader.name:
@@ -183,8 +180,8 @@ def _open(
         reader.close()
     sources = _sources(files, read, totals, beside)
     return Bill(
-        engine, sources, tuple(findings), chosen, months, temporary, tuple(mapping.items()),
-        tuple(map(str, paths)), together,
+        engine, sources, worst_first(findings), chosen, months, temporary, tuple(mapping.items()),
+        tuple(map(str, paths)), together, unchecked=tuple(stager.unchecked),
     )  # fmt: skip
 
 
@@ -248,6 +245,8 @@ def _read_file(
     extra_columns: tuple[str, ...],
     costs: bool,
     mapping: Mapping[str, str],
+    *,
+    tags_later: bool,
 ) -> Group:
     fields = with_mapping(stager.fields(file), mapping)
     names = names_of(fields)
@@ -256,7 +255,7 @@ def _read_file(
     if dataset is not None:
         if dataset == COST and costs:
             stager.findings += _lacking(file, names)
-        return _read_focus(stager, file, fields, dataset, table, extra_columns)
+        return _read_focus(stager, file, fields, dataset, table, extra_columns, tags_later=tags_later)
     adapter = detect_adapter(names)
     if adapter is None:
         raise InputError(_not_a_bill(file, names))
@@ -272,6 +271,8 @@ def _read_focus(
     dataset: str,
     table: str,
     extra_columns: tuple[str, ...],
+    *,
+    tags_later: bool,
 ) -> Group:
     names = names_of(fields)
     by_name = {field.name: field for field in fields}
@@ -284,7 +285,7 @@ def _read_focus(
         extra = name.startswith("x_") or name in extra_columns
         if extra and name not in taken and name.casefold() not in HELPERS:
             inputs[name] = (by_name[name], "text")
-    if file.kind == "parquet" and _in_place(stager, file, inputs):
+    if file.kind == "parquet" and _in_place(stager, file, inputs, tags_later=tags_later):
         blank = stager.blank_columns(file)
         expressions = {
             name: field.in_place(kind, blank=field.name in blank) for name, (field, kind) in inputs.items()
@@ -311,14 +312,20 @@ def _lacking(file: BillFile, names: Sequence[str]) -> list[Finding]:
     return [*findings, Finding("warning", "lacking_columns", message, str(file.path))]
 
 
-def _in_place(stager: Stager, file: BillFile, inputs: Mapping[str, tuple[Field, Kind]]) -> bool:
+def _in_place(
+    stager: Stager, file: BillFile, inputs: Mapping[str, tuple[Field, Kind]], *, tags_later: bool
+) -> bool:
     """Whether a Parquet file can be queried where it lies, without reading text into numbers again and again."""
     if not all(field.is_plain(kind) for field, kind in inputs.values()):
         return False
     numbers = [field.value for field, kind in inputs.values() if kind == "number"]
     if not stager.all_numbers(file, numbers):
         return False
-    return stager.all_json(file, [field.value for field, kind in inputs.values() if kind == "json"])
+    texts = {name: field.value for name, (field, kind) in inputs.items() if kind == "json"}
+    if tags_later and "Tags" in texts and has_long(stager, file, texts["Tags"]):
+        stager.unchecked.append(str(file.path))
+        del texts["Tags"]
+    return stager.all_json(file, list(texts.values()))
 
 
 def _not_a_bill(file: BillFile, names: Sequence[str]) -> str:

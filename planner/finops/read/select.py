@@ -23,9 +23,11 @@ HELPERS = (
 )
 # A price is unknown where the export gives no cost at it, or 0 for something that was charged: Microsoft writes
 # ListCost and ContractedCost 0 for use covered by reservations (FINOPS.md, section 1).
+# What nobody used of a commitment would have cost nothing at any price: there 0, or none, is the price.
 # An adapter marks what has no price of its own (`x_unpriced`: a discount as a row): there 0 is the price.
 _KNOWN = (
-    "{0} IS NOT NULL AND ({0} <> 0 OR (COALESCE(EffectiveCost, 0) = 0 AND COALESCE(BilledCost, 0) = 0){1})"
+    "({0} IS NOT NULL AND ({0} <> 0 OR (COALESCE(EffectiveCost, 0) = 0 AND COALESCE(BilledCost, 0) = 0){1})) "
+    "OR COALESCE(CommitmentDiscountStatus, '') = 'Unused'"
 )
 UNPRICED = "x_unpriced"
 

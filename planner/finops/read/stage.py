@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
 from planner.finops.engine.duckdb import first_line, memory_text, memory_to_write
-from planner.finops.read.cells import is_number, is_plain, read_cell, read_typed
+from planner.finops.read.cells import bad_cells, is_number, is_plain, read_cell, read_typed
 from planner.finops.read.columns import Kind, focus_values
 from planner.finops.read.files import BillFile, open_bytes
 from planner.finops.read.model import Finding
@@ -74,6 +74,7 @@ class Stager:
 
     Attributes:
         findings: what could not be read.
+        unchecked: files whose tags are left to whoever reads them all.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
@@ -82,6 +83,7 @@ class Stager:
         self._count = itertools.count(1)
         self._rewritten: dict[Path, Path] = {}
         self.findings: list[Finding] = []
+        self.unchecked: list[str] = []
 
     def table(self, file: BillFile) -> str:
         """Return a FROM item for a file.
@@ -304,9 +306,7 @@ class Stager:
             kind = columns[name][1]
             hint = "; write decimal points" if kind == "number" and "," in example else ""
             word = {"number": "a number", "moment": "a moment like 2026-01-31T15:00:00Z", "json": "JSON"}
-            many = f"; {count:,} cells are like it, and the rows are kept with this value unknown"
-            kept = "; the row is kept with this value unknown" if count == 1 else many
-            message = f"{where}: {name}: must be {word.get(kind, kind)}, got {example[:60]!r}{hint}{kept}"
+            message = bad_cells(where, name, word.get(kind, kind), example, count, hint)
             severity = "error" if kind in ("number", "moment") else "warning"
             self.findings.append(Finding(severity, "bad_cells", message, where, count))  # type: ignore[arg-type]
 

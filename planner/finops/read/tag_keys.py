@@ -39,6 +39,18 @@ class TagKeys:
             return asked
         return next((key for key in keys if key.casefold() == asked.casefold()), asked)
 
+    def spellings(self, key: str) -> tuple[str, ...]:
+        """The key and, the most frequent first, those that differ in case only: all of them are one tag."""
+        return (key, *(one for one in self.present or () if one != key and one.casefold() == key.casefold()))
+
+    def merged(self, asked: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """The spellings that count of each key that the bill spells in several ways.
+
+        Where several spellings are asked for, each is itself alone.
+        """
+        found = {key: self.spellings(key) for key in asked}
+        return {key: own for key, own in found.items() if len(own) > 1 and not {*own[1:]} & {*asked}}
+
     def run_key(self, asked: str | None = None) -> str:
         """The key that names runs: the one asked for, else the first of `RUN_TAGS` that a charge carries."""
         if asked is not None:
@@ -55,8 +67,13 @@ class TagKeys:
             else ""
         )
 
-    def remark(self, keys: Sequence[str]) -> str:
-        """What to say of mandatory keys that no charge carries, and of keys that are spelled in several ways."""
+    def remark(self, keys: Sequence[str], merged: Mapping[str, Sequence[str]]) -> str:
+        """What to say of mandatory keys that no charge carries, and of keys that are spelled in several ways.
+
+        Args:
+            keys: mandatory ones, as the bill spells them.
+            merged: of `merged`, what counts as one; other spellings do not.
+        """
         if self.present is None:
             return ""
         out = []
@@ -65,13 +82,28 @@ class TagKeys:
             out.append(
                 f"No charge carries the tag {' or '.join(lacking)}; the keys present are {shown or 'none'}."
             )
-        for key in keys:
-            others = [one for one in self.present if one != key and one.casefold() == key.casefold()]
-            if key in self.present and others:
-                out.append(
-                    f"The tag {key} is also spelled {', '.join(others)}; those charges are not counted with it."
-                )
-        return " ".join(out)
+        out += [spelling_remark(self.spellings(key), merged.get(key, ())) for key in keys]
+        return " ".join(filter(None, out))
+
+
+def spelling_remark(spellings: Sequence[str], merged: Sequence[str]) -> str:
+    """What to say of a tag's key that a bill spells in several ways; nothing of one spelling.
+
+    Args:
+        spellings: all of them, the key first.
+        merged: those that count as one.
+    """
+    key, *others = spellings
+    apart = [one for one in others if one not in merged]
+    out = []
+    if alike := [one for one in others if one in merged]:
+        first = f"{key} first where a charge has several; --exact-tags counts {key} alone"
+        out.append(f"The tag {key} is also spelled {', '.join(alike)}; they count as one ({first}).")
+    if apart:
+        out.append(
+            f"The tag {key} is also spelled {', '.join(apart)}; those charges are not counted with it."
+        )
+    return " ".join(out)
 
 
 def tag_keys(bill: Bill) -> TagKeys:

@@ -11,10 +11,11 @@ from planner.finops.bill_days import daily_frame, month_before, newest_month
 from planner.finops.kpis.day_sums import keep_day_sums
 from planner.finops.quality import assess_quality
 from planner.finops.read.tag_keys import tag_keys
-from planner.finops.review.inputs import MAX_TAGS, Beside, Inputs, month_name
+from planner.finops.review.inputs import MAX_TAGS, Beside, Inputs, compared_months, month_name
 from planner.finops.review.model import Review, Section, Table
 from planner.finops.review.parts import review_command, table, text
 from planner.finops.review.sections.registry import SECTIONS
+from planner.finops.review.short_tags import keep_short_tags, with_checked_tags
 from planner.finops.review.verdict import verdict
 from planner.version import __version__
 
@@ -64,7 +65,7 @@ def review_bill(
         created: moment to note, by default now.
         beside: what sections of their own are made of, such as usage files.
         lines: whether the flat sheet of a workbook is made, which asks the bill once more.
-        exact_tags: keep tag values apart that differ by case, dashes, underscores or blanks only.
+        exact_tags: keep tag keys apart that differ by case only, and values by case, dashes, underscores or blanks.
 
     Raises:
         InputError: the bill has no charge in one of the months, or the tags are too many.
@@ -73,19 +74,31 @@ def review_bill(
     tell("summing the days", 0.0)
     keep_day_sums(bill)
     daily = daily_frame(bill)
-    wanted = month.replace(day=1) if month else newest_month(daily)
-    _check(bill, wanted, tags)
+    wanted = _checked(bill, month.replace(day=1) if month else newest_month(daily), tags)
     before = _before(bill, wanted, compare_month) if compare_month else month_before(bill, wanted, daily)
     keys = tag_keys(bill)
     tags, run_key = tuple(dict.fromkeys(map(keys.spelled, tags))), keys.run_key(run_tag)
+    merged = {} if exact_tags else keys.merged((*tags, run_key))
+    bill, answers = _with_tags_read(bill, compared_months(wanted, before), (*tags, run_key), merged)
     tell("checking the data", 0.1)
     gate = assess_quality(bill, wanted, completion=completion, before=before)
     inputs = Inputs(
         bill, wanted, before, gate, tuple(tags), run_key, daily, budgets, tuple(plans), utilisation, tuple(forecasts),
-        forecast, {}, completion, keys.remark(tags), beside or Beside(),
+        forecast, answers, completion, merged, keys.remark(tags, merged), beside or Beside(),
         exact_tags, keys.runs_remark(run_key) if run_tag is None else "",
     )  # fmt: skip
     return _answer(inputs, _sections(inputs, tell), created, lines=lines)
+
+
+def _with_tags_read(
+    bill: Bill, months: Mapping[str, Any], keys: Sequence[str], merged: Mapping[str, tuple[str, ...]]
+) -> tuple[Bill, dict[str, Any]]:
+    """Read the tags that opening left unchecked; of the keys the last names runs."""
+    if not bill.unchecked:
+        return bill, {}
+    spelled = [merged.get(key, (key,)) for key in keys]
+    kept = keep_short_tags(bill, months, spelled[:-1], spelled[-1])
+    return with_checked_tags(bill), {"short_tags": kept}
 
 
 def _answer(
@@ -121,7 +134,8 @@ def _before(bill: Bill, month: date, asked: date) -> date:
     return wanted
 
 
-def _check(bill: Bill, month: date, tags: Sequence[str]) -> None:
+def _checked(bill: Bill, month: date, tags: Sequence[str]) -> date:
+    """The month, if it and the tags can be asked of the bill."""
     if month not in bill.months:
         shown = ", ".join(f"{m:%Y-%m}" for m in bill.months) or "no month"
         raise InputError(
@@ -133,6 +147,7 @@ def _check(bill: Bill, month: date, tags: Sequence[str]) -> None:
         )
     if not 1 <= len(set(tags)) == len(tags) <= MAX_TAGS:
         raise InputError(f"--tags: name one to {MAX_TAGS} different tags, got {', '.join(tags) or 'none'}")
+    return month
 
 
 def spend_lines(inputs: Inputs) -> Table:

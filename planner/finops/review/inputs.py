@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from planner.finops.bill_days import bill_begins, in_order, rest_days, untaxed
 from planner.finops.kpis import load_kpi, query_kpi
+from planner.finops.provider_days import UNNAMED
 from planner.finops.quality import Gate
 from planner.finops.read import Bill
 from planner.finops.review.short_tags import SHORT, TABLE, keep_short_tags, names_runs
@@ -35,6 +37,12 @@ def month_end(month: date) -> date:
 def year_before(month: date) -> date:
     """The same month a year before: the first of the 13 that a trend shows."""
     return month.replace(year=max(month.year - 1, 1))
+
+
+def compared_months(month: date, before: date | None) -> dict[str, Any]:
+    """The two months as parameters of queries: first days, and first days after them."""
+    before = before or _NO_MONTH
+    return {"start": month, "end": month_end(month), "before_start": before, "before_end": month_end(before)}
 
 
 def month_name(month: date) -> str:
@@ -74,6 +82,7 @@ class Inputs:
         with_forecast: whether the coming days are forecast.
         answers: frames that are asked for once.
         completion: share of a day's cost reported by its age, learned from re-statements; None: unknown.
+        spellings: of tag keys that the bill spells in several ways, all that count.
         tags_remark: of mandatory tag keys that the bill lacks or spells in several ways.
         beside: what sections of their own are made of.
         exact_tags: whether tag values that differ in spelling only are kept apart.
@@ -94,6 +103,7 @@ class Inputs:
     with_forecast: bool
     answers: dict[str, Any]
     completion: Completion | None = None
+    spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tags_remark: str = ""
     beside: Beside = Beside()
     exact_tags: bool = False
@@ -178,7 +188,7 @@ class Inputs:
     def _names_runs(self) -> bool:
         """Whether a charge for use carries the tag that names runs; the search ends at the first one."""
         if self._has_short_tags():
-            return names_runs(self.bill, self._months, str(self.parameters["like_tag"]))
+            return names_runs(self.bill, self._months, self.parameters["like_tag"])
         found = self.bill.engine.query(
             "SELECT 1 AS one FROM focus WHERE Tags LIKE :like_tag AND ChargeCategory = 'Usage' LIMIT 1",
             {"like_tag": self.parameters["like_tag"]},
@@ -188,13 +198,18 @@ class Inputs:
     def _has_short_tags(self) -> bool:
         """Whether long tags were read once for all questions; decided by the first of them."""
         if "short_tags" not in self.answers:
-            self.answers["short_tags"] = keep_short_tags(self.bill, self._months, self.tags, self.run_tag)
+            self.answers["short_tags"] = keep_short_tags(
+                self.bill, self._months, list(map(self.spelled, self.tags)), self.spelled(self.run_tag)
+            )
         return bool(self.answers["short_tags"])
+
+    def spelled(self, tag: str) -> tuple[str, ...]:
+        """All spellings of a tag's key that count, itself first."""
+        return self.spellings.get(tag, (tag,))
 
     @property
     def _months(self) -> dict[str, Any]:
-        names = ("start", "end", "before_start", "before_end")
-        return {name: self.parameters[name] for name in names}
+        return compared_months(self.month, self.before)
 
     def of_month(self, frame: Any, month: date | None = None) -> Any:
         """Rows of one month, by default the reviewed one."""
@@ -203,26 +218,33 @@ class Inputs:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """Values of the parameters that KPIs share."""
-        from planner.finops.use_cases.library import tag_path
+        from planner.finops.use_cases.library import tag_paths
 
-        before = self.before or _NO_MONTH
+        runs = tuple(f'%"{key}"%' for key in self.spelled(self.run_tag))
         keys = [*self.tags[:MAX_TAGS], *([self.tags[0]] * MAX_TAGS)][:MAX_TAGS]
         return {
-            "first": year_before(self.month), "start": self.month, "end": self.end, "before_start": before,
-            "before_end": month_end(before), "horizon": self.end + timedelta(days=EXPIRY_DAYS),
-            "tags_apart": "yes" if self.exact_tags else "no",
-            "run_tag": tag_path(self.run_tag), "like_tag": f'%"{self.run_tag}"%',
-            **{f"tag_{i}": tag_path(key) for i, key in enumerate(keys, 1)},
+            **self._months, "first": year_before(self.month), "horizon": self.end + timedelta(days=EXPIRY_DAYS),
+            "left_out": self.left_out or "", "tags_apart": "yes" if self.exact_tags else "no",
+            "run_tag": tag_paths(self.spelled(self.run_tag)), "like_tag": runs if len(runs) > 1 else runs[0],
+            **{f"tag_{i}": tag_paths(self.spelled(key)) for i, key in enumerate(keys, 1)},
         }  # fmt: skip
 
     def of_this_month(self, kpi: str) -> Any:
         """Rows of a KPI of the reviewed month; charges of the other month are not read."""
         return self.of_month(self.ask(kpi, before_start=_NO_MONTH, before_end=_NO_MONTH))
 
-    def spend(self, month: date, *, column: str = "effective_cost", tax: bool = False) -> float:
-        """Cost of a month without tax, or the tax."""
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Providers of neither side of a comparison: their bills begin within the month compared with."""
+        return tuple(one.provider for one in self.gate.left_out)
+
+    def spend(
+        self, month: date, *, column: str = "effective_cost", tax: bool = False, without: Sequence[str] = ()
+    ) -> float:
+        """Cost of a month without tax, or the tax; without some providers."""
         days = self.daily["day"].to_numpy().astype("datetime64[M]")
         own = self.daily[(days == month_64(month)) & ((self.daily["charge_category"] == "Tax") == tax)]
+        own = own[~own["provider"].fillna(UNNAMED).isin(without)] if without else own
         return float(own[column].sum())
 
     def series(self) -> tuple[Any, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -45,6 +45,11 @@ def flagged(figure: Figure, reason: str) -> Figure:
 def ratio(part: float, whole: float) -> float:
     """Part over whole, NaN where the whole is 0."""
     return part / whole if whole else math.nan
+
+
+def and_words(names: Sequence[str]) -> str:
+    """`team`, `team and env`, `a, b and c`."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def text(value: Any, default: str = "") -> str:

@@ -7,10 +7,12 @@ days to months, so these KPIs give the same answers on it. Short texts are cheap
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from planner.finops.engine.duckdb import DuckDbEngine
+from planner.finops.read.long_tags import LONG_TEXT, MANY_ROWS, mean_length_sql, with_bad_tags
 from planner.finops.read.select import text
 from planner.finops.use_cases.library import tag_path
 
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
 
 TABLE = "x_short_tags"
 SHORT = ("allocation", "owners")
-MANY_ROWS = 300_000  # of smaller bills the texts are read soon enough
-LONG_TEXT = 150  # characters; from here on the KPI `allocation` does not sum by whole texts either
-_SAMPLE = 20_000
 _KEYS = (
     *("x_month", "ServiceProviderName", "ServiceName", "CommitmentDiscountId", "CommitmentDiscountStatus"),
     *("ChargeCategory", "SubAccountName", "SubAccountId", "BillingAccountId"),
@@ -33,30 +32,41 @@ _MONTHS = (
 )
 
 
-def keep_short_tags(bill: Bill, months: Mapping[str, Parameter], tags: Sequence[str], run_tag: str) -> bool:
+def keep_short_tags(
+    bill: Bill, months: Mapping[str, Parameter], tags: Sequence[Sequence[str]], run_tag: Sequence[str]
+) -> bool:
     """Make the table where the bill has many rows and long tags.
 
     Args:
         bill: an open bill.
         months: values of `start`, `end`, `before_start` and `before_end`: first days of months.
-        tags: keys that are kept.
-        run_tag: key of which only is kept whether use carries it.
+        tags: keys that are kept under their first spelling; of a charge with several the first with a value counts.
+        run_tag: spellings of the key of which only is kept whether use carries it.
 
     Returns:
         Whether it was made.
     """
     engine = bill.engine
-    if not isinstance(engine, DuckDbEngine) or sum(source.rows for source in bill.sources) < MANY_ROWS:
-        return False
-    sample = f"SELECT Tags FROM focus WHERE Tags IS NOT NULL LIMIT {_SAMPLE}"
-    (length,) = engine.query(f"SELECT AVG(LENGTH(Tags)) AS mean FROM ({sample}) AS texts")["mean"]
-    if not length > LONG_TEXT:
+    if not isinstance(engine, DuckDbEngine) or not (bill.unchecked or _are_long(bill)):
         return False
     engine.keep(TABLE, _table_sql(tags, run_tag), months)
     return True
 
 
-def names_runs(bill: Bill, months: Mapping[str, Parameter], like_tag: str) -> bool:
+def _are_long(bill: Bill) -> bool:
+    if sum(source.rows for source in bill.sources) < MANY_ROWS:
+        return False
+    (length,) = bill.engine.query(mean_length_sql("Tags", "focus"))["mean"]
+    return bool(length > LONG_TEXT)
+
+
+def with_checked_tags(bill: Bill) -> Bill:
+    """The bill with a finding where a tag that the table was made of is no JSON."""
+    bad = bill.engine.query(f"SELECT 1 AS one FROM {TABLE} WHERE x_is_bad LIMIT 1")
+    return with_bad_tags(bill) if len(bad) else bill
+
+
+def names_runs(bill: Bill, months: Mapping[str, Parameter], like_tag: Parameter) -> bool:
     """Whether a charge for use carries the tag that names runs: in the table, or in other months of the bill."""
     kept = bill.engine.query(f"SELECT 1 AS one FROM {TABLE} WHERE x_is_run LIMIT 1")
     if len(kept):
@@ -68,20 +78,29 @@ def names_runs(bill: Bill, months: Mapping[str, Parameter], like_tag: str) -> bo
     return len(rest) > 0
 
 
-def _table_sql(tags: Sequence[str], run_tag: str) -> str:
-    paths = ", ".join(text(tag_path(tag)) for tag in (*tags, run_tag))
+def _table_sql(tags: Sequence[Sequence[str]], run_tag: Sequence[str]) -> str:
+    paths = ", ".join(text(tag_path(key)) for spellings in (*tags, run_tag) for key in spellings)
+    numbers = itertools.count(1)
+    values = [_first_of([f"found[{next(numbers)}]" for _ in spellings]) for spellings in (*tags, run_tag)]
     names = [f"tag_{number}" for number in range(1, len(tags) + 1)]
-    pairs = ", ".join(f"{text(tag)}, {name}" for tag, name in zip(tags, names, strict=True))
-    found = [f"found[{number}]" for number in range(1, len(tags) + 1)]  # as texts: lists are dear to group by
+    pairs = ", ".join(f"{text(tag[0])}, {name}" for tag, name in zip(tags, names, strict=True))
+    *found, run = values  # as texts: lists are dear to group by
     named = ", ".join(f"{value} AS {name}" for value, name in zip(found, names, strict=True))
-    keys, values = ", ".join(_KEYS), ", ".join(found)
+    keys, groups = ", ".join(_KEYS), ", ".join(found)
     # what names a run may differ in every charge: only that it is there is kept
-    is_run = f"COALESCE(ChargeCategory = 'Usage' AND found[{len(tags) + 1}] IS NOT NULL, FALSE)"
+    is_run = f"COALESCE(ChargeCategory = 'Usage' AND {run} IS NOT NULL, FALSE)"
+    is_bad = "COALESCE(Tags <> '' AND found IS NULL, FALSE)"  # `DuckDbEngine.tries_json`
     return (
         f"SELECT {keys}, CAST(x_month AS TIMESTAMP) AS ChargePeriodStart, JSON_OBJECT({pairs}) AS Tags, "
-        "EffectiveCost, x_is_run FROM ("
-        f"SELECT {keys}, {named}, {is_run} AS x_is_run, SUM(EffectiveCost) AS EffectiveCost "
-        f"FROM (SELECT {keys}, EffectiveCost, JSON_EXTRACT_STRING(Tags, [{paths}]) AS found FROM focus "
+        "EffectiveCost, x_is_run, x_is_bad FROM ("
+        f"SELECT {keys}, {named}, {is_run} AS x_is_run, {is_bad} AS x_is_bad, SUM(EffectiveCost) AS EffectiveCost "
+        f"FROM (SELECT {keys}, EffectiveCost, Tags, JSON_EXTRACT_STRING(Tags, [{paths}]) AS found FROM focus "
         f"WHERE ChargeCategory NOT IN ('Tax', 'Credit') AND {_MONTHS}) AS charges "
-        f"GROUP BY {keys}, {values}, {is_run}) AS sums"
+        f"GROUP BY {keys}, {groups}, {is_run}, {is_bad}) AS sums"
     )
+
+
+def _first_of(values: Sequence[str]) -> str:
+    """The first spelling's value that is not blank; of one spelling its value as it is."""
+    filled = ", ".join(f"NULLIF(TRIM({one}), '')" for one in values)
+    return values[0] if len(values) == 1 else f"COALESCE({filled})"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from calendar import monthrange
 from datetime import date
 
-from planner.finops.provider_days import missing_words, share_there
+from planner.finops.provider_days import begun_before, missing_words, share_there
 from planner.finops.quality import EVERY_FIGURE
 from planner.finops.review.inputs import Inputs, month_name
-from planner.finops.review.parts import money, percent
+from planner.finops.review.parts import and_words, money, percent
 from planner.finops.review.sections import budgets, earlier
 from planner.finops.review.sections.forecast import EFFECTIVE, Outlook, outlook, range_words
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
@@ -50,18 +50,24 @@ def verdict(inputs: Inputs) -> str:
 
 
 def against(inputs: Inputs, spent: float) -> str:
-    """`18.4 % more than September 2026`, per day where one of the months lacks days; empty where there is none."""
+    """`18.4 % more than September 2026`, per day where one of the months lacks days; empty where there is none.
+
+    A provider whose bill begins within the month compared with is in neither side, and that is said.
+    """
     if inputs.before is None:
         return ""
     if not inputs.is_complete:
         return ""  # a part of a month is no month to compare with; the forecast says where it lands
-    before = inputs.spend(inputs.before)
+    without = inputs.left_out
+    spent = inputs.spend(inputs.month, without=without) if without else spent
+    before = inputs.spend(inputs.before, without=without)
     if before <= 0:
         return f"against {money(before, inputs.bill.currency)} in {month_name(inputs.before)}"
     name, gate = month_name(inputs.before), inputs.gate
-    status, reason = gate.status("spend_change_ratio")
+    status, reason = gate.status("spend_change_ratio", but=("complete_providers",) if without else ())
     assert gate.before is not None
-    if (share := share_there(gate.providers)) is not None and share < LEAST_PROVIDER_DAYS:
+    share = share_there(begun_before(gate.providers))
+    if share is not None and share < LEAST_PROVIDER_DAYS:
         return f"not comparable with {name} ({missing_words(gate.providers)})"
     if any(check.status == "withheld" for check in gate.before.failed(frozenset(("complete_providers",)))):
         return f"not comparable with {name} ({missing_words(gate.before.providers)})"
@@ -70,6 +76,7 @@ def against(inputs: Inputs, spent: float) -> str:
     if status == "withheld":
         return f"not comparable with {name} ({reason})"
     change = spent / before - 1
+    name += _without(inputs)
     said = f"{percent(abs(change))} {'more' if change >= 0 else 'less'} than {name}"
     if change >= _TIMES:
         said = f"{spent / before:,.0f} times the {money(before, inputs.bill.currency)} of {name}"
@@ -90,7 +97,13 @@ def _per_day(inputs: Inputs, per_day: float, before_per_day: float) -> str:
     if gate.days != inputs.days_of(inputs.month):
         why = f"{_days(gate.days, inputs.month)}; {why}"
     side = "more" if change >= 0 else "less"
-    return f"{percent(abs(change))} {side} per day than {month_name(before)} ({why})"
+    return f"{percent(abs(change))} {side} per day than {month_name(before)}{_without(inputs)} ({why})"
+
+
+def _without(inputs: Inputs) -> str:
+    """` without Azure, whose bill begins on 15 September`; empty where both months have all providers."""
+    late = [f"{one.provider}, whose bill begins on {one.begins:%-d %B}" for one in inputs.gate.left_out]
+    return f" without {and_words(late)}" if late else ""
 
 
 def _days(there: float, month: date) -> str:

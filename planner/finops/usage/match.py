@@ -105,8 +105,14 @@ class Matched:
         return math.fsum(one.cost for one in self.parts if not states or one.state in states)
 
 
-def charges_of(frame: Any, run_tag: str, team_tag: str) -> list[Charge]:
-    """Rows of the KPI `gpu_resources`; a charge of several days is spread evenly over them."""
+def charges_of(frame: Any, run_tag: Sequence[str], team_tag: Sequence[str]) -> list[Charge]:
+    """Rows of the KPI `gpu_resources`; a charge of several days is spread evenly over them.
+
+    Args:
+        frame: the rows.
+        run_tag: spellings of the tag key that names a run; the first with a value counts.
+        team_tag: spellings of the first mandatory tag's key.
+    """
     out = []
     for row in frame.to_dict("records"):
         first = date.fromisoformat(str(row["x_day"])[:10])
@@ -118,8 +124,8 @@ def charges_of(frame: Any, run_tag: str, team_tag: str) -> list[Charge]:
             frozenset(name for key, value in tags if key.lower() in NODE_TAGS for name in _shortened(value)),
             frozenset({_text(row["sub_account_id"]).lower(), _text(row["sub_account_name"]).lower(),
                        *(value.lower() for _, value in tags)} - {""}),
-            next((value.lower() for key, value in tags if key == run_tag), ""),
-            next((value for key, value in tags if key == team_tag), "") or NOBODY,
+            _first(tags, run_tag).lower(),
+            _first(tags, team_tag) or NOBODY,
         )  # fmt: skip
         for number in range(length):
             when = first + timedelta(number)
@@ -127,6 +133,11 @@ def charges_of(frame: Any, run_tag: str, team_tag: str) -> list[Charge]:
                 Charge(when, *own, float(row["gpu_hours"]) / length, float(row["effective_cost"]) / length)
             )
     return out
+
+
+def _first(tags: tuple[tuple[str, str], ...], keys: Sequence[str]) -> str:
+    values = dict(tags)
+    return next((values[key] for key in keys if values.get(key)), "")
 
 
 def _text(value: Any) -> str:

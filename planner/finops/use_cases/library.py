@@ -11,6 +11,8 @@ from planner.errors import InputError
 from planner.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from planner.finops.engine.base import Engine, Parameter
@@ -81,7 +83,7 @@ def query_sql(name: str) -> str:
 
 
 def answer_use_case(
-    engine: Engine, name: str, *, start: date, end: date, tag: str = "application"
+    engine: Engine, name: str, *, start: date, end: date, tag: str | tuple[str, ...] = "application"
 ) -> pd.DataFrame:
     """Answer one question on the bill that `engine` has as `focus`.
 
@@ -90,14 +92,29 @@ def answer_use_case(
         name: a use case's slug, or the name of a query.
         start: first charge (or billing) period looked at.
         end: the first one after those looked at.
-        tag: key of the tag that names an application, for the questions that ask for one.
+        tag: key of the tag that names an application, for the questions that ask for one; of several spellings the
+            first with a value counts.
 
     Raises:
         InputError: no such use case.
     """
     sql = query_sql(name)
-    given: dict[str, Parameter] = {"start": start, "end": end, "tag": tag_path(tag)}
+    given: dict[str, Parameter] = {
+        "start": start,
+        "end": end,
+        "tag": tag_paths((tag,) if isinstance(tag, str) else tag),
+    }
     return engine.query(sql, {key: value for key, value in given.items() if f":{key}" in sql})
+
+
+def tag_paths(spellings: Sequence[str]) -> Parameter:
+    """JSON paths of a tag that a bill spells in one or in several ways, as a parameter of a query.
+
+    Raises:
+        InputError: as of `tag_path`.
+    """
+    paths = tuple(map(tag_path, spellings))
+    return paths if len(paths) > 1 else paths[0]
 
 
 def tag_path(key: str) -> str:

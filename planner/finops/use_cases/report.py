@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
+from planner.finops.read.tag_keys import tag_keys
 from planner.finops.use_cases.library import answer_use_case, load_use_cases, query_sql
 from planner.render.currency import currency_words
 from planner.render.model import Answer, Column, Section, Unit, table_section, versioned
@@ -60,7 +61,7 @@ def report_use_case(bill: Bill, name: str, *, month: date | None, compare: date 
     Raises:
         InputError: no such use case, or no charge in the month.
     """
-    query_sql(name)  # a wrong name is told before the sums
+    needs_tag = ":tag" in query_sql(name)  # a wrong name is told before the sums
     asked = [one.replace(day=1) for one in (month, compare) if one is not None] or list(bill.months)
     lacking = [f"{one:%Y-%m}" for one in asked if one not in bill.months]
     if lacking:
@@ -68,7 +69,9 @@ def report_use_case(bill: Bill, name: str, *, month: date | None, compare: date 
         raise InputError(f"--month {lacking[0]}: the bill has no charges in it; it has {shown}")
     first, last = min(asked), max(asked)
     after = date(last.year + last.month // 12, last.month % 12 + 1, 1)
-    frame = answer_use_case(bill.engine, name, start=first, end=after, tag=tag)
+    frame = answer_use_case(
+        bill.engine, name, start=first, end=after, tag=_spellings(bill, tag) if needs_tag else tag
+    )
     columns = [str(column) for column in frame.columns]
     rows = [dict(zip(columns, map(_cell, row), strict=True)) for row in frame.itertuples(index=False)]
     case = next((one for one in reversed(load_use_cases()) if one.slug == name), None)
@@ -85,6 +88,11 @@ def report_use_case(bill: Bill, name: str, *, month: date | None, compare: date 
         f"FOCUS use case {name}", said, (), _rows(title, columns, rows), versioned(values), columns, rows,
         currency=bill.currency,
     )  # fmt: skip
+
+
+def _spellings(bill: Bill, tag: str) -> tuple[str, ...]:
+    keys = tag_keys(bill)
+    return keys.spellings(keys.spelled(tag))
 
 
 def _version(bill: Bill) -> str:

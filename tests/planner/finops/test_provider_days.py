@@ -46,12 +46,44 @@ def test_a_provider_whose_export_ends_is_named(tmp_path: Path) -> None:
 
 def test_a_provider_that_lacks_days_of_the_compared_month_withholds_the_comparison(tmp_path: Path) -> None:
     """It said 34.8 % more than September, nothing flagged."""
-    review = made(tmp_path, use(SEPTEMBER, "AWS"), use(SEPTEMBER, "Azure", first=15), use(OCTOBER, "AWS"),
-                  use(OCTOBER, "Azure"))  # fmt: skip
-    assert "not comparable with September 2026 (Azure has use on 16 of 30 days" in review.verdict
+    gap = use(SEPTEMBER, "Azure", last=3) + use(SEPTEMBER, "Azure", first=15)
+    review = made(tmp_path, use(SEPTEMBER, "AWS"), gap, use(OCTOBER, "AWS"), use(OCTOBER, "Azure"))
+    assert "not comparable with September 2026 (Azure has use on 19 of 30 days" in review.verdict
     for key in ("bridge", "movers"):
         assert section(review, key).status == "withheld"
-        assert "none on 1 to 14 September" in section(review, key).reason
+        assert "none on 4 to 14 September" in section(review, key).reason
+
+
+def test_a_provider_whose_bill_begins_within_the_compared_month_is_left_out(tmp_path: Path) -> None:
+    """The bridge and the movers of the whole bill were withheld."""
+    review = made(tmp_path, use(SEPTEMBER, "AWS"), use(SEPTEMBER, "Azure", first=15), use(OCTOBER, "AWS", 120),
+                  use(OCTOBER, "Azure", 700))  # fmt: skip
+    begins = "the bill of Azure begins on 15 September"
+    assert review.verdict.endswith(
+        "24.0 % more than September 2026 without Azure, whose bill begins on 15 September."
+    )
+    assert f"cost {31 * 820:,} USD" in review.verdict  # the month itself has all of it
+    found = figures(review)
+    assert found["bridge_before_money"].value == pytest.approx(30 * 100)
+    assert found["bridge_after_money"].value == pytest.approx(31 * 120)
+    bridge, movers = section(review, "bridge"), section(review, "movers")
+    assert (bridge.status, movers.status) == ("flagged", "flagged")
+    for one in (bridge, movers):
+        assert f"Azure is left out of both months: {begins}." in one.sentences[0]
+    assert [row["provider"] for row in rows_of(review, "movers", "movers")] == ["AWS"]
+    assert [row["service"] for row in rows_of(review, "bridge", "bridge_services")] == ["EC2 (AWS)"]
+
+
+def test_a_provider_whose_bill_begins_within_the_month_is_new(tmp_path: Path) -> None:
+    """With the month after it in the bill the comparison was withheld, without it not."""
+    november = [
+        each_day(date(2026, 11, 1), date(2026, 11, 30), 100, ProviderName=name) for name in ("AWS", "Azure")
+    ]
+    months = (use(SEPTEMBER, "AWS"), use(OCTOBER, "AWS"), use(OCTOBER, "Azure", first=15))
+    for later in ([], november):
+        review = made(tmp_path, *months, *later)
+        assert "than September 2026" in review.verdict and "without Azure" not in review.verdict
+        assert figures(review)["bridge_new_money"].value == pytest.approx(17 * 100)
 
 
 def test_a_provider_that_is_gone_altogether_is_named(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.finops.review.inputs import MAX_TAGS, Inputs
 from planner.finops.review.model import Chart, Figure, Section
-from planner.finops.review.parts import figure, money, percent, ratio, table, text, withheld
+from planner.finops.review.parts import and_words, figure, money, percent, ratio, table, text, withheld
 
 TITLE = "Whose cost is it?"
 TOP = 15
@@ -28,7 +28,7 @@ def build(inputs: Inputs) -> Section:
     taggable, tagged = float(own["taggable_cost"].sum()), float(own["tagged_cost"].sum())
     tags = inputs.tags[:MAX_TAGS]
     figures: list[Figure] = [
-        figure(inputs, "allocation_ratio", f"Cost with {_and(tags)}", ratio(tagged, taggable), "ratio",
+        figure(inputs, "allocation_ratio", f"Cost with {and_words(tags)}", ratio(tagged, taggable), "ratio",
                lacking="the month has no cost that can carry tags"),
         figure(inputs, "allocation_before_ratio", "The month before",
                ratio(float(before["tagged_cost"].sum()), float(before["taggable_cost"].sum())), "ratio",
@@ -39,7 +39,9 @@ def build(inputs: Inputs) -> Section:
         share = ratio(float(own[f"tagged_{number}_cost"].sum()), taggable)
         figures.append(figure(inputs, f"allocation_tag_{number}_ratio", f"Cost with {tag}", share, "ratio"))
     # shares of a part of a month say something, its sums beside those of a whole one do not
-    has_sums = comparable and inputs.gate.status("spend_change_ratio")[0] != "withheld"
+    has_sums = (
+        comparable and inputs.gate.status("spend_change_ratio")[0] != "withheld" and not inputs.left_out
+    )
     rows = _owners(own, before if has_sums else None)
     shown = rows[:TOP]
     allocation = table(
@@ -58,10 +60,6 @@ def build(inputs: Inputs) -> Section:
     )
     charts = (chart,) if shown else ()
     return Section("allocation", TITLE, (said,), tuple(figures), (allocation,), charts, status, reason)
-
-
-def _and(tags: tuple[str, ...]) -> str:
-    return tags[0] if len(tags) == 1 else f"{', '.join(tags[:-1])} and {tags[-1]}"
 
 
 def owner_names(inputs: Inputs) -> dict[str, str]:
@@ -119,4 +117,4 @@ def _sentence(inputs: Inputs, tagged: float, taggable: float) -> str:
         else ', below the lowest level ("crawl", half) of the FinOps maturity model'
     )
     rest = money(taggable - tagged, inputs.bill.currency)
-    return f"{percent(share)} of the cost that can be tagged carries {_and(inputs.tags)}{grade}; {rest} does not."
+    return f"{percent(share)} of the cost that can be tagged carries {and_words(inputs.tags)}{grade}; {rest} does not."

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from planner.finops.bridge import Bridge, sum_bridge
+from planner.finops.provider_days import UNNAMED
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Chart, Section
 from planner.finops.review.parts import (
+    and_words,
     figure,
     money,
     nothing,
@@ -49,6 +51,8 @@ def split(inputs: Inputs) -> Split:
     """Ask for the change and its parts; worked out once."""
     if "split" not in inputs.answers:
         changes = things(inputs, "changes")
+        if inputs.left_out:
+            changes = changes[~changes["provider"].fillna(UNNAMED).isin(inputs.left_out)]
         groups = {
             str(name): changes[name].to_numpy(dtype=float) for name in changes.select_dtypes("number").columns
         }
@@ -83,10 +87,19 @@ def build(inputs: Inputs) -> Section:
         (("cost", (bridge.before, *(value for _, value in bridge.steps), bridge.after)),), "money",
         _sentence(bridge, inputs.bill.currency), drawn_only=True,
     )  # fmt: skip
-    sentences = (_sentence(bridge, inputs.bill.currency),)
+    sentences = (" ".join(filter(None, (_sentence(bridge, inputs.bill.currency), _left_out(inputs)))),)
     return Section(
         "bridge", TITLE, sentences, tuple(figures), (_by_service(parts),), (chart,), status, reason
     )
+
+
+def _left_out(inputs: Inputs) -> str:
+    """What the comparison does not have."""
+    if not inputs.left_out:
+        return ""
+    words = "; ".join(one.words for one in inputs.gate.left_out)
+    verb = "is" if len(inputs.left_out) == 1 else "are"
+    return f"{and_words(inputs.left_out)} {verb} left out of both months: {words}."
 
 
 def _sentence(bridge: Bridge, currency: str) -> str:
@@ -155,6 +168,7 @@ def build_movers(inputs: Inputs) -> Section:
         if rows
         else "Nothing moved."
     )
+    said = " ".join(filter(None, (said, _left_out(inputs))))
     movers = table("movers", "Top movers", columns, rows)
     return Section("movers", MOVERS_TITLE, (said,), (), (movers,), (chart,) if rows else (), status, reason)
 

@@ -51,7 +51,8 @@ def build(inputs: Inputs) -> Section | None:
 
 def _explained(inputs: Inputs, year: FiscalYear) -> tuple[Table, ...]:
     """The month's variance of the first budget of everything, by price, volume and the rest of the bridge."""
-    if inputs.before is None or inputs.gate.status("bridge_change_money")[0] == "withheld":
+    is_withheld = inputs.gate.status("bridge_change_money")[0] == "withheld"
+    if inputs.before is None or is_withheld or inputs.left_out:
         return ()
     totals = [one for one in year.budgets if one.scope == "total"]
     own = [month for one in totals[:1] for month in one.months if month.period.start == inputs.month]

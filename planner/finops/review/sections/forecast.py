@@ -119,7 +119,7 @@ def _test(inputs: Inputs, test: Any) -> list[Figure]:
         figure(inputs, "forecast_windows_count", "Earlier periods tried", test.windows, "count"),
         figure(inputs, "forecast_median_error_ratio", "Median error on them", test.median_error_ratio,
                "ratio", lacking=lacking),
-        figure(inputs, "forecast_within_12_ratio", "Periods missed by 12 % at most", test.within_12_ratio, "ratio",
+        figure(inputs, "forecast_within_12_ratio", "Periods missed by at most 12 %", test.within_12_ratio, "ratio",
                lacking=lacking),
         figure(inputs, "forecast_hit_ratio", f"Periods inside the {percent(LEVEL, 0)} range", test.coverage_ratio,
                "ratio", lacking=lacking),

@@ -52,7 +52,14 @@ def build(inputs: Inputs) -> Section:
          for one in (gate, before) if one is not None for p in one.providers if p.missing],
     )  # fmt: skip
     tables = tuple(one for one in (days, files, findings) if one.rows)
-    return Section("quality", TITLE, (_sentence(inputs),), tuple(figures), tables, detail=_passes(inputs))
+    said = " ".join(filter(None, (_sentence(inputs), _spellings(inputs))))
+    return Section("quality", TITLE, (said,), tuple(figures), tables, detail=_passes(inputs))
+
+
+def _spellings(inputs: Inputs) -> str:
+    """Keys of tags that are spelled in several ways and count as one."""
+    merged = [f"{key}: {', '.join(others)}" for key, (_, *others) in inputs.spellings.items()]
+    return f"Keys of tags that differ by case only count as one ({'; '.join(merged)})." if merged else ""
 
 
 def _passes(inputs: Inputs) -> bool:

@@ -25,7 +25,9 @@ def build(inputs: Inputs) -> Section | None:
     status, reason = inputs.gate.status("usage_idle_money")
     if status == "withheld":
         return withheld("usage", TITLE, reason)
-    charges = charges_of(inputs.ask("gpu_resources"), inputs.run_tag, inputs.tags[0])
+    charges = charges_of(
+        inputs.ask("gpu_resources"), inputs.spelled(inputs.run_tag), inputs.spelled(inputs.tags[0])
+    )
     if not charges:
         return nothing(
             "usage",

@@ -2,6 +2,7 @@
 WITH first_ones AS (
   SELECT provider, sku_id, pricing_unit, charge_kind
   FROM x_things
+  WHERE COALESCE(provider, '(unnamed)') NOT IN (:left_out)
   ORDER BY
     ABS(change) DESC, provider NULLS FIRST, service NULLS FIRST, sku_id NULLS FIRST, region_id NULLS FIRST,
     pricing_category NULLS FIRST, pricing_unit NULLS FIRST, charge_kind NULLS FIRST

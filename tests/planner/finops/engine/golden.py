@@ -28,7 +28,12 @@ MONTH = date(2026, 10, 1)
 MONTHS: dict[str, Parameter] = {
     "start": MONTH, "end": date(2026, 11, 1), "before_start": date(2026, 9, 1), "before_end": MONTH,
 }  # fmt: skip
-THING_VALUES: dict[str, Parameter] = {"top": 10, "least": 2.0, "least_ratio": 0.001}
+THING_VALUES: dict[str, Parameter] = {
+    "left_out": ("Google Cloud", "nobody"),
+    "top": 10,
+    "least": 2.0,
+    "least_ratio": 0.001,
+}
 CENT = 0.005
 
 
@@ -40,7 +45,7 @@ def parameters_of(sql: str) -> dict[str, Parameter]:
         "first": date(2025, 10, 1),
         "before_start": before, "before_end": MONTH, "window_start": date(2026, 8, 1),
         "day": date(2026, 10, 14), "day_end": date(2026, 10, 15), "horizon": date(2027, 2, 1),
-        "tag": '$."team"', "run_tag": '$."run_id"', "like_tag": "%run_id%",
+        "tag": '$."team"', "tag_1": ('$."team"', '$."Team"'), "run_tag": '$."run_id"', "like_tag": "%run_id%",
         "provider": "Google Cloud", "service": "Compute Engine", "scope": "service", "thing": "Compute Engine",
     }  # fmt: skip
     missing = [name for name in parameter_names(sql) if name not in values and not name.startswith("tag")]

@@ -6,10 +6,17 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from sqlglot import exp, parse_one
 
+from planner.errors import InputError
+from planner.finops.engine.dialects import DIALECTS, bind, emit_sql
+from planner.finops.forecast.bill import daily_of_bill
+from planner.finops.kpis import query_kpi
 from planner.finops.read import open_bill
+from planner.finops.read.tag_keys import tag_keys
 from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Review
+from planner.finops.use_cases.library import tag_paths
 from tests.planner.finops.small_bill import charge, each_day, rows_of, section, sections_only, write_bill
 
 SEPTEMBER, OCTOBER = date(2026, 9, 1), date(2026, 10, 1)
@@ -69,3 +76,89 @@ def test_the_sums_are_those_of_the_bill_whatever_the_spelling(tmp_path: Path) ->
     path = bill(tmp_path, SPELLINGS | {"search": 7, "Search": 9, "": 3})
     merged, apart = review(path), review(path, exact=True)
     assert sum(owners(merged).values()) == pytest.approx(sum(owners(apart).values())) == pytest.approx(119)
+
+
+def mixed(path: Path) -> Path:
+    """Teams ml (60 and 5) and search (30), by keys spelled team and Team; a charge with both is of its `team`."""
+    of = {'{"team":"ml","env":"prod"}': 60, '{"Team":"search","env":"prod"}': 30, '{"env":"prod"}': 2,
+          '{"team":" ","TEAM":"ml","ENV":"prod"}': 5, '{"Team":"other","team":"ml","env":"prod"}': 3}  # fmt: skip
+    rows = [charge(date(2026, 10, day + 1), cost, Tags=tags) for day, (tags, cost) in enumerate(of.items())]
+    return write_bill(
+        path / "mixed.csv", [*rows, charge(date(2026, 10, 9), 4, Tags='{"team":"ml","env":"x"}')]
+    )
+
+
+def test_keys_that_a_bill_mixes_count_as_one(tmp_path: Path) -> None:
+    """Only the exact key counted: 67 of 104 had a team."""
+    with sections_only("quality", "allocation"), open_bill([mixed(tmp_path)]) as opened:
+        made = review_bill(opened, month=OCTOBER, forecast=False)
+    assert owners(made) == {
+        "ml": pytest.approx(72),
+        "search": pytest.approx(30),
+        "(no tag)": pytest.approx(2),
+    }
+    found = {one.key: one.value for one in section(made, "allocation").figures}
+    assert found["allocation_tag_1_ratio"] == pytest.approx(102 / 104)
+    assert found["allocation_tag_2_ratio"] == pytest.approx(1.0)
+    said = section(made, "allocation").sentences[0]
+    assert "The tag team is also spelled Team, TEAM; they count as one (team first" in said
+    quality = section(made, "quality").sentences[0]
+    assert "Keys of tags that differ by case only count as one (team: Team, TEAM; env: ENV)." in quality
+
+
+def test_exact_tags_keep_keys_apart(tmp_path: Path) -> None:
+    made = review(mixed(tmp_path), exact=True)
+    assert owners(made) == {"ml": pytest.approx(67), "(no tag)": pytest.approx(37)}
+    assert (
+        "also spelled Team, TEAM; those charges are not counted" in section(made, "allocation").sentences[0]
+    )
+
+
+def test_spellings_that_are_asked_for_side_by_side_are_apart(tmp_path: Path) -> None:
+    with sections_only("allocation"), open_bill([mixed(tmp_path)]) as opened:
+        made = review_bill(opened, month=OCTOBER, forecast=False, tags=("team", "Team"))
+    found = {one.key: one.value for one in section(made, "allocation").figures}
+    assert found["allocation_tag_1_ratio"] == pytest.approx(67 / 104)
+    assert found["allocation_tag_2_ratio"] == pytest.approx(33 / 104)
+
+
+def test_a_forecast_by_a_tag_has_all_spellings_of_its_key(tmp_path: Path) -> None:
+    with open_bill([mixed(tmp_path)]) as opened:
+        found, exact = (daily_of_bill(opened, "tag:team", exact_tags=apart) for apart in (False, True))
+    assert {scope: float(one.cost.sum()) for scope, one in found.items()} == {
+        "ml": 72,
+        "search": 30,
+        "(none)": 2,
+    }
+    assert {scope: float(one.cost.sum()) for scope, one in exact.items()} == {"ml": 67, "(none)": 37}
+
+
+def test_runs_are_found_by_all_spellings(tmp_path: Path) -> None:
+    rows = [
+        charge(date(2026, 10, 1), 8, Tags='{"run_id":"a"}', PricingQuantity=1),
+        charge(date(2026, 10, 2), 4, Tags='{"Run_Id":"b"}', PricingQuantity=1),
+        charge(date(2026, 10, 3), 2, Tags='{"Run_Id":"c","run_id":"a"}', PricingQuantity=1),
+    ]
+    with open_bill([write_bill(tmp_path / "runs.csv", rows)]) as opened:
+        asked = tag_keys(opened).merged(("run_id",))["run_id"]
+        values = {"run_tag": tag_paths(asked), "like_tag": tuple(f'%"{key}"%' for key in asked)}
+        frame = query_kpi(opened.engine, "run_cost", values)
+    assert dict(zip(frame["run_id"], frame["effective_cost"], strict=True)) == {"a": 10, "b": 4}
+
+
+def test_several_spellings_need_a_path_or_a_pattern() -> None:
+    with pytest.raises(InputError, match=":team is no JSON path and no pattern"):
+        bind("SELECT 1 AS one FROM focus WHERE ServiceName = :team", {"team": ("a", "b")})
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_several_texts_are_written_for_every_engine(dialect: str) -> None:
+    sql = (
+        "SELECT JSON_EXTRACT_STRING(Tags, :team) AS team FROM focus "
+        "WHERE (Tags LIKE :like OR x_rows = 1) AND NOT ServiceName IN ('a', :names)"
+    )
+    values = {"team": ('$."team"', '$."Team"'), "like": ('%"a"%', '%"A"%'), "names": ("b", "c")}
+    text = emit_sql(sql, dialect, values)
+    tree = parse_one(text, read=dialect)
+    assert [one.this for one in tree.find_all(exp.Literal) if one.this in ("a", "b", "c")] == ["a", "b", "c"]
+    assert len(list(tree.find_all(exp.Like))) == 2 and "team" in text and "Team" in text

@@ -112,7 +112,9 @@ def cheaper(uses: dict[Use, np.ndarray]) -> dict[tuple[str, str], float]:
 def test_cheaper_uses_are_those_of_a_loop(path: Path, uses: dict[Use, np.ndarray]) -> None:
     with open_bill([path]) as bill:
         keep_things(bill.engine, MONTHS)
-        keep_names(bill.engine, {**MONTHS, "top": 10, "least": 0.0, "least_ratio": CHEAPER_RATIO})
+        keep_names(
+            bill.engine, {**MONTHS, "left_out": "", "top": 10, "least": 0.0, "least_ratio": CHEAPER_RATIO}
+        )
         found = ask_things(bill.engine, "cheaper_named")
     expected = cheaper(uses)
     assert len({kind for kind, _ in expected}) == 2
@@ -164,7 +166,9 @@ def test_names_looked_up_for_what_is_shown_are_those_of_the_whole_bill(
     ]  # fmt: skip
     with open_bill([write_bill(tmp_path / "bill.csv", rows)]) as bill:
         keep_things(bill.engine, MONTHS)
-        keep_names(bill.engine, {**MONTHS, "top": 7, "least": 0.0, "least_ratio": CHEAPER_RATIO})
+        keep_names(
+            bill.engine, {**MONTHS, "left_out": "", "top": 7, "least": 0.0, "least_ratio": CHEAPER_RATIO}
+        )
         found = ask_things(bill.engine, "movers_named")
         whole = query_kpi(bill.engine, "price_volume", MONTHS)
     key = ["provider", "service", "sku_id", "region_id", "pricing_category", "pricing_unit", "charge_kind"]

@@ -7,20 +7,25 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pytest
 
 from planner.finops.kpis import query_kpi
 from planner.finops.kpis.registry import load_kpi
-from planner.finops.read import Bill, open_bill
+from planner.finops.read import Bill, long_tags, open_bill
 from planner.finops.review import short_tags
+from planner.finops.review.answer import review_bill
+from planner.finops.review.model import Review
 from planner.finops.review.short_tags import SHORT, TABLE, keep_short_tags, names_runs
-from planner.finops.use_cases.library import tag_path
-from tests.planner.finops.small_bill import charge, review_of, write_bill
+from planner.finops.use_cases.library import tag_paths
+from tests.planner.finops.small_bill import charge, review_of, rows_of, sections_only, write_bill
 
 OCTOBER, NOVEMBER = date(2026, 10, 1), date(2026, 11, 1)
 MONTHS = {"start": OCTOBER, "end": NOVEMBER, "before_start": date(2026, 9, 1), "before_end": OCTOBER}
 KEYS = ("team", "a'b c", "cost-center")
+SPELLED = (("team", "Team"), ("a'b c",), ("cost-center",))  # charges carry team, Team, or both
+RUN = ("run_id",)
 # as clouds and people write them: other spellings, quotes, numbers, nothing, objects, and keys that nobody asks for
 TEAMS = (
     "ML-Platform",
@@ -39,6 +44,8 @@ LONG = {f"key-{number}": "value" * 3 for number in range(12)}
 
 def tags(number: int) -> str:
     own = {"team": TEAMS[number % len(TEAMS)], "a'b c": f"cc {number % 3}", "cost-center": number % 2 or None}
+    if number % 7 == 0:
+        own["Team"] = own.pop("team") if number % 2 else "other"
     return "" if number % 13 == 0 else json.dumps({**own, **LONG})
 
 
@@ -67,8 +74,8 @@ def bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bill]:
 @pytest.mark.parametrize("kpi", SHORT)
 @pytest.mark.parametrize("apart", ["yes", "no"])
 def test_questions_have_the_same_answers(kpi: str, apart: str, bill: Bill) -> None:
-    assert keep_short_tags(bill, MONTHS, KEYS, "run_id")
-    given = {f"tag_{number}": tag_path(KEYS[(number - 1) % 3]) for number in range(1, 7)}
+    assert keep_short_tags(bill, MONTHS, SPELLED, RUN)
+    given = {f"tag_{number}": tag_paths(SPELLED[(number - 1) % 3]) for number in range(1, 7)}
     values = {**MONTHS, **given, "tags_apart": apart}
     asked = {name: values[name] for name in load_kpi(kpi).parameters}
     here, there = (query_kpi(bill.engine, kpi, asked, over=over) for over in ("", TABLE))
@@ -82,9 +89,9 @@ def test_questions_have_the_same_answers(kpi: str, apart: str, bill: Bill) -> No
 def test_short_tags_and_small_bills_are_read_where_they_are(tmp_path: Path, bill: Bill) -> None:
     short = write_bill(tmp_path / "short.csv", [charge(OCTOBER + timedelta(n)) for n in range(9)])
     with open_bill([short]) as other:
-        assert not keep_short_tags(other, MONTHS, KEYS, "run_id")
+        assert not keep_short_tags(other, MONTHS, SPELLED, RUN)
     short_tags.MANY_ROWS = 401
-    assert not keep_short_tags(bill, MONTHS, KEYS, "run_id")
+    assert not keep_short_tags(bill, MONTHS, SPELLED, RUN)
 
 
 @pytest.mark.parametrize("day", [date(2026, 10, 5), date(2026, 9, 5), date(2026, 7, 5), None])
@@ -93,7 +100,7 @@ def test_a_run_of_any_month_is_found(
 ) -> None:
     monkeypatch.setattr(short_tags, "MANY_ROWS", 1)
     with open_bill([write_bill(tmp_path / "bill.csv", rows(day))]) as opened:
-        assert keep_short_tags(opened, MONTHS, KEYS, "run_id")
+        assert keep_short_tags(opened, MONTHS, SPELLED, RUN)
         assert names_runs(opened, MONTHS, '%"run_id"%') == (day is not None)
 
 
@@ -105,3 +112,39 @@ def test_a_review_on_short_tags_is_the_same(tmp_path: Path, monkeypatch: pytest.
         made = review_of(path, only=("allocation", "actions", "gpu"), tags=KEYS)
         shown.append([(section.key, section.sentences, section.tables) for section in made.sections])
     assert shown[0] == shown[1]
+
+
+def parquet(csv: Path) -> Path:
+    """The same bill as Parquet, in which tags are texts as they are."""
+    target = csv.with_suffix(".parquet")
+    read = f"READ_CSV('{csv}', types = {{'Tags': 'VARCHAR'}}, nullstr = '')"
+    duckdb.sql(f"COPY (SELECT * FROM {read}) TO '{target}' (FORMAT parquet)")
+    return target
+
+
+def shown(path: Path, *, tags_later: bool) -> Review:
+    with (
+        sections_only("allocation", "actions", "gpu", "units", "quality"),
+        open_bill([path], tags_later=tags_later) as bill,
+    ):
+        return review_bill(bill, tags=KEYS, forecast=False)
+
+
+@pytest.mark.parametrize("broken", [(), ("{'team': ml}" + "." * 200, "no json")], ids=["sound", "broken"])
+def test_tags_checked_on_the_way_are_those_checked_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: tuple[str, ...]
+) -> None:
+    """A review reads the tags of a large bill once: what is no JSON has no value and is a finding, as of opening."""
+    for module in (short_tags, long_tags):
+        monkeypatch.setattr(module, "MANY_ROWS", 1)
+    bad = [charge(date(2026, 10, 9), 3, Tags=text) for text in broken]
+    path = parquet(write_bill(tmp_path / "bill.csv", [*rows(date(2026, 10, 5)), *bad]))
+    with open_bill([path], tags_later=True) as bill:
+        assert bill.unchecked == (str(path),)
+        assert len(bill.engine.query("SELECT JSON_EXTRACT_STRING(MAX(Tags), '$.x') AS x FROM focus")) == 1
+    later, before = (shown(path, tags_later=way) for way in (True, False))
+    for one, other in zip(later.sections, before.sections, strict=True):
+        if one.key != "quality":
+            assert (one.key, one.sentences, one.figures) == (other.key, other.sentences, other.figures)
+    found = [[row for row in rows_of(made, "quality", "findings") if row["rows"]] for made in (later, before)]
+    assert found[0] == found[1] and len(found[0]) == bool(broken)
