@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.spot.checkpoint import checkpoint_overhead_ratio, useful_ratio, young_interval_hours
+from planner.spot.distribution import normal_cdf
 from planner.spot.meet import calibration
 from planner.spot.renewal import p_meet_deadline, spot_outcome
 from tests.planner.spot.simulate_spot import Case, simulate
@@ -34,6 +35,16 @@ cases = st.builds(
     restart=st.floats(0, 1),
     notice=st.floats(0, 0.2),
 )
+
+
+def test_the_normal_distribution_of_many_numbers_is_that_of_each_one() -> None:
+    grid = np.linspace(-8.0, 8.0, 2001)
+    edges = [np.inf, -np.inf, np.nan, 0.0, -0.0, 8.5, -8.5]
+    many = np.concatenate([grid, np.nextafter(grid, 9.0), np.nextafter(grid, -9.0), edges])
+    each = np.asarray([float(normal_cdf(np.asarray([value]))[0]) for value in many.tolist()])
+    assert normal_cdf(many) == pytest.approx(each, abs=1e-15, nan_ok=True)
+    assert normal_cdf(many.reshape(2, -1)).shape == (2, len(many) // 2)
+    assert np.diff(normal_cdf(np.sort(many[:-7]))).min() >= 0.0
 
 
 @pytest.mark.parametrize("case", CASES)
