@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.spot.checkpoint import useful_ratio, young_interval_hours
-from planner.spot.distribution import SpotPool, describe_elapsed
+from planner.spot.distribution import SpotPool, describe_elapsed, normal_cdf
 from planner.spot.meet import calibration
 from planner.spot.moments import split_job
 from planner.spot.renewal import FRAILTY_SD, p_meet_deadline, spot_outcome
@@ -46,6 +46,16 @@ def quantile(case: Case, level: float) -> tuple[float, float]:
     pool = SpotPool(one["rate"], one["wait"], one["wait"], np.asarray([FRAILTY_SD]), np.ones(1))
     elapsed, paid = describe_elapsed(job, pool).quantile(level)
     return float(elapsed[0]), float(paid[0])
+
+
+def test_the_normal_distribution_of_many_numbers_is_that_of_each_one() -> None:
+    grid = np.linspace(-8.0, 8.0, 2001)
+    edges = [np.inf, -np.inf, np.nan, 0.0, -0.0, 8.5, -8.5]
+    many = np.concatenate([grid, np.nextafter(grid, 9.0), np.nextafter(grid, -9.0), edges])
+    each = np.asarray([float(normal_cdf(np.asarray([value]))[0]) for value in many.tolist()])
+    assert normal_cdf(many) == pytest.approx(each, abs=1e-15, nan_ok=True)
+    assert normal_cdf(many.reshape(2, -1)).shape == (2, len(many) // 2)
+    assert np.diff(normal_cdf(np.sort(many[:-7]))).min() >= 0.0
 
 
 @pytest.mark.parametrize("case", CASES)
