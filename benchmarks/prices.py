@@ -105,11 +105,14 @@ def show(provider: str, scored: Scored) -> None:
     """Print one line per horizon and model."""
     for horizon, offers in scored.offers.groupby("horizon"):
         inside = (offers["p10"] * 0.999 <= offers["actual"]) & (offers["actual"] <= offers["p90"] * 1.001)
-        cover = by_phase(offers.assign(inside=inside), "inside")
+        held = offers.assign(inside=inside)
+        cover, (least, most) = by_phase(held, "inside"), interval(held, "inside")
+        width = by_phase(offers.assign(width=offers["p90"] / offers["p10"] - 1.0), "width")[2]
         days = offers.groupby("rising")["day"].nunique().to_dict()
         print(
             f"\n{provider} {horizon} d: {len(offers):,} offers, {days.get(True, 0)} rising and {days.get(False, 0)} "
-            f"falling days; p10-p90 holds {_ratio(cover[0])} rising, {_ratio(cover[1])} falling"
+            f"falling days; p10-p90 holds {_ratio(cover[0])} rising, {_ratio(cover[1])} falling, "
+            f"{_ratio(cover[2])} [{_ratio(least)}, {_ratio(most)}] of both, p90 is {width:.0%} over p10"
         )
         chosen = scored.chosen[scored.chosen["horizon"] == horizon]
         for model in MODELS:

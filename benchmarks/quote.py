@@ -107,8 +107,8 @@ class Speeds:
         return Speeds(self.sigma, normal, np.full(len(self.z), 1.0 / len(self.z)))
 
 
-def price_draws(folder: Path) -> tuple[FloatArray, FloatArray]:
-    """P90 over the mean expected, and the later price over that mean, of the cheapest place of each type and day."""
+def price_draws(folder: Path, level: float) -> tuple[FloatArray, FloatArray]:
+    """Quantile and the later price over the mean expected, of the cheapest place of each type and day."""
     high, later = [], []
     rows = read_histories(folder)
     for provider, first in _FIRST.items():
@@ -120,11 +120,12 @@ def price_draws(folder: Path) -> tuple[FloatArray, FloatArray]:
                 if not len(at):
                     continue
                 told = terms.expect(at, one.later_days[number, at])
+                bound = terms.at_level(at, one.later_days[number, at], np.asarray(level))
                 types = one.places["instance_type"].to_numpy()[at]
                 for name in np.unique(types):
                     own = np.flatnonzero(types == name)
                     best = own[np.argmin(told.mean[own])]
-                    high.append(told.p90[best] / told.mean[best])
+                    high.append(max(bound[best] / told.mean[best], 1.0))
                     later.append(one.later[number, at[best]] / told.mean[best])
     return np.asarray(high), np.asarray(later)
 
@@ -188,7 +189,7 @@ def replays_of(
     draw: np.random.Generator,
 ) -> FloatArray:  # fmt: skip
     """Rows of quote and realised cost on spot and on-demand, expected cost of both; shape `(n, 6)`."""
-    z, fails = NormalDist().inv_cdf(level), load_assumptions().machine_failures_per_node_hour
+    fails = load_assumptions().machine_failures_per_node_hour
     expected = estimate(case.model, case.zones, case.work, case.ratio)[0] * case.work
     outcomes = case.outcomes()
     above = max(tail_quantile(outcomes, level, case.sigma) - expected, 0.0)
@@ -200,7 +201,7 @@ def replays_of(
         spot, other = case.replay(slower, each, draw)
         at = draw.integers(0, len(prices[0]), each)
         high, factor = prices[0][at], prices[1][at]
-        quoted = expected + np.hypot(above, spot_part * (high ** (z / Z80) - 1.0))
+        quoted = expected + np.hypot(above, spot_part * (high - 1.0))
         failed = draw.poisson(per_hour * case.work * slower, each)
         firm = case.work * slower + failed * RESTART
         rows.append(np.column_stack([
@@ -237,7 +238,7 @@ def main() -> None:
     print(speeds.left_out([run.family for run in elapsed], given.level))
     if given.normal:
         speeds = speeds.as_assumed()
-    prices = price_draws(given.prices)
+    prices = price_draws(given.prices, given.level)
     jobs = cases(given.traces, speeds, draw)
     each = -(-given.n // (len(jobs) * SPEEDS))
     made = [replays_of(case, speeds, prices, given.level, each, draw) for case in jobs]
@@ -260,10 +261,9 @@ def report(
         ("on-demand", firm),
     ):
         print(f"{name}: within the bound {held_with_range(held, draw)}")
-    z = NormalDist().inv_cdf(level)
     alone = float(speeds.weight[speeds.z <= speed_z(level)].sum())
     print(f"speed alone ({len(speeds.z)} runs): {alone:.1%}; prices alone ({len(prices[0]):,} choices): "
-          f"{(prices[1] <= prices[0] ** (z / Z80)).mean():.1%}")  # fmt: skip
+          f"{(prices[1] <= prices[0]).mean():.1%}")  # fmt: skip
     whole = np.concatenate(made)
     picked = np.where(whole[:, 4] <= whole[:, 5], whole[:, 1], whole[:, 3])
     by_bound = np.where(whole[:, 0] <= whole[:, 2], whole[:, 1], whole[:, 3])

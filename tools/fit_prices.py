@@ -6,7 +6,10 @@ DIR holds histories (`tools.price_history`); the daily files are read too. Per p
    to, at each horizon (squared bias), with the squared error of all offers as a light tie-break;
 2. spread of places: so that p10-p90 holds 81 % at each horizon.
 
-The spread of types' and markets' levels is measured first, on means over the places of a type.
+The spread of types' and markets' levels is measured first, on means over the places of a type. Where prices stand still
+until they move, the share that does is fitted first, to the share of prices that are still the quote; of those that
+moved the spread of places and how much wider than markets types spread are measured (half-widths of 80 %), and the
+spread of levels with its growth is fitted to the coverage.
 
 Phases weigh equally: every decision counts once as it went and once with the market's move (mean over types of the
 change of their median) turned round, so a history that mostly falls does not teach that prices fall. AWS is fitted on
@@ -23,6 +26,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +35,14 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import minimize
 
-from planner.market.expected_price import Constants, PriceTerms, price_terms, spot_constants
+from planner.market.expected_price import (
+    Z80,
+    Constants,
+    PriceTerms,
+    moved_and_kept,
+    price_terms,
+    spot_constants,
+)
 from tools.price_history import Decision, decisions, read_histories
 
 FloatArray = npt.NDArray[np.float64]
@@ -55,13 +66,14 @@ class Source:
     horizons: tuple[int, ...]
     match: str
     least_power: float
+    stands_still: bool = False
 
 
 # least_power: slopes of later on present distances within types fall from .994 at 7 d to .76 at 91 d on AWS, a power
 # of 1.1 to 1.4; on GCP from .95 at 30 d to .56 at a year. Azure has ten dates in three clusters: not fitted.
 SOURCES = {
     "aws": Source(date(2023, 9, 20), 7, (7, 14, 30, 45, 60, 75, 91, 500), "", 1.1),
-    "gcp": Source(date(2023, 7, 1), 14, (30, 60, 91, 120, 182, 270, 365, 500), r"(a2|a3|g2)-", 0.7),
+    "gcp": Source(date(2023, 7, 1), 14, (30, 60, 91, 120, 182, 270, 365, 500), r"(a2|a3|g2)-", 0.7, True),
 }
 
 
@@ -78,6 +90,11 @@ class Sample:
     fold: npt.NDArray[np.int64]
     horizon: int
     day: int
+
+    @property
+    def still(self) -> BoolArray:
+        """Which places still cost what they were quoted at."""
+        return np.asarray(np.abs(np.log(self.actual / self.terms.quote[self.rows])) < 1e-3)
 
 
 def samples(made: Sequence[Decision], source: Source, settled: pd.Series | None) -> list[Sample]:
@@ -165,18 +182,88 @@ def _chosen(mean: FloatArray, types: npt.NDArray[np.int64]) -> npt.NDArray[np.in
 
 def fit(given: Sequence[Sample], start: Constants, source: Source) -> Constants:
     """Fit one provider's constants."""
-    model = _with(start, _levels(given))
-    for _ in range(2):
-        model = _minimise(model, ("decay_days", "decay_power"), lambda m: _bias_loss(given, m, source))
-        model = _minimise(model, ("place_sd",), lambda m: _cover_loss(given, m, source))
+    if source.stands_still:
+        model = _fit_standing(given, start, source)
+    else:
+        model = _with(start, _levels(given))
+        for _ in range(2):
+            model = _fit_decay(given, model, source)
+            model = _minimise(model, ("place_sd",), lambda m: _cover_loss(given, m, source))
     return _with(model, {name: float(f"{getattr(model, name):.3g}") for name in _FITTED})
+
+
+def _fit_decay(given: Sequence[Sample], model: Constants, source: Source) -> Constants:
+    return _minimise(model, ("decay_days", "decay_power"), lambda m: _bias_loss(given, m, source))
+
+
+def _fit_standing(given: Sequence[Sample], start: Constants, source: Source) -> Constants:
+    """Fit a provider whose prices stand still until they move."""
+    table = pd.DataFrame(
+        [(s.horizon, float(s.days.mean()), float(s.still.mean())) for s in given],
+        columns=["horizon", "days", "still"],
+    )
+    days, still = table.groupby("horizon")[["days", "still"]].mean().to_numpy().T
+    names = ("still_days", "still_power")
+    begun = _with(start, {"still_days": 120.0, "still_power": 0.75})
+    model = _minimise(
+        begun,
+        names,
+        lambda m: float(np.mean((np.exp(-((days / m.still_days) ** m.still_power)) - still) ** 2)),
+    )
+    for _ in range(2):
+        model = _fit_decay(given, model, source)
+        place_sd, ratio = _spreads_of_moved(given, model)
+        model = _with(model, {"place_sd": place_sd})
+        loss = partial(_tied_loss, given, source, ratio)
+        model = _tied(ratio, _minimise(model, ("type_sd", "level_power"), loss))
+    return model
+
+
+def _tied(ratio: float, model: Constants) -> Constants:
+    """The market's spread in proportion to that of types."""
+    return _with(model, {"market_sd": ratio * model.type_sd})
+
+
+def _tied_loss(given: Sequence[Sample], source: Source, ratio: float, model: Constants) -> float:
+    return _cover_loss(given, _tied(ratio, model), source)
+
+
+def _spreads_of_moved(given: Sequence[Sample], model: Constants) -> tuple[float, float]:
+    """Of prices that moved: sd of places, and the market's spread over that of types; medians over the horizons."""
+    rows: list[pd.DataFrame] = []
+    means: list[tuple[int, float, float]] = []
+    for sample in given:
+        terms = replace(sample.terms, models=(model,))
+        law, count = terms.law(sample.rows, sample.days), len(sample.rows)
+        of = {name: np.full(count, getattr(model, name)) for name in ("rest", *_FITTED)}
+        kept = moved_and_kept(of, sample.days)[1]
+        own = pd.DataFrame({
+            "off": np.log(sample.actual / terms.base[sample.rows]) - law.middle, "type": sample.type_of,
+            "horizon": sample.horizon, "scale": np.sqrt(1.0 - kept**2),
+        })[~sample.still]  # fmt: skip
+        own = own[own.groupby("type")["off"].transform("size") >= _MIN_PLACES]
+        if len(own):
+            of_type = own.groupby("type")["off"].mean()
+            rows.append(own.assign(place=(own["off"] - own["type"].map(of_type)) / own["scale"]))
+            means += [(sample.horizon, value - of_type.mean(), of_type.mean()) for value in of_type]
+    levels = pd.DataFrame(means, columns=["horizon", "type", "market"]).groupby("horizon")
+    place = pd.concat(rows).groupby("horizon")["place"].agg(_robust_sd).median()
+    ratio = (levels["market"].agg(_robust_sd) / levels["type"].agg(_robust_sd)).median()
+    return float(place), float(ratio)
+
+
+def _robust_sd(values: pd.Series) -> float:
+    """Standard deviation of the normal distribution with this 80 % interval."""
+    return float(values.quantile(0.9) - values.quantile(0.1)) / (2.0 * Z80)
 
 
 def _with(model: Constants, changed: dict[str, Any]) -> Constants:
     return replace(model, **changed)
 
 
-_FITTED = ("decay_days", "decay_power", "place_sd", "type_sd", "market_sd", "level_power")
+_FITTED = (
+    "decay_days", "decay_power", "place_sd", "type_sd", "market_sd", "level_power", "still_days", "still_power",
+)  # fmt: skip
 
 
 def _minimise(model: Constants, names: tuple[str, ...], loss: Callable[[Constants], float]) -> Constants:
@@ -214,7 +301,7 @@ def _levels(given: Sequence[Sample]) -> dict[str, float]:
         mean = change.mean()[change.size() >= _MIN_PLACES]
         rows += [(sample.horizon, sample.day, value - sample.move, sample.move) for value in mean]
     table = pd.DataFrame(rows, columns=["horizon", "day", "own", "market"])
-    own = table.groupby("horizon")["own"].agg(lambda v: float(v.quantile(0.9) - v.quantile(0.1)) / 2.563)
+    own = table.groupby("horizon")["own"].agg(_robust_sd)
     days = table.drop_duplicates(["horizon", "day"]).groupby("horizon")["market"]
     market = days.agg(lambda v: float(np.sqrt(np.mean(np.square(v)))))
     both = np.hypot(own.to_numpy(), market.to_numpy())

@@ -5,9 +5,8 @@ is behind has one error: all sizes of an accelerator share that of the speed, sp
 and of the type, places without a record that of their evidence. Each error has its own stream of numbers, named by what
 it is the error of, so that adding a rival changes none of the others' worlds.
 
-Of the intervals that a plan states: the speed is log-normal around the prediction; a price is log-normal with the
-expected price as its mean and the width of its 80 % interval; rates of interruptions and waits are log-normal with the
-expected ones as their means.
+Of the intervals that a plan states: the speed is log-normal around the prediction; a price has the distribution whose
+80 % interval is stated; rates of interruptions and waits are log-normal with the expected ones as their means.
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ import numpy as np
 
 from planner.candidates.decisions import HAIR_RATIO, best_decisions
 from planner.candidates.reevaluate import Errors, reevaluate
-from planner.market.expected_price import Z80, shared_variance
+from planner.market.expected_price import shared_variance
+from planner.market.price_law import normal_cdf
 from planner.market.spot_prices import DERIVED, OBSERVED
 from planner.records import record
 
@@ -179,14 +179,12 @@ def _run_errors(
 
 
 def _price_errors(candidates: Candidates, at: IntArray, worlds: _Worlds) -> dict[int, FloatArray]:
-    """Factors of each offer's price, shape `(draws,)`, of mean 1; firm prices are left out."""
+    """Factors of each offer's price over the expected one, shape `(draws,)`; firm prices are left out."""
     offer_set = candidates.context.market.offer_set
     book, offers = offer_set.book, offer_set.offers
     out = {}
     for row in sorted({part.row for one in at.tolist() for part in candidates.parts(one)}):
-        low, high = float(book.p10_ratio[row]), float(book.p90_ratio[row])
-        sd = math.log(high / low) / (2.0 * Z80) if high > low > 0 else 0.0
-        if sd <= 0:
+        if not 0 < book.p10_ratio[row] < book.p90_ratio[row]:
             continue
         provider, kind = str(offers["provider"][row]), str(offers["instance_type"][row])
         pool = candidates.context.market.pool_of_offer[row]
@@ -195,8 +193,10 @@ def _price_errors(candidates: Candidates, at: IntArray, worlds: _Worlds) -> dict
             names = (("market", provider), ("type", provider, kind), ("place", pool))
         else:  # a list changes for a type, wherever it is sold
             shares, names = (0.0, 1.0, 0.0), (("market", provider), ("list", provider, kind), ("place", pool))
-        z = sum(math.sqrt(share) * worlds.normal(*name) for share, name in zip(shares, names, strict=True))
-        out[row] = np.exp(sd * np.asarray(z) - sd * sd / 2.0)
+        z = np.asarray(
+            sum(math.sqrt(share) * worlds.normal(*name) for share, name in zip(shares, names, strict=True))
+        )
+        out[row] = book.quantile(row, normal_cdf(z)) / float(book.expected_ratio[row])
     return out
 
 

@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
-from math import erfc, exp, inf, isnan, log, nan, sqrt
+from math import erfc, exp, inf, isnan, log, nan, pi, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,15 +36,26 @@ _CAP, _CAP_SLACK, _LIST = 0.10, 5e-4, 0.99
 
 
 PriceOf = Callable[["Table", int, bool, date, date, float], Fraction]  # as `expected_price`
+_Law = Callable[[float, float], float]  # from the half length of a run in days and a probability
 
 
 class Quote:
     """A price with what is expected of it at the start; the three figures are multiples of the quote.
 
-    `path` holds the figures for the half lengths of runs in `_HALF_DAYS`, where they move.
+    `path` holds the figures for the half lengths of runs in `_HALF_DAYS`, where they move; `law` gives quantiles of a
+    spot price, `hours` is the length of the run that the figures are of.
     """
 
-    __slots__ = ("age_days", "expected", "kind", "p10", "p90", "path")  # a catalog has thousands
+    __slots__ = (
+        "age_days",
+        "expected",
+        "hours",
+        "kind",
+        "law",
+        "p10",
+        "p90",
+        "path",
+    )  # a catalog has thousands
 
     def __init__(
         self, kind: str, age_days: float = nan, expected: float = 1.0, p10: float = 1.0, p90: float = 1.0,
@@ -53,18 +64,35 @@ class Quote:
         """Take the kind of quote and its age, and the figures where they are known."""
         self.kind, self.age_days, self.path = kind, age_days, path
         self.expected, self.p10, self.p90 = expected, p10, p90
+        self.law: _Law | None = None
+        self.hours = 0.0
+
+    def at_level(self, level: float) -> float:
+        """What the price over the quote does not exceed with the probability `level`, at least what is expected."""
+        if self.law is None:  # log-normal through the end of the interval
+            z = _normal(level)
+            return self.expected * exp(z / _Z80 * log(self.p90 / self.expected))
+        at, part = _piece(self.hours / 48.0)
+        ends = [self.law(days, level) for days in _HALF_DAYS[at : at + 2]]
+        return max(ends[0] + part * (ends[1] - ends[0]), self.expected)
 
     def during(self, run_hours: float) -> Quote:
         """The same in the middle of a run of `run_hours` from its start to its end."""
-        half = float(run_hours) / 48.0
-        if not self.path or half <= 0.0:
+        if not self.path or run_hours <= 0:
             return self
-        at = min(sum(half >= days for days in _HALF_DAYS), len(_HALF_DAYS) - 1) - 1
-        part = min((half - _HALF_DAYS[at]) / (_HALF_DAYS[at + 1] - _HALF_DAYS[at]), 1.0)
+        at, part = _piece(float(run_hours) / 48.0)
         expected, p10, p90 = (
             a + part * (b - a) for a, b in zip(self.path[at], self.path[at + 1], strict=True)
         )
-        return Quote(self.kind, self.age_days, expected, p10, p90, self.path)
+        out = Quote(self.kind, self.age_days, expected, p10, p90, self.path)
+        out.law, out.hours = self.law, float(run_hours)
+        return out
+
+
+def _piece(half: float) -> tuple[int, float]:
+    """Between which of `_HALF_DAYS` a half length lies, and how far along; longer ones are at the last."""
+    at = min(sum(half >= days for days in _HALF_DAYS), len(_HALF_DAYS) - 1) - 1
+    return at, min((half - _HALF_DAYS[at]) / (_HALF_DAYS[at + 1] - _HALF_DAYS[at]), 1.0)
 
 
 def scaled(quote: Fraction, ratio: float) -> Fraction:
@@ -251,30 +279,61 @@ class _Spot:
         start = self.quote.age_days + wait
         self.quote.path = tuple(self.figures(start + half) for half in _HALF_DAYS)
         self.quote.expected, self.quote.p10, self.quote.p90 = self.quote.path[0]
+        self.quote.law = lambda half, level: self.at(start + half).quantile(level) / self.usd
 
     def figures(self, days: float) -> tuple[float, float, float]:
         """Expected price, P10 and P90 over the quote, `days` after it."""
+        if days <= 0 and self.quote.kind != "derived":
+            return 1.0, 1.0, 1.0
+        later = self.at(days)
+        mean, p10, p90 = later.mean(), later.quantile(0.1), later.quantile(0.9)
+        return mean / self.usd, min(p10, mean) / self.usd, max(p90, mean) / self.usd
+
+    def at(self, days: float) -> _Later:
+        """How the price is distributed `days` after the quote."""
         days = min(days, _MOST_DAYS)
-        derived = self.quote.kind == "derived"
-        kept = self.of("rest") + (1 - self.of("rest")) * exp(
+        derived, still = self.quote.kind == "derived", 0.0
+        if self.of("still_days") > 0 and not derived:  # a derived price was never quoted
+            still = exp(-((days / self.of("still_days")) ** self.of("still_power")))
+        left = self.of("rest") + (1 - self.of("rest")) * exp(
             -((days / self.of("decay_days")) ** self.of("decay_power"))
         )
-        slope = kept * (self.of("derived_slope") if derived else 1.0)
-        middle = self.level + slope * (self.x - self.level)
+        # what is left of all distances is what those that stand still and those that moved have left
+        kept = max((left - still) / (1 - still), 0.0) if still < 1 else 1.0
+        middle = self.level + kept * (self.of("derived_slope") if derived else 1.0) * (self.x - self.level)
         variance = self.of("place_sd") ** 2 * (1 - kept**2)
         variance += (self.of("type_sd") ** 2 + self.of("market_sd") ** 2) * days ** (
             2 * self.of("level_power")
         )
-        sd = sqrt(variance + (self.of("derived_sd") ** 2 if derived else 0.0))
+        sd = max(sqrt(variance + (self.of("derived_sd") ** 2 if derived else 0.0)), 1e-9)
         low = min(log(self.of("floor_ratio")) if self.bounded else -inf, self.x)
-        high = 0.0 if self.bounded else inf
-        if days <= 0 and not derived:
-            return 1.0, 1.0, 1.0
-        mean = self.base * _clipped_mean(middle, max(sd, 1e-9), low, high)
-        p10, p90 = (self.base * exp(min(max(middle + z * sd, low), high)) for z in (-_Z80, _Z80))
-        if self.bounded and days > self.of("list_after_days"):
-            p90 = self.base
-        return mean / self.usd, min(p10, mean) / self.usd, max(p90, mean) / self.usd
+        at_list = self.bounded and days > self.of("list_after_days")
+        return _Later(self.base, self.x, still, middle, sd, low, 0.0 if self.bounded else inf, at_list)
+
+
+class _Later:
+    """A price some days after its quote: the quote itself with the probability `still`, else clipped log-normal."""
+
+    def __init__(
+        self, base: float, x: float, still: float, middle: float, sd: float, low: float, high: float, at_list: bool
+    ) -> None:  # fmt: skip
+        self.base, self.x, self.still, self.at_list = base, x, still, at_list
+        self.middle, self.sd, self.low, self.high = middle, sd, low, high
+
+    def mean(self) -> float:
+        moved = _clipped_mean(self.middle, self.sd, self.low, self.high)
+        return self.base * (self.still * exp(self.x) + (1.0 - self.still) * moved)
+
+    def quantile(self, level: float) -> float:
+        """The price that is not exceeded with the probability `level`."""
+        if self.at_list and level >= 0.9:
+            return self.base
+        under = (1.0 - self.still) * _below((self.x - self.middle) / self.sd)
+        if self.still and under <= level <= under + self.still:
+            return self.base * exp(self.x)
+        share = (level if level < under or not self.still else level - self.still) / (1.0 - self.still)
+        value = self.middle + self.sd * _normal(share)
+        return self.base * exp(min(max(value, self.low), self.high))
 
 
 def _clipped_mean(middle: float, sd: float, low: float, high: float) -> float:
@@ -290,6 +349,20 @@ def _clipped_mean(middle: float, sd: float, low: float, high: float) -> float:
 
 def _below(z: float) -> float:
     return 0.5 * erfc(-min(max(z, -40.0), 40.0) * sqrt(0.5))
+
+
+@lru_cache(maxsize=4096)
+def _normal(share: float) -> float:
+    """The standard normal quantile, by Newton's method from the middle: its distribution is convex left of it."""
+    if share > 0.5:
+        return -_normal(1.0 - share)
+    z = 0.0
+    for _ in range(100):
+        step = (_below(z) - share) * sqrt(2.0 * pi) * exp(0.5 * z * z)
+        z -= step
+        if abs(step) < 1e-14:
+            break
+    return z
 
 
 def _set_levels(spots: list[_Spot]) -> None:

@@ -59,7 +59,7 @@ def _bounds(bench: Bench, plan: Node, candidate: Candidate, level: float, grid: 
         times = exp(candidate.steps.sigma * (z - normal))
         hours, usd = (times * _tail(values, level, normal) for values in outcomes_of(bench, candidate))
         whole = float(plan["total_usd"].money())
-        usd = whole + hypot(max(usd - whole, 0.0), _prices_above(candidate, normal))
+        usd = whole + hypot(max(usd - whole, 0.0), _prices_above(candidate, level))
         return Near(max(hours, candidate.hours), SPREAD_RATIO), Near(Fraction(usd), SPREAD_RATIO, 0.011)
     before = candidate.waiting + candidate.steps.fixed
     wider = z / NormalDist().inv_cdf(level) if level > _SPREAD_LEVEL else 1.0
@@ -97,14 +97,14 @@ def _tail(values: Sequence[float], level: float, z: float) -> float:
     return max(seen, middle * exp(z / Z80 * log(high / middle)))
 
 
-def _prices_above(candidate: Candidate, z: float) -> float:
-    """By how much spot prices at a standard normal `z` exceed those expected, USD."""
+def _prices_above(candidate: Candidate, level: float) -> float:
+    """By how much the quantile of spot prices exceeds those expected, USD."""
     above = 0.0
     for part in candidate.parts:
         if part.offer.is_spot:
             quote = part.offer.quote
             paid = float(next(charge.usd for charge in part.charges if charge.kind == "compute"))
-            above += paid * (exp(z / Z80 * log(quote.p90 / quote.expected)) - 1.0)
+            above += paid * (quote.at_level(level) / quote.expected - 1.0)
     return above
 
 

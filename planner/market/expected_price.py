@@ -2,20 +2,23 @@
 
 The logarithm of a place's price is taken apart into the level of its instance type and the distance of the place from
 that level. The distance decays over the horizon (age of the quote, days to the start, half the length of the run); the
-levels of type and market move without a direction that anybody could know, so they add spread and no drift:
+levels of type and market move without a direction that anybody could know, so they add spread and no drift. A price
+stands still until it moves, and what is left of all distances is what the prices that moved have left:
 
-    m  = level + b(k) (x - level)               b(k) = rest + (1 - rest) exp(-(k / decay_days) ** decay_power)
+    moved = 1 - exp(-(k / still_days) ** still_power)             1 where a provider's prices move all the time
+    left  = rest + (1 - rest) exp(-(k / decay_days) ** decay_power)
+    b  = 1 - (1 - left) / moved                                   m  = level + b (x - level)
     s2 = place_sd^2 (1 - b^2) + (type_sd^2 + market_sd^2) k ** (2 level_power)
-    expected = E[clip(exp(N(m, s2)), floor, 1)] x base        p10, p90 = clip(exp(m -+ 1.28 s)) x base
+    price = base exp(x) with 1 - moved, else base clip(exp(N(m, s2)), floor, 1)
 
 where x is ln(price / base). Base is the on-demand price, or one dollar where a provider's spot prices do not follow it.
+Expected price and quantiles are those of this law (`planner.market.price_law`).
 Constants: planner/data/prices/spot.csv, fitted by tools/fit_prices.py; method and scores: docs/prices.md.
 """
 
 from __future__ import annotations
 
 import csv
-import math
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -23,6 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.market.price_law import HIGH, PriceLaw, moved_ratio
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -35,7 +39,6 @@ if TYPE_CHECKING:
 Z80 = 1.2815515655446008  # an 80 % interval spans so many standard deviations on each side
 FRESH_DAYS = 60.0  # quotes of a type this much older than its newest say nothing of its level now
 OTHER_PROVIDER = "*"
-_FAR = 40.0  # standard deviations, beyond which a normal distribution is 0 or 1 to the last digit
 _DATA = Path(__file__).parents[1] / "data" / "prices"
 
 
@@ -55,6 +58,8 @@ class Constants:
     type_sd: float
     market_sd: float
     level_power: float
+    still_days: float
+    still_power: float
     list_after_days: float
     derived_slope: float
     derived_sd: float
@@ -104,34 +109,54 @@ class PriceTerms:
 
     def expect(self, rows: IntArray, horizon_days: FloatArray) -> Expected:
         """Return the expected prices of quotes `rows` at `horizon_days`, both of shape `(m,)`."""
-        parameters = _columns(self.models)
-        mine = {name: column[self.constants[rows]] for name, column in parameters.items()}
-        return self._at(rows, np.maximum(horizon_days, 0.0), mine)
+        days, base = np.maximum(horizon_days, 0.0), self.base[rows]
+        law = self.law(rows, days)
+        mean, p10, p90 = (base * part for part in (law.mean(), law.quantile(1.0 - HIGH), law.quantile(HIGH)))
+        now = (days <= 0.0) & ~self.derived[rows]
+        mean, p10, p90 = (np.where(now, self.quote[rows], value) for value in (mean, p10, p90))
+        return Expected(mean, np.minimum(p10, mean), np.maximum(p90, mean), law.spread())
 
-    def _at(self, rows: IntArray, days: FloatArray, of: dict[str, FloatArray]) -> Expected:
-        quote, base, x, level = self.quote[rows], self.base[rows], self.x[rows], self.level[rows]
-        relative, derived = self.relative[rows], self.derived[rows]
-        decayed = np.exp(-((days / of["decay_days"]) ** of["decay_power"]))
-        kept = of["rest"] + (1.0 - of["rest"]) * decayed
+    def at_level(self, rows: IntArray, horizon_days: FloatArray, level: FloatArray) -> FloatArray:
+        """Return the prices that quotes `rows` do not exceed with probability `level` at `horizon_days`, USD per hour.
+
+        All three broadcast.
+        """
+        law = self.law(rows, np.maximum(horizon_days, 0.0))
+        return np.asarray(self.base[rows] * law.quantile(level), dtype=np.float64)
+
+    def law(self, rows: IntArray, days: FloatArray) -> PriceLaw:
+        """Return how the prices of quotes `rows` over their base are distributed `days` (at least 0) after them."""
+        of = {name: column[self.constants[rows]] for name, column in _columns(self.models).items()}
+        x, level, relative, derived = self.x[rows], self.level[rows], self.relative[rows], self.derived[rows]
+        # a derived price was never quoted, so it does not stand still
+        of["still_days"] = np.where(derived, 0.0, of["still_days"])
+        moved, kept = moved_and_kept(of, days)
         slope = np.where(derived, kept * of["derived_slope"], kept)
-        middle = level + slope * (x - level)
         levels = (of["type_sd"] ** 2 + of["market_sd"] ** 2) * days ** (2.0 * of["level_power"])
         variance = of["place_sd"] ** 2 * (1.0 - kept**2) + levels
         sd = np.sqrt(np.where(derived, variance + of["derived_sd"] ** 2, variance))
         low = np.where(relative, np.log(np.maximum(of["floor_ratio"], 1e-9)), -np.inf)
-        low = np.minimum(low, x)  # a quote below the floor shows that the floor is lower there
-        high = np.where(relative, 0.0, np.inf)
-        mean = base * _clipped_mean(middle, sd, low, high)
-        p10 = base * np.exp(np.clip(middle - Z80 * sd, low, high))
-        p90 = base * np.exp(np.clip(middle + Z80 * sd, low, high))
-        p90 = np.where(relative & (days > of["list_after_days"]), base, p90)
-        now = (days <= 0.0) & ~derived
-        mean, p10, p90 = (np.where(now, quote, value) for value in (mean, p10, p90))
-        return Expected(mean, np.minimum(p10, mean), np.maximum(p90, mean), sd)
+        return PriceLaw(
+            x, moved, level + slope * (x - level), np.maximum(sd, 1e-9),
+            np.minimum(low, x),  # a quote below the floor shows that the floor is lower there
+            np.where(relative, 0.0, np.inf), relative & (days > of["list_after_days"]),
+        )  # fmt: skip
+
+
+def moved_and_kept(of: dict[str, FloatArray], days: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Share of prices that are no longer the quote, and the share of its distance that such a price has left.
+
+    Args:
+        of: constants by name.
+        days: after the quote, at least 0, of the shape of the constants.
+    """
+    moved = moved_ratio(of["still_days"], of["still_power"], days)
+    gone = (1.0 - of["rest"]) * -np.expm1(-((days / of["decay_days"]) ** of["decay_power"]))
+    return moved, 1.0 - np.minimum(gone / np.maximum(moved, 1e-12), 1.0)
 
 
 def shared_variance(provider: str, horizon_days: float) -> tuple[float, float, float]:
-    """How much of a spot price's variance all prices of the provider share, those of the type, and none; sums to 1.
+    """Shares of the variance of a spot price that moved: common to the provider, to the type, and its own; sums to 1.
 
     Args:
         provider: whose price.
@@ -139,7 +164,7 @@ def shared_variance(provider: str, horizon_days: float) -> tuple[float, float, f
     """
     known = spot_constants()
     of, days = known.get(provider, known[OTHER_PROVIDER]), max(horizon_days, 0.0)
-    kept = of.rest + (1.0 - of.rest) * math.exp(-((days / of.decay_days) ** of.decay_power))
+    kept = float(moved_and_kept(_columns((of,)), np.asarray([days]))[1][0])
     grown = days ** (2.0 * of.level_power)
     parts = of.market_sd**2 * grown, of.type_sd**2 * grown, of.place_sd**2 * (1.0 - kept**2)
     whole = sum(parts)
@@ -257,23 +282,3 @@ def _levels(
 def _columns(models: tuple[Constants, ...]) -> dict[str, FloatArray]:
     names = ("on_demand_base", *_FIGURES)
     return {name: np.asarray([float(getattr(m, name)) for m in models], dtype=np.float64) for name in names}
-
-
-def _clipped_mean(middle: FloatArray, sd: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Mean of exp(clip(N, low, high)) for normal N: the two ends hold the mass beyond them."""
-    safe = np.maximum(sd, 1e-9)
-    a, b = (low - middle) / safe, (high - middle) / safe
-    inside = np.exp(middle + 0.5 * safe**2) * (_normal(b - safe) - _normal(a - safe))
-    at_low = np.where(np.isfinite(low), np.exp(np.where(np.isfinite(low), low, 0.0)), 0.0) * _normal(a)
-    at_high = np.where(
-        np.isfinite(high), np.exp(np.where(np.isfinite(high), high, 0.0)) * (1.0 - _normal(b)), 0.0
-    )
-    return np.asarray(inside + at_low + at_high, dtype=np.float64)
-
-
-def _normal(z: FloatArray) -> FloatArray:
-    """Standard normal distribution function."""
-    out = np.where(z > 0, 1.0, 0.0)  # what it is far out, to the last digit
-    near = ~(np.abs(z) >= _FAR)
-    out[near] = [0.5 * value for value in map(math.erfc, (-z[near] * math.sqrt(0.5)).tolist())]
-    return out

@@ -86,6 +86,21 @@ class PricePath:
         part = min(max(part, 0.0), 1.0)
         return float(values[at]) * (1.0 - part) + float(values[at + 1]) * part
 
+    def quantile(self, row: int, level: FloatArray, run_hours: float) -> FloatArray:
+        """Price of `row`, which is here, over the quote that is not exceeded with each of the probabilities `level`.
+
+        In the middle of a run of `run_hours`; shape `(n,)`, as `level`.
+        """
+        at = min(max(bisect_right(RUN_HOURS, run_hours) - 1, 0), len(RUN_HOURS) - 2)
+        part = min(max((run_hours - RUN_HOURS[at]) / (RUN_HOURS[at + 1] - RUN_HOURS[at]), 0.0), 1.0)
+        rows, terms = next(one for one in self.parts if row in one[0])
+        place, start = np.flatnonzero(rows == row), float(self.horizon_days[row])
+        usd = np.zeros(len(level))
+        for share, half in ((1.0 - part, HALF_DAYS[at]), (part, HALF_DAYS[at + 1])):
+            if share > 0:
+                usd += share * terms.at_level(place, np.asarray([start + half]), level)
+        return usd / float(self.usd_per_hour[row])
+
     def cheapest_hours(self, rows: IntArray, run_hours: FloatArray) -> FloatArray:
         """Length from `run_hours` on at which a run of `rows`, all of which are here, expects the least price."""
         later = np.where(run_hours[:, None] < _HOURS, self.table[0][self.place[rows]], np.inf)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Context, Decimal
+from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,8 @@ import numpy as np
 from catalogs.offers.flags import admit_offers, placeless
 from catalogs.tables.table import Coded
 from planner.market.expected_price import Z80, Quotes, list_terms, price_terms
-from planner.market.price_path import PricePath
+from planner.market.price_law import inverse_normal
+from planner.market.price_path import NAMES, PricePath
 from planner.market.pricing import price_age_days
 from planner.records import record
 
@@ -52,6 +54,7 @@ class PriceBook:
         age_days: of the quote when planned; horizon_days: from the quote to the start of the run; NaN for firm prices.
         expected_ratio, p10_ratio, p90_ratio: price to expect at the start, and its 80 % interval, over the quote.
         path: how they move over a run; None: they stay what they are at the start.
+        laws: how spot prices are distributed, also where quotes are believed; None: without spot quotes.
     """
 
     kind: IntArray
@@ -61,6 +64,7 @@ class PriceBook:
     p10_ratio: FloatArray
     p90_ratio: FloatArray
     path: PricePath | None = None
+    laws: PricePath | None = None
 
     def during(self, name: str, rows: IntArray, run_hours: FloatArray) -> FloatArray:
         """A price of `rows` over the quote in the middle of runs of `run_hours`, shape `(n,)`."""
@@ -69,6 +73,18 @@ class PriceBook:
             own = np.flatnonzero(self.path.place[rows] >= 0)
             out[own] = self.path.ratios(name, rows[own], run_hours[own])
         return out
+
+    def quantile(self, row: int, level: FloatArray, run_hours: float = 0.0) -> FloatArray:
+        """Quantiles of the price of offer `row` over the quote at probabilities `level`, shape `(n,)`.
+
+        In the middle of a run of `run_hours`. Prices without a law of their own are log-normal through the interval.
+        """
+        if self.laws is not None and self.laws.place[row] >= 0:
+            return self.laws.quantile(row, level, 0.0 if self.path is None else run_hours)
+        mean, low, high = (float(getattr(self, name)[row]) for name in NAMES)
+        down, up = log(mean / low) / Z80, log(high / mean) / Z80
+        z = inverse_normal(level)
+        return np.asarray(mean * np.exp(np.where(z > 0, z * up, z * down)), dtype=np.float64)
 
     def growth(self, rows: IntArray, run_hours: FloatArray) -> FloatArray:
         """Expected price in the middle of a run over that of its start, shape `(n,)`."""
@@ -134,8 +150,9 @@ def price_book(offers: Table, usd: FloatArray, mode: str, now: date, start: date
     none = np.flatnonzero((kind == NO_MARKET) & (usd > 0) & np.isfinite(listed))
     for column in (book.expected_ratio, book.p10_ratio, book.p90_ratio):
         column[none] = np.maximum(listed[none] / usd[none], 1.0)
-    if mode != QUOTED and path:
-        book = replace(book, path=PricePath(offers.n_rows, tuple(path), horizon, usd))
+    if path:
+        laws = PricePath(offers.n_rows, tuple(path), horizon, usd)
+        book = replace(book, laws=laws, path=None if mode == QUOTED else laws)
     if mode == QUOTED:
         market = kind != NO_MARKET
         book.expected_ratio[market] = 1.0

@@ -3,8 +3,8 @@
 Without spot: the distribution of the log speed, and that of the end with failures of machines. With spot the outcomes
 behind P10 and P90 (`planner.candidates.ways.outcomes`), 9 speeds by 41 courses of luck: too few for a tail. Beyond P90
 the quantile of level q is the larger of theirs and median x (P90 / median)^(z_q / z_90), that of the log-normal
-distribution through both, times what the tail of speeds has above a normal one; spot prices, log-normal, add their
-distance in squares.
+distribution through both, times what the tail of speeds has above a normal one; spot prices add the distance of their
+own quantile in squares.
 
 Beyond P90 the speed has the tail of Student's t with 3 degrees of freedom through the same P90, not the normal one:
 published whole runs are off further than a normal tail says. Of 1.5 to 100 degrees 3 are the most likely for 19 runs of
@@ -109,9 +109,10 @@ def _with_prices(
     candidates: Candidates, at: int, spot: list[Part], total: float, usd: float, level: float
 ) -> float:
     """Quantile of the cost with spot prices, which move together and independently of the rest."""
-    offer_set, z = candidates.context.market.offer_set, NormalDist().inv_cdf(level)
+    offer_set, run = candidates.context.market.offer_set, float(candidates.hours[at])
     rows, paid = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "instance_hours"))
-    run = np.full(len(rows), candidates.hours[at])
-    mean, p90 = (offer_set.book.during(name, rows, run) for name in ("expected_ratio", "p90_ratio"))
-    above = float((paid * offer_set.usd_during(rows, run) * ((p90 / mean) ** (z / Z80) - 1.0)).sum())
+    hours, book = np.full(len(rows), run), offer_set.book
+    mean = book.during("expected_ratio", rows, hours)
+    price = np.asarray([book.quantile(row, np.asarray([level]), run)[0] for row in rows.tolist()])
+    above = float((paid * offer_set.usd_during(rows, hours) * np.maximum(price / mean - 1.0, 0.0)).sum())
     return total + float(np.hypot(max(usd - total, 0.0), above))

@@ -5,7 +5,7 @@ every candidate that shares it, and more scenarios leave the earlier ones as the
 
 * speed: one factor for all jobs, as one model predicts them all; it moves a candidate along its own log-normal spread;
 * spot prices: factors of the provider, the instance type and the place in the shares of `shared_variance`, through the
-  P10 and P90 of the price to expect; list prices: one factor for each provider and type;
+  distribution of the price to expect; list prices: one factor for each provider and type;
 * interruptions: factors of the provider and type, the region and the zone, so correlated as records of spot capacity
   are within and across regions (`spot_zone_correlation_ratio`, `spot_region_correlation_ratio`), through the outcomes
   behind P10 and P90. Jobs in one zone on one type share them wholly, which is cautious; jobs in several zones share
@@ -24,9 +24,9 @@ import numpy as np
 
 from planner.candidates.plan_parts.launch import outcomes_of
 from planner.candidates.plan_parts.timeline import cost_at
-from planner.candidates.timing import Z80
 from planner.candidates.ways.outcomes import LUCK, SPEEDS
 from planner.market.expected_price import shared_variance
+from planner.market.price_law import normal_cdf
 from planner.spot.distribution import normal_quantile
 
 if TYPE_CHECKING:
@@ -170,11 +170,8 @@ def _price_usd(candidates: Candidates, part: Part, draws: Draws) -> Floats:
     """What a part costs above the expected price in each scenario, USD, shape `(S,)`."""
     market = candidates.context.market
     book, offers = market.offer_set.book, market.offer_set.offers
-    mean, low, high = (
-        float(column[part.row]) for column in (book.expected_ratio, book.p10_ratio, book.p90_ratio)
-    )
     paid = part.instance_hours * float(market.offer_set.usd_per_hour[part.row])
-    if not low < high or paid <= 0:
+    if not book.p10_ratio[part.row] < book.p90_ratio[part.row] or paid <= 0:
         return np.zeros(draws.count)
     provider, kind, region, zone = (str(offers[name][part.row]) for name in _PLACE)
     if market.is_spot[part.row]:
@@ -185,5 +182,4 @@ def _price_usd(candidates: Candidates, part: Part, draws: Draws) -> Floats:
         )
     else:
         z = draws.normal("list", provider, kind)
-    up, down = max(np.log(high / mean), 0.0) / Z80, max(np.log(mean / low), 0.0) / Z80
-    return np.asarray(paid * (np.exp(np.where(z > 0, z * up, z * down)) - 1.0), dtype=np.float64)
+    return paid * (book.quantile(part.row, normal_cdf(z)) / float(book.expected_ratio[part.row]) - 1.0)
