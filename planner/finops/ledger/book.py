@@ -148,7 +148,8 @@ def open_book(path: Path, wanted: Sequence[str] = ()) -> Book:
     data = _bytes(path)
     if not data:
         if not wanted:
-            raise InputError(f"--ledger {path}: no such file; accept an action to begin it: --accept ID")
+            remedy = "accept an action to begin it: --accept ID (-o json and csv have the ids of actions)"
+            raise InputError(f"--ledger {path}: no such file; {remedy}")
         return Book(path, "", (), data, wanted)
     try:
         body = json.loads(decode(data, str(path)))

@@ -89,13 +89,13 @@ def _table_sql(tags: Sequence[Sequence[str]], run_tag: Sequence[str]) -> str:
     keys, groups = ", ".join(_KEYS), ", ".join(found)
     # what names a run may differ in every charge: only that it is there is kept
     is_run = f"COALESCE(ChargeCategory = 'Usage' AND {run} IS NOT NULL, FALSE)"
-    is_bad = "COALESCE(Tags <> '' AND found IS NULL, FALSE)"  # `DuckDbEngine.tries_json`
+    is_bad = "COALESCE(filled AND found IS NULL, FALSE)"  # `DuckDbEngine.tries_json`
     return (
         f"SELECT {keys}, CAST(x_month AS TIMESTAMP) AS ChargePeriodStart, JSON_OBJECT({pairs}) AS Tags, "
         "EffectiveCost, x_is_run, x_is_bad FROM ("
         f"SELECT {keys}, {named}, {is_run} AS x_is_run, {is_bad} AS x_is_bad, SUM(EffectiveCost) AS EffectiveCost "
-        f"FROM (SELECT {keys}, EffectiveCost, Tags, JSON_EXTRACT_STRING(Tags, [{paths}]) AS found FROM focus "
-        f"WHERE ChargeCategory NOT IN ('Tax', 'Credit') AND {_MONTHS}) AS charges "
+        f"FROM (SELECT {keys}, EffectiveCost, Tags <> '' AS filled, JSON_EXTRACT_STRING(Tags, [{paths}]) AS found "
+        f"FROM focus WHERE ChargeCategory NOT IN ('Tax', 'Credit') AND {_MONTHS}) AS charges "
         f"GROUP BY {keys}, {groups}, {is_run}, {is_bad}) AS sums"
     )
 

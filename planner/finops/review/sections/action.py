@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from planner.finops.ledger.measure import action_id
 from planner.finops.review.sections.confidence import Confidence
 from planner.records import record
 
@@ -44,6 +45,11 @@ class Action:
     plan: str = ""
     needs: str = ""
     file: str = ""
+
+    @property
+    def id(self) -> str:
+        """By which a ledger accepts it (`planner.finops.ledger`), the same in every month."""
+        return action_id(self.kind, *self.pool, self.thing or self.what)
 
     @property
     def saves(self) -> float | None:

@@ -97,6 +97,7 @@ _COLUMNS: list[Any] = [
     ("plan_file", "Saved plan", "text", "below"),
     ("basis", "Amount is", "text", "data"), ("provider", "Provider", "text", "data"),
     ("service", "Service", "text", "data"), ("thing", "Id", "text", "data"),
+    ("id", "To accept (--accept)", "text", "data"),
 ]  # fmt: skip
 _WHOLE = "Amounts are of this month's use."
 _NOTE = (
@@ -144,7 +145,7 @@ def build(inputs: Inputs) -> Section:
 def _row(one: Action) -> tuple[Any, ...]:
     amounts = (None, one.amount) if one.basis == "once" else (one.amount, None)
     return (one.what, *amounts, one.sure.level, one.owner, one.why, one.sure.why, one.command, one.plan, one.needs,
-            one.file, one.basis, *one.pool, one.thing)  # fmt: skip
+            one.file, one.basis, *one.pool, one.thing, one.id)  # fmt: skip
 
 
 def _sentence(first: Action, currency: str) -> str:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from planner.finops.ledger.book import Book, Entry
-from planner.finops.ledger.measure import SCOPES, WHY_NOT, Saved, action_id, baseline, saved
+from planner.finops.ledger.measure import SCOPES, WHY_NOT, Saved, baseline, saved
 from planner.finops.review.inputs import Inputs, known_days, month_name
 from planner.finops.review.model import Section, Table
 from planner.finops.review.parts import figure, money, table, withheld
@@ -27,7 +27,7 @@ def build(inputs: Inputs) -> Section | None:
     if status == "withheld":
         book.refuse_unknown(())
         return withheld("ledger", TITLE, reason)
-    open_ones = {_id(one): one for one in actions(inputs)[:TOP]}
+    open_ones = {one.id: one for one in actions(inputs)[:TOP]}
     book.refuse_unknown(list(open_ones))
     new = [_accepted(inputs, open_ones[wanted], wanted) for wanted in book.wanted]
     book.entries += new
@@ -46,10 +46,6 @@ def build(inputs: Inputs) -> Section | None:
     return Section(
         "ledger", TITLE, said, figures, tuple(one for one in tables if one.rows), (), status, reason
     )
-
-
-def _id(one: Action) -> str:
-    return action_id(one.kind, *one.pool, one.thing or one.what)
 
 
 def _accepted(inputs: Inputs, one: Action, key: str) -> Entry:

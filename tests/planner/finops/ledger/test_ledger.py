@@ -85,6 +85,12 @@ def test_a_bill_without_the_accepted_month_measures_the_same(bill: Path, tmp_pat
     assert one["realised"] == pytest.approx(both["realised"])
 
 
+def test_actions_have_the_ids_by_which_they_are_accepted(bill: Path) -> None:
+    """A ledger that is not there yet named none, so that the first action could only be accepted by guessing."""
+    ids = [row["id"] for row in rows_of(review_of(bill, month=SEPTEMBER), "actions", "actions")]
+    assert SPOT in ids and len(set(ids)) == len(ids)
+
+
 def test_what_is_refused(bill: Path, tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     with pytest.raises(InputError, match="no such file; accept an action"):
