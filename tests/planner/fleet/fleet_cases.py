@@ -160,6 +160,12 @@ def _divide(fleet: FleetInput, units: tuple[int, ...]) -> float | None:
         (fleet.provider[used], fleet.max_share_per_provider),
         (np.array(_pools(fleet))[used], fleet.max_share_per_offer),
     )
+    for codes, share in groups:  # each group has room for its share, else there is no division
+        if share is not None:
+            rooms = (most[codes == code].sum() for code in set(codes.tolist()) if code >= 0)
+            shared = sum(min(room, share * fleet.required_throughput) for room in rooms)
+            if shared + most[codes < 0].sum() < fleet.required_throughput * (1 - 1e-9):
+                return None
     rows = [  # sum of the group <= share x what all deliver
         (codes == code) - share
         for codes, share in groups
