@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from planner.calibration.logs.look import STEP, TIME
 
-TOKENS = (
-    "tokens", "tokens_done", "tokens_seen", "consumed_tokens", "total_tokens", "samples", "samples_done",
-    "consumed_samples",
-)  # fmt: skip
+TOKENS = ("tokens", "tokens_done", "tokens_seen", "consumed_tokens", "total_tokens")
+SAMPLES = ("samples", "samples_done", "consumed_samples")
 NODES = ("nodes", "num_nodes", "instances")
 HOST = ("host", "hostname", "node", "rank")
 
@@ -37,7 +35,9 @@ MEANING = {
 
 
 def known_as(name: str) -> str | None:
-    """What a column is: `step`, `time`, `tokens`, `nodes`, `host`, a key of `MEASURES`, None where unknown."""
+    """What a column is: `step`, `time`, `tokens`, `samples`, `nodes`, `host`, a key of `MEASURES`, None where unknown."""
     wanted = name.strip().strip('"').lower()
-    kinds = {"step": STEP, "time": TIME, "tokens": TOKENS, "nodes": NODES, "host": HOST, **MEASURES}
+    kinds = {
+        "step": STEP, "time": TIME, "tokens": TOKENS, "samples": SAMPLES, "nodes": NODES, "host": HOST, **MEASURES,
+    }  # fmt: skip
     return next((kind for kind, names in kinds.items() if wanted in names), None)

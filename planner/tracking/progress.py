@@ -21,9 +21,7 @@ from planner.tracking.order import in_order
 
 MOST_BAD_RATIO = 0.5
 MOST_ROWS = 5_000_000
-_COLUMNS = (
-    "step,time and, where known, tokens,nodes,loader_seconds,gpu_busy,checkpoint_seconds,network_seconds"
-)
+_COLUMNS = "step,time and, where known, tokens,samples,nodes,loader_seconds,gpu_busy,checkpoint_seconds,network_seconds"
 
 
 def read_progress(path: Path, kind: str = "auto") -> Progress:
@@ -151,7 +149,7 @@ def _check(path: Path, count: int, bad: int, kept: int, moments: int) -> None:
 
 def _figure(name: str, value: Any) -> float:
     found = number(value)
-    return found if name == "tokens" or found >= 0 else math.nan
+    return found if name in ("tokens", "samples") or found >= 0 else math.nan
 
 
 def _from_steps(path: Path, kind: str) -> Progress:
