@@ -35,7 +35,7 @@ MEANING = {
 
 
 def known_as(name: str) -> str | None:
-    """What a column is: `step`, `time`, `tokens`, `samples`, `nodes`, `host`, a key of `MEASURES`, None where unknown."""
+    """What a column is: `step`, `time`, `tokens`, `samples`, `nodes`, `host`, a key of `MEASURES`, or None."""
     wanted = name.strip().strip('"').lower()
     kinds = {
         "step": STEP, "time": TIME, "tokens": TOKENS, "samples": SAMPLES, "nodes": NODES, "host": HOST, **MEASURES,
