@@ -13,7 +13,6 @@ from planner.candidates.constraints.facts import Memory
 from planner.candidates.engine import build
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.sizes import hardware_of_offer
-from planner.inputs.training_schema import TrainingMemory
 from planner.performance.constants import load_constants
 from planner.plan.model import Relaxation
 
@@ -29,6 +28,8 @@ def other_confidence(search: CandidateSearch) -> tuple[Relaxation, ...]:
     Args:
         search: candidates, none of which fits.
     """
+    from planner.inputs.training_schema import TrainingMemory  # pydantic: where nothing fits only
+
     context = search.candidates.context
     asked = context.asked
     training = asked.workload.training

@@ -195,12 +195,18 @@ def _range(values: FloatArray) -> Range:
 
 
 def _done_steps(planned: Planned, progress: Progress) -> float:
-    """Steps of the plan that are done: by tokens where the log has them, else by its steps."""
-    tokens, step = progress.tokens, progress.step
-    known = np.isfinite(tokens)
-    if known.sum() > 1 and tokens[known][-1] > tokens[known][0]:
-        return min(float(tokens[known][-1]) / planned.units, 1.0) * planned.steps
+    """Steps of the plan that are done: by what the plan counts where the log has it, else by its steps."""
+    step = progress.step
+    for units in (progress.tokens, None if planned.unit == "tokens" else progress.samples):
+        if units is not None and _grows(units):
+            return min(float(units[np.isfinite(units)][-1]) / planned.units, 1.0) * planned.steps
     return float(step[-1]) + (1.0 if step.min() == 0 else 0.0)
+
+
+def _grows(units: FloatArray) -> bool:
+    """Whether a column says how much is done."""
+    known = units[np.isfinite(units)]
+    return len(known) > 1 and bool(known[-1] > known[0])
 
 
 def _last_moment(planned: Planned, progress: Progress, asked: Ask) -> datetime:
@@ -313,6 +319,8 @@ def _notes(planned: Planned, progress: Progress, now: datetime, last: datetime) 
     nodes = progress.nodes[np.isfinite(progress.nodes)]
     if len(nodes) and abs(float(np.median(nodes)) - planned.nodes) > 0.5:
         notes.append(f"the log has {float(np.median(nodes)):.0f} nodes, the plan {planned.nodes}")
+    if planned.unit == "tokens" and progress.samples is not None and not _grows(progress.tokens):
+        notes.append("the log counts samples and the plan tokens: what is done is taken from its steps")
     age = (datetime.now(UTC) - last) / timedelta(hours=1)
     if now == last and 1.0 < age < 24.0 * 30.0 and progress.absolute:
         notes.append(f"the log ends {age:.1f} h ago: --now now counts the time since as standing still")

@@ -51,7 +51,7 @@ class Progress:
         seconds: moment of each row, shape `(n,)`: POSIX seconds where `absolute`, else seconds since some start.
         absolute: whether `seconds` are moments of the calendar.
         step: steps finished at each row, shape `(n,)`.
-        tokens: tokens (samples) done so far at each row.
+        tokens, samples: done so far at each row; of a model without tokens, a column named tokens counts samples.
         nodes: instances in use.
         measures: further figures per row by name (`MEASURES`), each of shape `(n,)`.
         hosts: median seconds per step of each host, where rows name hosts.
@@ -68,6 +68,7 @@ class Progress:
     measures: Mapping[str, FloatArray]
     hosts: Mapping[str, float]
     notes: tuple[str, ...] = ()
+    samples: FloatArray | None = None
 
     @property
     def n_rows(self) -> int:

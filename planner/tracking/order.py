@@ -47,6 +47,7 @@ def in_order(rows: Rows) -> Progress:
     return Progress(
         rows.source, rows.kind, columns["seconds"], rows.absolute, columns["step"], columns.get("tokens", unknown),
         columns.get("nodes", unknown), measures, hosts, tuple(notes),
+        columns.get("samples"),
     )  # fmt: skip
 
 

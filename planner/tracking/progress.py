@@ -21,15 +21,11 @@ from planner.tracking.order import in_order
 
 MOST_BAD_RATIO = 0.5
 MOST_ROWS = 5_000_000
-_TOKENS = (
-    "tokens", "tokens_done", "tokens_seen", "consumed_tokens", "total_tokens", "samples", "samples_done",
-    "consumed_samples",
-)  # fmt: skip
+_TOKENS = ("tokens", "tokens_done", "tokens_seen", "consumed_tokens", "total_tokens")
+_SAMPLES = ("samples", "samples_done", "consumed_samples")
 _NODES = ("nodes", "num_nodes", "instances")
 _HOST = ("host", "hostname", "node", "rank")
-_COLUMNS = (
-    "step,time and, where known, tokens,nodes,loader_seconds,gpu_busy,checkpoint_seconds,network_seconds"
-)
+_COLUMNS = "step,time and, where known, tokens,samples,nodes,loader_seconds,gpu_busy,checkpoint_seconds,network_seconds"
 
 
 def read_progress(path: Path, kind: str = "auto") -> Progress:
@@ -157,7 +153,7 @@ def _check(path: Path, count: int, bad: int, kept: int, moments: int) -> None:
 
 def _figure(name: str, value: Any) -> float:
     found = number(value)
-    return found if name == "tokens" or found >= 0 else math.nan
+    return found if name in ("tokens", "samples") or found >= 0 else math.nan
 
 
 def _from_steps(path: Path, kind: str) -> Progress:
@@ -178,7 +174,9 @@ def _from_steps(path: Path, kind: str) -> Progress:
 
 
 def known_as(name: str) -> str | None:
-    """What a column is: `step`, `time`, `tokens`, `nodes`, `host`, a key of `MEASURES`, None where unknown."""
+    """What a column is: `step`, `time`, `tokens`, `samples`, `nodes`, `host`, a key of `MEASURES`, or None."""
     wanted = name.strip().strip('"').lower()
-    kinds = {"step": STEP, "time": TIME, "tokens": _TOKENS, "nodes": _NODES, "host": _HOST, **MEASURES}
+    kinds = {
+        "step": STEP, "time": TIME, "tokens": _TOKENS, "samples": _SAMPLES, "nodes": _NODES, "host": _HOST, **MEASURES,
+    }  # fmt: skip
     return next((kind for kind, names in kinds.items() if wanted in names), None)

@@ -141,6 +141,19 @@ def test_tokens_count_more_than_steps_where_the_batch_is_another() -> None:
     assert found.done_steps == pytest.approx(log.step[-1] / 2)
 
 
+def test_samples_are_no_tokens() -> None:
+    """A log that counts samples says a hundredth of a percent is done, if they are taken for the plan's tokens."""
+    planned, log = spot_planned(), steady(60.0, 300)
+    samples = log.step * planned.units / planned.steps
+    of_samples = track(replace(planned, unit="samples"), replace(log, samples=samples / 2.0))
+    assert of_samples.done_steps == pytest.approx(log.step[-1] / 2)
+    of_tokens = track(replace(planned, unit="tokens"), replace(log, samples=samples / 512.0))
+    assert of_tokens.done_steps == log.step[-1]
+    assert any("counts samples and the plan tokens" in note for note in of_tokens.notes)
+    both = track(replace(planned, unit="tokens"), replace(log, samples=samples / 512.0, tokens=samples / 2.0))
+    assert both.done_steps == pytest.approx(log.step[-1] / 2) and not both.notes
+
+
 def test_a_log_of_another_run_or_of_the_future_is_refused() -> None:
     with pytest.raises(InputError, match="beyond the plan's 6,000 steps"):
         track(spot_planned(), steady(60.0, 2000))

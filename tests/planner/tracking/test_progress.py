@@ -40,6 +40,12 @@ def test_a_table_of_steps_and_moments(tmp_path: Path) -> None:
     assert found.measures["gpu_busy"].tolist() == [0.85, 0.95]  # percent become shares
 
 
+def test_tokens_and_samples_are_two_columns(tmp_path: Path) -> None:
+    found = read(tmp_path, [(1, 5, 2048, 4), (2, 9, 4096, 8)], "step,time,consumed_tokens,consumed_samples")
+    assert found.tokens.tolist() == [2048, 4096]
+    assert found.samples is not None and found.samples.tolist() == [4, 8]
+
+
 def test_lines_of_json_and_seconds_since_the_start(tmp_path: Path) -> None:
     lines = [json.dumps({"step": n, "time": 2.0 * n, "loader_seconds": 0.5, "other": [1]}) for n in range(5)]
     found = read_progress(write(tmp_path, "\n".join(lines), "run.jsonl"))
