@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from planner.commands.options import examples
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @click.command(
@@ -99,11 +103,15 @@ def _engines() -> str:
     return _aligned(rows)
 
 
-def _aligned(rows: list[tuple[str, str, str, str]]) -> str:
-    """Return rows as columns, the third one to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
+    """Return rows as columns: the first two and the last one to the left, figures between them to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    last = len(widths) - 1
     lines = [
-        f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}".rstrip()
+        "  ".join(
+            f"{text:<{width}}" if at < 2 or at == last else f"{text:>{width}}"
+            for at, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
         for row in rows
     ]
     return "\n".join(lines) + "\n"

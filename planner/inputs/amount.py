@@ -61,10 +61,16 @@ def _packed(samples: int, how: str, each: float) -> tuple[float, str]:
     return (samples, how) if each == 1.0 else (samples / each, f"{how}, {each:.3g} packed into a sequence")
 
 
-def stored_length(training: Training, content: float) -> float:
-    """Tokens of a sample that are stored: of reinforcement learning its share of the prompt, else all of them."""
+def stored_part(training: Training, content: float, each: float) -> tuple[float, float]:
+    """Tokens and samples of the set that are stored for one that is trained on.
+
+    Of reinforcement learning these are the prompt's, shared by its answers; else `content` tokens, and `each` samples of
+    the set in a sequence.
+    """
     rollouts = training.rollouts
-    return content if rollouts is None else rollouts.prompt_tokens.mean / rollouts.samples_per_prompt
+    if rollouts is None:
+        return content, each
+    return rollouts.prompt_tokens.mean / rollouts.samples_per_prompt, 1.0 / rollouts.samples_per_prompt
 
 
 def bytes_per_sample(

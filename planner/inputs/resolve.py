@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from planner.errors import InputError
-from planner.inputs.amount import bytes_per_sample, data_bytes, stored_length, total_samples
+from planner.inputs.amount import bytes_per_sample, data_bytes, stored_part, total_samples
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.embeddings import with_tables
 from planner.inputs.faults import Fault, FaultError, near
@@ -177,15 +177,13 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     noted: list[Assumed] = []
     length = _sequence_length(training, model, noted) if text else 1
     post = resolve_post_training(training, length, towers=bool(model.parts), text=text)
-    content = post.tokens_per_sample(length) if text else 1.0
-    each = post.samples_per_sequence(length)
+    content, each = post.tokens_per_sample(length) if text else 1.0, post.samples_per_sequence(length)
     samples = total_samples(training, data, content, each, noted)
     phases, samples, steps, copied = resolve_phases(training, model, length, samples)
     share = mean_share(workload, noted)
     copied = copied if workload.fleet is None else math.ceil(copied * share)
     samples, steps = math.ceil(samples * share), math.ceil(steps * share)
-    stored = stored_length(training, content)
-    held = each if training.rollouts is None else 1.0 / training.rollouts.samples_per_prompt
+    stored, held = stored_part(training, content, each)
     each_bytes = bytes_per_sample(data, model, stored, noted, held)
     keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
     noted += noted_choices(training, keys, post)

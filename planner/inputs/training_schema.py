@@ -152,8 +152,7 @@ class Model(Network):
     )
     stored_precision: ServingPrecision | None = Field(
         None,
-        description="Of batch inference: what the weights are stored in, read from the quantization_config of `config`;"
-        " the default of inference.precision.",
+        description="Of batch inference: of the weights, from `config`; the default of inference.precision.",
     )
     parts: tuple[Part, ...] | None = Field(
         None,
