@@ -64,8 +64,8 @@ def _packed(samples: int, how: str, each: float) -> tuple[float, str]:
 def stored_part(training: Training, content: float, each: float) -> tuple[float, float]:
     """Tokens and samples of the set that are stored for one that is trained on.
 
-    Of reinforcement learning these are the prompt's, shared by its answers; else `content` tokens, and `each` samples of
-    the set in a sequence.
+    Of reinforcement learning these are the prompt's, which its answers share; else `content` tokens, and `each` samples
+    of the set in a sequence.
     """
     rollouts = training.rollouts
     if rollouts is None:
