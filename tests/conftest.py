@@ -20,6 +20,7 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, settings
 
+from planner.inputs.faults import Source
 from solvers.execution.leftover import leave_with
 from tests.small_catalog import write_small_catalog
 
@@ -183,6 +184,17 @@ def _read_once() -> Iterator[set[Path]]:
         yield directories
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _examples_are_planned_once(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> None:
+    """Let all workers use the plans of `tests.planned_examples` that one of them made."""
+    from tests.planned_examples import share
+
+    own = tmp_path_factory.getbasetemp()
+    share((own.parent if hasattr(request.config, "workerinput") else own) / "planned")
+
+
 @pytest.fixture(scope="session")
 def small_catalog(tmp_path_factory: pytest.TempPathFactory, _read_once: set[Path]) -> Path:
     """A small part of the bundled catalog, on which tests with the mark `catalog("small")` plan."""
@@ -262,6 +274,24 @@ def _last_answers() -> dict[bytes, object]:
     return {}
 
 
+class _Keys(pickle.Pickler):
+    """Equal bytes for equal questions, whether a file is read for the first time or from its compiled copy."""
+
+    def persistent_id(self, value: object) -> object:
+        """A text that was read, without the places of its values; sets in the order of their values."""
+        if isinstance(value, Source):
+            return value.name, value.text
+        return sorted(value, key=repr) if isinstance(value, set | frozenset) else None
+
+
+def _key_of(question: object) -> bytes:
+    written = io.BytesIO()
+    keys = _Keys(written)
+    keys.fast = True  # a value that occurs twice is written twice, be it one object or two
+    keys.dump(question)
+    return written.getvalue()
+
+
 @pytest.fixture
 def asked_once(monkeypatch: pytest.MonkeyPatch, _last_answers: dict[bytes, object]) -> Callable[[str], None]:
     """Let one answer be written in many formats: `asked_once("planner.job.frontier.frontier")`.
@@ -276,7 +306,7 @@ def asked_once(monkeypatch: pytest.MonkeyPatch, _last_answers: dict[bytes, objec
 
         def answer(*args: object, **given: object) -> object:
             catalog = os.environ.get("PLANNER_CATALOG_DIR")
-            key = pickle.dumps((name, catalog, args, {k: v for k, v in given.items() if k != "progress"}))
+            key = _key_of((name, catalog, args, {k: v for k, v in given.items() if k != "progress"}))
             if key not in _last_answers:
                 while len(_last_answers) > 5:  # answers are large
                     del _last_answers[next(iter(_last_answers))]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.conftest import ROOT, CliResult
@@ -14,6 +15,7 @@ from tests.conftest import ROOT, CliResult
 Run = Callable[..., CliResult]
 BURST = ROOT / "examples" / "burst"
 DAY = ("--as-of", "2026-11-20")
+pytestmark = pytest.mark.catalog("small")
 
 
 def asked(run_cli: Run, command: str, file: Path, *more: str) -> dict[str, Any]:
@@ -30,15 +32,19 @@ def test_a_job_runs_at_home_where_it_fits_and_in_the_cloud_where_it_does_not(run
     assert "owned" not in {line["purchase_option"] for line in away["lines"]}
 
 
-def test_a_fleet_takes_all_own_machines_and_the_rest_from_the_cloud(run_cli: Run) -> None:
+def test_a_fleet_takes_all_own_machines_and_the_rest_from_the_cloud(
+    run_cli: Run, asked_once: Callable[[str], None]
+) -> None:
+    asked_once("planner.workloads.answer.optimize")
     lines = asked(run_cli, "optimize", BURST / "fleet.yaml", *DAY)["lines"]
     assert sum(line["nodes"] for line in lines if line["purchase_option"] == "owned") == 2
     assert any(line["purchase_option"] != "owned" for line in lines)
 
 
 def test_the_fleet_of_one_offer_on_demand_has_a_chance_that_verify_recomputes(
-    run_cli: Run, tmp_path: Path
+    run_cli: Run, tmp_path: Path, asked_once: Callable[[str], None]
 ) -> None:
+    asked_once("planner.workloads.answer.optimize")
     saved = tmp_path / "fleet.json"
     plan = asked(run_cli, "optimize", BURST / "fleet.yaml", *DAY)
     for change, code in ((0.0, 0), (-0.01, 5)):

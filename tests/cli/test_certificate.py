@@ -13,6 +13,7 @@ from tests.cli.test_optimize import DAY, example
 from tests.conftest import CliResult
 
 Run = Callable[..., CliResult]
+pytestmark = pytest.mark.catalog("small")
 
 
 def certified(run_cli: Run, name: str, target: Path) -> tuple[dict[str, Any], dict[str, Any]]:

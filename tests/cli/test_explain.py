@@ -37,6 +37,7 @@ def found(why: Explanation) -> dict[str, Any]:
     return why.to_dict()
 
 
+@pytest.mark.catalog("small")
 def test_the_screen_begins_with_the_verdict_and_ends_with_the_next_step(run_cli: Run) -> None:
     done = run_cli(
         "explain", str(BERT), "--why-not", "p4d.24xlarge", "--why-not", "zzz", "--draws", "50", *DAY
@@ -65,6 +66,7 @@ def test_details_keep_the_answer_to_why_not(why: Explanation) -> None:
     ]
 
 
+@pytest.mark.catalog("small")
 def test_details_show_layouts_and_filters(run_cli: Run) -> None:
     done = run_cli("explain", str(BERT), "--details", "layouts", "--details", "filters", "--draws", "0", *DAY)
     assert "ways to split" in done.stdout and "layout best: " in done.stdout
@@ -112,6 +114,7 @@ def test_what_lost_is_counted_once_and_never_cheaper_and_feasible(found: dict[st
     assert float(lost["price_refused"]["cost_usd"]) < float(found["total_usd"])
 
 
+@pytest.mark.catalog("small")
 def test_what_a_limit_keeps_out_costs_what_the_limit_is_worth() -> None:
     why = planner.explain(example("mixtral-eu"), as_of="2026-11-20", draws=0)
     (limit,) = [one for one in why.limits if one.limit == "residency"]
@@ -131,6 +134,7 @@ def test_every_format_says_what_lost(form: str, why: Explanation) -> None:
     assert b"<script src" not in text
 
 
+@pytest.mark.catalog("small")
 def test_it_names_the_limit_to_relax(run_cli: Run, tmp_path: Path) -> None:
     done = run_cli("explain", write(tmp_path, constraints={"budget_usd": 0.01}), *DAY)
     assert done.code == 3
@@ -138,6 +142,7 @@ def test_it_names_the_limit_to_relax(run_cli: Run, tmp_path: Path) -> None:
     assert "budget" in done.stdout and "nan" not in done.stdout
 
 
+@pytest.mark.catalog("small")
 def test_a_fleet_is_explained_as_a_whole(run_cli: Run) -> None:
     done = run_cli("explain", example("hpo-fleet"), "--why-not", "p4d.24xlarge", "-o", "json", *DAY)
     assert done.code == 0

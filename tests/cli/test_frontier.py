@@ -16,6 +16,7 @@ from tests.conftest import ROOT, CliResult
 
 Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
+pytestmark = pytest.mark.catalog("small")
 IMAGES = str(ROOT / "examples" / "images-100gb.yaml")
 
 

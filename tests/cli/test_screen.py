@@ -4,11 +4,9 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -28,13 +26,13 @@ from planner.export.registry import Options as Chosen
 from planner.export.view import Launch, launch_of
 from planner.inputs.load import load_workload
 from planner.plan.details import DETAILS
-from planner.plan.model import Plan
 from planner.plan.report import plan_answer
 from planner.plan.starters import starter_of
 from planner.render import render_answer
 from planner.render.text import display_width
 from planner.workloads.answer import optimize
 from tests.conftest import ROOT, CliResult
+from tests.planned_examples import DAY, plan_of
 from tests.planner.export.checks import CHECKS, Exports
 from tests.planner.export.test_frameworks import part_in
 
@@ -46,15 +44,8 @@ OF_OTHER_COMMANDS = {
     "serving-llama-8b", "showback", "spot-sweep", "sweep", "tco-2x4090", "tco-4xa100", "tco-8xh100",
 }  # fmt: skip
 EXAMPLES = sorted({path.stem for path in (ROOT / "examples").glob("*.yaml")} - OF_OTHER_COMMANDS)
-DAY = datetime(2026, 11, 20, tzinfo=UTC)
 KUBEFLOW = [("kubernetes", {"kind": kind, "queue": "none"}) for kind in ("pytorchjob", "trainjob")]
 BERT = str(ROOT / "examples" / "bert-large.yaml")
-
-
-@functools.cache
-def plan_of(name: str) -> Plan:
-    options = Options(DAY, as_of=date(2026, 11, 20))
-    return optimize(load_workload(ROOT / "examples" / f"{name}.yaml"), options).plan
 
 
 def saved(name: str) -> dict[str, Any]:
@@ -104,7 +95,7 @@ def test_gpt3_is_planned_on_the_machines_that_its_title_names() -> None:
 @pytest.mark.parametrize("name", sorted(set(EXAMPLES) - {"hpo-fleet", "embed-images-fleet"}))
 def test_a_milp_chooses_the_same_plan_of_every_example(name: str) -> None:
     """Fleets are MILPs as they are."""
-    options = Options(DAY, as_of=date(2026, 11, 20), solver="both")
+    options = Options(DAY, as_of=DAY.date(), solver="both")
     both, one = optimize(load_workload(ROOT / "examples" / f"{name}.yaml"), options).plan, plan_of(name)
     assert both.proof is not None and "which agree" in both.proof.method
     assert (both.total_usd, both.run_id) == (one.total_usd, one.run_id)

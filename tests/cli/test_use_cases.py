@@ -15,6 +15,7 @@ from tests.focus_company import Truth
 from tests.focus_company.shared import small_company
 
 Run = Callable[..., CliResult]
+pytestmark = pytest.mark.catalog("small")
 
 SLUG = "analyze-service-costs-by-region"
 

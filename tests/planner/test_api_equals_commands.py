@@ -26,6 +26,7 @@ Run = Callable[..., CliResult]
 EXAMPLES = ROOT / "examples"
 DAY = "2026-11-20"
 AS_OF = ("--as-of", DAY)
+pytestmark = pytest.mark.catalog("small")
 # of the run, not of the answer
 OF_THE_RUN = {"created_at", "seconds", "planner_version"}
 
@@ -79,7 +80,7 @@ def test_the_same_is_asked_of_every_example(
     assert asked[0] == asked[1]
 
 
-@pytest.mark.parametrize("name", ["hpo-fleet", "images-100gb", "owned-top-up"])
+@pytest.mark.parametrize("name", ["embed-images-fleet", "images-100gb", "owned-top-up"])
 def test_the_plan_is_the_same(name: str, run_cli: Run) -> None:
     equal(planner.optimize(example(name), as_of=DAY), run_cli, "optimize", example(name), *AS_OF)
 

@@ -21,8 +21,9 @@ from planner.export.machines import gcp_machine
 from planner.export.registry import Options, export
 from planner.export.view import Launch, Pool, launch_of
 from tests.cli.test_pools import DAY
-from tests.cli.test_screen import EXAMPLES, plan_of
+from tests.cli.test_screen import EXAMPLES
 from tests.conftest import ROOT, CliResult
+from tests.planned_examples import plan_of
 from tests.planner.export.launches import LAUNCHES
 from tests.planner.export.test_skypilot_pools import SAVED
 from tests.planner.export.validators import LOADER

@@ -103,6 +103,7 @@ CASES: dict[str, Callable[[], Plan]] = {
 }
 
 
+@pytest.mark.catalog("small")
 @pytest.mark.parametrize("name", CASES)
 def test_the_cost_is_that_of_simulated_fleets(name: str) -> None:
     plan, found, mix = _planned(CASES[name])

@@ -24,6 +24,7 @@ from planner.workloads.answer import optimize
 from tests.planner.judge.tampering import changes_of, uncaught
 
 NAMES = ("spot, else on-demand", "owned and more", "on-demand", "a fleet")
+pytestmark = pytest.mark.catalog("small")
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +124,7 @@ def test_plans_of_every_way_to_buy_are_in_the_benchmark() -> None:
     assert NOW.tzinfo is not None
 
 
+@pytest.mark.catalog("whole")
 def test_a_run_that_outlives_the_longest_block_has_a_worst_cost() -> None:
     """182 days is the longest block sold; the 90th percentile of the hours is 183.7 days."""
     loaded = with_settings(load_workload(EXAMPLES / "gpt3-175b.yaml"), ["constraints.deadline=null"])

@@ -31,6 +31,7 @@ from planner.plan.report import plan_answer
 from planner.render import render_answer
 from planner.workloads.answer import optimize
 from tests.conftest import ROOT, CliResult
+from tests.planned_examples import plan_of
 from tests.planner.render.render_plans import FLEET, INFEASIBLE, LAUNCH, SPOT, TRAINING
 from tests.saved_plans import plan_line, saved_plan
 from tests.schema_check import schema_faults
@@ -54,10 +55,11 @@ def plan(request: pytest.FixtureRequest) -> Plan:
     name = str(request.param)
     if name in HAND_MADE:
         return HAND_MADE[name]
-    loaded = load_workload(ROOT / "examples" / f"{'resnet50-imagenet' if name == 'no-plan' else name}.yaml")
-    if name == "no-plan":
-        limits = loaded.workload.constraints.model_copy(update={"budget_usd": 0.01})
-        loaded = replace(loaded, workload=loaded.workload.model_copy(update={"constraints": limits}))
+    if name in EXAMPLES:
+        return plan_of(name)
+    loaded = load_workload(ROOT / "examples" / "resnet50-imagenet.yaml")
+    limits = loaded.workload.constraints.model_copy(update={"budget_usd": 0.01})
+    loaded = replace(loaded, workload=loaded.workload.model_copy(update={"constraints": limits}))
     return optimize(loaded, Options(utc_now())).plan
 
 
