@@ -81,7 +81,7 @@ def _at_limits(offers: Iterable[Row]) -> dict[Key, tuple[str, ...]]:
     listed: dict[Key, list[float]] = defaultdict(list)
     for row in rows:
         if row.get("purchase_option") == PurchaseOption.ON_DEMAND.value:
-            listed[_machine_in_region(row)].append(price_of(row))
+            listed[machine_in_region(row)].append(price_of(row))
     found = {}
     for row in rows:
         limits = [
@@ -89,7 +89,7 @@ def _at_limits(offers: Iterable[Row]) -> dict[Key, tuple[str, ...]]:
             for one in load_feed_limits()
             if (one.provider, one.purchase_option) == (row.get("provider"), row.get("purchase_option"))
         ]
-        prices = listed.get(_machine_in_region(row), ())
+        prices = listed.get(machine_in_region(row), ())
         hit = {
             one.flag
             for one in limits
@@ -133,5 +133,6 @@ def _is_refused(row: Row) -> bool:
     return any(flag not in known or known[flag].severity is Severity.REFUSE for flag in flags)
 
 
-def _machine_in_region(row: Row) -> Key:
+def machine_in_region(row: Row) -> Key:
+    """The machine, its region and the currency of its price."""
     return tuple(row.get(name, "") for name in ("provider", "region", "instance_type", "currency"))

@@ -12,7 +12,7 @@ from catalogs.errors import CatalogError
 from catalogs.offers.flags import join_flags, split_flags
 from catalogs.offers.racks import with_racks
 from catalogs.offers.retirement import mark_retired
-from catalogs.offers.suspicion import key_of
+from catalogs.offers.suspicion import key_of, machine_in_region, price_of
 from catalogs.providers.registry import BUILT_IN
 from catalogs.store.validate import Fault, References, validate_rows
 from catalogs.tables.accelerators import load_accelerators
@@ -104,27 +104,16 @@ def flag_dear_spot(offers: Sequence[Row]) -> list[dict[str, str]]:
     listed: dict[tuple[str, ...], float] = {}
     for row in offers:
         if row.get("purchase_option") == PurchaseOption.ON_DEMAND.value:
-            place = _place(row)
-            listed[place] = max(listed.get(place, 0.0), _price(row))
+            place = machine_in_region(row)
+            listed[place] = max(listed.get(place, 0.0), price_of(row))
     out = []
     for row in offers:
         dear = row.get("purchase_option") == PurchaseOption.SPOT.value and (
-            _price(row) >= listed.get(_place(row), float("inf"))
+            price_of(row) >= listed.get(machine_in_region(row), float("inf"))
         )
         flags = join_flags((*split_flags(row.get("flags", "")), DEAR_SPOT)) if dear else row.get("flags", "")
         out.append({**row, "flags": flags})
     return out
-
-
-def _place(row: Row) -> tuple[str, ...]:
-    return tuple(row.get(name, "") for name in ("provider", "region", "instance_type", "currency"))
-
-
-def _price(row: Row) -> float:
-    try:
-        return float(row.get("price_per_hour", ""))
-    except ValueError:
-        return float("nan")
 
 
 def reason_of(fault: Fault) -> str:

@@ -63,7 +63,7 @@ def calibrate(
     layout: str | None, kind: str, skip: int | None, step_name: str | None, out: Path | None, dry_run: bool,
     output: str,
 ) -> None:  # fmt: skip
-    """Compare a run of WORKLOAD, told by LOG, with its prediction, and use it from now on.
+    """Compare a run of WORKLOAD, recorded in LOG, with its prediction, and use it from now on.
 
     LOG is a CSV of steps, the progress that `planner track` reads, a Megatron-LM log, an HF Trainer state or output, a
     TensorBoard event file, a summary of Weights & Biases, a torch profiler trace or an Nsight Systems export. Without

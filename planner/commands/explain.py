@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from planner.commands.completing import instance_types
-from planner.commands.options import as_of_option, examples, output_options, set_option
+from planner.commands.options import as_of_option, details_option, examples, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -33,10 +33,7 @@ _SECTIONS = (
     metavar="TYPE",
     help="Say why this instance type is not the plan.",
 )
-@click.option(
-    "--details", multiple=True, type=click.Choice([*_SECTIONS, "all"]), metavar="SECTION|all",
-    help=f"Show a section of the whole answer instead, or all of them; may be repeated: {', '.join(_SECTIONS)}.",
-)  # fmt: skip
+@details_option(*_SECTIONS)
 @click.option("--draws", type=click.IntRange(0, 100_000), default=1000, show_default=True, metavar="N",
               help="Draws of prices, speed and interruptions: how often the choice stays best.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the draws.")

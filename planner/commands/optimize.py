@@ -16,6 +16,7 @@ from planner.commands.options import (
     RatioOption,
     Seconds,
     as_of_option,
+    details_option,
     evidence_option,
     examples,
     output_options,
@@ -103,10 +104,7 @@ if TYPE_CHECKING:
     "--certificate", type=click.Path(path_type=Path, dir_okay=False), default=None,
     help="Also write what was proven, for `planner verify`.",
 )  # fmt: skip
-@click.option(
-    "--details", multiple=True, type=click.Choice([*DETAILS, ALL_DETAILS]), metavar="SECTION|all",
-    help=f"Show a section of the whole answer instead, or all of them; may be repeated: {', '.join(DETAILS)}.",
-)  # fmt: skip
+@details_option(*DETAILS)
 @click.option(
     "-v",
     "--verbose",

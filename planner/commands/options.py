@@ -164,6 +164,21 @@ set_option = click.option(
 )
 
 
+class _SectionName(click.Choice[str]):
+    """A section of an answer; a list of them is answered with how it is written."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """One of the names."""
+        names = str(value).split(",")
+        if len(names) > 1:
+            self.fail(
+                f"one section an option: {' '.join(f'--details {name.strip()}' for name in names)}",
+                param,
+                ctx,
+            )
+        return super().convert(value, param, ctx)
+
+
 def details_option(*sections: str) -> Callable[[_Command], _Command]:
     """`--details`: sections of the whole answer in place of the screen.
 
@@ -171,7 +186,7 @@ def details_option(*sections: str) -> Callable[[_Command], _Command]:
         sections: keys of the sections that the command's answers have.
     """
     return click.option(
-        "--details", multiple=True, type=click.Choice([*sections, "all"]), metavar="SECTION|all",
+        "--details", multiple=True, type=_SectionName([*sections, "all"]), metavar="SECTION|all",
         help=f"Show a section of the whole answer instead, or all of them; may be repeated: {', '.join(sections)}.",
     )  # fmt: skip
 

@@ -49,15 +49,15 @@ def frontier_screen(frontier: Frontier, shown: Sequence[Point]) -> Screen:
             asked, rows, None, (), f"None of {frontier.candidates:,} candidates is left.", ("optimize FILE",)
         )
     fair = min(frontier.points, key=lambda point: float(point.best.cost_usd) * point.deadline_hours)
-    rows = [
-        _row("cheapest", frontier, frontier.points[-1]),
-        _row("fair", frontier, fair),
-        _row("soonest", frontier, frontier.points[0]),
-        *_limits(frontier),
-    ]
+    ends = {"cheapest": frontier.points[-1], "soonest": frontier.points[0]}
+    rows = [_row(name, frontier, point, also_fair=point is fair) for name, point in ends.items()]
+    if not any(point is fair for point in ends.values()):
+        rows.insert(1, _row("fair", frontier, fair))
+    rows += _limits(frontier)
     proof = (
         f"Exact at each of {frontier.deadlines:,} deadlines asked for, {frontier.candidates:,} candidates compared; "
-        f"between two of them no better than at the later. Without taxes and support plans."
+        "between two of them no better than at the later. Best trade: least cost x deadline. Without taxes and support "
+        "plans."
     )
     steps = (
         f"optimize FILE --set constraints.deadline={_as_duration(fair.deadline_hours)}",
@@ -122,9 +122,11 @@ def known_usd(usd: Decimal) -> str:
     return dollars(usd, _places(usd))
 
 
-def _row(name: str, frontier: Frontier, point: Point) -> Row:
+def _row(name: str, frontier: Frontier, point: Point, *, also_fair: bool = False) -> Row:
     best = point.best
     text = f"{known_usd(best.cost_usd)} by {_moment(frontier, point.deadline_hours)}: {in_brief(best)}"
+    if also_fair:
+        text += "; the best trade"
     return (name, "best trade" if name == "fair" else name, best.cost_usd, "usd", text)
 
 

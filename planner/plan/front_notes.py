@@ -131,8 +131,8 @@ def _quotas(plan: Plan) -> list[str]:
         else:
             of = (*of, line.offer_id)
             needed_of[of] = need.needed
-    for (name, told_unit, status, region, *_), amount in needed_of.items():
-        unit = "instance" if told_unit == "instances" and amount == 1 else told_unit
+    for (name, stated_unit, status, region, *_), amount in needed_of.items():
+        unit = "instance" if stated_unit == "instances" and amount == 1 else stated_unit
         where.setdefault((name, f"{number(amount, 6)} {unit}".strip(), status), []).append(region)
     off = {line.region for line in plan.lines if f"{line.provider}/{line.region}" in off_by_default()}
     at: dict[tuple[str, str], list[str]] = {}

@@ -211,7 +211,7 @@ class _Run:
         self.covers: list[Cover] = []
         self._progress = progress
 
-    def told(self, stage: str) -> None:
+    def report(self, stage: str) -> None:
         self.search.note(stage)
         if self._progress is not None:
             self._progress(stage, self.result)
@@ -224,7 +224,7 @@ class _Run:
         while (by[picks] >= 0).any():
             picks = np.where(by[picks] >= 0, by[picks], picks)
         self.result.offer(keep[polished(self.reduced, np.searchsorted(keep, picks))])
-        self.told("start")
+        self.report("start")
 
     def all_stages(self) -> None:
         if not self.reduced.source.n_jobs:
@@ -235,7 +235,7 @@ class _Run:
         self._first_bound()
         worth = self.reduced.source.objective[self.reduced.keep].astype(np.float64)
         self._try_greedy(worth)
-        self.told("greedy")
+        self.report("greedy")
         if self.search.done:
             return
         model = build_portfolio(self.reduced)
@@ -273,7 +273,7 @@ class _Run:
             return None
         self._take_prices(model, relaxation.duals)
         self._try_greedy(np.maximum(relaxation.reduced_costs, 0.0))
-        self.told("relaxation")
+        self.report("relaxation")
         return relaxation
 
     def _restricted(self, model: Milp, relaxation: Relaxation) -> None:
@@ -299,7 +299,7 @@ class _Run:
         claimed = self._solve(small, gap, limit, isolate=False)
         if len(core) == model.n_columns:
             self.search.raise_bound(claimed)
-        self.told(stage)
+        self.report(stage)
         return rank
 
     def _tighten(self, model: Milp, core: Ints) -> Floats:
@@ -327,7 +327,7 @@ class _Run:
                 break
             covers += new
         self.covers = covers
-        self.told("cuts")
+        self.report("cuts")
         return rank
 
     def _take_prices(self, model: Milp, duals: Floats) -> None:
@@ -345,7 +345,7 @@ class _Run:
         self.search.raise_bound(
             self._solve(whole, self.options.gap, math.inf, isolate=model.n_columns > SMALL)
         )
-        self.told("full")
+        self.report("full")
 
     def _solve(self, model: Milp, gap: float, limit_s: float, *, isolate: bool) -> float:
         """Solve `model`, take its plan, and return its bound in micro-dollars."""

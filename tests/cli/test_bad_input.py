@@ -100,6 +100,12 @@ def test_an_unknown_quota_is_told(optimize: Callable[[str], CliResult], quota: s
     refused(optimize(BASE + f"constraints: {{quota: [{quota}]}}\n"), 2, "quota")
 
 
+def test_a_list_of_sections_is_answered_with_how_it_is_written(run_cli: Run) -> None:
+    for command in ("optimize", "explain", "frontier"):
+        done = run_cli(command, str(ROOT / "examples" / "bert-large.yaml"), "--details", "cost, time")
+        refused(done, 2, "--details cost --details time")
+
+
 def test_an_unknown_place_or_machine_of_the_user_is_told(optimize: Callable[[str], CliResult]) -> None:
     refused(optimize(BASE + "data: {size: 1GB, location: us-east-1}\n"), 2, "location")
     refused(

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from planner.asked.options import Options
 from planner.candidates.factored import cheapest, cost_time_front, offer_bounds
 from planner.job.frontier import Frontier, Point, frontier, thin
-from planner.job.frontier_screen import fitting
+from planner.job.frontier_screen import fitting, frontier_screen
 from planner.plan.brief import Summary
 from solvers.search.pareto import dominated, pareto_front
 from tests.planner.job.test_spine_laws import some_offers
+from tests.planner.render.render_plans import alternative
 from tests.planner.spine_catalogs import (
     A100X8,
     NOW,
@@ -192,3 +193,16 @@ def test_the_same_machines_a_hair_later_in_another_region_are_one_point_of_the_s
         assert fitting([*points[:2], other, points[3]]) == [*points[:2], other, points[3]]
     last = [point(9.0, 980, "a"), point(20.0, 550, "a"), point(20.1, 545, "b")]
     assert fitting(last) == [last[0], last[2]]
+
+
+def test_the_best_trade_is_a_row_of_its_own_or_named_in_that_of_an_end() -> None:
+    def rows(*points: tuple[float, str]) -> dict[str, str]:
+        front = [Point(hours, alternative(cost_usd=Decimal(usd)), True, True) for hours, usd in points]
+        screen = frontier_screen(Frontier("w", 0.9, tuple(front), 9, "sizes"), front)
+        return {str(label): words for _, label, _, _, words in screen.verdict}
+
+    between = rows((5.0, "900"), (10.0, "120"), (200.0, "100"))
+    assert between["best trade"].startswith("$120") and "best trade" not in "".join(between.values())
+    at_the_end = rows((4.0, "360"), (12.0, "146"), (336.0, "102"))
+    assert at_the_end["soonest"].endswith("; the best trade") and "best trade" not in at_the_end
+    assert "best trade" not in at_the_end["cheapest"]
