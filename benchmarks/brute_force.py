@@ -3,8 +3,8 @@
 A check is what the tests hold on a few hundred seeds: a model against enumeration of everything, a primal against its
 dual, a bound against every point. Here the same function gets as many seeds as the clock allows, family after family in
 blocks, so that all have had about the same CPU time whenever it is stopped. Each disagreement is printed when it is
-found; the table at the end (or at Ctrl-C, or at `kill PID` of one in the background) shows seeds, disagreements and CPU
-seconds per family. Exit code 1: some answer is wrong.
+found; the table at the end (or at Ctrl-C, or at `kill PID` of one in the background, after the seed that is being
+tried) shows seeds, disagreements and CPU seconds per family. Exit code 1: some answer is wrong.
 
 With `--record` the seeds that were tried are kept in benchmarks/data/brute_force.json, those of earlier runs are left
 out, and the table shows all of them: so many runs add up to 100,000 seeds.
@@ -13,6 +13,7 @@ out, and the table shows all of them: so many runs add up to 100,000 seeds.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import math
 import signal
@@ -57,6 +58,7 @@ CHECKS = {
 }
 BLOCK_S = 10.0  # CPU seconds of one family before the next has its turn
 RECORD = Path(__file__).parent / "data" / "brute_force.json"
+_stopped: list[bool] = []  # by a signal: a search of the product's would take an exception for its own user's
 
 
 @dataclass
@@ -88,7 +90,7 @@ class Family:
         room = "tests" if module.startswith("solvers.") else "tests.planner"
         check = getattr(importlib.import_module(f"{room}.{module}"), name)
         begun, before = time.process_time(), self.cpu_s
-        while self.left and self.cpu_s - before < BLOCK_S:
+        while self.left and self.cpu_s - before < BLOCK_S and not _stopped:
             seed, end = self.left.pop(0)
             if seed + 1 < end:
                 self.left.insert(0, (seed + 1, end))
@@ -113,8 +115,23 @@ def search(families: list[Family], limit_s: float) -> Iterator[str]:
         while open_ones := [family for family in families if family.left]:
             for family in open_ones:
                 yield from family.run()
-                if time.process_time() - begun > limit_s:
+                if _stopped or time.process_time() - begun > limit_s:
                     return
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let Ctrl-C and `kill` end the search after the seed that is being tried."""
+    _stopped.clear()
+    before = {
+        number: signal.signal(number, lambda *_: _stopped.append(True))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def table(tried: dict[str, Tried]) -> str:
@@ -146,12 +163,9 @@ def main() -> int:
     record = load_record(RECORD) if arguments.record else {}
     first, end = arguments.start, arguments.start + arguments.seeds
     families = [Family(name, [*record.get(name, Tried()).missing(first, end)]) for name in chosen]
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
+    with _ended_by_signals():
         for line in search(families, arguments.cpu_limit):
             print(line, flush=True)
-    except KeyboardInterrupt:
-        print("interrupted")
     tried = {family.name: family.tried for family in families}
     if arguments.record:
         record = load_record(RECORD)  # another run may have added to it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,25 @@ def test_a_disagreement_is_reported(
     out = capsys.readouterr().out
     assert "schedule: seed 3: AssertionError: costs 2, not 1" in out
     assert out.splitlines()[-1].split() == ["all", "5", "2", "0.0"]
+
+
+def test_a_signal_ends_the_search_after_the_seed_that_is_tried(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A check that is interrupted would be recorded as a disagreement."""
+
+    def check(seed: int) -> None:
+        if seed == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert seed <= 2
+
+    monkeypatch.setattr("tests.planner.schedules.test_schedule.check_schedule", check)
+    monkeypatch.setattr(brute_force, "RECORD", tmp_path / "seeds.json")
+    monkeypatch.setattr("sys.argv", ["brute_force", "--seeds", "10", "--family", "schedule", "--record"])
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    assert brute_force.main() == 0
+    assert load_record(brute_force.RECORD)["schedule"].ranges == ((0, 3),)
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
 
 
 def test_recorded_seeds_are_left_out_and_add_up(

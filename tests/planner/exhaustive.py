@@ -89,7 +89,10 @@ def least_serving(question: ServingInput) -> float:
 
     def carries(counts: tuple[int, ...]) -> bool:
         pairs = [(kind, bucket) for kind in kinds for bucket in buckets if share[kind][bucket] > 0]
-        if any(all(bucket != own for _, own in pairs) for bucket in buckets):
+        # each bucket by all machines alone; all buckets, each machine where it serves the most of one
+        alone = (sum(counts[kind] * share[kind][bucket] for kind in kinds) for bucket in buckets)
+        most = sum(counts[kind] * max(share[kind]) for kind in kinds)
+        if min(alone) < 1.0 - 1e-9 or most < len(buckets) - 1e-9:
             return False
         # time of machines given to (kind, bucket): no more than there are, enough of each bucket
         within = [[1.0 if kind == own else 0.0 for own, _ in pairs] for kind in kinds]
@@ -99,12 +102,13 @@ def least_serving(question: ServingInput) -> float:
         limits = [*map(float, counts), *(-1.0 for _ in buckets)]
         return bool(linprog([0.0] * len(pairs), within + enough, limits).status == 0)
 
-    best = math.inf
-    for counts in itertools.product(*(range(int(limit) + 1) for limit in question.limit)):
-        usd = sum(count * float(price) for count, price in zip(counts, question.usd_per_hour, strict=True))
-        if sum(counts) <= question.max_nodes and usd < best and carries(counts):
-            best = usd
-    return best
+    fleets = itertools.product(*(range(int(limit) + 1) for limit in question.limit))
+    priced = (
+        (sum(count * float(usd) for count, usd in zip(counts, question.usd_per_hour, strict=True)), counts)
+        for counts in fleets
+        if sum(counts) <= question.max_nodes
+    )
+    return next((usd for usd, counts in sorted(priced) if carries(counts)), math.inf)
 
 
 def least_commitment(model: CommitModel) -> float:
