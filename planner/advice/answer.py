@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from planner.advice.question import Question
     from planner.spot.hazards import HazardModel
     from planner.spot.policy.survival import Memory
-    from planner.spot.policy.view import ArrayPolicy, BoolArray
+    from planner.spot.policy.view import ArrayPolicy, BoolArray, FloatArray
 
 FUTURES = 400
 MOST_TRIED = 6  # other actions whose cost is told: zones beyond the cheapest are seldom of use
+_Z80 = 1.2815515655446004  # standard normal quantile of 0.9
 
 
 def advise(
@@ -180,16 +181,24 @@ def _options(
         np.where(batch_replay.finished, np.nan_to_num(batch_replay.finish_hours), job.deadline_hours + late)
         - state.elapsed_hours
     )
+    cost = batch_replay.cost_usd
     return [
         Option(
             word_of(action, state),
             action,
-            float(batch_replay.cost_usd[own].mean()),
+            float(cost[own].mean()),
             luck.p_finish(batch_replay.finished[own], batch_replay.on_demand_asked[own]),
             float(end[own].mean()),
+            _half(cost[own]),
+            _half(cost[own] - cost[:n]),
         )
         for action, own in zip(actions, _slices(len(actions), n), strict=True)
     ]
+
+
+def _half(usd: FloatArray) -> float:
+    """Half of the 80 % interval of a mean."""
+    return float(_Z80 * usd.std() / np.sqrt(len(usd)))
 
 
 def _slices(count: int, size: int) -> list[slice]:

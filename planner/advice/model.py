@@ -27,6 +27,8 @@ class Option:
         cost_usd: expected from now to the end, following the policy afterwards; NaN where it was not worked out.
         p_finish: probability to finish by the deadline, with how often on-demand comes when it is asked for.
         finish_hours: expected end, hours from now; NaN if it seldom comes.
+        cost_half_usd, more_half_usd: half of the 80 % intervals that drawing so many futures leaves the cost, and what
+            it is more than the chosen option's in the same futures; 0 where none was drawn.
     """
 
     word: Word
@@ -34,6 +36,8 @@ class Option:
     cost_usd: float
     p_finish: float
     finish_hours: float
+    cost_half_usd: float = 0.0
+    more_half_usd: float = 0.0
 
 
 @record(frozen=True, eq=False)

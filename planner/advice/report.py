@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from planner.plan.front_scale import chance
 from planner.render import numbers
 from planner.render.model import Answer, Column, Section, Unit, Value, facts, table_section, versioned
+from planner.render.precision import dollars, known_places, rounded
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -76,10 +76,6 @@ def _iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat(timespec="minutes")
 
 
-def _usd(value: float) -> str:
-    return numbers.usd(Decimal(repr(round(value, 6)))) if math.isfinite(value) else ""
-
-
 def headline(advice: Advice) -> str:
     """The action in one line."""
     option = advice.chosen
@@ -137,7 +133,9 @@ def _where(advice: Advice) -> Section:
         finish = _iso(advice.moment(chosen.finish_hours))
         rows.append(("expected_finish", "expected finish", finish, "moment", numbers.moment(finish)))
         cost = chosen.cost_usd
-        rows.append(("expected_cost_usd", "expected cost from now", _finite(cost), "usd", _usd(cost)))
+        places = known_places(cost, chosen.cost_half_usd)
+        text = dollars(cost, places) if math.isfinite(cost) else ""
+        rows.append(("expected_cost_usd", "expected cost from now", _finite(cost), "usd", text))
     by = {"guard": "the deadline's guard", "policy": f"policy {advice.policy}", "state": "the state"}[
         advice.decided_by
     ]
@@ -147,20 +145,25 @@ def _where(advice: Advice) -> Section:
 
 def _options(advice: Advice) -> Section:
     rows: list[tuple[Value, ...]] = [
-        (option.word, option.action.zone or "", _known(option.cost_usd),
-         _known(option.cost_usd - advice.chosen.cost_usd) if at else "", option.p_finish,
+        (option.word, option.action.zone or "", _told(option.cost_usd, option.cost_half_usd),
+         _told(option.cost_usd - advice.chosen.cost_usd, option.more_half_usd) if at else "", option.p_finish,
          _iso(advice.moment(option.finish_hours)))
         for at, option in enumerate((advice.chosen, *advice.others))
     ]  # fmt: skip
     columns = (
         Column("action", "action", "text"), Column("zone", "zone", "text"),
-        Column("cost_usd", "cost from now", "usd"), Column("more_usd", "more", "usd_change"),
+        Column("cost_usd", "cost from now", "usd_known"), Column("more_usd", "more", "usd_change_known"),
         Column("p_finish_ratio", "P(in time)", "chance"), Column("finish", "expected finish", "moment"),
     )  # fmt: skip
     notes = (
         "expected, following the policy afterwards, spot prices as they are now; costs and ends where on-demand comes",
     )
     return table_section("options", "What can be done", columns, rows, notes)
+
+
+def _told(usd: float, half: float) -> Value:
+    """An amount in the digits that the futures drawn leave it; nothing where it is endless."""
+    return rounded(usd, known_places(usd, half)) if math.isfinite(usd) else ""
 
 
 def _known(value: float) -> float | str:

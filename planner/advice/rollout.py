@@ -98,7 +98,10 @@ def futures_of(
 
     ticks = ticks_left(JobView(job), state)
     seen = with_history(job, tables, state, history)
-    later = sample_futures(seen, tables, n, max(ticks - 1, 1), seed)
+    # drawn by name, so that the order in which a launcher lists its zones does not matter
+    order = sorted(range(len(seen.zones)), key=lambda at: seen.zones[at].name)
+    by_name = replace(seen, zones=tuple(seen.zones[at] for at in order))
+    later = sample_futures(by_name, tables, n, max(ticks - 1, 1), seed)[:, np.argsort(order)]
     now = np.array([zone.available for zone in state.zones])
     first = np.broadcast_to(now[None, :, None], (n, len(now), 1))
     return np.concatenate([first, later], axis=2)[:, :, :ticks]

@@ -53,6 +53,24 @@ def test_spot_at_a_quarter_of_the_price_is_taken(tmp_path: Path, run_cli: Run) -
     assert found["prices"]["on_demand_usd_per_hour"] == 8.0  # of both nodes
 
 
+def test_the_order_of_zones_changes_nothing_and_costs_have_the_digits_that_are_known(
+    tmp_path: Path, run_cli: Run
+) -> None:
+    """A mean of 40 futures is not known to the cent, and the futures are those of the zones, not of their places."""
+    zones = [
+        {"name": "us-east-2a", "available": True, "since": 2, "usd_per_hour": 1.0},
+        {"name": "us-east-2b", "available": False, "since": 1, "usd_per_hour": 0.8},
+    ]
+    few = ("--futures", "40")
+    one, other = (answer(run_cli, tmp_path, *few, zones=each) for each in (zones, zones[::-1]))
+    assert one["options"] == other["options"]
+    cost = one["expected_cost_usd"]
+    assert cost == other["expected_cost_usd"] and round(cost, 1) != cost
+    text = ask(run_cli, tmp_path, *few, state=state_values(zones=zones)).unwrapped
+    (shown,) = re.findall(r"expected cost from now \$([0-9.,]+)", text)
+    assert len(shown.replace(".", "")) <= 3 and float(shown) == pytest.approx(cost, rel=0.05)
+
+
 def test_on_demand_comes_as_often_as_the_plan_states(tmp_path: Path, run_cli: Run) -> None:
     """An action that asks for on-demand is in time where it comes, and else as often as spot alone is."""
     chances = {}
