@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.tables.rows import greatest
 from planner.candidates.model import join_pools
 from planner.candidates.running import model_arguments, steady_hours
 from planner.candidates.starts import allotted_hours, fallback_hours
@@ -255,7 +256,7 @@ def _waiting(asked: Asked, market: Market, rows: IntArray) -> FloatArray:
 
     assume = asked.assumptions
     staging = staging_hours(market.offer_set, asked.job, assume)
-    each = np.where(rows >= 0, staging[rows], 0.0).max(axis=1)
+    each = greatest(np.append(staging, 0.0)[rows])
     return np.asarray(assume.provision_s / 3600.0 + each, dtype=np.float64)
 
 
