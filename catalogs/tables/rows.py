@@ -1,4 +1,4 @@
-"""Rows of several columns of numbers: distinct ones; greatest and least of short rows, whether all or any holds."""
+"""Rows of several columns of numbers: distinct ones, some of them, the greatest or least of each."""
 
 from __future__ import annotations
 
@@ -29,10 +29,17 @@ def distinct_rows(*columns: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
         code *= _ODD
         code ^= code >> _HALF
     _, first, own = distinct(code)
-    if all((column[first][own] == column).all() for column in bits):
+    if all((column.take(first).take(own) == column).all() for column in bits):
         return first, own
     each = np.arange(len(code), dtype=np.int64)
     return each, each
+
+
+def pick(values: npt.NDArray[Any], at: Any) -> npt.NDArray[Any]:
+    """`values[at]`; by positions numpy's `take` finds them in two thirds of the time."""
+    if isinstance(at, np.ndarray) and at.dtype.kind == "i":
+        return values.take(at, axis=0)
+    return np.asarray(values[at])
 
 
 def greatest(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

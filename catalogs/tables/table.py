@@ -179,7 +179,7 @@ class Table(Mapping[str, Array]):
         at = at.astype(np.int64, copy=False)
         taken: dict[str, Array | Coded] = {}
         for name, column in self._columns.items():
-            taken[name] = column.take(at) if isinstance(column, Coded) else column[at]
+            taken[name] = column.take(at)
         return Table._of(taken, len(at))
 
     def with_columns(self, **columns: Array | Coded | Sequence[Any]) -> Table:
