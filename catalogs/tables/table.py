@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 _SMALL, _EACH = 1 << 11, 8  # so many flags, and as many per value, are set in less time than a sort takes
-_ODD, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)  # 2^64 over the golden ratio: spreads bits evenly
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -180,7 +179,7 @@ class Table(Mapping[str, Array]):
         at = at.astype(np.int64, copy=False)
         taken: dict[str, Array | Coded] = {}
         for name, column in self._columns.items():
-            taken[name] = column.take(at) if isinstance(column, Coded) else column[at]
+            taken[name] = column.take(at)
         return Table._of(taken, len(at))
 
     def with_columns(self, **columns: Array | Coded | Sequence[Any]) -> Table:
@@ -294,25 +293,6 @@ def distinct(values: npt.NDArray[Any]) -> tuple[Array, IntArray, IntArray]:
     group[starts[1:]] = 1
     codes[order] = np.cumsum(group)
     return ordered[starts], order[starts].astype(np.int64), codes
-
-
-def distinct_rows(*columns: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
-    """Return the position of one of each distinct row of numbers, and each row's position among those.
-
-    Rows are equal when all their bits are, so what is computed of one holds for the others to the last digit. They are
-    told apart by a hash of these bits; should two that differ have the same one, no rows are taken for equal.
-    """
-    bits = [np.ascontiguousarray(column, dtype=np.float64).view(np.uint64) for column in columns]
-    code = np.zeros(len(bits[0]), dtype=np.uint64)
-    for column in bits:
-        code ^= column
-        code *= _ODD
-        code ^= code >> _HALF
-    _, first, own = distinct(code)
-    if all((column[first][own] == column).all() for column in bits):
-        return first, own
-    each = np.arange(len(code), dtype=np.int64)
-    return each, each
 
 
 def count_distinct(values: npt.NDArray[Any]) -> tuple[Array, IntArray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
+
+_ALIKE = 1e-9  # relative; what differs by more differs in its first 12 digits, too
 
 
 @record(frozen=True)
@@ -36,7 +38,19 @@ def rank(candidates: Candidates, feasible: IntArray, objective: str) -> IntArray
     names, nodes = context.market.id_rank[candidates.offer[feasible]], candidates.nodes[feasible]
     # at the same cost and time nobody should run on what may be taken back
     spot = context.market.is_spot[candidates.offer[feasible]]
-    return feasible[np.lexsort((names, nodes, spot, second, first))]
+    return feasible[_sorted((first, second, spot, nodes, names))]
+
+
+def _sorted(keys: tuple[npt.NDArray[Any], ...]) -> IntArray:
+    """Positions by the first key, of equal ones by the next and so on; few are equal, so the rest sorts those alone."""
+    order = np.argsort(keys[0], kind="stable")
+    ordered = keys[0][order]
+    same = ordered[1:] == ordered[:-1]
+    tied = np.append(same, False) | np.append(False, same)
+    if tied.any():
+        some = np.sort(order[tied])
+        order[tied] = some[np.lexsort([key[some] for key in reversed(keys)])]
+    return order
 
 
 def _criteria(candidates: Candidates, at: IntArray, objective: str) -> tuple[FloatArray, FloatArray]:
@@ -54,6 +68,10 @@ def _criteria(candidates: Candidates, at: IntArray, objective: str) -> tuple[Flo
 
 def best_of(candidates: Candidates, positions: IntArray, objective: str) -> int:
     """The first that `rank` would give, found without sorting the others."""
+    if objective != "carbon":
+        value = (candidates.cost_usd if objective == "cost" else candidates.hours)[positions]
+        least = value.min()
+        positions = positions[~(value > least + abs(least) * _ALIKE)]
     first, _ = _criteria(candidates, positions, objective)
     return int(rank(candidates, positions[~(first > first.min())], objective)[0])
 

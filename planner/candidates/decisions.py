@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.rows import whole
 from catalogs.tables.table import distinct
 from planner.candidates.choose import best_where, rank
 from planner.candidates.model import IN_TURN, MIXED, SINGLE
@@ -184,13 +185,13 @@ def _is_new_with(candidates: Candidates, holds: Callable[[OptionRule], bool]) ->
 def _is_on_known_prices(candidates: Candidates) -> BoolArray:
     """Every price was observed, or does not change until the run starts."""
     known = candidates.context.market.offer_set.book.is_known()
-    whole = known[candidates.offer]
+    every = known[candidates.offer]
     for kind, table in ((MIXED, candidates.mixes), (IN_TURN, candidates.turns)):
         if table is not None:
             mine = np.flatnonzero(candidates.kind == kind)
             parts = table.offer[candidates.detail[mine]]
-            whole[mine] = (known[parts] | (parts < 0)).all(axis=1)
-    return whole
+            every[mine] = whole(np.append(known, True)[parts])
+    return every
 
 
 ON_DEMAND = Kind("on_demand", "on-demand alone", _is_on_demand)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.tables.rows import pick
 from catalogs.tables.table import Table
 from planner.market.storage.stores import Stored
 from planner.records import record
@@ -199,7 +200,7 @@ class Candidates:
 
     def take(self, at: IntArray) -> Candidates:
         """Some of the candidates, in the order given; the cells that no layout fits are left out."""
-        columns = {name: getattr(self, name)[at] for name in COLUMNS}
+        columns: dict[str, Any] = {name: pick(getattr(self, name), at) for name in COLUMNS}
         kind, detail = columns["kind"], columns["detail"]
         tables: dict[str, Any] = {"mixes": None, "turns": None}
         for number, name in ((MIXED, "mixes"), (IN_TURN, "turns")):
@@ -236,7 +237,7 @@ def take_rows(table: Any, at: IntArray) -> Any:
         if isinstance(value, SpotPool):
             value = value.take(at)
         elif isinstance(value, np.ndarray):
-            value = value[at]
+            value = pick(value, at)
         columns[field.name] = value
     return type(table)(**columns)
 

@@ -24,6 +24,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.tables.rows import pick
 from planner.records import record
 from planner.spot.meet import calibration
 from planner.spot.moments import FloatArray, Job, compute_moments
@@ -258,7 +259,7 @@ class SpotPool:
 
     def take(self, at: npt.NDArray[np.int64] | slice) -> SpotPool:
         """Some of the pools."""
-        return SpotPool(**{name: getattr(self, name)[at] for name in self.__dataclass_fields__})
+        return SpotPool(**{name: pick(getattr(self, name), at) for name in self.__dataclass_fields__})
 
 
 def describe_elapsed(job: Job, pool: SpotPool) -> Elapsed:

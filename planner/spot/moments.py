@@ -79,7 +79,7 @@ class Job:
 
     def take(self, at: npt.NDArray[np.int64]) -> Job:
         """Some of the jobs."""
-        return Job(**{field.name: getattr(self, field.name)[..., at] for field in fields(self)})
+        return Job(**{field.name: getattr(self, field.name).take(at, axis=-1) for field in fields(self)})
 
 
 def split_job(

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.tables.table import distinct, distinct_rows
+from catalogs.tables.rows import distinct_rows
+from catalogs.tables.table import distinct
 from planner.records import record
 from planner.spot.distribution import SpotPool
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.rows import greatest, whole
 from planner.candidates.constraints.deadline import needs_record
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.footprint import carbon_front, least_kg_per_hour
@@ -250,7 +251,7 @@ def set_cells(
     away = replace(cells, on_demand=cheapest_partner(context.market, cells.zones, cells.shares, partners[1]))
     price = np.append(context.market.offer_set.usd_per_hour, np.inf)
     cheaper = (price[away.on_demand] < price[cells.on_demand]) & _is_discount(context.market, away)
-    falls_back, may_run_alone = cells.on_demand >= 0, np.append(alone, True)[members].all(axis=1)
+    falls_back, may_run_alone = cells.on_demand >= 0, whole(np.append(alone, True)[members])
     without = cells.take(np.flatnonzero(falls_back & may_run_alone))
     without = replace(without, on_demand=np.full_like(without.on_demand, -1))
     kept = (falls_back | may_run_alone) & _is_discount(context.market, cells)
@@ -260,7 +261,7 @@ def set_cells(
 def _is_discount(market: Market, cells: Cells) -> BoolArray:
     """Whether every zone of a set costs less than what it falls back on; true without a fall-back."""
     price = np.append(market.offer_set.usd_per_hour, np.inf)
-    dearest = np.where(cells.zones >= 0, price[cells.zones], 0.0).max(axis=1)
+    dearest = greatest(np.append(market.offer_set.usd_per_hour, 0.0)[cells.zones])
     return np.asarray(dearest < price[cells.on_demand], dtype=np.bool_)
 
 
@@ -290,7 +291,7 @@ def _soon_enough(candidates: Candidates, members: IntArray) -> BoolArray:
     context = candidates.context
     assert context.dates.deadline_hours is not None
     base = members[:, 0]
-    waiting = np.where(members >= 0, candidates.waiting_hours[members], 0.0).max(axis=1)
+    waiting = greatest(np.where(members >= 0, candidates.waiting_hours[members], 0.0))
     least = waiting + candidates.fixed_hours[base] + candidates.work_hours[base]
     return np.asarray(least <= context.dates.deadline_hours + _SLIP_HOURS, dtype=np.bool_)
 

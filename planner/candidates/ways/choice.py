@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.rows import whole
 from catalogs.tables.table import distinct
 from planner.spot.zones import subsets
 
@@ -51,7 +52,7 @@ def sets_of(
     there = np.flatnonzero(further[place])
     there = there[np.argsort(place[there], kind="stable")]
     more, of_place = _sets(place, there[_rank(place[there]) < MAX_CHOICE], cheap)
-    new = ~np.append(known, True)[more].all(axis=1)
+    new = ~whole(np.append(known, True)[more])
     sets = np.concatenate([sets, more[new]])
     order = np.argsort(np.concatenate([of_group, of_place[new] // places]), kind="stable")
     members = np.append(zones, -1)[sets[order]]

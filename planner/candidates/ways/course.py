@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.tables.rows import greatest, pick
 from planner.candidates.model import join_pools
 from planner.candidates.running import model_arguments, steady_hours
 from planner.candidates.starts import allotted_hours, fallback_hours
@@ -54,12 +55,12 @@ class Cells:
     def take(self, at: IntArray | slice) -> Cells:
         """Some of them."""
         return Cells(
-            self.base[at],
-            self.zones[at],
-            self.shares[at],
-            self.on_demand[at],
+            pick(self.base, at),
+            pick(self.zones, at),
+            pick(self.shares, at),
+            pick(self.on_demand, at),
             self.pool.take(at),
-            self.moves[at],
+            pick(self.moves, at),
         )
 
 
@@ -114,7 +115,7 @@ class Frame:
 
     def take(self, at: IntArray | slice) -> Frame:
         """Some of them."""
-        return Frame(**{f.name: getattr(self, f.name)[at] for f in fields(self)})
+        return Frame(**{f.name: pick(getattr(self, f.name), at) for f in fields(self)})
 
     def possible(self, confidence: float) -> npt.NDArray[np.bool_]:
         """Whether cells may keep the deadline with `confidence`."""
@@ -146,7 +147,7 @@ def cells_of(candidates: Candidates, at: IntArray) -> Cells:
 
 def take_columns(columns: Any, at: IntArray | slice) -> Any:
     """Rows `at` of a record of arrays."""
-    return type(columns)(**{f.name: getattr(columns, f.name)[at] for f in fields(columns)})
+    return type(columns)(**{f.name: pick(getattr(columns, f.name), at) for f in fields(columns)})
 
 
 def frame_of(candidates: Candidates, cells: Cells) -> Frame:
@@ -255,7 +256,7 @@ def _waiting(asked: Asked, market: Market, rows: IntArray) -> FloatArray:
 
     assume = asked.assumptions
     staging = staging_hours(market.offer_set, asked.job, assume)
-    each = np.where(rows >= 0, staging[rows], 0.0).max(axis=1)
+    each = greatest(np.append(staging, 0.0)[rows])
     return np.asarray(assume.provision_s / 3600.0 + each, dtype=np.float64)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from catalogs.tables.table import distinct_rows
+from catalogs.tables.rows import distinct_rows
 from planner.candidates.limits import mark_parts
 from planner.candidates.model import IN_TURN, Candidates, Turns
 from planner.candidates.starts import fallback_had, fallback_hours

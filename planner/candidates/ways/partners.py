@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.rows import least, some
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -58,11 +60,13 @@ def cheapest_partner(market: Market, zones: IntArray, shares: FloatArray, partne
     Returns:
         Offers, shape `(n,)`.
     """
-    fallbacks = np.where(zones >= 0, partner[zones], -1)
-    price = np.where(fallbacks >= 0, market.offer_set.usd_per_hour[fallbacks], np.inf)
-    best = np.take_along_axis(fallbacks, price.argmin(axis=1)[:, None], axis=1)
-    equal = price == price.min(axis=1, keepdims=True)
-    open_ = np.flatnonzero((equal & (fallbacks != best)).any(axis=1))
+    fallbacks = np.append(partner, -1)[zones]
+    price = np.append(market.offer_set.usd_per_hour, np.inf)[fallbacks]
+    equal = price == least(price)[:, None]
+    best = fallbacks[:, :1].copy()
+    for column in reversed(range(zones.shape[1])):  # the first of the cheapest is written last
+        best[equal[:, column], 0] = fallbacks[equal[:, column], column]
+    open_ = np.flatnonzero(some(equal & (fallbacks != best)))
     if len(open_):
         zones, shares, fallbacks = zones[open_], shares[open_], fallbacks[open_]
         place = np.append(market.region_of_offer, -1)

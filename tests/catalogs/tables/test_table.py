@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogs.tables import table as table_module
-from catalogs.tables.table import Coded, Table, count_distinct, distinct, distinct_rows
+from catalogs.tables import rows as rows_module
+from catalogs.tables.rows import distinct_rows, greatest, least, some, whole
+from catalogs.tables.table import Coded, Table, count_distinct, distinct
 
 texts = st.lists(st.text(max_size=4), max_size=30)
 
@@ -104,9 +105,23 @@ def test_distinct_rows_are_told_apart_by_every_bit(rows: list[tuple[float, int]]
 
 
 def test_rows_that_share_a_hash_are_not_taken_for_equal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_module, "_ODD", np.uint64(0))
+    monkeypatch.setattr(rows_module, "_ODD", np.uint64(0))
     first, own = distinct_rows(np.asarray([1.0, 2.0, 1.0]))
     assert first[own].tolist() == [0, 1, 2]
+
+
+@given(st.lists(st.tuples(odd_numbers, odd_numbers, odd_numbers), min_size=1, max_size=20), st.integers(1, 3))
+def test_short_rows_are_reduced_as_numpy_does(rows: list[tuple[float, float, float]], width: int) -> None:
+    values = np.asarray(rows)[:, :width]
+    given = values.copy()
+    assert np.array_equal(greatest(values), values.max(axis=1), equal_nan=True)
+    assert np.array_equal(least(values), values.min(axis=1), equal_nan=True)
+    for found, wanted in (
+        (whole(values > 0), (values > 0).all(axis=1)),
+        (some(values > 0), (values > 0).any(axis=1)),
+    ):
+        assert found.tolist() == wanted.tolist()
+    assert np.array_equal(values, given, equal_nan=True)
 
 
 def test_codes_of_keys_are_those_of_the_distinct_keys() -> None:

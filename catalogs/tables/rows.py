@@ -1,0 +1,70 @@
+"""Rows of several columns of numbers: distinct ones, some of them, the greatest or least of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from catalogs.tables.table import distinct
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    IntArray = npt.NDArray[np.int64]
+
+_ODD, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)  # 2^64 over the golden ratio: spreads bits evenly
+
+
+def distinct_rows(*columns: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+    """Return the position of one of each distinct row of numbers, and each row's position among those.
+
+    Rows are equal when all their bits are, so what is computed of one holds for the others to the last digit. They are
+    told apart by a hash of these bits; should two that differ have the same one, no rows are taken for equal.
+    """
+    bits = [np.ascontiguousarray(column, dtype=np.float64).view(np.uint64) for column in columns]
+    code = np.zeros(len(bits[0]), dtype=np.uint64)
+    for column in bits:
+        code ^= column
+        code *= _ODD
+        code ^= code >> _HALF
+    _, first, own = distinct(code)
+    if all((column.take(first).take(own) == column).all() for column in bits):
+        return first, own
+    each = np.arange(len(code), dtype=np.int64)
+    return each, each
+
+
+def pick(values: npt.NDArray[Any], at: Any) -> npt.NDArray[Any]:
+    """`values[at]`; by positions numpy's `take` finds them in two thirds of the time."""
+    if isinstance(at, np.ndarray) and at.dtype.kind == "i":
+        return values.take(at, axis=0)
+    return np.asarray(values[at])
+
+
+def greatest(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Of each row, shape `(n,)`."""
+    return _by_column(np.maximum, values)
+
+
+def least(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Of each row, shape `(n,)`."""
+    return _by_column(np.minimum, values)
+
+
+def whole(values: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Whether all of each row holds, shape `(n,)`."""
+    return _by_column(np.logical_and, values)
+
+
+def some(values: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Whether any of each row holds, shape `(n,)`."""
+    return _by_column(np.logical_or, values)
+
+
+def _by_column(combine: np.ufunc, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Reduce column by column: numpy goes row by row, which takes five times as long where columns are few."""
+    out = values[:, 0].copy()
+    for column in range(1, values.shape[1]):
+        combine(out, values[:, column], out=out)
+    return out
