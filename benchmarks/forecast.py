@@ -268,6 +268,7 @@ def _of_series(name: str, windows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "n_windows": len(mine),
         **_errors(mine, "forecast"),
+        "run_rate_28_median_error_ratio": _errors(mine, "run_rate_28")["median_error_ratio"],
         "coverage_0.80_ratio": float(np.mean([row["covered_0.80"] for row in mine])),
     }
 
@@ -299,11 +300,11 @@ def _print(answer: dict[str, Any], *, by_series: bool) -> None:
     if by_series:
         for name, figures in answer["series"].items():
             error = figures.get("median_error_ratio")
-            told = (
-                f"{100 * error:6.1f}%  80 % holds {figures['coverage_0.80_ratio']:.0%}"
-                if error is not None
-                else ""
-            )
+            told = ""
+            if error is not None:
+                run_rate = figures["run_rate_28_median_error_ratio"]
+                told = f"{100 * error:6.1f}%  run rate {100 * run_rate:6.1f}%"
+                told += f"  80 % holds {figures['coverage_0.80_ratio']:.0%}"
             print(f"  {name[:60]:60} {figures['days']:>5} d {figures['n_windows']:>4} windows {told}")
     for line in answer["skipped"]:
         print(f"skipped {line}")

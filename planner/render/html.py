@@ -7,6 +7,7 @@ import functools
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +139,10 @@ def _section(
 ) -> dict[str, Any]:
     currency = answer.currency
     held = _held_together(section.figures)
-    figures = _read_figures(section, held)
+    figures = [
+        replace(one, reason="") if one.status == "flagged" and one.reason == section.reason else one
+        for one in _read_figures(section, held)  # the section says why once
+    ]
     return {
         "id": f"s{number}",
         "title": cut(section.title),

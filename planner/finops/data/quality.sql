@@ -13,8 +13,10 @@ WITH charges AS (
     x_contracted_known,
     x_list_known AND x_contracted_known AND COALESCE(ContractedCost > 1.001 * ListCost AND ListCost > 0, FALSE)
       AS is_above_list,
-    PricingQuantity IS NOT NULL AS is_measured,
-    PricingQuantity IS NOT NULL AND (SkuId IS NOT NULL OR SkuPriceId IS NOT NULL) AS has_quantity,
+    -- of what nobody used of a commitment there may be no quantity and no SKU
+    PricingQuantity IS NOT NULL OR COALESCE(CommitmentDiscountStatus, '') = 'Unused' AS is_measured,
+    (PricingQuantity IS NOT NULL AND (SkuId IS NOT NULL OR SkuPriceId IS NOT NULL))
+      OR COALESCE(CommitmentDiscountStatus, '') = 'Unused' AS has_quantity,
     Tags IS NOT NULL AS has_tags,
     CommitmentDiscountId IS NOT NULL AS is_committed,
     CommitmentDiscountStatus IS NULL AS no_status,
@@ -48,8 +50,9 @@ WITH charges AS (
     x_list_known,
     x_contracted_known,
     x_list_known AND x_contracted_known AND COALESCE(ContractedCost > 1.001 * ListCost AND ListCost > 0, FALSE),
-    PricingQuantity IS NOT NULL,
-    PricingQuantity IS NOT NULL AND (SkuId IS NOT NULL OR SkuPriceId IS NOT NULL),
+    PricingQuantity IS NOT NULL OR COALESCE(CommitmentDiscountStatus, '') = 'Unused',
+    (PricingQuantity IS NOT NULL AND (SkuId IS NOT NULL OR SkuPriceId IS NOT NULL))
+      OR COALESCE(CommitmentDiscountStatus, '') = 'Unused',
     Tags IS NOT NULL,
     CommitmentDiscountId IS NOT NULL,
     CommitmentDiscountStatus IS NULL,

@@ -142,13 +142,13 @@ def _coverage(inputs: Inputs) -> Figure:
 def _table(own: Any, told_use: bool) -> Table:
     """What each commitment did; only their names where the bill does not tell."""
     rows = [
-        (r.provider, text(r.commitment_name, r.commitment_id), text(r.commitment_id), text(r.commitment_type),
+        (text(r.commitment_name, r.commitment_id), r.provider, text(r.commitment_id), text(r.commitment_type),
          *((float(r.used_cost), float(r.unused_cost), ratio(r.used_cost, r.used_cost + r.unused_cost),
             float(r.used_contracted_cost - r.used_cost - r.unused_cost)) if told_use else (None,) * 4))
         for r in _most_unused(own).head(TOP).itertuples()
     ]  # fmt: skip
     return table(
-        "commitments", "Commitments", [("provider", "Provider", "text"), ("name", "Commitment", "text"),
+        "commitments", "Commitments", [("name", "Commitment", "text"), ("provider", "Provider", "text"),
         ("id", "Id", "text"), ("type", "Type", "text"), ("used", "Used", "money"), ("unused", "Unused", "money"),
         ("utilisation", "Utilisation", "ratio"), ("net", "Net saving", "money")], rows,
         "Net saving: the use at contracted prices less the whole commitment; below 0 it costs more than it saves."
@@ -224,8 +224,11 @@ def _sentences(inputs: Inputs, figures: list[Figure], unused: float, count: int)
     rate = found["esr_list_ratio"]
     if isinstance(rate.value, float):
         contract = found["esr_contract_ratio"].value
-        tail = f" and {percent(contract)} below contracted prices" if isinstance(contract, float) else ""
-        out.append(f"What was used cost {percent(rate.value)} less than at list prices{tail}.")
+        tail = ""
+        if isinstance(contract, float):
+            tail = f" and {percent(abs(contract))} {'below' if contract >= 0 else 'above'} contracted prices"
+        side = "less" if rate.value >= 0 else "more"
+        out.append(f"What was used cost {percent(abs(rate.value))} {side} than at list prices{tail}.")
     else:
         out.append(f"No savings rate can be given: {rate.reason}.")
     if count:

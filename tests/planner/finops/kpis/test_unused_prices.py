@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.planner.finops.review.conftest import figures
-from tests.planner.finops.small_bill import each_day, review_of, write_bill
+from tests.planner.finops.small_bill import each_day, review_of, section, write_bill
 
 FIRST, LAST = date(2026, 10, 1), date(2026, 10, 31)
 COMMITTED = {"CommitmentDiscountId": "ri-1", "PricingCategory": "Committed", "BilledCost": "0"}
@@ -19,8 +19,12 @@ def test_unused_commitments_are_no_savings(price: str, tmp_path: Path) -> None:
     """100 a day of use for 70, and 60 unused: the review said 30.0 % below contracted prices, and 930 saved."""
     used = each_day(FIRST, LAST, 100, EffectiveCost=70, CommitmentDiscountStatus="Used", **COMMITTED)
     unused = each_day(FIRST, LAST, 0, EffectiveCost=60, ListCost=price, ContractedCost=price,
-                      CommitmentDiscountStatus="Unused", **COMMITTED)  # fmt: skip
-    found = figures(review_of(write_bill(tmp_path / "bill.csv", [*used, *unused])))
+                      CommitmentDiscountStatus="Unused", PricingQuantity="", SkuId="", **COMMITTED)  # fmt: skip
+    review = review_of(write_bill(tmp_path / "bill.csv", [*used, *unused]))
+    found = figures(review)
     for key in ("esr_list_ratio", "esr_contract_ratio"):
         assert found[key].value == pytest.approx(1 - 130 / 100)
-    assert found["list_known_ratio"].value == 1.0
+    for key in ("list_known_ratio", "quantity_priced_ratio", "quantity_known_ratio"):
+        assert found[key].value == 1.0  # FOCUS lets all of them be empty there
+    said = "What was used cost 30.0 % more than at list prices and 30.0 % above contracted prices."
+    assert said in section(review, "commitments").sentences[0]
