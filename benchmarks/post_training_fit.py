@@ -29,13 +29,13 @@ from planner.performance.work import build_work
 from planner.records import record
 
 # Without a measured row: the model's own speed; one accelerator alone runs compiled code as the only such row of
-# pre-training has it beside its publisher's on two and four (KempnerForge's 7B on H200: predicted 1.30 of the step
-# without a gain, 1.11 and 1.16 on several, so 0.87; the rest is the publisher's); frozen weights in 4 bit are written
-# out for the forward pass, the repeated one and the backward pass; adapters read and write their inputs and outputs
-# once, and again with gradients. A refit has the middle, in log, of the bounds in data/performance/inference.csv.
+# pre-training has it (KempnerForge's 7B on an H200 took 0.77 of the step predicted without); frozen weights in 4 bit
+# are written out for the forward pass, the repeated one and the backward pass; adapters read and write their inputs
+# and outputs once, and again with gradients. A refit has the middle, in log, of the bounds in
+# data/performance/inference.csv.
 PRIORS = {
     **dict.fromkeys(("interval.tuning.eager", "interval.tuning.compiled", "interval.rollouts"), 0.0),
-    "alone.ratio.compiled": 0.87, "adapter.passes.eager": 2.0,
+    "alone.ratio.compiled": 0.77, "adapter.passes.eager": 2.0,
     "adapter.passes.compiled": 1.0, "adapter.dequantise_passes": 3.0, "rollouts.generation_ratio": 1.0,
     "rollouts.training_ratio": 1.0, "rollouts.refit_ratio": 0.07,
 }  # fmt: skip
