@@ -113,7 +113,7 @@ def _screen(size: Size) -> Screen:
     refuted = [one for one in size.rules if one.rule.verdict == "contradicted" and one.differs]
     notes = ["low confidence: model and training are assumed from the goal; name them in the workload"]
     notes += [
-        f"a rule that does not hold here: {shorten(one.rule.rule, _RULE_WIDTH, placeholder=' ...')}: {_range(one)}"
+        f"a rule that does not hold here: {_in_short(one.rule.rule)}: {_range(one)}"
         f" {_NAMES[one.rule.quantity]}, {number(one.model)} needed ({one.rule.rule_id})"
         for one in refuted
     ]
@@ -260,6 +260,12 @@ def _rules(size: Size) -> list[Section]:
         f"{size.outcome.usd_words}",
     )
     return [table_section("rules", "Rules of thumb beside the model", columns, rows, notes)] if rows else []
+
+
+def _in_short(rule: str) -> str:
+    """A rule in one line: without what stands in brackets, where it is long."""
+    text = rule if len(rule) <= _RULE_WIDTH else rule.partition(" (")[0]
+    return shorten(text, _RULE_WIDTH, placeholder=" ...")
 
 
 def _range(one: Judged) -> str:
