@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
@@ -94,11 +93,6 @@ def _nothing(size: Size, title: str) -> Screen:
     return Screen(asked, rows, None, (), "", NEXT[:1])
 
 
-def _in_brief(rule: str) -> str:
-    """A rule as a note has room for it: without its asides, cut between words."""
-    return shorten(re.sub(r" \([^()]*\)", "", rule), _RULE_WIDTH, placeholder=" ...")
-
-
 def _screen(size: Size) -> Screen:
     """What fits on a screen."""
     needs, outcome = size.needs, size.outcome
@@ -119,7 +113,7 @@ def _screen(size: Size) -> Screen:
     refuted = [one for one in size.rules if one.rule.verdict == "contradicted" and one.differs]
     notes = ["low confidence: model and training are assumed from the goal; name them in the workload"]
     notes += [
-        f"a rule that does not hold here: {_in_brief(one.rule.rule)}: {_range(one)}"
+        f"a rule that does not hold here: {_in_short(one.rule.rule)}: {_range(one)}"
         f" {_NAMES[one.rule.quantity]}, {number(one.model)} needed ({one.rule.rule_id})"
         for one in refuted
     ]
@@ -268,6 +262,12 @@ def _rules(size: Size) -> list[Section]:
         f"{size.outcome.usd_words}",
     )
     return [table_section("rules", "Rules of thumb beside the model", columns, rows, notes)] if rows else []
+
+
+def _in_short(rule: str) -> str:
+    """A rule in one line: without what stands in brackets, where it is long."""
+    text = rule if len(rule) <= _RULE_WIDTH else rule.partition(" (")[0]
+    return shorten(text, _RULE_WIDTH, placeholder=" ...")
 
 
 def _range(one: Judged) -> str:

@@ -196,6 +196,8 @@ def test_machines_for_images_with_the_rules_beside(
     assert (
         "a rule that does not hold here: 8-16 GB of RAM per GB of GPU memory:" in words and "(R38)" in words
     )
+    rules = words.partition("BEFORE YOU RELY ON IT")[2].partition(" 37 of 56")[0].split(" ! ")
+    assert len(rules) > 3 and all(rule.count("(") == rule.count(")") for rule in rules), rules
     running = found["needs"]["ram_gb"] - 1.2 * 100.0  # a cache of the data, processes and loader workers
     assert 0.0 < running < 2.0 * found["needs"]["accelerators"] * 20.0
     table = run_cli(*args, "--budget", "5000", "--details", "refuted").unwrapped

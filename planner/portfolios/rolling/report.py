@@ -18,6 +18,7 @@ from planner.portfolios.rolling.answer import (
     period_hours,
     utilisation,
 )
+from planner.portfolios.rolling.replan import WAITING_USD_PER_HOUR
 from planner.portfolios.shared_limits import CAPACITY, MICRO
 from planner.render.model import Answer, Column, Section, Value, facts, table_section, versioned
 from planner.render.numbers import hours as hours_text
@@ -38,6 +39,8 @@ COLUMNS = (
 ASSUMED = (
     "runs take as long as predicted, and each plan knows only the jobs submitted by then",
     "a run is not moved unless it is preempted; each plan is near the best for what was known by then",
+    f"beside other jobs an hour until a job's end counts ${WAITING_USD_PER_HOUR:.2f}, times 1 + priority: what ends "
+    "sooner may cost as much more",
 )
 
 
@@ -268,5 +271,5 @@ def _screen(values: dict[str, Any], teams: Section) -> Screen:
     proof = "A plan at each step, near the best for what was known; nothing is proven over time."
     return Screen(
         asked, rows, teams, tuple(values["notes"]), proof,
-        ("portfolio FILE --rolling 1d --details jobs", "verify answer.json --workload FILE"),
+        (f"portfolio FILE --rolling {every} -o json --out answer.json", "verify answer.json --workload FILE"),
     )  # fmt: skip

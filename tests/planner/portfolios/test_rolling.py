@@ -284,6 +284,13 @@ def test_an_option_of_one_plan_is_refused_beside_rolling(run_cli: Run) -> None:
     assert (told.code, "--rolling" in told.stderr) == (2, True)
 
 
+def test_what_to_type_next_saves_the_answer_before_it_is_verified(run_cli: Run) -> None:
+    """With the step of this plan: `--rolling` comes before what the file says."""
+    shown = run_cli("portfolio", EXAMPLE, "--rolling", "12h").unwrapped
+    assert "next: planner portfolio FILE --rolling 12h -o json --out answer.json, verify answer.json" in shown
+    assert "an hour until a job's end counts $0.50, times 1 + priority" in shown
+
+
 def test_a_job_that_nothing_can_run_stays_and_keeps_no_other(tmp_path: Path) -> None:
     wide = PAIR.format(priority=0).replace("nodes: 6, hours: 4", "nodes: 7, hours: 4")
     low, high = Course(demand_of(tmp_path, [wide]), RollingPolicy()).play().tasks
