@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.table import distinct
 from planner.candidates.engine import deadline_after
 from planner.candidates.limits import judge_too, mark_best, mark_unrecorded
 from planner.candidates.model import concat_candidates
@@ -50,6 +51,9 @@ class BestAlone:
         self._wide: Candidates = self._coarse
         self._leaders: IntArray | None = None
         self._steady: Candidates = self._coarse
+        self._order = self._group = np.zeros(
+            0, dtype=np.int64
+        )  # of `_steady`: from the cheapest on; type and size
 
     def at_hours(self, hours: float, below: float) -> Candidates:
         """The cheapest candidate at a deadline and some beside it.
@@ -65,10 +69,10 @@ class BestAlone:
         candidates = replace(
             candidates, context=context, bits=candidates.bits.copy(), p_meet=candidates.p_meet.copy()
         )
-        unseen = mark_best(candidates, candidates.cost_usd)
+        unseen = mark_best(candidates, candidates.cost_usd, self._order)
         if not self._has_spot:
             return candidates
-        useful = _of_use(candidates, below)
+        useful = _of_use(candidates, below, self._group)
         hidden = unseen[useful[unseen] & self._judged[candidates.offer[unseen]]]
         judge_too(candidates, hidden)
         mark_no_discount(candidates, self._partner)
@@ -79,6 +83,7 @@ class BestAlone:
         """Candidates that do not run in turn: all at the coarse sizes, the leaders at those between."""
         if self._leaders is None or not np.array_equal(leaders, self._leaders):
             self._leaders, self._steady = leaders, self._sized(leaders)
+            self._order, self._group = np.argsort(self._steady.cost_usd, kind="stable"), _groups(self._steady)
         return self._steady
 
     def _sized(self, leaders: IntArray) -> Candidates:
@@ -106,14 +111,17 @@ def _recorded(candidates: Candidates) -> Candidates:
     return candidates
 
 
-def _of_use(candidates: Candidates, below: float) -> BoolArray:
+def _groups(candidates: Candidates) -> IntArray:
+    """Number of the type and size of each candidate."""
+    kind = candidates.context.market.offer_set.type_of_offer[candidates.offer]
+    return distinct(kind * candidates.shapes.n_rows + candidates.shape)[2]
+
+
+def _of_use(candidates: Candidates, below: float, group: IntArray) -> BoolArray:
     """Candidates that keep all limits, and types and sizes that a cheaper way to run may begin with."""
     useful = candidates.bits == 0
     spot = spot_candidates(candidates)
     limit = min(float(candidates.cost_usd[useful].min(initial=np.inf)), below)
-    group = (
-        candidates.context.market.offer_set.type_of_offer[candidates.offer] * candidates.shapes.n_rows
-        + candidates.shape
-    )
-    found = np.isin(group, group[spot[work_floor(candidates, spot) <= limit]])
-    return np.asarray(useful | found, dtype=np.bool_)
+    wanted = np.zeros(int(group.max(initial=-1)) + 1, dtype=np.bool_)
+    wanted[group[spot[work_floor(candidates, spot) <= limit]]] = True
+    return np.asarray(useful | wanted[group], dtype=np.bool_)

@@ -192,6 +192,12 @@ class Engine:
         mark_unrecorded(candidates)
         return candidates
 
+    @cached_property
+    def _ranked(self) -> tuple[npt.NDArray[np.float64], IntArray]:
+        """What `recorded` candidates are compared by, and their positions from the best on."""
+        value = value_of(self.recorded)
+        return value, np.argsort(value, kind="stable")
+
     def leaders(self, context: Context, wanted: Wanted) -> IntArray:
         """Hardware that is looked at in all sizes between the coarse ones."""
         if not self.has_sizes_between:
@@ -205,7 +211,7 @@ class Engine:
             mark_deadline(coarse)
             return hardware_beside_front(coarse, self.offer_bits)
         if context.dates.deadline_hours is not None:
-            mark_best(coarse, value_of(coarse))
+            mark_best(coarse, *self._ranked)
         return hopeful_hardware(coarse, self.offer_bits, wanted.up_to)
 
     @property

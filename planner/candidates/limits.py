@@ -112,12 +112,13 @@ def mark_unrecorded(candidates: Candidates) -> None:
         mark(candidates.bits, "unrecorded", removed)
 
 
-def mark_best(candidates: Candidates, value: FloatArray) -> IntArray:
+def mark_best(candidates: Candidates, value: FloatArray, order: IntArray) -> IntArray:
     """As `mark_deadline`, but what is dearer than the best in time counts as too unsure without a look.
 
     Args:
         candidates: those that `mark_unrecorded` removes are marked.
         value: what they are compared by, the least is best, shape `(n_candidates,)`.
+        order: positions by rising value, which is the same at every deadline.
 
     Returns:
         Positions of those that were not looked at.
@@ -125,10 +126,8 @@ def mark_best(candidates: Candidates, value: FloatArray) -> IntArray:
     case = case_of(candidates.context)
     assert case.deadline_hours is not None
     mark(candidates.bits, "deadline", candidates.hours > case.deadline_hours)
-    open_ = np.flatnonzero(candidates.bits == 0)
-    waiting = open_[np.argsort(value[open_], kind="stable")]
-    unsure = np.zeros(len(candidates.bits), dtype=np.bool_)
-    unsure[open_] = True
+    unsure = candidates.bits == 0
+    waiting: IntArray = order[unsure[order]]
     least, size = np.inf, _FIRST_JUDGED
     while len(waiting) and value[waiting[0]] <= least * (1 + _SAME):
         block, waiting, size = waiting[:size], waiting[size:], 2 * size
