@@ -283,6 +283,7 @@ def broken_file(reader: Reader, draw: random.Random, folder: Path) -> Path:
 def put_file(reader: Reader, seed: Path, data: bytes, folder: Path) -> Path:
     """Write what became of a good file, and what lies beside it."""
     path = folder / f"broken{''.join(seed.suffixes)}"
+    path.unlink(missing_ok=True)  # a file that is written over is put on the disk at once
     path.write_bytes(data)
     for name, text in reader.beside.items():
         if not (folder / name).exists():  # once for all broken files of a folder

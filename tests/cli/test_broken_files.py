@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +19,7 @@ from planner.finops.read import Bill, open_bill
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Section
 from planner.finops.review.sections.registry import SECTIONS
+from planner.plan.file import load_plan
 from tests.conftest import CliResult
 
 SEED = int(os.environ.get("PLANNER_FUZZ_SEED", "1"))
@@ -33,6 +35,8 @@ KINDS = (
     "showback", "daily", "log", "measured log", "training configuration", "training script", "sweep", "machines",
     "evidence", "certificate", "bill in another format",
 )  # fmt: skip
+# what is read once, as it lies whole beside all broken files of a kind
+BESIDE = {"showback": "bill_once", "state": "plan_once", "evidence": "plan_once"}
 Build = Callable[[Inputs], Section | None]
 pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="the time limit is an alarm of POSIX"),
@@ -78,6 +82,12 @@ def bill_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     opened[0].close()
 
 
+@pytest.fixture
+def plan_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read the plan once that lies, whole, beside broken states and evidence."""
+    monkeypatch.setattr("planner.advice.saved_plan.load_plan", functools.cache(load_plan))
+
+
 def test_every_kind_is_broken(known: Mapping[str, Reader]) -> None:
     assert set(known) == set(KINDS)
 
@@ -97,8 +107,8 @@ def test_a_whole_file_is_answered_so_that_broken_ones_are_read_beyond_their_name
 def test_a_broken_file_ends_in_an_answer_or_a_named_error(
     known: Mapping[str, Reader], kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    if kind == "showback":
-        request.getfixturevalue("bill_once")
+    if beside := BESIDE.get(kind):
+        request.getfixturevalue(beside)
     for number in range(FILES.get(kind, OTHERS)):
         file = broken_file(known[kind], random.Random(f"{kind}/{SEED}/{number}"), tmp_path)
         command = words_of(known[kind].commands[0], file)

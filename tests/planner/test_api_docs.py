@@ -10,6 +10,7 @@ import pytest
 from tests.architecture.modules import ROOT
 
 
+@pytest.mark.catalog("small")
 def test_the_page_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)

@@ -45,8 +45,13 @@ def year_of(folder: Path, first: date, last: date, month: int = 2) -> FiscalYear
     return fiscal_year(load_budgets(path), {"total": costs, "scope": costs}, month, last)
 
 
-def test_months_to_date_and_the_year(tmp_path: Path) -> None:
-    made = year_of(tmp_path, date(2025, 11, 1), date(2026, 5, 15))
+@pytest.fixture(scope="module")
+def to_may(tmp_path_factory: pytest.TempPathFactory) -> FiscalYear:
+    return year_of(tmp_path_factory.mktemp("may"), date(2025, 11, 1), date(2026, 5, 15))
+
+
+def test_months_to_date_and_the_year(to_may: FiscalYear) -> None:
+    made = to_may
     assert (made.label, made.start, made.end) == ("FY2027", date(2026, 2, 1), date(2027, 2, 1))
     total = made.budgets[0]
     assert [one.state for one in total.months] == ["actual"] * 3 + ["running"] + ["ahead"] * 8
@@ -64,8 +69,8 @@ def test_months_to_date_and_the_year(tmp_path: Path) -> None:
     assert total.run_rate_left == pytest.approx((36000 - 9200 - 31 * 110) / 8, rel=0.02)
 
 
-def test_the_variance_is_explained_by_the_scopes(tmp_path: Path) -> None:
-    made = year_of(tmp_path, date(2025, 11, 1), date(2026, 5, 15))
+def test_the_variance_is_explained_by_the_scopes(to_may: FiscalYear) -> None:
+    made = to_may
     total = made.budgets[0]
     assert sum(gap for _, gap in made.explained) == pytest.approx(total.to_date_actual - total.to_date_budget)
     parts = dict(made.explained)
@@ -74,8 +79,8 @@ def test_the_variance_is_explained_by_the_scopes(tmp_path: Path) -> None:
     )
 
 
-def test_a_years_amount_is_spread_by_days(tmp_path: Path) -> None:
-    made = year_of(tmp_path, date(2025, 11, 1), date(2026, 5, 15))
+def test_a_years_amount_is_spread_by_days(to_may: FiscalYear) -> None:
+    made = to_may
     spread = next(one for one in made.budgets if one.name == "year")
     assert spread.spread and spread.year_budget == pytest.approx(12000)
     assert spread.months[0].budget == pytest.approx(12000 * 28 / 365)

@@ -94,7 +94,7 @@ def review_of(rows: duckdb.DuckDBPyConnection, sql: str, folder: Path, *, parts:
     for part in range(parts):
         rows.execute(
             f"COPY (SELECT * EXCLUDE (part) FROM ({numbered}) WHERE part = {part}) "
-            f"TO '{bill}/part-{part}.csv.gz' (FORMAT csv, HEADER, COMPRESSION gzip)"
+            f"TO '{bill}/part-{part}.csv' (FORMAT csv, HEADER)"
         )
     rates.write_text("date,from,to,rate\n2026-08,EUR,USD,2\n2026-10,EUR,USD,2\n")
     with open_bill([bill], rates=load_rates(rates, "USD") if "EUR" in sql else None) as opened:
