@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from planner.finops.engine.duckdb import DuckDbEngine
 from planner.finops.read.cells import bad_cells
 from planner.finops.read.model import Finding, worst_first
 from planner.finops.read.select import text
@@ -42,7 +43,7 @@ def has_long(stager: Stager, file: BillFile, name: str) -> bool:
 
 
 def with_bad_tags(bill: Bill) -> Bill:
-    """The bill with findings of the tags that are no JSON, by file."""
+    """The bill with findings of the tags that are no JSON, by file; these have no value from here on."""
     frame = bill.engine.query(
         "SELECT x_source, COUNT(*) AS n, MIN(Tags) AS example FROM focus WHERE Tags <> '' AND NOT JSON_VALID(Tags) "
         "GROUP BY x_source ORDER BY x_source"
@@ -53,4 +54,6 @@ def with_bad_tags(bill: Bill) -> Bill:
         )
         for path, count, example in frame.itertuples(index=False)
     ]
+    if isinstance(bill.engine, DuckDbEngine):
+        bill.engine.without_bad_json("focus", "Tags")
     return replace(bill, findings=worst_first((*bill.findings, *found)))
