@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from planner.finops.read.stage import Stager
 
 MANY_ROWS = 300_000  # of smaller bills the texts are read soon enough
-LONG_TEXT = (
-    150  # characters in the mean; from here on the KPI `allocation` does not sum by whole texts either
-)
+LONG_TEXT = 150  # characters in the mean; the KPI `allocation` does not sum by longer texts either
 SAMPLE = 20_000
 
 
