@@ -144,6 +144,14 @@ class DuckDbEngine:
         self._asked(lambda: self.connection.execute(f"CREATE OR REPLACE TABLE {name} AS {sql}"))
         self.connection.execute(f"SET threads = {self._threads}")
 
+    def without_bad_json(self, name: str, column: str) -> None:
+        """Give cells of a view's column that are no JSON no value."""
+        kind = "TABLE" if name in self.held else "VIEW"
+        self.held -= {name}
+        self.connection.execute(f"ALTER {kind} {name} RENAME TO {name}_as_read")
+        value = f"CASE WHEN JSON_VALID({column}) THEN {column} END"
+        self.register_view(name, f"SELECT * REPLACE ({value} AS {column}) FROM {name}_as_read")
+
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Answer a query in DuckDB's own words, for the readers: binding it would cost more than a small file."""
         return self._asked(lambda: self.connection.execute(sql).fetchall())

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from planner.finops.engine.duckdb import DuckDbEngine
 from planner.finops.read.cells import bad_cells
 from planner.finops.read.model import Finding, worst_first
 from planner.finops.read.select import text
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
     from planner.finops.read.stage import Stager
 
 MANY_ROWS = 300_000  # of smaller bills the texts are read soon enough
-LONG_TEXT = (
-    150  # characters in the mean; from here on the KPI `allocation` does not sum by whole texts either
-)
+LONG_TEXT = 150  # characters in the mean; the KPI `allocation` does not sum by longer texts either
 SAMPLE = 20_000
 
 
@@ -42,7 +41,7 @@ def has_long(stager: Stager, file: BillFile, name: str) -> bool:
 
 
 def with_bad_tags(bill: Bill) -> Bill:
-    """The bill with findings of the tags that are no JSON, by file."""
+    """The bill with findings of the tags that are no JSON, by file; these have no value from here on."""
     frame = bill.engine.query(
         "SELECT x_source, COUNT(*) AS n, MIN(Tags) AS example FROM focus WHERE Tags <> '' AND NOT JSON_VALID(Tags) "
         "GROUP BY x_source ORDER BY x_source"
@@ -53,4 +52,6 @@ def with_bad_tags(bill: Bill) -> Bill:
         )
         for path, count, example in frame.itertuples(index=False)
     ]
+    if isinstance(bill.engine, DuckDbEngine):
+        bill.engine.without_bad_json("focus", "Tags")
     return replace(bill, findings=worst_first((*bill.findings, *found)))
