@@ -80,11 +80,10 @@ def _adapters() -> str:
     """Return one line per kind of adapter: its class, what it costs over LoRA's formula, rows measured."""
     from planner.performance.post_training.adapters import load_adapters
 
-    rows = [("ADAPTER", "CLASS", "STEP OVER LORA", "BYTES PER WEIGHT AND PASS", "MEASURED ROWS")]
-    rows += [
-        (cost.kind, cost.family, f"{cost.step_ratio:.2f}", f"{cost.weight_bytes:.0f}", str(cost.rows))
-        for cost in load_adapters().values()
-    ]
+    rows = [("ADAPTER", "CLASS", "STEP OVER LORA", "MEASURED ROWS")]
+    for cost in load_adapters().values():
+        built = f" + {cost.weight_bytes:.0f} B/weight and pass" if cost.weight_bytes else ""
+        rows.append((cost.kind, cost.family, f"{cost.step_ratio:.2f} x{built}", str(cost.rows)))
     return _aligned(rows)
 
 

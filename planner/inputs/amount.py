@@ -61,10 +61,12 @@ def _packed(samples: int, how: str, each: float) -> tuple[float, str]:
     return (samples, how) if each == 1.0 else (samples / each, f"{how}, {each:.3g} packed into a sequence")
 
 
-def stored_length(training: Training, content: float) -> float:
-    """Tokens of a sample that are stored: of reinforcement learning its share of the prompt, else all of them."""
+def as_stored(training: Training, each: float, length: float) -> tuple[float, float]:
+    """Samples of the set and tokens that a sequence is stored as: an answer as its share of the prompt."""
     rollouts = training.rollouts
-    return content if rollouts is None else rollouts.prompt_tokens.mean / rollouts.samples_per_prompt
+    if rollouts is None:
+        return each, length
+    return 1.0 / rollouts.samples_per_prompt, rollouts.prompt_tokens.mean / rollouts.samples_per_prompt
 
 
 def bytes_per_sample(

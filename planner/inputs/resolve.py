@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from planner.errors import InputError
-from planner.inputs.amount import bytes_per_sample, data_bytes, stored_length, total_samples
+from planner.inputs.amount import as_stored, bytes_per_sample, data_bytes, total_samples
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.embeddings import with_tables
 from planner.inputs.faults import Fault, FaultError, near
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Model, Network, Training
 
+_CHOICES = ("precision", "optimizer", "stack")
 # Token ids are stored in 2 bytes while they fit, else in 4 (the usual packed formats).
 # Of a network of unknown layers of which the output layer or adapters learn (as LoRA of rank 16): assumed.
 SMALL_SHARE = 0.01
@@ -184,11 +185,9 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     share = mean_share(workload, noted)
     copied = copied if workload.fleet is None else math.ceil(copied * share)
     samples, steps = math.ceil(samples * share), math.ceil(steps * share)
-    stored = stored_length(training, content)
-    held = each if training.rollouts is None else 1.0 / training.rollouts.samples_per_prompt
+    held, stored = as_stored(training, each, content)
     each_bytes = bytes_per_sample(data, model, stored, noted, held)
-    keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
-    noted += noted_choices(training, keys, post)
+    noted += noted_choices(training, (*_CHOICES, *(("attention",) if text else ())), post)
     tokens = share * training.tokens if training.tokens else samples * content
     return ResolvedTraining(
         unit="tokens" if text else "samples",
