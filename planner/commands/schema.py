@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from planner.commands.options import examples
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @click.command(
@@ -84,11 +80,10 @@ def _adapters() -> str:
     """Return one line per kind of adapter: its class, what it costs over LoRA's formula, rows measured."""
     from planner.performance.post_training.adapters import load_adapters
 
-    rows = [("ADAPTER", "CLASS", "STEP OVER LORA", "BYTES PER WEIGHT AND PASS", "MEASURED ROWS")]
-    rows += [
-        (cost.kind, cost.family, f"{cost.step_ratio:.2f}", f"{cost.weight_bytes:.0f}", str(cost.rows))
-        for cost in load_adapters().values()
-    ]
+    rows = [("ADAPTER", "CLASS", "STEP OVER LORA", "MEASURED ROWS")]
+    for cost in load_adapters().values():
+        built = f" + {cost.weight_bytes:.0f} B/weight and pass" if cost.weight_bytes else ""
+        rows.append((cost.kind, cost.family, f"{cost.step_ratio:.2f} x{built}", str(cost.rows)))
     return _aligned(rows)
 
 
@@ -103,15 +98,11 @@ def _engines() -> str:
     return _aligned(rows)
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
-    """Return rows as columns: the first two and the last one to the left, figures between them to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    last = len(widths) - 1
+def _aligned(rows: list[tuple[str, str, str, str]]) -> str:
+    """Return rows as columns, the third one to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = [
-        "  ".join(
-            f"{text:<{width}}" if at < 2 or at == last else f"{text:>{width}}"
-            for at, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
+        f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}".rstrip()
         for row in rows
     ]
     return "\n".join(lines) + "\n"

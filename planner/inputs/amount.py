@@ -61,16 +61,12 @@ def _packed(samples: int, how: str, each: float) -> tuple[float, str]:
     return (samples, how) if each == 1.0 else (samples / each, f"{how}, {each:.3g} packed into a sequence")
 
 
-def stored_part(training: Training, content: float, each: float) -> tuple[float, float]:
-    """Tokens and samples of the set that are stored for one that is trained on.
-
-    Of reinforcement learning these are the prompt's, which its answers share; else `content` tokens, and `each` samples
-    of the set in a sequence.
-    """
+def as_stored(training: Training, each: float, length: float) -> tuple[float, float]:
+    """Samples of the set and tokens that a sequence is stored as: an answer as its share of the prompt."""
     rollouts = training.rollouts
     if rollouts is None:
-        return content, each
-    return rollouts.prompt_tokens.mean / rollouts.samples_per_prompt, 1.0 / rollouts.samples_per_prompt
+        return each, length
+    return 1.0 / rollouts.samples_per_prompt, rollouts.prompt_tokens.mean / rollouts.samples_per_prompt
 
 
 def bytes_per_sample(

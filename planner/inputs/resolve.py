@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from planner.errors import InputError
-from planner.inputs.amount import bytes_per_sample, data_bytes, stored_part, total_samples
+from planner.inputs.amount import as_stored, bytes_per_sample, data_bytes, total_samples
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.embeddings import with_tables
 from planner.inputs.faults import Fault, FaultError, near
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Model, Network, Training
 
-# Token ids are stored in 2 bytes while they fit, else in 4 (the usual packed formats).
+_CHOICES = ("precision", "optimizer", "stack")
 # Of a network of unknown layers of which the output layer or adapters learn (as LoRA of rank 16): assumed.
 SMALL_SHARE = 0.01
 SMALL_RANK = 16
@@ -177,16 +177,16 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     noted: list[Assumed] = []
     length = _sequence_length(training, model, noted) if text else 1
     post = resolve_post_training(training, length, towers=bool(model.parts), text=text)
-    content, each = post.tokens_per_sample(length) if text else 1.0, post.samples_per_sequence(length)
+    content = post.tokens_per_sample(length) if text else 1.0
+    each = post.samples_per_sequence(length)
     samples = total_samples(training, data, content, each, noted)
     phases, samples, steps, copied = resolve_phases(training, model, length, samples)
     share = mean_share(workload, noted)
     copied = copied if workload.fleet is None else math.ceil(copied * share)
     samples, steps = math.ceil(samples * share), math.ceil(steps * share)
-    stored, held = stored_part(training, content, each)
+    held, stored = as_stored(training, each, content)
     each_bytes = bytes_per_sample(data, model, stored, noted, held)
-    keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
-    noted += noted_choices(training, keys, post)
+    noted += noted_choices(training, (*_CHOICES, *(("attention",) if text else ())), post)
     tokens = share * training.tokens if training.tokens else samples * content
     return ResolvedTraining(
         unit="tokens" if text else "samples",
@@ -299,12 +299,13 @@ def resolve_times(workload: Workload, now: datetime) -> ResolvedTimes:
     noted = (Assumed("start", start.astimezone(UTC).isoformat(timespec="minutes"), "", origin, note),)
     limit = workload.constraints.deadline
     if limit is None:
-        return ResolvedTimes(start, None, noted)
+        return ResolvedTimes(start, None, None, noted)
     deadline = _deadline_moment(limit, start)
-    if deadline <= start:
+    hours = (deadline - start).total_seconds() / 3_600
+    if hours <= 0:
         text = f"{limit} is in the past: the start is {start.isoformat(timespec='minutes')}"
         raise FaultError(Fault(("constraints", "deadline"), text))
-    return ResolvedTimes(start, deadline, noted)
+    return ResolvedTimes(start, deadline, hours, noted)
 
 
 def _deadline_moment(limit: timedelta | date | datetime, start: datetime) -> datetime:

@@ -151,8 +151,7 @@ class Model(Network):
         description="Instead of a preset: the model's own config.json, beside this file; never downloaded.",
     )
     stored_precision: ServingPrecision | None = Field(
-        None,
-        description="Of batch inference: of the weights, from `config`; the default of inference.precision.",
+        None, description="By the quantization_config of `config`: the default of inference.precision."
     )
     parts: tuple[Part, ...] | None = Field(
         None,

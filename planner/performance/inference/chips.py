@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 # Bytes per weight with scales, and the columns of peaks that its arithmetic may use, best first. MXFP4 has a scale of 8
-# bits for 32 weights (OCP Microscaling Formats 1.0, section 5.2).
+# bits for 32 weights (arXiv 2310.10537).
 WEIGHT_BYTES = {
     "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.56, "fp4": 0.56, "mxfp4": 4.25 / 8.0,
 }  # fmt: skip

@@ -177,3 +177,25 @@ def test_the_longest_of_several_and_quantiles_keep_the_mean() -> None:
     assert longest_of(np.asarray([1.0]), np.asarray(0.6))[0] == pytest.approx(1.0, abs=1e-3)
     assert normal_quantile(np.asarray([0.975]))[0] == pytest.approx(1.96, abs=1e-3)
     assert quantiles(Lengths(500.0, 1200.0, 1e9), 32).mean() == pytest.approx(500.0)
+
+
+@pytest.mark.parametrize("gib", [24.0, 28.0, 32.0])
+def test_paged_states_come_and_go_at_once_and_only_where_they_do_not_fit(gib: float) -> None:
+    def paging_s(memory: float) -> float:
+        machine = {**A100, "accelerator_count": 1.0, "accelerator_memory_gib": memory}
+        text = workload(
+            optimizer="paged_adamw_8bit", global_batch=1,
+            memory={"master": "none", "gradients": "half", "optimizer_in_backward": True, "loss": "tiled"},
+            layout={"zero_stage": 0, "micro_batch": 1, "recompute": "full"},
+        )  # fmt: skip
+        job = resolve_job(parse_workload(text, Path("w.yaml")).workload, date(2026, 11, 20))
+        table = Table({name: [value] for name, value in machine.items()})
+        row = estimate_shapes(job.model, job.training, table, [1]).row(0)
+        assert row["fits"]
+        return float(row["offload_s"])
+
+    # two bytes of states per weight of 8B over PCI Express 4 x16, each way, at three quarters of its rate
+    whole = 2.0 * 8.03e9 / (31.5e9 * 0.75)
+    assert paging_s(60.0) == 0.0
+    assert 0.0 < paging_s(gib) <= whole
+    assert paging_s(gib + 4.0) < paging_s(gib)
