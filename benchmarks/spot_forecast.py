@@ -1,10 +1,12 @@
 """Launch forecasts on days they were not fitted to: P(meet) of spot alone, and the policy's own cost.
 
-`python -m benchmarks.spot_forecast --traces DIR [--every N] [--only-meet | --only-policy KIND [--seen]]`
+`python -m benchmarks.spot_forecast --traces DIR [--every N] [--only-meet | --only-policy KIND [--seen]] [--pools]`
 
 The fixed jobs of DIR/jobs/jobs.json; for each, hazards are fitted without its file. Files whose pool occurs nowhere
-else are halved: a job in one half is forecast from the other half and the other files. `--only-policy` makes no
-forecasts but compares what the policy costs with Uniform Progress and the offline optimum, by zone group.
+else are halved: a job in one half is forecast from the other half and the other files. `--pools` leaves out all records
+of the instance type instead. A forecast's bias is taken apart into on-demand in place of spot, and more hours in all.
+`--only-policy` makes no forecasts but compares what the policy costs with Uniform Progress and the offline optimum, by
+zone group.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 from benchmarks.fit_spot import traces_of_file
 from planner.records import record
 from planner.spot.hazards import HazardModel, fit_hazards, load_hazards
-from planner.spot.hazards_cells import HazardCell, cell_of
+from planner.spot.hazards_cells import HazardCell, cell_of, plain_type
 from planner.spot.launch import forecast_launch, p_meet_spot_only
 from planner.spot.policy.job import SpotJob, SpotZone
 from planner.spot.replay_batch import BatchReplay, replay_futures
@@ -33,7 +35,12 @@ _ALONE = ("h100x16", "r5_preempt", "v100x16", "v100x4")
 
 @record(frozen=True, eq=False)
 class Scored:
-    """One job: what was said and what happened."""
+    """One job: what was said and what happened.
+
+    Attributes:
+        spot_price: over on-demand at launch, mean of its zones.
+        said, was: hours on on-demand and on spot per hour of work, and starts.
+    """
 
     kind: str
     file: str
@@ -45,13 +52,17 @@ class Scored:
     high: float
     realised: float
     late: bool
+    group: str = ""
+    spot_price: float = 0.0
+    said: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    was: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 class Days:
-    """Traces by file and gang, and models that leave a job's days out."""
+    """Traces by file and gang, and models that leave a job's days out, or all records of its instance type."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, *, pools: bool = False) -> None:
+        self.directory, self.pools = directory, pools
         self._traces: dict[tuple[str, int | None], dict[str, ZoneTrace]] = {}
         self._models: dict[tuple[str, int], HazardModel] = {}
         self._cells: dict[str, list[HazardCell]] = {
@@ -68,7 +79,13 @@ class Days:
         return [self._traces[key][name] for name in job["zones"]]
 
     def model(self, job: Mapping[str, Any]) -> HazardModel:
-        """Hazards fitted without the job's days."""
+        """Hazards fitted without what is left out."""
+        if self.pools:
+            left = plain_type(self.traces(job)[0].instance_type)
+            if (left, 2) not in self._models:
+                rest = [c for found in self._cells.values() for c in found if c.instance_type != left]
+                self._models[left, 2] = HazardModel(tuple(rest), fit_hazards(()).scales, {})
+            return self._models[left, 2]
         name, half = job["file"], 2
         if name.startswith(_ALONE):
             n = len(self.traces(job)[0].up)
@@ -95,8 +112,9 @@ def main() -> None:
     parser.add_argument(
         "--seen", action="store_true", help="with the bundled hazards, which have seen these days"
     )
+    parser.add_argument("--pools", action="store_true", help="leave out all records of the instance type")
     given = parser.parse_args()
-    days = Days(given.traces)
+    days = Days(given.traces, pools=given.pools)
     jobs = json.loads((given.traces / "jobs" / "jobs.json").read_text(encoding="utf-8"))
     if given.only_policy:
         _say_policy(
@@ -167,7 +185,14 @@ def _score(job: Mapping[str, Any], days: Days, *, full: bool) -> Scored:
         made.cost_ratio_p90,
         float(real.cost_usd[0]) / (one.work_hours * one.on_demand_usd_per_hour),
         not bool(real.finished[0]),
-    )
+        f"{job['file']} {job['group']} {job['threshold']}",
+        float(np.mean([zone.usd_per_hour for zone in one.zones])) / one.on_demand_usd_per_hour,
+        (made.on_demand_hours / one.work_hours, made.spot_hours / one.work_hours, made.starts),
+        (
+            float(real.on_demand_hours[0]) / one.work_hours, float(real.spot_hours[0]) / one.work_hours,
+            float(real.starts[0]),
+        ),
+    )  # fmt: skip
 
 
 def _say_policy(jobs: Sequence[Mapping[str, Any]], days: Days, seen: bool) -> None:
@@ -225,6 +250,25 @@ def _say_cost(kind: str, found: Sequence[Scored]) -> None:
         f"|error| of the middle {100 * np.median(np.abs(middle / real - 1)):.1f} %, of the mean "
         f"{100 * np.median(np.abs(mean / real - 1)):.1f} % | bias {100 * (middle.mean() / real.mean() - 1):+.1f} % and "
         f"{100 * (mean.mean() / real.mean() - 1):+.1f} % | P10-P90 covers {100 * np.mean(inside):.0f} %"
+    )
+    by_group: dict[str, list[tuple[float, float]]] = {}
+    for one in found:
+        by_group.setdefault(one.group, []).append((one.mean, one.realised))
+    groups, rng = [np.asarray(rows) for rows in by_group.values()], np.random.default_rng(0)
+    draws = [
+        np.concatenate([groups[i] for i in rng.integers(len(groups), size=len(groups))]).mean(axis=0)
+        for _ in range(2000)
+    ]
+    low, high = np.quantile([100 * (said / was - 1) for said, was in draws], (0.05, 0.95))
+    more = np.asarray([one.was for one in found]) - np.asarray([one.said for one in found])
+    price = np.asarray([one.spot_price for one in found])
+    instead, hours = more[:, 0] * (1.0 - price), (more[:, 0] + more[:, 1]) * price
+    starts = (np.mean([one.said[2] for one in found]), np.mean([one.was[2] for one in found]))
+    print(
+        f"  bias of the mean [{low:+.1f}, {high:+.1f}] % over {len(groups)} groups; realised less forecast "
+        f"{(real - mean).mean():+.4f} of on-demand: on-demand in place of spot {instead.mean():+.4f}, more hours "
+        f"{hours.mean():+.4f}, rest {(real - mean - instead - hours).mean():+.4f}; starts said {starts[0]:.1f}, "
+        f"were {starts[1]:.1f}"
     )
 
 

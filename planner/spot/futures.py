@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.records import record
-from planner.spot.hazards import HazardTable, Weather, age_bucket, load_weather
+from planner.spot.distribution import frailties
+from planner.spot.hazards import HazardTable, Weather, age_bucket, load_weather, mean_spell_hours
 from planner.spot.hazards_cells import spell_age_ticks
 from planner.spot.policy.job import SpotJob, SpotZone
 
@@ -29,6 +30,7 @@ IntArray = npt.NDArray[np.int64]
 
 _MAX_AGE_HOURS = 400.0  # beyond it a hazard stays what it is
 _GRID = np.linspace(-3.5, 3.5, 57)  # levels in prior sd; more than 3.5 sd away nothing is believed
+_WEATHER_POINTS = 15  # of the distribution of weather, to take its means
 _WEATHER_TICKS = 5  # weather moves every half hour of a 0.1 h grid: fine against its 12 h
 _NOISE_TICKS = 64  # noise is drawn in blocks, to keep the calls few and the memory small
 
@@ -144,13 +146,38 @@ def sample_futures(
     starts = [_start(rng, job, zone, tables[zone.name], n) for zone in job.zones]
     up = np.stack([start[0] for start in starts], axis=1)
     age = np.stack([start[1] for start in starts], axis=1)
-    # weather adds half its variance to the mean of a hazard; taken off, so that means stay the table's
-    calm = float(np.exp(-0.5 * (sky.region_sd**2 + sky.common_sd**2)))
-    level = np.stack([start[2] for start in starts], axis=2) * calm
+    kept = np.asarray([weather_factors(tables[zone.name], sky) for zone in job.zones])
+    level = np.stack([start[2] for start in starts], axis=2) * kept.T[:, None, :]
     hazard = np.concatenate([start[3] for start in starts])
     names = [zone.region for zone in job.zones]
     region = np.asarray([names.index(name) for name in names])
     return _run(rng, (up, age, level, hazard), region, sky, ticks, job.tick_hours)
+
+
+def weather_factors(table: HazardTable, sky: Weather) -> tuple[float, float]:
+    """Factors of the hazards of up and of down spells with which spells under weather end as often as the table says.
+
+    Hours gather where weather is calm: with hazards h e^w and g e^-w a zone is up for 1 / (1 + (h / g) e^2w) of the
+    time while weather w lasts, so the table's own hazards bring fewer ends, and a share of time up nearer to one half.
+    Here h / g follows from the table's share of time up in the mean over w, and h from its ends per hour. Weather is
+    taken to last longer than spells.
+    """
+    sd = float(np.hypot(sky.region_sd, sky.common_sd))
+    up_hours, down_hours = mean_spell_hours(table.down_per_hour), mean_spell_hours(table.up_per_hour)
+    pairs = frailties(np.asarray([sd]), _WEATHER_POINTS)
+    w = np.asarray([float(factor[0]) for factor, _ in pairs]) * np.exp(0.5 * sd * sd)
+    weight = np.asarray([share for _, share in pairs])
+    share_up = np.clip(up_hours / (up_hours + down_hours), 1e-6, 1.0 - 1e-6)
+    low, high = -40.0, 40.0  # of the log of h / g
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if weight @ (1.0 / (1.0 + np.exp(middle) * w * w)) > share_up:
+            low = middle
+        else:
+            high = middle
+    ratio = float(np.exp(low))
+    ends = share_up / up_hours / float(weight @ (w / (1.0 + ratio * w * w)))
+    return float(ends * up_hours), float(ends / ratio * down_hours)
 
 
 def _start(

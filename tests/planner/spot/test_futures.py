@@ -175,3 +175,17 @@ def test_a_job_alone_in_a_zone_keeps_everything_else() -> None:
     assert one.zones == (ZONES[1],)
     assert set(one.history) == {NAMES[1]}
     assert (one.work_hours, one.egress_usd) == (whole.work_hours, 2.0)
+
+
+@pytest.mark.parametrize(("down", "up"), [(0.3, 0.3), (1.0, 1.0), (0.2, 0.8), (0.8, 0.2)])
+def test_a_refit_of_futures_gives_the_hazards_back(down: float, up: float) -> None:
+    """Spells end as often per hour as the table says, whatever weather adds to hazards and takes from their hours."""
+    table = flat(down, up, 0.4)
+    seen = sample_futures(job(), {NAMES[0]: table}, 300, 960, 1)[:, 0]
+    sides = spells_of(table.down_per_hour, 0.1), spells_of(table.up_per_hour, 0.1)
+    counts = np.sum(
+        [[s.downs, s.downs_expected, s.ups, s.ups_expected] for s in (seen_in(one, *sides) for one in seen)],
+        axis=0,
+    )
+    ratios = np.asarray([counts[0] / counts[1], counts[2] / counts[3]])
+    assert 0.9 < float(np.sqrt(ratios.prod())) < 1.1, ratios
