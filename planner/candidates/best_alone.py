@@ -51,9 +51,8 @@ class BestAlone:
         self._wide: Candidates = self._coarse
         self._leaders: IntArray | None = None
         self._steady: Candidates = self._coarse
-        self._order = self._group = np.zeros(
-            0, dtype=np.int64
-        )  # of `_steady`: from the cheapest on; type and size
+        # positions of `_steady` from the cheapest on, and the type and size of each
+        self._order = self._group = np.zeros(0, dtype=np.int64)
 
     def at_hours(self, hours: float, below: float) -> Candidates:
         """The cheapest candidate at a deadline and some beside it.

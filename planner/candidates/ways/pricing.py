@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from planner.candidates.ways.course import Cells, Course
     from planner.market.model import Market
 
+    BoolArray = npt.NDArray[np.bool_]
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
@@ -70,8 +71,9 @@ def _price_block(candidates: Candidates, cells: Cells, course: Course) -> tuple[
     for name, column in priced.items():
         column[bought] = getattr(each, name)
     first = np.flatnonzero(np.append(True, row[1:] != row[:-1])) if len(row) else row
-    stored = _stored(candidates, cells, offer, hours)
-    kept = each.kept_usd[first] + _more_places(context.market, offer, hours) + stored.cost(hours)
+    new = _new_places(context.market, offer)
+    stored = _stored(candidates, cells, 1 + np.count_nonzero(new, axis=0), hours)
+    kept = each.kept_usd[first] + _more_places(context.market, offer, new, hours) + stored.cost(hours)
     moved = course.interruptions * cells.moves + change_of_region(context.market, cells) * course.p_change
     moved_gb = np.round(moved * context.asked.job.checkpoint_gib * GB_PER_GIB, 9)
     moved_usd = moved_gb * between_regions_usd_per_gb(context.market, offer)
@@ -92,28 +94,31 @@ def _price_block(candidates: Candidates, cells: Cells, course: Course) -> tuple[
     return columns, turns
 
 
-def _stored(candidates: Candidates, cells: Cells, offer: IntArray, hours: FloatArray) -> Stored:
+def _stored(candidates: Candidates, cells: Cells, regions: IntArray, hours: FloatArray) -> Stored:
     """Where the nodes read the data from: as is best in the cheapest zone, once in each region of the run."""
     market, base = candidates.context.market, cells.base
     step_s = candidates.shapes["step_time_s"][candidates.shape[base]]
-    one = market.stores.choose(offer[:, 0], candidates.nodes[base], step_s, hours)
-    place = np.where(offer >= 0, market.region_of_offer[offer], -1)
-    ordered = np.sort(place, axis=1)
-    regions = (ordered[:, :1] >= 0).sum(axis=1) + (
-        (np.diff(ordered, axis=1) > 0) & (ordered[:, 1:] >= 0)
-    ).sum(axis=1)
+    one = market.stores.choose(cells.zones[:, 0], candidates.nodes[base], step_s, hours)
     return Stored(one.code, one.usd * regions, one.usd_per_hour * regions)
 
 
-def _more_places(market: Market, offer: IntArray, hours: FloatArray) -> FloatArray:
-    """What the data set costs in every region beyond the first one, USD."""
-    place = np.where(offer >= 0, market.region_of_offer[offer], -1)
-    extra = np.zeros(len(offer))
+def _new_places(market: Market, offer: IntArray) -> list[BoolArray]:
+    """Whether each purchase but the first one is in a region that none before it is in, by column."""
+    place = np.append(market.region_of_offer, -1)[offer]
+    out = []
     for column in range(1, offer.shape[1]):
-        new = (offer[:, column] >= 0) & (place[:, column] != place[:, 0])
-        for earlier in range(1, column):
+        new = offer[:, column] >= 0
+        for earlier in range(column):
             new &= place[:, column] != place[:, earlier]
-        at = np.flatnonzero(new)
+        out.append(new)
+    return out
+
+
+def _more_places(market: Market, offer: IntArray, new: list[BoolArray], hours: FloatArray) -> FloatArray:
+    """What the data set costs in every region beyond the first one, USD."""
+    extra = np.zeros(len(offer))
+    for column, other in enumerate(new, start=1):
+        at = np.flatnonzero(other)
         if len(at):
             extra[at] += market.costs.copy_usd(offer[at, column], hours[at])
     return extra
