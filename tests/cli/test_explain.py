@@ -144,7 +144,7 @@ def test_it_names_the_limit_to_relax(run_cli: Run, tmp_path: Path) -> None:
 
 @pytest.mark.catalog("small")
 def test_a_fleet_is_explained_as_a_whole(run_cli: Run) -> None:
-    done = run_cli("explain", example("hpo-fleet"), "--why-not", "p4d.24xlarge", "-o", "json", *DAY)
+    done = run_cli("explain", example("embed-images-fleet"), "--why-not", "p4d.24xlarge", "-o", "json", *DAY)
     assert done.code == 0
     found = json.loads(done.stdout)
     assert found["limits"] == [] and found["stays_best"] is None and found["filters"]

@@ -114,7 +114,7 @@ def numbers(value: Any, key: str = "") -> Iterator[str]:
 
 
 def test_every_number_in_json_has_a_unit_in_its_key(ask: Run) -> None:
-    for name in ("bert-large", "hpo-fleet", "images-100gb"):
+    for name in ("bert-large", "embed-images-fleet", "images-100gb"):
         plan = json.loads(ask(example(name), "-o", "json").stdout)
         unnamed = {key for key in numbers(plan) if not key.endswith(UNITS) and key not in PLAIN}
         assert not unnamed
@@ -197,8 +197,8 @@ def test_the_fastest_plan_is_faster_and_dearer(ask: Run) -> None:
 
 
 def test_a_fleet_does_not_call_the_cheapest_plan_the_fastest(ask: Run) -> None:
-    cheap = json.loads(ask(example("hpo-fleet"), "-o", "json").stdout)
-    done = ask(example("hpo-fleet"), "-o", "json", "--objective", "time")
+    cheap = json.loads(ask(example("embed-images-fleet"), "-o", "json").stdout)
+    done = ask(example("embed-images-fleet"), "-o", "json", "--objective", "time")
     assert done.code == 2 or json.loads(done.stdout)["hours"] < cheap["hours"]
 
 
