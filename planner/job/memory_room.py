@@ -1,4 +1,4 @@
-"""With which sureness of fitting a job would run, where what runs out of memory too likely is all that there is."""
+"""With which sureness of fitting a job would run, where every admitted cluster runs out of memory too likely."""
 
 from __future__ import annotations
 
@@ -52,13 +52,15 @@ def other_confidence(search: CandidateSearch) -> tuple[Relaxation, ...]:
 
 
 def _sureness(search: CandidateSearch) -> list[float]:
-    """How surely the most frugal layout of admitted clusters fits that does not fit surely enough; the surest first."""
+    """How surely the most frugal layout of each admitted cluster fits, the surest first; empty where one fits."""
     context, shapes = search.candidates.context, search.candidates.shapes
     limits, hardware = context.asked.workload.constraints, context.market.offer_set.hardware
     admitted = np.unique(hardware_of_offer(context.market)[search.offer_bits == 0])
     count = hardware["accelerator_count"][shapes["hardware_row"].astype(np.int64)]
     own = np.isin(shapes["hardware_row"], admitted) & (shapes["nodes"] <= limits.max_nodes)
     own &= shapes["nodes"] * count <= (np.inf if limits.max_accelerators is None else limits.max_accelerators)
+    if (own & np.asarray(shapes["fits"], dtype=np.bool_)).any():
+        return []
     short = own & shapes.is_in("reason", Memory.reasons)
     fits = np.floor(100.0 * (1.0 - shapes["oom_probability"][short])) / 100.0
     return np.unique(fits[fits >= LEAST])[::-1].tolist()  # type: ignore[no-any-return]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from planner.serving.answer import ServingAnswer
 
 HOURS_PER_MONTH = 730
+_OWED = ("reserved", "savings_plan", "cud", "capacity_block", "subscription", "future_reservation")
 NEXT = ("serving FILE -o json --out answer.json", "verify answer.json --workload FILE")
 
 
@@ -92,17 +93,15 @@ def _notes(answer: ServingAnswer) -> tuple[str, ...]:
 
 def _bought(answer: ServingAnswer) -> tuple[str, ...]:
     """What follows from buying otherwise than on demand."""
-    spot = [line.name for line in answer.lines if line.price.option == "spot"]
-    owed = [line.name for line in answer.lines if line.price.option not in ("spot", "on_demand", "owned")]
+    spot = ", ".join(line.name for line in answer.lines if line.price.option == "spot")
+    owed = ", ".join(line.name for line in answer.lines if line.price.option.startswith(_OWED))
     return (
         *(
-            [
-                f"{', '.join(spot)} on spot: may be taken away while it answers, and the cost holds no fall-back"
-            ]
+            (f"{spot} on spot: may be taken away while it answers, and the cost holds no fall-back",)
             if spot
             else ()
         ),
-        *([f"{', '.join(owed)}: the whole term is owed, used or not"] if owed else ()),
+        *((f"{owed}: the whole term is owed, used or not",) if owed else ()),
     )
 
 
