@@ -299,13 +299,12 @@ def resolve_times(workload: Workload, now: datetime) -> ResolvedTimes:
     noted = (Assumed("start", start.astimezone(UTC).isoformat(timespec="minutes"), "", origin, note),)
     limit = workload.constraints.deadline
     if limit is None:
-        return ResolvedTimes(start, None, None, noted)
+        return ResolvedTimes(start, None, noted)
     deadline = _deadline_moment(limit, start)
-    hours = (deadline - start).total_seconds() / 3_600
-    if hours <= 0:
+    if deadline <= start:
         text = f"{limit} is in the past: the start is {start.isoformat(timespec='minutes')}"
         raise FaultError(Fault(("constraints", "deadline"), text))
-    return ResolvedTimes(start, deadline, hours, noted)
+    return ResolvedTimes(start, deadline, noted)
 
 
 def _deadline_moment(limit: timedelta | date | datetime, start: datetime) -> datetime:
