@@ -118,7 +118,8 @@ def parquet(csv: Path) -> Path:
     """The same bill as Parquet, in which tags are texts as they are."""
     target = csv.with_suffix(".parquet")
     read = f"READ_CSV('{csv}', types = {{'Tags': 'VARCHAR'}}, nullstr = '')"
-    duckdb.sql(f"COPY (SELECT * FROM {read}) TO '{target}' (FORMAT parquet)")
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT * FROM {read}) TO '{target}' (FORMAT parquet)")
     return target
 
 
