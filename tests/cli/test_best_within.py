@@ -21,6 +21,7 @@ from tests.conftest import ROOT, CliResult
 Run = Callable[..., CliResult]
 BERT = "examples/bert-large.yaml"
 DAY = ("--as-of", "2026-11-20")
+pytestmark = pytest.mark.catalog("small")
 
 
 @pytest.fixture(autouse=True)

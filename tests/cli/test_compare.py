@@ -32,7 +32,6 @@ def _questions_are_asked_once(
     asked_once("planner.job.compare.compare")
 
 
-@pytest.mark.catalog("whole")
 def test_the_commands_of_the_page_run(run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     run_page("compare", run_cli)
