@@ -164,7 +164,7 @@ def _why(plan: Plan) -> str:
 
 
 def binding(explanation: Explanation) -> list[Worth]:
-    """Limits that keep the plan from being better: without them, or with one unit more, it is."""
+    """Limits that keep the plan from being better: without them, or with one unit more, it is, by a thousandth."""
     return [
         one
         for one in explanation.limits
@@ -176,7 +176,7 @@ def _binds(explanation: Explanation) -> str:
     """What a step of each binding limit is worth, in a sentence."""
     binds = binding(explanation)
     if not binds:
-        return "no limit: none of them, moved by one unit or taken away, gives a better plan"
+        return "no limit: none of them, moved by one unit or taken away, gives a plan better by 0.1 %"
     said = [f"{_name(one)}: {one.change} {saves(explanation.plan, one)}" for one in binds[:_FEW]]
     return "; ".join(said)
 

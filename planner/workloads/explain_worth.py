@@ -14,14 +14,18 @@ if TYPE_CHECKING:
     from planner.plan.model import Plan
 
 CENT = Decimal("0.005")
+LEAST_RATIO = 1e-3  # of the plan's figure: what changes it by less is below what is known of it
 
 
 def is_better(plan: Plan, one: Worth) -> bool:
-    """Whether the best plan under the changed limit is better by the plan's objective."""
+    """Whether the best plan under the changed limit is better by a thousandth of the plan's objective."""
     assert one.best is not None
     if plan.objective == "carbon":
-        return kg_saved(plan, one) > 1e-6
-    return one.best.delta_cost_usd < -CENT if plan.objective == "cost" else one.best.delta_hours < -1e-3
+        emitted = 0.0 if plan.carbon is None else plan.carbon.operational_kgco2e or 0.0
+        return kg_saved(plan, one) > max(1e-6, LEAST_RATIO * emitted)
+    if plan.objective == "time":
+        return -one.best.delta_hours > max(1e-3, LEAST_RATIO * plan.hours)
+    return -one.best.delta_cost_usd > max(CENT, Decimal(LEAST_RATIO) * plan.total_usd)
 
 
 def kg_saved(plan: Plan, one: Worth) -> float:
