@@ -46,16 +46,8 @@ class Quote:
     spot price, `hours` is the length of the run that the figures are of.
     """
 
-    __slots__ = (
-        "age_days",
-        "expected",
-        "hours",
-        "kind",
-        "law",
-        "p10",
-        "p90",
-        "path",
-    )  # a catalog has thousands
+    # a catalog has thousands
+    __slots__ = ("age_days", "expected", "hours", "kind", "law", "p10", "p90", "path")
 
     def __init__(
         self, kind: str, age_days: float = nan, expected: float = 1.0, p10: float = 1.0, p90: float = 1.0,

@@ -21,8 +21,10 @@ LEVELS = (0.001, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99)
 
 def law(moved: float, *, x: float = -0.3, low: float = -np.inf, high: float = np.inf) -> PriceLaw:
     """A law of one price; its distribution before the clip is `cdf`."""
-    one = [np.asarray([value]) for value in (x, moved, -0.1, 0.25, low, high)]
-    return PriceLaw(*one, np.asarray([False]))
+    quote, share, middle, sd, least, most = (
+        np.asarray([value]) for value in (x, moved, -0.1, 0.25, low, high)
+    )
+    return PriceLaw(quote, share, middle, sd, least, most, np.asarray([False]))
 
 
 def cdf(of: PriceLaw, usd: float) -> float:
