@@ -184,21 +184,31 @@ def _read_once() -> Iterator[set[Path]]:
         yield directories
 
 
+@pytest.fixture(scope="session")
+def _of_all_workers(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """A folder that all workers of this run have, and no other run."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if hasattr(request.config, "workerinput") else own
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _examples_are_planned_once(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> None:
+def _examples_are_planned_once(_of_all_workers: Path) -> None:
     """Let all workers use the plans of `tests.planned_examples` that one of them made."""
     from tests.planned_examples import share
 
-    own = tmp_path_factory.getbasetemp()
-    share((own.parent if hasattr(request.config, "workerinput") else own) / "planned")
+    share(_of_all_workers / "planned")
 
 
 @pytest.fixture(scope="session")
-def small_catalog(tmp_path_factory: pytest.TempPathFactory, _read_once: set[Path]) -> Path:
+def small_catalog(
+    tmp_path_factory: pytest.TempPathFactory, _of_all_workers: Path, _read_once: set[Path]
+) -> Path:
     """A small part of the bundled catalog, on which tests with the mark `catalog("small")` plan."""
-    root = write_small_catalog(tmp_path_factory.mktemp("small") / "catalog")
+    root = _of_all_workers / "small-catalog"
+    if not root.exists():
+        written = write_small_catalog(tmp_path_factory.mktemp("small") / "catalog")
+        with contextlib.suppress(OSError):  # another worker was first
+            written.rename(root)
     _read_once.add(root)
     return root
 

@@ -27,7 +27,7 @@ def test_a_frontier_of_every_example_fits_a_screen(name: str, against: str) -> N
 
 
 def test_a_robust_portfolio_fits_a_screen_and_rounds_its_worst_outcomes() -> None:
-    answer = shown_by("portfolio", str(EXAMPLES / "robust.yaml"), *DAY, "--gap", "5%")
+    answer = shown_by("portfolio", str(EXAMPLES / "robust.yaml"), *DAY, "--gap", "10%")
     for width, most in MOST_LINES.items():
         text = str(render_answer(answer, "table", width=width))
         assert len(text.splitlines()) <= most, text
