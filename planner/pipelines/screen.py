@@ -183,8 +183,10 @@ def set_aside_notes(answer: PipelineAnswer) -> tuple[str, ...]:
     """That data of tasks is not moved: what they read from others stands for it."""
     if not answer.set_aside:
         return ()
-    their = "its workload's" if len(answer.set_aside) == 1 else "their workloads'"
+    reads, their = (
+        ("it reads", "its workload's") if len(answer.set_aside) == 1 else ("they read", "their workloads'")
+    )
     return (
-        f"{', '.join(answer.set_aside)}: {their} own data is neither moved nor stored here, as what is read from other "
-        "tasks stands for it; where it is needed too, add a task with `candidates` at its place, and read it",
+        f"{', '.join(answer.set_aside)}: what {reads} stands for {their} own data, which is neither moved nor stored; "
+        "if that is needed too, read it from a task with `candidates` at its place",
     )

@@ -145,7 +145,7 @@ def test_data_of_a_task_that_reads_others_is_named_as_set_aside(tmp_path: Path, 
     assert run_cli("pipeline", path, "-o", "json", "--out", answer, *DAY).code == 0
     assert json.loads(answer.read_text())["data_set_aside"] == ["train"]
     assert run_cli("verify", answer, "--workload", path).code == 0
-    said = "train: its workload's own data is neither moved nor stored here"
+    said = "train: what it reads stands for its workload's own data, which is neither moved nor stored"
     assert said in run_cli("pipeline", path, *DAY).unwrapped
     alone = write(
         tmp_path, HEAD + TASKS.split("  - name: b")[0] + task.replace(", reads: [{task: a, size: 20GB}]", "")
