@@ -153,19 +153,28 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
         known: what it may have been meant for.
         cutoff: least likeness, as of `difflib`.
     """
+    known = tuple(known)
+    likely = alike(word, known, cutoff=cutoff)
+    if likely:
+        return likely
+    table = {name.lower().replace("-", "_"): name for name in known}
+    written = word.lower().replace("-", "_")
+    longer = [name for name in table if len(written) > 1 and name.startswith(written)]
+    plain = _letters(written)
+    if not longer and len(plain) >= _LEAST_LETTERS:
+        longer = [name for name in table if plain in _letters(name)]
+    return table[min(longer, key=lambda name: (len(name), name))] if longer else ""
+
+
+def alike(word: str, known: Iterable[str], *, cutoff: float) -> str:
+    """Return the known word that `word` is most like, or "" when none reaches the cutoff; arguments as of `near`."""
     import difflib  # only wrong input needs it, and it is slow to import
 
     table = {name.lower().replace("-", "_"): name for name in known}
     written = word.lower().replace("-", "_")
     found = difflib.get_close_matches(written, table, n=3, cutoff=cutoff)
     exchanged = [name for name in found if sorted(name) == sorted(written)]
-    if found:
-        return table[[*exchanged, *found][0]]
-    longer = [name for name in table if len(written) > 1 and name.startswith(written)]
-    plain = _letters(written)
-    if not longer and len(plain) >= _LEAST_LETTERS:
-        longer = [name for name in table if plain in _letters(name)]
-    return table[min(longer, key=lambda name: (len(name), name))] if longer else ""
+    return table[[*exchanged, *found][0]] if found else ""
 
 
 def _letters(word: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
-from planner.inputs.faults import MAX_SHOWN, Fault, Path, near
+from planner.inputs.faults import MAX_SHOWN, Fault, Path, alike, near
 from planner.inputs.schema import Workload
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def _shown(value: object) -> str:
 
 
 _MAX_KEYS = 12  # of a section that a message lists
+_MISSPELT = 0.85  # likeness from which a key was meant for one of its own section, whatever other sections have
 _YAML11_BOOL = frozenset(("yes", "no", "on", "off", "y", "n"))
 # By pydantic's error type; `shown` is the value as typed, the other names are pydantic's own.
 _TEXTS = {
@@ -152,10 +153,11 @@ def _unknown_key(path: Path, root: type[BaseModel]) -> Fault:
     known = tuple(section.model_fields) if section is not None else ()
     hint = _SYNONYMS.get(key.lower(), "")
     text = f"unknown key {_shown(key)}"
-    inside = _homes_of(key, section) if section is not None and hint not in known else []
+    hint = hint if hint in known else alike(key, known, cutoff=_MISSPELT)
+    inside = _homes_of(key, section) if section is not None and not hint else []
     if inside:
         return Fault(path, f"{text}: it belongs under {_either(inside)}", at_key=True)
-    hint = hint if hint in known else near(key, known)
+    hint = hint or near(key, known)
     if not hint:
         homes = _homes_of(_SYNONYMS.get(key.lower(), key), root)
         if len(homes) == 1:

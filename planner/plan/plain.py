@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from datetime import date
 from decimal import Decimal
 from enum import Enum
 from functools import cache
@@ -33,6 +34,8 @@ def plain(value: Any) -> Any:
         return format(value, "f")
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     if isinstance(value, dict):
