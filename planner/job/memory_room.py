@@ -35,8 +35,12 @@ def other_confidence(search: CandidateSearch) -> tuple[Relaxation, ...]:
     training = asked.workload.training
     if training is None or asked.workload.kind != "training":
         return ()
-    memory = training.memory or TrainingMemory()
     sure = _sureness(search)
+    if not sure:
+        return ()
+    from planner.inputs.training_schema import TrainingMemory
+
+    memory = training.memory or TrainingMemory()
     for confidence in dict.fromkeys((*sure[:1], *sure[len(sure) // 2 :][:1], *sure[-1:])):
         changed = training.model_copy(update={"memory": memory.model_copy(update={"confidence": confidence})})
         workload = asked.workload.model_copy(update={"training": changed})
