@@ -219,6 +219,7 @@ def test_budgets_and_forecasts_with_plans(run_cli: Run, tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.catalog("whole")
 def test_an_estimate_as_of_a_day_is_that_of_its_prices(run_cli: Run) -> None:
     """Of a day before the bundled prices there are none, in either."""
     made = planner.estimate(example("bert-large"), "p4d.24xlarge", as_of=DAY)
