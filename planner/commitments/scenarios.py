@@ -151,7 +151,7 @@ def _blocks(hours: Ints, block_hours: int) -> Ints:
 
 
 def _realised(question: CommitQuestion, scenario: int) -> list[Planned]:
-    """Plans that come true, each by a random stream of its own: those of other plans and their order do not matter."""
+    """Plans that come true, each by a random stream of its own: neither their order nor other periods' plans matter."""
     out: list[Planned] = []
     alike: Counter[tuple[int, int]] = Counter()
     for plan in sorted(question.demand.planned, key=_order):

@@ -10,7 +10,6 @@ keep all.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +19,8 @@ from planner.fleet.rounding import cheapest_runs
 from planner.fleet.workers import HAIR
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
     from planner.asked.model import Asked
@@ -44,7 +45,7 @@ def whole_share(share: float | None, runs: int) -> float | None:
 
 
 def in_runs(mix: Mix, question: FleetInput, units: float) -> Mix | None:
-    """The mix with a whole number of runs in each line; None where no whole numbers of its workers keep every limit.
+    """The mix with a whole number of runs in each line; None where none is found that keeps every limit.
 
     Args:
         mix: as the model divides the work.
@@ -53,15 +54,21 @@ def in_runs(mix: Mix, question: FleetInput, units: float) -> Mix | None:
     """
     if not units:
         return mix
-    keep_idle = bool(question.min_total_memory_gib)
-    for ways in (_towards_cheaper, partial(cheapest_runs, question=question, keep_idle=keep_idle)):
-        runs = ways(mix, units=units)
-        if runs is None:
-            continue
-        rounded = _of_runs(mix, runs, units, keep_idle=keep_idle)
+    for rounded in _ways(mix, question, units, keep_idle=bool(question.min_total_memory_gib)):
         if all(one.limit_name in ("hours", "budget_usd") for one in broken(rounded, question)):
             return rounded
     return None
+
+
+def _ways(mix: Mix, question: FleetInput, units: float, *, keep_idle: bool) -> Iterator[Mix]:
+    """Mixes of whole runs; with the fewest workers last, as hours in reserve may ask for more than a limit allows."""
+    runs = _towards_cheaper(mix, units)
+    if runs is not None:
+        yield _of_runs(mix, runs, units, keep_idle=keep_idle)
+    runs = cheapest_runs(mix, question, units, keep_idle=keep_idle)
+    if runs is not None:
+        yield _of_runs(mix, runs, units, keep_idle=keep_idle)
+        yield _of_runs(mix, runs, units, keep_idle=keep_idle, fewest=True)
 
 
 def broken(mix: Mix, question: FleetInput) -> list[Excess]:
@@ -94,13 +101,14 @@ def _towards_cheaper(mix: Mix, units: float) -> IntArray | None:
     return rounded if rounded.sum() == wanted else None
 
 
-def _of_runs(mix: Mix, runs: IntArray, units: float, *, keep_idle: bool) -> Mix:
-    """The mix whose lines do `runs`, with no more workers than that takes."""
+def _of_runs(mix: Mix, runs: IntArray, units: float, *, keep_idle: bool, fewest: bool = False) -> Mix:
+    """The mix whose lines do `runs`, with no more workers than that takes; `fewest`: in all hours that there are."""
     at = np.flatnonzero((runs > 0) | keep_idle)
     workers, runs, count = mix.workers.take(at), runs[at], mix.count[at]
     each = units / workers.units_per_hour
     if not keep_idle:
-        needed = np.ceil(runs * each / workers.hours_limit - HAIR).astype(np.int64)
+        of_one = workers.runs_limit if fewest else workers.hours_limit / each
+        needed = np.ceil(runs / of_one - HAIR).astype(np.int64)
         count = np.minimum(np.minimum(count, needed), runs)
     hours = runs * each / count
     return replace(mix, numbers=mix.numbers[at], workers=workers, count=count, hours=hours, run_units=units)

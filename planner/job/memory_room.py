@@ -23,7 +23,9 @@ LEAST = 0.5  # a layout that runs out of memory more likely than not is no remed
 
 
 def other_confidence(search: CandidateSearch) -> tuple[Relaxation, ...]:
-    """The greatest `training.memory.confidence` below the one asked with a plan; empty where none has one.
+    """A `training.memory.confidence` below the one asked with a plan, and that plan.
+
+    Of the greatest, a middle one and the least the first that has a plan; empty where none has.
 
     Args:
         search: candidates, none of which fits.
@@ -38,8 +40,6 @@ def other_confidence(search: CandidateSearch) -> tuple[Relaxation, ...]:
     sure = _sureness(search)
     if not sure:
         return ()
-    from planner.inputs.training_schema import TrainingMemory
-
     memory = training.memory or TrainingMemory()
     for confidence in dict.fromkeys((*sure[:1], *sure[len(sure) // 2 :][:1], *sure[-1:])):
         changed = training.model_copy(update={"memory": memory.model_copy(update={"confidence": confidence})})

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from planner.inputs.checks import end_moment, start_moment
-from planner.inputs.pipeline_load import data_set_aside
 from planner.judge import frame
 from planner.judge.bench import Bench, Bought, Buy, Candidate, ImpossibleError, NotRecomputedError
 from planner.judge.chance import chance_within
@@ -73,7 +72,7 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
         "catalog": frame.catalog_sources(memory.catalog), "status": "planned" if over is None else "infeasible",
         "start": Moment(start), "currency": "USD", "schema_version": 1, "planner_version": STATED,
         "total_usd": Exactly(total), "cost_p10_usd": STATED, "cost_p90_usd": STATED,
-        "deadline_confidence": min(sure, default=None), "data_set_aside": IfStated(list(data_set_aside(loaded))),
+        "deadline_confidence": min(sure, default=None), "data_set_aside": IfStated(_set_aside(loaded)),
         "end_hours": Near(ends), "least_hours": None, "least_hours_bound": None,
         "deadline_hours": None if deadline is None else Near(deadline),
         "budget_usd": None if budget is None else Exactly(Fraction(budget)),
@@ -90,6 +89,16 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
     findings.expect(answer, wanted)
     order = [(node["start_hours"].number(), node["task"].text()) for node in answer["tasks"]]
     findings.require(order == sorted(order), "tasks", "not in the order of their starts")
+
+
+def _set_aside(loaded: LoadedPipeline) -> list[str]:
+    """Tasks with inputs from others, in whose workload there is a place of the data too."""
+    out = []
+    for number, task in enumerate(loaded.pipeline.tasks):
+        own = loaded.workloads[number]
+        if own is not None and own.workload.data.location is not None and len(task.reads):
+            out.append(task.name)
+    return out
 
 
 def _transfers(tasks: tuple[PipelineTask, ...], stages: dict[str, Node]) -> list[dict[str, Any]]:

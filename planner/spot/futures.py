@@ -167,7 +167,7 @@ def weather_factors(table: HazardTable, sky: Weather) -> tuple[float, float]:
     pairs = frailties(np.asarray([sd]), _WEATHER_POINTS)
     w = np.asarray([float(factor[0]) for factor, _ in pairs]) * np.exp(0.5 * sd * sd)
     weight = np.asarray([share for _, share in pairs])
-    share_up = np.clip(up_hours / (up_hours + down_hours), 1e-6, 1.0 - 1e-6)
+    share_up = up_hours / (up_hours + down_hours)
     low, high = -40.0, 40.0  # of the log of h / g
     for _ in range(60):
         middle = 0.5 * (low + high)

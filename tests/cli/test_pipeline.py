@@ -145,6 +145,9 @@ def test_data_of_a_task_that_reads_others_is_named_as_set_aside(tmp_path: Path, 
     assert run_cli("pipeline", path, "-o", "json", "--out", answer, *DAY).code == 0
     assert json.loads(answer.read_text())["data_set_aside"] == ["train"]
     assert run_cli("verify", answer, "--workload", path).code == 0
+    hidden = tmp_path / "hidden.json"
+    hidden.write_text(json.dumps(json.loads(answer.read_text()) | {"data_set_aside": []}))
+    assert run_cli("verify", hidden, "--workload", path).code != 0
     said = "train: what it reads stands for its workload's own data, which is neither moved nor stored"
     assert said in run_cli("pipeline", path, *DAY).unwrapped
     alone = write(

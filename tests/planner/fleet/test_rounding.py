@@ -104,6 +104,34 @@ def test_whole_runs_are_the_cheapest_of_all(block: int) -> None:
     assert 8 <= possible <= 32  # both answers are exercised
 
 
+def test_hours_in_reserve_hide_no_division() -> None:
+    """A reserve of a fifth may ask for more workers than limits allow; whole runs there are as there are without it."""
+    possible = spread = 0
+    for seed in range(300, 380):
+        mix, question = drawn(seed)
+        workers = replace(mix.workers, hours_limit=mix.workers.hours_limit * 0.8)
+        uses = tuple(
+            replace(use, per_busy=use.per_busy * 0.8) for use in question.uses if use.per_busy is not None
+        )
+        question = replace(question, throughput=question.throughput * 0.8, uses=uses)
+        rounded = in_runs(replace(mix, workers=workers), question, UNITS)
+        limit, runs = mix.workers.runs_limit, round(mix.work / UNITS)
+        ways = (
+            np.asarray(done)
+            for done in itertools.product(*(range(int(most) + 1) for most in mix.count * limit))
+            if sum(done) == runs
+        )
+        keeps = any(
+            {one.limit_name for one in violations(question, np.ceil(done / limit), done / limit / 0.8)}
+            <= {"hours"}
+            for done in ways
+        )
+        assert (rounded is not None) == keeps, seed
+        possible += keeps
+        spread += rounded is not None and bool((rounded.hours <= rounded.workers.hours_limit).all())
+    assert 16 <= possible <= 64 and spread  # both answers are exercised, and reserves kept where limits allow
+
+
 def test_workers_kept_for_their_memory_use_what_idle_ones_use() -> None:
     possible = 0
     for seed in range(200, 240):
