@@ -68,5 +68,5 @@ class Advice:
     tables: dict[str, HazardTable]
 
     def moment(self, hours: float) -> datetime | None:
-        """The moment `hours` from now; None where it cannot be told."""
+        """The moment `hours` from now; None where it is unknown."""
         return self.question.now + timedelta(hours=hours) if math.isfinite(hours) else None

@@ -199,7 +199,7 @@ def _parse(values: dict[str, Any], path: Path) -> Calibration:
 
 
 def _training(values: dict[str, Any]) -> TrainingSpec:
-    """Rebuild the training; parts that are records of their own (layout, memory) are told by their defaults."""
+    """Rebuild the training; parts that are records of their own (layout, memory) are recognised by their defaults."""
     parts: dict[str, Any] = {
         field.name: type(field.default) for field in fields(TrainingSpec) if is_dataclass(field.default)
     }

@@ -46,7 +46,7 @@ def diff_answer(diff: CatalogDiff, max_results: int = 20) -> Answer:
 
 
 def change_text(ratio: float) -> str:
-    """A change as a percentage with its sign; `currency` where it cannot be told."""
+    """A change as a percentage with its sign; `currency` where it is unknown."""
     return "currency" if math.isnan(ratio) else bare(ratio, "percent_change", "USD")
 
 

@@ -77,7 +77,7 @@ def read_history(path: Path, pools: Sequence[Pool], kind: str = "auto") -> Histo
     Args:
         path: CSV, plain or gzip.
         pools: the pools asked for; rows of others are counted, not used (simple CSV: refused).
-        kind: `demand`, `focus`, or `auto` (told by the header).
+        kind: `demand`, `focus`, or `auto` (by the header).
 
     Raises:
         InputError: unreadable file, missing column or bad cell, named with its line.

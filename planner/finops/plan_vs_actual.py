@@ -242,7 +242,7 @@ class Measurement:
 
 
 def measure(plan: PlannedRun, actual: ActualRun, units: float | None = None) -> Measurement | None:
-    """The run's speed while it trained, None where it cannot be told.
+    """The run's speed while it trained, None where it is unknown.
 
     Hours of training steps are the billed hours less lost ones and less what the plan needs besides (start, data,
     evaluation, checkpoints). Without `units` the run is taken to have done the plan's whole work.

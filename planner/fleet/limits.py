@@ -1,6 +1,6 @@
 """The limits of a fleet in the words of the workload: which key sets each, and what would be enough.
 
-The model knows limits by name (`FleetInput`); users know the keys that set them. What a fleet breaks is told by the
+The model knows limits by name (`FleetInput`); users know the keys that set them. What a fleet breaks is named by the
 constraint's id and words where the registry has it, else by the key of `fleet`.
 """
 

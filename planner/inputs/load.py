@@ -276,7 +276,7 @@ def is_workload(data: dict[str, Any]) -> bool:
 def _other_kind(data: dict[str, Any]) -> str:
     """Which other question a file is of; empty where it may be a workload.
 
-    Files of commitments and of machines have no key `kind`: they are told by theirs.
+    Files of commitments and of machines have no key `kind`: they are recognised by theirs.
     """
     kind = data.get("kind")
     if kind == "serving":

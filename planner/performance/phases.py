@@ -67,7 +67,7 @@ def join_phases(training: TrainingSpec, tables: Sequence[Table]) -> Table:
     shares = np.asarray([phase.step_share for phase in training.phases])[:, None]
     times = shares * np.stack([table["step_time_s"] for table in tables])
     fits = np.stack([np.asarray(table["fits"], dtype=np.bool_) for table in tables])
-    # What does not fit is told by the first phase that does not; of those that fit by the longest.
+    # What does not fit is decided by the first phase that does not; of those that fit by the longest.
     decisive = np.where(fits.all(axis=0), np.argmax(np.nan_to_num(times), axis=0), np.argmin(fits, axis=0))
     rows = tables[0].n_rows
     joined = Table.concat(list(tables)).take(decisive * rows + np.arange(rows))

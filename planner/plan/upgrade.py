@@ -51,7 +51,7 @@ _TRANSFERS = {
 
 
 def upgrade(values: dict[str, Any], faults: list[Fault]) -> dict[str, Any]:
-    """Return the plan in the present version; what cannot be told is added to `faults`, what is malformed is left."""
+    """Return the plan in the present version; what is undetermined is added to `faults`, what is malformed is left."""
     if values.get("schema_version") != 1:
         return values
     timeline = _each(values.get("timeline"), lambda part, at: _time_part(part, at, faults))

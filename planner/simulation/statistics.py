@@ -19,7 +19,7 @@ _LEAST = 1e-9
 
 @record(frozen=True)
 class Interval:
-    """A figure with a bootstrap interval of level `LEVEL`; NaN where it cannot be told."""
+    """A figure with a bootstrap interval of level `LEVEL`; NaN where it is unknown."""
 
     value: float
     low: float

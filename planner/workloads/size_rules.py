@@ -24,12 +24,12 @@ class Rule:
     """One rule of thumb.
 
     Attributes:
-        quantity: what it sizes, or the name of a fact; empty where nothing can be told of it.
+        quantity: what it sizes, or the name of a fact; empty where nothing is known of it.
         low, high: the figure, times `basis`.
         basis: `fixed`, the figure of the run that it is a multiple of, or `published`: it is on a fact.
         from_data_gb, to_data_gb: volumes that it is for; None: any.
         goal: beginning of the goals that it is for; empty: all.
-        reason: why nothing can be told of it for a run.
+        reason: why it says nothing of a run.
         verdict: one of `VERDICTS`; against: what is known against it; instead: what to use.
     """
 

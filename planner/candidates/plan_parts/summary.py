@@ -74,7 +74,7 @@ def summarize(candidates: Candidates, at: int, reference: int | None, label: str
     parts = candidates.parts(at)
     rows = [part.row for part in parts]
     offers, types = context.market.offer_set.offers, context.market.offer_set.types
-    # the parts of a mix have one zone or leave it open; what runs in turn is told by its cheapest zone
+    # the parts of a mix have one zone or leave it open; what runs in turn is named by its cheapest zone
     zone = str(offers["zone"][row]) or max(str(offers["zone"][part]) for part in rows)
     zone = zone if candidates.kind[at] != IN_TURN else str(offers["zone"][row])
     kind = int(context.market.offer_set.type_of_offer[row])

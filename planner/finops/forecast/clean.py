@@ -167,7 +167,7 @@ def above_usual(cost: Floats) -> tuple[Floats, NDArray[np.bool_]]:
 
     Returns:
         (n_days,) cost above the median of the two weeks before, 0 inside their range and in the first two weeks, told
-        by days before; and (n_days,) whether the day is a spike of one day, told by the two days after it.
+        by days before; and (n_days,) whether the day is a spike of one day, recognised by the two days after it.
     """
     excess = np.zeros(len(cost))
     if len(cost) > _SPIKE_DAYS:

@@ -119,7 +119,7 @@ def detect_dataset(header: Sequence[str], *, costs: bool = True) -> str | None:
 
 
 def detect_version(names: Iterable[str], dataset: str = COST) -> str:
-    """Return the FOCUS version told by the columns present.
+    """Return the FOCUS version that the columns present show.
 
     It is the oldest version that has them all; where the columns that the next version takes away are missing
     and the newest of their kind are there, it is that next version.

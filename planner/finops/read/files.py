@@ -1,4 +1,4 @@
-"""The files of a bill: folders and globs opened up, the kind told by the first bytes, the same file met twice."""
+"""The files of a bill: folders and globs opened up, the kind recognised by the first bytes, the same file met twice."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _inspect(path: Path, sha256: str) -> BillFile:
 def _scan(path: Path, start: bytes) -> tuple[str, bool, bool]:
     """Read a CSV once for its encoding, whether its lines end in different ways, and which way its dates are written.
 
-    UTF-16 is told by its mark, Windows text by bytes that are not UTF-8, wherever in the file they stand.
+    UTF-16 is recognised by its mark, Windows text by bytes that are not UTF-8, wherever in the file they stand.
     """
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16", False, _day_first(start.decode("utf-16", errors="ignore").encode()) or False

@@ -145,7 +145,7 @@ class Stager:
             self.findings.append(Finding("info", "spelling", message, str(file.path)))
 
     def blank_columns(self, file: BillFile) -> set[str]:
-        """Return the text columns of a Parquet file that may hold an empty text, told by its statistics."""
+        """Return the text columns of a Parquet file that may hold an empty text, by its statistics."""
         rows = self._connection.execute(
             "SELECT path_in_schema FROM PARQUET_METADATA(?) GROUP BY path_in_schema "
             "HAVING BOOL_OR(COALESCE(stats_min_value, stats_min, '') = '' "

@@ -1,4 +1,4 @@
-"""Usage files, told by their header: which tool wrote them, or what to export instead."""
+"""Usage files, recognised by their header: which tool wrote them, or what to export instead."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from planner.records import record
 TITLE = "What was saved, and do commitments pay?"
 TOP = 30
 _CHARTED = 8
-_UNPRICED = 0.05  # share of covered use without any price from which on coverage cannot be told
+_UNPRICED = 0.05  # share of covered use without any price from which on coverage is unknown
 _NO_USE = "the month has no use with such a price"
 
 
@@ -175,7 +175,7 @@ def _providers(inputs: Inputs) -> Table:
 
 
 def expiries(inputs: Inputs) -> list[dict[str, Any]]:
-    """Commitments that end soon, of the ContractCommitment dataset first, else told by their purchase."""
+    """Commitments that end soon, of the ContractCommitment dataset first, else recognised by their purchase."""
     import pandas as pd
 
     frames = [inputs.ask("commitment_expiries"), inputs.ask("commitment_terms")]
