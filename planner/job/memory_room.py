@@ -38,8 +38,6 @@ def other_confidence(search: CandidateSearch) -> tuple[Relaxation, ...]:
     sure = _sureness(search)
     if not sure:
         return ()
-    from planner.inputs.training_schema import TrainingMemory
-
     memory = training.memory or TrainingMemory()
     for confidence in dict.fromkeys((*sure[:1], *sure[len(sure) // 2 :][:1], *sure[-1:])):
         changed = training.model_copy(update={"memory": memory.model_copy(update={"confidence": confidence})})
