@@ -137,6 +137,17 @@ def test_a_forecast_by_a_tag_has_all_spellings_of_its_key(tmp_path: Path) -> Non
     assert {scope: float(one.cost.sum()) for scope, one in exact.items()} == {"ml": 67, "(none)": 37}
 
 
+def test_each_file_tells_how_it_spells_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The texts looked at were the first of the bill: all of one file, whose neighbour spells the key otherwise."""
+    monkeypatch.setattr("planner.finops.read.tag_keys._TEXTS", 20)
+    for name, key in (("a", "team"), ("b", "Team"), ("c", "TEAM")):
+        rows = [charge(date(2026, 10, 1), 1, Tags=f'{{"{key}":"ml","run":"{n}"}}') for n in range(40)]
+        write_bill(tmp_path / f"{name}.csv", rows)
+    with open_bill([tmp_path]) as opened:
+        keys = tag_keys(opened)
+    assert set(keys.spellings("team")) == {"team", "Team", "TEAM"}
+
+
 @pytest.mark.parametrize(("exact", "ml"), [(False, 72), (True, 67)])
 def test_a_use_case_counts_the_spellings_of_its_key(exact: bool, ml: float, tmp_path: Path) -> None:
     with open_bill([mixed(tmp_path)]) as opened:
