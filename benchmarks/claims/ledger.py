@@ -14,7 +14,12 @@ from planner.workloads.size_rules import Rule, load_facts, load_rules
 CLAIMS = Path(__file__).resolve().parents[1] / "data" / "claims.csv"
 HOLDS, REFUTED, UNDECIDED = "holds", "refuted", "undecided"
 # What the table of rules says, in the ledger's words.
-OF_RULES = {"holds": HOLDS, "limited": "holds within limits", "contradicted": REFUTED, "unsupported": UNDECIDED}
+OF_RULES = {
+    "holds": HOLDS,
+    "limited": "holds within limits",
+    "contradicted": REFUTED,
+    "unsupported": UNDECIDED,
+}
 
 
 @dataclass(frozen=True)

@@ -169,12 +169,10 @@ class _SectionName(click.Choice[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """One of the names."""
-        names = str(value).split(",")
-        if len(names) > 1:
+        if "," in str(value):
+            names = filter(None, (name.strip() for name in str(value).split(",")))
             self.fail(
-                f"one section an option: {' '.join(f'--details {name.strip()}' for name in names)}",
-                param,
-                ctx,
+                f"one section per option: {' '.join(f'--details {name}' for name in names)}", param, ctx
             )
         return super().convert(value, param, ctx)
 

@@ -263,7 +263,14 @@ def _use_case(focus: tuple[str, ...], name: str, given: dict[str, Any]) -> Answe
         if name == LIST:
             return list_use_cases(bill)
         tag = (*_words(given["tags"]), "team")[0]
-        return report_use_case(bill, name, month=given["month"], compare=given["compare"], tag=tag)
+        return report_use_case(
+            bill,
+            name,
+            month=given["month"],
+            compare=given["compare"],
+            tag=tag,
+            exact_tags=given["exact_tags"],
+        )
 
 
 def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any, *, tags_later: bool = False) -> Bill:

@@ -149,10 +149,10 @@ def _quotas(plan: Plan) -> list[str]:
 
 def _listed(regions: Iterable[str], off: Collection[str]) -> str:
     """Each region once, no more than a line has room for; those in `off` with what the account has to do first."""
-    named = [
-        f"{region} (enable it first: off by default)" if region in off else region
-        for region in dict.fromkeys(regions)
-    ]
+    each = list(dict.fromkeys(regions))
+    if len(each) > _MOST_REGIONS:
+        each.sort(key=lambda region: region not in off)  # what has to be done is not cut
+    named = [f"{region} (enable it first: off by default)" if region in off else region for region in each]
     more = f" and {len(named) - _MOST_REGIONS} more" if len(named) > _MOST_REGIONS else ""
     return f"{', '.join(named[:_MOST_REGIONS])}{more}"
 

@@ -197,7 +197,8 @@ def _range(values: FloatArray) -> Range:
 def _done_steps(planned: Planned, progress: Progress) -> float:
     """Steps of the plan that are done: by what the plan counts where the log has it, else by its steps."""
     step = progress.step
-    for units in (progress.tokens, None if planned.unit == "tokens" else progress.samples):
+    counted = (progress.tokens,) if planned.unit == "tokens" else (progress.samples, progress.tokens)
+    for units in counted:
         if units is not None and _grows(units):
             return min(float(units[np.isfinite(units)][-1]) / planned.units, 1.0) * planned.steps
     return float(step[-1]) + (1.0 if step.min() == 0 else 0.0)

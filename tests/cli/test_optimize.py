@@ -17,8 +17,11 @@ import yaml
 
 from planner.asked.options import Options
 from planner.inputs.load import LoadedWorkload
+from planner.plan.report import plan_answer
+from planner.render import render_answer
 from planner.workloads.answer import optimize
 from tests.conftest import ROOT, CliResult
+from tests.planned_examples import plan_of
 
 Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
@@ -115,9 +118,20 @@ def numbers(value: Any, key: str = "") -> Iterator[str]:
 
 def test_every_number_in_json_has_a_unit_in_its_key(ask: Run) -> None:
     for name in ("bert-large", "embed-images-fleet", "images-100gb"):
-        plan = json.loads(ask(example(name), "-o", "json").stdout)
-        unnamed = {key for key in numbers(plan) if not key.endswith(UNITS) and key not in PLAIN}
-        assert not unnamed
+        assert not unnamed(json.loads(ask(example(name), "-o", "json").stdout))
+
+
+@pytest.mark.catalog("whole")
+def test_every_number_of_a_fleet_of_runs_has_a_unit_in_its_key() -> None:
+    """Whole runs on several offers, with shared places and spot: sections that no other example has together."""
+    plan = json.loads(str(render_answer(plan_answer(plan_of("hpo-fleet")), "json")))
+    assert len(plan["lines"]) > 1
+    assert not unnamed(plan)
+
+
+def unnamed(plan: Any) -> set[str]:
+    """Keys of numbers that name no unit."""
+    return {key for key in numbers(plan) if not key.endswith(UNITS) and key not in PLAIN}
 
 
 def test_the_formats_agree(ask: Run) -> None:

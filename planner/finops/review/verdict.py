@@ -62,10 +62,15 @@ def against(inputs: Inputs, spent: float) -> str:
     spent = inputs.spend(inputs.month, without=without) if without else spent
     before = inputs.spend(inputs.before, without=without)
     if before <= 0:
-        return f"against {money(before, inputs.bill.currency)} in {month_name(inputs.before)}"
+        return (
+            f"against {money(before, inputs.bill.currency)} in {month_name(inputs.before)}{_without(inputs)}"
+        )
     name, gate = month_name(inputs.before), inputs.gate
-    status, reason = gate.status("spend_change_ratio", but=("complete_providers",) if without else ())
     assert gate.before is not None
+    lacks = (share_there(begun_before(gate.before.providers)) or 1.0) < 1.0
+    status, reason = gate.status(
+        "spend_change_ratio", but=("complete_providers",) if without and not lacks else ()
+    )
     share = share_there(begun_before(gate.providers))
     if share is not None and share < LEAST_PROVIDER_DAYS:
         return f"not comparable with {name} ({missing_words(gate.providers)})"

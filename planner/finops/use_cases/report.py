@@ -48,7 +48,15 @@ def _question(name: str, title: str, rows: list[dict[str, str]]) -> str:
     return f"{name}: {title} (FOCUS {', '.join(versions)})"
 
 
-def report_use_case(bill: Bill, name: str, *, month: date | None, compare: date | None, tag: str) -> Answer:
+def report_use_case(
+    bill: Bill,
+    name: str,
+    *,
+    month: date | None,
+    compare: date | None,
+    tag: str,
+    exact_tags: bool = False,
+) -> Answer:
     """Answer one question.
 
     Args:
@@ -57,6 +65,7 @@ def report_use_case(bill: Bill, name: str, *, month: date | None, compare: date 
         month: the month asked about; by default all months of the bill.
         compare: an earlier or later month that is asked about too, and those between.
         tag: key of the tag that the question needs, if it needs one.
+        exact_tags: keep keys apart that differ in case only.
 
     Raises:
         InputError: no such use case, or no charge in the month.
@@ -69,9 +78,8 @@ def report_use_case(bill: Bill, name: str, *, month: date | None, compare: date 
         raise InputError(f"--month {lacking[0]}: the bill has no charges in it; it has {shown}")
     first, last = min(asked), max(asked)
     after = date(last.year + last.month // 12, last.month % 12 + 1, 1)
-    frame = answer_use_case(
-        bill.engine, name, start=first, end=after, tag=_spellings(bill, tag) if needs_tag else tag
-    )
+    keys = _spellings(bill, tag, exact=exact_tags) if needs_tag else (tag,)
+    frame = answer_use_case(bill.engine, name, start=first, end=after, tag=keys)
     columns = [str(column) for column in frame.columns]
     rows = [dict(zip(columns, map(_cell, row), strict=True)) for row in frame.itertuples(index=False)]
     case = next((one for one in reversed(load_use_cases()) if one.slug == name), None)
@@ -90,9 +98,10 @@ def report_use_case(bill: Bill, name: str, *, month: date | None, compare: date 
     )  # fmt: skip
 
 
-def _spellings(bill: Bill, tag: str) -> tuple[str, ...]:
+def _spellings(bill: Bill, tag: str, *, exact: bool) -> tuple[str, ...]:
     keys = tag_keys(bill)
-    return keys.spellings(keys.spelled(tag))
+    key = keys.spelled(tag)
+    return (key,) if exact else keys.spellings(key)
 
 
 def _version(bill: Bill) -> str:

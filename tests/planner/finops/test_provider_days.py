@@ -74,6 +74,15 @@ def test_a_provider_whose_bill_begins_within_the_compared_month_is_left_out(tmp_
     assert [row["service"] for row in rows_of(review, "bridge", "bridge_services")] == ["EC2 (AWS)"]
 
 
+def test_days_that_another_provider_lacks_are_said_beside_one_that_is_left_out(tmp_path: Path) -> None:
+    """Leaving out the one must not hide the other's two days."""
+    lacks = use(SEPTEMBER, "Google", last=13) + use(SEPTEMBER, "Google", first=16)
+    review = made(tmp_path, use(SEPTEMBER, "AWS"), use(SEPTEMBER, "Azure", first=15), lacks,
+                  *(use(OCTOBER, name) for name in ("AWS", "Azure", "Google")))  # fmt: skip
+    assert "without Azure, whose bill begins on 15 September (with care: " in review.verdict
+    assert "Google has use on 28 of 30 days (none on 14 to 15 September)" in review.verdict
+
+
 def test_a_provider_whose_bill_begins_within_the_month_is_new(tmp_path: Path) -> None:
     """With the month after it in the bill the comparison was withheld, without it not."""
     november = [

@@ -61,3 +61,7 @@ def test_regions_that_an_account_must_enable_are_named_once() -> None:
     (section,) = before_you_buy(replace(plan, lines=tuple(lines)))
     assert "in eu-south-2 (enable it first: off by default)" in str(section)
     assert "us-east-1 (" not in str(section)
+    many = ["us-east-1", "us-east-2", "us-west-1", "us-west-2", "eu-west-1", "eu-south-2"]
+    lines = [replace(plan.lines[0], provider="aws", region=region, offer_id=region) for region in many]
+    (section,) = before_you_buy(replace(plan, lines=tuple(lines)))
+    assert "eu-south-2 (enable it first: off by default)" in str(section) and " more" in str(section)

@@ -147,6 +147,9 @@ def test_samples_are_no_tokens() -> None:
     samples = log.step * planned.units / planned.steps
     of_samples = track(replace(planned, unit="samples"), replace(log, samples=samples / 2.0))
     assert of_samples.done_steps == pytest.approx(log.step[-1] / 2)
+    # a vision model's log may count patches as tokens
+    beside = replace(log, samples=samples / 2.0, tokens=samples * 196.0)
+    assert track(replace(planned, unit="samples"), beside).done_steps == pytest.approx(log.step[-1] / 2)
     of_tokens = track(replace(planned, unit="tokens"), replace(log, samples=samples / 512.0))
     assert of_tokens.done_steps == log.step[-1]
     assert any("counts samples and the plan tokens" in note for note in of_tokens.notes)

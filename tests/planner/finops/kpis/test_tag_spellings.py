@@ -17,6 +17,7 @@ from planner.finops.read.tag_keys import tag_keys
 from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Review
 from planner.finops.use_cases.library import tag_paths
+from planner.finops.use_cases.report import report_use_case
 from tests.planner.finops.small_bill import charge, each_day, rows_of, section, sections_only, write_bill
 
 SEPTEMBER, OCTOBER = date(2026, 9, 1), date(2026, 10, 1)
@@ -82,10 +83,13 @@ def mixed(path: Path) -> Path:
     """Teams ml (60 and 5) and search (30), by keys spelled team and Team; a charge with both is of its `team`."""
     of = {'{"team":"ml","env":"prod"}': 60, '{"Team":"search","env":"prod"}': 30, '{"env":"prod"}': 2,
           '{"team":" ","TEAM":"ml","ENV":"prod"}': 5, '{"Team":"other","team":"ml","env":"prod"}': 3}  # fmt: skip
-    rows = [charge(date(2026, 10, day + 1), cost, Tags=tags) for day, (tags, cost) in enumerate(of.items())]
-    return write_bill(
-        path / "mixed.csv", [*rows, charge(date(2026, 10, 9), 4, Tags='{"team":"ml","env":"x"}')]
-    )
+    of_month = {"BillingPeriodStart": "2026-10-01T00:00:00Z"}
+    rows = [
+        charge(date(2026, 10, day + 1), cost, Tags=tags, **of_month)
+        for day, (tags, cost) in enumerate(of.items())
+    ]
+    last = charge(date(2026, 10, 9), 4, Tags='{"team":"ml","env":"x"}', **of_month)
+    return write_bill(path / "mixed.csv", [*rows, last])
 
 
 def test_keys_that_a_bill_mixes_count_as_one(tmp_path: Path) -> None:
@@ -131,6 +135,27 @@ def test_a_forecast_by_a_tag_has_all_spellings_of_its_key(tmp_path: Path) -> Non
         "(none)": 2,
     }
     assert {scope: float(one.cost.sum()) for scope, one in exact.items()} == {"ml": 67, "(none)": 37}
+
+
+def test_each_file_tells_how_it_spells_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The texts looked at were the first of the bill: all of one file, whose neighbour spells the key otherwise."""
+    monkeypatch.setattr("planner.finops.read.tag_keys._TEXTS", 20)
+    for name, key in (("a", "team"), ("b", "Team"), ("c", "TEAM")):
+        rows = [charge(date(2026, 10, 1), 1, Tags=f'{{"{key}":"ml","run":"{n}"}}') for n in range(40)]
+        write_bill(tmp_path / f"{name}.csv", rows)
+    with open_bill([tmp_path]) as opened:
+        keys = tag_keys(opened)
+    assert set(keys.spellings("team")) == {"team", "Team", "TEAM"}
+
+
+@pytest.mark.parametrize(("exact", "ml"), [(False, 72), (True, 67)])
+def test_a_use_case_counts_the_spellings_of_its_key(exact: bool, ml: float, tmp_path: Path) -> None:
+    with open_bill([mixed(tmp_path)]) as opened:
+        made = report_use_case(
+            opened, "application_spend", month=OCTOBER, compare=None, tag="team", exact_tags=exact
+        )
+    costs = {row["application"]: row["billed_cost"] for row in made.rows}
+    assert costs["ml"] == pytest.approx(ml) and ("search" in costs) is not exact
 
 
 def test_runs_are_found_by_all_spellings(tmp_path: Path) -> None:
