@@ -82,15 +82,16 @@ def build_whole_runs(mix: Mix, question: FleetInput, units: float, *, keep_idle:
     builder.add_entries(time, r, 1.0)
     builder.add_entries(time, w, -most)
     shares = (
-        (np.where(fleet.is_spot, 0, -1), fleet.max_spot_share),
-        (fleet.region, fleet.max_share_per_region),
-        (fleet.provider, fleet.max_share_per_provider),
-        (fleet.pool(), fleet.max_share_per_offer),
+        ("spot", np.where(fleet.is_spot, 0, -1), fleet.max_spot_share),
+        ("region", fleet.region, fleet.max_share_per_region),
+        ("provider", fleet.provider, fleet.max_share_per_provider),
+        ("offer", fleet.pool(), fleet.max_share_per_offer),
     )
-    for codes, share in shares:
+    for name, codes, share in shares:
         for code in np.unique(codes[codes >= 0]).tolist() if share is not None else ():
             assert share is not None
-            row = builder.add_rows("run_share", 1, upper=np.floor(share * runs + HAIR)).start
+            upper = np.floor(share * runs + HAIR)
+            row = builder.add_rows(f"{name}_share", 1, upper=upper, tags=(code,)).start
             builder.add_entries(row, r[codes == code], 1.0)
     for use in fleet.uses:
         row = builder.add_rows("run_use", 1, upper=use.limit, tags=(use.limit_name,)).start
