@@ -17,6 +17,8 @@ from planner.plan.model import Relaxation
 
 if TYPE_CHECKING:
     from planner.candidates.engine import CandidateSearch
+    from planner.inputs.training_schema import Training
+    from planner.plan.brief import Summary
 
 MOST_TRIED = 3  # each is planned anew
 
@@ -27,22 +29,28 @@ def other_batch(search: CandidateSearch) -> tuple[Relaxation, ...]:
     Args:
         search: candidates, none of which fits.
     """
-    context = search.candidates.context
-    asked = context.asked
+    asked = search.candidates.context.asked
     training = asked.workload.training
     if training is None or asked.workload.kind != "training" or training.phases or training.rollouts:
         return ()
     for batch in _divisible(search)[:MOST_TRIED]:
         changed = training.model_copy(update={"global_batch": batch})
-        workload = asked.workload.model_copy(update={"training": changed})
-        job = resolve_job(workload, asked.job.on)
-        candidates = build(context.with_asked(replace(asked, workload=workload, job=job))).candidates
-        choice = choose(candidates, workload.preferences.objective)
-        if choice is not None:
-            best = summarize(candidates, choice.winner, None)
+        best = best_with(search, changed)
+        if best is not None:
             current = f"training.global_batch {training.global_batch}"
             return (Relaxation(NoLayout.id, current, f"{batch}", best, NoLayout.words),)
     return ()
+
+
+def best_with(search: CandidateSearch, training: Training) -> Summary | None:
+    """The best plan of the same workload with another `training` section; None where it has none."""
+    context = search.candidates.context
+    asked = context.asked
+    workload = asked.workload.model_copy(update={"training": training})
+    job = resolve_job(workload, asked.job.on)
+    candidates = build(context.with_asked(replace(asked, workload=workload, job=job))).candidates
+    choice = choose(candidates, workload.preferences.objective)
+    return None if choice is None else summarize(candidates, choice.winner, None)
 
 
 def _divisible(search: CandidateSearch) -> list[int]:

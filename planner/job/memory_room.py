@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.asked.job import resolve_job
-from planner.candidates.choose import choose
 from planner.candidates.constraints.facts import Memory
-from planner.candidates.engine import build
-from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.sizes import hardware_of_offer
+from planner.job.batch import best_with
 from planner.performance.constants import load_constants
 from planner.plan.model import Relaxation
 
@@ -32,8 +28,7 @@ def other_confidence(search: CandidateSearch) -> tuple[Relaxation, ...]:
     """
     from planner.inputs.training_schema import TrainingMemory  # pydantic: where nothing fits only
 
-    context = search.candidates.context
-    asked = context.asked
+    asked = search.candidates.context.asked
     training = asked.workload.training
     if training is None or asked.workload.kind != "training":
         return ()
@@ -43,12 +38,8 @@ def other_confidence(search: CandidateSearch) -> tuple[Relaxation, ...]:
     memory = training.memory or TrainingMemory()
     for confidence in dict.fromkeys((*sure[:1], *sure[len(sure) // 2 :][:1], *sure[-1:])):
         changed = training.model_copy(update={"memory": memory.model_copy(update={"confidence": confidence})})
-        workload = asked.workload.model_copy(update={"training": changed})
-        job = resolve_job(workload, asked.job.on)
-        candidates = build(context.with_asked(replace(asked, workload=workload, job=job))).candidates
-        choice = choose(candidates, workload.preferences.objective)
-        if choice is not None:
-            best = summarize(candidates, choice.winner, None)
+        best = best_with(search, changed)
+        if best is not None:
             asked_for = memory.confidence or 1.0 - load_constants()["memory.oom_limit"]
             current = f"training.memory.confidence {asked_for:g}"
             return (Relaxation(Memory.id, current, f"{confidence:g}", best, Memory.words),)
