@@ -122,7 +122,7 @@ def _action(row: dict[str, object], currency: str) -> str:
             bound = "at most " if row["basis"] == "at most" else ""
             kept = " (saved now, ends with it)" if row["basis"] == "kept" else ""
             return f"{row['what']}: {bound}{money(float(amount), currency)} {often}{kept}{sure}, {owner}"
-    return f"{row['what']}: the bill does not tell what it saves, {owner}"
+    return f"{row['what']}: the bill does not say what it saves, {owner}"
 
 
 def _number(figure: Figure) -> float:

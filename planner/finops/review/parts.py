@@ -30,7 +30,7 @@ def figure(inputs: Inputs, key: str, label: str, value: Value, unit: Unit, *, la
     """
     status, reason = inputs.gate.status(key)
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return Figure(key, label, None, unit, "withheld", lacking or reason or "the bill does not tell")
+        return Figure(key, label, None, unit, "withheld", lacking or reason or "the bill does not say")
     return Figure(key, label, None if status == "withheld" else value, unit, status, reason)
 
 

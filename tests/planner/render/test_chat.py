@@ -89,7 +89,7 @@ def test_a_brief_is_short_and_names_amount_bound_and_owner() -> None:
         "1. Run p5.48xlarge on spot where work may pause: at most 30,279 USD a month, owner research" in lines
     )
     assert "2. Look into Cloud Storage of 2026-10-19: 4,570 USD once, no owner known" in lines
-    assert "3. Commit more: Compute Engine: the bill does not tell what it saves, owner data" in lines
+    assert "3. Commit more: Compute Engine: the bill does not say what it saves, owner data" in lines
     assert "Budget: 1,300,000 USD; 25,183 USD (1.9 %) over expected" in lines
     assert (
         "Actions: 7 to consider, together at most 30,292 USD a month" in lines

@@ -136,7 +136,7 @@ def build(inputs: Inputs) -> Section:
             "Together at most, per month",
             joint(found),
             "money",
-            lacking="the bill does not tell what any of them saves",
+            lacking="the bill does not say what any of them saves",
         ),
     )
     return Section("actions", TITLE, (_sentence(shown[0], inputs.bill.currency),), figures, (ranked,))

@@ -140,7 +140,7 @@ def _coverage(inputs: Inputs) -> Figure:
 
 
 def _table(own: Any, told_use: bool) -> Table:
-    """What each commitment did; only their names where the bill does not tell."""
+    """What each commitment did; only their names where the bill does not say."""
     rows = [
         (text(r.commitment_name, r.commitment_id), r.provider, text(r.commitment_id), text(r.commitment_type),
          *((float(r.used_cost), float(r.unused_cost), ratio(r.used_cost, r.used_cost + r.unused_cost),

@@ -90,7 +90,7 @@ def _useful(inputs: Inputs, hours: float, cost: float) -> list[Figure]:
             ratio(cost, busy.eflop or 0.0), math.nan if busy.lost is None else ratio(busy.lost, hours),
         )  # fmt: skip
         figures = [(*m[:2], v, m[3]) for m, v in zip(figures, values, strict=True)]
-        lacking = "the utilisation file does not tell"
+        lacking = "the utilisation file does not say"
     found = [figure(inputs, *one, lacking=lacking) for one in figures]
     short = _short(inputs) if busy is not None else ""
     return (
