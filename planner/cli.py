@@ -61,51 +61,55 @@ COMMANDS: dict[str, CommandSpec] = {
     "verify": CommandSpec("planner.commands.verify", "verify", "Re-check a saved plan in exact arithmetic."),
     "export": CommandSpec("planner.commands.export", "export", "Write launch files of a saved plan."),
     "explain": CommandSpec(
-        "planner.commands.explain", "explain", "Say why a plan was chosen, or a type was not."
+        "planner.commands.explain", "explain", "Explain why a plan was chosen, or a type was not."
     ),
     "frontier": CommandSpec(
         "planner.commands.frontier", "frontier", "Show the cheapest plan for every deadline."
     ),
     "compare": CommandSpec(
-        "planner.commands.compare", "compare", "Compare machines, regions or ways to buy for one job."
+        "planner.commands.compare", "compare", "Compare machines, regions or purchase options for one job."
     ),
     "whatif": CommandSpec(
-        "planner.commands.whatif", "whatif", "Ask what another deadline, budget or model would cost."
+        "planner.commands.whatif", "whatif", "Show what another deadline, budget or model would cost."
     ),
     "sweep": CommandSpec("planner.commands.sweep", "sweep", "Plan many workloads, days and scenarios."),
     "diff": CommandSpec(
-        "planner.commands.diff", "diff", "Say what changed between two plans, or prices of two days."
+        "planner.commands.diff", "diff", "Show what changed between two plans, or prices of two days."
     ),
     "commit": CommandSpec("planner.commands.commit", "commit", "Find which commitments to buy."),
-    "tco": CommandSpec("planner.commands.tco", "tco", "Compare buying a machine with renting its work."),
+    "tco": CommandSpec("planner.commands.tco", "tco", "Compare buying a machine with renting."),
     "pipeline": CommandSpec(
-        "planner.commands.pipeline", "pipeline", "Place and time tasks that feed each other data."
+        "planner.commands.pipeline", "pipeline", "Plan tasks that pass data to each other."
     ),
     "pools": CommandSpec(
-        "planner.commands.pools", "pools", "Choose trainer and rollout pools of reinforcement learning."
+        "planner.commands.pools", "pools", "Choose trainer and rollout pools for reinforcement learning."
     ),
     "serving": CommandSpec(
-        "planner.commands.serving", "serving", "Find the cheapest machines for requests by size."
+        "planner.commands.serving", "serving", "Find the cheapest machines that serve given requests."
     ),
     "schedule": CommandSpec(
-        "planner.commands.schedule", "schedule", "Place work that may pause by an hourly forecast."
+        "planner.commands.schedule", "schedule", "Schedule work that can pause by an hourly forecast."
     ),
-    "advise": CommandSpec("planner.commands.advise", "advise", "Say what a job on spot should do now."),
+    "advise": CommandSpec(
+        "planner.commands.advise", "advise", "Recommend the next action for a job on spot."
+    ),
     "track": CommandSpec("planner.commands.track", "track", "Compare a running job with its plan."),
     "diagnose": CommandSpec("planner.commands.diagnose", "diagnose", "Find what limits the steps of a run."),
     "simulate": CommandSpec(
         "planner.commands.simulate", "simulate", "Replay spot policies on recorded availability."
     ),
     "forecast": CommandSpec("planner.commands.forecast", "forecast", "Forecast what the coming months cost."),
-    "budget": CommandSpec("planner.commands.budget", "budget", "Check budgets by how likely they go over."),
+    "budget": CommandSpec(
+        "planner.commands.budget", "budget", "Show how likely each budget is to be exceeded."
+    ),
     "review": CommandSpec("planner.commands.review", "review", "Review one month of a cloud bill."),
     "catalog": CommandSpec(
         "planner.commands.catalog", "catalog", "List, show and check prices and machines."
     ),
-    "mcp": CommandSpec("planner.commands.mcp", "mcp", "Answer assistants (Model Context Protocol)."),
+    "mcp": CommandSpec("planner.commands.mcp", "mcp", "Serve assistants (Model Context Protocol)."),
     "schema": CommandSpec("planner.commands.schema", "schema", "Print the JSON Schema of a workload file."),
     "config": CommandSpec(
-        "planner.commands.config", "config", "Show each setting, its value and its origin."
+        "planner.commands.config", "config", "Show every setting with its value and origin."
     ),
 }
 
@@ -189,7 +193,7 @@ def _message_options(*, is_shown: bool) -> list[click.Parameter]:
             expose_value=False,
             callback=_set_reproducible,
             hidden=not is_shown,
-            help="No seconds spent in json, yaml and csv: equal questions give equal bytes.",
+            help="Omit timings from json, yaml and csv, so that equal questions give equal bytes.",
         ),
         click.Option(
             ["--max-memory"],
@@ -197,7 +201,7 @@ def _message_options(*, is_shown: bool) -> list[click.Parameter]:
             callback=_set_max_memory,
             hidden=not is_shown,
             metavar="SIZE",
-            help="Most memory, such as 4GiB; 0: no limit.",
+            help="Memory limit, such as 4GiB; 0: no limit.",
         ),
     ]
 

@@ -36,37 +36,41 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
     "state_file",
     type=click.Path(path_type=Path),
     required=True,
-    help="Where the job stands: YAML or JSON, `planner schema state`.",
+    help="Current state of the job: YAML or JSON, `planner schema state`.",
 )
 @click.option(
-    "--policy", type=click.Choice(POLICY_NAMES), default="survival", show_default=True, help="Who decides."
+    "--policy",
+    type=click.Choice(POLICY_NAMES),
+    default="survival",
+    show_default=True,
+    help="Policy that decides.",
 )
 @click.option(
     "--every",
     type=Seconds(),
     default=None,
-    help="Time between two questions of the launcher; default: 6m, more for jobs of over a week. A state "
-    "older than twice what is given here is refused.",
+    help="Time between two questions of the launcher (default: 6m, longer for jobs of more than a week). A state "
+    "older than twice this time is refused.",
 )
 @click.option(
     "--margin",
     type=Seconds(),
     default=None,
-    help="Be done so much before the deadline, e.g. 30m: work that is not saved yet may be lost.",
+    help="Finish this long before the deadline, e.g. 30m, because unsaved work may be lost.",
 )
 @click.option(
     "--workload",
     type=click.Path(path_type=Path, dir_okay=False),
     default=None,
     metavar="FILE",
-    help="The workload of the plan: the records that its spot.evidence names count here as in the plan.",
+    help="Workload of the plan: use the current records that its spot.evidence names.",
 )
 @click.option(
     "--futures",
     type=click.IntRange(0, 10_000),
     default=400,
     show_default=True,
-    help="Futures drawn for costs and probabilities; 0: the action alone, which they do not change, in less time.",
+    help="Futures drawn for costs and probabilities; 0: only the action, which does not depend on them (faster).",
 )
 @evidence_option
 @click.option(
@@ -80,7 +84,7 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
     type=click.Path(path_type=Path, dir_okay=False),
     default=None,
     metavar="FILE",
-    help="Also add what the state says of each zone to this CSV, in the format that --spot-evidence reads.",
+    help="Also append the state of each zone to this CSV, in the format that --spot-evidence reads.",
 )
 @output_options(ANSWER_FORMATS)
 def advise(
@@ -97,14 +101,14 @@ def advise(
     record: Path | None,
     out: Path | None,
 ) -> None:
-    """Say what the job of PLAN (JSON of `planner optimize -o json`, on spot) should do now.
+    """Recommend the next action for the job of PLAN (JSON of `planner optimize -o json`, on spot).
 
-    Wait, start spot in a zone, stay, migrate or switch to on-demand: with what it costs, what else could be done, and
-    how long until on-demand must start. Whatever the policy says, the deadline is not put at risk while on-demand can
-    be had.
+    The action is to wait, start spot in a zone, stay, migrate or switch to on-demand. The answer also gives its cost,
+    the other options, and the time until on-demand must start. As long as on-demand is available, no policy puts the
+    deadline at risk.
 
-    Exit code 0: an action (or: the work is done); 3: the deadline is over or can no longer be met for certain; 2: bad
-    input.
+    Exit code 0: an action (or the work is done); 3: the deadline has passed or can no longer be met for certain; 2:
+    invalid input.
     """
     from planner.startup import quick_imports
 

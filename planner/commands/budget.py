@@ -59,9 +59,10 @@ def budget(
 ) -> None:  # fmt: skip
     """Check BUDGETS (a YAML file, `planner schema budget`) against a bill (--focus) or daily costs (--daily).
 
-    Further PATHs belong to the bill, so that a shell may expand a glob behind --focus.
+    Further PATHs belong to the bill, so that the shell can expand a glob after --focus.
 
-    Exit code 0: all within the gate; 5: one is over, or likelier to go over than its gate allows; 2: bad input.
+    Exit code 0: all within their gates; 5: a budget is exceeded, or more likely to be exceeded than its gate allows;
+    2: invalid input.
     """
     from planner.finops.budget.files import check_files
     from planner.finops.budget.fiscal import fiscal_year

@@ -31,7 +31,7 @@ LOG_FORMATS = ("auto", "csv", "progress", "megatron", "hf", "torch", "tensorboar
     shell_complete=instance_types,
     default=None,
     metavar="TYPE",
-    help="Where it ran.",
+    help="Instance type on which it ran.",
 )
 @click.option(
     "--nodes", type=click.IntRange(min=1), default=1, show_default=True, help="Instances it ran on."
@@ -41,33 +41,38 @@ LOG_FORMATS = ("auto", "csv", "progress", "megatron", "hf", "torch", "tensorboar
     shell_complete=providers,
     default=None,
     metavar="NAME",
-    help="Whose instance type, where several have one.",
+    help="Provider of the instance type, if several have one.",
 )
 @click.option("--layout", default=None, metavar="PARTS",
               help="The layout it ran with, like tp=8,pp=2,micro_batch=1 (default: the planner's choice).")  # fmt: skip
 @click.option("--format", "kind", type=click.Choice(LOG_FORMATS), default="auto", show_default=True,
               help="Format of the log.")  # fmt: skip
 @click.option("--skip", type=click.IntRange(min=0), default=None, metavar="N",
-              help="Leading steps to leave out (default: found by their times).")  # fmt: skip
+              help="Leading steps to ignore (default: detected from their times).")  # fmt: skip
 @click.option(
     "--step-name", default=None, metavar="REGEX", help="Names of the profiler ranges that are steps (nsys)."
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=None,
-              help="Write the calibration there instead of where it is used automatically.")  # fmt: skip
+              help="Write the calibration to this file (default: a folder that is used automatically).")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Compare only; write nothing.")
 @click.option(
-    "-o", "--output", type=click.Choice(ANSWER_FORMATS), default="table", show_default=True, help="Format."
+    "-o",
+    "--output",
+    type=click.Choice(ANSWER_FORMATS),
+    default="table",
+    show_default=True,
+    help="Output format.",
 )
 def calibrate(
     workload: Path, log: Path | None, measured: str | None, machine: str | None, nodes: int, provider: str | None,
     layout: str | None, kind: str, skip: int | None, step_name: str | None, out: Path | None, dry_run: bool,
     output: str,
 ) -> None:  # fmt: skip
-    """Compare a run of WORKLOAD, recorded in LOG, with its prediction, and use it from now on.
+    """Compare a run of WORKLOAD, recorded in LOG, with its prediction, and use the measurement in future predictions.
 
     LOG is a CSV of steps, the progress that `planner track` reads, a Megatron-LM log, an HF Trainer state or output, a
     TensorBoard event file, a summary of Weights & Biases, a torch profiler trace or an Nsight Systems export. Without
-    one, --measured or the workload's line `measured:` is taken.
+    LOG, --measured or the workload's line `measured:` is used.
     """
     from planner.estimation.calibrate import Run, run_calibration
     from planner.inputs.load import load_workload

@@ -23,7 +23,7 @@ from planner.render.formats import ANSWER_FORMATS
 
 _DIRECTORY = "catalog_dir"
 _AS_OF = click.option(
-    "--as-of", type=DayOption(), default=None, metavar="DATE", help="The newest snapshots not after this day."
+    "--as-of", type=DayOption(), default=None, metavar="DATE", help="Use the newest snapshots up to this day."
 )
 
 
@@ -37,7 +37,7 @@ _AS_OF = click.option(
     "--catalog-dir",
     type=click.Path(path_type=Path),
     default=None,
-    help="Snapshot directory; default: PLANNER_CATALOG_DIR, else the bundled one.",
+    help="Snapshot directory (default: PLANNER_CATALOG_DIR, otherwise the bundled one).",
 )
 @click.pass_context
 def catalog(ctx: click.Context, catalog_dir: Path | None) -> None:
@@ -78,14 +78,16 @@ catalog.add_command(verify_command)
 )
 @click.option("--purchase-option", "purchase_options", multiple=True, help="Purchase option, such as spot.")
 @click.option("--max-price", type=float, default=None, help="Highest price of a machine, USD per hour.")
-@click.option("--min-accelerators", type=float, default=None, help="Least accelerators per machine.")
-@click.option("--min-memory", type=float, default=None, help="Least accelerator memory per machine, GiB.")
+@click.option("--min-accelerators", type=float, default=None, help="Minimum accelerators per machine.")
+@click.option("--min-memory", type=float, default=None, help="Minimum accelerator memory per machine, GiB.")
 @click.option(
     "--sort", default="price", show_default=True, help="price, or price-per-[pflop|gib|accelerator]-hour."
 )
-@click.option("--allow-flagged", is_flag=True, help="Include offers that a flag keeps out.")
+@click.option("--allow-flagged", is_flag=True, help="Include offers that are excluded by a flag.")
 @_AS_OF
-@click.option("--max-results", type=click.IntRange(min=0), default=20, show_default=True, help="0: all.")
+@click.option(
+    "--max-results", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to show; 0: all."
+)
 @output_options(ANSWER_FORMATS)
 @click.pass_context
 def list_offers(
@@ -146,7 +148,7 @@ def _some(names: Sequence[str], most: int = 8) -> str:
     "--provider", shell_complete=providers, default="", help="Only this provider's machine of that name."
 )
 @click.option(
-    "--max-results", type=click.IntRange(min=0), default=20, show_default=True, help="Prices; 0: all."
+    "--max-results", type=click.IntRange(min=0), default=20, show_default=True, help="Prices to show; 0: all."
 )
 @output_options(ANSWER_FORMATS)
 @_AS_OF
@@ -160,7 +162,7 @@ def show(
     out: Path | None,
     as_of: datetime | None,
 ) -> None:
-    """Show one instance type: machine, accelerator, prices, what is not known, sources and dates."""
+    """Show one instance type: machine, accelerator, prices, unknown values, sources and dates."""
     from catalogs.inspection.summary import find_types, summarize_type
     from catalogs.store.load import load_catalog
     from planner.catalog.types import types_answer
@@ -190,7 +192,7 @@ def show(
     type=Days(),
     default=None,
     metavar="DAYS",
-    help="Fail when a provider's newest price is older, such as 30d.",
+    help="Fail if a provider's newest price is older than this, such as 30d.",
 )
 @click.pass_context
 def doctor(ctx: click.Context, fmt: str, max_age: int | None) -> None:

@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 )
 @click.argument("instance_type", default="", shell_complete=instance_types)
 @click.option(
-    "--region", shell_complete=regions, default="", help="Only this region; default: the cheapest of all."
+    "--region", shell_complete=regions, default="", help="Only this region (default: the cheapest)."
 )
 @click.option("--provider", shell_complete=providers, default="", help="Only this provider.")
-@click.option("--purchase-option", default="on_demand", show_default=True, help="How it is bought.")
+@click.option("--purchase-option", default="on_demand", show_default=True, help="Purchase option.")
 @click.option("--variant", default="", help="Variant of the option, such as standard.no_upfront.")
-@click.option("--compact", is_flag=True, help="Drop old snapshots that hold the same as the one before.")
-@click.option("--prune", is_flag=True, help="Drop old snapshots but the first and last of each month.")
+@click.option("--compact", is_flag=True, help="Remove old snapshots whose content equals the previous one.")
+@click.option("--prune", is_flag=True, help="Remove old snapshots except the first and last of each month.")
 @click.option(
     "--older-than",
     type=click.IntRange(min=0),
     default=None,
     metavar="DAYS",
-    help="What is old: default 30 days to compact, 365 to prune.",
+    help="Age of old snapshots (default: 30 days to compact, 365 to prune).",
 )
 @output_options(ANSWER_FORMATS)
 def history(

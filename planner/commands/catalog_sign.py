@@ -47,7 +47,7 @@ def keygen_command(file: Path) -> None:
     "--expires", type=Days(), default="30d", show_default=True, metavar="DAYS", help="How long it holds."
 )
 @click.option(
-    "--as-of", type=DayOption(), default=None, metavar="DATE", help="The newest snapshots not after this day."
+    "--as-of", type=DayOption(), default=None, metavar="DATE", help="Use the newest snapshots up to this day."
 )
 @click.pass_context
 def sign_command(ctx: click.Context, key: Path, out: Path, expires: int, as_of: datetime | None) -> None:

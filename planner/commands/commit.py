@@ -31,14 +31,20 @@ if TYPE_CHECKING:
     help="Instead of QUESTION: demand and owned commitments from a bill (FOCUS or a cloud's export).",
 )  # fmt: skip
 @click.option(
-    "--currency", default=None, metavar="CODE", help="Of a bill with several: rows of this one only."
+    "--currency",
+    default=None,
+    metavar="CODE",
+    help="Use only rows in this currency, if the bill has several.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=None, help="Of the scenarios drawn from a bill (default: 1)."
+    "--seed",
+    type=click.IntRange(0),
+    default=None,
+    help="Seed of the scenarios drawn from a bill (default: 1).",
 )
 @click.option(
     "--avoid-loss", is_flag=True,
-    help="Of a bill: buy less, so that few scenarios cost over 2 % more than buying nothing.",
+    help="With a bill: buy less, so that few scenarios cost over 2 % more than buying nothing.",
 )  # fmt: skip
 @output_options(ANSWER_FORMATS, private=True)
 @click.option(
@@ -48,12 +54,18 @@ if TYPE_CHECKING:
     metavar="DATE",
     help="Use the prices known on this day (default: newest).",
 )
-@click.option("--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which to stop.")
-@click.option("--time-limit", type=Seconds(), default="60s", show_default=True, help="Longest search.")
-@click.option("--regret/--no-regret", default=True, show_default=True, help="Solve each scenario alone too.")
+@click.option(
+    "--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which the solver may stop."
+)
+@click.option(
+    "--time-limit", type=Seconds(), default="60s", show_default=True, help="Time limit of the search."
+)
+@click.option(
+    "--regret/--no-regret", default=True, show_default=True, help="Also solve each scenario separately."
+)
 @click.option(
     "--certificate", type=click.Path(path_type=Path, dir_okay=False), default=None,
-    help="Write the proof of the bound there, for `planner verify`.",
+    help="Write the proof of the bound to this file, for `planner verify`.",
 )  # fmt: skip
 @details_option(
     "warnings", "buy", "money", "levels", "falls", "expiring", "break_even", "grounds",
@@ -67,10 +79,10 @@ def commit(
 ) -> None:  # fmt: skip
     """Find which reservations and savings plans to buy for QUESTION (a YAML file, see examples/commit.yaml).
 
-    Demand is drawn from a usage history (CSV or FOCUS) and from plans; the answer weighs expected cost and the worst
-    outcomes, and carries a bound. With --from-focus, the last thirteen months of a bill (or as many as it has) give
-    demand and owned commitments, and one-year terms are considered from the day after its last. Ctrl-C ends the search
-    with the best answer so far. Exit code 0: an answer; 2: bad input; 130: interrupted.
+    Scenarios of demand come from a usage history (CSV or FOCUS) and from plans. The answer weighs the expected cost
+    against the worst outcomes and includes a bound. With --from-focus, demand and owned commitments come from the
+    last thirteen months of a bill (or as many as it has), and one-year terms start on the day after its last day.
+    Ctrl-C ends the search with the best answer so far. Exit code 0: an answer; 2: invalid input; 130: interrupted.
     """
     from planner.commitments.advise import advise, needs_catalog
     from planner.commitments.report import commit_report

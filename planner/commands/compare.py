@@ -30,19 +30,21 @@ from planner.render.formats import ANSWER_FORMATS
 @click.option("--over", type=click.Choice(["region", "type", "option", "provider"]), default=None,
               help="Compare all of these that can run the job.")  # fmt: skip
 @click.option("--base", shell_complete=rows_compared, default=None, metavar="NAME",
-              help="Row to compare with (default: the first picked, else the best).")  # fmt: skip
+              help="Row to compare with (default: the first one picked, otherwise the best).")  # fmt: skip
 @output_options(ANSWER_FORMATS)
 @as_of_option
-@click.option("--allow-flagged", is_flag=True, help="Admit offers with a refusing flag (see `catalog show`).")
-@click.option("--allow-derived", is_flag=True, help="Add commitment prices derived from median ratios.")
+@click.option(
+    "--allow-flagged", is_flag=True, help="Include offers that a flag refuses (see `catalog show`)."
+)
+@click.option("--allow-derived", is_flag=True, help="Include commitment prices derived from median ratios.")
 def compare(
     workload: Path, pick: tuple[str, ...], over: str | None, base: str | None, output: str, as_of: datetime | None,
     allow_flagged: bool, allow_derived: bool, out: Path | None,
 ) -> None:  # fmt: skip
-    """Compare what WORKLOAD costs and how fast it runs on machines, in regions, by provider or by way to buy.
+    """Compare cost and speed of WORKLOAD by machine, region, provider or purchase option.
 
-    Each row is the plan of `planner optimize` limited to that row. Exit code 0: at least one row can run the job;
-    3: none can; 2: bad input.
+    Each row is the plan of `planner optimize` restricted to that row. Exit code 0: at least one row can run the job;
+    3: none can; 2: invalid input.
     """
     from planner.asked.options import Options, utc_now
     from planner.inputs.load import load_workload

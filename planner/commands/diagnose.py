@@ -32,9 +32,9 @@ log_format_option = click.option(
 @log_format_option
 @output_options(ANSWER_FORMATS)
 def diagnose(log: Path, kind: str, output: str, out: Path | None) -> None:
-    """Find what limits the steps of a run by its LOG alone: data loading, compute, network, checkpoints, one slow host.
+    """Find what limits the steps of a run from its LOG: data loading, compute, network, checkpoints, one slow host.
 
-    It says when the log cannot tell, and which columns would. Exit code 0: read; 2: bad input.
+    If the log is not sufficient, the answer says which columns are missing. Exit code 0: read; 2: invalid input.
     """
     from planner.tracking.diagnose import diagnose as answer
     from planner.tracking.diagnose_report import diagnosis_report

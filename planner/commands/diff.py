@@ -55,8 +55,8 @@ def diff(
 ) -> None:  # fmt: skip
     """Compare two plans saved with `-o json`, or the plans of one workload with the prices of two days.
 
-    Lines: ~ changed, + new, - gone. `-o md` is a comment for a pull request. Exit code 0: compared; 2: bad input; 4: no
-    prices of a day are held; 5: the rise of --fail-above was exceeded.
+    Lines: ~ changed, + new, - removed. `-o md` writes a comment for a pull request. Exit code 0: compared; 2: invalid
+    input; 4: no prices are stored for a day; 5: the cost rose by more than --fail-above.
     """
     found = _found(files, days)
     show_answer(found.report(), output, out)

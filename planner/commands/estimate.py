@@ -39,7 +39,7 @@ from planner.startup import quick_imports
     shell_complete=providers,
     default=None,
     metavar="NAME",
-    help="Whose instance type, where several have one.",
+    help="Provider of the instance type, if several have one.",
 )
 @click.option("--calibration/--no-calibration", "calibrated", default=True,
               help="Correct with your own runs (planner calibrate).")  # fmt: skip
@@ -56,9 +56,9 @@ def estimate(
 ) -> None:  # fmt: skip
     """Predict how WORKLOAD runs on a cluster: throughput with its 80 % interval, memory, what limits it, what it costs.
 
-    Prices are quotes of the machines alone, where they are cheapest within the workload's places and options; the cost
+    Prices are quotes for the machines only, where they are cheapest among the workload's places and options; the cost
     of the whole run is about, with the interval of its hours. `planner optimize` counts storage, transfer and spot's
-    interruptions. Exit code 0: it runs; 3: it does not fit (the answer says what would); 2: bad input.
+    interruptions. Exit code 0: it runs; 3: it does not fit (the answer says what would); 2: invalid input.
     """
     with quick_imports():
         from planner.asked.options import Options, utc_now

@@ -43,9 +43,9 @@ def explain(
     workload: Path, values: tuple[str, ...], why_not: tuple[str, ...], details: tuple[str, ...], draws: int,
     seed: int, as_of: datetime | None, output: str, out: Path | None,
 ) -> None:  # fmt: skip
-    """Say why the plan of WORKLOAD is the plan: what binds, what one more unit is worth, what lost, how sure it is.
+    """Explain the plan of WORKLOAD: what binds, what one more unit is worth, what lost, how certain the choice is.
 
-    Exit code 0: a plan; 3: nothing fits; 2: bad input.
+    Exit code 0: a plan; 3: nothing fits; 2: invalid input.
     """
     from planner.asked.options import Options, utc_now
     from planner.inputs.load import load_workload

@@ -56,10 +56,10 @@ def export(
 ) -> None:
     """Write the launch files of PLAN.json, a plan saved with `planner optimize -o json` (-: standard input).
 
-    Of `planner pools` SkyPilot starts both pools: --to skypilot.
+    For `planner pools`, --to skypilot starts both pools.
 
-    Nothing is started and nothing is bought. Exit code 0: written; 2: bad input, a plan that the target cannot start,
-    or files with other content in the way.
+    The command does not start or buy anything. Exit code 0: written; 2: invalid input, a plan that the target cannot
+    start, or existing files with other content.
     """
     from planner.errors import InputError
     from planner.export.files import write_files

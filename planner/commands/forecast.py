@@ -55,26 +55,26 @@ _PERIODS = {"month": 3, "quarter": 3, "year": 2}
     type=click.Choice(["effective", "billed"]),
     default="effective",
     show_default=True,
-    help="Which cost of the bill.",
+    help="Cost column of the bill.",
 )
 @currency_option
 @click.option(
     "--exact-tags",
     is_flag=True,
-    help="Keep ML-Platform and ml_platform, and keys team and Team, apart; default: one.",
+    help="Treat ML-Platform and ml_platform, and keys team and Team, as different (default: as the same).",
 )
 @planned_option
 @click.option(
     "--more-members", is_flag=True, help="Also try statsforecast's models (extra `forecast`); slower."
 )
 @click.option(
-    "--commitments-end", is_flag=True, help="Commitments that end are not renewed; default: they go on."
+    "--commitments-end", is_flag=True, help="Do not renew commitments that end (default: renew them)."
 )
 @click.option(
     "--scenario",
     multiple=True,
     metavar="CHANGE",
-    help="price=-20%, team-a:volume=+30%@2026-12-01; repeatable.",
+    help="price=-20%, team-a:volume=+30%@2026-12-01; may be repeated.",
 )
 @click.option(
     "--period",
@@ -87,32 +87,36 @@ _PERIODS = {"month": 3, "quarter": 3, "year": 2}
     "--periods",
     type=click.IntRange(1, 24),
     default=None,
-    help="How many, with the running one.  [default: 3, of years 2]",
+    help="Number of periods, including the current one.  [default: 3, or 2 years]",
 )
 @click.option(
     "--horizon",
     type=click.IntRange(0, 750),
     default=30,
     show_default=True,
-    help="One more period of so many days; 0: none.",
+    help="Add one period of this many days; 0: none.",
 )
 @click.option("--fiscal-start", metavar="MM", help="Month in which the fiscal year begins.")
 @click.option(
     "--fiscal-weeks", metavar="4-4-5@DAY", help="Weeks of a quarter's periods; DAY begins a fiscal year."
 )
 @click.option(
-    "--level", type=RatioOption(), default="80%", show_default=True, help="Share of cases the intervals hold."
+    "--level",
+    type=RatioOption(),
+    default="80%",
+    show_default=True,
+    help="Share of cases that the intervals cover.",
 )
 @click.option(
     "--top",
     type=click.IntRange(1, 1000),
     default=20,
     show_default=True,
-    help="Scopes apart; the rest is one.",
+    help="Number of separate scopes; the others are combined.",
 )
 @drop_days_option
 @click.option(
-    "--score", multiple=True, metavar="GLOB", help="Instead: how saved forecasts (-o json) did; repeatable."
+    "--score", multiple=True, metavar="GLOB", help="Score saved forecasts (-o json) instead; may be repeated."
 )
 @vintages_option
 @details_option("forecast", "record", "planned", "notes")
@@ -125,10 +129,10 @@ def forecast(
     drop_days: int | None, score: tuple[str, ...], vintages: Path | None, pairs: tuple[str, ...],
     map_file: Path | None, exact_tags: bool, details: tuple[str, ...], output: str, out: Path | None,
 ) -> None:  # fmt: skip
-    """Forecast the cost of a bill (--focus) or of daily costs (--daily), in all and by scope.
+    """Forecast the cost of a bill (--focus) or of daily costs (--daily), in total and by scope.
 
-    Each scope is forecast by what did best on its own past; the table says how well that was. Intervals are of whole
-    periods. `-o focus` writes FOCUS 1.4 rows. Exit code 2: bad input.
+    Each scope uses the method that was most accurate on its past; the table shows how accurate. Intervals apply to
+    whole periods. `-o focus` writes FOCUS 1.4 rows. Exit code 2: invalid input.
     """
     from planner.errors import InputError
     from planner.finops.forecast.answer import Question, forecast_scopes

@@ -42,17 +42,19 @@ _POINTS = 10
               help="Deadline to ask for beside the file's own, such as 36h or 5d; may be repeated.")  # fmt: skip
 @as_of_option
 @details_option("points", "proof")
-@click.option("--allow-flagged", is_flag=True, help="Admit offers with a refusing flag (see `catalog show`).")
-@click.option("--allow-derived", is_flag=True, help="Add commitment prices derived from median ratios.")
+@click.option(
+    "--allow-flagged", is_flag=True, help="Include offers that a flag refuses (see `catalog show`)."
+)
+@click.option("--allow-derived", is_flag=True, help="Include commitment prices derived from median ratios.")
 def frontier(
     workload: Path, values: tuple[str, ...],
     output: str, against: str, points: int | None, deadlines: tuple[str, ...], as_of: datetime | None,
     allow_flagged: bool, allow_derived: bool, out: Path | None, details: tuple[str, ...],
 ) -> None:  # fmt: skip
-    """Show what WORKLOAD costs by deadline, or by limit on emissions: at each one listed the plan of `optimize`.
+    """Show what WORKLOAD costs by deadline, or by limit on emissions; every point is the plan of `optimize`.
 
-    The file's own deadline and budget (against carbon: max_kgco2e) are set aside and marked; all other limits hold.
-    Exit code 0: at least one point; 3: no candidate passes the other limits; 2: bad input.
+    The file's deadline and budget (against carbon: max_kgco2e) are not applied but marked; all other limits apply.
+    Exit code 0: at least one point; 3: no candidate passes the other limits; 2: invalid input.
     """
     from planner.asked.options import Options, utc_now
     from planner.inputs.load import load_workload

@@ -26,7 +26,7 @@ FORMAT_NAMES = (
 @click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
 @click.option(
     "--from", "sources", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
-    help="A file that you train with; several together (a trainer's and DeepSpeed's).",
+    help="A configuration file of your trainer; several together (a trainer's and DeepSpeed's).",
 )  # fmt: skip
 @click.option("--model-config", type=click.Path(path_type=Path), default=None, metavar="PATH",
               help="The model's config.json.")  # fmt: skip
@@ -38,24 +38,24 @@ FORMAT_NAMES = (
     help="The model: a preset or a Hugging Face name.",
 )
 @click.option("--format", "kind", type=click.Choice(FORMAT_NAMES), default=None,
-              help="What the files are (default: by their content).")  # fmt: skip
+              help="Format of the files (default: recognised by their content).")  # fmt: skip
 @click.option("--accelerators", type=click.IntRange(min=1), default=None, metavar="N",
-              help="That the run uses, where the files state a batch for each.")  # fmt: skip
+              help="Accelerators of the run, if the files state a batch per accelerator.")  # fmt: skip
 @click.option("--set", "values", multiple=True, metavar="KEY=VALUE",
               help="A value of the workload, such as training.tokens=1e9 or constraints.deadline=7d.")  # fmt: skip
 @click.option("-o", "--out", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
-              help="Write there, not to stdout.")  # fmt: skip
-@click.option("--force", is_flag=True, help="Replace the file of --out.")
+              help="Write to this file instead of stdout.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 def init(
     more: tuple[Path, ...], sources: tuple[Path, ...], model_config: Path | None, model: str, kind: str | None,
     accelerators: int | None, values: tuple[str, ...], out: Path | None, force: bool,
 ) -> None:  # fmt: skip
     """Write a commented workload to start from.
 
-    With --model, one for that model; at a terminal without anything, three questions are asked and workload.yaml
-    is written. With --from, what your files say is read: Hugging Face config.json, axolotl, LLaMA-Factory, TRL,
-    torchtitan, Megatron-LM arguments, NeMo, verl, GPT-NeoX, DeepSpeed, Accelerate, PEFT. Nothing in them is executed,
-    imported or downloaded.
+    At a terminal, without options, it asks three questions and writes workload.yaml. --model drafts a workload for a
+    model. --from reads your trainer's files: Hugging Face config.json, axolotl, LLaMA-Factory, TRL, torchtitan,
+    Megatron-LM arguments, NeMo, verl, GPT-NeoX, DeepSpeed, Accelerate, PEFT. It does not execute, import or download
+    anything.
     """
     from planner.errors import InputError
 

@@ -14,10 +14,10 @@ from planner.commands.options import examples
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
-    help="Read files below it only.  [default: here]",
+    help="Read only files below this folder.  [default: the current one]",
 )
 def mcp(folder: Path) -> None:
-    """Serve questions of an assistant on standard input and output (extra `mcp`).
+    """Serve an assistant on standard input and output (extra `mcp`).
 
     Tools: optimize, estimate, compare, price, review. They read files below the folder, write nothing and have no
     network. Register the command with your assistant: docs/mcp.md.

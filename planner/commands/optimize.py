@@ -48,47 +48,47 @@ if TYPE_CHECKING:
     "--objective",
     type=click.Choice(["cost", "time", "carbon"]),
     default=None,
-    help="What is best (default: the file's).",
+    help="What to optimise (default: the file's objective).",
 )
 @click.option("--best-within", type=click.FloatRange(min=0, min_open=True), default=None, metavar="USD",
-              help="The most that a budget buys: all of the work soonest, else most of it.")  # fmt: skip
+              help="Best result for a budget: all of the work soonest, otherwise as much as possible.")  # fmt: skip
 @click.option("--solver", type=click.Choice(["enumerate", "milp", "both"]), default="enumerate", show_default=True,
-              help="Exact enumeration, a MILP of the same question, or both, which must agree.")  # fmt: skip
+              help="Exact enumeration, a MILP of the same problem, or both, which must agree.")  # fmt: skip
 @click.option("--backend", default="scipy", show_default=True, help="MILP backend: scipy or highspy.")
-@click.option(
-    "--time-limit", type=Seconds(), default="30s", show_default=True, help="Longest solving of a MILP."
-)
+@click.option("--time-limit", type=Seconds(), default="30s", show_default=True, help="Time limit of a MILP.")
 @click.option(
     "--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which a MILP may stop."
 )
-@click.option("--allow-flagged", is_flag=True, help="Admit offers with a refusing flag (see `catalog show`).")
-@click.option("--allow-derived", is_flag=True, help="Add commitment prices derived from median ratios.")
+@click.option(
+    "--allow-flagged", is_flag=True, help="Include offers that a flag refuses (see `catalog show`)."
+)
+@click.option("--allow-derived", is_flag=True, help="Include commitment prices derived from median ratios.")
 @click.option(
     "--quota",
     type=click.Choice(["declared", "live"]),
     default="declared",
     show_default=True,
-    help="Plan within the workload's quotas, or also within your account's (asks the clouds).",
+    help="Apply the workload's quotas, or also those of your account (queries the clouds).",
 )
 @click.option(
     "--prices",
     type=click.Choice(["stored", "live"]),
     default="stored",
     show_default=True,
-    help="Plan on the prices stored, or ask the clouds that the workload allows first (as catalog refresh does).",
+    help="Use stored prices, or first query the clouds that the workload allows (like catalog refresh).",
 )
 @click.option(
     "--calibration/--no-calibration", "calibrated", default=True,
-    help="Correct predictions with your own runs (planner calibrate).",
+    help="Correct predictions with your measured runs (planner calibrate).",
 )  # fmt: skip
 @evidence_option
 @click.option(
     "--replays", type=click.IntRange(min=0, max=100_000), default=0, metavar="N",
-    help="Also replay a plan with spot on N drawn futures.",
+    help="Also replay a plan on spot in N random futures.",
 )  # fmt: skip
 @click.option(
     "--quote", type=RatioOption(), default=None, metavar="LEVEL",
-    help="Also bound cost and end at a level of 50% to 99.9%, as a sentence.",
+    help="Also state the highest cost and latest end with this probability (50% to 99.9%).",
 )  # fmt: skip
 @click.option(
     "--why-not", multiple=True, metavar="TYPE", help="Also say why this instance type is not the plan."
@@ -98,18 +98,18 @@ if TYPE_CHECKING:
     type=Days(),
     default=None,
     metavar="DAYS",
-    help="Refuse a plan that rests on older prices, such as 30d.",
+    help="Refuse a plan that depends on prices older than this, such as 30d.",
 )
 @click.option(
     "--certificate", type=click.Path(path_type=Path, dir_okay=False), default=None,
-    help="Also write what was proven, for `planner verify`.",
+    help="Also write the proof, for `planner verify`.",
 )  # fmt: skip
 @details_option(*DETAILS)
 @click.option(
     "-v",
     "--verbose",
     is_flag=True,
-    help="The same (default: all of it), with every assumption, cost line and filter.",
+    help="Show all sections (or those of --details) with every assumption, cost line and filter.",
 )
 def optimize(
     workload: Path, values: tuple[str, ...], best_within: float | None,
@@ -121,7 +121,7 @@ def optimize(
 ) -> None:  # fmt: skip
     """Find the cheapest feasible plan for WORKLOAD (a YAML file, see `planner schema`).
 
-    Exit code 0: a plan; 3: nothing fits (the answer says what to relax, in every format); 2: bad input; 4: a plan,
+    Exit code 0: a plan; 3: nothing fits (the answer says what to relax, in every format); 2: invalid input; 4: a plan,
     but not all of what --prices live or --quota live asked for was answered: stderr and the plan name it.
     """
     with quick_imports():

@@ -103,11 +103,11 @@ def output_options(formats: Sequence[str], *, private: bool = False) -> Callable
             "--out",
             type=click.Path(path_type=Path, dir_okay=False),
             default=None,
-            help="Write there, not to stdout; without -o its ending names the format.",
+            help="Write to this file instead of stdout; without -o, its ending chooses the format.",
         )
         kind = click.Choice(list(formats))
         option = click.option(
-            "-o", "--output", type=kind, default=formats[0], show_default=True, help="Format."
+            "-o", "--output", type=kind, default=formats[0], show_default=True, help="Output format."
         )
         run = mode_option(run) if private else run
         return cast("_Command", option(out(run)))
@@ -132,7 +132,7 @@ mode_option = click.option(
     metavar="OCTAL",
     expose_value=False,
     callback=_remember_mode,
-    help="Permissions of the files written: a bill is private.",
+    help="Permissions of the files written (bills are private).",
 )
 
 
@@ -151,7 +151,7 @@ as_of_option = click.option(
     type=DayOption(),
     default=None,
     metavar="DATE",
-    help="Plan as on this day, with the prices known then (default: now).",
+    help="Plan as of this day, with the prices known then (default: now).",
 )
 
 
@@ -160,7 +160,7 @@ set_option = click.option(
     "values",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Put a value over the file's, such as constraints.deadline=10d; may be repeated.",
+    help="Override a value of the file, such as constraints.deadline=10d; may be repeated.",
 )
 
 
@@ -185,7 +185,7 @@ def details_option(*sections: str) -> Callable[[_Command], _Command]:
     """
     return click.option(
         "--details", multiple=True, type=_SectionName([*sections, "all"]), metavar="SECTION|all",
-        help=f"Show a section of the whole answer instead, or all of them; may be repeated: {', '.join(sections)}.",
+        help=f"Show a section of the full answer instead, or all; may be repeated: {', '.join(sections)}.",
     )  # fmt: skip
 
 
@@ -195,28 +195,32 @@ def solver_options(command: _Command) -> _Command:
         "--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy."
     )
     limit = click.option(
-        "--time-limit", type=Seconds(), default="60s", show_default=True, help="Longest solving."
+        "--time-limit", type=Seconds(), default="60s", show_default=True, help="Time limit of the solver."
     )
     gap = click.option(
-        "--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which to stop."
+        "--gap",
+        type=RatioOption(),
+        default="0.1%",
+        show_default=True,
+        help="Gap at which the solver may stop.",
     )
     return backend(limit(gap(command)))
 
 
 robust_option = click.option(
     "--robust", type=RatioOption(), default=None, metavar="LEVEL",
-    help="Count the worst outcomes too: 95% adds the mean of the worst twentieth; the file's `risk` sets its weight.",
+    help="Also weigh the worst outcomes: 95% adds the mean of the worst 5 %; the file's `risk` sets its weight.",
 )  # fmt: skip
 focus_option = click.option(
     "--focus", multiple=True, metavar="PATH", help="Bill: files, folders, globs; may be repeated."
 )
 map_option = click.option(
     "--map", "pairs", multiple=True, metavar="COLUMN=FOCUS",
-    help="Read COLUMN of the bill as this FOCUS column; 'Usage'=ChargeCategory: a constant. Repeatable.",
+    help="Read COLUMN of the bill as this FOCUS column; 'Usage'=ChargeCategory sets a constant. May be repeated.",
 )  # fmt: skip
 map_file_option = click.option(
     "--map-file", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="CSV",
-    help="Keep what --map says there (columns column,focus) and read it the next time.",
+    help="Store the mapping of --map in this file (columns column,focus) and read it the next time.",
 )  # fmt: skip
 more_paths = click.argument("more", nargs=-1, metavar="[PATH]...")
 """What a shell makes of a glob behind `--focus`: the first file is the option's, the others stand alone."""
@@ -227,29 +231,29 @@ currency_option = click.option(
     "--currency",
     default=None,
     metavar="CODE",
-    help="ISO 4217: rows of a bill to take, or what amounts are in that name none.",
+    help="ISO 4217 code: use only rows in this currency, and assume it for amounts without a currency.",
 )
 planned_option = click.option(
-    "--plans", multiple=True, metavar="[SCOPE=]GLOB", help="Saved plans (-o json) to add; repeatable."
+    "--plans", multiple=True, metavar="[SCOPE=]GLOB", help="Saved plans (-o json) to add; may be repeated."
 )
 drop_days_option = click.option(
     "--drop-days",
     type=click.IntRange(0, 31),
     default=None,
-    help="Last days to leave out; default: those whose bill looks late.",
+    help="Ignore this many last days (default: those whose bill looks incomplete).",
 )
 vintages_option = click.option(
     "--vintages",
     type=click.Path(path_type=Path),
     default=None,
     metavar="CSV",
-    help="Earlier reports (reported, date, scope, cost), to learn how late bills are.",
+    help="Earlier reports (reported, date, scope, cost), to learn how late charges arrive.",
 )
 evidence_option = click.option(
     "--spot-evidence",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Your own availability traces (of other days than those asked about), preemption log, history of spot prices "
-    "or placement scores, beside the bundled record and what a workload names; may be repeated.",
+    help="Your availability traces (of other days than the planned ones), preemption log, spot price history or "
+    "placement scores, in addition to the bundled record and to files named in the workload; may be repeated.",
 )

@@ -37,10 +37,10 @@ def pipeline(
     pipeline: Path, output: str, as_of: datetime | None, solver: str, backend: str, time_limit: float, gap: float,
     robust: float | None, out: Path | None, details: tuple[str, ...],
 ) -> None:  # fmt: skip
-    """Plan all tasks of PIPELINE (a YAML file, `planner schema pipeline`): where, on what and when each one runs.
+    """Plan all tasks of PIPELINE (a YAML file, `planner schema pipeline`): where, on which machines and when.
 
     Transfers between regions are priced by their tariffs and take their time. Exit code 0: a plan; 3: none keeps
-    deadline and budget (the answer names the smallest change); 2: bad input; 6: none found within the time limit.
+    deadline and budget (the answer names the smallest change); 2: invalid input; 6: none found within the time limit.
     """
     from planner.asked.options import Options, utc_now
     from planner.errors import InputError

@@ -21,8 +21,10 @@ from planner.render.formats import ANSWER_FORMATS
 @click.argument("workload", type=click.Path(path_type=Path))
 @output_options(ANSWER_FORMATS)
 @as_of_option
-@click.option("--allow-flagged", is_flag=True, help="Admit offers with a refusing flag (see `catalog show`).")
-@click.option("--allow-derived", is_flag=True, help="Add commitment prices derived from median ratios.")
+@click.option(
+    "--allow-flagged", is_flag=True, help="Include offers that a flag refuses (see `catalog show`)."
+)
+@click.option("--allow-derived", is_flag=True, help="Include commitment prices derived from median ratios.")
 def pools(
     workload: Path,
     output: str,
@@ -31,9 +33,9 @@ def pools(
     allow_derived: bool,
     out: Path | None,
 ) -> None:
-    """Choose the machines that train and those that generate for WORKLOAD (training.rollouts), beside one cluster.
+    """Choose training and generation pools for WORKLOAD (training.rollouts), and compare with one cluster.
 
-    Exit code 0: a pair of pools keeps the limits; 3: none does; 2: bad input.
+    Exit code 0: a pair of pools keeps the limits; 3: none does; 2: invalid input.
     """
     from planner.asked.options import Options, utc_now
     from planner.inputs.load import load_workload

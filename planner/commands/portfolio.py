@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     type=click.Choice(["auto", "fast", "full"]),
     default="auto",
     show_default=True,
-    help="fast: plan with an exact bound; full: the whole model; auto: full only where fast misses the gap.",
+    help="fast: plan with an exact bound; full: the whole model; auto: full only if fast misses the gap.",
 )
 @solver_options
 @click.option(
@@ -55,14 +55,14 @@ if TYPE_CHECKING:
     "--rolling",
     metavar="TIME",
     default=None,
-    help="Let the jobs arrive as the file's `submitted` says and plan anew every TIME, such as 1d.",
+    help="Let the jobs arrive at their `submitted` times and plan again every TIME, such as 1d.",
 )
 @robust_option
 @click.option(
     "--certificate",
     type=click.Path(path_type=Path, dir_okay=False),
     default=None,
-    help="Also write what was proven, for `planner verify`.",
+    help="Also write the proof, for `planner verify`.",
 )
 @details_option(
     "stuck", "relaxation", "teams", "sums", "points", "jobs", "limits", "warnings", "filters", "proof"
@@ -75,8 +75,8 @@ def portfolio(
 ) -> None:  # fmt: skip
     """Plan all jobs of JOBS (a YAML file, `planner schema portfolio`) together: the cheapest within shared limits.
 
-    Exit code 0: a plan; 3: not everything fits (the answer names what must give way, and plans with that);
-    2: bad input; 6: no plan within the time limit. Ctrl-C gives the best plan so far with its bound.
+    Exit code 0: a plan; 3: not everything fits (the answer names the limits to relax, and plans with them relaxed);
+    2: invalid input; 6: no plan within the time limit. Ctrl-C gives the best plan so far with its bound.
     """
     from planner.asked.options import Options, utc_now
     from planner.errors import InputError

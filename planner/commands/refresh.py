@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "providers",
     shell_complete=providers,
     multiple=True,
-    help="Provider id; default: the large clouds.",
+    help="Provider id (default: the large clouds).",
 )
 @click.option(
     "--region",
@@ -40,20 +40,24 @@ if TYPE_CHECKING:
     "--accelerated-only/--all-types",
     default=True,
     show_default=True,
-    help="Leave out machines without an accelerator already when asking; they are never stored.",
+    help="Do not request machines without an accelerator; they are never stored.",
 )
 @click.option(
-    "--timeout", type=Seconds(), default=60.0, help="Longest time for one whole answer [default: 60s]."
+    "--timeout", type=Seconds(), default=60.0, help="Time limit of one complete response [default: 60s]."
 )
 @click.option(
     "--max-bytes",
     default="256MiB",
     show_default=True,
     metavar="SIZE",
-    help="Largest answer of a price list, unpacked; lists read row by row: 32 times as much.",
+    help="Size limit of a price list, unpacked; 32 times as much for lists read row by row.",
 )
 @click.option(
-    "--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Calls per provider at once."
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=8,
+    show_default=True,
+    help="Concurrent calls per provider.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Write the summary as JSON.")
 @click.pass_context
@@ -70,10 +74,10 @@ def refresh_catalog(
 ) -> None:
     """Fetch prices and machines from the clouds.
 
-    Logs in the way each cloud's own tools do (docs/providers.md); nothing of it is stored. A provider or region
-    that fails keeps its last good prices. Exit code 0: everything asked for was refreshed, providers without
-    credentials left aside unless they were named; 4: a provider, region or interface failed (the rest is stored),
-    or nothing was refreshed.
+    Uses the credentials of each cloud's tools (docs/providers.md) and stores none of them. If a provider or region
+    fails, its last good prices are kept. Exit code 0: everything requested was refreshed (providers without
+    credentials are skipped unless you name them); 4: a provider, region or interface failed (the rest is stored), or
+    nothing was refreshed.
     """
     from catalogs.providers.base import FetchOptions
     from catalogs.providers.registry import DEFAULT

@@ -65,60 +65,73 @@ class MonthOption(click.ParamType[date]):
     "--month",
     type=MonthOption(),
     default=None,
-    help="Month to review; default: the newest with use beyond day 1.",
+    help="Month to review (default: the latest with usage after day 1).",
 )
 @click.option(
-    "--compare", type=MonthOption(), default=None, help="Month to compare with; default: the one before."
+    "--compare", type=MonthOption(), default=None, help="Month to compare with (default: the previous one)."
 )
 @click.option("--tags", default="team,env", show_default=True, metavar="KEYS",
-              help="Mandatory tag keys, the first names who pays.")  # fmt: skip
+              help="Mandatory tag keys; the first one names the owner of the cost.")  # fmt: skip
 @click.option(
     "--exact-tags",
     is_flag=True,
-    help="Keep ML-Platform and ml_platform, and keys team and Team, apart; default: one.",
+    help="Treat ML-Platform and ml_platform, and keys team and Team, as different (default: as the same).",
 )
 @click.option("--run-tag", default=None, metavar="KEY",
-              help="Tag key that names a run (default: planner_run_id, else run_id).")  # fmt: skip
+              help="Tag key that identifies a run (default: planner_run_id, otherwise run_id).")  # fmt: skip
 @click.option(
     "--budgets", type=click.Path(path_type=Path), default=None, help="Budgets file, `planner schema budget`."
 )
 @click.option("--fiscal-year-start", type=click.IntRange(1, 12), default=None, metavar="MONTH",
               help="With --budgets: the fiscal year that begins in this month.")  # fmt: skip
-@click.option("--plans", multiple=True, metavar="GLOB", help="Saved plans (-o json) of the runs; repeatable.")
-@click.option("--utilisation", type=click.Path(path_type=Path), default=None, metavar="CSV",
-              help="How busy accelerators were, by day and run.")  # fmt: skip
-@click.option("--ledger", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
-              help="Accepted actions, and what they saved since.")  # fmt: skip
-@click.option("--accept", multiple=True, metavar="ID", help="Accept an action into the --ledger; repeatable.")
-@click.option("--showback", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="RULES",
-              help="Rules of whose cost it is (YAML, `planner schema showback`).")  # fmt: skip
 @click.option(
-    "--statement", default=None, metavar="TEAM", help="Answer one team's statement instead of the review."
+    "--plans", multiple=True, metavar="GLOB", help="Saved plans (-o json) of the runs; may be repeated."
+)
+@click.option("--utilisation", type=click.Path(path_type=Path), default=None, metavar="CSV",
+              help="Utilisation of accelerators, by day and run.")  # fmt: skip
+@click.option("--ledger", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
+              help="Ledger of accepted actions and their savings.")  # fmt: skip
+@click.option(
+    "--accept", multiple=True, metavar="ID", help="Accept an action into the --ledger; may be repeated."
+)
+@click.option("--showback", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="RULES",
+              help="Rules that assign costs to teams (YAML, `planner schema showback`).")  # fmt: skip
+@click.option(
+    "--statement", default=None, metavar="TEAM", help="Show one team's statement instead of the review."
 )
 @click.option("--usage", "usages", multiple=True, metavar="FILE[@PLACE]",
-              help="What GPUs did: Slurm sacct, DCGM, OpenCost, Kubernetes; repeatable.")  # fmt: skip
+              help="GPU usage from Slurm sacct, DCGM, OpenCost or Kubernetes; may be repeated.")  # fmt: skip
 @click.option(
-    "--forecasts", multiple=True, metavar="GLOB", help="Earlier `planner forecast -o json`; repeatable."
+    "--forecasts",
+    multiple=True,
+    metavar="GLOB",
+    help="Earlier forecasts (`planner forecast -o json`); may be repeated.",
 )
 @vintages_option
-@click.option("--forecast/--no-forecast", "ahead", default=True, show_default=True, help="Look ahead.")
+@click.option(
+    "--forecast/--no-forecast", "ahead", default=True, show_default=True, help="Include a forecast."
+)
 @currency_option
 @click.option("--rates", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="CSV",
-              help="Exchange rates (date, from, to, rate) that put all currencies --in one.")  # fmt: skip
+              help="Exchange rates (date, from, to, rate) to convert all currencies to the one of --in.")  # fmt: skip
 @click.option("--in", "target", default=None, metavar="CODE", help="ISO 4217: the currency of --rates.")
 @click.option(
-    "--engine", type=click.Choice(ENGINE_NAMES), default="duckdb", show_default=True, help="Who sums."
+    "--engine",
+    type=click.Choice(ENGINE_NAMES),
+    default="duckdb",
+    show_default=True,
+    help="Engine that computes the sums.",
 )
 @click.option("--connection", default=None, metavar="MODULE:FUNCTION|URL", envvar="PLANNER_CONNECTION",
-              help="Of the warehouse with --focus's tables; a URL is better kept in PLANNER_CONNECTION.")  # fmt: skip
+              help="Connection to the warehouse of --focus; better keep a URL in PLANNER_CONNECTION.")  # fmt: skip
 @click.option("--emit-sql", type=click.Choice(DIALECT_NAMES), default=None,
-              help="Print the KPIs' SQL over a view `focus` instead; reads no bill.")  # fmt: skip
+              help="Print the SQL of the KPIs over a view `focus` instead, without reading a bill.")  # fmt: skip
 @click.option("--cube", "cubes", type=click.Path(path_type=Path, file_okay=False), multiple=True, metavar="FOLDER",
-              help="Write the bill's sums there; without --focus: review these instead of a bill.")  # fmt: skip
+              help="Write the bill's sums to this folder; without --focus, review its sums.")  # fmt: skip
 @click.option("--use-case", default=None, metavar="NAME",
-              help="Answer one official FOCUS use case instead; `list` names those of the bill's version.")  # fmt: skip
+              help="Answer one official FOCUS use case instead; `list` shows those available.")  # fmt: skip
 @click.option("--measurements", type=click.Path(path_type=Path, file_okay=False), default=None, metavar="FOLDER",
-              help="Write a file per planned run for `planner calibrate` there.")  # fmt: skip
+              help="Write one file per planned run to this folder, for `planner calibrate`.")  # fmt: skip
 @output_options(REVIEW_FORMATS, private=True)
 def review(
     focus: tuple[str, ...], more: tuple[str, ...], emit_sql: str | None, use_case: str | None, output: str,
@@ -127,7 +140,7 @@ def review(
     """Review one month of a bill: FOCUS 1.0 to 1.4, or the exports of AWS, Azure and Google.
 
     Spend and why it changed, savings, commitments, GPU units, allocation, anomalies, forecast, plans against the bill,
-    and what to do. Exit code 0: reviewed; 2: bad input.
+    and what to do. Exit code 0: reviewed; 2: invalid input.
     """
     from planner.errors import InputError
 

@@ -45,10 +45,11 @@ def schedule(
     out: Path | None,
     details: tuple[str, ...],
 ) -> None:
-    """Find where and when the jobs of SCHEDULE (a YAML file, `planner schema schedule`) run for the least money.
+    """Find where and when the jobs in SCHEDULE (a YAML file, `planner schema schedule`) run at the lowest cost.
 
-    Jobs may pause and move; prices and available nodes are the forecast's, by the hour. Exit code 0: a schedule; 3: the
-    work does not fit (the answer says what is missing and the least that helps); 2: bad input; 6: none found in time.
+    Jobs may pause and move. Prices and available nodes come from the hourly forecast. Exit code 0: a schedule; 3: the
+    work does not fit (the answer says what is missing and the least that helps); 2: invalid input; 6: none found in
+    time.
     """
     from planner.errors import InputError
     from planner.inputs.schedule_load import as_on, load_schedule

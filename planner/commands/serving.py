@@ -29,8 +29,12 @@ from planner.render.formats import ANSWER_FORMATS
 @output_options(ANSWER_FORMATS)
 @as_of_option
 @click.option("--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy.")
-@click.option("--time-limit", type=Seconds(), default="30s", show_default=True, help="Longest solving.")
-@click.option("--gap", type=RatioOption(), default="0.01%", show_default=True, help="Gap at which to stop.")
+@click.option(
+    "--time-limit", type=Seconds(), default="30s", show_default=True, help="Time limit of the solver."
+)
+@click.option(
+    "--gap", type=RatioOption(), default="0.01%", show_default=True, help="Gap at which the solver may stop."
+)
 @details_option("machines", "speeds", "proof")
 def serving(
     serving: Path,
@@ -42,9 +46,9 @@ def serving(
     out: Path | None,
     details: tuple[str, ...],
 ) -> None:
-    """Find the cheapest machines that answer the requests of SERVING (a YAML file, `planner schema serving`).
+    """Find the cheapest machines that serve the requests in SERVING (a YAML file, `planner schema serving`).
 
-    Exit code 0: a fleet; 3: the machines allowed cannot carry the load; 2: bad input; 6: none found in time.
+    Exit code 0: a fleet; 3: the allowed machines cannot carry the load; 2: invalid input; 6: none found in time.
     """
     from planner.asked.options import utc_now
     from planner.errors import InputError

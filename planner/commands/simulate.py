@@ -58,7 +58,10 @@ class Hours(click.ParamType[float]):
     "--traces", type=click.Path(path_type=Path), default=None, help="Folder (or file) of recorded traces."
 )
 @click.option(
-    "--generate", type=click.IntRange(1, 1000), default=None, help="Or draw N traces from the fitted model."
+    "--generate",
+    type=click.IntRange(1, 1000),
+    default=None,
+    help="Draw N traces from the fitted model instead.",
 )
 @click.option(
     "--policy",
@@ -67,23 +70,28 @@ class Hours(click.ParamType[float]):
     type=click.Choice([*POLICY_NAMES, "all"]),
     default=("survival",),
     show_default=True,
-    help="To be compared; may be repeated.",
+    help="Policy to compare; may be repeated.",
 )
 @click.option(
     "--starts", type=click.IntRange(1, 100_000), default=60, show_default=True, help="Random launches."
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the launches.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the launches.")
 @click.option(
     "--sweep", type=click.Path(path_type=Path), default=None, help="Many jobs: `planner schema sweep`."
 )
-@click.option("--work-hours", type=Hours(), default=None, help="Without a workload: undisturbed work.")
-@click.option("--deadline", type=Hours(), default=None, help="Without a workload: from the launch.")
+@click.option(
+    "--work-hours", type=Hours(), default=None, help="Without a workload: hours of undisturbed work."
+)
+@click.option("--deadline", type=Hours(), default=None, help="Without a workload: time from the launch.")
 @click.option(
     "--restart", type=Hours(), default=None, help="Without a workload: paid time of a restart.  [0.2h]"
 )
 @click.option("--acquire", type=Hours(), default=None, help="Time until on-demand is obtained.  [0]")
 @click.option(
-    "--egress-usd", type=click.FloatRange(0), default=None, help="Moving a checkpoint to another region."
+    "--egress-usd",
+    type=click.FloatRange(0),
+    default=None,
+    help="Cost of moving a checkpoint to another region.",
 )
 @click.option(
     "--instance-type", shell_complete=instance_types, default=None, help="Only traces of this type."
@@ -94,16 +102,16 @@ class Hours(click.ParamType[float]):
     type=click.FloatRange(0.01, 1.0),
     default=0.3,
     show_default=True,
-    help="Spot over on-demand, where neither traces nor job have prices.",
+    help="Spot price over on-demand price, if neither traces nor job have prices.",
 )
 @click.option(
     "--polarity",
     type=click.Choice(["auto", "instances", "preempted"]),
     default="auto",
     show_default=True,
-    help="What the values of sample lists count.",
+    help="Meaning of the values in sample lists.",
 )
-@click.option("--any-trace", is_flag=True, help="Take traces of other types as stand-ins.")
+@click.option("--any-trace", is_flag=True, help="Use traces of other types as substitutes.")
 @click.option(
     "--groups",
     type=click.Choice(["both", "single", "several"]),
@@ -111,7 +119,7 @@ class Hours(click.ParamType[float]):
     show_default=True,
     help="Each zone alone, all zones of a recording together, or both.",
 )
-@click.option("--no-optimum", is_flag=True, help="Leave the offline optimum out: several times faster.")
+@click.option("--no-optimum", is_flag=True, help="Omit the offline optimum: several times faster.")
 @evidence_option
 @click.option("--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Processes.")
 @click.option(
@@ -119,13 +127,13 @@ class Hours(click.ParamType[float]):
     type=click.Choice(["processes", "dask", "ray"]),
     default="processes",
     show_default=True,
-    help="Who computes.",
+    help="Engine that runs the tasks.",
 )
 @click.option(
     "--address",
     "--dask-address",
     default="",
-    help="A running Dask or Ray cluster; default: one of this machine.",
+    help="Address of a running Dask or Ray cluster (default: one on this machine).",
 )
 @click.option(
     "--plots", type=click.Path(path_type=Path, file_okay=False), default=None, help="Write SVG plots there."
@@ -135,11 +143,11 @@ class Hours(click.ParamType[float]):
 def simulate(ctx: click.Context, /, **given: Any) -> None:
     """Replay spot policies on recorded or generated availability: cost, misses, gap to the offline optimum.
 
-    WORKLOADS are planned and their best spot plan replayed; or name a job by --work-hours and --deadline, or many by
-    --sweep. The same seed gives the same answer, whatever computes it. Ctrl-C tells what is done by then, marked as
-    partial.
+    The best spot plan of each of WORKLOADS is replayed. Alternatively, describe a job with --work-hours and
+    --deadline, or many with --sweep. The same seed gives the same answer on every engine. After Ctrl-C, the results
+    so far are shown, marked as partial.
 
-    Exit code 0: done; 2: bad input; 130: interrupted.
+    Exit code 0: done; 2: invalid input; 130: interrupted.
     """
     from planner.engines.executors import make_executor
     from planner.render.progress import counted_progress

@@ -26,9 +26,9 @@ from planner.render.formats import ANSWER_FORMATS
               help="How large a model and training to assume.")  # fmt: skip
 @click.option("--deadline", default=None, metavar="LENGTH", help="Time from now, such as 3w.")
 @click.option(
-    "--budget", type=click.FloatRange(min=0, min_open=True), default=None, metavar="USD", help="Most to pay."
+    "--budget", type=click.FloatRange(min=0, min_open=True), default=None, metavar="USD", help="Budget."
 )
-@click.option("--location", default=None, metavar="PLACE", help="Where the data lie, such as aws/us-east-1.")
+@click.option("--location", default=None, metavar="PLACE", help="Where the data are, such as aws/us-east-1.")
 @click.option("--write", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
               help="Also write the workload there, to refine and plan.")  # fmt: skip
 @details_option("needs", "rules", "refuted", "published", "undetermined", "beside", "relax", "workload")
@@ -38,9 +38,9 @@ def size(
     data: str, goal: str, effort: str, deadline: str | None, budget: float | None, location: str | None,
     write: Path | None, details: tuple[str, ...], output: str, as_of: datetime | None, out: Path | None,
 ) -> None:  # fmt: skip
-    """Size machines by the volume of data and the goal, beside what published rules of thumb say.
+    """Suggest machines from the amount of data and the goal, and compare them with published rules of thumb.
 
-    Exit code 0: machines were found; 3: none within the limits; 2: bad input.
+    Exit code 0: machines were found; 3: none within the limits; 2: invalid input.
     """
     from planner.asked.options import Options, utc_now
     from planner.workloads.size import size_workload

@@ -39,14 +39,14 @@ INTERRUPTED = 130
 @click.option("--workers", type=click.IntRange(1, 1024), default=1, show_default=True,
               help="Processes of this machine.")  # fmt: skip
 @click.option(
-    "--time-limit", type=Seconds(), default="30s", show_default=True, help="Longest solving of a cell's MILP."
+    "--time-limit", type=Seconds(), default="30s", show_default=True, help="Time limit of a cell's MILP."
 )
 @click.option(
     "--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which a MILP may stop."
 )
 @click.option(
     "--calibration/--no-calibration", "calibrated", default=True,
-    help="Correct predictions with your own runs (planner calibrate).",
+    help="Correct predictions with your measured runs (planner calibrate).",
 )  # fmt: skip
 @output_options(ANSWER_FORMATS)
 @click.pass_context
@@ -55,10 +55,10 @@ def sweep(
     results: Path, parts: Path | None, engine: str, address: str, workers: int, time_limit: float, gap: float,
     calibrated: bool, output: str, out: Path | None,
 ) -> None:  # fmt: skip
-    """Plan each of FILES (workloads, folders of them, sweep files) on each day, as it is and under each scenario.
+    """Plan each of FILES (workloads, folders, sweep files) on each day, as it is and under each scenario.
 
-    A run that was ended, or whose workers died, goes on with the same command: finished cells are not planned again.
-    The results have the same bytes on every engine. Exit code 0: every cell has its row; 1: some failed; 2: bad input,
+    To resume a run that was interrupted, repeat the command: finished cells are not planned again. The results have
+    the same bytes on every engine. Exit code 0: every cell has a row; 1: some failed; 2: invalid input,
     or some were refused; 130: interrupted.
     """
     from planner.asked.options import utc_now

@@ -34,11 +34,12 @@ def tco(
     as_of: datetime | None,
     out: Path | None,
 ) -> None:
-    """Compare buying the machine of FILE (YAML) with renting its work, per useful accelerator-hour.
+    """Compare buying the machine in FILE (YAML) with renting, per useful accelerator-hour.
 
-    Own rooms, a colocation and each way to rent are paid month by month over the machine's life: price, power, staff,
+    Your site, a colocation and each way to rent are compared month by month over the machine's life: price, power,
+    staff,
     repairs and resale against the catalog's expected prices. The answer has the month and the utilisation at which
-    owning breaks even, and what a range of each input does to it. Exit code 0: an answer; 2: bad input.
+    owning breaks even, and what a range of each input does to it. Exit code 0: an answer; 2: invalid input.
     """
     from planner.asked.options import Options, utc_now
     from planner.inputs.tco_load import load_tco

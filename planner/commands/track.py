@@ -89,35 +89,41 @@ class MetricOption(click.ParamType[tuple[str, str]]):
 @click.option("--selector", default=None, metavar="LABELS",
               help="Labels of the run's metrics, job=\"train\" (default: planner_run_id of the plan).")  # fmt: skip
 @click.option("--metric", "metrics", multiple=True, type=MetricOption(), metavar="NAME=QUERY",
-              help="Query of a quantity such as step, in place of the usual one; may be repeated.")  # fmt: skip
+              help="Query for a quantity such as step, instead of the default one; may be repeated.")  # fmt: skip
 @click.option("--token-env", default="PLANNER_PROMETHEUS_TOKEN", show_default=True, metavar="NAME",
-              help="Environment variable that holds a bearer token.")  # fmt: skip
-@click.option("--timeout", type=Seconds(), default="30s", show_default=True, help="Longest for all queries.")
-@click.option("--replan", is_flag=True,
-              help="Also what to do now: stay, add nodes, change type, go on-demand; with costs.")  # fmt: skip
-@click.option("--workload", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
-              help="The workload of the plan, for --replan (default: found beside the plan by its hash).")  # fmt: skip
+              help="Environment variable with a bearer token.")  # fmt: skip
 @click.option(
-    "--started", type=MomentOption(), default=None, help="When the run began, for logs without moments."
+    "--timeout", type=Seconds(), default="30s", show_default=True, help="Time limit of all queries together."
+)
+@click.option("--replan", is_flag=True,
+              help="Also say what to do now (stay, add nodes, change type, go on-demand), with costs.")  # fmt: skip
+@click.option("--workload", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
+              help="Workload of the plan, for --replan (default: found next to the plan by its hash).")  # fmt: skip
+@click.option(
+    "--started", type=MomentOption(), default=None, help="When the run began, for logs without timestamps."
 )
 @click.option("--now", type=MomentOption(), default=None,
-              help="The present moment, or now: time since the last row is a stop (default: last row).")  # fmt: skip
+              help="Current time, or now; the time since the last row is a stop (default: last row).")  # fmt: skip
 @click.option(
-    "--bill", multiple=True, metavar="PATH", help="Spend so far by the bill (FOCUS); may be repeated."
+    "--bill",
+    multiple=True,
+    metavar="PATH",
+    help="Take the spend so far from this bill (FOCUS); may be repeated.",
 )
 @click.option("--run-tag", default=None, metavar="KEY",
-              help="Tag key that names a run (default: planner_run_id, else run_id).")  # fmt: skip
+              help="Tag key that identifies a run (default: planner_run_id, otherwise run_id).")  # fmt: skip
 @currency_option
 @click.option("--fail-late", type=ChanceOption(), default=None, metavar="P",
-              help="Exit with 5 where the run is late with more than this probability.")  # fmt: skip
+              help="Exit with code 5 if the run is late with more than this probability.")  # fmt: skip
 @click.option("--fail-over", type=ChanceOption(), default=None, metavar="P", help="The same for the budget.")
 @details_option(*SECTIONS)
 @output_options(ANSWER_FORMATS, private=True)
 def track(plan: Path, output: str, out: Path | None, details: tuple[str, ...], **given: Any) -> None:
     """Compare a running job with its PLAN (JSON of `planner optimize -o json`): is it on time and within budget?
 
-    With new finish and cost intervals, where the time went and the first likely cause when it is slow. Exit code 0: no
-    gate breaks; 5: --fail-late, --fail-over, or without them the plan's own confidence or budget breaks; 2: bad input.
+    The answer has new intervals for finish and cost, shows where the time went, and names the most likely cause if
+    the job is slow. Exit code 0: within the gates; 5: --fail-late or --fail-over (by default, the plan's confidence
+    or budget) is exceeded; 2: invalid input.
     """
     from planner.tracking.answer import Ask
     from planner.tracking.answer import track as answer

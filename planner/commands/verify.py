@@ -60,9 +60,10 @@ def verify(
     allow_flagged: bool, allow_derived: bool, as_of: datetime | None, spot_evidence: tuple[Path, ...], output: str,
     out: Path | None,
 ) -> None:  # fmt: skip
-    """Recompute ANSWER (saved with `-o json`) from the catalog and its workload, without the code that made it.
+    """Recompute ANSWER (saved with `-o json`) from the catalog and its workload, with independent code.
 
-    Without --workload: sums, dates and prices of a plan. With it: speed and memory, hours, chances, every cost line,
+    Without --workload, it checks sums, dates and prices of a plan; with it, also speed and memory, hours,
+    probabilities, every cost line,
     quotas and limits too; what is stated and not recomputed is listed. An answer made with --set needs the same --set.
     Given a certificate (`--certificate FILE`), re-check the point, its cost, and the bound that no point is below, in
     whole numbers and without any solver.

@@ -27,10 +27,10 @@ from planner.render.formats import ANSWER_FORMATS
 def whatif(
     workload: Path, values: tuple[str, ...], together: bool, output: str, as_of: datetime | None, out: Path | None
 ) -> None:  # fmt: skip
-    """Ask what WORKLOAD costs, and when it is done, if a value were another one.
+    """Show what WORKLOAD would cost, and when it would be done, with other values.
 
     A key is a dotted path (`planner schema` lists them), a value is YAML; null removes the key. Exit code 0: a scenario
-    has a plan; 3: none has one; 2: bad input.
+    has a plan; 3: none has one; 2: invalid input.
     """
     from planner.asked.options import Options, utc_now
     from planner.inputs.load import load_workload
