@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from catalogs.tariffs import load_tariffs
 from planner.render import claims, numbers
 from planner.render.model import Section
 from planner.render.precision import dollars, known_places
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from planner.serving.answer import ServingAnswer
 
 HOURS_PER_MONTH = 730
-_OWED = ("reserved", "savings_plan", "cud", "capacity_block", "subscription", "future_reservation")
 NEXT = ("serving FILE -o json --out answer.json", "verify answer.json --workload FILE")
 
 
@@ -94,7 +94,12 @@ def _notes(answer: ServingAnswer) -> tuple[str, ...]:
 def _bought(answer: ServingAnswer) -> tuple[str, ...]:
     """What follows from buying otherwise than on demand."""
     spot = ", ".join(line.name for line in answer.lines if line.price.option == "spot")
-    owed = ", ".join(line.name for line in answer.lines if line.price.option.startswith(_OWED))
+    tariffs = load_tariffs()
+    owed = ", ".join(
+        line.name
+        for line in answer.lines
+        if tariffs.option_rule(line.price.place.partition("/")[0], line.price.option).is_owed
+    )
     return (
         *(
             (f"{spot} on spot: may be taken away while it answers, and the cost holds no fall-back",)
