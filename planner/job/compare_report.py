@@ -11,6 +11,7 @@ from planner.job.compare_notes import miss_note, owed_notes, speed_note
 from planner.plan.front_scale import cost_places
 from planner.plan.plain import plain
 from planner.plan.report_storage import KINDS as STORAGE_KINDS
+from planner.plan.words import enable_first, places_of
 from planner.render import units
 from planner.render.model import (
     Answer,
@@ -296,6 +297,7 @@ def _notes(comparison: Comparison, *, brief: bool = False) -> list[str]:
             f"changes are to {comparison.base}; each row is the plan of the file limited to that row"
         )
     notes += owed_notes(shown)
+    notes += enable_first(places_of(row.best for row in shown if row.best is not None))
     if _kg_column(comparison):
         notes.append("kgCO2e: expected, of the electricity; grids differ in basis and year (docs/carbon.md)")
     able = [row for row in shown if row.performance and row.best]
