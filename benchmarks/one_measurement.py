@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
-from planner.calibration.kernel import DATA_FILE, Z80, Points, correlation, load_prior, spread_ratio
+from planner.calibration.kernel import DATA_FILE, Points, correlation, load_prior, spread_ratio
+from planner.normal import Z80
 
 if TYPE_CHECKING:
     from benchmarks.measured import Case

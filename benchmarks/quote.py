@@ -30,7 +30,8 @@ from benchmarks.whole_runs import ELAPSED, RUNS, Run, predict_runs, usual_ratio,
 from planner.asked.assumptions import load_assumptions
 from planner.candidates.plan_parts.quote import speed_z, tail_quantile
 from planner.candidates.ways.outcomes import Task, possible_outcomes
-from planner.market.expected_price import Z80, price_terms
+from planner.market.expected_price import price_terms
+from planner.normal import Z80
 from planner.spot.distribution import SpotPool
 from planner.spot.hazards import HazardModel
 from planner.spot.policy.job import SpotJob, SpotZone

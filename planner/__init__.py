@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from planner.api.questions import compare, diff, diff_days, explain, size, tco, validate, whatif
     from planner.api.tracking import diagnose, track
     from planner.asked.options import Options
+    from planner.errors import PlannerError
     from planner.plan.model import Plan
 
 
@@ -40,10 +41,12 @@ _HOMES = {
     **dict.fromkeys(("diagnose", "track"), "planner.api.tracking"),
     "Options": "planner.asked.options",
     "Plan": "planner.plan.model",
+    "PlannerError": "planner.errors",
 }
 __all__ = [
     "Options",
     "Plan",
+    "PlannerError",
     "__version__",
     "budget",
     "calibrate",

@@ -242,22 +242,6 @@ def fail(message: str, code: int) -> int:
     return code
 
 
-def _exit_code_of(error: Exception) -> int | None:
-    """Return the exit code of an error with a message for the user; None for a defect of ours."""
-    from catalogs.errors import CatalogError, CatalogInputError
-    from planner.errors import CatalogError as PlannerCatalogError
-    from planner.errors import InputError, PlannerError
-    from solvers.problem.errors import SpreadError
-
-    if isinstance(error, PlannerError):
-        return error.exit_code
-    if isinstance(error, (CatalogInputError, SpreadError)):
-        return InputError.exit_code
-    if isinstance(error, CatalogError):
-        return PlannerCatalogError.exit_code
-    return None
-
-
 def _beyond_memory(limit: int) -> str:
     had = (
         f"needs more than {limit / 2**30:,.1f} GiB of memory" if limit else "needs more memory than there is"
@@ -276,32 +260,23 @@ def report(error: Exception, verbosity: int, max_memory_bytes: int) -> int:
         verbosity: above 0, tracebacks of our own defects; above 1, all.
         max_memory_bytes: limit of the process, 0 where there is none.
     """
-    if isinstance(error, ImportError):
-        from catalogs.errors import missing_extra
-        from planner.errors import InputError
+    from planner.asked.calls import as_planner_error
 
-        said = missing_extra(error)
-        if said is not None:
-            return fail(said, InputError.exit_code)
     if isinstance(error, MemoryError):
         return fail(_beyond_memory(max_memory_bytes), EXIT_MEMORY)
-    if isinstance(error, OSError) and _exit_code_of(error) is None and error.strerror:
-        if error.filename is None:  # what is open already: the answer's way out
-            abandon_stdout()
-        place = error.filename if error.filename is not None else "standard output"
-        return fail(f"{place}: {error.strerror}", EXIT_OUTPUT)
-    csv = sys.modules.get("csv")
-    if csv is not None and isinstance(error, csv.Error):  # a reader that names no file: better than a defect
-        what = str(error).partition(" - ")[0]
-        return fail(f"a CSV file cannot be read: {what}; quote the cell or save the file again", 2)
-    code = _exit_code_of(error)
+    if (
+        isinstance(error, OSError) and error.strerror and error.filename is None
+    ):  # open already: the answer's way out
+        abandon_stdout()
+        return fail(f"standard output: {error.strerror}", EXIT_OUTPUT)
+    said = as_planner_error(error)
     if verbosity > 0:
         import traceback
 
-        if code is None or verbosity > 1:
+        if said is None or verbosity > 1:
             click.echo("".join(traceback.format_exception(error)), file=sys.stderr, nl=False)
-    if code is not None:
-        return fail(str(error), code)
+    if said is not None:
+        return fail(str(said), said.exit_code)
     hint = "" if verbosity > 0 else "; run with -v for the traceback"
     return fail(f"internal error: {type(error).__name__}: {error}{hint}", EXIT_INTERNAL)
 

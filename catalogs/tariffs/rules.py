@@ -84,6 +84,11 @@ class OptionRule(NamedTuple):
     source: str
     as_of: str
 
+    @property
+    def is_owed(self) -> bool:
+        """Whether a term or a block is owed from its start to its end, used or not."""
+        return self.whole_term or self.min_term_hours > 0
+
 
 class QuotaRule(NamedTuple):
     """A quota: `needed` is counted in `unit` over `scope`; `code` is "" where the source gives none."""

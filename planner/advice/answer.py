@@ -12,6 +12,7 @@ import numpy as np
 from planner.advice.model import Advice, Option, Status, Word
 from planner.advice.reasons import reason
 from planner.advice.rollout import Forced, Guarded, futures_of, roll_out, with_history
+from planner.normal import Z80
 from planner.records import record
 from planner.spot.policy.job import Action, JobState, SpotJob
 from planner.spot.policy.registry import make_policy
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 FUTURES = 400
 MOST_TRIED = 6  # other actions whose cost is told: zones beyond the cheapest are seldom of use
-_Z80 = 1.2815515655446004  # standard normal quantile of 0.9
 
 
 def advise(
@@ -198,7 +198,7 @@ def _options(
 
 def _half(usd: FloatArray) -> float:
     """Half of the 80 % interval of a mean."""
-    return float(_Z80 * usd.std() / np.sqrt(len(usd)))
+    return float(Z80 * usd.std() / np.sqrt(len(usd)))
 
 
 def _slices(count: int, size: int) -> list[slice]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.render.numbers import usd
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -97,7 +99,7 @@ def _instead(advice: Advice) -> str:
         return f"; to {_verb(other.word)}{place} instead costs about the same"
     if more < 0:
         return ""
-    return f"; to {_verb(other.word)}{place} instead would cost about ${more:,.2f} more"
+    return f"; to {_verb(other.word)}{place} instead would cost about {usd(more)} more"
 
 
 def _verb(word: str) -> str:

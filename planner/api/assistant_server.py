@@ -12,9 +12,8 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
-from catalogs.errors import CatalogError, missing_extra
 from planner.api.assistant import Assistant, refuse_network
-from planner.errors import PlannerError
+from planner.asked.calls import as_planner_error
 from planner.version import __version__
 
 _INSTRUCTIONS = (
@@ -53,13 +52,14 @@ def _with_messages(tool: Callable[..., str]) -> Callable[..., str]:
     def run(**given: Any) -> str:
         try:
             return tool(**given)
-        except (PlannerError, CatalogError) as error:
-            raise ToolError(str(error)) from None
         except MemoryError:
             raise ToolError(
                 "the question needs more memory than the limit (--max-memory); narrow it"
             ) from None
-        except ImportError as error:
-            raise ToolError(missing_extra(error) or str(error)) from None
+        except Exception as error:
+            said = as_planner_error(error)
+            if said is None:
+                raise
+            raise ToolError(str(said)) from None
 
     return run

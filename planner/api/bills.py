@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from planner.asked.calls import question
 from planner.asked.given import Day, month_of, path_of, texts_of
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from planner.finops.review.model import Review
 
 
+@question
 def review(
     bill: str | Path | Sequence[str | Path],
     *,
@@ -58,6 +60,7 @@ def review(
         )  # fmt: skip
 
 
+@question
 def forecast(
     bill: str | Path | Sequence[str | Path] = (),
     *,

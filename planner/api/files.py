@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.asked.calls import question
 from planner.asked.given import Day, day_of, options_on, path_of, texts_of
-from planner.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from planner.serving.answer import ServingAnswer
 
 
+@question
 def schedule(
     file: str | Path,
     *,
@@ -38,18 +39,15 @@ def schedule(
     """
     from planner.inputs.schedule_load import as_on, load_schedule
     from planner.schedules.answer import plan_schedule
-    from solvers.problem.errors import BackendError
     from solvers.problem.options import SolveOptions
 
     loaded = load_schedule(Path(file))
     if as_of is not None:
         loaded = as_on(loaded, options_on(as_of).now)
-    try:
-        return plan_schedule(loaded, SolveOptions(gap=gap, time_limit_s=time_limit_s, backend=backend))
-    except BackendError as error:
-        raise InputError(f"backend: {error}") from error
+    return plan_schedule(loaded, SolveOptions(gap=gap, time_limit_s=time_limit_s, backend=backend))
 
 
+@question
 def serve(
     file: str | Path,
     *,
@@ -75,19 +73,16 @@ def serve(
     """
     from planner.inputs.serving_load import load_serving
     from planner.serving.answer import plan_serving
-    from solvers.problem.errors import BackendError
     from solvers.problem.options import SolveOptions
 
     loaded, asked = load_serving(Path(file)), options_on(as_of)
     options = SolveOptions(gap=gap, time_limit_s=time_limit_s, backend=backend)
-    try:
-        return plan_serving(
-            loaded, options, on=asked.now.date(), as_of=asked.as_of, catalog_dir=path_of(catalog_dir)
-        )
-    except BackendError as error:
-        raise InputError(f"backend: {error}") from error
+    return plan_serving(
+        loaded, options, on=asked.now.date(), as_of=asked.as_of, catalog_dir=path_of(catalog_dir)
+    )
 
 
+@question
 def budget(
     budgets: str | Path,
     bill: str | Path | Sequence[str | Path] = (),

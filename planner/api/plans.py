@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from planner.asked.calls import question
 from planner.asked.given import Day, options_on, path_of
 from planner.inputs.kinds import load_any, loaded_as
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from planner.portfolios.answer import PortfolioAnswer
 
 
+@question
 def load(path: str | Path) -> Loaded:
     """Read a workload, portfolio or pipeline file and check it.
 
@@ -39,6 +41,7 @@ def load(path: str | Path) -> Loaded:
     return load_any(Path(path))
 
 
+@question
 def optimize(
     workload: str | Path | LoadedWorkload,
     *,
@@ -118,6 +121,7 @@ def _most_within(loaded: LoadedWorkload, usd: float, options: Options, catalog_d
     return best_within(loaded, Decimal(repr(float(usd))), options, catalog_dir=catalog_dir)[0].plan
 
 
+@question
 def frontier(
     workload: str | Path | LoadedWorkload,
     *,
@@ -152,6 +156,7 @@ def frontier(
     )
 
 
+@question
 def estimate(
     workload: str | Path | LoadedWorkload,
     instance_type: str | Sequence[str],
@@ -190,6 +195,7 @@ def estimate(
     )  # fmt: skip
 
 
+@question
 def calibrate(
     workload: str | Path | LoadedWorkload,
     log: str | Path | None = None,
@@ -229,6 +235,7 @@ def calibrate(
     return run_calibration(loaded_as(workload, "workload"), run, catalog_dir=path_of(catalog_dir))
 
 
+@question
 def portfolio(
     jobs: str | Path | LoadedPortfolio,
     *,
@@ -268,6 +275,7 @@ def portfolio(
     )
 
 
+@question
 def pipeline(
     tasks: str | Path | LoadedPipeline,
     *,
@@ -299,6 +307,7 @@ def pipeline(
     return plan_pipeline(loaded, options, catalog_dir=path_of(catalog_dir), robust_level=robust)
 
 
+@question
 def pools(
     workload: str | Path | LoadedWorkload,
     *,

@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from planner.asked.calls import question
 from planner.asked.given import Day, day_of, options_on, path_of, texts_of
 from planner.errors import InputError
 from planner.inputs.kinds import loaded_as
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from planner.workloads.whatif import WhatIf
 
 
+@question
 def compare(
     workload: str | Path | LoadedWorkload,
     *,
@@ -64,6 +66,7 @@ def compare(
     )
 
 
+@question
 def whatif(
     workload: str | Path | LoadedWorkload,
     scenarios: Mapping[str, object] | Sequence[Mapping[str, object]],
@@ -93,6 +96,7 @@ def whatif(
     )
 
 
+@question
 def explain(
     workload: str | Path | LoadedWorkload,
     *,
@@ -118,14 +122,13 @@ def explain(
     """
     from planner.workloads.explain import explain as find_explanation
 
-    if draws < 0 or seed < 0:
-        raise InputError(f"draws {draws}, seed {seed}: must be 0 or more")
     return find_explanation(
         loaded_as(workload, "workload"), options_on(as_of), types=texts_of(why_not), draws=draws, seed=seed,
         catalog_dir=path_of(catalog_dir),
     )  # fmt: skip
 
 
+@question
 def diff(old: str | Path | Plan, new: str | Path | Plan) -> PlanDiff:
     """Say what changed between two plans.
 
@@ -146,6 +149,7 @@ def diff(old: str | Path | Plan, new: str | Path | Plan) -> PlanDiff:
     return diff_plans(plans[0], plans[1], names[0], names[1])
 
 
+@question
 def diff_days(workload: str | Path | LoadedWorkload, old: Day, new: Day) -> PlanDiff:
     """Say what the prices of two days change in the plan of a workload.
 
@@ -161,10 +165,12 @@ def diff_days(workload: str | Path | LoadedWorkload, old: Day, new: Day) -> Plan
     from planner.workloads.price_days import diff_days as find_changes
 
     days = day_of(old), day_of(new)
-    assert days[0] is not None and days[1] is not None
+    if days[0] is None or days[1] is None:
+        raise InputError("diff_days compares two days: give both, such as 2026-11-01")
     return find_changes(loaded_as(workload, "workload"), days[0], days[1])
 
 
+@question
 def size(
     data: str,
     goal: str,
@@ -197,6 +203,7 @@ def size(
     )
 
 
+@question
 def tco(
     file: str | Path | LoadedTco, *, as_of: Day | None = None, catalog_dir: str | Path | None = None
 ) -> TcoAnswer:
@@ -218,6 +225,7 @@ def tco(
     return plan_tco(loaded, options_on(as_of), catalog_dir=path_of(catalog_dir))
 
 
+@question
 def validate(path: str | Path, *, as_of: Day | None = None) -> Valid:
     """Check an input file: all faults at once, with their places; nothing is planned.
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.asked.calls import question
 from planner.errors import InputError
 from planner.plan.model import Plan
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from planner.tracking.planned import Planned
 
 
+@question
 def track(
     plan: str | Path | Plan,
     log: str | Path | None = None,
@@ -99,6 +101,7 @@ def _progress(
     )
 
 
+@question
 def diagnose(log: str | Path, *, kind: str = "auto") -> Diagnosis:
     """Find what limits the steps of a run by its log alone.
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.tables.table import Table
-from planner.calibration.kernel import Z80, Points, load_prior, posterior, spread_ratio
+from planner.calibration.kernel import Points, load_prior, posterior, spread_ratio
+from planner.normal import Z80
 from planner.performance.constants import load_constants
 from planner.performance.search import estimate_shapes
 from planner.performance.spec import COMPONENTS

@@ -30,7 +30,6 @@ BoolArray = npt.NDArray[np.bool_]
 
 DATA_FILE = Path(__file__).resolve().parent.parent / "data" / "calibration.csv"
 # The model's 80 % interval spans this many standard deviations on each side (normal in the logarithm).
-Z80 = 1.2815515655446008
 
 
 @record(frozen=True)

@@ -20,7 +20,7 @@ import numpy as np
 from planner.candidates.running import meet_probability, steady_hours
 from planner.candidates.starts import waits_of
 from planner.candidates.ways.fallback import unit_quadrature
-from planner.spot.distribution import normal_cdf, normal_quantile
+from planner.normal.arrays import normal_cdf_by_table, normal_quantile_by_table
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -83,7 +83,7 @@ def steady_quantile(candidates: Candidates, at: IntArray, level: FloatArray, wai
     need, sigma = _need(candidates, at), candidates.sigma[at]
 
     def work(share: FloatArray) -> FloatArray:
-        return np.asarray(need * np.exp(sigma * normal_quantile(share)), dtype=np.float64)
+        return np.asarray(need * np.exp(sigma * normal_quantile_by_table(share)), dtype=np.float64)
 
     half = 1.0 - (1.0 - level) / 2.0
     low = np.maximum(work(level) + waits.at_level(0.0), waits.at_level(level))
@@ -123,8 +123,8 @@ def _steady_chance(waits: Waits, need: FloatArray, sigma: FloatArray, room: Floa
     left = np.maximum(room - waits.at_level(0.0), 1e-300)
     certain = sigma < _CERTAIN
     scaled = np.log(left / need) / np.where(certain, 1.0, sigma)
-    cap = np.where(certain, np.where(scaled >= -1e-12, 1.0, 0.0), normal_cdf(scaled))
-    speed = normal_quantile(cap[:, None] * nodes) * np.where(certain, 0.0, sigma)[:, None]
+    cap = np.where(certain, np.where(scaled >= -1e-12, 1.0, 0.0), normal_cdf_by_table(scaled))
+    speed = normal_quantile_by_table(cap[:, None] * nodes) * np.where(certain, 0.0, sigma)[:, None]
     after = room[:, None] - need[:, None] * np.exp(speed)
     within = waits.within(np.maximum(after, 0.0))
     # a product of matrices would round a row otherwise beside other rows

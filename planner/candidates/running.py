@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from math import erf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.normal.arrays import normal_cdf
 from planner.records import record
 from planner.spot.checkpoint import young_interval_hours
 from planner.spot.renewal import SpotOutcome, p_meet_deadline, spot_outcome
@@ -150,7 +150,7 @@ def meet_probability(
     spot = context.market.is_spot[rows]
     steady = np.flatnonzero(~spot & (available_hours > 0))
     need = steady_hours(context.asked, nodes[steady], work[steady], write[steady], interval[steady])
-    out[steady] = _normal_cdf(np.log(available_hours[steady] / need), sigma[steady])
+    out[steady] = _chance(np.log(available_hours[steady] / need), sigma[steady])
     at = np.flatnonzero(spot & (available_hours > 0))
     if len(at):
         out[at] = p_meet_deadline(
@@ -169,9 +169,7 @@ def meet_probability(
     return np.clip(out, 0.0, 1.0)
 
 
-def _normal_cdf(x: FloatArray, sigma: FloatArray) -> FloatArray:
+def _chance(room: FloatArray, sigma: FloatArray) -> FloatArray:
+    """P(a normal variable of standard deviation `sigma` stays within `room`), 0 or 1 where there is no spread."""
     certain = sigma <= 0
-    scaled = x / np.where(certain, 1.0, sigma) / np.sqrt(2.0)
-    # erf has no numpy form; many candidates share a value only rarely, and a thousand calls cost a millisecond
-    values = np.asarray([erf(value) for value in scaled.tolist()], dtype=np.float64)
-    return np.where(certain, (x >= 0).astype(np.float64), 0.5 * (1.0 + values))
+    return np.where(certain, room >= 0, normal_cdf(room / np.where(certain, 1.0, sigma)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.normal import Z80
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 GIB = 2.0**30
 GB = 1e9
 # An 80 % interval spans this many standard deviations on each side of the middle (normal in the logarithm).
-Z80 = 1.2815515655446008  # NormalDist().inv_cdf(0.9)
 
 
 @record(frozen=True, eq=False)

@@ -136,9 +136,11 @@ def commit(
 
 def _rounds(tell: Callable[[str], None]) -> Callable[[Round], None]:
     """What a terminal is told of each round."""
+    from planner.render.precision import dollars
 
     def show(done: Round) -> None:
-        tell(f"search: best ${done.objective:,.0f}, no choice below ${max(done.bound, 0.0):,.0f}")
+        bound = dollars(max(done.bound, 0.0), 0)
+        tell(f"search: best {dollars(done.objective, 0)}, no choice below {bound}")
 
     return show
 

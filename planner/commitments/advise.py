@@ -28,6 +28,7 @@ from planner.commitments.scenarios import draw_futures, read_futures
 from planner.commitments.solve import Solved, solve_commit, without_idle
 from planner.commitments.use import use_of
 from planner.records import record
+from planner.render.numbers import usd
 from solvers.problem.solution import Termination
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _binding(model: CommitModel, x: Floats) -> list[str]:
     more = upfront[(upfront > 0) & (x + 1 <= [column.upper for column in model.columns])]
     if not len(more) or float(upfront @ x) + float(more.min()) <= model.upfront_limit_usd:
         return []
-    return [f"the upfront limit of ${model.upfront_limit_usd:,.2f} leaves no room for one more unit"]
+    return [f"the upfront limit of {usd(model.upfront_limit_usd)} leaves no room for one more unit"]
 
 
 class _Clock:

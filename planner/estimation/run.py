@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from planner.candidates.timing import Z80
 from planner.estimation.values import Interval, RunTotals
+from planner.normal import Z80
 from planner.performance.constants import load_constants
 from planner.performance.goodput import TYPICAL, estimate_goodput, load_site
 from planner.performance.phases import flops_per_step

@@ -9,6 +9,8 @@ from planner.export.fabric import Where, network_variables
 from planner.export.frameworks.model import Part
 from planner.export.quoting import comment, shell, shell_words
 from planner.export.view import Launch, Pool
+from planner.plan.words import enable_first
+from planner.render.numbers import usd
 
 RENDEZVOUS_PORT = 29500
 NO_COMMAND = "set run.command in workload.yaml, or export PLANNER_COMMAND"
@@ -33,8 +35,9 @@ def heading(launch: Launch, *more: str) -> list[str]:
     where = [f"{pool.nodes} x {pool.instance_type} {pool.option} in {pool.place}" for pool in launch.pools]
     lines = [
         f"{launch.name}: {size}", *(f"{word} {text}" for word, text in zip(_words(launch), where, strict=True)),
-        f"about {launch.limits.hours:,.1f} h and ${launch.limits.cost_usd:,.2f} by plan {launch.run_id} of "
-        f"{launch.created_at}; prices change: plan again before a later launch", *more,
+        f"about {launch.limits.hours:,.1f} h and {usd(launch.limits.cost_usd)} by plan {launch.run_id} of "
+        f"{launch.created_at}; prices change: plan again before a later launch",
+        *enable_first((pool.provider, pool.region) for pool in launch.pools), *more,
     ]  # fmt: skip
     return [f"# {comment(line)}" for line in lines]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.candidates.carbon import GRAMS_PER_KG, HIGH, LOW, MID, Machines, draw_in
 from planner.candidates.plan_parts.carbon import carbon_line, sum_of_lines
-from planner.fleet.spread import Z80
+from planner.normal import Z80
 
 if TYPE_CHECKING:
     import numpy.typing as npt

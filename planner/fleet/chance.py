@@ -28,8 +28,8 @@ import numpy as np
 from planner.candidates.starts import waits_of
 from planner.fleet.question import WORK_TOLERANCE
 from planner.fleet.waits import levels_of
+from planner.normal.arrays import normal_cdf_by_table, normal_quantile_by_table
 from planner.records import record
-from planner.spot.distribution import normal_cdf, normal_quantile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,7 +47,7 @@ MOST_HOURS = 1e6  # nothing takes longer
 _EACH_SIDE, _WIDE = 4, 0.7  # whole numbers looked at on each side of a mean, for a deviation of up to 0.7
 _ROUNDS = 60  # of bisection: more than the digits of a number
 _HOURS_ERROR, _CHANCE_ERROR = 1e-12, 1e-13  # relative, of the hours sought; of the chance that they have
-_TABLE_ERROR = 1e-5  # of `normal_cdf`, three times what its table is off
+_TABLE_ERROR = 1e-5  # of `normal_cdf_by_table`, three times what its table is off
 
 
 @record(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class Progress:
     def _near(self, at_hours: float, work: float) -> float:
         """`chance` from the table of the normal distribution, off by `_TABLE_ERROR` at most."""
         each = self._each(at_hours, work)
-        chances = np.split(normal_cdf(-np.concatenate([short for _, short in each])), _ends(each))
+        chances = np.split(normal_cdf_by_table(-np.concatenate([short for _, short in each])), _ends(each))
         return sum(weight * float(own.mean()) for (weight, _), own in zip(each, chances, strict=True))
 
     def _slowest(self, done: FloatArray, work: float) -> float:
@@ -229,7 +229,7 @@ def moments_of_whole(mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, Floa
         middle, spread = mean[near], np.maximum(sd[near], 1e-9)
         base = np.maximum(whole[near] - _EACH_SIDE, 0.0)
         steps = np.arange(1, 2 * _EACH_SIDE + 2)
-        reached = normal_cdf((middle - base - steps[:, None] + WORK_TOLERANCE) / spread)
+        reached = normal_cdf_by_table((middle - base - steps[:, None] + WORK_TOLERANCE) / spread)
         over = reached.sum(axis=0)
         out[near] = base + over
         variance[near] = np.maximum((2 * steps - 1) @ reached - over**2, 0.0)
@@ -318,7 +318,7 @@ def with_reserve(
     slow = np.maximum(workers.hours_limit * workers.caution, 1e-9)
     sd = np.sqrt(alone**2 / (slow * crowd) + level**2 / offers)
     confidence = candidates.context.asked.workload.constraints.deadline_confidence
-    z = max(float(normal_quantile(np.asarray([confidence]))[0]), 0.0)
+    z = max(float(normal_quantile_by_table(np.asarray([confidence]))[0]), 0.0)
     waits = waits_of(candidates, workers.at)
     late = np.where(waits.has_spread, waits.at_level(confidence) - waits.at_level(0.5), 0.0)
     less = share * (z * sd + late / slow)

@@ -14,6 +14,8 @@ from planner.fleet.chance import MOST_HOURS, progress_of
 from planner.fleet.question import SHARES
 from planner.fleet.workers import HAIR
 from planner.plan.model import Relaxation
+from planner.render.numbers import usd
+from planner.render.precision import dollars_stated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,7 +104,7 @@ def _amounts(item: Excess, asked: Asked) -> tuple[str, str]:
         unit = asked.job.unit
         return f"{limit:,.0f} {unit} in time", f"{used:,.0f} ({_percent(used / limit, math.floor)})"
     if name == "budget_usd":
-        return f"${limit:,.2f}", f"${math.ceil(used * 100 - 1e-6) / 100:,.2f}"
+        return dollars_stated(limit), usd(math.ceil(used * 100 - 1e-6) / 100)
     if name == "max_total_units":
         fleet = asked.workload.fleet
         nodes = 1 if fleet is None else fleet.nodes_per_run

@@ -16,9 +16,10 @@ from planner.fleet.alone import broken_by, cheapest_on_demand, choice_of, summar
 from planner.fleet.bill import lines_of
 from planner.fleet.carbon import carbon_of
 from planner.fleet.chance import progress_of
-from planner.fleet.spread import Z80, Spread, spread_of
+from planner.fleet.spread import Spread, spread_of
 from planner.fleet.stored_plan import storage_of
 from planner.market.pricing import total_usd
+from planner.normal import Z80
 from planner.plan.brief import Choice
 from planner.plan.ids import TimePartId
 from planner.plan.launch import Launch

@@ -23,6 +23,7 @@ from planner.candidates.plan_parts.launch import HIGH, LOW
 from planner.fleet.bill import bill_of
 from planner.fleet.chance import progress_of
 from planner.market.price_path import NAMES
+from planner.normal import Z80
 from planner.records import record
 from planner.spot.distribution import SPREAD_POINTS, frailties
 from planner.spot.moments import compute_moments, split_job
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
-
-Z80 = 1.2815515655446004  # standard normal quantile of 0.9: both tails of an 80 % interval
 
 
 @record(frozen=True)

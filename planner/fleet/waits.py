@@ -19,7 +19,7 @@ import numpy as np
 
 from planner.candidates.starts import chance_had, waits_of
 from planner.candidates.ways.fallback import unit_quadrature
-from planner.spot.distribution import normal_cdf
+from planner.normal.arrays import normal_cdf_by_table
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -77,7 +77,9 @@ def in_time(candidates: Candidates, workers: Workers) -> Workers:
         """Whether hours shorter by a logarithm are in time."""
         over = times + shorter
         chance = np.where(
-            sigma < _CERTAIN, np.where(over >= 0, 1.0, 0.0), normal_cdf(over / np.maximum(sigma, _CERTAIN))
+            sigma < _CERTAIN,
+            np.where(over >= 0, 1.0, 0.0),
+            normal_cdf_by_table(over / np.maximum(sigma, _CERTAIN)),
         )
         return np.asarray(had[own] * (weights @ chance) >= wanted, dtype=np.bool_)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from itertools import takewhile
 
 from planner.errors import InputError
 from planner.records import record
@@ -12,6 +14,7 @@ Path = tuple[str | int, ...]
 MAX_SHOWN = 50
 _MAX_LINE = 160
 _MAX_KEY = 60
+_TIES = 12  # words that may be alike to the last digit
 
 
 @record(frozen=True)
@@ -167,14 +170,33 @@ def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
 
 
 def alike(word: str, known: Iterable[str], *, cutoff: float) -> str:
-    """Return the known word that `word` is most like, or "" when none reaches the cutoff; arguments as of `near`."""
+    """Return the known word that `word` is most like, or "" when none reaches the cutoff; arguments as of `near`.
+
+    Of equally alike ones that with most of its letters comes first, then what begins like it: `us-est-1` is rather
+    `us-east-1` than `us-west-1`. Then the shorter one, then by the alphabet.
+    """
     import difflib  # only wrong input needs it, and it is slow to import
 
     table = {name.lower().replace("-", "_"): name for name in known}
     written = word.lower().replace("-", "_")
-    found = difflib.get_close_matches(written, table, n=3, cutoff=cutoff)
-    exchanged = [name for name in found if sorted(name) == sorted(written)]
-    return table[[*exchanged, *found][0]] if found else ""
+    found = difflib.get_close_matches(written, table, n=_TIES, cutoff=cutoff)
+    exchanged = [name for name in found[:3] if sorted(name) == sorted(written)]
+    if exchanged or not found:
+        return table[exchanged[0]] if exchanged else ""
+    likeness = difflib.SequenceMatcher(None, found[0], written).ratio()
+    equal = [name for name in found if difflib.SequenceMatcher(None, name, written).ratio() == likeness]
+    best = min(equal, key=lambda name: (-_shared(name, written), -_begun(name, written), len(name), name))
+    return table[best]
+
+
+def _shared(one: str, other: str) -> int:
+    """Letters that two words have in common, in any order."""
+    return (Counter(one) & Counter(other)).total()
+
+
+def _begun(one: str, other: str) -> int:
+    """Letters that two words begin with alike."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
 
 
 def _letters(word: str) -> str:

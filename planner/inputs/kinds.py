@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Loaded = LoadedWorkload | LoadedPortfolio | LoadedPipeline
 
 _NAMES = {"LoadedWorkload": "workload", "LoadedPortfolio": "portfolio", "LoadedPipeline": "pipeline"}
+_FUNCTIONS = {"workload": "optimize", "portfolio": "portfolio", "pipeline": "pipeline"}
 
 
 def load_any(file: Path) -> Loaded:
@@ -38,13 +39,13 @@ def loaded_as(source: object, kind: str) -> Any:
     """Read `source` if it is a path; anything loaded must be of the kind asked.
 
     Raises:
-        InputError: the file is of another kind.
+        InputError: it is of another kind.
     """
-    if not isinstance(source, str | Path):
-        return source
-
-    loaded = load_any(Path(source))
-    actual = _NAMES[type(loaded).__name__]
+    loaded = load_any(Path(source)) if isinstance(source, str | Path) else source
+    actual = _NAMES.get(type(loaded).__name__, kind)
     if actual != kind:
-        raise InputError(f"{source}: is a {actual}, a {kind} is needed; use planner.{actual}() for it")
+        what = "what was loaded" if loaded is source else source
+        raise InputError(
+            f"{what}: is a {actual}, a {kind} is needed; use planner.{_FUNCTIONS[actual]}() for it"
+        )
     return loaded

@@ -11,6 +11,7 @@ from planner.inputs.faults import Fault, FaultError
 from planner.inputs.models import main_network, merge_model
 from planner.inputs.post_training import load_objectives
 from planner.inputs.resolved import Assumed, Origin, ResolvedPhase
+from planner.normal import Z80
 
 if TYPE_CHECKING:
     from planner.inputs.resolved import ResolvedModel
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from planner.inputs.training_schema import Training
 
 # Nine of ten values of a normal distribution lie below its mean and this many standard deviations.
-Z90 = 1.2815515655446008
 # Shares add up to 1 within this.
 _ROUNDING = 0.005
 
@@ -91,7 +91,7 @@ def _stopped_share(training: Training | None, noted: list[Assumed]) -> float:
 def stop_log_sd(training: Training) -> float:
     """Standard deviation of the logarithm of the work done, of a run that stops early; 0 of one that does not."""
     stop = training.early_stop
-    return 0.0 if stop is None else math.log((stop.p90_share or 1.0) / stop.mean_share) / Z90
+    return 0.0 if stop is None else math.log((stop.p90_share or 1.0) / stop.mean_share) / Z80
 
 
 def stop_faults(w: Workload) -> Iterator[Fault]:

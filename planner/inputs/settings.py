@@ -91,12 +91,23 @@ def _parse(text: str) -> Setting:
 
 
 def setting_texts(values: Mapping[str, object]) -> list[str]:
-    """`KEY=VALUE` texts of values by dotted key."""
+    """`KEY=VALUE` texts of values by dotted key.
+
+    Raises:
+        InputError: a value is none that a file could hold.
+    """
+    return [f"{key}={_text_of(key, value)}" for key, value in values.items()]
+
+
+def _text_of(key: str, value: object) -> str:
     import json
 
-    return [
-        f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in values.items()
-    ]
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{key}: {error}; give text, a number, or lists and mappings of them") from None
 
 
 def with_settings(loaded: LoadedWorkload, texts: Sequence[str]) -> LoadedWorkload:

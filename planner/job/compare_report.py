@@ -7,9 +7,11 @@ from decimal import Decimal
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
+from planner.job.compare_notes import miss_note, owed_notes, speed_note
 from planner.plan.front_scale import cost_places
 from planner.plan.plain import plain
 from planner.plan.report_storage import KINDS as STORAGE_KINDS
+from planner.plan.words import enable_first, places_of
 from planner.render import units
 from planner.render.model import (
     Answer,
@@ -22,7 +24,6 @@ from planner.render.model import (
     table_section,
     versioned,
 )
-from planner.render.numbers import usd
 from planner.render.precision import dollars, moment_known, rounded
 from planner.render.screen import has_room
 from planner.render.words import cluster, place
@@ -42,12 +43,6 @@ _FLAT = (
 )  # fmt: skip
 _OF_ROW = ("speed_ratio", "cost_ratio", "hours_ratio", "storage_usd", "data_in")
 _NOUNS = {"type": "instance types", "region": "regions", "option": "ways to buy", "provider": "providers"}
-_MISSES = {
-    "deadline": "too late", "unrecorded": "spot alone without a record, which no deadline may rest on",
-    "confidence": "too unsure to be in time", "budget": "over budget", "throughput": "too slow",
-    "no_discount": "spot without a discount",
-}  # fmt: skip
-_TERMS = ("_1y", "_3y")  # ways to buy that are owed for years
 _SHOWN, _SHOWN_BRIEF, _FEW = 16, 12, 6
 _NARROWER = (
     19  # columns of the plan's that emissions and long names take, or lines of what stands below the table
@@ -292,7 +287,7 @@ def _bought(row: Row, over: str) -> str:
 def _notes(comparison: Comparison, *, brief: bool = False) -> list[str]:
     """What stands below the table."""
     shown = comparison.rows[: _fitting(comparison) if brief else _SHOWN]
-    notes = [_miss_note(shown)] if any(row.misses for row in shown) else []
+    notes = [miss_note(shown)] if any(row.misses for row in shown) else []
     if comparison.excluded:
         notes.append(
             f"{comparison.excluded} more {_noun(comparison)} cannot run this job within the file's other limits"
@@ -301,46 +296,19 @@ def _notes(comparison: Comparison, *, brief: bool = False) -> list[str]:
         notes.append(
             f"changes are to {comparison.base}; each row is the plan of the file limited to that row"
         )
-    if terms := [row.name for row in shown if row.best and row.name.endswith(_TERMS)]:
-        notes.append(
-            f"{', '.join(terms)}: the whole term, owed in full; planner commit weighs one for all your work"
-        )
+    notes += owed_notes(shown)
+    notes += enable_first(places_of(row.best for row in shown if row.best is not None))
     if _kg_column(comparison):
         notes.append("kgCO2e: expected, of the electricity; grids differ in basis and year (docs/carbon.md)")
     able = [row for row in shown if row.performance and row.best]
     if brief and len(able) <= _FEW:
-        return notes + [_speed_note(row) for row in able]
+        return notes + [speed_note(row) for row in able]
     if brief and able:
         dates = sorted(row.best.price_as_of for row in able if row.best)
         notes.append(
             f"prices of {dates[0]} to {dates[-1]}; memory and the date of each row: -o csv, md or html"
         )
     return notes if brief else [*notes, "cost at expected prices; GiB: needed and usable in each accelerator"]
-
-
-def _data_note(row: Row) -> str:
-    """Where the data are and what storage costs; empty where there are none."""
-    if row.data_in is None or row.storage_usd is None:
-        return ""
-    return f", data in {STORAGE_KINDS[row.data_in]} (storage {usd(row.storage_usd)})"
-
-
-def _speed_note(row: Row) -> str:
-    speed, best = row.performance, row.best
-    assert speed is not None and best is not None
-    low, high = units.three(speed.throughput_low_per_s), units.three(speed.throughput_high_per_s)
-    memory = ""
-    if speed.memory_needed_gib is not None and speed.memory_available_gib is not None:
-        memory = f", {speed.memory_needed_gib:.0f} of {speed.memory_available_gib:.0f} GiB"
-    return (
-        f"{row.name}: {units.three(speed.throughput_per_s)} {speed.unit}/s (80 %: {low} to {high}){memory}, prices of "
-        f"{best.price_as_of}{_data_note(row)}"
-    )
-
-
-def _miss_note(rows: Sequence[Row]) -> str:
-    missed = dict.fromkeys(_MISSES[key] for row in rows for key in row.misses)
-    return f"* breaks a limit ({'; '.join(missed)}): nothing of that row keeps all of them"
 
 
 def _list_prices(comparison: Comparison) -> list[Section]:

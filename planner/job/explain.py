@@ -10,6 +10,7 @@ from planner.candidates.choose import best_where
 from planner.candidates.decisions import KINDS, best_of
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.summary import describe, summarize, words_of_reasons
+from planner.render.numbers import usd
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,7 +45,7 @@ def explain_kinds(search: CandidateSearch | None) -> list[str]:
 def _against(candidates: Candidates, at: int, winner: int) -> str:
     brief = summarize(candidates, at, winner)
     change = f"{brief.delta_hours:+,.1f} h against the plan"
-    return f"{describe(brief)}, ${brief.cost_usd:,.2f} ({brief.delta_cost_usd:+,.2f}), {brief.hours:,.1f} h ({change})"
+    return f"{describe(brief)}, {usd(brief.cost_usd)} ({brief.delta_cost_usd:+,.2f}), {brief.hours:,.1f} h ({change})"
 
 
 def explain_layout(asked: Asked, market: Market, plan: Plan) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.job.frontier import spread_out
 from planner.plan.front_choices import in_brief
+from planner.plan.words import enable_first, places_of
 from planner.render import numbers, words
 from planner.render.model import Answer, Chart, Column, Section, Value, facts, table_section, versioned
 from planner.render.precision import dollars, known_places, rounded
@@ -248,4 +249,5 @@ def _notes(frontier: CarbonFrontier) -> tuple[str, ...]:
         out.append(
             f"your own limit of {frontier.limit_kgco2e:g} kgCO2e is set aside here, all other limits hold"
         )
+    out += enable_first(places_of(point.best for point in frontier.points))
     return (*out, *(prices_note(dates, today) if today is not None else ()))

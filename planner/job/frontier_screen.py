@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from planner.candidates.decisions import HAIR_RATIO
 from planner.job.frontier import thin
 from planner.plan.front_choices import assumed_at_once, in_brief
+from planner.plan.words import enable_first, places_of
 from planner.render import numbers
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.precision import dollars, known_places, moment_known, rounded
@@ -190,7 +191,8 @@ def _notes(frontier: Frontier) -> tuple[str, ...]:
     return (
         "costs are expected ones; `planner optimize` at a deadline gives the 80 % interval, quotas and checkpoints",
         *(prices_note(dates, today) if today is not None else ()),
-        *([large] if large else []),
-        *(["spot needs automatic resume and checkpoints"] if spot else ()),
         "your own deadline and budget are set aside here, all other limits hold",
+        *([large] if large else []),
+        *enable_first(places_of(point.best for point in frontier.points)),
+        *(["spot needs automatic resume and checkpoints"] if spot else ()),
     )

@@ -20,8 +20,9 @@ import numpy as np
 from planner.candidates.decisions import HAIR_RATIO, best_decisions
 from planner.candidates.reevaluate import Errors, reevaluate
 from planner.market.expected_price import shared_variance
-from planner.market.price_law import normal_cdf
 from planner.market.spot_prices import DERIVED, OBSERVED
+from planner.normal import Z95
+from planner.normal.arrays import normal_cdf
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 DRAWS, RIVALS, SEED = 1000, 40, 1
 _CHUNK = 50  # draws worked out at once
-_Z95 = 1.959963984540054
 
 
 @record(frozen=True)
@@ -223,7 +223,7 @@ def _counted(value: FloatArray, at: IntArray, seed: int, same: npt.NDArray[np.bo
 
 def wilson(share: float, count: int) -> tuple[float, float]:
     """95 % interval of a probability of which `share` of `count` independent trials came true (Wilson, 1927)."""
-    square = _Z95 * _Z95 / count
+    square = Z95 * Z95 / count
     middle = (share + square / 2.0) / (1.0 + square)
-    half = _Z95 * math.sqrt(share * (1.0 - share) / count + square / (4.0 * count)) / (1.0 + square)
+    half = Z95 * math.sqrt(share * (1.0 - share) / count + square / (4.0 * count)) / (1.0 + square)
     return max(middle - half, 0.0), min(middle + half, 1.0)

@@ -17,6 +17,7 @@ from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.wanted import Scope, Wanted
 from planner.market.quota import draws_on
 from planner.records import record
+from planner.render.precision import dollars_stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,8 +120,8 @@ def _changes(limits: Constraints, deadline: datetime | None, market: Market) -> 
     if deadline is not None:
         yield from _of_time(limits, deadline)
     if limits.budget_usd is not None:
-        said, more = f"${limits.budget_usd:,f}", limits.budget_usd + _MORE_USD
-        yield _Change("budget_usd", said, f"${_MORE_USD} more", {"budget_usd": more})
+        said, more = dollars_stated(limits.budget_usd), limits.budget_usd + _MORE_USD
+        yield _Change("budget_usd", said, f"{dollars_stated(_MORE_USD)} more", {"budget_usd": more})
     if "max_nodes" in limits.model_fields_set:
         nodes = limits.max_nodes
         yield _Change("max_nodes", str(nodes), "1 node more", {"max_nodes": nodes + 1})

@@ -20,6 +20,7 @@ from planner.judge.chance import (
 )
 from planner.judge.in_time import beside, done
 from planner.judge.money import GB_PER_GIB, Charge, Prices, outlives, overrun, rounded, total
+from planner.judge.prices import Z80
 from planner.judge.purchases import fault_of
 from planner.judge.starts import Waits, allotted, start_of, waits_of
 from planner.judge.storage import Option, Storage
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from planner.judge.goods import Goods, Offer
 
 # an 80 % interval spans this many standard deviations on each side
-Z80 = 1.2815515655446008
 MOST_NODES = 4096  # that a baseline may have beyond the workload's own limit
 
 

@@ -7,8 +7,8 @@ from math import exp, hypot, isnan, log
 from typing import TYPE_CHECKING, Any
 
 from catalogs.tariffs.carbon import load_carbon
-from planner.judge.bench import Z80
 from planner.judge.findings import IfStated, Near
+from planner.judge.prices import Z80
 from planner.records import record
 
 if TYPE_CHECKING:

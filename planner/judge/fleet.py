@@ -10,7 +10,7 @@ from math import exp
 from typing import Any
 
 from planner.judge import carbon, choices, fleet_stored, frame, single
-from planner.judge.bench import Z80, Bench, Buy, ImpossibleError
+from planner.judge.bench import Bench, Buy, ImpossibleError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, IfStated, Near
 from planner.judge.fleet_chance import chance_of, course_of
@@ -29,6 +29,7 @@ from planner.judge.fleet_workers import (
     worker_of,
 )
 from planner.judge.money import Charge, by_month, rounded, total
+from planner.judge.prices import Z80
 
 WORK_SHARE = 1e-6  # of all work; what dividing it among workers may be off by
 _RATIO = 1e-6

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import exp, hypot, isfinite, sqrt
 
-from planner.judge.bench import Z80, Bench
+from planner.judge.bench import Bench
 from planner.judge.chance import Capacity, Course, elapsed_variance, paid_hours
 from planner.judge.document import Node
 from planner.judge.findings import Near
 from planner.judge.fleet_chance import FleetCourse
 from planner.judge.fleet_workers import Worker, runs_of, slowed
 from planner.judge.money import Charge, total
+from planner.judge.prices import Z80
 from planner.records import record
 
 Lines = Sequence[tuple[list[Charge], Fraction]]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from catalogs.tables.table import Table
 
-_Z80 = 1.2815515655446008
+Z80 = 1.2815515655446004  # half of an interval that holds 80 %, in standard deviations
 _MOST_DAYS = 36_525.0  # a file may be dated 9999; no quote is a hundred years old
 _FRESH_DAYS = 60
 _HALF_DAYS = (0.0, 3.0, 10.0, 30.0, 90.0, 365.0)
@@ -63,7 +63,7 @@ class Quote:
         """What the price over the quote does not exceed with the probability `level`, at least what is expected."""
         if self.law is None:  # log-normal through the end of the interval
             z = _normal(level)
-            return self.expected * exp(z / _Z80 * log(self.p90 / self.expected))
+            return self.expected * exp(z / Z80 * log(self.p90 / self.expected))
         at, part = _piece(self.hours / 48.0)
         ends = [self.law(days, level) for days in _HALF_DAYS[at : at + 2]]
         return max(ends[0] + part * (ends[1] - ends[0]), self.expected)
@@ -221,7 +221,7 @@ def _price_list(quote: Quote, provider: str, wait: int) -> None:
     """What a published price may have become: rare changes, and a margin where no place is named."""
     row = _lists().get(provider) or _lists()["*"]
     days = quote.age_days + wait
-    spread = _Z80 * float(row["change_sd"]) * sqrt(float(row["changes_per_year"]) * days / 365.25)
+    spread = Z80 * float(row["change_sd"]) * sqrt(float(row["changes_per_year"]) * days / 365.25)
     quote.expected = 1.0 + float(row["unplaced_margin"]) if quote.kind == "unplaced" else 1.0
     quote.p10, quote.p90 = exp(-spread), quote.expected * exp(spread)
 

@@ -9,10 +9,11 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
-from planner.judge.bench import Z80, Bench, Candidate
+from planner.judge.bench import Bench, Candidate
 from planner.judge.findings import Between, Near
 from planner.judge.in_time import sure, until_there
 from planner.judge.launch_figures import SPREAD_RATIO, outcomes_of
+from planner.judge.prices import Z80
 from planner.judge.turns import quantile
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from planner.inputs.serving_checks import served_model
 from planner.judge.document import MalformedError
 from planner.judge.findings import Near
 from planner.judge.goods import hardware_of
+from planner.judge.prices import Z80
 from planner.performance.constants import load_constants
 from planner.performance.inference import serving as replicas
 from planner.performance.parts import model_of
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
     from planner.inputs.serving_load import LoadedServing
     from planner.inputs.serving_schema import Machine, Serving
-
-_HALF = NormalDist().inv_cdf(0.9)
 
 
 def with_speeds(loaded: LoadedServing, catalog: Catalog) -> tuple[LoadedServing, list[dict[str, Any]]]:
@@ -70,7 +69,7 @@ def _of(serving: Serving, machine: Machine, kind: Table) -> list[tuple[str, floa
         one = float(replicas.pace_of(model, engine, device, classes, target, np.array([degree]), tested)[0])
         if not isnan(one):
             pace, spread = one, min(spread, load_constants()["serving.measured_spread"])
-    sure = exp(-spread * NormalDist().inv_cdf(serving.confidence) / _HALF)
+    sure = exp(-spread * NormalDist().inv_cdf(serving.confidence) / Z80)
     services = {
         "requests_per_s": at_pace(pace * sure), "expected_requests_per_s": at_pace(pace),
         "low_requests_per_s": at_pace(pace * exp(-spread)), "high_requests_per_s": at_pace(pace * exp(spread)),

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
     BoolArray = npt.NDArray[np.bool_]
 
-Z80 = 1.2815515655446008  # an 80 % interval spans so many standard deviations on each side
 FRESH_DAYS = 60.0  # quotes of a type this much older than its newest say nothing of its level now
 OTHER_PROVIDER = "*"
 _DATA = Path(__file__).parents[1] / "data" / "prices"

@@ -7,11 +7,11 @@ at x, so a quantile is x wherever it falls into the lump, else the one of the pr
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.normal.arrays import normal_cdf, normal_quantile
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     BoolArray = npt.NDArray[np.bool_]
 
 HIGH = 0.9  # levels from here on are the list price where `listed`
-_FAR = 40.0  # standard deviations, beyond which a normal distribution is 0 or 1 to the last digit
 
 
 @record(frozen=True, eq=False)
@@ -61,8 +60,8 @@ class PriceLaw:
         """
         levels = np.asarray(level, dtype=np.float64)
         share = np.maximum(self.moved, 1e-12)
-        below = self.middle + self.sd * inverse_normal(levels / share)
-        above = self.middle + self.sd * inverse_normal(1.0 - (1.0 - levels) / share)
+        below = self.middle + self.sd * normal_quantile(levels / share)
+        above = self.middle + self.sd * normal_quantile(1.0 - (1.0 - levels) / share)
         logs = np.clip(np.maximum(np.minimum(self.x, below), above), self.low, self.high)
         return np.exp(np.where(self.listed & (levels >= HIGH), 0.0, logs))
 
@@ -82,31 +81,3 @@ def _clipped_mean(middle: FloatArray, sd: FloatArray, low: FloatArray, high: Flo
         np.isfinite(high), np.exp(np.where(np.isfinite(high), high, 0.0)) * (1.0 - normal_cdf(b)), 0.0
     )
     return np.asarray(inside + at_low + at_high, dtype=np.float64)
-
-
-def normal_cdf(z: FloatArray) -> FloatArray:
-    """Standard normal distribution function."""
-    out = np.where(z > 0, 1.0, 0.0)  # what it is far out, to the last digit
-    near = ~(np.abs(z) >= _FAR)
-    out[near] = [0.5 * value for value in map(math.erfc, (-z[near] * math.sqrt(0.5)).tolist())]
-    return out
-
-
-def inverse_normal(level: FloatArray) -> FloatArray:
-    """Inverse of the standard normal distribution function, infinite from 0 down and from 1 up.
-
-    The approximation 26.2.23 of Abramowitz and Stegun (off by 4.5e-4), then Newton's method; `statistics` has the same,
-    but takes longer to import than this does.
-    """
-    values, at = np.unique(level, return_inverse=True)  # equal levels are worked out once
-    known = np.where(values <= 0, -np.inf, np.inf)
-    inside = (values > 0) & (values < 1)
-    tail = np.minimum(values[inside], 1.0 - values[inside])
-    t = np.sqrt(-2.0 * np.log(tail))
-    z = t - ((0.010328 * t + 0.802853) * t + 2.515517) / (
-        ((0.001308 * t + 0.189269) * t + 1.432788) * t + 1.0
-    )
-    for _ in range(3):
-        z += (normal_cdf(-z) - tail) * math.sqrt(2.0 * math.pi) * np.exp(0.5 * z * z)
-    known[inside] = np.where(values[inside] < 0.5, -z, z)
-    return known[at].reshape(level.shape)

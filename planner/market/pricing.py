@@ -7,7 +7,6 @@ decimal prices. Objective and plan therefore agree to float rounding (1e-9 relat
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal, localcontext
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from planner.normal.arrays import normal_cdf
 from planner.plan.ids import CostId
 from planner.plan.model import CostLine
 from planner.records import record
@@ -93,16 +93,8 @@ def overrun_hours(
     left = np.maximum(ends - fixed_hours[:, None], 1e-12) / np.maximum(work_hours, 1e-12)[:, None]
     bought = ends >= (fixed_hours + work_hours)[:, None]
     deviations = np.log(left) / np.maximum(work_log_sd, 1e-12)[:, None]
-    late = normal_above(np.where(bought, deviations, np.inf))
+    late = normal_cdf(-np.where(bought & (deviations < _FAR), deviations, np.inf))
     return np.asarray(np.round((late * steps).sum(axis=1), QUANTUM), dtype=np.float64)
-
-
-def normal_above(x: FloatArray) -> FloatArray:
-    """P(Z > x) of a standard normal variable; 0 beyond eight standard deviations."""
-    out = np.zeros(x.shape)
-    near = x < _FAR
-    out[near] = [0.5 * math.erfc(value / math.sqrt(2.0)) for value in x[near].tolist()]
-    return out
 
 
 def exact(quantity: float) -> Decimal:

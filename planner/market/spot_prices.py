@@ -17,10 +17,11 @@ import numpy as np
 
 from catalogs.offers.flags import admit_offers, placeless
 from catalogs.tables.table import Coded
-from planner.market.expected_price import Z80, Quotes, list_terms, price_terms
-from planner.market.price_law import inverse_normal
+from planner.market.expected_price import Quotes, list_terms, price_terms
 from planner.market.price_path import NAMES, PricePath
 from planner.market.pricing import price_age_days
+from planner.normal import Z80
+from planner.normal.arrays import normal_quantile
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class PriceBook:
             return self.laws.quantile(row, level, 0.0 if self.path is None else run_hours)
         mean, low, high = (float(getattr(self, name)[row]) for name in NAMES)
         down, up = log(mean / low) / Z80, log(high / mean) / Z80
-        z = inverse_normal(level)
+        z = normal_quantile(level)
         return np.asarray(mean * np.exp(np.where(z > 0, z * up, z * down)), dtype=np.float64)
 
     def growth(self, rows: IntArray, run_hours: FloatArray) -> FloatArray:

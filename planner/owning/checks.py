@@ -16,7 +16,8 @@ from catalogs.tables.accelerators import load_accelerators
 from planner.inputs.tco_load import hardware_prices
 from planner.owning.inputs import ends, hardware, load_watts, power, sites
 from planner.owning.model import Check
-from planner.render.numbers import percent
+from planner.render.numbers import percent, usd
+from planner.render.precision import dollars
 
 if TYPE_CHECKING:
     from planner.inputs.tco_schema import Machine, Part, Tco
@@ -170,10 +171,10 @@ def _old_memory(machine: Machine) -> Iterator[Check]:
     for part in _of(machine, "memory"):
         low, _, high = ends(part.usd)
         if part.memory_gb and high > 0.0:
-            has = f"${low / part.memory_gb:.2f} to ${high / part.memory_gb:.2f} a GB ({part.usd.as_of or 'undated'})"
+            has = f"{usd(low / part.memory_gb)} to {usd(high / part.memory_gb)} a GB ({part.usd.as_of or 'undated'})"
             yield _check(
                 "memory_price", f"price of {part.name}",
-                f"${min(ends_now):.2f} to ${max(ends_now):.2f} a GB by contracts of {newest}", has,
+                f"{usd(min(ends_now))} to {usd(max(ends_now))} a GB by contracts of {newest}", has,
                 high / part.memory_gb * _NEAR >= min(ends_now), "",
                 "memory prices of before 2025-10 are too low by 3 to 10 times",
             )  # fmt: skip
@@ -238,8 +239,8 @@ def _printed(tco: Tco) -> Iterator[Check]:
         else _explained(tco, (said[0], said[2])) or f"off by {percent(ours[0] / said[0] - 1.0, 0)}"
     )
     yield _check(
-        "printed_sum", "printed sum", f"${ours[0]:,.0f} to ${ours[1]:,.0f}, the sum of the parts",
-        f"${said[0]:,.0f} to ${said[2]:,.0f}", holds, "R40", why,
+        "printed_sum", "printed sum", f"{dollars(ours[0], 0)} to {dollars(ours[1], 0)}, the sum of the parts",
+        f"{dollars(said[0], 0)} to {dollars(said[2], 0)}", holds, "R40", why,
     )  # fmt: skip
 
 

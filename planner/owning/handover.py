@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.owning.figures import HOURS_PER_MONTH, MONTHS_PER_YEAR
 from planner.owning.model import COLOCATION, Fixed, Handover
+from planner.render.numbers import usd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +44,7 @@ def handover_of(
     lines = [
         f"# {_plain(tco.name)}, {'in a colocation' if site == COLOCATION else 'in own rooms'}: "
         "for `prices: {offers: [this file]}` of a workload.",
-        f"# An hour costs ${power:,.2f} at the margin (power alone: the machine is paid) and ${full:,.2f} in full, all",
+        f"# An hour costs {usd(power)} at the margin (power alone: the machine is paid) and {usd(full)} in full, all",
         "# costs of `planner tco` over the hours that it works. `cost_basis: full` lets the purchase compete too.",
         "version: 1",
         "machines:",
@@ -60,7 +61,7 @@ def handover_of(
         f"    lifetime_years: {_text(life)}",
         f"    utilisation_ratio: {_text(values['utilisation_ratio'])}",
         f"    # hosting_usd_per_month: {_text(running)}  rent, staff and support: owed whether it works or not, so an",
-        f"    # hour more costs none of it. Uncommented it adds ${hourly:,.2f} to each hour.",
+        f"    # hour more costs none of it. Uncommented it adds {usd(hourly)} to each hour.",
     ]
     return Handover("\n".join(lines) + "\n", power, full, lacks)
 

@@ -11,6 +11,7 @@ from planner.owning.model import SCHEMA_VERSION
 from planner.owning.screen import asked, headline, tco_screen, ways_table
 from planner.plan.plain import plain
 from planner.render.model import Answer, Chart, Column, Section, Value, table_section, versioned
+from planner.render.numbers import usd
 from planner.render.screen import on_screen
 
 if TYPE_CHECKING:
@@ -222,8 +223,8 @@ def _owned(answer: TcoAnswer) -> Section:
     """The file that makes the machine compete in plans of jobs."""
     found = answer.handover
     first = (
-        f"an hour of one machine costs ${found.marginal_usd_per_hour:,.2f} at the margin and "
-        f"${found.full_usd_per_hour:,.2f} in full; `--owned FILE` writes this"
+        f"an hour of one machine costs {usd(found.marginal_usd_per_hour)} at the margin and "
+        f"{usd(found.full_usd_per_hour)} in full; `--owned FILE` writes this"
     )
     lacking = tuple(f"{name} must be added: the parts do not say it" for name in found.lacks)
     return Section("owned", "For prices.offers of a workload", (first, *lacking, *found.text.splitlines()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from planner.plan.words import enable_first
 from planner.render.model import Answer, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.numbers import hours, number, percent, usd
 
@@ -83,6 +84,7 @@ def _pools(pools: Pools) -> Section:
     if pools.moved_gb:
         moved = f"{number(pools.moved_gb)} GB of weights between the regions: {usd(pools.moved_usd)}"
         notes.append(moved)
+    notes += enable_first((part.provider, part.region) for pool in pools.pools for part in pool.bought.parts)
     return table_section("pools", "Pools", _SHOWN, rows, notes)
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from planner.plan.words import enable_first
 from planner.render import claims, numbers
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.precision import dollars, dollars_stated, known_places, moment_known, rounded
@@ -175,6 +176,7 @@ def _notes(answer: PipelineAnswer) -> tuple[str, ...]:
             else ()
         ),
         *set_aside_notes(answer),
+        *enable_first((stage.way.provider, stage.way.region) for stage in answer.stages),
         "quotas that the workloads do not declare are not checked",
     )
 

@@ -16,7 +16,7 @@ from planner.plan.words import OBJECTIVES, old_price, over_budget
 from planner.render import claims
 from planner.render.model import Section
 from planner.render.numbers import number
-from planner.render.precision import about, dollars_stated
+from planner.render.precision import about, dollars, dollars_stated
 
 _MOST = 5
 _MOST_REGIONS = 4
@@ -50,8 +50,8 @@ def _profile(plan: Plan) -> list[str]:
     cost, narrows = plan.profile_cost_usd, plan.profile_narrows_usd
     if cost is None or narrows is None:
         return []
-    gained = f"${_rounded(narrows):,.0f}"
-    spent = f"about ${_rounded(cost):,.0f}" if cost >= 1.0 else "under $1"
+    gained = dollars(_rounded(narrows), 0)
+    spent = f"about {dollars(_rounded(cost), 0)}" if cost >= 1.0 else "under $1"
     return [f"first profile 100 steps ({spent}) and planner calibrate: {gained} less spread of cost"]
 
 

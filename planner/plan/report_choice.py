@@ -14,7 +14,7 @@ from planner.plan.report_launch import launch, strategy_words
 from planner.plan.words import OBJECTIVES, cost_kind, layout_words, own_machines, step_part
 from planner.render import claims
 from planner.render.model import Chart, Column, Section, Unit, Value, facts, table_section
-from planner.render.numbers import UNKNOWN, amount, days_of, hours, moment, number, percent, price, usd
+from planner.render.numbers import UNKNOWN, days_of, hours, moment, number, percent, price, usd
 from planner.render.words import DERIVED_MARK, cluster, devices, is_derived, join_some, option, place, share
 
 _MAX_LINES = 12
@@ -333,5 +333,5 @@ def cash(plan: Plan) -> list[Section]:
     months = [f"{due.month} {usd(due.amount_usd)}" for due in plan.cash]
     total = sum((due.amount_usd for due in plan.cash), Decimal(0))
     said = join_some(months, _MAX_CASH, "months")
-    section = facts("cash", "Cash", [("due_usd", f"${amount(total)} in all", total, "usd", said)])
+    section = facts("cash", "Cash", [("due_usd", f"{usd(total)} in all", total, "usd", said)])
     return [replace(section, charts=charts.cash_by_month(plan.cash))]

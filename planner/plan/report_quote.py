@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from datetime import datetime, timedelta
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 
 from planner.plan.front_scale import Scale
 from planner.plan.model import Plan
 from planner.render.numbers import number
-from planner.render.precision import MOST_DIGITS, moment_known
+from planner.render.precision import MOST_DIGITS, dollars_at_most, moment_known
 
 _DIGITS = MOST_DIGITS - 1
 _UNKNOWN_END = "; no end is sure at that confidence"
@@ -33,9 +33,7 @@ def quote_sentence(plan: Plan) -> str:
 
 def _at_most(usd: Decimal) -> str:
     """Rounded up to three digits: a bound is not rounded down."""
-    places = min(_DIGITS - 1 - usd.adjusted(), 2) if usd else 0
-    up = usd.quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING)
-    return f"${up:,.{max(places, 0)}f}"
+    return dollars_at_most(usd, _DIGITS)
 
 
 def _end(plan: Plan, finish: str) -> str:

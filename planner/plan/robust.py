@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.inputs.risk_schema import RiskAversion
+from planner.normal import Z80
 from planner.records import record
 from planner.render.numbers import percent
 from planner.render.precision import dollars, known_places
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 FRESH = 2_000  # scenarios that no choice was made on
 FRESH_SEED = 1_000_003  # added to the seed of the scenarios chosen on
-_Z80 = 1.2815515655446004  # standard normal quantile of 0.9
 MOST_PRICED = 600  # candidates worked out in scenarios: about 5 ms each on spot
 
 
@@ -67,7 +67,7 @@ class Terms:
         if len(usd) < 2:
             return 0.0
         excess = np.maximum(usd - np.quantile(usd, self.level), 0.0)
-        return _Z80 * float(excess.std(ddof=1)) / (1.0 - self.level) / math.sqrt(len(usd))
+        return Z80 * float(excess.std(ddof=1)) / (1.0 - self.level) / math.sqrt(len(usd))
 
 
 @record(frozen=True)

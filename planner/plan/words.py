@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
+from catalogs.tables.regions import off_by_default
 from planner.plan.brief import Summary
 from planner.plan.model import Layout
 from planner.render.numbers import usd
+from planner.render.precision import dollars_stated
 from planner.render.words import cluster, devices, option, place
 
 OBJECTIVES = {"cost": "Cheapest", "time": "Fastest", "carbon": "Least carbon"}
@@ -21,6 +24,7 @@ COST_KINDS = {
 }
 
 
+_MOST_REGIONS = 4  # named in a line
 _KINDS_OF_INFERENCE = {"data_storage": "request storage", "checkpoint_storage": "progress storage"}
 # parts of a batch of requests
 _PARTS = {
@@ -66,9 +70,31 @@ def old_price(instance_type: str, as_of: str, age_days: int) -> str:
     return f"the price of {instance_type} is {age_days} days old ({as_of})"
 
 
+def enable_first(places: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """What an account must do before it has the regions that an answer rests on; empty where there is nothing.
+
+    Args:
+        places: provider and region, in the order of the answer.
+    """
+    off = [region for provider, region in dict.fromkeys(places) if f"{provider}/{region}" in off_by_default()]
+    if not off:
+        return ()
+    is_off, it = ("is off by default", "it") if len(off) == 1 else ("are off by default", "them")
+    more = f" and {len(off) - _MOST_REGIONS} more" if len(off) > _MOST_REGIONS else ""
+    return (f"{', '.join(off[:_MOST_REGIONS])}{more} {is_off}: enable {it} in the account first",)
+
+
+def places_of(chosen: Iterable[Summary]) -> Iterator[tuple[str, str]]:
+    """Provider and region of candidates, with those of a fall-back."""
+    for one in chosen:
+        yield from (
+            (one.provider, region) for region in (one.region, *(part.region for part in one.parts)) if region
+        )
+
+
 def over_budget(worst_usd: Decimal, budget_usd: Decimal) -> str:
     """Warn of a worst case above the budget."""
-    return f"in the worst case the cost exceeds the budget: ${worst_usd:,.2f} > ${budget_usd:,.2f}"
+    return f"in the worst case the cost exceeds the budget: {usd(worst_usd)} > {dollars_stated(budget_usd)}"
 
 
 def summary(item: Summary) -> str:

@@ -7,6 +7,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from planner.plan.words import enable_first
 from planner.render import numbers
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.precision import dollars, dollars_stated, figure, known_places, moment_known, rounded
@@ -162,6 +163,7 @@ class _Form:
             *given,
             *prices_note(dates, today),
             *(["spot needs automatic resume and checkpoints"] if spot else ()),
+            *enable_first((job["provider"], job["region"]) for job in jobs if "region" in job),
             "quotas that neither the portfolio nor a job's own file declares are not checked",
         )
 

@@ -6,6 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from planner.plan.words import enable_first
 from planner.render import claims, numbers
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.precision import dollars, dollars_stated, known_places, moment_known, rounded
@@ -211,6 +212,7 @@ def _notes(values: _Values, dates: Iterable[str]) -> tuple[str, ...]:
         *values["notes"],
         *prices_note(dates, today),
         *([f"{text}: needs automatic resume and checkpoints"] if spot else ()),
+        *enable_first((job["provider"], job["region"]) for job in values["jobs"] if "region" in job),
         "quotas that neither the portfolio nor a job's own file declares are not checked",
     )
 

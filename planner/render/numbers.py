@@ -9,15 +9,15 @@ from decimal import Decimal
 UNKNOWN = "unknown"
 
 
-def amount(value: Decimal | None) -> str:
+def amount(value: Decimal | float | None) -> str:
     """Format an amount to the cent, without a currency sign: `1,234.50`."""
-    if value is None or not value.is_finite():
+    if value is None or not Decimal(value).is_finite():
         return UNKNOWN
     text = f"{value:,.2f}"  # exact for any size, ties to even by the default context
     return text.lstrip("-") if not text.strip("-0.,") else text
 
 
-def usd(value: Decimal | None) -> str:
+def usd(value: Decimal | float | None) -> str:
     """Format US dollars to the cent: `$1,234.50`, `-$3.00`."""
     text = amount(value)
     if text == UNKNOWN:

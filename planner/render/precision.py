@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
-from decimal import Context, Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 
 from planner.render.numbers import UNKNOWN
 
@@ -57,9 +57,16 @@ def dollars(value: float | Decimal, places: int) -> str:
     return f"-${text[1:]}" if text.startswith("-") else f"${text}"
 
 
-def dollars_stated(value: Decimal) -> str:
+def dollars_stated(value: float | Decimal) -> str:
     """US dollars as somebody stated them, with cents where there are any: `$5,000`, `$1.50`."""
-    return f"${value:,.0f}" if value == value.to_integral_value() else f"${value:,.2f}"
+    return f"${value:,.0f}" if value == round(value) else f"${value:,.2f}"
+
+
+def dollars_at_most(value: Decimal, digits: int) -> str:
+    """US dollars rounded up to so many digits, no further than cents: a bound is not rounded down."""
+    places = min(digits - 1 - value.adjusted(), 2) if value else 0
+    up = value.quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING)
+    return f"${up:,.{max(places, 0)}f}"
 
 
 def dollars_known(value: float | Decimal, half_width: float) -> str:

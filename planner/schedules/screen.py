@@ -6,6 +6,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from planner.plan.words import enable_first
 from planner.render import claims, numbers
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.precision import dollars, known_places, moment_known, rounded
@@ -134,5 +135,6 @@ def _notes(answer: ScheduleAnswer) -> tuple[str, ...]:
             else ()
         ),
         *([stands_in] if unknown else ()),
+        *enable_first((one.pool.provider, one.pool.region) for one in answer.intervals),
         "quotas are not checked",
     )

@@ -6,6 +6,8 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from catalogs.tariffs import load_tariffs
+from planner.plan.words import enable_first
 from planner.render import claims, numbers
 from planner.render.model import Section
 from planner.render.precision import dollars, known_places
@@ -13,10 +15,9 @@ from planner.render.screen import Row, Screen, prices_note
 from planner.render.words import cluster
 
 if TYPE_CHECKING:
-    from planner.serving.answer import ServingAnswer
+    from planner.serving.answer import Line, ServingAnswer
 
 HOURS_PER_MONTH = 730
-_OWED = ("reserved", "savings_plan", "cud", "capacity_block", "subscription", "future_reservation")
 NEXT = ("serving FILE -o json --out answer.json", "verify answer.json --workload FILE")
 
 
@@ -86,15 +87,25 @@ def _notes(answer: ServingAnswer) -> tuple[str, ...]:
     return (
         *(prices_note(dates, date.fromisoformat(answer.on)) if answer.on else ()),
         *_bought(answer),
+        *enable_first(_place(line) for line in answer.lines),
         "quotas and capacity are not checked: ask the provider for this many machines first",
         _speeds(answer),
     )
 
 
+def _place(line: Line) -> tuple[str, str]:
+    """Provider and region of a line."""
+    provider, _, region = line.price.place.partition("/")
+    return provider, region
+
+
 def _bought(answer: ServingAnswer) -> tuple[str, ...]:
     """What follows from buying otherwise than on demand."""
     spot = ", ".join(line.name for line in answer.lines if line.price.option == "spot")
-    owed = ", ".join(line.name for line in answer.lines if line.price.option.startswith(_OWED))
+    tariffs = load_tariffs()
+    owed = ", ".join(
+        line.name for line in answer.lines if tariffs.option_rule(_place(line)[0], line.price.option).is_owed
+    )
     return (
         *(
             (f"{spot} on spot: may be taken away while it answers, and the cost holds no fall-back",)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from planner.inputs.faults import Fault
 from planner.inputs.serving_checks import served_model
+from planner.normal import Z80
 from planner.performance.constants import load_constants
 from planner.performance.inference.serving import (
     Class,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 # An interval of 80 % lies this many standard deviations about its middle.
-Z80 = NormalDist().inv_cdf(0.9)
 
 
 @record(frozen=True)

@@ -17,7 +17,6 @@ later deadline is never less likely to be met.
 
 from __future__ import annotations
 
-import math
 from dataclasses import fields, replace
 from functools import cached_property, lru_cache
 
@@ -25,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.tables.rows import pick
+from planner.normal.arrays import normal_cdf_by_table, normal_quantile_by_table
 from planner.records import record
 from planner.spot.meet import calibration
 from planner.spot.moments import FloatArray, Job, compute_moments
@@ -35,47 +35,6 @@ MEAN_POINTS = 2
 SPREAD_POINTS = 3
 _WORK_POINTS = 7
 _MAX_STACKED = 20_000
-_PER_UNIT, _FEW = 125, 256  # points of the normal table; numbers that are looked up one by one
-
-
-@lru_cache(maxsize=1)
-def _normal_table() -> tuple[FloatArray, FloatArray]:
-    """Grid and standard normal distribution; interpolated linearly it is within 3e-6 and exactly monotone."""
-    grid = np.linspace(-8.0, 8.0, 16 * _PER_UNIT + 1)
-    values = np.asarray([0.5 * math.erfc(-x / math.sqrt(2.0)) for x in grid.tolist()])
-    values[0], values[-1] = 0.0, 1.0
-    return grid, values
-
-
-@lru_cache(maxsize=1)
-def _normal_slopes() -> FloatArray:
-    """Slope of the distribution from each point of the grid to the next, 0 beyond the last."""
-    grid, values = _normal_table()
-    return np.append(np.diff(values) / np.diff(grid), 0.0)
-
-
-def normal_cdf(x: FloatArray) -> FloatArray:
-    """Standard normal distribution function, elementwise."""
-    grid, values = _normal_table()
-    if np.size(x) < _FEW:
-        return np.asarray(np.interp(x, grid, values), dtype=np.float64)
-    # the same for many, to the last digit: the grid is even, so where a number is in it needs no search
-    out = np.clip(np.asarray(x, dtype=np.float64), grid[0], grid[-1])
-    with np.errstate(invalid="ignore"):
-        at = ((out - grid[0]) * _PER_UNIT).astype(np.intp)
-    np.clip(at, 0, len(grid) - 2, out=at)
-    at -= out < grid.take(at)  # by a hair
-    at += out >= grid.take(at + 1)
-    out -= grid.take(at)
-    out *= _normal_slopes().take(at)
-    out += values.take(at)
-    return out
-
-
-def normal_quantile(level: FloatArray) -> FloatArray:
-    """Inverse of `normal_cdf`, elementwise, for levels within 1e-9 of 0 and 1."""
-    grid, values = _normal_table()
-    return np.asarray(np.interp(level, values, grid), dtype=np.float64)
 
 
 def gamma_cdf(x: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
@@ -83,13 +42,13 @@ def gamma_cdf(x: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArr
     square = np.maximum(variance / (mean * mean), 1e-12)
     root = np.cbrt(np.maximum(x, 0.0) / mean)
     z = (root - (1.0 - square / 9.0)) / (np.sqrt(square) / 3.0)
-    return np.where(x < 0, 0.0, normal_cdf(z))
+    return np.where(x < 0, 0.0, normal_cdf_by_table(z))
 
 
 def gamma_quantile(level: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
     """Inverse of `gamma_cdf` at `level`, elementwise."""
     square = np.maximum(variance / (mean * mean), 1e-12)
-    root = 1.0 - square / 9.0 + normal_quantile(level) * np.sqrt(square) / 3.0
+    root = 1.0 - square / 9.0 + normal_quantile_by_table(level) * np.sqrt(square) / 3.0
     return np.asarray(mean * np.maximum(root, 0.0) ** 3, dtype=np.float64)
 
 
@@ -97,14 +56,14 @@ def lognormal_cdf(x: FloatArray, mean: FloatArray, variance: FloatArray) -> Floa
     """Distribution function of a log-normal variable with `mean` and `variance`, elementwise."""
     square = np.log1p(np.maximum(variance / (mean * mean), 1e-12))
     logs = np.log(np.maximum(x, 1e-300)) - np.log(mean)
-    return np.where(x <= 0, 0.0, normal_cdf((logs + square / 2.0) / np.sqrt(square)))
+    return np.where(x <= 0, 0.0, normal_cdf_by_table((logs + square / 2.0) / np.sqrt(square)))
 
 
 def lognormal_quantile(level: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
     """Inverse of `lognormal_cdf` at `level`, elementwise."""
     square = np.log1p(np.maximum(variance / (mean * mean), 1e-12))
     return np.asarray(
-        mean * np.exp(normal_quantile(level) * np.sqrt(square) - square / 2.0), dtype=np.float64
+        mean * np.exp(normal_quantile_by_table(level) * np.sqrt(square) - square / 2.0), dtype=np.float64
     )
 
 
@@ -336,7 +295,7 @@ def meet_probability(
     z = np.where(
         sure, np.where(deadline >= floor * (1.0 - 1e-9), 9.0, -9.0), room / np.where(sure, 1.0, work_log_sd)
     )
-    return np.where(endless, 1.0, np.minimum(still * normal_cdf(z) + moved, 1.0))
+    return np.where(endless, 1.0, np.minimum(still * normal_cdf_by_table(z) + moved, 1.0))
 
 
 def scaled_job(job: Job, factor: FloatArray) -> Job:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.normal import Z80
 from planner.records import record
 from planner.tracking.model import FloatArray, Speed
-from planner.tracking.planned import Z80
 from planner.tracking.renewal import SETBACK_SHAPE, Interruptions
 
 if TYPE_CHECKING:

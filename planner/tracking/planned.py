@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from planner.errors import InputError
+from planner.normal import Z80
 from planner.plan.file import load_plan
 from planner.plan.ids import TimePartId
 from planner.plan.model import Plan, PlanLine
 from planner.records import record
 
-Z80 = 1.2815515655446004  # half of an 80 % interval in standard deviations
 _RECORDED_SD, _UNRECORDED_SD = (
     0.35,
     0.88,

@@ -24,6 +24,7 @@ from planner.candidates.ways.chances import stated_chance
 from planner.errors import InputError
 from planner.inputs.load import MAX_BYTES, load_workload
 from planner.inputs.settings import with_settings
+from planner.render.precision import dollars
 from planner.render.words import cluster, option, place
 from planner.tracking.advised import advised_of
 from planner.tracking.model import Replan, Way
@@ -231,5 +232,5 @@ def _decide(tracked: Tracked, ways: tuple[Way, ...]) -> tuple[str, str]:
     if stay in within and stay.usd <= (best.usd or 0.0) * (1.0 + _LEAST_GAIN):
         return STAY, "Stay: no change is in time and saves more than it costs."
     saves = stay.usd - (best.usd or 0.0)
-    words = f"saves ${saves:,.0f}" if saves > 0 else f"costs ${-saves:,.0f} more and is in time"
+    words = f"saves {dollars(saves, 0)}" if saves > 0 else f"costs {dollars(-saves, 0)} more and is in time"
     return best.action, f"{best.action[0].upper()}{best.action[1:]}: it {words}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -102,6 +103,35 @@ def test_no_tracked_text_names_a_place_of_one_machine() -> None:
             text = path.read_text(encoding="utf-8", errors="replace")
             found += [f"{relative(path)}: {match.group()}" for match in places.finditer(text)]
     assert found == []
+
+
+def _formatted_dollars(nodes: Iterable[ast.AST]) -> Iterator[int]:
+    """Lines on which an f-string writes a dollar sign and formats the number after it itself."""
+    for node in nodes:
+        if isinstance(node, ast.JoinedStr):
+            for text, value in itertools.pairwise(node.values):
+                formatted = isinstance(value, ast.FormattedValue) and value.format_spec is not None
+                if formatted and isinstance(text, ast.Constant) and str(text.value).endswith("$"):
+                    yield value.lineno
+
+
+def test_money_is_formatted_by_render() -> None:
+    """`planner.render` knows cents, signs and unknown amounts; `f"${usd:,}"` printed $705.5."""
+    found = [
+        f"{relative(path)}:{line}"
+        for path in source_files()
+        if not relative(path).startswith("planner/render/")
+        for line in _formatted_dollars(nodes_of(path))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("code", "caught"),
+    [('f"${x:,}"', True), ('f"costs ${x:,.2f} more"', True), ('f"${key}"', False), ('f"{usd(x)}"', False)],
+)
+def test_the_scan_for_formatted_money_sees_what_it_should(code: str, caught: bool) -> None:
+    assert bool(list(_formatted_dollars(ast.walk(ast.parse(code))))) is caught
 
 
 def test_parameters_are_named_after_what_they_are() -> None:

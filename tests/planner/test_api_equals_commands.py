@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 import planner
-from catalogs.errors import CatalogError
 from planner.asked.given import options_on
 from planner.asked.options import Options
-from planner.errors import InputError
+from planner.errors import CatalogError, InputError
 from planner.inputs.load import LoadedWorkload, load_workload
 from planner.inputs.schema import Workload
 from planner.portfolios import answer as portfolios

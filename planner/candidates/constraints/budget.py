@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.constraints.base import Constraint, round_up
+from planner.render.numbers import usd
+from planner.render.precision import dollars_stated
 
 if TYPE_CHECKING:
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
@@ -34,4 +36,6 @@ class Budget(Constraint):
 
     def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
         """Dollars given and needed."""
-        return f"${case.limits.budget_usd:,}", f"${round_up(float(candidates.cash_usd[at]), 0.01):,.2f}"
+        budget = case.limits.budget_usd
+        assert budget is not None
+        return dollars_stated(budget), usd(round_up(float(candidates.cash_usd[at]), 0.01))

@@ -12,7 +12,7 @@ from catalogs.tables.model import PurchaseOption
 from catalogs.tariffs.carbon import load_carbon
 from planner.candidates.carbon import HIGH, LOW, MID, WATTS_PER_KW, embodied_kg_per_hour
 from planner.candidates.footprint import of_parts
-from planner.candidates.timing import Z80
+from planner.normal import Z80
 from planner.plan.carbon import Carbon, CarbonLine
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from planner.candidates.starts import allotted_hours, chance_had, fallback_had, 
 from planner.candidates.ways.outcomes import Outcomes, Task, possible_outcomes, wait_levels
 from planner.market.price_path import NAMES
 from planner.plan.launch import Checkpoints, Launch, SpotPlace, SpotRecords
+from planner.render.numbers import usd
 from planner.spot.pools import OWN_RECORDS
 
 if TYPE_CHECKING:
@@ -345,4 +346,4 @@ def _why(candidates: Candidates, at: int, alone: float | None) -> tuple[str, ...
 
 def _brief(candidates: Candidates, at: int) -> str:
     brief = summarize(candidates, at, None)
-    return f"${brief.cost_usd:,.2f} and take {brief.hours:,.1f} h: {describe(brief)}"
+    return f"{usd(brief.cost_usd)} and take {brief.hours:,.1f} h: {describe(brief)}"

@@ -24,7 +24,7 @@ import numpy as np
 
 from planner.candidates.plan_parts.launch import HIGH, outcomes_of, quantile
 from planner.candidates.plan_parts.timeline import cost_at
-from planner.candidates.timing import Z80
+from planner.normal import Z80
 from planner.plan.quote import Quote, as_given
 
 if TYPE_CHECKING:

@@ -26,8 +26,7 @@ from planner.candidates.plan_parts.launch import outcomes_of
 from planner.candidates.plan_parts.timeline import cost_at
 from planner.candidates.ways.outcomes import LUCK, SPEEDS
 from planner.market.expected_price import shared_variance
-from planner.market.price_law import normal_cdf
-from planner.spot.distribution import normal_quantile
+from planner.normal.arrays import normal_cdf, normal_quantile_by_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +129,7 @@ def _at_speed_and_luck(grid: Floats, speed: Floats, luck: Floats) -> Floats:
     place = np.clip(share * LUCK - 0.5, 0.0, LUCK - 1.0)
     left = np.minimum(place.astype(np.int64), LUCK - 2)
     by_speed = grid[:, left] + (place - left) * (grid[:, left + 1] - grid[:, left])
-    knots = normal_quantile((np.arange(SPEEDS) + 0.5) / SPEEDS)
+    knots = normal_quantile_by_table((np.arange(SPEEDS) + 0.5) / SPEEDS)
     low = np.clip(np.searchsorted(knots, speed) - 1, 0, SPEEDS - 2)
     at = np.arange(len(speed))
     slope = (by_speed[low + 1, at] - by_speed[low, at]) / (knots[low + 1] - knots[low])

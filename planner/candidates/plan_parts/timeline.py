@@ -10,8 +10,8 @@ import numpy as np
 from planner.candidates.in_time import finish_quantile
 from planner.candidates.model import IN_TURN
 from planner.candidates.starts import wait_hours
-from planner.candidates.timing import Z80
 from planner.candidates.ways.chances import stated_chance
+from planner.normal import Z80
 from planner.performance.spec import COMPONENTS
 from planner.plan.ids import TimePartId
 from planner.plan.labels import time_label

@@ -12,8 +12,8 @@ from planner.candidates.model import join_pools
 from planner.candidates.running import model_arguments, steady_hours
 from planner.candidates.starts import allotted_hours, fallback_hours
 from planner.candidates.ways.fallback import mean_fallback
+from planner.normal.arrays import normal_cdf_by_table
 from planner.records import record
-from planner.spot.distribution import normal_cdf
 from planner.spot.moments import split_job
 from planner.spot.renewal import spot_outcome
 
@@ -264,7 +264,7 @@ def _steady_probability(room: FloatArray, need: FloatArray, sigma: FloatArray) -
     """P(need e^(sigma z) <= room): with a fall-back only the speed is uncertain."""
     ratio = np.log(np.maximum(room, 1e-300) / need)
     z = np.where(sigma > 0, ratio / np.where(sigma > 0, sigma, 1.0), np.where(ratio >= -1e-12, 9.0, -9.0))
-    return np.where(room > 0, normal_cdf(z), 0.0)
+    return np.where(room > 0, normal_cdf_by_table(z), 0.0)
 
 
 def change_of_region(market: Market, cells: Cells) -> FloatArray:

@@ -30,8 +30,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.normal.arrays import normal_cdf_by_table, normal_quantile_by_table
 from planner.records import record
-from planner.spot.distribution import describe_elapsed, normal_cdf, normal_quantile, scaled_job
+from planner.spot.distribution import describe_elapsed, scaled_job
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -75,9 +76,9 @@ def mean_fallback(
         log_sd: standard deviation of the log error of the work, shape `(n,)`.
     """
     edge = _edge(1.0 + slack_hours / steady_hours, log_sd)
-    some, of_work = normal_cdf(edge), normal_cdf(edge - log_sd)
+    some, of_work = normal_cdf_by_table(edge), normal_cdf_by_table(edge - log_sd)
     levels, weights = unit_quadrature(SPEEDS)
-    factors = np.exp(log_sd * normal_quantile(np.outer(levels, some)) - log_sd * log_sd / 2.0)
+    factors = np.exp(log_sd * normal_quantile_by_table(np.outer(levels, some)) - log_sd * log_sd / 2.0)
     mean = (weights[:, None] * factors).sum(axis=0)
     parts = of_work * weights[:, None] * factors / mean
     left = _at_speeds(job, pool, factors, slack_hours + steady_hours * (1.0 - factors), POINTS_EACH)

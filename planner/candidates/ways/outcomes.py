@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.ways.fallback import falling
+from planner.normal.arrays import normal_quantile_by_table
 from planner.records import record
-from planner.spot.distribution import SpotPool, describe_elapsed, normal_quantile, scaled_job
+from planner.spot.distribution import SpotPool, describe_elapsed, scaled_job
 from planner.spot.meet import calibration
 from planner.spot.moments import split_job
 
@@ -68,7 +69,7 @@ def wait_levels() -> FloatArray:
 
 def possible_outcomes(task: Task, pool: SpotPool) -> Outcomes:
     """All outcomes of a candidate on the pool of one gang, arrays of shape `(1,)`."""
-    speed = normal_quantile((np.arange(SPEEDS) + 0.5) / SPEEDS)
+    speed = normal_quantile_by_table((np.arange(SPEEDS) + 0.5) / SPEEDS)
     # levels that are as likely as each other by the calibrated chances
     luck = calibration("renewal").invert((np.arange(LUCK) + 0.5) / LUCK)
     slower = np.exp(task.sigma * speed)

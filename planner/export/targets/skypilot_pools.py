@@ -24,6 +24,8 @@ from planner.export.view import Checkpoints, Launch, Limits, Pool, Training
 from planner.plan.model import Layout
 from planner.plan.run import Run
 from planner.plan.starters import skypilot_clouds
+from planner.plan.words import enable_first
+from planner.render.numbers import usd
 
 _AGAIN = "save it anew: planner pools WORKLOAD -o json --out POOLS.json"
 _ENDS_AFTER = "5m"
@@ -106,8 +108,9 @@ def _heading(saved: Mapping[str, Any], names: list[str], launches: list[Launch])
             f"{name}: {launch.nodes} x {first.instance_type} ({first.gpus} x {first.accelerator} each), "
             f"{', else '.join(f'{pool.option} in {pool.place}' for pool in launch.pools)}"
         )
-    cost, hours = float(saved["cost_usd"]), float(saved["hours"])
-    yield f"about {hours:,.1f} h and ${cost:,.2f}; prices change: plan again before a later launch"
+    cost, hours = usd(Decimal(saved["cost_usd"])), float(saved["hours"])
+    yield from enable_first((pool.provider, pool.region) for launch in launches for pool in launch.pools)
+    yield f"about {hours:,.1f} h and {cost}; prices change: plan again before a later launch"
     envs = " ".join(f"--env {_command(name)}='...'" for name in names)
     yield f"start: sky jobs launch {envs} job-group.yaml; it ends with the trainer"
     yield "the pools find each other by your program (object storage, or an address of its own): SkyPilot names peers"

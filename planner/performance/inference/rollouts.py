@@ -11,12 +11,13 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from planner.normal.arrays import rough_normal_quantile
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.inference.cases import build_cases
 from planner.performance.inference.engines import efficiency
 from planner.performance.inference.rates import Cases, Efficiency, prefill_s, room, step_s
-from planner.performance.post_training.lengths import log_width, normal_quantile, quantiles
+from planner.performance.post_training.lengths import log_width, quantiles
 from planner.performance.post_training.spec import Lengths, Rollouts
 from planner.performance.spec import ModelSpec
 
@@ -105,5 +106,5 @@ def _tail_s(
 def longest_answer(answers: Lengths, samples: int) -> float:
     """The longest of a step's answers: the quantile 1 - 1 / samples, or the limit."""
     width = log_width(answers)
-    draw = float(normal_quantile(np.asarray([1.0 - 0.5 / max(samples, 1)]))[0])
+    draw = float(rough_normal_quantile(np.asarray([1.0 - 0.5 / max(samples, 1)]))[0])
     return float(min(answers.mean * np.exp(width * draw - 0.5 * width * width), answers.longest))

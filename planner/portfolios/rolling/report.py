@@ -8,6 +8,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from planner.plan.words import enable_first
 from planner.portfolios.report_values import catalog_values
 from planner.portfolios.rolling.answer import (
     RollingAnswer,
@@ -22,7 +23,7 @@ from planner.portfolios.rolling.replan import WAITING_USD_PER_HOUR
 from planner.portfolios.shared_limits import CAPACITY, MICRO
 from planner.render.model import Answer, Column, Section, Value, facts, table_section, versioned
 from planner.render.numbers import hours as hours_text
-from planner.render.numbers import percent
+from planner.render.numbers import percent, usd
 from planner.render.precision import dollars
 from planner.render.screen import Screen, on_screen
 from planner.units import format_duration
@@ -39,7 +40,7 @@ COLUMNS = (
 ASSUMED = (
     "runs take as long as predicted, and each plan knows only the jobs submitted by then",
     "a run is not moved unless it is preempted; each plan is near the best for what was known by then",
-    f"beside other jobs an hour until a job's end counts ${WAITING_USD_PER_HOUR:.2f}, times 1 + priority: what ends "
+    f"beside other jobs an hour until a job's end counts {usd(WAITING_USD_PER_HOUR)}, times 1 + priority: what ends "
     "sooner may cost as much more",
 )
 
@@ -268,8 +269,9 @@ def _screen(values: dict[str, Any], teams: Section) -> Screen:
             f"{totals['preemptions']:,} runs on what is owned",
         )
     )
+    places = ((run["provider"], run["region"]) for job in values["jobs"] for run in job["stints"])
     proof = "A plan at each step, near the best for what was known; nothing is proven over time."
     return Screen(
-        asked, rows, teams, tuple(values["notes"]), proof,
+        asked, rows, teams, (*values["notes"], *enable_first(places)), proof,
         (f"portfolio FILE --rolling {every} -o json --out answer.json", "verify answer.json --workload FILE"),
     )  # fmt: skip

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import product
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from planner.plan.plain import plain
+from planner.plan.words import enable_first
 from planner.render.model import Answer, Column, Figure, Section, next_steps, table_section, versioned
 from planner.render.timings import KEY
 from planner.workloads.sweeps.answer import COLUMNS
 from planner.workloads.sweeps.cells import FAILED, INFEASIBLE, PLANNED, REFUSED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from planner.workloads.sweeps.answer import Row, Sweep
 
 AS_IT_IS = "as the file says"
@@ -30,8 +34,9 @@ def sweep_report(sweep: Sweep) -> Answer:
         Column("change_ratio", "median change", "percent_change", 1),
     )  # fmt: skip
     shown = [tuple(group[column.key] for column in columns) for group in groups]
+    off = enable_first(place for row in sweep.rows if row["status"] == PLANNED for place in _places(row))
     sections = [
-        table_section("groups", "Days and scenarios", columns, shown),
+        table_section("groups", "Days and scenarios", columns, shown, off),
         *_messages(sweep),
         _spent(sweep),
     ]
@@ -45,6 +50,11 @@ def sweep_report(sweep: Sweep) -> Answer:
         "Sweep", f"{len(sweep.rows):,} cells: {said}", (), tuple(sections), versioned(values), tuple(COLUMNS),
         sweep.rows, success=bool(counts[PLANNED]), front=(*sections, _next(sweep)),
     )  # fmt: skip
+
+
+def _places(row: Row) -> Iterator[tuple[str, str]]:
+    """Provider and region of a plan's lines, whose distinct names are joined."""
+    return product(row["provider"].split(" + "), row["region"].split(" + "))
 
 
 def _groups(sweep: Sweep) -> list[dict[str, Any]]:

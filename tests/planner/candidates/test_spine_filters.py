@@ -207,6 +207,13 @@ def test_the_deadline_needed_holds_with_the_confidence_asked() -> None:
     assert plan_on(CATALOG, work(constraints=wider)).plan.status == "planned"
 
 
+def test_a_budget_is_written_as_money() -> None:
+    """$1.50 for 1.5, whole dollars without cents."""
+    for stated, written in ((1.5, "$1.50"), (2, "$2")):
+        item = relaxation(plan_on(CATALOG, work(constraints={"budget_usd": stated})), "budget")
+        assert item.current == written and re.fullmatch(r"\$[\d,]+\.\d\d", item.needed)
+
+
 def test_the_budget_needed_is_true_and_the_smallest() -> None:
     item = relaxation(plan_on(CATALOG, work(constraints={"budget_usd": 2})), "budget")
     needed = float(number(item.needed))

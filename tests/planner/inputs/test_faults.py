@@ -47,3 +47,22 @@ def test_what_only_planning_can_tell_is_placed_in_the_file(more: str, place: str
 )  # fmt: skip
 def test_the_beginning_of_a_name_is_enough_for_a_suggestion(word: str, meant: str) -> None:
     assert near(word, ["p4de.24xlarge", "p4d.24xlarge", "p5.48xlarge"]) == meant
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("us-est-1", "us-east-1"),  # as like us-west-1
+        ("aws/us-est-1", "aws/us-east-1"),
+        ("us-wst-1", "us-west-1"),
+        ("us-east", "us-east-1"),
+        ("eastus1", "us-east-1"),  # as like ap-east-1
+        ("eu-wets-2", "eu-west-2"),
+        ("moon", ""),
+    ],
+)
+def test_the_nearest_region_is_the_one_that_begins_like_what_was_written(written: str, meant: str) -> None:
+    regions = ["ap-east-1", "eu-west-1", "eu-west-2", "us-east-1", "us-east-2", "us-west-1", "us-west-2"]
+    for order in (regions, regions[::-1]):
+        known = [f"aws/{name}" for name in order] if "/" in written else order
+        assert near(written, known) == meant

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.market import price_law
 from planner.market.expected_price import Expected, PriceTerms, Quotes, price_terms, spot_constants
+from planner.normal.arrays import normal_cdf
 
 # five zones of one type at 10, 20, 30, 40 and 100 % of list
 RATIOS = np.array([0.10, 0.20, 0.30, 0.40, 1.00])
@@ -113,7 +113,7 @@ def test_without_an_on_demand_price_the_quote_is_relative_to_itself() -> None:
 def test_the_normal_distribution_is_exact_near_and_far() -> None:
     z = np.asarray([-np.inf, -50.0, -40.0, -39.0, -1.0, 0.0, 2.0, 39.0, 40.0, np.inf, np.nan])
     wanted = [0.5 * math.erfc(-value * math.sqrt(0.5)) for value in z.tolist()]
-    assert np.array_equal(price_law.normal_cdf(z), wanted, equal_nan=True)
+    assert np.array_equal(normal_cdf(z), wanted, equal_nan=True)
 
 
 def test_every_constant_says_where_it_comes_from() -> None:

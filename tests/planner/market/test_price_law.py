@@ -12,8 +12,9 @@ from scipy.stats import norm
 
 from planner.judge.prices import quotes_of
 from planner.market.expected_price import Quotes, price_terms, shared_variance, spot_constants
-from planner.market.price_law import PriceLaw, inverse_normal
+from planner.market.price_law import PriceLaw
 from planner.market.spot_prices import price_book
+from planner.normal.arrays import normal_quantile
 
 NOW = date(2026, 11, 20)
 LEVELS = (0.001, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99)
@@ -48,9 +49,9 @@ def test_quantiles_are_those_of_the_distribution(moved: float, low: float, high:
 
 def test_the_inverse_of_the_normal_distribution() -> None:
     levels = np.asarray([1e-9, 1e-4, 0.1, 0.4999, 0.5, 0.5001, 0.9, 0.9999, 1.0 - 1e-9])
-    np.testing.assert_allclose(inverse_normal(levels), norm.ppf(levels), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(normal_quantile(levels), norm.ppf(levels), rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(
-        inverse_normal(np.asarray([-0.5, 0.0, 1.0, 1.5])), [-np.inf, -np.inf, np.inf, np.inf]
+        normal_quantile(np.asarray([-0.5, 0.0, 1.0, 1.5])), [-np.inf, -np.inf, np.inf, np.inf]
     )
 
 

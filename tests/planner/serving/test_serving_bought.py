@@ -54,6 +54,8 @@ def test_what_is_paid_at_the_start_is_in_the_price_of_an_hour() -> None:
     [
         ("spot", "one on spot: may be taken away while it answers, and the cost holds no fall-back"),
         ("reserved_1y", "one: the whole term is owed, used or not"),
+        ("capacity_block", "one: the whole term is owed, used or not"),
+        ("future_reservation", "one: the whole term is owed, used or not"),
         ("on_demand", ""),
     ],
 )

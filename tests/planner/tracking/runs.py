@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from planner.normal import Z80
 from planner.plan.ids import TimePartId
 from planner.plan.launch import SpotPlace
 from planner.plan.model import Assumption, Goal, Performance, Plan, Risk, TimePart
@@ -17,7 +18,7 @@ from planner.spot.hazards_table import HazardTable, make_table
 from planner.spot.policy.job import SpotJob, SpotZone
 from planner.tracking.model import FloatArray, Progress, Rows
 from planner.tracking.order import in_order
-from planner.tracking.planned import Z80, Planned, planned_of
+from planner.tracking.planned import Planned, planned_of
 from tests.planner.render.render_plans import LAUNCH
 from tests.saved_plans import START, plan_line, saved_plan
 

@@ -15,11 +15,11 @@ from planner.candidates.ways.build import set_cells, spot_candidates
 from planner.candidates.ways.fallback import fallback, mean_fallback, unit_quadrature
 from planner.candidates.ways.outcomes import Task, possible_outcomes
 from planner.candidates.ways.partners import on_demand_partners
+from planner.normal.arrays import normal_quantile_by_table
 from planner.spot.distribution import (
     SpotPool,
     describe_elapsed,
     meet_probability,
-    normal_quantile,
     scaled_job,
 )
 from planner.spot.moments import split_job
@@ -215,7 +215,7 @@ def test_the_mean_over_speeds_is_that_of_many_speeds() -> None:
         rate, wait, sd, spread, hours, sigma = rng.uniform(low, high)
         one = np.asarray([rate, wait, wait * rng.uniform(1.0, 8.0), sd, spread])
         slack = hours * rng.uniform(-0.1, 1.5)
-        slower = np.exp(sigma * normal_quantile(levels))
+        slower = np.exp(sigma * normal_quantile_by_table(levels))
         slower /= slower.mean()
         left = fallback(
             scaled_job(one_job(hours), slower),

@@ -1,0 +1,147 @@
+"""What every question asked from Python does with its arguments and errors: values checked, one class of errors.
+
+Bounds and choices are those of the commands' options (`tests/planner/test_api_errors.py` holds both side by side).
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import inspect
+from collections.abc import Callable, Collection
+from decimal import Decimal
+from math import isfinite
+from numbers import Real
+from typing import NamedTuple, ParamSpec, TypeVar
+
+from catalogs.errors import CatalogError as StoreError
+from catalogs.errors import CatalogInputError, missing_extra
+from planner.errors import CatalogError, InputError, OutputError, PlannerError
+from solvers.problem.errors import BackendError, SpreadError
+
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
+
+
+class Bounds(NamedTuple):
+    """The numbers that an argument may have.
+
+    Attributes:
+        low: the least; itself outside where `above`.
+        high: the most; None: any finite number.
+        above: whether `low` itself is too little.
+        below: whether `high` itself is too much.
+    """
+
+    low: float
+    high: float | None = None
+    above: bool = False
+    below: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether a number is inside."""
+        if not isfinite(value) or value < self.low or (self.above and value == self.low):
+            return False
+        return self.high is None or value < self.high or (value == self.high and not self.below)
+
+    def __str__(self) -> str:
+        low = f"{'above' if self.above else 'at least'} {self.low:g}"
+        return low if self.high is None else f"{low} and {'below' if self.below else 'at most'} {self.high:g}"
+
+
+NUMBERS = {
+    "best_within": Bounds(0, above=True),
+    "budget_usd": Bounds(0, above=True),
+    "deadlines_hours": Bounds(0, 100 * 366 * 24, above=True),
+    "draws": Bounds(0, 100_000),
+    "drop_days": Bounds(0, 31),
+    "fail_late": Bounds(0, 1),
+    "fail_over": Bounds(0, 1),
+    "gap": Bounds(0, 1, below=True),
+    "horizon_days": Bounds(0, 750),
+    "max_age_days": Bounds(0),
+    "max_results": Bounds(1),
+    "nodes": Bounds(1),
+    "periods": Bounds(1, 24),
+    "replays": Bounds(0, 100_000),
+    "robust": Bounds(0, 1, below=True),
+    "seed": Bounds(0),
+    "skip": Bounds(0),
+    "time_limit_s": Bounds(0, above=True),
+}
+"""Numbers by argument; the same name means the same in every function."""
+
+CHOICES = {
+    "cost": ("effective", "billed"),
+    "effort": ("small", "medium", "large"),
+    "kind": ("auto", "csv", "progress", "megatron", "hf", "torch", "tensorboard", "wandb", "nsys"),
+    "mode": ("auto", "fast", "full"),
+    "objective": ("cost", "time", "carbon"),
+    "over": ("region", "type", "option", "provider"),
+    "period": ("month", "quarter", "year"),
+    "solver": ("enumerate", "milp", "both"),
+}
+"""Words by argument."""
+
+
+def question(ask: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+    """A function of the API: its values are checked first, and what users can mend is raised as a `PlannerError`."""
+    signature = inspect.signature(ask)
+
+    @functools.wraps(ask)
+    def run(*args: _Given.args, **given: _Given.kwargs) -> _Answer:
+        for name, value in signature.bind(*args, **given).arguments.items():
+            _check(name, value)
+        try:
+            return ask(*args, **given)
+        except Exception as error:
+            said = as_planner_error(error)
+            if said is None or said is error:
+                raise
+            raise said from error
+
+    return run
+
+
+def _check(name: str, value: object) -> None:
+    """Check one argument.
+
+    Raises:
+        InputError: it is none of the choices, or outside the bounds.
+    """
+    if value is None:
+        return
+    if name in CHOICES and value not in CHOICES[name]:
+        raise InputError(f"{name} {value!r}: must be one of {', '.join(CHOICES[name])}")
+    if name in NUMBERS:
+        for number in value if isinstance(value, Collection) and not isinstance(value, str) else (value,):
+            if not isinstance(number, Real | Decimal) or not NUMBERS[name].holds(float(number)):
+                raise InputError(f"{name} {number!r}: must be a number {NUMBERS[name]}")
+
+
+def as_planner_error(error: Exception) -> PlannerError | None:
+    """The error with a message for the user that an exception amounts to; None for a defect of ours.
+
+    Errors of the catalog and of the solvers, which know nothing of the planner, become those of `planner.errors`, as do
+    a missing extra, a CSV file that cannot be read and a file that cannot be written.
+
+    Args:
+        error: what was raised; a `PlannerError` is returned as it is.
+    """
+    if isinstance(error, PlannerError):
+        return error
+    if isinstance(error, ImportError):
+        extra = missing_extra(error)
+        return None if extra is None else InputError(extra)
+    if isinstance(error, CatalogInputError | SpreadError):
+        return InputError(str(error))
+    if isinstance(error, StoreError):
+        return CatalogError(str(error))
+    if isinstance(error, BackendError):
+        return InputError(f"backend: {error}")
+    if isinstance(error, csv.Error):  # a reader that names no file: better than a defect
+        what = str(error).partition(" - ")[0]
+        return InputError(f"a CSV file cannot be read: {what}; quote the cell or save the file again")
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return OutputError(f"{error.filename}: {error.strerror}")
+    return None
