@@ -100,6 +100,19 @@ def test_a_provider_that_is_gone_altogether_is_named(tmp_path: Path) -> None:
     assert "Azure has use on 0 of 31 days (none on 1 to 31 October)" in review.verdict
 
 
+def test_a_provider_that_comes_back_does_not_begin(tmp_path: Path) -> None:
+    """Without use in August its bill "began" on 15 September, though it had been there in July."""
+    july = [
+        each_day(date(2026, 7, 1), date(2026, 8, 31), 100),
+        each_day(date(2026, 7, 1), date(2026, 7, 31), 100, ProviderName="Azure"),
+    ]
+    review = made(tmp_path, *july, use(SEPTEMBER, "AWS"), use(SEPTEMBER, "Azure", first=15), use(OCTOBER, "AWS"),
+                  use(OCTOBER, "Azure"))  # fmt: skip
+    named = "Azure has use on 16 of 30 days (none on 1 to 14 September)"
+    assert f"not comparable with September 2026 ({named})" in review.verdict
+    assert section(review, "bridge").status == "withheld"
+
+
 @pytest.mark.parametrize(
     "more",
     [
