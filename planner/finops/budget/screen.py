@@ -42,7 +42,7 @@ def budget_screen(
     """
     named = sorted((line for line in answer.lines if line.status != "ok"), key=lambda line: -line.p_over)
     rows: list[Row] = [
-        ("verdict", "gate", "closed" if answer.exceeded else "open", "text", _gate(answer, verdict))
+        ("verdict", "gate", "exceeded" if answer.exceeded else "passed", "text", _gate(answer, verdict))
     ]
     rows += [
         (f"budget_{line.name}", line.name, line.landing, "money", _said(line)) for line in named[:_MOST_NAMED]
@@ -81,7 +81,7 @@ def _landing(line: BudgetLine) -> float:
 
 
 def _gate(answer: BudgetAnswer, verdict: str) -> str:
-    return f"{'CLOSED (exit code 5)' if answer.exceeded else 'open'}: {verdict}"
+    return f"{'EXCEEDED (exit code 5)' if answer.exceeded else 'passed'}: {verdict}"
 
 
 def _said(line: BudgetLine) -> str:

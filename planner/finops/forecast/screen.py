@@ -57,13 +57,14 @@ def half_width(one: PeriodForecast) -> float:
     return (one.high - one.low) / 2.0 if one.days_left else 0.0
 
 
-def _amount(value: float, one: PeriodForecast) -> str:
+def known_amount(value: float, one: PeriodForecast) -> str:
+    """An amount of a period in the digits that its interval leaves."""
     return figure(value, min(known_places(one.expected, half_width(one)), 2))
 
 
 def _said(answer: ForecastAnswer, one: PeriodForecast) -> str:
-    text = f"{one.period.label} at {_amount(one.expected, one)}"
-    between = f"{_amount(one.low, one)} to {_amount(one.high, one)}"
+    text = f"{one.period.label} at {known_amount(one.expected, one)}"
+    between = f"{known_amount(one.low, one)} to {known_amount(one.high, one)}"
     if not one.days_left:
         text += "; it is over"
     elif one.backtest.is_rough:
@@ -71,7 +72,7 @@ def _said(answer: ForecastAnswer, one: PeriodForecast) -> str:
     else:
         text += f"; {percent(answer.level, 0)}: {between}"
     if one.actual and one.days_left:
-        text += f"; {_amount(one.actual, one)} spent so far"
+        text += f"; {known_amount(one.actual, one)} spent so far"
     return text
 
 
