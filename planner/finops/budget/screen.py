@@ -76,7 +76,10 @@ def _table(answer: BudgetAnswer, status: Mapping[str, str]) -> Section | None:
 
 
 def _landing(line: BudgetLine) -> float:
-    half = (line.high - line.low) / 2.0 if line.days_left else 0.0
+    """In the digits that the interval leaves; what a period that is over has cost is known to the cent."""
+    if not line.days_left:
+        return line.landing
+    half = (line.high - line.low) / 2.0
     return float(rounded(line.landing, min(known_places(line.landing, half), 2)))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from planner.finops.provider_days import spans
 from planner.finops.review.model import Review
+from planner.inputs.budget_load import load_budgets
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import each_day, review_of, rows_of, section, write_bill
 
@@ -72,6 +73,29 @@ def test_a_provider_whose_bill_begins_within_the_compared_month_is_left_out(tmp_
         assert f"Azure is left out of both months: {begins}." in one.sentences[0]
     assert [row["provider"] for row in rows_of(review, "movers", "movers")] == ["AWS"]
     assert [row["service"] for row in rows_of(review, "bridge", "bridge_services")] == ["EC2 (AWS)"]
+
+
+def test_what_begins_late_is_said_of_the_trend_and_ends_its_clause(tmp_path: Path) -> None:
+    """ "... whose bill begins on 15 September and 16.7 % under its budget": read as one."""
+    budget = tmp_path / "budget.yaml"
+    budget.write_text(
+        "version: 1\nkind: budget\nname: all\ncurrency: USD\nbudgets:\n  - {name: all, by: total, amount: 7750}\n"
+    )
+    rows = [
+        *use(SEPTEMBER, "AWS"),
+        *use(SEPTEMBER, "Azure", first=15),
+        *use(OCTOBER, "AWS"),
+        *use(OCTOBER, "Azure"),
+    ]
+    review = review_of(
+        write_bill(tmp_path / "bill.csv", rows),
+        month=OCTOBER,
+        only=("overview",),
+        budgets=load_budgets(budget),
+    )
+    assert "whose bill begins on 15 September, and 20.0 % under its budget of 7,750 USD." in review.verdict
+    trend = next(chart for chart in section(review, "overview").charts if chart.key == "spend_months")
+    assert "The bill of Azure begins on 15 September." in trend.alt
 
 
 def test_days_that_another_provider_lacks_are_said_beside_one_that_is_left_out(tmp_path: Path) -> None:
