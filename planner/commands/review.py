@@ -125,7 +125,7 @@ class MonthOption(click.ParamType[date]):
 @click.option("--connection", default=None, metavar="MODULE:FUNCTION|URL", envvar="PLANNER_CONNECTION",
               help="Connection to the warehouse of --focus; better keep a URL in PLANNER_CONNECTION.")  # fmt: skip
 @click.option("--emit-sql", type=click.Choice(DIALECT_NAMES), default=None,
-              help="Print the SQL of the KPIs over a view `focus` instead, without reading a bill.")  # fmt: skip
+              help="Print the KPIs' SQL over a view `focus` instead; --focus gives its spelling of tag keys.")  # fmt: skip
 @click.option("--cube", "cubes", type=click.Path(path_type=Path, file_okay=False), multiple=True, metavar="FOLDER",
               help="Write the bill's sums to this folder; without --focus, review its sums.")  # fmt: skip
 @click.option("--use-case", default=None, metavar="NAME",
@@ -146,12 +146,7 @@ def review(
 
     bill = (*focus, *more)  # a shell puts what a glob matches after --focus
     if emit_sql is not None:
-        from planner.finops.review.emit import emit_kpis
-
-        tags = _words(given["tags"])
-        show_text(
-            emit_kpis(emit_sql, given["month"], given["compare"], tags, given["run_tag"] or "run_id"), out
-        )
+        show_text(_emitted(emit_sql, bill, given), out)
     elif use_case is not None and (bill or given["cubes"] or use_case == "list"):
         show_answer(_use_case(bill, use_case, given), output, out)
     elif not bill and not given["cubes"]:
@@ -160,6 +155,21 @@ def review(
         show_answer(_statement(bill, given), output, out)
     else:
         _show_review(bill, given, output, out)
+
+
+def _emitted(dialect: str, focus: tuple[str, ...], given: dict[str, Any]) -> str:
+    """The KPIs' SQL; with a bill its spellings of the tags' keys count."""
+    from planner.finops.read.tag_keys import tag_keys
+    from planner.finops.review.emit import emit_kpis
+
+    keys = None
+    if focus:
+        with _open(focus, given, lambda _step, _share: None) as bill:
+            keys = tag_keys(bill)
+    return emit_kpis(
+        dialect, given["month"], given["compare"], _words(given["tags"]), given["run_tag"], keys,
+        exact_tags=given["exact_tags"],
+    )  # fmt: skip
 
 
 def _show_review(focus: tuple[str, ...], given: dict[str, Any], output: str, out: Path | None) -> None:

@@ -53,15 +53,16 @@ class ProviderDays:
 
 
 def use_by_provider(bill: Bill, months: Collection[date]) -> dict[str, dict[date, float]]:
-    """Effective cost of each provider's use by day, in months and those before and after; 0 where it is unknown.
+    """Effective cost of each provider's use by day, up to the month after the last; 0 where it is unknown.
+
+    Days long before the months tell a provider that comes back from one whose bill begins.
 
     Args:
         bill: the bill.
         months: first days of the months.
     """
-    windows = [_around(month) for month in months]
-    first, _, _ = min(windows)
-    _, _, last = max(windows)
+    first = min((*months, *bill.months))
+    _, _, last = max(_around(month) for month in months)
     sql = over_table(_SQL.read_text(encoding="utf-8"), stands_for_focus(bill.engine, "provider_days"))
     frame = bill.engine.query(sql, {"first": first, "next": last})
     by_provider: dict[str, dict[date, float]] = {}
@@ -115,7 +116,7 @@ def _of_month(
         if rates[name] <= 0 or rates[name] < least or not _steady(own.keys() & whole, whole, neighbours):
             continue
         missing = tuple(sorted(whole - own.keys()))
-        begins = _begins(own.keys(), month, end, missing)
+        begins = _begins(providers[name].keys(), month, end, missing)
         rows.append(ProviderDays(name, len(whole) - len(missing), len(whole), missing, begins))
     return tuple(sorted(rows, key=lambda one: (one.days, one.provider)))
 

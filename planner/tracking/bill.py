@@ -36,7 +36,7 @@ def read_spent(
         InputError: the bill cannot be read, is not in USD, or no charge carries the run id.
     """
     from planner.finops.read import open_bill
-    from planner.finops.read.tag_keys import RUN_TAGS
+    from planner.finops.read.tag_keys import RUN_TAGS, tag_keys
     from planner.render.currency import UNKNOWN_CURRENCY
 
     with open_bill(paths, currency=currency) as bill:
@@ -44,9 +44,9 @@ def read_spent(
             raise InputError(f"--bill: is in {bill.currency} and plans are in USD: they cannot be compared")
         if bill.currency == UNKNOWN_CURRENCY and currency is None:
             raise InputError("--bill: names no currency; if it is in US dollars, say so with --currency USD")
-        tags = RUN_TAGS if run_tag is None else (run_tag,)
-        for tag in tags:
-            row = _run_row(bill, run_id, tag)
+        tags, keys = RUN_TAGS if run_tag is None else (run_tag,), tag_keys(bill)
+        for tag in map(keys.spelled, tags):
+            row = _run_row(bill, run_id, keys.spellings(tag))
             if row is not None:
                 through = datetime.fromisoformat(str(row["last_end"])[:19]).replace(tzinfo=UTC)
                 return Spent(float(row["effective_cost"]), through, float(row["node_hours"]), tag)
@@ -56,11 +56,13 @@ def read_spent(
     )
 
 
-def _run_row(bill: Any, run_id: str, tag: str) -> dict[str, Any] | None:
+def _run_row(bill: Any, run_id: str, spellings: Sequence[str]) -> dict[str, Any] | None:
     """The row of the run in the bill's costs by run, None where there is none."""
     from planner.finops.kpis import query_kpi
-    from planner.finops.use_cases.library import tag_path
+    from planner.finops.use_cases.library import like_tags, tag_paths
 
-    frame = query_kpi(bill.engine, "run_cost", {"run_tag": tag_path(tag), "like_tag": f'%"{tag}"%'})
+    frame = query_kpi(
+        bill.engine, "run_cost", {"run_tag": tag_paths(spellings), "like_tag": like_tags(spellings)}
+    )
     rows: Any = frame.to_dict("records")
     return next((row for row in rows if row["run_id"] == run_id), None)

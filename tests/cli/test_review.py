@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import CliResult
 from tests.focus_company.plans import write_plans, write_utilisation
 from tests.focus_company.shared import small_company
+from tests.planner.finops.small_bill import charge, write_bill
 
 Run = Callable[..., CliResult]
 
@@ -158,7 +159,28 @@ def test_the_sql_is_printed_without_a_bill(run_cli: Run) -> None:
     for kpi in load_kpis():
         assert f"-- {kpi.name}: " in done.stdout
     assert ":start" not in done.stdout and "2026-11-01" in done.stdout
+    assert "-- keys of tags: team, env, run_id (as given" in done.stdout
     assert run_cli("review", "--emit-sql", "snowflake").code == 2
+
+
+def test_the_sql_for_a_bill_spells_tags_as_the_bill_does(run_cli: Run, tmp_path: Path) -> None:
+    """Only the key as asked for was in it."""
+    keys = ("Team", "TEAM", "planner_run_id", "Env")
+    rows = [charge(date(2026, 10, n + 1), Tags=f'{{"{key}":"x"}}') for n, key in enumerate(keys)]
+    asked = (
+        "--focus",
+        str(write_bill(tmp_path / "bill.csv", rows)),
+        "--emit-sql",
+        "duckdb",
+        "--month",
+        "2026-10",
+    )
+    done = run_cli("review", *asked)
+    assert "-- keys of tags: TEAM, Team, Env, planner_run_id (as the bill spells them)" in done.stdout
+    times = [done.stdout.count(f"'$.{key}'") for key in ("TEAM", "Team", "team")]
+    assert times[0] == times[1] > 5 and not times[2]
+    exact = run_cli("review", *asked, "--exact-tags").stdout
+    assert "-- keys of tags: TEAM, Env, planner_run_id (" in exact and "Team" not in exact
 
 
 @pytest.mark.parametrize(

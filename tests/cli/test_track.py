@@ -72,8 +72,14 @@ def test_spend_is_that_of_the_bill_and_an_estimate_after_its_last_charge(
     run_id = json.loads((files / "plan.json").read_text(encoding="utf-8"))["run_id"]
     first = datetime.fromisoformat(START).date()
     day = {"PricingQuantity": "48", "SkuPriceDetails": '{"InstanceType":"p3.2xlarge","GpuCount":1}'}
-    tags = [json.dumps({tag: name}) for name in (run_id, "run-of-another")]
-    rows = [row for text in tags for row in each_day(first, first + timedelta(1), 70, Tags=text, **day)]
+    rows = [
+        row
+        for name in (run_id, "run-of-another")
+        for at, key in enumerate((tag, tag.upper()))  # as bills mix them
+        for row in each_day(
+            first + timedelta(at), first + timedelta(at), 70, Tags=json.dumps({key: name}), **day
+        )
+    ]
     bill = str(write_bill(tmp_path / "bill.csv", rows))
     asked = () if tag != "Job" else ("--run-tag", tag)
     by_bill = json.loads(ask(run_cli, files, "--bill", bill, *asked, "-o", "json").stdout)

@@ -42,7 +42,7 @@ def budget_screen(
     """
     named = sorted((line for line in answer.lines if line.status != "ok"), key=lambda line: -line.p_over)
     rows: list[Row] = [
-        ("verdict", "gate", "closed" if answer.exceeded else "open", "text", _gate(answer, verdict))
+        ("verdict", "gate", "exceeded" if answer.exceeded else "passed", "text", _gate(answer, verdict))
     ]
     rows += [
         (f"budget_{line.name}", line.name, line.landing, "money", _said(line)) for line in named[:_MOST_NAMED]
@@ -76,12 +76,15 @@ def _table(answer: BudgetAnswer, status: Mapping[str, str]) -> Section | None:
 
 
 def _landing(line: BudgetLine) -> float:
-    half = (line.high - line.low) / 2.0 if line.days_left else 0.0
+    """In the digits that the interval leaves; what a period that is over has cost is known to the cent."""
+    if not line.days_left:
+        return line.landing
+    half = (line.high - line.low) / 2.0
     return float(rounded(line.landing, min(known_places(line.landing, half), 2)))
 
 
 def _gate(answer: BudgetAnswer, verdict: str) -> str:
-    return f"{'CLOSED (exit code 5)' if answer.exceeded else 'open'}: {verdict}"
+    return f"{'EXCEEDED (exit code 5)' if answer.exceeded else 'passed'}: {verdict}"
 
 
 def _said(line: BudgetLine) -> str:

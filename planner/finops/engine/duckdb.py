@@ -158,10 +158,19 @@ class DuckDbEngine:
 
     def count_rows(self, files: Sequence[str]) -> int:
         """How many rows Parquet files have, by their footers."""
+        return sum(self.rows_by_file(files).values())
+
+    def rows_by_file(self, files: Sequence[str]) -> dict[str, int]:
+        """How many rows each of these Parquet files has, by its footer."""
         names = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-        ask = f"SELECT SUM(num_rows) FROM PARQUET_FILE_METADATA([{names}])"
-        count = self._asked(lambda: self.connection.execute(ask).fetchone())
-        return int(count[0]) if count else 0
+        return dict(self.rows(f"SELECT file_name, num_rows FROM PARQUET_FILE_METADATA([{names}])"))
+
+    def has_column(self, files: Sequence[str], name: str) -> bool:
+        """Whether one of these Parquet files has a column of that name."""
+        names = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+        return bool(
+            self.rows(f"SELECT 1 FROM PARQUET_SCHEMA([{names}]) WHERE LOWER(name) = '{name}' LIMIT 1")
+        )
 
     def close(self) -> None:
         """Close the connection."""

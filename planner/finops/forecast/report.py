@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.finops.forecast.answer import TOTAL
 from planner.finops.forecast.planned_report import planned_sections, planned_values, planned_words
-from planner.finops.forecast.screen import forecast_screen
+from planner.finops.forecast.screen import forecast_screen, known_amount
 from planner.render import numbers
 from planner.render.model import Answer, Chart, Column, Section, Table, Value, table_section, versioned
 from planner.render.screen import on_screen
@@ -108,7 +108,7 @@ def _said(answer: ForecastAnswer) -> tuple[str, tuple[str, ...]]:
     scope = answer.scopes[0]
     first = scope.periods[0]
     headline = (
-        f"{scope.scope}: {first.period.label} lands at {money(first.expected, answer.currency)}, "
+        f"{scope.scope}: {first.period.label} lands at {_known(answer, first, first.expected)}, "
         f"{_range(answer, first)}"
     )
     summary = [f"cost known to {answer.last_day}" + _dropped(answer)]
@@ -128,10 +128,18 @@ def _dropped(answer: ForecastAnswer) -> str:
 
 
 def _range(answer: ForecastAnswer, one: PeriodForecast) -> str:
-    between = f"{money(one.low, answer.currency)} to {money(one.high, answer.currency)}"
+    between = f"{_known(answer, one, one.low)} to {_known(answer, one, one.high)}"
     if one.days_left and one.backtest.is_rough:
         return f"roughly {between}" if one.backtest.windows else "too little history for a range"
-    return f"{between} in {answer.level:.0%} of cases"
+    return f"{between} in {numbers.percent(answer.level, 0)} of cases"
+
+
+def _known(answer: ForecastAnswer, one: PeriodForecast, value: float) -> str:
+    """An amount of a period in the digits that its interval leaves."""
+    text = known_amount(value, one)
+    if answer.currency == "XXX":
+        return text
+    return f"${text}".replace("$-", "-$") if answer.currency == "USD" else f"{answer.currency} {text}"
 
 
 def _periods(answer: ForecastAnswer) -> Section:

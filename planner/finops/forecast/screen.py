@@ -20,6 +20,7 @@ _OF_DAILY = (
     "scope"  # what scopes of a file of daily costs are called; those of a bill have their dimension's name
 )
 _MOST_SCOPES = 12
+_WHOLE_FROM = 100  # amounts that are known are in whole units from here on
 
 
 def forecast_screen(answer: ForecastAnswer, known: Sequence[str], notes: Sequence[str]) -> Screen:
@@ -52,18 +53,25 @@ def forecast_screen(answer: ForecastAnswer, known: Sequence[str], notes: Sequenc
     return Screen(asked, rows, _table(answer), notes, _record(answer), following, "Before you rely on it")
 
 
-def half_width(one: PeriodForecast) -> float:
-    """Half of the interval of a period; 0 once it is over."""
-    return (one.high - one.low) / 2.0 if one.days_left else 0.0
+def known_amount(value: float, one: PeriodForecast) -> str:
+    """An amount of a period in the digits that its interval leaves."""
+    return figure(value, _places(one))
 
 
-def _amount(value: float, one: PeriodForecast) -> str:
-    return figure(value, min(known_places(one.expected, half_width(one)), 2))
+def _places(one: PeriodForecast) -> int:
+    """Decimals to which the end of a period is known; once it is over that of what was reported."""
+    if not one.days_left:
+        return _exact_places(one.expected)
+    return min(known_places(one.expected, (one.high - one.low) / 2.0), 2)
+
+
+def _exact_places(value: float) -> int:
+    return 0 if abs(value) >= _WHOLE_FROM else 2
 
 
 def _said(answer: ForecastAnswer, one: PeriodForecast) -> str:
-    text = f"{one.period.label} at {_amount(one.expected, one)}"
-    between = f"{_amount(one.low, one)} to {_amount(one.high, one)}"
+    text = f"{one.period.label} at {known_amount(one.expected, one)}"
+    between = f"{known_amount(one.low, one)} to {known_amount(one.high, one)}"
     if not one.days_left:
         text += "; it is over"
     elif one.backtest.is_rough:
@@ -71,7 +79,7 @@ def _said(answer: ForecastAnswer, one: PeriodForecast) -> str:
     else:
         text += f"; {percent(answer.level, 0)}: {between}"
     if one.actual and one.days_left:
-        text += f"; {_amount(one.actual, one)} spent so far"
+        text += f"; {figure(one.actual, _exact_places(one.actual))} spent so far"
     return text
 
 
@@ -89,7 +97,8 @@ def _table(answer: ForecastAnswer) -> Section | None:
         ]  # fmt: skip
     rows: list[tuple[Value, ...]] = []
     for scope in scopes:
-        row: list[Value] = [scope.scope, _cell(scope.periods[0].actual, scope.periods[0])]
+        spent = scope.periods[0].actual
+        row: list[Value] = [scope.scope, float(rounded(spent, _exact_places(spent)))]
         for one in scope.periods[: len(labels)]:
             row += [_cell(value, one) for value in (one.expected, one.low, one.high)]
         rows.append(tuple(row))
@@ -97,7 +106,7 @@ def _table(answer: ForecastAnswer) -> Section | None:
 
 
 def _cell(value: float, one: PeriodForecast) -> float:
-    return float(rounded(value, min(known_places(one.expected, half_width(one)), 2)))
+    return float(rounded(value, _places(one)))
 
 
 def _record(answer: ForecastAnswer) -> str:

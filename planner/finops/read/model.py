@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Severity = Literal["info", "warning", "error"]
 _SEVERITIES = ("error", "warning", "info")
+ALL_TAGS = "SELECT DISTINCT Tags AS tag_text FROM focus WHERE Tags LIKE '{%'"
 Progress = Callable[[str, float], None]  # a step's name, and the share of it that is done (0..1)
 
 
@@ -100,6 +101,7 @@ class Bill:
         named: paths as the user named them, or tables of a warehouse; empty for tables that only an open connection
             or a URL leads to.
         connection: `module:function` that led to the warehouse; empty for files.
+        tag_texts: query of the texts of tags by which keys are known (`planner.finops.read.tag_texts`).
         unchecked: files of which it is not known yet whether all tags are JSON; those that are none have no value.
         consolidated: the currencies that it was in, where rates put them into one.
     """
@@ -115,6 +117,7 @@ class Bill:
     consolidated: Consolidated | None = None
     connection: str = ""
     unchecked: tuple[str, ...] = ()
+    tag_texts: str = ALL_TAGS
 
     def close(self) -> None:
         """Close the engine and remove temporary files."""

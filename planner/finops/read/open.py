@@ -43,6 +43,7 @@ from planner.finops.read.select import (
 )
 from planner.finops.read.stage import Field, Stager, damaged, names_of
 from planner.finops.read.tables import open_tables
+from planner.finops.read.tag_texts import texts_sql
 from planner.finops.read.totals import (
     charges_of_no_month,
     check_month,
@@ -173,6 +174,7 @@ def _open(
     check_month(months, month)
     findings += [*stager.findings, *later, *more, *find_repeats(reader, totals), *find_twins(reader, totals)]
     beside = rows_beside(reader, read)
+    tag_texts = texts_sql(reader, groups, where, conversion)
     engine: FileEngine = reader
     if engine_name != reader.name:
         engine = open_engine(engine_name, temporary=temporary, connection=connection)
@@ -182,6 +184,7 @@ def _open(
     return Bill(
         engine, sources, worst_first(findings), chosen, months, temporary, tuple(mapping.items()),
         tuple(map(str, paths)), together, unchecked=tuple(stager.unchecked),
+        tag_texts=tag_texts,
     )  # fmt: skip
 
 

@@ -10,15 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from planner.finops.engine.duckdb import DuckDbEngine
-from planner.finops.read.columns import COST
-from planner.finops.read.select import text
 from planner.records import record
 
 if TYPE_CHECKING:
     from planner.finops.read.model import Bill
 
-_TEXTS = 20_000  # different tag texts looked at; of a bill of several files some of each, as each spells for itself
-_MOST_FILES = 50
 _SHOWN = 8
 RUN_TAGS = ("planner_run_id", "run_id")
 """Keys that name runs, the first that a bill has counts: that of exported plans (`planner.export.names.RUN_TAG`, which
@@ -110,26 +106,15 @@ def spelling_remark(spellings: Sequence[str], merged: Sequence[str]) -> str:
 
 
 def tag_keys(bill: Bill) -> TagKeys:
-    """List the keys of a sample of the bill's tags."""
+    """List the keys of the bill's tags; of a large bill those of a sample of its charges."""
     if not isinstance(bill.engine, DuckDbEngine):
         return TagKeys(None)
-    frame = bill.engine.query(
-        "SELECT tag_key, COUNT(*) AS n FROM (SELECT UNNEST(JSON_KEYS(tag_text)) AS tag_key FROM ("
-        f"{_texts_sql(bill)}) AS texts WHERE JSON_VALID(tag_text)) AS keys GROUP BY tag_key ORDER BY n DESC, tag_key"
+    rows = bill.engine.rows(
+        "SELECT tag_key, COUNT(*) AS n FROM ("
+        "SELECT UNNEST(CASE WHEN JSON_VALID(tag_text) THEN JSON_KEYS(tag_text) END) AS tag_key "
+        f"FROM ({bill.tag_texts}) AS texts) AS keys GROUP BY tag_key ORDER BY n DESC, tag_key"
     )
-    return TagKeys(tuple(str(key) for key in frame["tag_key"]))
-
-
-def _texts_sql(bill: Bill) -> str:
-    """Different texts of tags: the first that the bill has would all be of its first file."""
-    files = [one for one in bill.sources if one.dataset == COST]
-    largest = sorted(files, key=lambda one: -one.rows)[:_MOST_FILES]
-    sql = "SELECT DISTINCT Tags AS tag_text FROM focus WHERE Tags LIKE '{%'"
-    if len(files) < 2 or sum(one.rows for one in files) <= _TEXTS:
-        return f"{sql} LIMIT {_TEXTS}"
-    parts = [sql, *(f"{sql} AND x_source = {text(one.path)}" for one in largest)]
-    each = f"LIMIT {_TEXTS // len(parts)}"
-    return " UNION ".join(f"(SELECT tag_text FROM ({part} {each}) AS texts)" for part in parts)
+    return TagKeys(tuple(str(key) for key, _ in rows))
 
 
 def plain_value(value: str) -> str:

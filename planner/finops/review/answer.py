@@ -98,7 +98,7 @@ def _with_tags_read(
         return bill, {}
     spelled = [merged.get(key, (key,)) for key in keys]
     kept = keep_short_tags(bill, months, spelled[:-1], spelled[-1])
-    return with_checked_tags(bill), {"short_tags": kept}
+    return with_checked_tags(bill, months), {"short_tags": kept}
 
 
 def _answer(

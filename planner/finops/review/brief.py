@@ -78,11 +78,11 @@ def _forecast(review: Review) -> tuple[str, ...]:
     landing = known.get("forecast_landing_money")
     if landing is None:
         return ()
-    said = f"{landing.label}: {money(_number(landing), review.currency)}"
+    said = f"{landing.label}: {_words(landing, review.currency)}"
     low, high = known.get("forecast_low_money"), known.get("forecast_high_money")
     if low is not None and high is not None:
         roughly = "roughly " if low.status == "flagged" else ""
-        bounds = f"{money(_number(low), review.currency)} to {money(_number(high), review.currency)}"
+        bounds = f"{_words(low, review.currency)} to {_words(high, review.currency)}"
         said += f" ({roughly}{bounds})"
     return (said,)
 
@@ -123,6 +123,10 @@ def _action(row: dict[str, object], currency: str) -> str:
             kept = " (saved now, ends with it)" if row["basis"] == "kept" else ""
             return f"{row['what']}: {bound}{money(float(amount), currency)} {often}{kept}{sure}, {owner}"
     return f"{row['what']}: the bill does not say what it saves, {owner}"
+
+
+def _words(figure: Figure, currency: str) -> str:
+    return figure.words or money(_number(figure), currency)
 
 
 def _number(figure: Figure) -> float:

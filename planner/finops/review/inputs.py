@@ -218,14 +218,13 @@ class Inputs:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """Values of the parameters that KPIs share."""
-        from planner.finops.use_cases.library import tag_paths
+        from planner.finops.use_cases.library import like_tags, tag_paths
 
-        runs = tuple(f'%"{key}"%' for key in self.spelled(self.run_tag))
         keys = [*self.tags[:MAX_TAGS], *([self.tags[0]] * MAX_TAGS)][:MAX_TAGS]
         return {
             **self._months, "first": year_before(self.month), "horizon": self.end + timedelta(days=EXPIRY_DAYS),
             "left_out": self.left_out or "", "tags_apart": "yes" if self.exact_tags else "no",
-            "run_tag": tag_paths(self.spelled(self.run_tag)), "like_tag": runs if len(runs) > 1 else runs[0],
+            "run_tag": tag_paths(self.spelled(self.run_tag)), "like_tag": like_tags(self.spelled(self.run_tag)),
             **{f"tag_{i}": tag_paths(self.spelled(key)) for i, key in enumerate(keys, 1)},
         }  # fmt: skip
 

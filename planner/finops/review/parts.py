@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,7 +40,7 @@ def flagged(figure: Figure, reason: str) -> Figure:
     if figure.status == "withheld":
         return figure
     why = f"{figure.reason}; {reason}" if figure.reason else reason
-    return Figure(figure.key, figure.label, figure.value, figure.unit, "flagged", why)
+    return replace(figure, status="flagged", reason=why)
 
 
 def ratio(part: float, whole: float) -> float:
@@ -129,10 +130,10 @@ def money(value: float, currency: str) -> str:
 
 
 def per_unit(unit: str) -> str:
-    """`per hour` of the pricing unit `Hours`; a unit of several words is left as it is."""
-    word = unit.strip()
-    if word.isalpha() and word.lower().endswith("s") and len(word) > 3:
-        word = word[:-1].lower()
+    """`per hour` of the pricing units `Hours` and `1 Hour`; other units of several words are left as they are."""
+    word = unit.strip().removeprefix("1 ")
+    if word.isalpha() and len(word) > 3 and (word.istitle() or word.lower().endswith("s")):
+        word = word.lower().removesuffix("s")
     return f"per {word}" if word else "per unit"
 
 

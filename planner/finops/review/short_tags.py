@@ -30,6 +30,13 @@ _MONTHS = (
     "((ChargePeriodStart >= :start AND ChargePeriodStart < :end)"
     " OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))"
 )
+# One range a question: by it whole parts of Parquet files are passed over.
+_OTHER_MONTHS = (
+    "ChargePeriodStart < LEAST(:start, :before_start)",
+    "ChargePeriodStart >= LEAST(:end, :before_end) AND ChargePeriodStart < GREATEST(:start, :before_start)",
+    "ChargePeriodStart >= GREATEST(:end, :before_end)",
+    "ChargePeriodStart IS NULL",
+)
 
 
 def keep_short_tags(
@@ -60,10 +67,20 @@ def _are_long(bill: Bill) -> bool:
     return bool(length > LONG_TEXT)
 
 
-def with_checked_tags(bill: Bill) -> Bill:
-    """The bill with a finding where a tag that the table was made of is no JSON."""
+def with_checked_tags(bill: Bill, months: Mapping[str, Parameter]) -> Bill:
+    """The bill with a finding where a tag is no JSON: one that the table was made of, or one of another month."""
     bad = bill.engine.query(f"SELECT 1 AS one FROM {TABLE} WHERE x_is_bad LIMIT 1")
-    return with_bad_tags(bill) if len(bad) else bill
+    if len(bad) or any(_is_bad_where(bill, where, months) for where in _OTHER_MONTHS):
+        return with_bad_tags(bill)
+    return bill
+
+
+def _is_bad_where(bill: Bill, where: str, months: Mapping[str, Parameter]) -> bool:
+    given = {name: value for name, value in months.items() if f":{name}" in where}
+    found = bill.engine.query(
+        f"SELECT 1 AS one FROM focus WHERE {where} AND Tags <> '' AND NOT JSON_VALID(Tags) LIMIT 1", given
+    )
+    return len(found) > 0
 
 
 def names_runs(bill: Bill, months: Mapping[str, Parameter], like_tag: Parameter) -> bool:
@@ -95,7 +112,7 @@ def _table_sql(tags: Sequence[Sequence[str]], run_tag: Sequence[str]) -> str:
         "EffectiveCost, x_is_run, x_is_bad FROM ("
         f"SELECT {keys}, {named}, {is_run} AS x_is_run, {is_bad} AS x_is_bad, SUM(EffectiveCost) AS EffectiveCost "
         f"FROM (SELECT {keys}, EffectiveCost, Tags <> '' AS filled, JSON_EXTRACT_STRING(Tags, [{paths}]) AS found "
-        f"FROM focus WHERE ChargeCategory NOT IN ('Tax', 'Credit') AND {_MONTHS}) AS charges "
+        f"FROM focus WHERE {_MONTHS}) AS charges "
         f"GROUP BY {keys}, {groups}, {is_run}, {is_bad}) AS sums"
     )
 

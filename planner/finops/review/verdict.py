@@ -10,7 +10,7 @@ from planner.finops.quality import EVERY_FIGURE
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.parts import and_words, money, percent
 from planner.finops.review.sections import budgets, earlier
-from planner.finops.review.sections.forecast import EFFECTIVE, Outlook, outlook, range_words
+from planner.finops.review.sections.forecast import EFFECTIVE, Outlook, known_money, outlook, range_words
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
 
 LEAST_PROVIDER_DAYS = 0.9  # as `compared_withhold_at` of the check complete_providers asks of the other month
@@ -39,13 +39,13 @@ def verdict(inputs: Inputs) -> str:
     said = f"{month_name(inputs.month)} cost {money(spent, currency)}{unsaid}{so_far} without tax"
     parts = [against(inputs, spent), budgets.verdict_words(inputs), earlier.verdict_words(inputs)]
     parts = [part for part in parts if part]
-    tail = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    joint = ", and " if inputs.left_out else " and "  # "whose bill begins on ..." ends with a comma
+    tail = joint.join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
     out = f"{said}{', ' if tail else ''}{tail}."
     ahead = outlook(inputs)
     if isinstance(ahead, Outlook):
-        out += (
-            f" {ahead.name} is expected at {money(ahead.month_end.landing, currency)} ({range_words(ahead)})."
-        )
+        expected = known_money(ahead.month_end, ahead.month_end.landing, currency)
+        out += f" {ahead.name} is expected at {expected} ({range_words(ahead)})."
     return out
 
 

@@ -117,6 +117,12 @@ def tag_paths(spellings: Sequence[str]) -> Parameter:
     return paths if len(paths) > 1 else paths[0]
 
 
+def like_tags(spellings: Sequence[str]) -> Parameter:
+    """Patterns of LIKE for texts that may have a tag, spelled in one or in several ways, as a parameter of a query."""
+    patterns = tuple(f'%"{key}"%' for key in spellings)
+    return patterns if len(patterns) > 1 else patterns[0]
+
+
 def tag_path(key: str) -> str:
     """JSON path of a tag, whatever its key is made of.
 

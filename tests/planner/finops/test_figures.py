@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from planner.finops.quality import EVERY_FIGURE, checks_of_figures
 from planner.finops.read import open_bill
 from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Figure
+from planner.finops.review.parts import flagged, per_unit
 
 TABLE = Path(planner.finops.__file__).parent / "data" / "figures.csv"
 HEADER = (
@@ -81,3 +83,18 @@ def test_a_figure_without_a_row_is_never_shown(tmp_path: Path) -> None:
 
     with pytest.raises(KeyError, match="unheard_of_money"):
         Gate(date(2026, 10, 1), ()).status("unheard_of_money")
+
+
+def test_a_caution_leaves_what_people_read_of_a_figure() -> None:
+    """Words, note and trend were lost: bounds of a rough forecast were shown to the unit."""
+    figure = Figure("a_money", "A", 108_816.3, "money", words="109,000 EUR", note="so far", trend=(1.0, None))
+    assert flagged(figure, "rough") == replace(figure, status="flagged", reason="rough")
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [("Hours", "per hour"), ("1 Hour", "per hour"), ("1M Tokens", "per 1M Tokens"), ("GB", "per GB"),
+     ("ECPU", "per ECPU"), ("10 Hours", "per 10 Hours"), ("", "per unit")],
+)  # fmt: skip
+def test_prices_are_per_unit_in_words(unit: str, said: str) -> None:
+    assert per_unit(unit) == said

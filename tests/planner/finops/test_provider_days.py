@@ -9,6 +9,7 @@ import pytest
 
 from planner.finops.provider_days import spans
 from planner.finops.review.model import Review
+from planner.inputs.budget_load import load_budgets
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import each_day, review_of, rows_of, section, write_bill
 
@@ -74,6 +75,29 @@ def test_a_provider_whose_bill_begins_within_the_compared_month_is_left_out(tmp_
     assert [row["service"] for row in rows_of(review, "bridge", "bridge_services")] == ["EC2 (AWS)"]
 
 
+def test_what_begins_late_is_said_of_the_trend_and_ends_its_clause(tmp_path: Path) -> None:
+    """ "... whose bill begins on 15 September and 16.7 % under its budget": read as one."""
+    budget = tmp_path / "budget.yaml"
+    budget.write_text(
+        "version: 1\nkind: budget\nname: all\ncurrency: USD\nbudgets:\n  - {name: all, by: total, amount: 7750}\n"
+    )
+    rows = [
+        *use(SEPTEMBER, "AWS"),
+        *use(SEPTEMBER, "Azure", first=15),
+        *use(OCTOBER, "AWS"),
+        *use(OCTOBER, "Azure"),
+    ]
+    review = review_of(
+        write_bill(tmp_path / "bill.csv", rows),
+        month=OCTOBER,
+        only=("overview",),
+        budgets=load_budgets(budget),
+    )
+    assert "whose bill begins on 15 September, and 20.0 % under its budget of 7,750 USD." in review.verdict
+    trend = next(chart for chart in section(review, "overview").charts if chart.key == "spend_months")
+    assert "The bill of Azure begins on 15 September." in trend.alt
+
+
 def test_days_that_another_provider_lacks_are_said_beside_one_that_is_left_out(tmp_path: Path) -> None:
     """Leaving out the one must not hide the other's two days."""
     lacks = use(SEPTEMBER, "Google", last=13) + use(SEPTEMBER, "Google", first=16)
@@ -98,6 +122,19 @@ def test_a_provider_whose_bill_begins_within_the_month_is_new(tmp_path: Path) ->
 def test_a_provider_that_is_gone_altogether_is_named(tmp_path: Path) -> None:
     review = made(tmp_path, use(SEPTEMBER, "AWS"), use(SEPTEMBER, "Azure"), use(OCTOBER, "AWS"))
     assert "Azure has use on 0 of 31 days (none on 1 to 31 October)" in review.verdict
+
+
+def test_a_provider_that_comes_back_does_not_begin(tmp_path: Path) -> None:
+    """Without use in August its bill "began" on 15 September, though it had been there in July."""
+    july = [
+        each_day(date(2026, 7, 1), date(2026, 8, 31), 100),
+        each_day(date(2026, 7, 1), date(2026, 7, 31), 100, ProviderName="Azure"),
+    ]
+    review = made(tmp_path, *july, use(SEPTEMBER, "AWS"), use(SEPTEMBER, "Azure", first=15), use(OCTOBER, "AWS"),
+                  use(OCTOBER, "Azure"))  # fmt: skip
+    named = "Azure has use on 16 of 30 days (none on 1 to 14 September)"
+    assert f"not comparable with September 2026 ({named})" in review.verdict
+    assert section(review, "bridge").status == "withheld"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -224,19 +225,36 @@ def _rate(inputs: Inputs) -> dict[str, float]:
 _OTHER_RATE = "the discount is that of other commitments, no offer"
 
 
+def _unused_room(inputs: Inputs, rates: Mapping[str, float]) -> dict[str, float]:
+    """Per provider: use at contracted prices that its unused commitments could carry."""
+    unused = inputs.of_this_month("commitment_utilisation").groupby("provider")["unused_cost"].sum()
+    return {
+        str(name): max(0.0, float(cost)) / (1 - rates.get(str(name), 0.0)) for name, cost in unused.items()
+    }
+
+
 def _commit(inputs: Inputs) -> list[Action]:
-    """Use that is there on nine days of ten without a commitment, at the discount the provider gives already."""
+    """Use that is there on nine days of ten without a commitment, at the discount the provider gives already.
+
+    What the unused commitments of a provider could carry needs no further ones; the largest services get it first.
+    """
     rates = _rate(inputs)
+    room = _unused_room(inputs, rates)
     least = MATERIAL_RATIO * inputs.spend(inputs.month)
     out = []
     known = inputs.end if inputs.is_complete else inputs.last_day + timedelta(days=1)
-    for row in inputs.ask("uncovered_use", end=known).to_dict("records"):
-        provider, service, amount = text(row["provider"]), text(row["service"]), float(row["steady_cost"])
+    frame = inputs.ask("uncovered_use", end=known).sort_values("steady_cost", ascending=False, kind="stable")
+    for row in frame.to_dict("records"):
+        provider, service, steady = text(row["provider"]), text(row["service"]), float(row["steady_cost"])
+        filled = min(room.get(provider, 0.0), steady)
+        amount, room[provider] = steady - filled, room.get(provider, 0.0) - filled
         if amount <= least:
             continue
         rate = rates.get(provider)
-        steady = money(amount * pace(inputs), inputs.bill.currency)
-        why = f"{steady} a month of it runs nine days of ten and is under no commitment"
+        shown, kept = (money(one * pace(inputs), inputs.bill.currency) for one in (steady, filled))
+        why = f"{shown} a month of it runs nine days of ten and is under no commitment"
+        if filled > least:
+            why += f"; {kept} of it is left to the commitments with {provider} that are not used"
         if rate is not None:
             why += f"; the commitments that you have with {provider} save {percent(rate, 0)}"
         out.append(commit_plan(inputs, Action(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,13 @@ import numpy as np
 from planner.errors import InputError
 from planner.finops.review.inputs import Inputs, month_end, month_name
 from planner.finops.review.model import Chart, Figure, Section
-from planner.finops.review.parts import figure, flagged, money, nothing, percent
+from planner.finops.review.parts import figure, flagged, nothing, percent
 from planner.finops.review.sections import earlier
 from planner.finops.review.sections.budgets import budget_figures, budget_table, budget_words
 from planner.records import record
+from planner.render.currency import UNKNOWN_CURRENCY, with_currency
+from planner.render.precision import figure as in_places
+from planner.render.precision import known_places
 
 TITLE = "Where will cost go?"
 LEVEL = 0.8
@@ -90,22 +94,14 @@ def build(inputs: Inputs) -> Section:
     end, currency = ahead.month_end, inputs.bill.currency
     test, known = end.backtest, bool(end.backtest.windows or not end.days_left)
     said = [
-        f"{ahead.name} is expected to cost {money(end.landing, currency)}{_between(end, currency)}.",
+        f"{ahead.name} is expected to cost {known_money(end, end.landing, currency)}{_between(end, currency)}.",
         _record(test),
         *budget_words(inputs),
     ]
     figures = [
-        figure(inputs, "forecast_landing_money", f"{ahead.name}, expected", end.landing, "money"),
-        _rough(
-            figure(inputs, "forecast_low_money", "Low", end.low if known else None, "money", lacking=_SHORT),
-            end,
-        ),
-        _rough(
-            figure(
-                inputs, "forecast_high_money", "High", end.high if known else None, "money", lacking=_SHORT
-            ),
-            end,
-        ),
+        _landing(inputs, "forecast_landing_money", f"{ahead.name}, expected", end.landing, end),
+        _rough(_landing(inputs, "forecast_low_money", "Low", end.low if known else None, end), end),
+        _rough(_landing(inputs, "forecast_high_money", "High", end.high if known else None, end), end),
         figure(inputs, "forecast_days_count", "Days that are forecast", end.days_left, "days"),
         *_test(inputs, test),
         *past,
@@ -126,6 +122,20 @@ def _test(inputs: Inputs, test: Any) -> list[Figure]:
     ]  # fmt: skip
 
 
+def _landing(inputs: Inputs, key: str, label: str, value: float | None, end: Any) -> Figure:
+    """A figure of the forecast, which people read in the digits that are known."""
+    made = figure(inputs, key, label, value, "money", lacking=_SHORT)
+    words = "" if made.value is None or value is None else known_money(end, value, inputs.bill.currency)
+    return replace(made, words=words)
+
+
+def known_money(end: Any, value: float, currency: str) -> str:
+    """An amount of the month's forecast in the digits that its interval leaves: `175,000 EUR`."""
+    half = (end.high - end.low) / 2 if end.days_left and end.backtest.windows else 0.0
+    places = min(known_places(end.landing, half), 2 if abs(end.landing) < 100 else 0)
+    return with_currency(in_places(value, places), currency)
+
+
 def _is_rough(end: Any) -> bool:
     return bool(end.days_left) and end.backtest.is_rough
 
@@ -141,9 +151,7 @@ def range_words(outlook: Outlook) -> str:
         return "too little history for a range"
     if end.low < 0 < end.landing:
         return _TOO_WIDE
-    digits = 2 if abs(end.landing) < 100 else 0
-    sure = "roughly" if _is_rough(end) else f"{percent(LEVEL, 0)} likely"
-    return f"{sure} between {end.low:,.{digits}f} and {end.high:,.{digits}f}"
+    return _likely(end, UNKNOWN_CURRENCY)
 
 
 def _between(end: Any, currency: str) -> str:
@@ -151,8 +159,13 @@ def _between(end: Any, currency: str) -> str:
         return ""
     if end.low < 0 < end.landing:
         return f" ({_TOO_WIDE})"
+    return f", {_likely(end, currency)}"
+
+
+def _likely(end: Any, currency: str) -> str:
     sure = "roughly" if _is_rough(end) else f"{percent(LEVEL, 0)} likely"
-    return f", {sure} between {money(end.low, currency)} and {money(end.high, currency)}"
+    low, high = (known_money(end, one, currency) for one in (end.low, end.high))
+    return f"{sure} between {low} and {high}"
 
 
 def _record(test: Any) -> str:
@@ -188,7 +201,8 @@ def _fan(inputs: Inputs, outlook: Outlook) -> Chart:
         ("low", (*past, *(float(v) if shown else None for v in np.minimum(low, daily.expected)))),
         ("high", (*past, *(float(v) if shown else None for v in np.maximum(high, daily.expected)))),
     )  # fmt: skip
-    said = f"{outlook.name} is expected at {money(outlook.month_end.landing, inputs.bill.currency)}."
+    end = outlook.month_end
+    said = f"{outlook.name} is expected at {known_money(end, end.landing, inputs.bill.currency)}."
     return Chart("forecast_fan", "Cost per day and its forecast", "fan", labels, series, "money", said)
 
 

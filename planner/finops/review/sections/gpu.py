@@ -84,7 +84,9 @@ def _useful(inputs: Inputs, hours: float, cost: float) -> list[Figure]:
         ("gpu_eflop_money", "Cost per EFLOP", None, "unit_price"),
         ("gpu_preemption_overhead_ratio", "GPU-hours lost to interruptions", None, "ratio"),
     ]
-    if busy is not None:
+    if busy is not None and not cost:
+        lacking = "what GPUs cost in the month is not known"
+    elif busy is not None:
         values = (
             ratio(cost, busy.goodput), ratio(busy.goodput, hours), ratio(cost * 1e6, busy.tokens or 0.0),
             ratio(cost, busy.eflop or 0.0), math.nan if busy.lost is None else ratio(busy.lost, hours),

@@ -15,7 +15,7 @@ from planner.finops.review.model import Chart, Figure, Section, Table
 from planner.finops.review.parts import figure, money, percent, ratio, table, text, withheld
 from planner.finops.review.sections import budgets
 from planner.finops.review.sections.allocation import NOBODY
-from planner.finops.review.sections.forecast import Outlook, outlook, range_words
+from planner.finops.review.sections.forecast import Outlook, known_money, outlook, range_words
 from planner.finops.review.verdict import against
 
 TITLE = "The month at a glance"
@@ -135,7 +135,9 @@ def _forecast(inputs: Inputs) -> list[Figure]:
     forecast = figure(
         inputs, "overview_forecast_money", f"Forecast, {ahead.name}", ahead.month_end.landing, "money"
     )
-    return [replace(forecast, note=range_words(ahead))]
+    end = ahead.month_end
+    words = "" if forecast.value is None else known_money(end, end.landing, inputs.bill.currency)
+    return [replace(forecast, note=range_words(ahead), words=words)]
 
 
 def _trend(inputs: Inputs, trend: Mapping[date, float | None]) -> Chart:
@@ -144,6 +146,8 @@ def _trend(inputs: Inputs, trend: Mapping[date, float | None]) -> Chart:
     dearest = max(known, key=lambda month: known[month])
     so_far = "" if inputs.is_complete else f"; {inputs.month:%B} is not over"
     said = f"{month_name(dearest)} was the dearest month{so_far}.{_begin(trend, inputs)}"
+    if late := "; ".join(one.words for one in inputs.gate.left_out):
+        said += f" {late[0].upper()}{late[1:]}."
     return Chart("spend_months", "Spend by month", "bars", labels, (("spend", tuple(trend.values())),), "money", said,
                  small=True)  # fmt: skip
 

@@ -14,6 +14,7 @@ from planner.finops.forecast.completion import Completion
 from planner.finops.forecast.daily import DailyCost
 from planner.finops.forecast.model import forecast_month_end
 from planner.inputs.budget_load import load_budgets
+from planner.render import render_answer
 from tests.planner.finops.small_bill import each_day, review_of, write_bill
 
 MISSING = (date(2026, 10, 10), date(2026, 10, 11))
@@ -37,6 +38,16 @@ def test_a_bill_of_2900_is_not_over_a_budget_of_3000(budgets: Path) -> None:
     assert line.runs_out is None and not answer.exceeded
     said = [text for part in budget_report(answer).sections for text in part.sentences]
     assert "no cost is reported for days of the period, which count as 0: all: 2 days" in said
+
+
+def test_what_a_period_that_is_over_has_cost_is_not_rounded(budgets: Path) -> None:
+    """TO DATE 137,388, LANDING 137,400."""
+    days = np.arange(np.datetime64("2026-10-01"), np.datetime64("2026-11-01"))
+    scopes = {"total": {"total": DailyCost(days, np.full(len(days), 137_388 / 31))}}
+    answer = check_budgets(load_budgets(budgets), scopes, currency="USD")
+    shown = str(render_answer(budget_report(answer), "table"))
+    row = next(line.split() for line in shown.splitlines() if line.startswith("all "))
+    assert row[3] == row[-2] == "137,388"
 
 
 def test_the_review_counts_what_the_bill_says(budgets: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
+import duckdb
 import pytest
 from sqlglot import exp, parse_one
 
@@ -137,15 +138,62 @@ def test_a_forecast_by_a_tag_has_all_spellings_of_its_key(tmp_path: Path) -> Non
     assert {scope: float(one.cost.sum()) for scope, one in exact.items()} == {"ml": 67, "(none)": 37}
 
 
-def test_each_file_tells_how_it_spells_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bills of more than 100 rows are large, and 32 of their rows are looked at."""
+    monkeypatch.setattr("planner.finops.read.tag_texts.WHOLE_ROWS", 100)
+    monkeypatch.setattr("planner.finops.read.tag_texts.SAMPLE_ROWS", 32)
+
+
+def keys_of(path: Path) -> tuple[str, ...] | None:
+    with open_bill([path]) as opened:
+        return tag_keys(opened).present
+
+
+@pytest.mark.usefixtures("sampled")
+def test_each_file_tells_how_it_spells_keys(tmp_path: Path) -> None:
     """The texts looked at were the first of the bill: all of one file, whose neighbour spells the key otherwise."""
-    monkeypatch.setattr("planner.finops.read.tag_keys._TEXTS", 20)
     for name, key in (("a", "team"), ("b", "Team"), ("c", "TEAM")):
         rows = [charge(date(2026, 10, 1), 1, Tags=f'{{"{key}":"ml","run":"{n}"}}') for n in range(40)]
         write_bill(tmp_path / f"{name}.csv", rows)
     with open_bill([tmp_path]) as opened:
         keys = tag_keys(opened)
     assert set(keys.spellings("team")) == {"team", "Team", "TEAM"}
+
+
+@pytest.mark.usefixtures("sampled")
+def test_a_spelling_from_a_later_day_on_is_found(tmp_path: Path) -> None:
+    """The texts looked at were the first of the file."""
+    rows = [
+        charge(date(2026, 10, 1 + n // 20), 1, Tags=f'{{"{"team" if n < 350 else "Team"}":"{n}","k{n}":"x"}}')
+        for n in range(400)
+    ]
+    found = keys_of(write_bill(tmp_path / "bill.csv", rows))
+    assert found is not None and {"team", "Team"} <= {*found} and len(found) == 2 + 32
+    assert found == keys_of(tmp_path / "bill.csv")
+
+
+@pytest.mark.usefixtures("sampled")
+def test_what_is_left_out_of_a_bill_spells_no_keys(tmp_path: Path) -> None:
+    rows = [
+        charge(date(2026, 10, 1), 1, Tags='{"team":"ml"}' if n % 2 else '{"TEAM":"ml"}',
+               BillingCurrency="USD" if n % 2 else "EUR")
+        for n in range(400)
+    ]  # fmt: skip
+    with open_bill([write_bill(tmp_path / "bill.csv", rows)], currency="USD") as opened:
+        assert tag_keys(opened).present == ("team",)
+
+
+@pytest.mark.usefixtures("sampled")
+def test_a_column_called_like_a_place_in_a_file_is_no_place(tmp_path: Path) -> None:
+    """Of such files all rows are read."""
+    rows = [charge(date(2026, 10, 1), 1, Tags=f'{{"k{n}":"x"}}', File_Row_Number="7") for n in range(150)]
+    path, target = write_bill(tmp_path / "bill.csv", rows), tmp_path / "bill.parquet"
+    read = f"READ_CSV('{path}', types = {{'Tags': 'VARCHAR'}})"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT * FROM {read}) TO '{target}' (FORMAT parquet)")
+    found = keys_of(target)
+    assert found is not None and len(found) == 150
 
 
 @pytest.mark.parametrize(("exact", "ml"), [(False, 72), (True, 67)])

@@ -160,3 +160,25 @@ def test_compute_is_eligible_where_a_provider_does_not_say_what_is(
         row for row in rows_of(review, "actions", "actions") if row["what"] == "Commit more: EC2 of AWS"
     ]
     assert str(found["why"]).startswith(f"{steady} USD a month of it runs nine days of ten")
+
+
+@pytest.mark.parametrize(("unused", "left"), [(0, 60), (18, 30), (36, 0), (90, 0)])
+def test_unused_commitments_are_filled_before_more_are_bought(
+    unused: float, left: float, tmp_path: Path
+) -> None:
+    """More commitments were advised beside 53.8 % utilisation. They save 40 %, so 18 unused carry 30 of use."""
+    plan = {"CommitmentDiscountId": "c1", "PricingCategory": "Committed", "SkuId": "c"}
+    rows = each_day(OCTOBER, LAST, 60) + each_day(
+        OCTOBER, LAST, 6, ServiceName="Small", ProviderName="Google"
+    )
+    rows += each_day(OCTOBER, LAST, 42, CommitmentDiscountStatus="Used", ContractedCost="70", **plan)
+    if unused:
+        rows += each_day(OCTOBER, LAST, unused, CommitmentDiscountStatus="Unused", **plan)
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("actions",))
+    found = {row["what"]: row for row in rows_of(made, "actions", "actions")}
+    more = found.pop("Commit more: EC2 of AWS", None)
+    assert (more is not None) == bool(left)
+    if more is not None:
+        assert more["saves"] == pytest.approx(31 * left * 0.4)
+        assert ("are not used" in str(more["why"])) == bool(unused)
+    assert "Commit more: Small of Google" in found  # another provider's commitments carry none of it

@@ -104,4 +104,4 @@ def test_a_range_below_nothing_is_not_told() -> None:
         for low in (-837_076.0, 60_000.0)
     )
     assert range_words(Outlook(wide, None, "November")) == "its range is too wide to be of use"
-    assert range_words(Outlook(narrow, None, "November")) == "roughly between 60,000 and 970,843"
+    assert range_words(Outlook(narrow, None, "November")) == "roughly between 60,000 and 970,000"

@@ -33,6 +33,7 @@ from planner.plan.model import Plan
 from tests.focus_company.plans import STORAGE_USD, effects_of, write_plans, write_utilisation
 from tests.focus_company.plans import plan_of as company_plan
 from tests.focus_company.shared import small_company
+from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, write_bill
 from tests.saved_plans import plan_line, saved_plan
 
@@ -176,6 +177,24 @@ def test_wrong_utilisation_files_are_told_with_the_line(tmp_path: Path, text: st
     path.write_text(text.replace("{head}", "date,allocated_gpu_hours,busy_gpu_hours,goodput_gpu_hours\n"))
     with pytest.raises(InputError, match=message.replace("(", r"\(")):
         load_utilisation(path)
+
+
+def test_useful_hours_of_a_bill_that_names_no_gpus_have_no_price(tmp_path: Path) -> None:
+    """They cost 0.00 each, and so did a million tokens."""
+    from datetime import date
+
+    busy = tmp_path / "busy.csv"
+    busy.write_text(
+        "date,run_id,allocated_gpu_hours,busy_gpu_hours,goodput_gpu_hours,tokens\n2026-10-01,,10,9,8,5000000\n"
+    )
+    rows = each_day(date(2026, 10, 1), date(2026, 10, 31))
+    made = review_of(
+        write_bill(tmp_path / "bill.csv", rows), only=("gpu",), utilisation=load_utilisation(busy)
+    )
+    found = figures(made)
+    for key in ("gpu_useful_hour_money", "gpu_million_tokens_money"):
+        assert found[key].value is None and found[key].status == "withheld"
+        assert found[key].reason == "what GPUs cost in the month is not known"
 
 
 def test_utilisation_sums_by_run(tmp_path: Path) -> None:

@@ -131,14 +131,27 @@ def shown(path: Path, *, tags_later: bool) -> Review:
         return review_bill(bill, tags=KEYS, forecast=False)
 
 
-@pytest.mark.parametrize("broken", [(), ("{'team': ml}" + "." * 200, "no json")], ids=["sound", "broken"])
+BROKEN = "{'team': ml}" + "." * 200
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [],
+        [charge(date(2026, 10, 9), 3, Tags=text) for text in (BROKEN, "no json")],
+        [charge(date(2026, 10, 9), 3, Tags=BROKEN, ChargeCategory="Tax")],
+        [charge(date(2026, 9, 9), 3, Tags=BROKEN, ChargeCategory="Credit")],
+        [charge(date(2026, 7, 9), 3, Tags=BROKEN)],
+        [charge(date(2026, 11, 1), 3, Tags=BROKEN)],
+    ],
+    ids=["sound", "broken", "tax", "credit", "month before", "month after"],
+)
 def test_tags_checked_on_the_way_are_those_checked_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: tuple[str, ...]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: list[dict[str, str]]
 ) -> None:
     """A review reads the tags of a large bill once: what is no JSON has no value and is a finding, as of opening."""
     for module in (short_tags, long_tags):
         monkeypatch.setattr(module, "MANY_ROWS", 1)
-    bad = [charge(date(2026, 10, 9), 3, Tags=text) for text in broken]
     path = parquet(write_bill(tmp_path / "bill.csv", [*rows(date(2026, 10, 5)), *bad]))
     with open_bill([path], tags_later=True) as bill:
         assert bill.unchecked == (str(path),)
@@ -147,4 +160,4 @@ def test_tags_checked_on_the_way_are_those_checked_before(
     for one, other in zip(later.sections, before.sections, strict=True):
         assert (one.key, one.sentences, one.figures) == (other.key, other.sentences, other.figures)
     found = [[row for row in rows_of(made, "quality", "findings") if row["rows"]] for made in (later, before)]
-    assert found[0] == found[1] and len(found[0]) == bool(broken)
+    assert found[0] == found[1] and len(found[0]) == bool(bad)
