@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from planner.estimation import report_inference as inference
 from planner.estimation import report_prices as prices
 from planner.performance.constants import load_constants
+from planner.performance.goodput import TYPICAL, load_site
 from planner.plan.words import layout_words, short_layout
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.numbers import number, percent
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from planner.estimation.values import Answered, Estimate, Interval
 
+_SHORT = 0.05  # share of the start-up in a run from which it is said apart
 _RISKY = 0.1  # probability of running out of memory from which it is said
 _BEFORE = "Before you rely on it"
 
@@ -176,8 +178,14 @@ def _beyond_steps(item: Estimate) -> list[str]:
     if item.run is None:
         return []
     steps = item.run.step_hours / load_constants()["run.speed_ratio"]
+    wall, start = item.run.wall_hours.value, load_site(TYPICAL).startup_hours
+    if start > _SHORT * wall:
+        return [
+            f"whole run: {three(start)} h to start and {(wall - start) / steps:.3g} x the {three(steps)} h of its "
+            "steps, as published runs took; planner optimize names each of these hours"
+        ]
     return [
-        f"whole run: {item.run.wall_hours.value / steps:.3g} x the {three(steps)} h of its steps, as published runs "
+        f"whole run: {wall / steps:.3g} x the {three(steps)} h of its steps, as published runs "
         "took; planner optimize counts the steps and each loss that it can name, which is less"
     ]
 

@@ -98,7 +98,9 @@ class Storage:
         if self.workload.storage.object_size is not None:
             return self.workload.storage.object_size / 1e9
         size = self.work.training.bytes_per_sample
-        files = self.workload.data.encoded or self.work.model.family.value in ("cnn", "vit", "diffusion")
+        model = self.work.model
+        images = model.family.value in ("cnn", "vit", "diffusion") and model.tables is None
+        files = self.workload.data.encoded or images
         return size / 1e9 if files and size else _SHARD_GB
 
     @cached_property

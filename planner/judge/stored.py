@@ -121,7 +121,8 @@ def loading(bench: Bench, candidate: Candidate, total_usd: Fraction) -> dict[str
     """What the plan must say of decoding on the CPU cores."""
     work, data = bench.work, bench.workload.data
     rate = work.training.decode_samples_per_s_per_core
-    likely = work.model.family.value in _VISION and bool(work.training.bytes_per_sample)
+    images = work.model.family.value in _VISION and work.model.tables is None
+    likely = images and bool(work.training.bytes_per_sample)
     if bench.workload.kind == "fleet" or not (data.encoded or likely or rate is not None):
         return None
     known = loading_rates()[f"{data.encoded or 'image'}_cpu"]

@@ -43,6 +43,9 @@ COMPONENTS = (
 )  # fmt: skip
 
 
+_VISION = frozenset(("cnn", "vit", "diffusion"))
+
+
 @record(frozen=True)
 class ModelSpec:
     """Sizes of a model. Lengths are in tokens, widths in elements; counts are per model.
@@ -88,6 +91,11 @@ class ModelSpec:
     flops_within: float = 1.0
     parts: tuple[PartSpec, ...] = ()
     tables: TableSpec | None = None
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether its samples are files of their own, as images are; a recommender reads rows of tables."""
+        return self.family.value in _VISION and self.tables is None
 
 
 @record(frozen=True)

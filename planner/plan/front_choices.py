@@ -55,7 +55,8 @@ def choices(plan: Plan) -> list[Section]:
             )
         )  # fmt: skip
     notes = [
-        _at_once(plan, item) for item in plan.choices if item.best is not None and "sooner" in item.kinds
+        *_asked_at_once(plan),
+        *(_at_once(plan, item) for item in plan.choices if item.best is not None and "sooner" in item.kinds),
     ]
     notes = [note for note in notes if note]
     notes += [_hidden(item, scale) for item in plan.relaxations if item.best is not None]
@@ -88,6 +89,21 @@ def _ends(plan: Plan, scale: Scale) -> list[str]:
     return [
         moment_known(item.finish_expected, 0.0, scale.start.year) if out.count(text) > 1 else text
         for text, item in zip(out, plan.choices, strict=True)
+    ]
+
+
+def _asked_at_once(plan: Plan) -> list[str]:
+    """What the plan itself rests on where it is one cluster, had by asking, of more than was ever recorded."""
+    asked = [line for line in plan.lines if line.purchase_option in ("on_demand", "spot")]
+    most = max(asked, key=lambda line: line.nodes * line.accelerators_per_node, default=None)
+    if plan.kind == "fleet" or most is None:
+        return []
+    count = most.nodes * most.accelerators_per_node
+    if count <= RECORDED_AT_ONCE:
+        return []
+    word = _KINDS[plan.choices[0].kinds[0]]
+    return [
+        f"{word}: {count:,.0f} {most.accelerator} are asked for at once; public records end at {RECORDED_AT_ONCE}"
     ]
 
 

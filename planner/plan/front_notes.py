@@ -22,6 +22,7 @@ _MOST = 5
 _MOST_REGIONS = 4
 _NEAR = 0.02  # gap of a fleet from which on it is said what its bound leaves out
 _UNKNOWN_QUOTA = "unknown quota"  # the name that a line has where its provider publishes none
+_LEAST_GAIN_USD = 1.0  # of a measurement: less is $0 on the screen
 _DAY_HOURS = 24.0  # published whole runs took days to months: nothing is known of shorter ones
 _PLACES = {"not-stated": "a place not stated"}
 _NEXT = (
@@ -48,7 +49,7 @@ def before_you_buy(plan: Plan) -> list[Section]:
 def _profile(plan: Plan) -> list[str]:
     """The measurement that is worth making before anything is bought."""
     cost, narrows = plan.profile_cost_usd, plan.profile_narrows_usd
-    if cost is None or narrows is None:
+    if cost is None or narrows is None or narrows < _LEAST_GAIN_USD:
         return []
     gained = dollars(_rounded(narrows), 0)
     spent = f"about {dollars(_rounded(cost), 0)}" if cost >= 1.0 else "under $1"
@@ -105,11 +106,18 @@ def _interruptions(plan: Plan) -> list[str]:
     launch = plan.launch
     if launch is None:
         return []
-    every = number(float(f"{launch.checkpoints.interval_hours * 60.0:.2g}"))
+    every = f"{number(float(f'{launch.checkpoints.interval_hours * 60.0:.2g}'))} min"
     count = about(launch.expected_interruptions)
     word = "interruption" if count in ("about 1", "fewer than 1") else "interruptions"
     kept = "its progress saved" if plan.kind == "inference" else "a checkpoint"
-    return [f"{count} {word}: needs automatic resume and {kept} every {every} min"]
+    if plan.kind != "fleet" and launch.checkpoints.interval_hours >= _steps_hours(plan):
+        return [f"{count} {word}: needs automatic resume; it ends before {kept} is due ({every})"]
+    return [f"{count} {word}: needs automatic resume and {kept} every {every}"]
+
+
+def _steps_hours(plan: Plan) -> float:
+    """Hours of the work itself, of which an interruption takes what is not saved."""
+    return math.fsum(part.hours for part in plan.timeline if part.id == TimePartId.TRAINING_STEPS)
 
 
 def _quotas(plan: Plan) -> list[str]:
@@ -182,7 +190,7 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
 
 def _beyond_steps(plan: Plan) -> str:
     """How much longer published runs took, where neither the plan nor a measurement of one's own counts it."""
-    steps = math.fsum(part.hours for part in plan.timeline if part.id == TimePartId.TRAINING_STEPS)
+    steps = _steps_hours(plan)
     measured = any(item.key.startswith("calibration.") for item in plan.assumptions)
     if plan.kind != "training" or steps < _DAY_HOURS or measured:
         return ""

@@ -170,6 +170,16 @@ def test_clusters_are_compared_in_the_order_asked(run_cli: Run) -> None:
     assert "| 1 x g5.12xlarge |" in run_cli("estimate", *args, "-o", "md").stdout
 
 
+def test_a_short_run_says_its_start_apart(run_cli: Run, tmp_path: Path) -> None:
+    def note(steps: int) -> str:
+        file = write(tmp_path, training={"steps": steps, "global_batch": 256, "sequence_length": 128})
+        text = " ".join(run_cli("estimate", file, "--instance-type", "p4d.24xlarge").stdout.split())
+        return text[text.index("whole run:") :]
+
+    assert note(20).startswith("whole run: 0.25 h to start and 1.")
+    assert "which is less" in note(20_000_000) and "to start" not in note(20_000_000)
+
+
 def test_slow_data_break_the_rule_and_unknown_data_are_not_checked(run_cli: Run, tmp_path: Path) -> None:
     (slow,) = ask(run_cli, RESNET, "--instance-type", "p4d.24xlarge")["estimates"]
     loading = slow["data_loading"]

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from planner.candidates.model import Candidates
     from planner.inputs.loading import LoadingRate
 
-_VISION = frozenset(("cnn", "vit", "diffusion"))
 _CENTS = 12
 
 
@@ -26,9 +25,9 @@ def loading_of(candidates: Candidates, at: int, total_usd: Decimal) -> Loading |
         total_usd: its cost.
     """
     asked = candidates.context.asked
-    job, data, family = asked.job, asked.workload.data, asked.job.model.family
+    job, data = asked.job, asked.workload.data
     given = job.training.decode_samples_per_s_per_core
-    likely = family.value in _VISION and bool(job.training.bytes_per_sample)
+    likely = job.model.reads_files and bool(job.training.bytes_per_sample)
     if asked.workload.kind == "fleet" or (data.encoded is None and not likely and given is None):
         return None
     kind = data.encoded or "image"

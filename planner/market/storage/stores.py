@@ -41,7 +41,6 @@ ALIKE_USD = 0.01  # copies on local disks win where they cost no more than this 
 # USD a month that nothing in the table is below: of a file system, a GiB and a MB/s of a volume; and the most MB/s that
 # come with one. A test compares them with the table.
 _LEAST_FILE_SYSTEM, _LEAST_VOLUME, _LEAST_MB_S, _MOST_INCLUDED = 160.0, 0.07, 0.035, 150.0
-_VISION = frozenset(("cnn", "vit", "diffusion"))
 
 
 @record(frozen=True, eq=False)
@@ -372,7 +371,7 @@ def object_gb(asked: Asked) -> float:
     given, job = asked.workload.storage.object_size, asked.job
     if given is not None:
         return given / 1e9
-    encoded = asked.workload.data.encoded is not None or job.model.family.value in _VISION
+    encoded = asked.workload.data.encoded is not None or job.model.reads_files
     size = job.training.bytes_per_sample
     return size / 1e9 if encoded and size else options.SHARD_GB
 

@@ -16,6 +16,7 @@ from planner.candidates.prepare import build_context
 from planner.errors import InputError
 from planner.inputs.faults import FaultError
 from planner.inputs.fio import read_fio
+from planner.judge.judge import judge_plan
 from planner.market.pricing import HOURS_PER_MONTH
 from planner.market.storage import stores
 from planner.market.storage.lines import store_lines
@@ -192,6 +193,25 @@ def test_a_plan_carries_its_storage_and_its_total_the_lines() -> None:
     for choice in plan.storage:
         if choice.runner_up is not None and choice.content != "data":
             assert choice.runner_up.cost_usd >= choice.chosen.cost_usd
+
+
+def test_rows_of_a_recommender_are_no_images() -> None:
+    tables = {"rows": 1e6, "width": 64, "tables": 8}
+    dense = {"family": "cnn", "params": 2e6, "forward_flops_per_sample": 5e6, "activations_per_sample": 8000}
+    training = {"samples": 1e9, "global_batch": 65536, "precision": "fp16"}
+    job = work(
+        model={**dense, "embedding_tables": tables}, training=training,
+        data={"samples": 1e9, "sample_size": 150}, storage={"data": "object"},
+    )  # fmt: skip
+    catalog = make_catalog([Offer(A10G, "us-east-1", "1.10")])
+    plan = plan_on(catalog, job).plan
+    paid = {cost.id for line in plan.lines for cost in line.costs}
+    assert "dataset_reads" in paid and "dataset_packing" not in paid  # they lie in shards, as texts do
+    assert plan.loading is None
+    own = loaded(job)
+    assert not judge_plan(plan.to_dict(), own.workload, own.sha256, catalog, Path()).finish()
+    images = plan_on(catalog, {**job, "model": dense}).plan
+    assert images.loading is not None and images.total_usd > plan.total_usd
 
 
 def test_encoded_images_on_few_cores_are_loader_bound_with_remedies() -> None:

@@ -1,4 +1,4 @@
-"""A sooner end that rests on many times the accelerators says what it assumes."""
+"""A plan or a sooner end that rests on many accelerators had by asking says so."""
 
 from __future__ import annotations
 
@@ -30,3 +30,16 @@ def test_many_more_accelerators_are_named_as_an_assumption(nodes: int, option: s
     sooner = Choice(("sooner",), _summary(nodes, option), plan.finish_expected, 0.99)
     (section,) = choices(replace(plan, choices=(*plan.choices[:1], sooner)))
     assert ("64 a10g-24gb-pcie at once" in str(section)) is said
+
+
+@pytest.mark.parametrize(
+    ("nodes", "option", "said"),
+    [(64, "on_demand", True), (64, "spot", True), (16, "on_demand", False), (64, "owned", False)],
+)
+def test_the_plan_says_so_of_itself(nodes: int, option: str, said: bool) -> None:
+    plan = plan_on(make_catalog([Offer(A10G, "us-east-1", "1.00")]), work()).plan
+    line = replace(plan.lines[0], nodes=nodes, purchase_option=option)
+    (section,) = choices(replace(plan, lines=(line,)))
+    assert ("cheapest: 64 a10g-24gb-pcie are asked for at once" in str(section)) is said
+    (section,) = choices(replace(plan, lines=(line,), kind="fleet"))  # workers come one by one
+    assert "asked for at once" not in str(section)

@@ -40,6 +40,16 @@ def test_it_is_said_only_where_speed_is_unsure_and_it_pays() -> None:
     assert FLEET.profile_cost_usd is None and INFEASIBLE.profile_cost_usd is None
 
 
+def test_a_gain_of_cents_is_no_line() -> None:
+    tiny = replace(
+        TRAINING.lines[0], costs=tuple(replace(c, amount_usd=c.amount_usd / 20_000) for c in TRAINING.lines[0].costs),
+        price_per_hour=TRAINING.lines[0].price_per_hour / 20_000,
+    )  # fmt: skip
+    plan = replace(TRAINING, lines=(tiny,))
+    assert 0 < (plan.profile_narrows_usd or 0.0) < 1
+    assert "first profile" not in str(before_you_buy(plan))
+
+
 def test_the_wider_the_interval_the_more_it_brings() -> None:
     gains = [with_speed(98765.4 / k, 98765.4 * k).profile_narrows_usd or 0.0 for k in (1.12, 1.3, 1.6)]
     assert gains == sorted(gains) and gains[0] > 0
