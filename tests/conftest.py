@@ -18,6 +18,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 from planner.inputs.faults import Source
@@ -125,6 +126,25 @@ def pytest_configure(config: pytest.Config) -> None:
         del os.environ["PYTHONDONTWRITEBYTECODE"]
 
 
+def _every_phase_is_reported(config: pytest.Config) -> bool:
+    """Whether whoever reads the reports asks for those of fixtures too."""
+    return any(config.getoption(name, None) for name in ("cpu_times", "xmlpath", "durations", "setupshow"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Send one report of a test that passed, not two more of its fixtures and word of its start and its end.
+
+    Packing, sending and reading them took two fifths of what a test costs beside itself.
+    """
+    if not hasattr(item.config, "workerinput") or _every_phase_is_reported(item.config):
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--update-golden`, which writes the expected texts instead of comparing with them."""
     parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing")
@@ -147,44 +167,48 @@ def check_golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     return check
 
 
-@pytest.fixture(scope="session")
-def base_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+@pytest.fixture(scope="session", autouse=True)
+def base_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The environment of the program under test; the caches live as long as the test session."""
     home = tmp_path_factory.mktemp("home")
-    kept = {k: v for k, v in os.environ.items() if k not in _FOREIGN and not k.startswith("PLANNER_")}
     places = {
         "PLANNER_CACHE_DIR": str(home / "cache"),
         "PLANNER_DATA_DIR": str(home / "data"),
         "XDG_CONFIG_HOME": str(home / "config"),
     }
+    kept = {name: value for name, value in os.environ.items() if not _is_foreign(name)}
+    kept.pop("PYTEST_CURRENT_TEST", None)
     if kept.get("PYTHONDONTWRITEBYTECODE"):
         # it is for the checkout: each program under test would compile three hundred modules anew
         places |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(home / "bytecode")}
-    return {**kept, **_ENVIRONMENT, **places}
+    base = {**kept, **_ENVIRONMENT, **places}
+    with _environment(base):
+        yield base
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _shapes_are_estimated_once() -> Iterator[None]:
-    """Let questions about what to buy share what the performance model said; see `RememberedShapes`."""
-    from tests.remembered_shapes import RememberedShapes
+def _is_foreign(name: str) -> bool:
+    return name in _FOREIGN or name.startswith("PLANNER_")
 
-    remembered = RememberedShapes()
-    with contextlib.ExitStack() as stack:
-        for asking in ("candidates.sizes", "calibration.correction"):
-            stack.enter_context(mock.patch(f"planner.{asking}.estimate_shapes", remembered))
+
+@contextlib.contextmanager
+def _environment(base: dict[str, str]) -> Iterator[None]:
+    """Set what differs from `base`, take away what would reach the planner beside it, and put it back at the end."""
+    now = dict(os.environ)
+    foreign = [name for name in now if name not in base and _is_foreign(name)]
+    changed = {name: value for name, value in base.items() if now.get(name) != value}
+    for name in foreign:
+        del os.environ[name]
+    os.environ.update(changed)
+    try:
         yield
+    finally:
+        for name in (*foreign, *changed):
+            if name in now:
+                os.environ[name] = now[name]
+            else:
+                os.environ.pop(name, None)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _read_once() -> Iterator[set[Path]]:
-    """Directories of snapshots that nobody changes; each is read and checked once."""
-    from tests.remembered_snapshots import remembered_snapshots
-
-    with remembered_snapshots() as directories:
-        yield directories
-
-
-@pytest.fixture(scope="session")
 def _of_all_workers(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """A folder that all workers of this run have, and no other run."""
     own = tmp_path_factory.getbasetemp()
@@ -192,19 +216,32 @@ def _of_all_workers(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fi
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _examples_are_planned_once(_of_all_workers: Path) -> None:
-    """Let all workers use the plans of `tests.planned_examples` that one of them made."""
-    from tests.planned_examples import share
+def _read_once(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[set[Path]]:
+    """Let tests share what is long to work out; the directories of snapshots that are read and checked once.
 
-    share(_of_all_workers / "planned")
+    Questions about what to buy share what the performance model said (`RememberedShapes`), and all workers the plans
+    of `tests.planned_examples`. One fixture, for each costs every test some of its own time.
+    """
+    from tests.planned_examples import share
+    from tests.remembered_shapes import RememberedShapes
+    from tests.remembered_snapshots import remembered_snapshots
+
+    share(_of_all_workers(tmp_path_factory, request) / "planned")
+    remembered = RememberedShapes()
+    with contextlib.ExitStack() as stack:
+        for asking in ("candidates.sizes", "calibration.correction"):
+            stack.enter_context(mock.patch(f"planner.{asking}.estimate_shapes", remembered))
+        yield stack.enter_context(remembered_snapshots())
 
 
 @pytest.fixture(scope="session")
 def small_catalog(
-    tmp_path_factory: pytest.TempPathFactory, _of_all_workers: Path, _read_once: set[Path]
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest, _read_once: set[Path]
 ) -> Path:
     """A small part of the bundled catalog, on which tests with the mark `catalog("small")` plan."""
-    root = _of_all_workers / "small-catalog"
+    root = _of_all_workers(tmp_path_factory, request) / "small-catalog"
     if not root.exists():
         written = write_small_catalog(tmp_path_factory.mktemp("small") / "catalog")
         with contextlib.suppress(OSError):  # another worker was first
@@ -229,18 +266,13 @@ def _catalog_of_the_module(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _sealed_environment(
-    base_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    """Give each test the base environment, whoever runs it, and the catalog of its mark."""
-    for name in [name for name in os.environ if name not in base_environment]:
-        if name in _FOREIGN or name.startswith("PLANNER_"):
-            monkeypatch.delenv(name)
-    for name, value in base_environment.items():
-        if os.environ.get(name) != value:
-            monkeypatch.setenv(name, value)
+def _sealed_environment(base_environment: dict[str, str], request: pytest.FixtureRequest) -> Iterator[None]:
+    """Give each test the base environment, whatever its module set, and the catalog of its mark."""
+    base = base_environment
     if _plans_on_a_part(request.node):
-        monkeypatch.setenv("PLANNER_CATALOG_DIR", str(request.getfixturevalue("small_catalog")))
+        base = {**base, "PLANNER_CATALOG_DIR": str(request.getfixturevalue("small_catalog"))}
+    with _environment(base):
+        yield
 
 
 @pytest.fixture(scope="session")

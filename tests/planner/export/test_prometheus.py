@@ -24,9 +24,12 @@ HOSTILE = 'x"} or vector(1) #{{ .Labels }} {{ printf "%d" 1 }} ${a} \\ \n- b: c'
 
 
 def check(folder: Path) -> str:
-    rules = run_tool(*PROMTOOL, "check", "rules", "--lint=all", "--lint-fatal", "rules.yaml", folder=folder)
-    config = run_tool(*PROMTOOL, "check", "config", "--syntax-only", "prometheus.yaml", folder=folder)
-    return rules + config + run_tool(*PROMTOOL, "test", "rules", "rules-test.yaml", folder=folder)
+    """What promtool says against the files: the first of its checks that says something."""
+    return (
+        run_tool(*PROMTOOL, "check", "rules", "--lint=all", "--lint-fatal", "rules.yaml", folder=folder)
+        or run_tool(*PROMTOOL, "check", "config", "--syntax-only", "prometheus.yaml", folder=folder)
+        or run_tool(*PROMTOOL, "test", "rules", "rules-test.yaml", folder=folder)
+    )
 
 
 @pytest.mark.parametrize("name", LAUNCHES)
