@@ -131,7 +131,16 @@ def commit(
 
         write_certificate(certificate, work.built.model, work.solved, mode=file_mode())
     wanted = details or (("all",) if verbose else ())
-    show_answer(commit_report(work.answer, verbose=verbose, details=wanted), output, out)
+    asked_as = "FILE" if question is not None else _of_bill(currency, seed, avoid_loss=avoid_loss)
+    report = commit_report(work.answer, verbose=verbose, details=wanted, asked_as=asked_as)
+    show_answer(report, output, out)
+
+
+def _of_bill(currency: str | None, seed: int | None, *, avoid_loss: bool) -> str:
+    """The options of a question that is asked of a bill, for the command that comes next."""
+    options = [("--avoid-loss" if avoid_loss else ""), (f"--currency {currency}" if currency else "")]
+    options.append("" if seed is None else f"--seed {seed}")
+    return " ".join(["--from-focus BILL", *filter(None, options)])
 
 
 def _rounds(tell: Callable[[str], None]) -> Callable[[Round], None]:

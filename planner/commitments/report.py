@@ -32,7 +32,7 @@ _COLUMNS = (
 
 
 def commit_report(
-    answer: CommitAnswer, *, verbose: bool = False, details: Collection[str] = ()
+    answer: CommitAnswer, *, verbose: bool = False, details: Collection[str] = (), asked_as: str = "FILE"
 ) -> Answer:  # fmt: skip
     """Return a commitment answer in the shape that every format is made of.
 
@@ -40,6 +40,7 @@ def commit_report(
         answer: the answer.
         verbose: whether every break-even is listed.
         details: keys of sections to show in place of the screen, or `all`.
+        asked_as: what stood after `commit`: `FILE`, or the options of a bill.
     """
     sections = (
         *([Section("warnings", "Warnings", answer.notes, warning=True)] if answer.notes else []),
@@ -57,7 +58,7 @@ def commit_report(
         success=answer.status == "optimal",
     )  # fmt: skip
     why = "" if answer.status == "optimal" else _ENDS.get(answer.reason, answer.reason)
-    return on_screen(whole, commit_screen(answer, _SET, why), details)
+    return on_screen(whole, commit_screen(answer, _SET, why, asked_as), details)
 
 
 def _headline(answer: CommitAnswer) -> str:

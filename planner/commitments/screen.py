@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
     from planner.commitments.answer import CommitAnswer, Line
 
-NEXT = ("commit FILE --certificate proof.json", "verify proof.json")
 _MOST_LINES = 8
 _WHOLE_FROM = 100  # US dollars
 _HALF_WIDTH = 0.1  # of a cost over scenarios: three digits
 
 
-def commit_screen(answer: CommitAnswer, of: str, why_stopped: str) -> Screen:
+def commit_screen(answer: CommitAnswer, of: str, why_stopped: str, asked_as: str) -> Screen:
     """Return the screen.
 
     Args:
         answer: the answer.
         of: the choices that the proof is about.
         why_stopped: why the search ended, where it ended early.
+        asked_as: what stood after `commit`: `FILE`, or the options of a bill.
     """
     years = "1 year" if answer.years == 1 else f"{answer.years} years"
     asked = f"{answer.name}: from {answer.start}, {years}, {answer.scenarios:,} scenarios of demand"
@@ -44,7 +44,8 @@ def commit_screen(answer: CommitAnswer, of: str, why_stopped: str) -> Screen:
     proof = f"{best} {of}, proven to {percent(answer.gap_ratio, 2)}"
     proof += f" ({why_stopped})" if why_stopped else ""
     table = _lines(answer) if answer.lines else None
-    return Screen(asked, rows, table, _notes(answer), f"{proof}. Without taxes and support plans.", NEXT)
+    steps = (f"commit {asked_as} --certificate proof.json", "verify proof.json")
+    return Screen(asked, rows, table, _notes(answer), f"{proof}. Without taxes and support plans.", steps)
 
 
 def why_nothing(answer: CommitAnswer) -> str:

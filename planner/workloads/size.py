@@ -20,13 +20,15 @@ from planner.render.presentable import Presentable
 from planner.workloads.answer import optimize
 from planner.workloads.size_beside import Beside, beside, with_memory
 from planner.workloads.size_needs import (
+    ASSUMED_THREADS,
     GB_PER_GIB,
     Needs,
-    cores_for,
     disk_for,
     ram_for,
     read_rate,
+    threads_per_core,
     tier_of,
+    vcpus_for,
     workers_for,
 )
 from planner.workloads.size_rules import Rule, load_facts, load_rules
@@ -192,7 +194,7 @@ def _needs(answer: Answer, goal: str, data_gb: float) -> tuple[Needs, dict[str, 
     memory_gb = accelerators * (line.accelerator_memory_gib or 0.0) * GB_PER_GIB
     needs = Needs(
         tier=tier_of(data_gb), accelerators=accelerators, device_memory_gib=speed.memory_needed_gib,
-        workers_per_accelerator=workers, vcpus=cores_for(accelerators, nodes, workers),
+        workers_per_accelerator=workers, vcpus=vcpus_for(accelerators, nodes, workers),
         ram_gb=ram_for(data_gb, accelerators, memory_gb, nodes, workers, checkpoint_gb), accelerators_gb=memory_gb,
         disk_gb=kept, read_gb_per_s=read,
         network_gbps=has["network_gbps"] if nodes > 1 else 0.0,
@@ -212,7 +214,7 @@ def _storage(plan: Plan, scale: Scale) -> str:
 
 
 def _hardware(market: Market, provider: str, instance_type: str, nodes: int) -> dict[str, float]:
-    """vCPUs, memory, local disk of all nodes and the network of one; 0 where the catalog does not say."""
+    """vCPUs, memory, local disk of all nodes, threads of a core and the network of one; 0 where it is not known."""
     types = market.offer_set.types
     row = types.take(types.equals("provider", provider) & types.equals("instance_type", instance_type)).row(0)
 
@@ -222,6 +224,7 @@ def _hardware(market: Market, provider: str, instance_type: str, nodes: int) -> 
 
     return {
         "vcpus": known("vcpus") * nodes,
+        "threads_per_core": float(threads_per_core(provider, instance_type) or 0),
         "ram_gb": known("memory_gib") * GB_PER_GIB * nodes,
         "disk_gb": known("local_nvme_gib") * GB_PER_GIB * nodes,
         "network_gbps": known("internode_gbps"),
@@ -252,7 +255,8 @@ def _figures(answer: Answer, needs: Needs, has: Mapping[str, float]) -> dict[str
     speed = answer.plan.performance
     assert speed is not None
     return {
-        "accelerators": needs.accelerators, "vcpus": needs.vcpus, "ram_gb": needs.ram_gb, "disk_gb": needs.disk_gb,
+        "accelerators": needs.accelerators, "cores": needs.vcpus / (has["threads_per_core"] or ASSUMED_THREADS),
+        "ram_gb": needs.ram_gb, "disk_gb": needs.disk_gb,
         "read_gb_per_s": needs.read_gb_per_s, "network_gbps": has["network_gbps"] if needs.network_gbps else 0.0,
         "device_memory_gb": (needs.device_memory_gib or 0.0) * GB_PER_GIB, "nodes": answer.plan.lines[0].nodes,
         "loading_ratio": speed.breakdown_s.get("data_loading", 0.0) / (speed.step_time_s or math.inf),

@@ -11,7 +11,7 @@ from planner.render.numbers import hours, number
 from planner.render.precision import dollars, known_places
 from planner.render.screen import Row, Screen, on_screen
 from planner.render.units import three
-from planner.workloads.size_needs import CLIENT_GB_PER_S, SHARED_STORE_FROM_GB
+from planner.workloads.size_needs import ASSUMED_THREADS, CLIENT_GB_PER_S, SHARED_STORE_FROM_GB
 from planner.workloads.size_rules import load_facts
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _LARGE = 1e15
 _HALF_WIDTH = 0.3  # of the cost of a run whose model is assumed
 
 _NAMES = {
-    "accelerators": "accelerators", "vcpus": "vCPUs", "ram_gb": "GB of RAM", "disk_gb": "GB of disk",
+    "accelerators": "accelerators", "cores": "CPU cores", "ram_gb": "GB of RAM", "disk_gb": "GB of disk",
     "read_gb_per_s": "GB/s read", "network_gbps": "Gb/s of network", "device_memory_gb": "GB per accelerator",
     "nodes": "nodes", "loading_ratio": "of the step for loading", "workers": "loader workers each",
 }  # fmt: skip
@@ -260,8 +260,18 @@ def _rules(size: Size) -> list[Section]:
         "model: what this run needs; its cost: of the cheapest plan that keeps a rule on A100 or memory (others change "
         "no plan); the plan itself costs "
         f"{size.outcome.usd_words}",
+        *((_cores(size),) if any(one.rule.quantity == "cores" for one in size.rules) else ()),
     )
     return [table_section("rules", "Rules of thumb beside the model", columns, rows, notes)] if rows else []
+
+
+def _cores(size: Size) -> str:
+    """How the vCPUs of the run count as cores, which rules ask for."""
+    assert size.needs is not None
+    threads = size.has["threads_per_core"]
+    counted = f"{threads or ASSUMED_THREADS:g} to a core"
+    why = "" if threads else ", assumed: how many threads a core of these machines has is not known"
+    return f"CPU cores: {number(size.needs.vcpus)} vCPUs, {counted}{why}"
 
 
 def _in_short(rule: str) -> str:

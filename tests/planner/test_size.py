@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
+from catalogs.store.load import load_catalog
 from catalogs.tables.accelerators import load_accelerators
 from planner.inputs.load import load_workload
 from planner.workloads.size_beside import beside, with_memory
-from planner.workloads.size_needs import cores_for, disk_for, read_rate, tier_of, workers_for
+from planner.workloads.size_needs import (
+    THREADS_FILE,
+    disk_for,
+    read_rate,
+    threads_per_core,
+    tier_of,
+    vcpus_for,
+    workers_for,
+)
 from planner.workloads.size_rules import VERDICTS, load_facts, load_rules
 from tests.conftest import CliResult
 
@@ -23,7 +34,7 @@ BASES = {
     "data_gb": 100.0, "data_100_gb": 1.0, "params_billion": 8.0, "accelerator_memory_gb": 320.0, "accelerators_4": 1.0,
 }  # fmt: skip
 MODEL = {
-    "accelerators", "vcpus", "ram_gb", "disk_gb", "read_gb_per_s", "network_gbps", "device_memory_gb", "nodes",
+    "accelerators", "cores", "ram_gb", "disk_gb", "read_gb_per_s", "network_gbps", "device_memory_gb", "nodes",
     "loading_ratio", "workers",
 }  # fmt: skip
 RULES = {rule.rule_id: rule for rule in load_rules()}
@@ -68,8 +79,8 @@ def test_workers_follow_the_images(images_per_s: float, accelerators: float, wor
     ("accelerators", "nodes", "workers", "cores"),
     [(8, 1, 2, 28), (8, 1, 4, 44), (16, 2, 2, 56), (1, 1, 13, 18)],
 )
-def test_cores_follow_the_workers(accelerators: float, nodes: int, workers: int, cores: float) -> None:
-    assert cores_for(accelerators, nodes, workers) == cores
+def test_vcpus_follow_the_workers(accelerators: float, nodes: int, workers: int, cores: float) -> None:
+    assert vcpus_for(accelerators, nodes, workers) == cores
 
 
 @pytest.mark.parametrize(
@@ -230,3 +241,41 @@ def test_no_machines_is_exit_3(run_cli: Run) -> None:
 def test_wrong_input_is_named(args: tuple[str, ...], message: str, run_cli: Run) -> None:
     result = run_cli("size", *args, *DAY)
     assert result.code == 2 and message in result.stderr and not result.stdout
+
+
+@pytest.mark.parametrize(
+    ("provider", "instance_type", "threads"),
+    [("aws", "g6.xlarge", 2), ("aws", "g5g.metal", 1), ("aws", "g6e.48xlarge", 2), ("aws", "g7.48xlarge", 1),
+     ("aws", "p9.48xlarge", None), ("gcp", "g6.xlarge", None)],
+)  # fmt: skip
+def test_threads_of_a_core_are_known_or_not(provider: str, instance_type: str, threads: int | None) -> None:
+    assert threads_per_core(provider, instance_type) == threads
+
+
+@pytest.mark.catalog("whole")
+def test_threads_of_a_core_are_of_machines_of_the_catalog() -> None:
+    """Every pattern fits a machine, but those of which the catalog has no price."""
+    types = load_catalog().instance_types
+    known = set(zip(types["provider"].tolist(), types["instance_type"].tolist(), strict=True))
+    with THREADS_FILE.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    fits = [
+        any(p == row["provider"] and fnmatchcase(t, row["instance_type"]) for p, t in known) for row in rows
+    ]
+    assert sum(fits) >= 8 and all(
+        int(row["threads"]) in (1, 2) and row["source"] and row["as_of"] for row in rows
+    )
+
+
+def test_rules_on_cores_are_held_against_cores(run_cli: Run) -> None:
+    """vCPUs over threads: rules R15 and R37 ask for 16 to 32 cores, of two vCPUs each where nothing else is known."""
+    asked = ("size", "--data", "100GB", "--goal", "image_classification", "--deadline", "3w", *DAY)
+    answer = json.loads(run_cli(*asked, "-o", "json").stdout)
+    rules = {rule["rule_id"]: rule for rule in answer["rules"]}
+    threads = answer["machines_have"]["threads_per_core"] or 2.0
+    for name in ("R15", "R37"):
+        assert rules[name]["quantity"] == "cores" and (rules[name]["low"], rules[name]["high"]) == (16, 32)
+        assert rules[name]["model"] == pytest.approx(answer["needs"]["vcpus"] / threads)
+    said = run_cli(*asked, "--details", "rules").unwrapped
+    assert f"vCPUs, {threads:g} to a core" in said
+    assert ("is not known" in said) is (answer["machines_have"]["threads_per_core"] == 0)

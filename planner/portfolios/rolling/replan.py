@@ -34,6 +34,9 @@ from planner.portfolios.solve import PortfolioOptions, solve_portfolio
 MOST_STARTS = 10  # later starts considered at a step
 SECONDS = 3600
 WAITING_USD_PER_HOUR = 0.5  # what an hour until a job's end counts beside others, at priority 0
+WAITING_SHARE = (
+    0.05  # at most, of what an hour of the job's cheapest way costs: waiting decides between like costs
+)
 OWNED_WORTH = 0.3  # of what an owned instance-hour costs: what it is worth to jobs that come later
 PREEMPTION_USD = 200.0  # what a preemption counts beside the work that it loses
 NO_LATE_USD = 1_000.0  # a late way counts more than any in time, by at least this
@@ -143,6 +146,15 @@ class _Step:
         self.starts = self._later_starts()
         alone = len(view.waiting) + len(view.running) == 1
         self._weight = 0.0 if alone else 1.0
+        self._waiting_usd = {number: self._waiting_of(options) for number, options in self._options.items()}
+
+    def _waiting_of(self, options: Sequence[Option]) -> float:
+        """What an hour until a job's end counts beside other jobs, US dollars, at priority 0."""
+        each = [
+            (one.cost_micro_usd / MICRO + one.hours * self._usd_per_hour(one), one.hours) for one in options
+        ]
+        usd, hours = min(each, default=(0.0, 1.0))
+        return min(WAITING_USD_PER_HOUR, WAITING_SHARE * usd / hours)
 
     def _later_starts(self) -> list[float]:
         """Hours from now at which jobs may start: now, when owned runs are predicted to end, and sums of such runs."""
@@ -211,7 +223,7 @@ class _Step:
         """What a way counts besides its cost: delay, lateness, and beside other jobs waiting and what is owned."""
         view, urgency = self._view, 1.0 + task.job.priority
         usd = task.job.delay_usd_per_hour * (view.now + begin + hours)
-        usd += self._weight * WAITING_USD_PER_HOUR * urgency * (begin + hours)
+        usd += self._weight * self._waiting_usd[task.job.number] * urgency * (begin + hours)
         usd += self._weight * OWNED_WORTH * hours * self._usd_per_hour(option)
         return usd + view.demand.usd_per_hour_late * urgency * late
 

@@ -19,7 +19,7 @@ from planner.portfolios.rolling.answer import (
     period_hours,
     utilisation,
 )
-from planner.portfolios.rolling.replan import WAITING_USD_PER_HOUR
+from planner.portfolios.rolling.replan import WAITING_SHARE, WAITING_USD_PER_HOUR
 from planner.portfolios.shared_limits import CAPACITY, MICRO
 from planner.render.model import Answer, Column, Section, Value, facts, table_section, versioned
 from planner.render.numbers import hours as hours_text
@@ -40,8 +40,8 @@ COLUMNS = (
 ASSUMED = (
     "runs take as long as predicted, and each plan knows only the jobs submitted by then",
     "a run is not moved unless it is preempted; each plan is near the best for what was known by then",
-    f"beside other jobs an hour until a job's end counts {usd(WAITING_USD_PER_HOUR)}, times 1 + priority: what ends "
-    "sooner may cost as much more",
+    f"beside other jobs an hour until a job's end counts {usd(WAITING_USD_PER_HOUR)} times 1 + priority, at most "
+    f"{percent(WAITING_SHARE, 0)} of an hour of its cheapest way; `delay_usd_per_hour` of a job comes on top",
 )
 
 

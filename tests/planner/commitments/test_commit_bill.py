@@ -187,3 +187,15 @@ def test_one_source_of_demand(bill: Path, run_cli: Run) -> None:
         found = run_cli("commit", *arguments)
         assert (found.code, "--from-focus" in found.stderr) == (2, True)
     assert run_cli("commit", "--from-focus", "no-such-bill.csv").code == 2
+
+
+def test_what_to_type_next_asks_the_same_bill(bill: Path, tmp_path: Path, run_cli: Run) -> None:
+    """The command named "FILE", which nobody who asks about a bill has."""
+    asked = ("--from-focus", bill, "--seed", "2", "--no-regret")
+    shown = run_cli("commit", *asked).unwrapped
+    assert (
+        "next: planner commit --from-focus BILL --seed 2 --certificate proof.json, verify proof.json" in shown
+    )
+    proof = tmp_path / "proof.json"
+    assert run_cli("commit", *asked, "--certificate", proof).code == 0
+    assert run_cli("verify", proof).code == 0

@@ -204,6 +204,26 @@ def test_only_a_job_of_higher_priority_preempts_and_what_is_lost_is_done_again(t
     assert high.stints[0].begin == 20.0
 
 
+CHEAP = """  - name: cheap
+    team: blue
+    count: 2
+    deadline: 60h
+    {own}
+    candidates:
+      - {{provider: aws, region: us-east-1, instance_type: g5.xlarge, nodes: 1, hours: 20, cost_usd: 9.30}}
+      - {{provider: aws, region: us-east-1, instance_type: p4d.24xlarge, nodes: 1, hours: 1, cost_usd: 17.16}}
+"""
+
+
+@pytest.mark.parametrize(("own", "usd"), [("", 9.30), ("delay_usd_per_hour: 1", 17.16)])
+def test_waiting_decides_between_like_costs_unless_a_job_states_its_price(
+    own: str, usd: float, tmp_path: Path
+) -> None:
+    """$0.50 an hour beside other jobs bought 19 hours sooner for twice the cost of a job of $9.30."""
+    tasks = Course(demand_of(tmp_path, [CHEAP.format(own=own)]), RollingPolicy()).play().tasks
+    assert [task.stints[0].cost_micro_usd / 1e6 for task in tasks] == pytest.approx([usd, usd])
+
+
 def test_what_is_owned_is_paid_until_the_last_submission_and_then_as_it_is_used(tmp_path: Path) -> None:
     demand = demand_of(tmp_path, [PAIR.format(priority=0)])
     outcome = Course(demand, RollingPolicy()).play()
@@ -288,7 +308,7 @@ def test_what_to_type_next_saves_the_answer_before_it_is_verified(run_cli: Run) 
     """With the step of this plan: `--rolling` comes before what the file says."""
     shown = run_cli("portfolio", EXAMPLE, "--rolling", "12h").unwrapped
     assert "next: planner portfolio FILE --rolling 12h -o json --out answer.json, verify answer.json" in shown
-    assert "an hour until a job's end counts $0.50, times 1 + priority" in shown
+    assert "an hour until a job's end counts $0.50 times 1 + priority, at most 5 %" in shown
 
 
 def test_a_job_that_nothing_can_run_stays_and_keeps_no_other(tmp_path: Path) -> None:
