@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from planner.finops.read import Bill
 
 
+_UNNAMED = "(unnamed)"
 PATTERN_DAYS = 56  # that show on which weekdays a bill has use
 _LEAST_TIMES = 4  # a weekday without use, before it is one on which none is expected
 _STEADY_SHARE = 0.75  # of the other weekdays that have use: some of them are holidays
@@ -26,7 +27,7 @@ def daily_frame(bill: Bill) -> Any:
     frame = frame[frame["x_day"].notna()].copy()
     frame["day"] = np.array(frame["x_day"].astype(str).str[:10].tolist(), dtype="datetime64[D]")
     for name in ("provider", "service"):
-        frame[name] = frame[name].astype(object).where(frame[name].notna(), "(unnamed)")
+        frame[name] = frame[name].astype(object).where(frame[name].notna(), _UNNAMED)
     for name in ("effective_cost", "billed_cost"):
         frame[name] = frame[name].astype(float).fillna(0.0)
     return in_order(frame.drop(columns="x_day"))
@@ -59,6 +60,32 @@ def untaxed(daily: Any) -> tuple[Any, Any]:
     """Days in order and their cost without tax."""
     sums = daily[daily["charge_category"] != "Tax"].groupby("day")["effective_cost"].sum()
     return sums.index.to_numpy().astype("datetime64[D]"), sums.to_numpy(dtype=float)
+
+
+_LONG = """
+SELECT ServiceProviderName AS provider, SUM(EffectiveCost) AS cost,
+  SUM(EffectiveCost / DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd)) AS per_day
+FROM focus
+WHERE ChargePeriodStart >= CAST(:start AS TIMESTAMP) AND ChargePeriodStart < CAST(:end AS TIMESTAMP)
+  AND ChargeCategory <> 'Tax'
+  AND DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) > 1
+GROUP BY ServiceProviderName
+"""
+
+
+def long_charges(bill: Bill, month: date, end: date, *, without: Collection[str] = ()) -> tuple[float, float]:
+    """Charges of more than a day, such as monthly fees: what they cost, and what they cost a day of their periods.
+
+    Args:
+        bill: the bill.
+        month: first day of the month in which they start.
+        end: first day after it.
+        without: providers that are left out.
+    """
+    rows = bill.engine.query(_LONG, {"start": month, "end": end}).itertuples(index=False)
+    named = ((provider if isinstance(provider, str) else _UNNAMED, *costs) for provider, *costs in rows)
+    kept = [(cost, per_day) for provider, cost, per_day in named if provider not in without and cost == cost]
+    return sum(float(cost) for cost, _ in kept), sum(float(per_day) for _, per_day in kept)
 
 
 def newest_month(daily: Any) -> date:

@@ -7,6 +7,7 @@ import gzip
 import json
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from tests.focus_company.shared import small_company
 from tests.notebooks.example_bill import FOLDER as EXAMPLE
 from tests.notebooks.example_bill import write_example
+from tests.planner.finops.small_bill import each_day, write_bill
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -116,6 +118,15 @@ def test_the_budget_runs_on_a_bill() -> None:
     names: Any = _run(FOLDER / "budget_forecast.ipynb", bill=bill, by="tag:team", scenario="volume=+50%")
     assert "No budgets file was given." in repr(names["shown"])
     assert names["after"][0].expected > names["before"][0].expected > 0
+
+
+def test_the_budget_takes_the_currency_of_the_bill(tmp_path: Path) -> None:
+    """It asked every bill for rows in USD."""
+    rows = each_day(date(2026, 8, 1), date(2026, 10, 31), BillingCurrency="EUR")
+    names: Any = _run(
+        FOLDER / "budget_forecast.ipynb", bill=str(write_bill(tmp_path / "bill.csv", rows)), by="service"
+    )
+    assert names["answer"].currency == names["currency"] == "EUR"
 
 
 def test_the_example_bill_is_what_its_generator_makes(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def _said(line: BudgetLine) -> str:
     text += (
         f"(80 %: {figure(line.low, places)} to {figure(line.high, places)}); over with {_chance(line.p_over)}"
     )
-    return text + (f", passed on {line.runs_out}" if line.runs_out else "")
+    return text + (f", about {line.runs_out}" if line.runs_out else "")
 
 
 def _chance(ratio: float) -> str:

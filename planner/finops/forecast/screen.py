@@ -100,7 +100,9 @@ def _table(answer: ForecastAnswer) -> Section | None:
         spent = scope.periods[0].actual
         row: list[Value] = [scope.scope, float(rounded(spent, _exact_places(spent)))]
         for one in scope.periods[: len(labels)]:
-            row += [_cell(value, one) for value in (one.expected, one.low, one.high)]
+            row.append(_cell(one.expected, one))
+            has_range = one.backtest.windows or not one.days_left
+            row += [_cell(value, one) if has_range else "" for value in (one.low, one.high)]
         rows.append(tuple(row))
     return table_section("scopes", "By scope", columns, rows, shown=_MOST_SCOPES)
 

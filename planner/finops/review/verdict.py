@@ -5,9 +5,10 @@ from __future__ import annotations
 from calendar import monthrange
 from datetime import date
 
+from planner.finops.bill_days import long_charges
 from planner.finops.provider_days import begun_before, missing_words, share_there
 from planner.finops.quality import EVERY_FIGURE
-from planner.finops.review.inputs import Inputs, month_name
+from planner.finops.review.inputs import Inputs, month_end, month_name
 from planner.finops.review.parts import and_words, money, percent
 from planner.finops.review.sections import budgets, earlier
 from planner.finops.review.sections.forecast import EFFECTIVE, Outlook, known_money, outlook, range_words
@@ -77,7 +78,8 @@ def against(inputs: Inputs, spent: float) -> str:
     if any(check.status == "withheld" for check in gate.before.failed(frozenset(("complete_providers",)))):
         return f"not comparable with {name} ({missing_words(gate.before.providers)})"
     if gate.days != inputs.days_of(inputs.month) or gate.before.days != inputs.days_of(inputs.before):
-        return _per_day(inputs, spent / gate.days, before / gate.before.days if gate.before.days else 0.0)
+        own = _daily_cost(inputs, inputs.month, spent, gate.days)
+        return _per_day(inputs, own, _daily_cost(inputs, inputs.before, before, gate.before.days))
     if status == "withheld":
         return f"not comparable with {name} ({reason})"
     change = spent / before - 1
@@ -86,6 +88,12 @@ def against(inputs: Inputs, spent: float) -> str:
     if change >= _TIMES:
         said = f"{spent / before:,.0f} times the {money(before, inputs.bill.currency)} of {name}"
     return said if status == "ok" else f"{said} (with care: {reason})"
+
+
+def _daily_cost(inputs: Inputs, month: date, spent: float, days: float) -> float:
+    """What a day with use cost, with a day's part of the month's fees; 0 of a month without such a day."""
+    fees, per_day = long_charges(inputs.bill, month, month_end(month), without=inputs.left_out)
+    return (spent - fees) / days + per_day if days else 0.0
 
 
 def _per_day(inputs: Inputs, per_day: float, before_per_day: float) -> str:

@@ -15,6 +15,7 @@ TITLE = "What was saved, and do commitments pay?"
 TOP = 30
 _CHARTED = 8
 _UNPRICED = 0.05  # share of covered use without any price from which on coverage is unknown
+_ALIKE = "as much as at"
 _NO_USE = "the month has no use with such a price"
 
 
@@ -64,7 +65,7 @@ def build(inputs: Inputs) -> Section:
         )
     )
     told_use = used + unused > 0 and inputs.gate.status("commitment_utilisation_ratio")[0] != "withheld"
-    tables = [_table(own, told_use), _providers(inputs)]
+    tables = [*([_table(own, told_use)] if len(own) else []), _providers(inputs)]
     if ends:
         tables.append(_ending(ends))
     sentences = _sentences(inputs, figures, unused, len(own))
@@ -218,19 +219,25 @@ def _chart(own: Any) -> Chart:
                  drawn_only=True)  # fmt: skip
 
 
+def _beside(rate: float, saved: str, paid: str) -> str:
+    """`11.4 % below`, where a savings rate lies beside prices."""
+    if percent(abs(rate)) == percent(0.0):
+        return _ALIKE
+    return f"{percent(abs(rate))} {saved if rate > 0 else paid}"
+
+
 def _sentences(inputs: Inputs, figures: list[Figure], unused: float, count: int) -> tuple[str, ...]:
     found = {f.key: f for f in figures}
     out = []
-    rate = found["esr_list_ratio"]
-    if isinstance(rate.value, float):
-        contract = found["esr_contract_ratio"].value
-        tail = ""
+    rate, contract = found["esr_list_ratio"].value, found["esr_contract_ratio"].value
+    if isinstance(rate, float):
+        sides = [f"{_beside(rate, 'less than at', 'more than at')} list"]
         if isinstance(contract, float):
-            tail = f" and {percent(abs(contract))} {'below' if contract >= 0 else 'above'} contracted prices"
-        side = "less" if rate.value >= 0 else "more"
-        out.append(f"What was used cost {percent(abs(rate.value))} {side} than at list prices{tail}.")
+            sides.append(f"{_beside(contract, 'below', 'above')} contracted")
+        said = " prices and ".join(sides).replace(f"{_ALIKE} list prices and {_ALIKE}", f"{_ALIKE} list and")
+        out.append(f"What was used cost {said} prices.")
     else:
-        out.append(f"No savings rate can be given: {rate.reason}.")
+        out.append(f"No savings rate can be given: {found['esr_list_ratio'].reason}.")
     if count:
         use = found["commitment_utilisation_ratio"]
         out.append(

@@ -305,6 +305,17 @@ def test_a_short_record_makes_no_promise() -> None:
     assert "rough" not in told(240)
 
 
+def test_periods_without_a_record_have_no_range_in_the_table() -> None:
+    """It said 22,680 from 22,680 to 22,680, under "too little history for a range"."""
+
+    def shown(days: int) -> str:
+        scopes = {"a": flat(days, 5.0), "b": flat(days, 7.0)}
+        answer = forecast_scopes(scopes, Question(), currency="USD", by="scope")
+        return str(render_answer(forecast_report(answer), "table"))
+
+    assert (shown(61).count("P10"), shown(240).count("P10")) == (1, 2)
+
+
 @pytest.mark.parametrize(
     ("cell", "said"),
     [("9999-12-31T00:00:00Z,1", "no bill reaches so far"), ("2026-10-01T00:00:00Z,NaN", "be read")],

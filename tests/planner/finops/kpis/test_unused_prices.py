@@ -28,3 +28,19 @@ def test_unused_commitments_are_no_savings(price: str, tmp_path: Path) -> None:
         assert found[key].value == 1.0  # FOCUS lets all of them be empty there
     said = "What was used cost 30.0 % more than at list prices and 30.0 % above contracted prices."
     assert said in section(review, "commitments").sentences[0]
+
+
+@pytest.mark.parametrize(
+    ("listed", "contracted", "said"),
+    [
+        (100, 100, "as much as at list and contracted prices."),
+        (125, 100, "20.0 % less than at list prices and as much as at contracted prices."),
+        (100, 80, "as much as at list prices and 25.0 % above contracted prices."),
+    ],
+)
+def test_no_saving_is_said_in_words(listed: int, contracted: int, said: str, tmp_path: Path) -> None:
+    """It said 0.0 % less than at list prices and 0.0 % below contracted prices, above an empty table of commitments."""
+    rows = each_day(FIRST, LAST, 100, ListCost=listed, ContractedCost=contracted)
+    made = section(review_of(write_bill(tmp_path / "bill.csv", rows), only=("commitments",)), "commitments")
+    assert made.sentences == (f"What was used cost {said}", "No charge of the month is under a commitment.")
+    assert [table.key for table in made.tables] == ["savings"]

@@ -45,6 +45,18 @@ def test_a_first_export_that_starts_mid_month_says_so(tmp_path: Path) -> None:
     assert "September 2026 cost 1,700 USD from 14 September, where the bill begins," in first.verdict
 
 
+def test_a_fee_of_the_month_counts_by_its_own_days(tmp_path: Path) -> None:
+    """Divided by the 10 days with use it made September dearer: 25.0 % less per day."""
+    fees = [
+        charge(SEPTEMBER, 600, days=30, ServiceName="Support"),
+        charge(OCTOBER, 620, days=31, ServiceName="Support"),
+    ]
+    review = made(
+        tmp_path, [*each_day(AUGUST, date(2026, 8, 31)), *each_day(SEPTEMBER, date(2026, 9, 10)), *fees], 100
+    )
+    assert "0.0 % more per day than September 2026 (10 of 30 days of September have use)" in review.verdict
+
+
 def test_unreadable_costs_of_the_month_before_withhold_the_comparison(tmp_path: Path) -> None:
     """20 of its 30 costs were unreadable and it said 241 % more."""
     rows = each_day(SEPTEMBER, date(2026, 9, 10))
