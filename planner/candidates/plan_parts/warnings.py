@@ -87,6 +87,16 @@ def _commitment(tariffs: Tariffs, share: float | None, line: PlanLine, risk: Ris
     )
 
 
+def _started(dates: Dates) -> list[str]:
+    """That the start is over, where nobody can buy for it any more."""
+    if dates.start >= dates.now - timedelta(days=1):
+        return []
+    return [
+        f"the start, {dates.start:%Y-%m-%d}, lies before the day of planning, {dates.now:%Y-%m-%d}: nothing can be "
+        "bought for it any more"
+    ]
+
+
 def plan_warnings(
     context: Context, lines: Sequence[PlanLine], risk: Risk | None, *, in_turn: bool = False
 ) -> tuple[str, ...]:
@@ -94,6 +104,7 @@ def plan_warnings(
     out = [note.text for note in context.market.offer_set.notes if note.is_warning]
     out += context.asked.calibration.warnings if context.asked.calibration is not None else ()
     out += name_notes(context.asked.workload.constraints, context.market.offer_set)
+    out += _started(context.dates)
     family = context.asked.job.model.family
     for vendor in dict.fromkeys(context.market.vendor_of(line.accelerator) for line in lines):
         evidence = load_evidence().get((vendor, family))
