@@ -103,8 +103,10 @@ def plan_warnings(
     """Collect warnings about prices, risk and budget of the chosen lines; `in_turn`: used one after another."""
     out = [note.text for note in context.market.offer_set.notes if note.is_warning]
     out += context.asked.calibration.warnings if context.asked.calibration is not None else ()
-    out += name_notes(context.asked.workload.constraints, context.market.offer_set)
-    out += _started(context.dates)
+    out += [
+        *name_notes(context.asked.workload.constraints, context.market.offer_set),
+        *_started(context.dates),
+    ]
     family = context.asked.job.model.family
     for vendor in dict.fromkeys(context.market.vendor_of(line.accelerator) for line in lines):
         evidence = load_evidence().get((vendor, family))
