@@ -16,7 +16,7 @@ from planner.plan.words import old_price, over_budget
 from planner.spot.evidence import unused_records
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from catalogs.tariffs import Tariffs
     from planner.asked.model import Dates
@@ -97,24 +97,27 @@ def _started(dates: Dates) -> list[str]:
     ]
 
 
+def _measured(context: Context, lines: Sequence[PlanLine]) -> Iterator[str]:
+    """What is known of this kind of model on the software of each vendor."""
+    family = context.asked.job.model.family
+    for vendor in dict.fromkeys(context.market.vendor_of(line.accelerator) for line in lines):
+        evidence = load_evidence().get((vendor, family))
+        if evidence is None:
+            yield f"never measured: {family} models on {vendor} software; the prediction is a guess"
+        elif evidence.note:
+            yield evidence.note
+
+
 def plan_warnings(
     context: Context, lines: Sequence[PlanLine], risk: Risk | None, *, in_turn: bool = False
 ) -> tuple[str, ...]:
     """Collect warnings about prices, risk and budget of the chosen lines; `in_turn`: used one after another."""
     out = [note.text for note in context.market.offer_set.notes if note.is_warning]
     out += context.asked.calibration.warnings if context.asked.calibration is not None else ()
-    out += [
-        *name_notes(context.asked.workload.constraints, context.market.offer_set),
-        *_started(context.dates),
-    ]
-    family = context.asked.job.model.family
-    for vendor in dict.fromkeys(context.market.vendor_of(line.accelerator) for line in lines):
-        evidence = load_evidence().get((vendor, family))
-        if evidence is None:
-            out.append(f"never measured: {family} models on {vendor} software; the prediction is a guess")
-        elif evidence.note:
-            out.append(evidence.note)
     limits = context.asked.workload.constraints
+    out += name_notes(limits, context.market.offer_set)
+    out += _started(context.dates)
+    out += _measured(context, lines)
     if context.asked.workload.kind == "fleet" and limits.deadline is None and limits.min_throughput is None:
         hours = context.asked.assumptions.fleet_horizon_hours
         out.append(f"no deadline: the fleet is planned to be done within {hours:g} h (fleet_horizon_hours)")
