@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from planner.asked.model import Dates
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
+    from planner.market.model import Market
+    from planner.performance.spec import ModelFamily
     from planner.plan.model import PlanLine, Risk
 
 OLD_PRICE_DAYS = 90
@@ -97,10 +99,9 @@ def _started(dates: Dates) -> list[str]:
     ]
 
 
-def _measured(context: Context, lines: Sequence[PlanLine]) -> Iterator[str]:
+def _measured(family: ModelFamily, market: Market, lines: Sequence[PlanLine]) -> Iterator[str]:
     """What is known of this kind of model on the software of each vendor."""
-    family = context.asked.job.model.family
-    for vendor in dict.fromkeys(context.market.vendor_of(line.accelerator) for line in lines):
+    for vendor in dict.fromkeys(market.vendor_of(line.accelerator) for line in lines):
         evidence = load_evidence().get((vendor, family))
         if evidence is None:
             yield f"never measured: {family} models on {vendor} software; the prediction is a guess"
@@ -117,7 +118,7 @@ def plan_warnings(
     limits = context.asked.workload.constraints
     out += name_notes(limits, context.market.offer_set)
     out += _started(context.dates)
-    out += _measured(context, lines)
+    out += _measured(context.asked.job.model.family, context.market, lines)
     if context.asked.workload.kind == "fleet" and limits.deadline is None and limits.min_throughput is None:
         hours = context.asked.assumptions.fleet_horizon_hours
         out.append(f"no deadline: the fleet is planned to be done within {hours:g} h (fleet_horizon_hours)")
