@@ -88,8 +88,9 @@ class Pool:
 class Training:
     """What is trained: empty text and None where the plan does not say it.
 
-    `global_batch` is samples of one optimizer step, `sequence_length` tokens of a sample, `units` tokens or samples
-    (`unit`) of all runs, `steps` optimizer steps of one run.
+    `global_batch` is samples of one step, `update_batch` those of one optimizer update (fewer where a step of rollouts
+    updates several times), `sequence_length` tokens of a sample, `units` tokens or samples (`unit`) of all runs,
+    `steps` steps of one run.
     """
 
     model: str
@@ -100,6 +101,7 @@ class Training:
     unit: str
     units: float | None
     steps: int | None
+    update_batch: int | None = None
 
 
 @record(frozen=True)
@@ -319,6 +321,7 @@ def _training(plan: Plan, layout: Layout | None, run: Run) -> Training:
         optimizer=stated.get("training.optimizer", ""), global_batch=batch, sequence_length=tokens,
         unit="" if plan.goal is None else plan.goal.unit, units=whole,
         steps=None if whole is None or per_step is None else max(1, round(whole / run.runs / per_step)),
+        update_batch=int(stated.get("training.rollouts.update_batch") or batch or 0) or None,
     )  # fmt: skip
 
 

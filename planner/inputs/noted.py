@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 def noted_choices(training: Training, keys: Sequence[str], post: PostTraining) -> list[Assumed]:
     """Choices by key, then those of adapters and lengths."""
     out = [noted_choice(training, key) for key in keys]
-    return out + noted_of_adapters(training, post) + noted_of_lengths(training, post)
+    return (
+        out
+        + noted_of_adapters(training, post)
+        + noted_of_lengths(training, post)
+        + noted_of_updates(training)
+    )
 
 
 def as_released(section: Inference, model: Model, noted: list[Assumed]) -> Inference:
@@ -61,6 +66,14 @@ def noted_of_adapters(training: Training, post: PostTraining) -> list[Assumed]:
         origin: Origin = "workload" if training.quantization else "default"
         out.append(Assumed("training.quantization", post.base, "", origin))
     return out
+
+
+def noted_of_updates(training: Training) -> list[Assumed]:
+    """The batch of an optimizer update, where a step of rollouts has several: launch files accumulate to it."""
+    rollouts = training.rollouts
+    if rollouts is None or rollouts.update_batch in (None, training.global_batch):
+        return []
+    return [Assumed("training.rollouts.update_batch", str(rollouts.update_batch), "samples", "workload")]
 
 
 def noted_of_lengths(training: Training, post: PostTraining) -> list[Assumed]:

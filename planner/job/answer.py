@@ -16,6 +16,7 @@ from planner.errors import InputError
 from planner.job.assemble import assemble_plan
 from planner.job.batch import other_batch
 from planner.job.memory_room import other_confidence
+from planner.job.precision import other_precision
 from planner.market.pricing import total_usd
 from planner.plan.model import Plan, Proof
 
@@ -72,9 +73,9 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, CandidateSearch]
 
 
 def _explain_empty(search: CandidateSearch, begin: float) -> tuple[Plan, CandidateSearch]:
-    """When nothing fits, look for another batch or less sure memory, and beyond the node limit, which may be enough."""
+    """When nothing fits, look for another batch, precision or sureness of memory, and beyond the node limit."""
     context = search.candidates.context
-    of_training = (*other_batch(search), *other_confidence(search))
+    of_training = (*other_batch(search), *other_precision(search), *other_confidence(search))
     if context.asked.workload.constraints.max_nodes < 128:
         search = build(context, max_nodes=128)
     relaxations = (*of_training, *find_relaxations(search))[:MOST_RELAXATIONS]

@@ -32,6 +32,9 @@ def profiling(plan: Node) -> tuple[float, float] | None:
     costs = (cost for one in plan["lines"] for cost in one["costs"] if cost["kind"].text() == "compute")
     compute = sum(float(cost["amount_usd"].money()) for cost in costs)
     narrows = compute * (mid / low - mid / high) * (1.0 - _KEPT)
+    if not plan["risk"].is_null:  # nothing narrows a cost that is owed however long the run takes
+        above = plan["risk"]["worst_cost_usd"].money() - plan["total_usd"].money()
+        narrows = min(narrows, 2.0 * float(above))
     return (cost, narrows) if narrows >= 5.0 * cost else None
 
 

@@ -136,6 +136,21 @@ def _unpriced(limits: Constraints, offer_set: OfferSet) -> Iterator[Fault]:
             found = sorted({column.values[code] for code in column.codes[named]})
             yield Fault(("constraints", key, "allow"), _UNPRICED.format(", ".join(found)))
     yield from _unpriced_software(limits, offer_set, sold)
+    missing = _options_without_price(limits, offer_set)
+    if missing and len(missing) == len(set(limits.purchase_options or ())):
+        yield Fault(("constraints", "purchase_options"), _UNPRICED.format(", ".join(missing)))
+
+
+def _options_without_price(limits: Constraints, offer_set: OfferSet) -> list[str]:
+    """The purchase options asked for that nothing is priced by."""
+    asked = dict.fromkeys(limits.purchase_options or ())
+    options = offer_set.offers.coded("purchase_option")
+    priced = (
+        {options.values[code] for code in set(options.codes[offer_set.usd_per_hour >= 0].tolist())}
+        if asked
+        else ()
+    )
+    return [option for option in asked if option not in priced]
 
 
 def _unpriced_software(limits: Constraints, offer_set: OfferSet, sold: Bools) -> Iterator[Fault]:
@@ -174,14 +189,17 @@ def name_notes(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
 
 
 def _without_option(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
-    """Yield the purchase options asked for that machines named in `allow` have no price of, though others have one."""
+    """Yield the purchase options asked for that nothing, or no machine named in `allow`, has a price of."""
+    nowhere = _options_without_price(limits, offer_set)
+    if nowhere:
+        yield f"no price of {', '.join(nowhere)}, so not considered (planner catalog refresh)"
     if limits.purchase_options is None or not limits.instance_types.allow:
         return
     types, offers = offer_set.types, offer_set.offers
     named = match_names(types.coded("instance_type"), limits.instance_types.allow)
     mine = np.flatnonzero(named[offer_set.type_of_offer] & (offer_set.usd_per_hour >= 0))
     keys = offers.take(mine).distinct_keys("instance_type", "purchase_option")[1]
-    for option in limits.purchase_options:
+    for option in (one for one in limits.purchase_options if one not in nowhere):
         sold = {kind for kind, way in keys if way == option}
         missing = sorted({kind for kind, _ in keys} - sold)
         if missing:

@@ -109,6 +109,7 @@ def explicit(
     shard = table["tp"] * table["pp"] * table["cp"]
     dp = table["nodes"] * count / shard
     micro_batches = training.global_batch / (dp * table["micro_batch"])
+    of_update = training.update_batch / (dp * table["micro_batch"])
     usual = {
         "ep": expert_parallel(experts, dp, np.full(dp.shape, count)),
         "interleave": interleave(training.stack, np.full(dp.shape, float(layers)), table["pp"]),
@@ -119,7 +120,7 @@ def explicit(
             [row.get(name, value) for row, value in zip(full, rule, strict=True)], dtype=np.float64
         )
     for position in range(len(full)):
-        if dp[position] < 1 or dp[position] % 1 or micro_batches[position] < 1 or micro_batches[position] % 1:
+        if dp[position] < 1 or dp[position] % 1 or of_update[position] < 1 or of_update[position] % 1:
             raise ValueError(
                 f"layout {position}: tp x pp x cp must divide the accelerators, dp x micro-batch the batch"
             )

@@ -7,7 +7,7 @@ Bounds (transformers; other models vary data parallelism, micro-batch and ZeRO o
 - pp: every depth whose longest stage is at most `MAX_STAGE_WASTE` of the mean one;
 - cp: powers of 2 up to `MAX_CONTEXT` that divide the sequence and leave `MIN_CONTEXT_TOKENS` tokens per accelerator;
 - dp: the rest; it divides the global batch; ep: divisors of the experts that divide dp x cp, also across nodes;
-- micro-batch: divisors of a replica's batch up to 8, powers of 2 beyond, and that batch itself, up to a token cap;
+- micro-batch: divisors of a replica's batch (of one update, where a step has several), up to a token cap;
 - interleaving: 1 to `MAX_INTERLEAVE` virtual stages of at least two layers where the stack has it (tuned);
 - ZeRO: 0 (one replica), 1, 2 (without a pipeline) and 3.
 
@@ -19,6 +19,7 @@ Pinned parts replace the bounds of their axis. Networks beside the model (`plann
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import lru_cache
 
@@ -40,14 +41,19 @@ MAX_CONTEXT = 32
 MIN_CONTEXT_TOKENS = 2048
 MAX_STAGE_WASTE = 1.15
 MAX_STAGES = 1024  # more layers than any published model has
-SMALL_BATCH = 8
 
 
 @record(frozen=True)
 class Bounds:
-    """What the enumeration may vary for one job; 0 heads: not stated."""
+    """What the enumeration may vary for one job; 0 heads: not stated.
 
-    global_batch: int
+    Attributes:
+        update_batch: samples of one optimizer update, which replicas and micro-batches divide.
+        updates: of a step: more than 1 where a step of reinforcement learning updates several times.
+    """
+
+    update_batch: int
+    updates: int
     sequence: int
     layers: int
     heads: int
@@ -91,15 +97,16 @@ def build_bounds(model: ModelSpec, training: TrainingSpec, sampled: bool) -> Bou
     if model.parts:
         pin = replace(pin, pipeline_parallel=1, context_parallel=1)
     return Bounds(
-        training.global_batch, training.sequence_length, int(model.layers or 1), heads, model.kv_heads or heads,
-        int(model.experts or 1), sampled, training.stack == "tuned", pin,
-        MAX_SAMPLES if model.tables is None else MAX_TABLE_SAMPLES,
+        training.update_batch, training.global_batch // training.update_batch, training.sequence_length,
+        int(model.layers or 1), heads, model.kv_heads or heads, int(model.experts or 1), sampled,
+        training.stack == "tuned", pin, MAX_SAMPLES if model.tables is None else MAX_TABLE_SAMPLES,
     )  # fmt: skip
 
 
 def divisors(number: int) -> list[int]:
     """All divisors, ascending."""
-    return [d for d in range(1, number + 1) if number % d == 0]
+    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
+    return sorted({*small, *(number // d for d in small)})
 
 
 def powers(limit: int) -> list[int]:
@@ -145,15 +152,11 @@ def context_degrees(bounds: Bounds) -> list[int]:
 
 
 def _micro_batches(bounds: Bounds) -> Ints:
-    """Micro-batches to try; 0 stands for the replica's whole batch."""
+    """Micro-batches to try: what divides the batch of an update, up to the cap."""
     if bounds.pin.micro_batch:
         return np.asarray([bounds.pin.micro_batch])
-    cap = _batch_cap(bounds)
-    return np.asarray([*sorted({*range(1, min(SMALL_BATCH, cap) + 1), *powers(cap)}), 0])
-
-
-def _batch_cap(bounds: Bounds) -> int:
-    return bounds.most_samples if bounds.sampled else max(1, MAX_TOKENS // max(1, bounds.sequence))
+    cap = bounds.most_samples if bounds.sampled else max(1, MAX_TOKENS // max(1, bounds.sequence))
+    return np.asarray([size for size in divisors(bounds.update_batch) if size <= cap])
 
 
 def shard_axes(bounds: Bounds) -> Ints:
@@ -180,7 +183,7 @@ def grid(counts: tuple[int, ...], nodes: tuple[int, ...], bounds: Bounds) -> Gri
     fits &= fits_node(axes[None, :, 0], count[:, None], bounds.pin.tensor_parallel is not None)
     cluster, shard = np.nonzero(fits)
     dp = devices[cluster] // size[shard]
-    divides = bounds.global_batch % dp == 0
+    divides = bounds.update_batch % dp == 0
     cluster, shard, dp, micro, number = _with_batches(bounds, cluster[divides], shard[divides], dp[divides])
     tp, pp, cp = axes[shard].T
     columns = _with_options(bounds, cluster, tp, pp, cp, dp, micro, number)
@@ -213,15 +216,10 @@ def _kinds(*columns: Ints) -> tuple[Ints, Ints]:
 
 def _with_batches(bounds: Bounds, at: Ints, shard: Ints, dp: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Pair every layout with the micro-batches that divide its replica's batch."""
-    batches, cap = _micro_batches(bounds), _batch_cap(bounds)
-    replica = bounds.global_batch // dp
-    # The whole batch counts once, and only where it is not listed already.
-    listed = (replica <= SMALL_BATCH) | (replica & (replica - 1) == 0)
-    rest = (replica <= cap) & ~listed
-    divides = np.where(batches == 0, rest[:, None], replica[:, None] % np.maximum(batches, 1)[None, :] == 0)
-    row, which = np.nonzero(divides)
-    micro = np.where(batches[which] == 0, replica[row], batches[which])
-    return at[row], shard[row], dp[row], micro, replica[row] // micro
+    batches, replica = _micro_batches(bounds), bounds.update_batch // dp
+    row, which = np.nonzero(replica[:, None] % batches[None, :] == 0)
+    micro = batches[which]
+    return at[row], shard[row], dp[row], micro, replica[row] // micro * bounds.updates
 
 
 def _with_options(
@@ -242,7 +240,7 @@ def _with_options(
         alone, flat = (ranks == 1)[:, None], (pp == 1)[:, None]
         ok &= np.where(alone, zero == 0, (zero == 1) | (zero == 3) | (flat & (zero == 2)))
     # Interleaved stages take turns in groups of pp micro-batches (Megatron-LM SC'21).
-    turns = (number % pp == 0) | (pin.interleave is not None)
+    turns = (number // bounds.updates % pp == 0) | (pin.interleave is not None)
     deep = (2 * virtual * pp[:, None] <= bounds.layers) & turns[:, None] & (pp > 1)[:, None]
     ok &= (virtual == 1) | deep
     row, option = np.nonzero(ok)

@@ -126,7 +126,7 @@ def explain_layouts(
     replicas = nodes * count // shards[divides].prod(axis=1)
     counted = (
         nodes * count, float(job.budget_gib[0]), len(shards), int((~even).sum()), int((even & ~divides).sum()),
-        int((bounds.global_batch % replicas != 0).sum()),
+        int((bounds.update_batch % replicas != 0).sum()),
     )  # fmt: skip
     return _report(job, layouts, counted, top)
 

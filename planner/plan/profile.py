@@ -52,8 +52,13 @@ def profiling(plan: Any) -> Profiling | None:
     hours = start + STEPS * speed.step_time_s / 3600.0
     cost = nodes * hours * float(line.price_per_hour * line.usd_per_currency)
     compute = math.fsum(float(c.amount_usd) for one in plan.lines for c in one.costs if c.kind == "compute")
-    narrows = compute * (mid / low - mid / high) * (1.0 - KEPT_RATIO)
+    narrows = min(compute * (mid / low - mid / high) * (1.0 - KEPT_RATIO), _spread_usd(plan))
     return Profiling(nodes, cost, narrows) if narrows >= LEAST_RETURN * cost else None
+
+
+def _spread_usd(plan: Any) -> float:
+    """Twice what the 90th percentile lies above the expected cost: about 0 where a whole term is owed anyway."""
+    return math.inf if plan.risk is None else 2.0 * float(plan.risk.worst_cost_usd - plan.total_usd)
 
 
 class Profiled(Presentable):

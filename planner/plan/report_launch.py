@@ -29,8 +29,9 @@ def launch(launch: Launch, *, inference: bool = False) -> Section:
     spots = f" in {len(launch.places)} zones" if len(launch.places) > 1 else ""
     spread = f"P10-P90 {usd(launch.cost_p10_usd)} to {usd(launch.cost_p90_usd)}"
     costs = f"{usd(launch.expected_cost_usd)} expected, {spread}"
+    middle = "at mean rates" if launch.strategy == "spot_in_fleet" else "expected"
     finish = (
-        f"after {hours(launch.expected_hours)} h expected, P10-P90 {hours(launch.p10_hours)} to "
+        f"after {hours(launch.expected_hours)} h {middle}, P10-P90 {hours(launch.p10_hours)} to "
         f"{hours(launch.p90_hours)} h: {moment(launch.finish_p10)} to {moment(launch.finish_p90)}"
     )
     spent = (

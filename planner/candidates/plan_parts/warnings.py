@@ -16,12 +16,14 @@ from planner.plan.words import old_price, over_budget
 from planner.spot.evidence import unused_records
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from catalogs.tariffs import Tariffs
     from planner.asked.model import Dates
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
+    from planner.market.model import Market
+    from planner.performance.spec import ModelFamily
     from planner.plan.model import PlanLine, Risk
 
 OLD_PRICE_DAYS = 90
@@ -87,21 +89,36 @@ def _commitment(tariffs: Tariffs, share: float | None, line: PlanLine, risk: Ris
     )
 
 
+def _started(dates: Dates) -> list[str]:
+    """That the start is over, where nobody can buy for it any more."""
+    if dates.start >= dates.now - timedelta(days=1):
+        return []
+    return [
+        f"the start, {dates.start:%Y-%m-%d}, lies before the day of planning, {dates.now:%Y-%m-%d}: nothing can be "
+        "bought for it any more"
+    ]
+
+
+def _measured(family: ModelFamily, market: Market, lines: Sequence[PlanLine]) -> Iterator[str]:
+    """What is known of this kind of model on the software of each vendor."""
+    for vendor in dict.fromkeys(market.vendor_of(line.accelerator) for line in lines):
+        evidence = load_evidence().get((vendor, family))
+        if evidence is None:
+            yield f"never measured: {family} models on {vendor} software; the prediction is a guess"
+        elif evidence.note:
+            yield evidence.note
+
+
 def plan_warnings(
     context: Context, lines: Sequence[PlanLine], risk: Risk | None, *, in_turn: bool = False
 ) -> tuple[str, ...]:
     """Collect warnings about prices, risk and budget of the chosen lines; `in_turn`: used one after another."""
     out = [note.text for note in context.market.offer_set.notes if note.is_warning]
     out += context.asked.calibration.warnings if context.asked.calibration is not None else ()
-    out += name_notes(context.asked.workload.constraints, context.market.offer_set)
-    family = context.asked.job.model.family
-    for vendor in dict.fromkeys(context.market.vendor_of(line.accelerator) for line in lines):
-        evidence = load_evidence().get((vendor, family))
-        if evidence is None:
-            out.append(f"never measured: {family} models on {vendor} software; the prediction is a guess")
-        elif evidence.note:
-            out.append(evidence.note)
     limits = context.asked.workload.constraints
+    out += name_notes(limits, context.market.offer_set)
+    out += _started(context.dates)
+    out += _measured(context.asked.job.model.family, context.market, lines)
     if context.asked.workload.kind == "fleet" and limits.deadline is None and limits.min_throughput is None:
         hours = context.asked.assumptions.fleet_horizon_hours
         out.append(f"no deadline: the fleet is planned to be done within {hours:g} h (fleet_horizon_hours)")

@@ -17,7 +17,8 @@ class Parallel:
     """Parallel layout of one gang and what goes with it: degrees, batch, length in tokens, precision, recompute.
 
     `sequence_length` is None for models without tokens; `interleave` is virtual pipeline stages per accelerator,
-    `save_every` optimizer steps between checkpoints (None: unknown), `save_to` their place.
+    `save_every` optimizer steps between checkpoints (None: unknown), `save_to` their place. `updates` is optimizer
+    steps for each step of rollouts, whose responses they divide: micro-batches are accumulated over one of them.
     """
 
     nodes: int
@@ -37,6 +38,7 @@ class Parallel:
     sequence_parallel: bool = False
     save_every: int | None = None
     save_to: str = ""
+    updates: int = 1
 
     @property
     def world(self) -> int:
@@ -75,17 +77,20 @@ class Part:
 
 def parallel_of(launch: Launch) -> Parallel | None:
     """The layout of a launch, None where the plan has none (workers that are independent of each other)."""
-    layout = launch.layout
+    layout, training = launch.layout, launch.training
     if layout is None:
         return None
     every, step = launch.checkpoints.interval_s, launch.limits.step_time_s
+    updates = (training.global_batch or 1) // (training.update_batch or training.global_batch or 1)
     return Parallel(
         nodes=launch.nodes, gpus=launch.gpus, tensor=layout.tensor_parallel, pipeline=layout.pipeline_parallel,
         context=layout.context_parallel, expert=layout.expert_parallel, data=layout.data_parallel,
-        zero_stage=layout.zero_stage, micro_batch=layout.micro_batch, grad_accumulation=layout.grad_accumulation,
-        sequence_length=launch.training.sequence_length, precision=launch.training.precision,
+        zero_stage=layout.zero_stage, micro_batch=layout.micro_batch,
+        grad_accumulation=max(1, layout.grad_accumulation // updates),
+        sequence_length=training.sequence_length, precision=training.precision,
         recompute=layout.recompute, interleave=layout.interleave, sequence_parallel=layout.sequence_parallel,
-        save_every=max(1, round(every / step)) if every and step else None, save_to=launch.run.checkpoints,
+        save_every=max(1, round(every / step * updates)) if every and step else None, save_to=launch.run.checkpoints,
+        updates=updates,
     )  # fmt: skip
 
 
@@ -104,6 +109,7 @@ _FIELDS = {
     "PLANNER_CHECKPOINTS": "save_to",
 }  # fmt: skip
 _TEXTS = ("precision", "recompute", "save_to")
+_UPDATES = "PLANNER_UPDATES_PER_STEP"
 
 
 def layout_variables(parallel: Parallel) -> dict[str, str]:
@@ -113,7 +119,8 @@ def layout_variables(parallel: Parallel) -> dict[str, str]:
         key: "" if value is None else str(int(value) if isinstance(value, bool) else value)
         for key, value in values.items()
     }
-    return texts | {"PLANNER_GLOBAL_BATCH": str(parallel.global_batch)}
+    several = {_UPDATES: str(parallel.updates)} if parallel.updates > 1 else {}
+    return texts | {"PLANNER_GLOBAL_BATCH": str(parallel.global_batch)} | several
 
 
 def from_variables(part: Part, nodes: int, gpus: int, **stated: Any) -> Parallel:
@@ -127,6 +134,7 @@ def from_variables(part: Part, nodes: int, gpus: int, **stated: Any) -> Parallel
             out[name] = bool(int(text)) if name == "sequence_parallel" else int(text)
         elif name in ("sequence_length", "save_every"):
             out[name] = None
+    out["updates"] = int(part.env.get(_UPDATES, "1"))
     return Parallel(**{**out, **stated, "nodes": nodes, "gpus": gpus})
 
 

@@ -98,7 +98,7 @@ def _updates(training: TrainingSpec) -> dict[str, float]:
     rollouts = training.tuning.rollouts
     if rollouts is None:
         return {"updates": 1.0, "epochs": 1.0}
-    each = training.global_batch / (rollouts.update_batch or training.global_batch)
+    each = training.global_batch / training.update_batch
     return {"updates": each * rollouts.epochs, "epochs": float(rollouts.epochs)}
 
 

@@ -29,3 +29,11 @@ def test_decoding_of_which_no_rate_is_known_is_said(data: dict[str, Any], said: 
     ).plan
     notes = [note for note in plan.warnings if note.startswith("decoding ")]
     assert [note.startswith(said) for note in notes] == ([True] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("start", "said"), [("2026-11-01", True), ("2026-11-20", False), ("2026-12-01", False)]
+)
+def test_a_start_before_the_day_of_planning_is_said(start: str, said: bool) -> None:
+    plan = plan_on(make_catalog([Offer(A10G, "us-east-1", "1.0")]), work(start=start)).plan
+    assert any("lies before the day of planning, 2026-11-20" in note for note in plan.warnings) is said

@@ -37,6 +37,7 @@ def layouts(draw: st.DrawFn) -> Parallel:
         recompute=draw(st.sampled_from(["none", "selective", "full"])),
         interleave=draw(st.integers(1, 4)) if pipeline > 1 else 1, sequence_parallel=tensor > 1 and draw(st.booleans()),
         save_every=draw(st.none() | st.integers(1, 10**6)), save_to=draw(st.sampled_from(["", "/mnt/c", "s3://b/a b"])),
+        updates=draw(st.sampled_from([1, 1, 4])),
     )  # fmt: skip
 
 
@@ -131,6 +132,21 @@ def test_scripts_of_every_framework_are_clean(framework: str) -> None:
     name = "together" if framework in ("megatron", "nemo") else "one"
     scripts = [script_of(LAUNCHES[name], target, framework) for target in ("torchrun", "slurm")]
     assert [shellcheck(script) for script in scripts] == ["", ""]
+
+
+def test_micro_batches_are_accumulated_over_one_update_of_a_step_of_rollouts() -> None:
+    base = LAUNCHES["one"]
+    step = parallel_of(base)
+    several = parallel_of(replace(base, training=replace(base.training, update_batch=128)))
+    assert step is not None and several is not None
+    assert (step.global_batch, step.updates) == (512, 1)
+    assert (several.global_batch, several.updates) == (128, 4)
+    assert several.grad_accumulation * 4 == step.grad_accumulation
+    assert step.save_every is not None and several.save_every == pytest.approx(4 * step.save_every, abs=2)
+    written = export(
+        replace(base, training=replace(base.training, update_batch=128)), "slurm", Options("none")
+    )[0].text
+    assert "PLANNER_UPDATES_PER_STEP=4" in written and "PLANNER_GLOBAL_BATCH=128" in written
 
 
 def test_a_fleet_has_no_layout_to_state() -> None:

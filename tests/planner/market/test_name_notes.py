@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from planner.errors import InputError
 from tests.planner.spine_catalogs import A10G, L4, Offer, make_catalog, plan_on, work
 
 OFFERS = [Offer(A10G, "us-east-1", "1.0"), Offer(L4, "us-central1", "1.0")]
@@ -31,3 +34,22 @@ def test_a_machine_without_a_price_where_it_is_asked_for_is_named() -> None:
     anywhere = plan_on(catalog, work(constraints={"instance_types": {"allow": ["g5.*"]}})).plan.warnings
     assert "no price, so not considered: g5.4xlarge" in anywhere
     assert not any("no price" in text for text in plan_on(catalog, work()).plan.warnings)
+
+
+def test_purchase_options_that_nothing_is_priced_by_are_refused_or_named() -> None:
+    catalog = make_catalog(OFFERS)
+    with pytest.raises(
+        InputError, match=r"purchase_options: no offers with prices for flex_start, dedicated"
+    ):
+        plan_on(catalog, work(constraints={"purchase_options": ["flex_start", "dedicated"]}))
+    warnings = plan_on(
+        catalog, work(constraints={"purchase_options": ["flex_start", "on_demand"]})
+    ).plan.warnings
+    assert "no price of flex_start, so not considered (planner catalog refresh)" in warnings
+    named = work(
+        constraints={
+            "purchase_options": ["flex_start", "on_demand"],
+            "instance_types": {"allow": ["g5.2xlarge"]},
+        }
+    )
+    assert not any("unpriced" in text for text in plan_on(catalog, named).plan.warnings)  # it is said once

@@ -233,3 +233,14 @@ def test_the_search_without_bubbles_is_the_same_with_and_without_lower_bounds() 
         estimate_shapes(SMALL, training, machines(A100), NODES, constants=bare),
         estimate_shapes(SMALL, training, machines(A100), NODES, constants=bare, prune=False),
     )
+
+
+@pytest.mark.parametrize(("batch", "count"), [(1000, 4), (1536, 3), (3960, 11), (997, 1), (1024, 8)])
+def test_every_divisor_of_a_replicas_batch_is_a_micro_batch(batch: int, count: int) -> None:
+    training = TrainingSpec(global_batch=batch, sequence_length=1, precision="fp16")
+    made = grid((count,), (1,), build_bounds(RESNET, training, True)).layout
+    whole = made.dp == count
+    replica = batch // count
+    wanted = {size for size in range(1, replica + 1) if replica % size == 0}
+    assert {int(size) for size in made.micro_batch[whole]} == wanted
+    assert (made.dp * made.micro_batch * made.micro_batches == batch).all()

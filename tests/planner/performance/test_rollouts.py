@@ -47,6 +47,20 @@ def test_the_parts_of_a_step_add_up() -> None:
     assert row["refit_s"] > 0
 
 
+@pytest.mark.parametrize("batch", [4, 8, 32, 1024])
+def test_replicas_and_micro_batches_divide_the_responses_of_an_update(batch: int) -> None:
+    row = estimate({"layout": {}}, update_batch=batch, samples_per_prompt=4)
+    assert row["reason"] == ""
+    per_micro = row["dp"] * row["micro_batch"]
+    assert batch % per_micro == 0
+    assert per_micro * row["grad_accum"] == 1024  # over all updates of the step
+
+
+def test_a_pinned_micro_batch_above_an_update_has_no_layout() -> None:
+    assert estimate(update_batch=16, samples_per_prompt=4)["reason"] == "batch_not_divisible"
+    assert estimate(update_batch=64, samples_per_prompt=4)["reason"] == ""
+
+
 def test_the_tail_counts_not_the_mean_alone() -> None:
     even = estimate(response_tokens={"mean": 800, "p95": 801, "max": 802})
     assert estimate()["generation_s"] > 1.15 * even["generation_s"]

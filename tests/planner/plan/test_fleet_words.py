@@ -10,8 +10,10 @@ from planner.plan.front_choices import choices
 from planner.plan.front_notes import before_you_buy, verdict_lines
 from planner.plan.model import Plan
 from planner.plan.report import plan_answer
+from planner.plan.report_launch import launch
 from planner.render import render_answer
 from tests.planner.fleet.test_spine_fleet import exactly, fleet
+from tests.planner.render.render_plans import SPOT
 from tests.planner.spine_catalogs import A10G, L4, Offer
 
 
@@ -65,3 +67,11 @@ def test_regions_that_an_account_must_enable_are_named_once() -> None:
     lines = [replace(plan.lines[0], provider="aws", region=region, offer_id=region) for region in many]
     (section,) = before_you_buy(replace(plan, lines=tuple(lines)))
     assert "eu-south-2 (enable it first: off by default)" in str(section) and " more" in str(section)
+
+
+def test_the_end_of_a_fleet_on_spot_is_that_at_mean_rates() -> None:
+    assert SPOT.launch is not None
+    (job,) = [row.words for row in launch(SPOT.launch).figures if row.label == "finish"]
+    fleet_launch = replace(SPOT.launch, strategy="spot_in_fleet")
+    (own,) = [row.words for row in launch(fleet_launch).figures if row.label == "finish"]
+    assert job.startswith("after 121.5 h expected") and own.startswith("after 121.5 h at mean rates")

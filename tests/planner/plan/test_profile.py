@@ -50,6 +50,12 @@ def test_a_gain_of_cents_is_no_line() -> None:
     assert "first profile" not in str(before_you_buy(plan))
 
 
+def test_nothing_is_gained_where_a_term_is_owed_however_long_the_run_takes() -> None:
+    assert TRAINING.risk is not None and TRAINING.profile_narrows_usd is not None
+    owed = replace(TRAINING, risk=replace(TRAINING.risk, worst_cost_usd=TRAINING.total_usd))
+    assert owed.profile_cost_usd is None and owed.profile_narrows_usd is None
+
+
 def test_the_wider_the_interval_the_more_it_brings() -> None:
     gains = [with_speed(98765.4 / k, 98765.4 * k).profile_narrows_usd or 0.0 for k in (1.12, 1.3, 1.6)]
     assert gains == sorted(gains) and gains[0] > 0
