@@ -110,7 +110,7 @@ def readers(plans: Path) -> Iterator[Reader]:
         for pattern in ("*.yaml", "*.csv")
         for path in sorted(EXAMPLES.glob(pattern))
     }
-    for kind in _SMALLER:
+    for kind in SMALLER:
         kinds[kind] = [plans / "beside" / f"{kind}.yaml"]
     days = "".join(named["commit-usage.csv"].splitlines(keepends=True)[: 1 + 3 * 48])  # two, of three pools
     for kind, commands in _QUESTIONS.items():
@@ -173,7 +173,7 @@ def readers(plans: Path) -> Iterator[Reader]:
 
 
 # examples whose answers take long, and what makes them small: each is catalog hundreds of times
-_SMALLER = {
+SMALLER = {
     "commit": {
         "count: 40": "count: 4",
         "block_hours: 168": "block_hours: 24",
@@ -348,7 +348,7 @@ def saved_plans(folder: Path) -> None:
     _saved_beside(folder / "beside", folder / "bill.csv")
 
 
-def _example_with(name: str, parts: Mapping[str, str]) -> str:
+def example_with(name: str, parts: Mapping[str, str]) -> str:
     """The text of an example with other words in place of some."""
     text = (EXAMPLES / f"{name}.yaml").read_text(encoding="utf-8")
     for old, new in parts.items():
@@ -367,10 +367,10 @@ def _saved_beside(folder: Path, bill: Path) -> None:
     folder.mkdir()
     (folder / "settings.toml").write_text(SETTINGS, encoding="utf-8")
     (folder / "measured.yaml").write_text(TINY.replace("4096", "16"), encoding="utf-8")
-    for kind, parts in _SMALLER.items():
-        (folder / f"{kind}.yaml").write_text(_example_with(kind, parts), encoding="utf-8")
+    for kind, parts in SMALLER.items():
+        (folder / f"{kind}.yaml").write_text(example_with(kind, parts), encoding="utf-8")
     few = "providers: [gcp]\n  regions: [us-central1, us-east1]\n  exclude_purchase_options: [spot]"
-    fleet = _example_with("embed-images-fleet", {"providers: [gcp]": few})
+    fleet = example_with("embed-images-fleet", {"providers: [gcp]": few})
     (folder / "fleet.yaml").write_text(fleet, encoding="utf-8")
     proof = ["--certificate", str(folder / "certificate.json"), "--out", str(folder / "proven")]
     gave, _ = outcome(["optimize", str(folder / "fleet.yaml"), *DAY, *proof], latest_s=60)
