@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from benchmarks.fuzz import SMALLER, example_with
 from benchmarks.injection import Injection, fitting
 
 ROOT = Path(__file__).parent.parent
@@ -105,6 +106,21 @@ WRITINGS = (
         "portfolio",
         ("portfolio", "IN/jobs.yaml", *DAY, "-o", "json", "--reproducible", "--out", "RUN/portfolio.json"),
         ("portfolio", "IN/jobs.yaml", *DAY, "-o", "csv", "--out", "RUN/portfolio.json"),
+    ),
+    Writing(
+        "commit",
+        ("commit", "IN/commit.yaml", *DAY, "--no-regret", "-o", "json", "--reproducible", "--out", "RUN/commit.json",
+         "--certificate", "RUN/proof.json"),
+    ),
+    Writing(
+        "size",
+        ("size", "--data", "100GB", "--goal", "image_classification", *DAY, "-o", "json", "--reproducible", "--write",
+         "RUN/workload.yaml", "--out", "RUN/size.json"),
+    ),
+    Writing(
+        "tco",
+        ("tco", "EX/tco-4xa100.yaml", *DAY, "-o", "json", "--reproducible", "--owned", "RUN/machine.yaml", "--out",
+         "RUN/tco.json"),
     ),
     Writing("ledger", ("review", "--focus", "IN/bill.csv", "--no-forecast", "--ledger", "RUN/ledger.json", "--accept",
                        "move-region-fc3d6a", "-o", "csv", "--out", "RUN/review.csv"), once="ledger.json"),
@@ -295,6 +311,9 @@ def inputs_in(folder: Path) -> Path:
     rows = ["step,time,nodes", *(f"{step},{moment.isoformat()},2" for step, moment in moments)]
     (folder / "log.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     (folder / "jobs.yaml").write_text(JOBS, encoding="utf-8")
+    days = (EXAMPLES / "commit-usage.csv").read_text(encoding="utf-8").splitlines(keepends=True)[: 1 + 3 * 48]
+    (folder / "commit-usage.csv").write_text("".join(days), encoding="utf-8")
+    (folder / "commit.yaml").write_text(example_with("commit", SMALLER["commit"]), encoding="utf-8")
     bill = gzip.decompress((EXAMPLES / "focus" / "bill-2026-10.csv.gz").read_bytes())
     (folder / "bill.csv").write_bytes(b"".join(bill.splitlines(keepends=True)[:200]))
     return folder

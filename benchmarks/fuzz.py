@@ -34,6 +34,7 @@ from benchmarks.malformed import MISSING, ODD, Steps, broken, step_places
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
 FIXTURES = ROOT / "tests" / "fixtures"
+SNAPSHOT = ROOT / "catalogs" / "data" / "snapshot" / "gcp"
 DAY = ("--as-of", "2026-11-20")
 TINY = """version: 1
 name: tiny
@@ -47,6 +48,12 @@ workloads: [tiny.yaml]
 days: [2026-11-20]
 scenarios:
   tight: [constraints.deadline=2d]
+"""
+SETTINGS = """max_results = "3"
+output = "json"
+gap = "1%"
+time_limit = "20s"
+max_memory = "3GiB"
 """
 LATEST_S = 10
 MOST_KIB = 1 << 20
@@ -79,6 +86,8 @@ class Reader:
         commands: arguments; `FILE` is the broken file, `BESIDE` its folder; the first is used four times of five.
         structured: whether a value of the document may be exchanged.
         beside: texts of files that lie beside the broken one, by name; one of them may be what the command reads.
+        linked: whole files that lie beside it, by name.
+        place: where the broken file lies, where its name matters; the command is run in its folder.
     """
 
     name: str
@@ -86,6 +95,8 @@ class Reader:
     commands: tuple[tuple[str, ...], ...]
     structured: bool = True
     beside: Mapping[str, str] = field(default_factory=dict)
+    linked: Mapping[str, Path] = field(default_factory=dict)
+    place: str = ""
 
 
 def readers(plans: Path) -> Iterator[Reader]:
@@ -99,7 +110,7 @@ def readers(plans: Path) -> Iterator[Reader]:
         for pattern in ("*.yaml", "*.csv")
         for path in sorted(EXAMPLES.glob(pattern))
     }
-    for kind in _SMALLER:
+    for kind in SMALLER:
         kinds[kind] = [plans / "beside" / f"{kind}.yaml"]
     days = "".join(named["commit-usage.csv"].splitlines(keepends=True)[: 1 + 3 * 48])  # two, of three pools
     for kind, commands in _QUESTIONS.items():
@@ -151,10 +162,18 @@ def readers(plans: Path) -> Iterator[Reader]:
     logs = sorted(path for kind in ("calibration", "tracking") for path in (FIXTURES / kind).iterdir())
     yield Reader("log", tuple(logs), (("diagnose", "FILE"), calibrate), structured=False)
     yield Reader("measured log", tuple(logs), (calibrate,), structured=False)
+    configured = (("config", "show"), ("optimize", "BESIDE/tiny.yaml", *DAY))
+    settings, job = (plans / "beside" / "settings.toml",), {"tiny.yaml": TINY}
+    yield Reader("settings", settings, configured, False, job, place="settings/planner.toml")
+    rows = {path.name: path for path in SNAPSHOT.glob("*.csv.gz")}
+    whole = ("catalog", "--catalog-dir", "BESIDE/..")
+    catalog = ((*whole, "doctor"), (*whole, "list", "--max-results", "3"))
+    manifest = (SNAPSHOT / "manifest.json",)
+    yield Reader("snapshot", manifest, catalog, linked=rows, place="catalog/gcp/manifest.json")
 
 
-# examples whose answers take long, and what makes them small: each is asked hundreds of times
-_SMALLER = {
+# examples whose answers take long, and what makes them small: each is catalog hundreds of times
+SMALLER = {
     "commit": {
         "count: 40": "count: 4",
         "block_hours: 168": "block_hours: 24",
@@ -282,13 +301,22 @@ def broken_file(reader: Reader, draw: random.Random, folder: Path) -> Path:
 
 def put_file(reader: Reader, seed: Path, data: bytes, folder: Path) -> Path:
     """Write what became of a good file, and what lies beside it."""
-    path = folder / f"broken{''.join(seed.suffixes)}"
+    path = folder / (reader.place or f"broken{''.join(seed.suffixes)}")
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)  # a file that is written over is put on the disk at once
     path.write_bytes(data)
     for name, text in reader.beside.items():
-        if not (folder / name).exists():  # once for all broken files of a folder
-            (folder / name).write_text(text, encoding="utf-8")
+        if not (path.parent / name).exists():  # once for all broken files of a folder
+            (path.parent / name).write_text(text, encoding="utf-8")
+    for name, whole in reader.linked.items():
+        if not (path.parent / name).exists():
+            (path.parent / name).symlink_to(whole)
     return path
+
+
+def folder_of(reader: Reader, file: Path) -> contextlib.AbstractContextManager[object]:
+    """The folder that the command is run in: that of a file whose place matters, else where we are."""
+    return contextlib.chdir(file.parent) if reader.place else contextlib.nullcontext()
 
 
 def words_of(command: Sequence[str], file: Path) -> list[str]:
@@ -320,7 +348,7 @@ def saved_plans(folder: Path) -> None:
     _saved_beside(folder / "beside", folder / "bill.csv")
 
 
-def _example_with(name: str, parts: Mapping[str, str]) -> str:
+def example_with(name: str, parts: Mapping[str, str]) -> str:
     """The text of an example with other words in place of some."""
     text = (EXAMPLES / f"{name}.yaml").read_text(encoding="utf-8")
     for old, new in parts.items():
@@ -337,11 +365,12 @@ def _saved_beside(folder: Path, bill: Path) -> None:
     from tests.planner.trainer_files.test_formats import FIXTURES as TRAINERS
 
     folder.mkdir()
+    (folder / "settings.toml").write_text(SETTINGS, encoding="utf-8")
     (folder / "measured.yaml").write_text(TINY.replace("4096", "16"), encoding="utf-8")
-    for kind, parts in _SMALLER.items():
-        (folder / f"{kind}.yaml").write_text(_example_with(kind, parts), encoding="utf-8")
+    for kind, parts in SMALLER.items():
+        (folder / f"{kind}.yaml").write_text(example_with(kind, parts), encoding="utf-8")
     few = "providers: [gcp]\n  regions: [us-central1, us-east1]\n  exclude_purchase_options: [spot]"
-    fleet = _example_with("embed-images-fleet", {"providers: [gcp]": few})
+    fleet = example_with("embed-images-fleet", {"providers: [gcp]": few})
     (folder / "fleet.yaml").write_text(fleet, encoding="utf-8")
     proof = ["--certificate", str(folder / "certificate.json"), "--out", str(folder / "proven")]
     gave, _ = outcome(["optimize", str(folder / "fleet.yaml"), *DAY, *proof], latest_s=60)
@@ -396,7 +425,8 @@ def main() -> int:
                 draw = random.Random(f"{reader.name}/{asked.seed}/{number}")
                 file = broken_file(reader, draw, folder)
                 command = reader.commands[0] if draw.random() < 0.8 else draw.choice(reader.commands)
-                gave, took = outcome(words_of(command, file))
+                with folder_of(reader, file):
+                    gave, took = outcome(words_of(command, file))
                 slowest, seconds, ran = max(slowest, took), seconds + took, ran + 1
                 if gave:
                     faults[f"{reader.name}: {command[0]}: {gave}"] += 1

@@ -36,13 +36,13 @@ import pandas as pd
 from scipy.optimize import minimize
 
 from planner.market.expected_price import (
-    Z80,
     Constants,
     PriceTerms,
     moved_and_kept,
     price_terms,
     spot_constants,
 )
+from planner.normal import Z80
 from tools.price_history import Decision, decisions, read_histories
 
 FloatArray = npt.NDArray[np.float64]

@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Collection
 from decimal import Decimal
-from math import isfinite
+from math import inf
 from numbers import Real
 from typing import NamedTuple, ParamSpec, TypeVar
 
@@ -39,10 +39,10 @@ class Bounds(NamedTuple):
     below: bool = False
 
     def holds(self, value: float) -> bool:
-        """Whether a number is inside."""
-        if not isfinite(value) or value < self.low or (self.above and value == self.low):
-            return False
-        return self.high is None or value < self.high or (value == self.high and not self.below)
+        """Whether a number is inside; compared as it is, for a whole number may be too large for a float."""
+        high = inf if self.high is None else self.high
+        enough = value > self.low if self.above else value >= self.low
+        return enough and (value < high if self.below or self.high is None else value <= high)
 
     def __str__(self) -> str:
         low = f"{'above' if self.above else 'at least'} {self.low:g}"
@@ -115,7 +115,8 @@ def _check(name: str, value: object) -> None:
         raise InputError(f"{name} {value!r}: must be one of {', '.join(CHOICES[name])}")
     if name in NUMBERS:
         for number in value if isinstance(value, Collection) and not isinstance(value, str) else (value,):
-            if not isinstance(number, Real | Decimal) or not NUMBERS[name].holds(float(number)):
+            compared = float(number) if isinstance(number, Decimal) else number
+            if not isinstance(compared, Real) or not NUMBERS[name].holds(compared):  # type: ignore[arg-type]
                 raise InputError(f"{name} {number!r}: must be a number {NUMBERS[name]}")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.fuzz import Reader, broken_file, outcome, put_file, readers, saved_plans, words_of
+from benchmarks.fuzz import Reader, broken_file, folder_of, outcome, put_file, readers, saved_plans, words_of
 from planner.errors import InputError
 from planner.finops.forecast.daily import load_daily
 from planner.finops.read import Bill, open_bill
@@ -33,7 +33,7 @@ ANSWERED = {0, 3, 5}  # a plan, none that fits, a gate exceeded
 KINDS = (
     "workload", "portfolio", "pipeline", "schedule", "serving", "budget", "commit", "tco", "state", "plan", "bill",
     "showback", "daily", "log", "measured log", "training configuration", "training script", "sweep", "machines",
-    "evidence", "certificate", "bill in another format",
+    "evidence", "certificate", "bill in another format", "settings", "snapshot",
 )  # fmt: skip
 # what is read once, as it lies whole beside all broken files of a kind
 BESIDE = {"showback": "bill_once", "state": "plan_once", "evidence": "plan_once"}
@@ -100,7 +100,12 @@ def test_a_whole_file_is_answered_so_that_broken_ones_are_read_beyond_their_name
     reader = known[kind]
     for command in reader.commands:
         files = (put_file(reader, seed, seed.read_bytes(), tmp_path) for seed in reader.seeds)
-        assert any(run_cli(*words_of(command, file)).code in ANSWERED for file in files), command
+        assert any(_answers(run_cli, reader, command, file) for file in files), command
+
+
+def _answers(run_cli: Callable[..., CliResult], reader: Reader, command: tuple[str, ...], file: Path) -> bool:
+    with folder_of(reader, file):
+        return run_cli(*words_of(command, file)).code in ANSWERED
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -112,7 +117,8 @@ def test_a_broken_file_ends_in_an_answer_or_a_named_error(
     for number in range(FILES.get(kind, OTHERS)):
         file = broken_file(known[kind], random.Random(f"{kind}/{SEED}/{number}"), tmp_path)
         command = words_of(known[kind].commands[0], file)
-        gave, _ = outcome(command, latest_s=60)
+        with folder_of(known[kind], file):
+            gave, _ = outcome(command, latest_s=60)
         assert not gave, (f"PLANNER_FUZZ_SEED={SEED}, file {number}", command, gave)
 
 

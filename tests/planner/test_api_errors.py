@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,8 @@ def test_wrong_input_is_caught_by_one_class(ask: Callable[[Path], object], tmp_p
         ("optimize", {"objective": "speed"}, "objective 'speed': must be one of cost, time, carbon"),
         ("optimize", {"max_results": 0}, "max_results 0: must be a number at least 1"),
         ("optimize", {"best_within": float("nan")}, "best_within nan: must be a number above 0"),
+        ("optimize", {"best_within": Decimal("NaN")}, "best_within .*NaN.*: must be a number above 0"),
+        ("optimize", {"replays": 10**400}, "replays 10+: must be a number at least 0 and at most 100000"),
         ("optimize", {"gap": 1.0}, "gap 1.0: must be a number at least 0 and below 1"),
         ("frontier", {"deadlines_hours": [10, -1]}, "deadlines_hours -1: .*above 0 and at most"),
         ("frontier", {"deadlines_hours": [True, "10h"]}, "deadlines_hours '10h': must be a number"),
