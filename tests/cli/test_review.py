@@ -179,6 +179,10 @@ def test_the_sql_for_a_bill_spells_tags_as_the_bill_does(run_cli: Run, tmp_path:
     assert "-- keys of tags: TEAM, Team, Env, planner_run_id (as the bill spells them)" in done.stdout
     times = [done.stdout.count(f"'$.{key}'") for key in ("TEAM", "Team", "team")]
     assert times[0] == times[1] > 5 and not times[2]
+    odd = run_cli(
+        "review", "--emit-sql", "duckdb", "--month", "2026-10", "--tags", "a\nDROP TABLE b;\u2028c"
+    ).stdout
+    assert odd.splitlines()[1].startswith("-- keys of tags: a DROP TABLE b; c, run_id (")
     exact = run_cli("review", *asked, "--exact-tags").stdout
     assert "-- keys of tags: TEAM, Env, planner_run_id (" in exact and "Team" not in exact
 

@@ -16,6 +16,10 @@ DETAILS = "SkuPriceDetails"
 # Columns that name the type of a machine, such as the usage types of AWS (BoxUsage:p5.48xlarge).
 NAMING = ("SkuMeter", "x_UsageType", "x_InstanceType", "x_SkuDetails", "ChargeDescription", "SkuId")
 _WITH_GPUS = ("nvidia", "amd")
+# Google charges GPUs apart from their machine, each by the hour (docs.cloud.google.com/compute/gpus-pricing, 2026-11).
+_GPU_SKU, _NO_GPU_SKU = "% gpu %running in %", "%commitment%"
+_AS_GPU_SKU = "a gpu running in one"
+_GPU_SKU_WORDS = re.compile(" gpu .*running in |" + _AS_GPU_SKU, re.DOTALL)
 
 
 @lru_cache(maxsize=1)
@@ -62,22 +66,36 @@ def machines_named(words: Iterable[str]) -> frozenset[str]:
     return frozenset(match[1] for match in matches if match)
 
 
-def with_machines(group: Group, names: Collection[str]) -> Group:
+def _is_gpu_sku(words: str) -> str:
+    """The condition that words in lower case name a GPU that is sold by itself."""
+    return f"({words} LIKE {text(_GPU_SKU)} AND {words} NOT LIKE {text(_NO_GPU_SKU)})"
+
+
+def with_machines(group: Group, names: Collection[str], *, gpu_skus: bool = False) -> Group:
     """Charges with the type and GPUs of their machines in the place of a SkuPriceDetails that a file lacks.
 
     Args:
         group: the charges.
         names: the machines that they name; of two that fit, each charge names the same one among these as among all.
+        gpu_skus: whether some name a GPU that is sold by itself.
     """
-    if not names:
-        return group
+    details = "CAST(NULL AS VARCHAR)"
+    if names:
+        group, details = _with_machines(group, names), "x_planner_details"
+    if gpu_skus:
+        one = text(json.dumps({"GpuCount": 1}))
+        details = f"COALESCE({details}, CASE WHEN {_is_gpu_sku(naming_words(group))} THEN {one} END)"
+    return replace(group, columns={**group.columns, DETAILS: details}) if names or gpu_skus else group
+
+
+def _with_machines(group: Group, names: Collection[str]) -> Group:
     machines, ranked = gpu_machines(), _ranked(names)
     rows = ", ".join(
         f"({text(name)}, {text(json.dumps(_details(name, *machines[name])))})" for name in ranked
     )
     known = f"(VALUES {rows}) AS machines(x_planner_machine, x_planner_details)"
     joined = f"LEFT JOIN {known}\n  ON machines.x_planner_machine = {_found(naming_words(group), ranked)}"
-    return replace(group, columns={**group.columns, DETAILS: "x_planner_details"}, beside=joined)
+    return replace(group, beside=joined)
 
 
 def _ranked(names: Collection[str]) -> list[str]:
@@ -115,7 +133,7 @@ def narrowed(reader: DuckDbEngine, group: Group) -> Group:
         return group
     words = naming_words(group)
     if words and reader.count_rows(group.files) > HELD_ROWS:  # few words are looked at here in less time
-        words = machine_sql(words)
+        words = f"CONCAT_WS(' ', {machine_sql(words)}, CASE WHEN {_is_gpu_sku(words)} THEN {text(_AS_GPU_SKU)} END)"
     named = words or "CAST(NULL AS VARCHAR)"
     unit = group.columns.get("PricingUnit", "CAST(NULL AS VARCHAR)")
     files = ", ".join(map(text, group.files))
@@ -124,4 +142,6 @@ def narrowed(reader: DuckDbEngine, group: Group) -> Group:
         f"FROM READ_PARQUET([{files}], union_by_name = true))"
     )
     units = frozenset(unit for unit, _ in found if unit is not None)
-    return with_machines(replace(group, units=units), machines_named(words for _, words in found if words))
+    named_words = [words for _, words in found if words]
+    gpu_skus = any(_GPU_SKU_WORDS.search(one) and "commitment" not in one for one in named_words)
+    return with_machines(replace(group, units=units), machines_named(named_words), gpu_skus=gpu_skus)

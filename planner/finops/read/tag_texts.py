@@ -1,7 +1,7 @@
 """The tag texts by which the keys of a bill are known: all of a small bill, stretches of rows of a large one.
 
-To read all texts of a large bill costs as much as half of its review. Rows at the beginning of a file would do for its
-first days only: keys that are spelled in another way from some day on would be missed.
+All texts of a large bill have many millions of keys. Rows at the beginning of a file would do for its first days only:
+keys that are spelled in another way from some day on would be missed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def texts_sql(
     """
     files = [file for group in groups if group.dataset == COST for file in group.files]
     rows = reader.rows_by_file(files)
-    if sum(rows.values()) <= WHOLE_ROWS or reader.has_column(files, _ROW):
+    is_small = sum(rows.values()) <= WHOLE_ROWS
+    if is_small or not rows.keys() >= {*files} or reader.has_column(files, _ROW):
         return ALL_TAGS
     largest = sorted(rows, key=lambda file: (-rows[file], file))[:MOST_FILES]
     each = max(1, STRETCHES // len(largest))

@@ -61,11 +61,17 @@ def emit_kpis(
         "provider": "PROVIDER", "service": "SERVICE", "scope": "sku", "thing": "SKU",
         **{f"tag_{i}": tag_paths(spelled[key]) for i, key in enumerate(asked, 1)},
     }  # fmt: skip
+    named = ", ".join(key for own in spelled.values() for key in own)
     parts = [
         f"-- KPIs of {month:%Y-%m} against {before:%Y-%m} for {dialect}, over the view focus\n"
-        f"-- keys of tags: {', '.join(key for own in spelled.values() for key in own)}{_OF_A_BILL[keys is None]}\n"
+        f"-- keys of tags: {_in_one_line(named)}{_OF_A_BILL[keys is None]}\n"
     ]
     for kpi in load_kpis():
         sql = emit_sql(kpi.sql, dialect, {name: values[name] for name in kpi.parameters})
         parts.append(f"\n-- {kpi.name}: {kpi.title}. {kpi.meaning}\n-- unit: {kpi.unit}\n{sql.strip()};\n")
     return "".join(parts)
+
+
+def _in_one_line(words: str) -> str:
+    """Words of a bill within a comment, which a line end would leave."""
+    return "".join(one if one.isprintable() else " " for one in words)

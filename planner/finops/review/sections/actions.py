@@ -228,9 +228,8 @@ _OTHER_RATE = "the discount is that of other commitments, no offer"
 def _unused_room(inputs: Inputs, rates: Mapping[str, float]) -> dict[str, float]:
     """Per provider: use at contracted prices that its unused commitments could carry."""
     unused = inputs.of_this_month("commitment_utilisation").groupby("provider")["unused_cost"].sum()
-    return {
-        str(name): max(0.0, float(cost)) / (1 - rates.get(str(name), 0.0)) for name, cost in unused.items()
-    }
+    paid = {name: 1 - rate for name, rate in rates.items() if rate < 1}  # of a contracted price
+    return {str(name): max(0.0, float(cost)) / paid.get(str(name), 1.0) for name, cost in unused.items()}
 
 
 def _commit(inputs: Inputs) -> list[Action]:

@@ -84,7 +84,7 @@ def _useful(inputs: Inputs, hours: float, cost: float) -> list[Figure]:
         ("gpu_eflop_money", "Cost per EFLOP", None, "unit_price"),
         ("gpu_preemption_overhead_ratio", "GPU-hours lost to interruptions", None, "ratio"),
     ]
-    if busy is not None and not cost:
+    if busy is not None and not (cost or hours):
         lacking = "what GPUs cost in the month is not known"
     elif busy is not None:
         values = (

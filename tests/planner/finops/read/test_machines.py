@@ -47,6 +47,27 @@ def test_a_machine_that_is_named_has_its_gpus(suffix: str, tmp_path: Path) -> No
         assert json.loads(text or "") == {"GpuCount": count, "GpuModel": chip, "InstanceType": machine}
 
 
+SOLD_ALONE = ["Nvidia Tesla A100 GPU running in Japan", "Nvidia L4 GPU attached to Spot VMs running in Iowa"]
+NOT_ALONE = [
+    "Commitment v1: Nvidia H100 80GB GPU running in Iowa for 1 Year",
+    "GPU support plan",
+    "N1 Core running in Iowa",
+]
+
+
+@pytest.mark.parametrize("held", [30_000, 0], ids=["small", "large"])
+def test_a_gpu_that_is_sold_by_itself_is_one(
+    held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Google's own view of its bill as FOCUS has no SkuPriceDetails: no GPU-hour of it was counted."""
+    for module in ("planner.finops.read.machines", "planner.finops.read.open"):
+        monkeypatch.setattr(f"{module}.HELD_ROWS", held)
+    found = details(bill(tmp_path / "bill.csv", [*SOLD_ALONE, *NOT_ALONE]))
+    assert [text and json.loads(text) for text in found] == [{"GpuCount": 1}] * 2 + [None] * 3
+    both = details(bill(tmp_path / "both.csv", [SOLD_ALONE[0], "p5.48xlarge", "GPU"]))
+    assert [text and json.loads(text)["GpuCount"] for text in both] == [1, 8, None]
+
+
 def test_a_file_that_has_the_column_is_believed(tmp_path: Path) -> None:
     path = bill(tmp_path / "bill.csv", ["p5.48xlarge"], "ChargeDescription,SkuPriceDetails", ",")
     assert details(path) == [None]

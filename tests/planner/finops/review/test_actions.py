@@ -182,3 +182,16 @@ def test_unused_commitments_are_filled_before_more_are_bought(
         assert more["saves"] == pytest.approx(31 * left * 0.4)
         assert ("are not used" in str(more["why"])) == bool(unused)
     assert "Commit more: Small of Google" in found  # another provider's commitments carry none of it
+
+
+@pytest.mark.parametrize("used", ["0", "-5"])
+def test_use_under_a_commitment_that_costs_nothing_tells_no_discount_for_the_unused(
+    used: str, tmp_path: Path
+) -> None:
+    plan = {"CommitmentDiscountId": "c1", "PricingCategory": "Committed", "SkuId": "c"}
+    rows = each_day(OCTOBER, LAST, 60)
+    rows += each_day(OCTOBER, LAST, 70, EffectiveCost=0, CommitmentDiscountStatus="Used", **plan)
+    rows += each_day(OCTOBER, LAST, 20, CommitmentDiscountStatus="Unused", **plan)
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("actions",))
+    (more,) = [row for row in rows_of(made, "actions", "actions") if row["what"].startswith("Commit more")]
+    assert "620 USD of it is left to the commitments" in str(more["why"])
