@@ -18,7 +18,7 @@ from planner.candidates.plan_parts.frame import moment_text
 from planner.fleet.carbon import footprint_of_workers
 from planner.fleet.chance import progress_of
 from planner.fleet.mix import Mix
-from planner.fleet.question import violations
+from planner.fleet.question import Bools, violations
 from planner.fleet.waits import in_time
 from planner.fleet.whole_runs import run_units
 from planner.fleet.workers import build_with_storage, in_whole_runs
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
+WHOLE = 1.0 - 1e-6  # shares below this are limits
 MOST_ASKED = 200  # offers whose chance is worked out, those of least cost
 NEAR = 0.02  # of the cost: as near to the bound as this no smaller reserve is tried, and one offer is as good as a mix
 
@@ -140,6 +141,8 @@ def cheapest_sure(
     order = np.lexsort((search.context.market.id_rank[alone.workers.rows], cost))[:MOST_ASKED]
     best: Alone | None = None
     least = np.inf
+    if len(order):
+        order = order[~_beyond_shares(ask(alone.workers.take(order)))]
     for at in order.tolist():
         if not cost[at] < least:
             break
@@ -149,6 +152,14 @@ def cheapest_sure(
         usd = float(sure.cost_usd(search)[0])
         best, least = (sure, usd) if usd < least else (best, least)
     return best
+
+
+def _beyond_shares(question: FleetInput) -> Bools:
+    """Offers of which no fleet is allowed alone, however many workers it has: all of the work is more than a share."""
+    shares = (question.max_share_per_region, question.max_share_per_provider, question.max_share_per_offer)
+    nowhere = any(share is not None and share < WHOLE for share in shares)
+    spot = question.max_spot_share is not None and question.max_spot_share < WHOLE
+    return np.asarray(nowhere | (spot & question.is_spot), dtype=np.bool_)
 
 
 def _sure(search: CandidateSearch, one: Alone, wanted: float) -> Alone | None:

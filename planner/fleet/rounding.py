@@ -12,6 +12,7 @@ of these workers keep the limits.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
-_LIMIT_S = 5.0
-
 
 @dataclass(frozen=True)
 class Runs:
@@ -45,17 +44,20 @@ class Runs:
         return str(self.line)
 
 
-def cheapest_runs(mix: Mix, question: FleetInput, units: float, *, keep_idle: bool) -> IntArray | None:
-    """Runs of each line that cost least in the model and keep every limit but the budget; None: none, or none in 5 s.
+def cheapest_runs(
+    mix: Mix, question: FleetInput, units: float, time_limit_s: float = math.inf, *, keep_idle: bool
+) -> IntArray | None:
+    """Runs of each line that cost least in the model and keep every limit but the budget; None: none, or none in time.
 
     Args:
         mix: workers, whose numbers may fall unless `keep_idle`.
         question: its limits.
         units: tokens or samples of one run.
+        time_limit_s: seconds, at most; the cheapest runs found by then are taken.
         keep_idle: workers without a run are kept, for their memory.
     """
     problem = build_whole_runs(mix, question, units, keep_idle=keep_idle)
-    found = solve(problem, SolveOptions(gap=0.0, time_limit_s=_LIMIT_S))
+    found = solve(problem, SolveOptions(gap=0.0, time_limit_s=time_limit_s))
     if not found.has_point:
         return None
     return np.asarray([round(found.x.get(Runs(at), 0.0)) for at in range(len(mix.count))], dtype=np.int64)

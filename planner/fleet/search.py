@@ -39,6 +39,7 @@ class FleetResult:
         dropped: offers removed by the prefilters, per reason.
         stages: (stage, seconds, objective, bound) as they came.
         message: last words of the solver.
+        core: keys of the offers in the restricted model; empty where none was solved.
     """
 
     counts: Mapping[Hashable, int]
@@ -55,6 +56,7 @@ class FleetResult:
     message: str = ""
     busy: Mapping[Hashable, float] = field(default_factory=dict)
     exact_bound_usd: float = -math.inf
+    core: tuple[Hashable, ...] = ()
 
     @property
     def has_plan(self) -> bool:
@@ -72,6 +74,7 @@ class FleetSearch:
         exact: whether to prove the bound in exact arithmetic too, a tenth of a search.
         columns: offers in the model after the prefilters.
         dropped: offers removed by the prefilters, per reason.
+        core: keys of the offers in the restricted model.
     """
 
     fleet: FleetInput
@@ -79,6 +82,7 @@ class FleetSearch:
     exact: bool = True
     columns: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
+    core: tuple[Hashable, ...] = ()
 
     @property
     def best(self) -> Mix:
@@ -125,6 +129,7 @@ class FleetSearch:
             dropped=self.dropped,
             stages=tuple(record.stages),
             message=record.message,
+            core=self.core,
         )
 
 

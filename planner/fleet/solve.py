@@ -143,6 +143,7 @@ def _restricted(search: FleetSearch, problem: Milp, offers: Prepared, relaxation
     order = np.argsort(by_offer, kind="stable")
     likely = order[np.isin(offers.of("region")[order], _likely_regions(problem, offers, relaxation))]
     chosen = np.union1d(order[:wanted], likely[: 2 * wanted])
+    search.core = tuple(offers.keys[number] for number in chosen.tolist())
     columns = [np.flatnonzero(shared), chosen, *([chosen + count] if search.fleet.part_time else [])]
     core = restrict(problem, np.concatenate(columns))
     gap, limit_s = record.options.gap * CORE_GAP_SHARE, max(record.left_s() * CORE_TIME_SHARE, LEAST_S)

@@ -9,6 +9,7 @@ keep all.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -44,28 +45,32 @@ def whole_share(share: float | None, runs: int) -> float | None:
     return float(np.floor(share * runs + HAIR)) / runs
 
 
-def in_runs(mix: Mix, question: FleetInput, units: float) -> Mix | None:
+def in_runs(mix: Mix, question: FleetInput, units: float, time_limit_s: float = math.inf) -> Mix | None:
     """The mix with a whole number of runs in each line; None where none is found that keeps every limit.
 
     Args:
         mix: as the model divides the work.
         question: its limits.
         units: tokens or samples of one run, 0 where work divides freely.
+        time_limit_s: seconds for the integer program, at most.
     """
     if not units:
         return mix
-    for rounded in _ways(mix, question, units, keep_idle=bool(question.min_total_memory_gib)):
+    keep_idle = bool(question.min_total_memory_gib)
+    for rounded in _ways(mix, question, units, time_limit_s, keep_idle=keep_idle):
         if all(one.limit_name in ("hours", "budget_usd") for one in broken(rounded, question)):
             return rounded
     return None
 
 
-def _ways(mix: Mix, question: FleetInput, units: float, *, keep_idle: bool) -> Iterator[Mix]:
+def _ways(
+    mix: Mix, question: FleetInput, units: float, time_limit_s: float, *, keep_idle: bool
+) -> Iterator[Mix]:
     """Mixes of whole runs; with the fewest workers last, as hours in reserve may ask for more than a limit allows."""
     runs = _towards_cheaper(mix, units)
     if runs is not None:
         yield _of_runs(mix, runs, units, keep_idle=keep_idle)
-    runs = cheapest_runs(mix, question, units, keep_idle=keep_idle)
+    runs = cheapest_runs(mix, question, units, time_limit_s, keep_idle=keep_idle)
     if runs is not None:
         yield _of_runs(mix, runs, units, keep_idle=keep_idle)
         yield _of_runs(mix, runs, units, keep_idle=keep_idle, fewest=True)

@@ -11,6 +11,7 @@ and improved. Sources: product of both sides' gains (Achterberg, Koch and Martin
 
 from __future__ import annotations
 
+import copy
 import heapq
 import time
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planner.pipelines.local_search import LocalSearch, repaired
-from planner.pipelines.model import build_pipeline
+from planner.pipelines.model import build_pipeline, part_of_pipeline
 from planner.pipelines.question import (
     Bools,
     Floats,
@@ -30,6 +31,7 @@ from planner.pipelines.question import (
 )
 from solvers.backends.registry import get_backend
 from solvers.problem.milp import Milp
+from solvers.problem.presolve import part_of
 from solvers.problem.solution import Termination
 from solvers.search.search import Search
 from solvers.search.tighten import safe_bound
@@ -94,22 +96,36 @@ class Branching:
         self._number = self._branched = 0
         self._offered: set[bytes] = set()
 
-    def root(self) -> Node | None:
-        """The node with all candidates."""
-        return self.node(np.ones(len(self._rows), dtype=np.bool_))
+    def part(self, allowed: Bools) -> Branching:
+        """The same over the allowed candidates alone."""
+        columns, rows = part_of_pipeline(self._problem, self._pipe, allowed)
+        part = copy.copy(self)
+        part._rows, part._pipe = self._rows[allowed], self._pipe.take(np.flatnonzero(allowed))
+        part._problem, part._linear = part_of(self._problem, columns, rows), self._linear.part(columns, rows)
+        part._offered = set()
+        return part
 
-    def node(self, allowed: Bools) -> Node | None:
-        """Relax over `allowed`; None where no time is left, a bound of inf where nothing there keeps the deadline."""
+    def root(self, cutoff: float = np.inf) -> Node | None:
+        """The node with all candidates."""
+        return self.node(np.ones(len(self._rows), dtype=np.bool_), cutoff)
+
+    def node(self, allowed: Bools, cutoff: float = np.inf) -> Node | None:
+        """Relax over `allowed`; None where no time is left, a bound of inf where nothing there keeps the deadline.
+
+        A node whose choices all cost the cutoff or more has that for its bound and no relaxation.
+        """
         pipe, count = self._pipe, len(allowed)
         self._number += 1
         empty = Node(np.inf, self._number, allowed, np.zeros(count), np.zeros(count))
         if len(np.unique(pipe.task[allowed])) < pipe.n_tasks:
             return empty
-        relaxation = self._search.relax_again(self._linear, self._limited(allowed))
+        relaxation = self._search.relax_again(self._linear, self._limited(allowed), cutoff)
         if relaxation is None:
             return None
         if relaxation.termination is Termination.INFEASIBLE:
             return empty
+        if relaxation.x is None and relaxation.objective >= cutoff:
+            return replace(empty, bound=cutoff)
         if relaxation.x is None or relaxation.reduced_costs is None:
             return None
         x, reduced = relaxation.x[:count], relaxation.reduced_costs[:count]
@@ -192,18 +208,17 @@ class Branching:
             for side in sides[1:]:
                 heapq.heappush(waiting, side)
             node = sides[0] if sides else None
-            if node is not None:
+            if node is not None and node.bound < cutoff:
                 self.round(node)
         left = [*waiting, *([] if node is None else [node])]
         return min(proven, *(one.bound for one in left)) if left else proven
 
     def _explore_apart(self, node: Node, allowed: Bools, *, gap: float, most_nodes: int) -> float:
         """Explore what is left of a node by a model of that alone; return the bound on every choice there."""
-        apart = Branching(self._search, self._whole, self._rows[allowed])
-        root = apart.root()
+        apart = self.part(allowed)
+        root = apart.root(self._search.cost * (1 - gap))
         if root is None:
             return node.bound
-        apart._branched = self._branched
         bound = apart.explore(root, gap=gap, most_nodes=most_nodes)
         self._branched = apart._branched
         return max(node.bound, bound)
@@ -216,7 +231,7 @@ class Branching:
         for split in splits:
             sides = []
             for inside in (split.inside, ~split.inside):
-                side = self.node(allowed & (inside | (self._pipe.task != split.task)))
+                side = self.node(allowed & (inside | (self._pipe.task != split.task)), cutoff)
                 if side is None:
                     return None
                 side.bound = max(side.bound, node.bound)

@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from planner.pipelines.question import Ints, PipelineInput, windows
+from planner.pipelines.question import Bools, Ints, PipelineInput, windows
 from planner.records import record
 from solvers.problem.milp import Block, Milp, MilpBuilder
 
@@ -65,6 +65,35 @@ class Finish:
 
     def __str__(self) -> str:
         return "end"
+
+
+def part_of_pipeline(problem: Milp, pipe: PipelineInput, allowed: Bools) -> tuple[Bools, Bools]:
+    """Columns and rows of a model by `build_pipeline` that choices among the allowed candidates need, as masks.
+
+    Args:
+        problem: the model of `pipe`.
+        pipe: the question.
+        allowed: candidates, shape `(n,)`.
+    """
+    at_place = np.zeros((pipe.n_tasks, len(pipe.group)), dtype=np.bool_)
+    at_place[pipe.task[allowed], pipe.place[allowed]] = True
+    at_group = np.zeros((pipe.n_tasks, pipe.n_groups), dtype=np.bool_)
+    at_group[pipe.task[allowed], pipe.group[pipe.place[allowed]]] = True
+    columns = np.ones(problem.n_columns, dtype=np.bool_)
+    columns[: len(allowed)] = allowed
+    keys = list(enumerate(problem.column_keys[len(allowed) :], start=len(allowed)))
+    moves = [(at, key.edge, key.source, key.target) for at, key in keys if isinstance(key, Move)]
+    at, edge, source, target = np.asarray(moves, dtype=np.int64).reshape(-1, 4).T
+    columns[at] = at_group[pipe.source[edge], source] & at_group[pipe.target[edge], target]
+    stays = [(at, key.edge, key.place) for at, key in keys if isinstance(key, Stay)]
+    at, edge, place = np.asarray(stays, dtype=np.int64).reshape(-1, 3).T
+    columns[at] = at_place[pipe.source[edge], place] & at_place[pipe.target[edge], place]
+    others = columns.copy()
+    others[: len(allowed)] = False  # a row of candidates alone says nothing, but that each task has one
+    rows = np.zeros(problem.n_rows, dtype=np.bool_)
+    rows[problem.indices[np.repeat(others, np.diff(problem.indptr))]] = True
+    rows[problem.row_blocks[0].indices] = True
+    return columns, rows
 
 
 @dataclass

@@ -141,21 +141,21 @@ def _by_solver(search: Search[Ints], pipe: PipelineInput, whole_below: int) -> N
     search.raise_bound(root.bound)
     branching.round(root)
     search.note("relaxation")
-    _explore(search, pipe, root)
+    _explore(search, pipe, branching, root)
 
 
-def _explore(search: Search[Ints], pipe: PipelineInput, root: Node) -> None:
+def _explore(search: Search[Ints], pipe: PipelineInput, branching: Branching, root: Node) -> None:
     """Branch among the places that the relaxation uses for a plan, then over all for the proof, then as one model."""
     gap = search.options.gap
     if search.done:
         return
-    _branch(search, pipe, _at_used_places(pipe, root), gap * SUPPORT_GAP_SHARE, SUPPORT_NODES)
+    _branch(branching.part(_at_used_places(pipe, root)), gap * SUPPORT_GAP_SHARE, SUPPORT_NODES)
     search.note("near the relaxation")
     if search.done:
         return
     cutoff = search.cost * (1 - gap * GAP_SHARE)
     left = root.dropped(cutoff)
-    search.raise_bound(min(cutoff, _branch(search, pipe, left, gap * GAP_SHARE, MOST_NODES)))
+    search.raise_bound(min(cutoff, _branch(branching.part(left), gap * GAP_SHARE, MOST_NODES)))
     search.note("branching")
     if search.done:
         return
@@ -163,9 +163,8 @@ def _explore(search: Search[Ints], pipe: PipelineInput, root: Node) -> None:
     search.raise_bound(_as_one_model(search, pipe, root.dropped(cutoff), cutoff))
 
 
-def _branch(search: Search[Ints], pipe: PipelineInput, among: Bools, gap: float, most_nodes: int) -> float:
-    """Branch over the candidates `among`; return the bound on every choice of them, -inf where no time is left."""
-    branching = Branching(search, pipe, np.flatnonzero(among))
+def _branch(branching: Branching, gap: float, most_nodes: int) -> float:
+    """Branch; return the bound on every choice among its candidates, -inf where no time is left."""
     root = branching.root()
     if root is None:
         return -math.inf

@@ -14,8 +14,9 @@ from typing import Protocol
 import numpy as np
 
 from solvers.problem.errors import ModelError
-from solvers.problem.milp import Floats, Ints, Milp
+from solvers.problem.milp import Bools, Floats, Ints, Milp
 from solvers.problem.options import SolveOptions
+from solvers.problem.presolve import part_of
 from solvers.problem.scaling import Scaled, scale
 from solvers.problem.solution import Report, Solution, Status, Termination, relative_gap, status_of
 
@@ -57,24 +58,40 @@ class Relaxation:
     duals: Floats | None = None
 
 
+# Solves a scaled model under other limits within seconds; it may stop where the optimum costs a cutoff or more.
+Again = Callable[[Milp, float, float], Relaxation]
+
+
 class Linear:
     """A linear relaxation solved again and again while limits of its columns and rows change.
 
     A backend that can goes on from the last basis: a few steps of the dual simplex method instead of all of them.
     """
 
-    def __init__(self, scaled: Scaled, solve: Callable[[Milp, float], Relaxation]) -> None:
-        """Take the scaled model and what solves it with other limits within seconds."""
-        self._scaled, self._solve = scaled, solve
+    def __init__(self, scaled: Scaled, again: Callable[[Milp], Again]) -> None:
+        """Take the scaled model and what makes of a model that which solves it with other limits."""
+        self._scaled, self._again = scaled, again
+        self._solve = again(scaled.problem)
 
-    def relax(self, limited: Milp, time_limit_s: float) -> Relaxation:
+    def part(self, columns: Bools, rows: Bools) -> Linear:
+        """The relaxation of the columns and rows that two masks name; it begins without a basis."""
+        scaled = replace(
+            self._scaled,
+            problem=part_of(self._scaled.problem, columns, rows),
+            row_factors=self._scaled.row_factors[rows],
+        )
+        return Linear(scaled, self._again)
+
+    def relax(self, limited: Milp, time_limit_s: float, cutoff: float = math.inf) -> Relaxation:
         """Solve under the limits of `limited`, which is otherwise the same model.
 
         Args:
             limited: the model with other `lb`, `ub`, `row_lo` or `row_hi`.
             time_limit_s: seconds, at most.
+            cutoff: an optimum that costs as much need not be found; then the cutoff is the objective of the answer,
+                which has no point.
         """
-        factors = self._scaled.row_factors
+        factors, price = self._scaled.row_factors, self._scaled.cost_factor
         scaled = replace(
             self._scaled.problem,
             lb=limited.lb,
@@ -82,7 +99,7 @@ class Linear:
             row_lo=limited.row_lo * factors,
             row_hi=limited.row_hi * factors,
         )
-        return _unscaled(self._scaled, self._solve(scaled, time_limit_s))
+        return _unscaled(self._scaled, self._solve(scaled, time_limit_s, cutoff * price))
 
 
 class Backend(Protocol):
@@ -180,12 +197,11 @@ class ScalingBackend(ABC):
 
     def linear(self, problem: Milp) -> Linear:
         """The linear relaxation, to be solved again and again while limits change."""
-        scaled = scale(problem)
-        return Linear(scaled, self._again(scaled.problem))
+        return Linear(scale(problem), self._again)
 
-    def _again(self, problem: Milp) -> Callable[[Milp, float], Relaxation]:  # noqa: ARG002
+    def _again(self, problem: Milp) -> Again:  # noqa: ARG002
         """What solves the relaxation of the scaled `problem` under other limits; here afresh each time."""
-        return self._relax
+        return lambda limited, time_limit_s, _cutoff: self._relax(limited, time_limit_s)
 
     def probe(self, problem: Milp, columns: Ints, time_limit_s: float) -> Iterator[Relaxation]:
         """Solve the linear relaxation with each of `columns` in turn held at its upper bound."""

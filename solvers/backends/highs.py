@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from solvers.backends.base import Feature, Raw, Relaxation, ScalingBackend, require_plain
+from solvers.backends.base import Again, Feature, Raw, Relaxation, ScalingBackend, require_plain
 from solvers.backends.quiet import quiet_moment
 from solvers.problem.milp import Floats, Milp
 from solvers.problem.solution import Termination
@@ -87,19 +86,23 @@ class HighsBackend(ScalingBackend):
     def _relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
         return _relaxed(_load(problem, np.zeros(problem.n_columns, dtype=np.bool_), time_limit_s))
 
-    def _again(self, problem: Milp) -> Callable[[Milp, float], Relaxation]:
+    def _again(self, problem: Milp) -> Again:
         """Each relaxation starts from the last one's basis: a few steps of the dual simplex method."""
         solver = _load(problem, np.zeros(problem.n_columns, dtype=np.bool_), math.inf)
         solver.setOptionValue("presolve", "off")
         columns = np.arange(problem.n_columns, dtype=np.int32)
         rows = np.arange(problem.n_rows, dtype=np.int32)
 
-        def relax(limited: Milp, time_limit_s: float) -> Relaxation:
+        def relax(limited: Milp, time_limit_s: float, cutoff: float) -> Relaxation:
             solver.changeColsBounds(len(columns), columns, limited.lb, limited.ub)
             solver.changeRowsBounds(len(rows), rows, limited.row_lo, limited.row_hi)
             # the solver's clock goes on from solve to solve
             solver.setOptionValue("time_limit", solver.getRunTime() + max(time_limit_s, 1e-3))
-            return _relaxed(solver)
+            solver.setOptionValue("objective_bound", cutoff)
+            found = _relaxed(solver)
+            if solver.getModelStatus().name == "kObjectiveBound":
+                return replace(found, objective=cutoff)
+            return found
 
         return relax
 

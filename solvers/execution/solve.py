@@ -101,9 +101,9 @@ def relax(problem: Milp, time_limit_s: float, backend: str = "scipy") -> Relaxat
     return _within(lambda: solver.relax(problem, time_limit_s), time_limit_s, solver.start_up_s())
 
 
-def relax_again(linear: Linear, limited: Milp, time_limit_s: float) -> Relaxation:
+def relax_again(linear: Linear, limited: Milp, time_limit_s: float, cutoff: float = math.inf) -> Relaxation:
     """The same for a relaxation under new limits; one that overran its time must not be asked again."""
-    return _within(lambda: linear.relax(limited, time_limit_s), time_limit_s, 0.0)
+    return _within(lambda: linear.relax(limited, time_limit_s, cutoff), time_limit_s, 0.0)
 
 
 def _within(work: Callable[[], Relaxation], time_limit_s: float, start_up_s: float) -> Relaxation:

@@ -42,6 +42,37 @@ def restrict(problem: Milp, columns: Ints) -> Milp:
     )
 
 
+def part_of(problem: Milp, columns: Bools, rows: Bools) -> Milp:
+    """Return the columns and rows of `problem` that two masks name; what else its rows would hold is left out."""
+    entries = np.repeat(columns, np.diff(problem.indptr)) & rows[problem.indices]
+    taken = np.bincount(problem.column_of_entry()[entries], minlength=problem.n_columns)[columns]
+    indptr = np.zeros(len(taken) + 1, dtype=np.int32)
+    np.cumsum(taken, out=indptr[1:])
+    place = np.cumsum(rows, dtype=np.int32) - 1
+    keys = tuple(problem.column_keys[number] for number in np.flatnonzero(columns).tolist())
+    return replace(
+        problem,
+        c=problem.c[columns],
+        lb=problem.lb[columns],
+        ub=problem.ub[columns],
+        integrality=problem.integrality[columns],
+        row_lo=problem.row_lo[rows],
+        row_hi=problem.row_hi[rows],
+        data=problem.data[entries],
+        indices=place[problem.indices[entries]],
+        indptr=indptr,
+        column_keys=keys,
+        column_blocks=_blocks_of(problem.column_blocks, columns),
+        row_blocks=_blocks_of(problem.row_blocks, rows),
+    )
+
+
+def _blocks_of(blocks: tuple[Block, ...], kept: Bools) -> tuple[Block, ...]:
+    """The ranges of what a mask keeps; members are numbered anew."""
+    before = np.r_[0, np.cumsum(kept)].tolist()
+    return tuple(Block(block.name, before[block.start], before[block.stop]) for block in blocks)
+
+
 def dominated(
     groups: npt.NDArray[np.int64],
     less_is_better: Floats,

@@ -184,13 +184,13 @@ class Search(Generic[Point]):
             return None
         return relax(problem, options.time_limit_s, options.backend)
 
-    def relax_again(self, linear: Linear, limited: Milp) -> Relaxation | None:
+    def relax_again(self, linear: Linear, limited: Milp, cutoff: float = math.inf) -> Relaxation | None:
         """Solve a relaxation under other limits on the search's clock; None where no time is left."""
         options = self.within()
         if options is None:
             self._timed_out()
             return None
-        return relax_again(linear, limited, options.time_limit_s)
+        return relax_again(linear, limited, options.time_limit_s, cutoff)
 
     def settle(self) -> None:
         """End a search whose stages are over: by the gap, or else by the clock, unless another reason is recorded."""

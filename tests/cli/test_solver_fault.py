@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-import planner.fleet.answer
+import planner.fleet.rounds
 from planner.fleet.question import FleetInput
 from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
@@ -26,7 +26,7 @@ def test_a_wrong_claim_of_infeasibility_is_a_solver_fault(
         empty = replace(solved, counts={}, busy={}, objective_usd=math.nan, gap=math.nan)
         return replace(empty, status=Status.INFEASIBLE, termination=Termination.INFEASIBLE)
 
-    monkeypatch.setattr(planner.fleet.answer, "solve_fleet", lies)
+    monkeypatch.setattr(planner.fleet.rounds, "solve_fleet", lies)
     done = run_cli("optimize", example("embed-images-fleet"), *DAY)
     assert done.code == 1
     assert "solver fault" in done.stderr and "--backend" in done.stderr

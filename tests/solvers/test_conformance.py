@@ -14,6 +14,7 @@ from solvers.backends.base import Backend
 from solvers.execution.solve import solve
 from solvers.problem.milp import MilpBuilder
 from solvers.problem.options import SolveOptions
+from solvers.problem.presolve import part_of
 from solvers.problem.solution import Status, Termination
 from tests.solvers import cases
 
@@ -114,6 +115,33 @@ class Conformance:
             if again.x is not None:
                 assert again.objective == pytest.approx(afresh.objective, rel=1e-9)
                 assert not again.x[closed].any()
+
+    def test_a_relaxation_stops_at_a_cutoff_or_finds_its_optimum(self, backend: Backend) -> None:
+        problem = cases.cover()
+        linear, optimum = backend.linear(problem), backend.relax(problem, 10.0).objective
+        for share in (0.5, 0.99, 1.01):
+            found = linear.relax(problem, 10.0, cutoff=share * optimum)
+            if found.x is None:
+                assert share < 1.0
+                assert found.objective == pytest.approx(share * optimum, rel=1e-12)
+            else:
+                assert found.objective == pytest.approx(optimum, rel=1e-9)
+
+    def test_a_part_of_a_relaxation_is_that_of_the_smaller_model(self, backend: Backend) -> None:
+        """Columns at 0 left out with a row that says nothing without them."""
+        builder = MilpBuilder("part")
+        builder.add_columns("x", ["a", "b", "c"], cost=[3.0, 2.5, 1.5], upper=4.0)
+        rows = builder.add_rows("r", 3, lower=[2.5, 1.25, 0.0])
+        builder.add_entries(rows.start, [0, 1], 1.25)
+        builder.add_entries(rows.start + 1, [0, 1], [0.5, 1.0])
+        builder.add_entries(rows.start + 2, 2, 1.0)
+        problem = builder.build()
+        columns, kept = np.array([True, False, False]), np.array([True, True, False])
+        part, smaller = backend.linear(problem).part(columns, kept), part_of(problem, columns, kept)
+        assert smaller.column_keys == ("a",)
+        found = part.relax(smaller, 10.0)
+        closed = replace(problem, ub=np.where(columns, problem.ub, 0.0))
+        assert found.objective == pytest.approx(backend.relax(closed, 10.0).objective) == pytest.approx(7.5)
 
     def test_relaxation_of_an_empty_model(self, backend: Backend) -> None:
         builder = MilpBuilder("empty")

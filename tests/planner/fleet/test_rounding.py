@@ -16,6 +16,9 @@ from planner.fleet.question import FleetInput, violations
 from planner.fleet.rounding import build_whole_runs, cheapest_runs
 from planner.fleet.whole_runs import in_runs, model_cost
 from planner.fleet.workers import Workers
+from solvers.problem.milp import Milp
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Solution, Status, Termination
 from solvers.problem.write_lp import lp_text
 from tests.planner.fleet.test_model_goldens import FOLDER
 
@@ -172,3 +175,16 @@ def test_the_one_division_that_keeps_all_shares_is_found_among_thousands() -> No
     runs = rounded.units / UNITS
     assert np.bincount(question.region[rounded.numbers], weights=runs).tolist() == [3.0] * 8
     assert np.bincount(question.provider[rounded.numbers], weights=runs).tolist() == [12.0, 12.0]
+
+
+def test_the_integer_program_keeps_the_time_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[SolveOptions] = []
+
+    def none_in_time(problem: Milp, options: SolveOptions) -> Solution:
+        given.append(options)
+        return Solution(Status.NO_SOLUTION, Termination.TIME_LIMIT)
+
+    monkeypatch.setattr("planner.fleet.rounding.solve", none_in_time)
+    mix, question = drawn(0)
+    assert cheapest_runs(mix, question, UNITS, 0.25, keep_idle=False) is None
+    assert [options.time_limit_s for options in given] == [0.25]

@@ -93,7 +93,7 @@ def test_every_line_does_whole_runs_and_the_judge_agrees(runs: int, wish: dict[s
 
 
 def test_that_no_division_was_found_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planner.fleet.answer.in_runs", lambda *_: None)
+    monkeypatch.setattr("planner.fleet.rounds.in_runs", lambda *_: None)
     monkeypatch.setattr("planner.fleet.answer.cheapest_sure", lambda *_: None)
     plan = plan_on(make_catalog(POOL), fleet(5, {"max_nodes": 20, "deadline": "30h"})).plan
     assert plan.status == "infeasible"

@@ -7,8 +7,8 @@ import itertools
 import json
 import math
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -28,6 +28,7 @@ from planner.performance.search import estimate_shapes
 from planner.spot.pools import find_pool
 from planner.spot.renewal import p_meet_deadline, spot_outcome
 from planner.workloads.answer import Answer
+from tests.planner.bare_plans import bare_plans
 from tests.planner.spine_catalogs import (
     MACHINES,
     NAN,
@@ -57,12 +58,19 @@ HERMITE = np.polynomial.hermite_e.hermegauss(5)
 
 @dataclass(frozen=True)
 class Best:
-    """One candidate of the brute force."""
+    """One candidate of the brute force; `chance`: of being done within hours, once the machines are there."""
 
     offer_id: str
     nodes: int
     cost: float
     hours: float
+    begin: float
+    chance: Callable[[float], float] = field(compare=False)
+
+    def keeps(self, deadline: float, confidence: float) -> bool:
+        """Whether it ends by then, in hours, as surely as asked."""
+        left = deadline - self.begin
+        return self.hours <= deadline and left > 0 and self.chance(left) >= confidence
 
 
 @functools.cache
@@ -187,14 +195,12 @@ def candidate(
     owed += _read_usd(machine, data_gb, training, nodes)
     if "budget_usd" in limits and owed > limits["budget_usd"]:
         return None
-    if "deadline" in limits:
-        deadline = float(limits["deadline"].removesuffix("h"))
-        left = deadline - waiting - fixed
-        if hours > deadline or left <= 0 or p_of(left) < limits["deadline_confidence"]:
-            return None
-    if len(parts) == 1:
-        return Best(parts[0][0].offer_id, nodes, owed, hours)
-    return Best(name_of([(offer.offer_id, count) for offer, count in parts]), nodes, owed, hours)
+    name = parts[0][0].offer_id
+    if len(parts) > 1:
+        name = name_of([(offer.offer_id, count) for offer, count in parts])
+    made = Best(name, nodes, owed, hours, waiting + fixed, p_of)
+    deadline = float(limits["deadline"].removesuffix("h")) if "deadline" in limits else math.inf
+    return made if math.isinf(deadline) or made.keeps(deadline, limits["deadline_confidence"]) else None
 
 
 def _read_usd(machine: Any, data_gb: float, training: dict[str, Any], nodes: int) -> float:
@@ -353,7 +359,9 @@ def _random_offer(rng: random.Random, *, spot: bool) -> Offer:
 def check(seed: int, **options: Any) -> str:
     """Hold the planner against the brute force; returns the plan's status."""
     sections, offers = random_instance(seed)
-    return compare(plan_on(make_catalog(offers), sections, **options), sections, offers, seed)
+    with bare_plans(seed):
+        answer = plan_on(make_catalog(offers), sections, **options)
+    return compare(answer, sections, offers, seed)
 
 
 def compare(answer: Answer, sections: dict[str, Any], offers: list[Offer], seed: int) -> str:

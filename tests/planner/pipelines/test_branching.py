@@ -67,6 +67,20 @@ def test_what_a_node_drops_no_cheaper_choice_has() -> None:
     assert checked > 60
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_part_of_the_model_bounds_what_the_candidates_alone_would(seed: int) -> None:
+    """The relaxation of some candidates is the same by a part of the model of all and by a model of their own."""
+    pipe, _ = reduce(pipeline_instance(12, 30, seed, slack=0.4))
+    draw = np.random.default_rng(seed)
+    allowed = (draw.random(len(pipe.keys)) < 0.5) | (pipe.place == 0)
+    allowed[least(pipe, pipe.hours)] = True
+    search: Search[Ints] = Search(SolveOptions())
+    part = Branching(search, pipe, np.arange(len(pipe.keys))).part(allowed).root()
+    alone = Branching(search, pipe, np.flatnonzero(allowed)).root()
+    assert part is not None and alone is not None
+    assert part.bound == pytest.approx(alone.bound, rel=1e-9)
+
+
 def test_the_two_sides_of_a_split_part_one_task_and_lose_no_choice() -> None:
     pipe, _ = reduce(pipeline_instance(15, 40, 3, slack=0.3))
     branching = Branching(Search(SolveOptions()), pipe, np.arange(len(pipe.keys)))
