@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from planner.market.pricing import total_usd
 from planner.performance.embeddings import TABLES_WITHIN
 from planner.render.precision import dollars_known
-from planner.render.units import compact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,10 +72,12 @@ def _looked_up_note(model: ModelSpec) -> str:
     flops = model.forward_flops_per_sample
     if model.tables is not None or model.family == "transformer" or not flops or flops >= model.params:
         return ""
+    from planner.render.units import compact  # only where this is said
+
     return (
-        f"{compact(model.params, '')} parameters and {compact(flops, '')} FLOPs a sample: a layer multiplies each weight "
-        "at least once, so most of these are looked up; describe them as model.embedding_tables, or memory, speed and "
-        "traffic are wrong"
+        f"{compact(model.params, '')} parameters and {compact(flops, '')} FLOPs a sample: a layer multiplies each "
+        "weight at least once, so most of these are looked up; describe them as model.embedding_tables, or memory, "
+        "speed and traffic are wrong"
     )
 
 
