@@ -116,7 +116,16 @@ def estimate_workload(
         raise InputError("\n".join(refused))
     warnings = asked.calibration.warnings if asked.calibration else ()
     sizes = assumed_sizes(asked.job.assumptions)
-    return Estimates(asked.workload.name, tuple(estimates), (*refused, *sizes, *warnings))
+    said = (*refused, *_one_of_many(asked.workload), *sizes, *warnings)
+    return Estimates(asked.workload.name, tuple(estimates), said)
+
+
+def _one_of_many(workload: Workload) -> list[str]:
+    """That figures are of one run, where a fleet has several."""
+    runs = 1 if workload.fleet is None else workload.fleet.runs
+    return (
+        [] if runs == 1 else [f"hours and cost are of one of {runs:,} runs: planner optimize plans them all"]
+    )
 
 
 def open_job(

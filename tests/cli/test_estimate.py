@@ -61,6 +61,16 @@ def test_sizes_that_nobody_stated_are_warned_of(run_cli: Run, tmp_path: Path) ->
         assert said in ask(run_cli, asked, "--instance-type", "p5.48xlarge")["warnings"]
 
 
+def test_an_estimate_of_a_fleet_says_that_it_is_of_one_run(run_cli: Run, tmp_path: Path) -> None:
+    def warned(runs: int) -> list[str]:
+        asked = write(tmp_path, kind="fleet", fleet={"runs": runs})
+        warnings: list[str] = ask(run_cli, asked, "--instance-type", "p5.48xlarge")["warnings"]
+        return warnings
+
+    assert "hours and cost are of one of 200 runs: planner optimize plans them all" in warned(200)
+    assert not any("runs" in text for text in warned(1))
+
+
 def test_cost_is_price_by_hours_where_it_is_cheapest(run_cli: Run) -> None:
     (one,) = ask(run_cli, LLAMA, "--instance-type", "p4d.24xlarge", "--nodes", "4")["estimates"]
     prices, run = one["prices"], one["run"]
