@@ -13,7 +13,7 @@ from planner.candidates.constraints.registry import SHAPE_FILTERS, constraint
 from planner.candidates.prepare import resolve_asked
 from planner.errors import InputError
 from planner.estimation.answered import answered_of, engine_words, served_precision
-from planner.estimation.layout import division_fault, merge_pins, pinned
+from planner.estimation.layout import batch_words, division_fault, merge_pins, pinned
 from planner.estimation.parts import doubts_of, host_of, learned_factor, loading_of, memory_of, others_of
 from planner.estimation.predict import predict_shapes
 from planner.estimation.prices import prices_of
@@ -116,7 +116,16 @@ def estimate_workload(
         raise InputError("\n".join(refused))
     warnings = asked.calibration.warnings if asked.calibration else ()
     sizes = assumed_sizes(asked.job.assumptions)
-    return Estimates(asked.workload.name, tuple(estimates), (*refused, *sizes, *warnings))
+    said = (*refused, *_one_of_many(asked.workload), *sizes, *warnings)
+    return Estimates(asked.workload.name, tuple(estimates), said)
+
+
+def _one_of_many(workload: Workload) -> list[str]:
+    """That figures are of one run, where a fleet has several."""
+    runs = 1 if workload.fleet is None else workload.fleet.runs
+    return (
+        [] if runs == 1 else [f"hours and cost are of one of {runs:,} runs: planner optimize plans them all"]
+    )
 
 
 def open_job(
@@ -176,8 +185,8 @@ def estimate_cluster(
     row = _shape(asked, machine_set, machine, training, [nodes])[0]
     if row["reason"] in _DIVIDES_NOT:
         raise InputError(
-            f"no parallel layout divides the global batch of {training.global_batch:,} over the {count:,} accelerators"
-            f" of {where}; choose another number of nodes, or another training.global_batch"
+            f"no parallel layout divides the {batch_words(training)} over the {count:,} accelerators of {where}; "
+            "choose another number of nodes, or another batch"
         )
     return _describe(asked, machine_set, machine, nodes, training, row)
 

@@ -87,6 +87,13 @@ def pin_text(pin: LayoutPin) -> str:
     return ",".join(f"{short.get(name, name)}={value}" for name, value in pinned(pin).items())
 
 
+def batch_words(training: TrainingSpec) -> str:
+    """What replicas divide: the global batch, or the responses of one update of a step."""
+    if training.update_batch == training.global_batch:
+        return f"global batch of {training.global_batch:,}"
+    return f"{training.update_batch:,} responses of an update (training.rollouts.update_batch)"
+
+
 def division_fault(
     pin: LayoutPin, model: ModelSpec, training: TrainingSpec, accelerators: int, where: str
 ) -> str:
@@ -110,9 +117,9 @@ def division_fault(
     if accelerators % shard:
         faults.append(f"tp x pp x cp = {shard} does not divide the {accelerators:,} accelerators of {where}")
     elif whole or shard == accelerators:
-        replicas, batch = accelerators // shard, training.global_batch
+        replicas, batch = accelerators // shard, training.update_batch
         if batch % replicas:
-            faults.append(f"{replicas} data-parallel replicas do not divide the global batch of {batch:,}")
+            faults.append(f"{replicas} data-parallel replicas do not divide the {batch_words(training)}")
         elif pin.micro_batch and (batch // replicas) % pin.micro_batch:
             each = f"{batch // replicas:,} samples of a replica"
             faults.append(f"micro_batch={pin.micro_batch} does not divide the {each}")

@@ -12,7 +12,7 @@ from planner.performance.constants import load_constants
 from planner.performance.goodput import TYPICAL, load_site
 from planner.plan.words import layout_words, short_layout
 from planner.render.model import Column, Section, Value, table_section
-from planner.render.numbers import number, percent
+from planner.render.numbers import number, percent, whole_percent
 from planner.render.screen import Row, Screen
 from planner.render.units import seconds, three
 from planner.render.words import cluster
@@ -65,7 +65,7 @@ def one_screen(
         )
     speed = item.throughput_per_s
     rows = [
-        ("speed", "speed", speed.value, "number", f"{_known(speed, f'{item.unit}/s')}, MFU {percent(item.mfu, 0)}"),
+        ("speed", "speed", speed.value, "number", f"{_known(speed, f'{item.unit}/s')}, MFU {whole_percent(item.mfu)}"),
         *_run(item), *prices.price_rows(item), _memory(item),
         ("layout", "layout", short_layout(item.layout), "text", short_layout(item.layout)),
         ("limited_by", "limited by", item.limited_by, "text", limits.get(item.limited_by, item.limited_by)),
@@ -89,7 +89,7 @@ def _answering(item: Estimate, answered: Answered) -> list[Row]:
     said = inference.limit_words(item, answered)
     return [
         ("speed", "speed", answered.rate.value, "number",
-         f"{inference.headline(answered)}; MFU {percent(item.mfu, 0)}"),
+         f"{inference.headline(answered)}; MFU {whole_percent(item.mfu)}"),
         ("work_hours", "all of it", hours.value, "hours", work), *prices.price_rows(item), _memory(item),
         ("layout", "layout", layout, "text", layout), ("limited_by", "limited by", item.limited_by, "text", said),
     ]  # fmt: skip

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def noted_choices(training: Training, keys: Sequence[str], post: PostTraining) -> list[Assumed]:
-    """Choices by key, then those of adapters and lengths."""
+    """Choices by key, then those of adapters, lengths and updates."""
     out = [noted_choice(training, key) for key in keys]
-    return (
-        out
-        + noted_of_adapters(training, post)
-        + noted_of_lengths(training, post)
-        + noted_of_updates(training)
-    )
+    return [
+        *out,
+        *noted_of_adapters(training, post),
+        *noted_of_lengths(training, post),
+        *noted_of_updates(training),
+    ]
 
 
 def as_released(section: Inference, model: Model, noted: list[Assumed]) -> Inference:

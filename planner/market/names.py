@@ -143,14 +143,11 @@ def _unpriced(limits: Constraints, offer_set: OfferSet) -> Iterator[Fault]:
 
 def _options_without_price(limits: Constraints, offer_set: OfferSet) -> list[str]:
     """The purchase options asked for that nothing is priced by."""
-    asked = dict.fromkeys(limits.purchase_options or ())
+    if not limits.purchase_options:
+        return []
     options = offer_set.offers.coded("purchase_option")
-    priced = (
-        {options.values[code] for code in set(options.codes[offer_set.usd_per_hour >= 0].tolist())}
-        if asked
-        else ()
-    )
-    return [option for option in asked if option not in priced]
+    priced = {options.values[code] for code in set(options.codes[offer_set.usd_per_hour >= 0].tolist())}
+    return [option for option in dict.fromkeys(limits.purchase_options) if option not in priced]
 
 
 def _unpriced_software(limits: Constraints, offer_set: OfferSet, sold: Bools) -> Iterator[Fault]:

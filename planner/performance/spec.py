@@ -201,7 +201,7 @@ class TrainingSpec:
     def update_batch(self) -> int:
         """Samples of one optimizer update: the global batch, but where a step of rollouts updates several times."""
         rollouts = self.tuning.rollouts
-        return self.global_batch if rollouts is None else rollouts.update_batch or self.global_batch
+        return (rollouts and rollouts.update_batch) or self.global_batch
 
 
 @record(frozen=True)

@@ -20,7 +20,7 @@ from planner.plan.report_launch import strategy_words
 from planner.plan.report_quote import quote_sentence
 from planner.plan.words import short_layout
 from planner.render.model import Section, Unit, Value, facts
-from planner.render.numbers import number, percent
+from planner.render.numbers import number, percent, whole_percent
 from planner.render.precision import dollars_stated, figure, known_places, moment_known
 from planner.render.units import compact
 from planner.render.words import assumed_sizes, cluster, devices, option, place
@@ -292,7 +292,7 @@ def _speed(plan: Plan) -> list[_Row]:
     spread = f"80 %: {figure(low, places)} to {figure(high, places)}"
     parts = [f"{figure(speed.throughput_per_s, places)} {speed.unit}/s ({spread})"]
     if speed.mfu is not None:
-        parts.append(f"MFU {100 * speed.mfu:.0f} %{_of_generation(speed)}")
+        parts.append(f"MFU {whole_percent(speed.mfu)}{_of_generation(speed)}")
     if speed.memory_needed_gib is not None and speed.memory_available_gib is not None:
         needed, available = number(speed.memory_needed_gib), number(speed.memory_available_gib)
         fits = speed.memory_fits_ratio

@@ -98,6 +98,13 @@ def percent(ratio: float | None, digits: int = 1) -> str:
     return f"{text if text.strip('-0.') else text.lstrip('-')} %"
 
 
+def whole_percent(ratio: float | None) -> str:
+    """Format a ratio in whole percents, with one digit where that would be 0: `37 %`, `0.3 %`."""
+    if ratio is not None and 0.0 < ratio < 0.005:
+        return f"{100.0 * ratio:.1g} %"
+    return percent(ratio, 0)
+
+
 def moment(text: str | None) -> str:
     """Format an ISO moment as `2026-12-01 08:00 UTC`; a date, or what is not a moment, stays as it is."""
     if not text:

@@ -61,6 +61,31 @@ def test_sizes_that_nobody_stated_are_warned_of(run_cli: Run, tmp_path: Path) ->
         assert said in ask(run_cli, asked, "--instance-type", "p5.48xlarge")["warnings"]
 
 
+def test_an_estimate_of_a_fleet_says_that_it_is_of_one_run(run_cli: Run, tmp_path: Path) -> None:
+    def warned(runs: int) -> list[str]:
+        asked = write(tmp_path, kind="fleet", fleet={"runs": runs})
+        warnings: list[str] = ask(run_cli, asked, "--instance-type", "p5.48xlarge")["warnings"]
+        return warnings
+
+    assert "hours and cost are of one of 200 runs: planner optimize plans them all" in warned(200)
+    assert not any("runs" in text for text in warned(1))
+
+
+def test_replicas_that_do_not_divide_an_update_are_named(run_cli: Run, tmp_path: Path) -> None:
+    lengths = {"mean": 400, "max": 1024}
+    rollouts = {
+        "prompt_tokens": lengths,
+        "response_tokens": lengths,
+        "samples_per_prompt": 4,
+        "update_batch": 4,
+    }
+    training = {"objective": "grpo", "steps": 10, "global_batch": 64, "rollouts": rollouts}
+    path = write(tmp_path, model={"preset": "llama-3.2-1b"}, training=training)
+    done = run_cli("estimate", path, "--instance-type", "p5.48xlarge", "--layout", "tp=1,pp=1,cp=1")
+    assert done.code == 2
+    assert "8 data-parallel replicas do not divide the 4 responses of an update" in done.stderr
+
+
 def test_cost_is_price_by_hours_where_it_is_cheapest(run_cli: Run) -> None:
     (one,) = ask(run_cli, LLAMA, "--instance-type", "p4d.24xlarge", "--nodes", "4")["estimates"]
     prices, run = one["prices"], one["run"]

@@ -26,6 +26,7 @@ def workload_notes(asked: Asked, lines: Sequence[PlanLine]) -> list[str]:
         _recurrence_note(asked.workload, lines),
         _stop_note(asked.workload),
         _tables_note(asked.job.model),
+        _looked_up_note(asked.job.model),
         _decoding_note(asked),
     )
     return [note for note in notes if note]
@@ -63,6 +64,20 @@ def _tables_note(model: ModelSpec) -> str:
     return (
         f"embedding tables ({model.tables.all_bytes / 2.0**30:,.0f} GiB over all accelerators): look-ups and exchange "
         f"are by formula, evenly divided; measured runs lay within a factor of {TABLES_WITHIN:g}: planner calibrate"
+    )
+
+
+def _looked_up_note(model: ModelSpec) -> str:
+    """That a network with fewer FLOPs than weights is not a network of layers; "" of all others."""
+    flops = model.forward_flops_per_sample
+    if model.tables is not None or model.family == "transformer" or not flops or flops >= model.params:
+        return ""
+    from planner.render.units import compact  # only where this is said
+
+    return (
+        f"{compact(model.params, '')} parameters and {compact(flops, '')} FLOPs a sample: a layer multiplies each "
+        "weight at least once, so most of these are looked up; describe them as model.embedding_tables, or memory, "
+        "speed and traffic are wrong"
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.planner.spine_catalogs import A10G, Offer, make_catalog, plan_on, work
+from tests.planner.spine_catalogs import A10G, A100X8, Offer, make_catalog, plan_on, work
 
 SPEECH = {"preset": "whisper-tiny"}
 CLIPS = {"samples": 100_000, "global_batch": 64}
@@ -37,3 +37,25 @@ def test_decoding_of_which_no_rate_is_known_is_said(data: dict[str, Any], said: 
 def test_a_start_before_the_day_of_planning_is_said(start: str, said: bool) -> None:
     plan = plan_on(make_catalog([Offer(A10G, "us-east-1", "1.0")]), work(start=start)).plan
     assert any("lies before the day of planning, 2026-11-20" in note for note in plan.warnings) is said
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ({"params": 2e9, "forward_flops_per_sample": 5e6}, True),
+        ({"params": 2e6, "forward_flops_per_sample": 5e6}, False),
+        (
+            {
+                "params": 2e6, "forward_flops_per_sample": 1e6,
+                "embedding_tables": {"rows": 1e6, "width": 64, "tables": 8},
+            },
+            False,
+        ),
+    ],
+)  # fmt: skip
+def test_weights_that_no_layer_multiplies_are_tables(model: dict[str, Any], said: bool) -> None:
+    network = {"family": "cnn", "activations_per_sample": 8000, **model}
+    training = {"samples": 1e6, "global_batch": 4096, "precision": "fp16", "optimizer": "sgd"}
+    catalog = make_catalog([Offer(A100X8, "us-east-1", "20.0")])
+    plan = plan_on(catalog, work(model=network, training=training)).plan
+    assert any("model.embedding_tables" in note for note in plan.warnings) is said

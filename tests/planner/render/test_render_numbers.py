@@ -86,6 +86,21 @@ def test_hours(value: float, text: str) -> None:
     assert numbers.hours(value) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.374, "37 %"),
+        (0.0051, "1 %"),
+        (0.0049, "0.5 %"),
+        (0.0003, "0.03 %"),
+        (0.0, "0 %"),
+        (None, "unknown"),
+    ],
+)
+def test_whole_percents_of_something_are_not_0(value: float | None, text: str) -> None:
+    assert numbers.whole_percent(value) == text
+
+
 def test_changes_of_hours_have_a_sign() -> None:
     assert [numbers.hours_change(v) for v in (3.6, -46.15, 0.0, -0.001)] == ["+3.60", "-46.1", "0.00", "0.00"]
 
