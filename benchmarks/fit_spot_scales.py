@@ -5,13 +5,16 @@
 Records are cut into windows of `--days`. The log level of each window against one common age shape is normal around
 its zone, region and pool: variances by restricted maximum likelihood (Poisson noise `1 / (N + 1/2)` known), with the
 gang exponent as a fixed effect. Correlations are of availability per tick; `simulated` is what the bundled weather
-gives for the same tables.
+gives for the same tables. Days that zones share: the same variances with the mean of a pool's window, and of a
+region's, as effects of their own, for records at half of the gang that was asked for; futures of weather alone say how
+much of them is weather, and `days_sd` is what is left.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,12 +32,15 @@ from planner.spot.traces.run_length import read_run_length
 
 FloatArray = npt.NDArray[np.float64]
 
+_DRAWS = 6  # futures of weather alone
+
 
 @record(frozen=True, eq=False)
 class Window:
     """Counts of one side over some days of one zone: hours and ends by age."""
 
     trace: ZoneTrace
+    number: int
     hours: FloatArray
     ends: FloatArray
 
@@ -46,17 +52,19 @@ def windows(trace: ZoneTrace, days: float, side_up: bool) -> list[Window]:
     end = here & (trace.up[1:] != trace.up[:-1])
     n = max(1, round(trace.hours / (24.0 * days)))
     out = []
-    for part in np.array_split(np.arange(len(here)), n):
+    for number, part in enumerate(np.array_split(np.arange(len(here)), n)):
         ends = np.bincount(age[part][end[part]], minlength=N_AGES).astype(float)
         hours = np.bincount(age[part][here[part]], minlength=N_AGES) * trace.tick_hours
-        out.append(Window(trace, hours - ends * trace.tick_hours / 2.0, ends))
+        out.append(Window(trace, number, hours - ends * trace.tick_hours / 2.0, ends))
     return out
 
 
-def spread(found: Sequence[Window]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sds of drift, zone, region and pool; intercept and gang exponent; standard errors of the latter two."""
-    from scipy.optimize import minimize
+def spread(found: Sequence[Window], *, days: bool = False) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sds of drift, zone, region and pool; intercept and gang exponent; standard errors of the latter two.
 
+    With `days` the sds of a pool's window and of a region's window follow those of the pool; drift is what is left to
+    single zones.
+    """
     ends, hours = np.stack([w.ends for w in found]), np.stack([w.hours for w in found])
     same: dict[object, int] = {}
     probes = [(w.trace.source, w.trace.zone, w.trace.instance_type) for w in found]
@@ -67,13 +75,24 @@ def spread(found: Sequence[Window]) -> tuple[FloatArray, FloatArray, FloatArray]
     used = np.flatnonzero(expected > 1.0).tolist()
     level = np.log((count + 0.5) / (expected + 0.5))[used]
     noise = 1.0 / (count + 0.5)[used]
-    pool = [(plain_type(found[i].trace.instance_type), found[i].trace.gang) for i in used]
-    region = [(*p, found[i].trace.region) for p, i in zip(pool, used, strict=True)]
-    zone = [(*r, plain_zone(found[i].trace.zone)) for r, i in zip(region, used, strict=True)]
-    blocks = [
-        np.asarray([[a == b for b in keys] for a in keys], dtype=float) for keys in (zone, region, pool)
-    ]
-    design = np.stack([np.ones(len(used)), np.log([found[i].trace.gang for i in used])], axis=1)
+    traces = [found[i].trace for i in used]
+    pool = [(plain_type(t.instance_type), t.gang) for t in traces]
+    region = [(*p, t.region) for p, t in zip(pool, traces, strict=True)]
+    zone = [(*r, plain_zone(t.zone)) for r, t in zip(region, traces, strict=True)]
+    when = [(found[i].trace.source, found[i].trace.start, found[i].number) for i in used]
+    levels: list[Sequence[object]] = [zone, region, pool]
+    if days:
+        levels += [list(zip(pool, when, strict=True)), list(zip(region, when, strict=True))]
+    blocks = [np.asarray([[a == b for b in keys] for a in keys], dtype=float) for keys in levels]
+    design = np.stack([np.ones(len(used)), np.log([t.gang for t in traces])], axis=1)
+    return _restricted_likelihood(level, noise, blocks, design)
+
+
+def _restricted_likelihood(
+    level: FloatArray, noise: FloatArray, blocks: Sequence[FloatArray], design: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sds of what is left and of each block's effect; fixed effects and their standard errors."""
+    from scipy.optimize import minimize
 
     def parts(log_sd: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         variance = np.exp(2.0 * log_sd)
@@ -88,9 +107,20 @@ def spread(found: Sequence[Window]) -> tuple[FloatArray, FloatArray, FloatArray]
         loss = 0.5 * rest @ rest + np.log(np.diag(lower)).sum() + 0.5 * np.linalg.slogdet(gram)[1]
         return float(loss), beta, np.sqrt(np.diag(np.linalg.inv(gram)))
 
-    best = minimize(lambda p: parts(p)[0], np.log([0.4, 0.4, 0.4, 0.4]), method="Nelder-Mead").x
+    first = np.log(np.full(len(blocks) + 1, 0.4))
+    best = minimize(lambda p: parts(p)[0], first, method="Nelder-Mead", options={"maxiter": 2000}).x
     _, beta, error = parts(best)
     return np.exp(best), beta, error
+
+
+def weather_alone(traces: Sequence[ZoneTrace], seed: int) -> list[ZoneTrace]:
+    """The same records as the bundled weather would have them, without frailty."""
+    model = fit_hazards(traces)
+    zones = tuple(SpotZone(t.zone, t.region, t.instance_type, 1.0, t.provider, t.gang) for t in traces)
+    tables = {z.name: replace(model.table_for(z), frailty_sd_down=0.0, frailty_sd_up=0.0) for z in zones}
+    n = max(len(t.up) for t in traces)
+    drawn = sample_futures(SpotJob(1.0, 1.0, 0.0, 1.0, zones), tables, 1, n, seed)[0]
+    return [replace(t, up=up[: len(t.up)]) for t, up in zip(traces, drawn, strict=True)]
 
 
 def correlations(path: Path) -> str:
@@ -127,13 +157,26 @@ def main() -> None:
     parser.add_argument("--days", type=float, default=4.0)
     given = parser.parse_args()
     files = sorted(given.traces.glob("*.json"))
-    traces = [trace for path in files for trace in traces_of_file(path)]
+    by_file = [traces_of_file(path) for path in files]
+    traces = [trace for found in by_file for trace in found]
+    halves = [[t for t in found if t.gang == max(found[-1].gang // 2, 1)] for found in by_file]
+    drawn = [[t for found in halves for t in weather_alone(found, seed)] for seed in range(_DRAWS)]
     for name, up in (("down", True), ("up", False)):
         sds, beta, error = spread([w for trace in traces for w in windows(trace, given.days, up)])
         levels = " ".join(
             f"{k} {v:.2f}" for k, v in zip(("drift", "zone", "region", "pool"), sds, strict=True)
         )
         print(f"{name:5s} sd of {levels}; gang exponent {beta[1]:+.3f} (s.e. {error[1]:.3f})")
+        records, *weather = (
+            spread([w for t in found for w in windows(t, given.days, up)], days=True)[0]
+            for found in ([t for found in halves for t in found], *drawn)
+        )
+        variance = float(np.mean([np.square(sds[4:]).sum() for sds in weather]))
+        left = max(float(np.square(records[4:]).sum()) - variance, 0.0) ** 0.5
+        print(
+            f"      days shared: sd of a zone's own drift {records[0]:.2f}, of days {records[4]:.2f}, of days in a "
+            f"region {records[5]:.2f}; weather alone {variance**0.5:.2f}; left {left:.2f}"
+        )
     for path in files:
         print(f"{path.stem:28s} correlation {correlations(path)}")
 

@@ -4,7 +4,9 @@
 
 The fixed jobs of DIR/jobs/jobs.json; for each, hazards are fitted without its file. Files whose pool occurs nowhere
 else are halved: a job in one half is forecast from the other half and the other files. `--pools` leaves out all records
-of the instance type instead. A forecast's bias is taken apart into on-demand in place of spot, and more hours in all.
+of the instance type instead; like a user's, the model then compares sizes of a family by their accelerators. A
+forecast's bias is taken apart into on-demand in place of spot, and more hours in all. The jobs of a zone group follow
+each other by length, deadline and restart: an N that always meets the same ones is refused.
 `--only-policy` makes no forecasts but compares what the policy costs with Uniform Progress and the offline optimum, by
 zone group.
 """
@@ -84,7 +86,7 @@ class Days:
             left = plain_type(self.traces(job)[0].instance_type)
             if (left, 2) not in self._models:
                 rest = [c for found in self._cells.values() for c in found if c.instance_type != left]
-                self._models[left, 2] = HazardModel(tuple(rest), fit_hazards(()).scales, {})
+                self._models[left, 2] = model_of(rest)
             return self._models[left, 2]
         name, half = job["file"], 2
         if name.startswith(_ALONE):
@@ -95,16 +97,42 @@ class Days:
             cells = [cell for other, found in self._cells.items() if other != name for cell in found]
             if half < 2:
                 cells += [cell_of(half_of(t, half)) for t in traces_of_file(self.directory / name)]
-            base = fit_hazards(())
-            self._models[name, half] = HazardModel(tuple(cells), base.scales, {})
+            self._models[name, half] = model_of(cells)
         return self._models[name, half]
+
+
+def model_of(cells: Sequence[HazardCell]) -> HazardModel:
+    """The bundled model with other records: same scales, same accelerators of the recorded types."""
+    return fit_hazards(()).with_cells(cells)
+
+
+def every_nth(jobs: Sequence[Mapping[str, Any]], every: int) -> list[Mapping[str, Any]]:
+    """Every Nth job.
+
+    Raises:
+        ValueError: these are jobs of some lengths, deadlines and restarts only, though there are enough for all.
+    """
+    found = list(jobs[::every])
+    for kind in sorted({job["kind"] for job in jobs}):
+        here = [_shape(job) for job in found if job["kind"] == kind]
+        all_of = {_shape(job) for job in jobs if job["kind"] == kind}
+        if len(here) >= 2 * len(all_of) and set(here) != all_of:
+            raise ValueError(
+                f"--every {every} picks jobs with {len(set(here))} of the {len(all_of)} lengths, deadlines and "
+                f"restarts of kind {kind}: take a number that shares no factor with {len(all_of)}, such as 7"
+            )
+    return found
+
+
+def _shape(job: Mapping[str, Any]) -> tuple[float, float, float]:
+    return job["work_h"], job["deadline_h"], job["restart_h"]
 
 
 def main() -> None:
     """Score and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=Path, required=True)
-    parser.add_argument("--every", type=int, default=6)
+    parser.add_argument("--every", type=int, default=7)
     parser.add_argument("--only-meet", action="store_true", help="P(meet) of spot alone, one-zone jobs")
     parser.add_argument(
         "--only-policy", choices=("single", "multi"), help="cost of the policy on jobs of a kind"
@@ -116,14 +144,16 @@ def main() -> None:
     given = parser.parse_args()
     days = Days(given.traces, pools=given.pools)
     jobs = json.loads((given.traces / "jobs" / "jobs.json").read_text(encoding="utf-8"))
+    kinds = (
+        (given.only_policy,) if given.only_policy else ("single",) if given.only_meet else ("single", "multi")
+    )
+    try:
+        jobs = every_nth([job for job in jobs if job["kind"] in kinds], given.every)
+    except ValueError as error:
+        parser.error(str(error))
     if given.only_policy:
-        _say_policy(
-            [job for job in jobs if job["kind"] == given.only_policy][:: given.every], days, given.seen
-        )
+        _say_policy(jobs, days, given.seen)
         return
-    jobs = jobs[:: given.every]
-    if given.only_meet:
-        jobs = [job for job in jobs if job["kind"] == "single"]
     found = [_score(job, days, full=not given.only_meet) for job in jobs]
     single = [one for one in found if one.kind == "single"]
     said, met = (

@@ -2,9 +2,8 @@
 
 Three things move the hazards of a table in a future:
 
-* its own level per zone and side (log-normal frailty, constant over the job): how far the coming days may differ from
-  the record. What the last hours showed narrows it: with N ends where the table expects E, a level theta has the
-  likelihood `theta^N exp(-theta E)`; the level is drawn from its product with the prior, on a grid.
+* levels per side, constant over the job: one of each zone, and one that zones of an instance type share, since days
+  differ for all of them (`planner.spot.levels`). What the last hours showed narrows both.
 * weather shared by the zones of a region, and weather shared by all zones: Ornstein-Uhlenbeck, calm at launch (the
   level at launch is in what was seen), up hazards moving against down hazards. It makes zones fail together.
 * chance: within a tick a spell ends with probability `1 - exp(-theta h tick)`.
@@ -12,7 +11,7 @@ Three things move the hazards of a table in a future:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,8 @@ import numpy.typing as npt
 from planner.records import record
 from planner.spot.distribution import frailties
 from planner.spot.hazards import HazardTable, Weather, age_bucket, load_weather, mean_spell_hours
-from planner.spot.hazards_cells import spell_age_ticks
+from planner.spot.hazards_cells import plain_type, spell_age_ticks
+from planner.spot.levels import Known, draw_levels
 from planner.spot.policy.job import SpotJob, SpotZone
 
 FloatArray = npt.NDArray[np.float64]
@@ -29,7 +29,6 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
 _MAX_AGE_HOURS = 400.0  # beyond it a hazard stays what it is
-_GRID = np.linspace(-3.5, 3.5, 57)  # levels in prior sd; more than 3.5 sd away nothing is believed
 _WEATHER_POINTS = 15  # of the distribution of weather, to take its means
 _WEATHER_TICKS = 5  # weather moves every half hour of a 0.1 h grid: fine against its 12 h
 _NOISE_TICKS = 64  # noise is drawn in blocks, to keep the calls few and the memory small
@@ -105,20 +104,6 @@ def seen_in(history: BoolArray, up: Spells, down: Spells) -> Seen:
     return Seen(bool(history[-1]), int(age[-1]), bool(began[-1]), *counts)
 
 
-def sample_level(sd: float, ends: float, expected: float, quantile: FloatArray) -> FloatArray:
-    """Levels of a hazard given `ends` where a level of 1 expects `expected`, one per entry of `quantile`.
-
-    Args:
-        sd: prior sd of the log level.
-        ends: spells that were seen to end.
-        expected: what the table expects of them; 0 and 0 give the prior.
-        quantile: where in the posterior each level lies, in 0..1.
-    """
-    log_weight = -0.5 * _GRID**2 + ends * sd * _GRID - expected * np.exp(sd * _GRID)
-    cumulative = np.cumsum(np.exp(log_weight - log_weight.max()))
-    return np.asarray(np.exp(sd * np.interp(quantile * cumulative[-1], cumulative, _GRID)))
-
-
 def sample_futures(
     job: SpotJob,
     tables: Mapping[str, HazardTable],
@@ -147,7 +132,7 @@ def sample_futures(
     up = np.stack([start[0] for start in starts], axis=1)
     age = np.stack([start[1] for start in starts], axis=1)
     kept = np.asarray([weather_factors(tables[zone.name], sky) for zone in job.zones])
-    level = np.stack([start[2] for start in starts], axis=2) * kept.T[:, None, :]
+    level = _levels(rng, job, tables, [start[2] for start in starts], n) * kept.T[:, None, :]
     hazard = np.concatenate([start[3] for start in starts])
     names = [zone.region for zone in job.zones]
     region = np.asarray([names.index(name) for name in names])
@@ -182,16 +167,10 @@ def weather_factors(table: HazardTable, sky: Weather) -> tuple[float, float]:
 
 def _start(
     rng: np.random.Generator, job: SpotJob, zone: SpotZone, table: HazardTable, n: int
-) -> tuple[BoolArray, IntArray, FloatArray, Float32Array]:
-    """State, age in ticks less 1, levels `(2, n)` and hazards per tick (up ages, then down ages) of one zone."""
+) -> tuple[BoolArray, IntArray, Seen, Float32Array]:
+    """State, age in ticks less 1, what was seen and hazards per tick (up ages, then down ages) of one zone."""
     up, down = spells_of(table.down_per_hour, job.tick_hours), spells_of(table.up_per_hour, job.tick_hours)
     seen = seen_in(np.asarray(job.history.get(zone.name, ()), dtype=np.bool_), up, down)
-    level = np.stack(
-        [
-            sample_level(table.frailty_sd_down, seen.downs, seen.downs_expected, rng.random(n)),
-            sample_level(table.frailty_sd_up, seen.ups, seen.ups_expected, rng.random(n)),
-        ]
-    )
     state = rng.random(n) < table.availability_ratio if seen.up is None else np.full(n, seen.up)
     if seen.age_known:
         age = np.full(n, seen.age_ticks - 1)
@@ -203,7 +182,21 @@ def _start(
             age[of] = watched + np.searchsorted(reach, share[of] * reach[-1])
     top = len(up.hazard) - 1
     hazards = np.concatenate([up.hazard, down.hazard]).astype(np.float32)
-    return state, np.minimum(age, top), level, hazards
+    return state, np.minimum(age, top), seen, hazards
+
+
+def _levels(
+    rng: np.random.Generator, job: SpotJob, tables: Mapping[str, HazardTable], seen: Sequence[Seen], n: int
+) -> FloatArray:
+    """Levels of the hazards of up and of down spells, shape `(2, n, n_zones)`."""
+    pools = [(zone.provider, plain_type(zone.instance_type)) for zone in job.zones]
+    of = [tables[zone.name] for zone in job.zones]
+    down = [
+        Known(p, t.frailty_sd_down, s.downs, s.downs_expected)
+        for p, t, s in zip(pools, of, seen, strict=True)
+    ]
+    up = [Known(p, t.frailty_sd_up, s.ups, s.ups_expected) for p, t, s in zip(pools, of, seen, strict=True)]
+    return np.stack([draw_levels(rng, "down", down, n).T, draw_levels(rng, "up", up, n).T])
 
 
 def _run(

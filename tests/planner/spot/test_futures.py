@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.spot.futures import sample_futures, sample_level, seen_in, spells_of, weather_factors
+from planner.spot.futures import sample_futures, seen_in, spells_of, weather_factors
 from planner.spot.generate import CALM
 from planner.spot.hazards import HazardTable, Weather, load_hazards, load_weather, make_table
 from planner.spot.hazards_cells import N_AGES
 from planner.spot.launch import alone_in, forecast_launch, p_meet_spot_only, progress_hours, rank_zones
+from planner.spot.levels import sample_level
 from planner.spot.policy.job import SpotJob, SpotZone
 
 NAMES = ("us-west-2a", "us-west-2b", "us-east-1c")
