@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
-from planner.performance.layouts import Layouts
+from planner.performance.layouts import Layouts, expert_shards
 from planner.performance.work import Floats, Work, padded_tokens
 from planner.records import record
 
@@ -251,13 +251,15 @@ def head_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str,
     return result
 
 
-def prepared_s(work: Work, devices: Devices, tp: Floats, c: Constants) -> Floats:
+def prepared_s(work: Work, devices: Devices, layout: Layouts, c: Constants) -> Floats:
     """Time to make a layer's weights ready before each pass that uses them, whatever its tokens.
 
-    Quantised ones are written out in 16 bit; adapters of some kinds build an update as large as the matrix.
+    Quantised ones are written out in 16 bit, of the experts those that a device holds; adapters of some kinds build an
+    update as large as the matrix.
     """
-    quantised = work.dequantised * work.layer_params * (work.frozen_bytes + 2.0)
-    moved = (c["adapter.dequantise_passes"] * quantised + work.adapter_built_bytes) / tp
+    held = (work.layer_params - work.expert_params) / layout.tp + work.expert_params / expert_shards(layout)
+    quantised = work.dequantised * held * (work.frozen_bytes + 2.0)
+    moved = c["adapter.dequantise_passes"] * quantised + work.adapter_built_bytes / layout.tp
     result: Floats = moved / devices.memory_rate
     return result
 
@@ -291,7 +293,7 @@ def transformer_micro(
     moved = moved + c.of_stack("adapter.passes", stack) * tokens * work.adapter_bytes / tp
     copied = c["moe.copy_passes"] * tokens * work.routed * work.hidden * work.element_bytes / tp / faster
     memory = (passes * moved + copied) / (devices.memory_rate * c["memory.bandwidth_ratio"])
-    memory = memory + prepared_s(work, devices, tp, c)
+    memory = memory + prepared_s(work, devices, layout, c)
     # Routing, permuting tokens and back are kernels of their own.
     kernels = np.where(work.routed > 0, 1.0 + c["moe.launch_ratio"], 1.0)
     floor = np.broadcast_to(c.of_stack("floor.layer_s", stack) * devices.host_pace * kernels, gemm.shape)
@@ -299,7 +301,7 @@ def transformer_micro(
     attn_factor = np.where(work.materialised > 0, 2.0, 2.5)
     forward = at_least(gemm + attention + memory + comm, floor)
     backward = at_least(
-        gemm_backward + attn_factor * attention + 2.0 * memory + comm - prepared_s(work, devices, tp, c),
+        gemm_backward + attn_factor * attention + 2.0 * memory + comm - prepared_s(work, devices, layout, c),
         floor * c["floor.backward"],
     )
     wait = expert_wait_s(work, devices, c)
