@@ -105,7 +105,7 @@ def fit(cases: Sequence[Case], start: Constants, path: Path = DIRECTORY) -> Cons
         constants = _fit_physical(chosen, free, constants)
         for kind in kinds:
             own = [case for case in chosen if case.kind == kind]
-            constants = constants.replace(_multipliers(own, constants, kind) if own else {})
+            constants = constants.replace(learned_factors(own, constants, kind) if own else {})
     return constants
 
 
@@ -132,6 +132,13 @@ def row_weights(cases: Sequence[Case]) -> Floats:
     return scaled
 
 
+def soft_gap(gap: Floats) -> Floats:
+    """Soft L1 as in scipy, for the rows only: the prior stays quadratic."""
+    scaled = gap / LOSS_SCALE
+    soft: Floats = np.sign(scaled) * np.sqrt(2.0 * (np.sqrt(1.0 + scaled * scaled) - 1.0)) * LOSS_SCALE
+    return soft
+
+
 def _fit_physical(cases: Sequence[Case], free: list[Free], constants: Constants) -> Constants:
     groups = build_groups(cases)
     measured = np.log([case.measured.value for case in cases])
@@ -148,10 +155,7 @@ def _fit_physical(cases: Sequence[Case], free: list[Free], constants: Constants)
         value = throughput(groups, len(cases), trial)
         gap = np.log(np.maximum(value, 1e-30)) - measured
         gap = np.where(np.isfinite(gap), gap, 0.0)
-        # Soft L1 as in scipy, applied to the rows only: the prior stays quadratic.
-        scaled = gap / LOSS_SCALE
-        soft = np.sign(scaled) * np.sqrt(2.0 * (np.sqrt(1.0 + scaled * scaled) - 1.0)) * LOSS_SCALE
-        return np.concatenate([weights * soft, prior * (x - centre) / width])
+        return np.concatenate([weights * soft_gap(gap), prior * (x - centre) / width])
 
     start = np.clip(centre, low + 1e-6, high - 1e-6)
     found = least_squares(
@@ -162,7 +166,7 @@ def _fit_physical(cases: Sequence[Case], free: list[Free], constants: Constants)
     )
 
 
-def _multipliers(cases: Sequence[Case], constants: Constants, kind: str) -> dict[str, float]:
+def learned_factors(cases: Sequence[Case], constants: Constants, kind: str) -> dict[str, float]:
     """Learned time factors: generation, family, then each with precision and stack; all shrunk by their evidence."""
     predicted = throughput(build_groups(cases), len(cases), constants)
     gap = np.log(predicted) - np.log([case.measured.value for case in cases])

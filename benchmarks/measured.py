@@ -314,9 +314,11 @@ def _layout(
         micro = 0.0
     if not global_batch:
         global_batch = micro * dp * accumulation
+    # What ran, where the table says otherwise.
+    recompute = rule.get("ran_recompute") or row["activation_ckpt"]
     return {
         "tp": tp, "pp": pp, "cp": cp, "dp": dp, "zero": _zero(row["zero_stage"] or rule["zero"]), "micro_batch": micro,
-        "accumulation": accumulation, "recompute": _recompute(row["activation_ckpt"], rule["recompute"]),
+        "accumulation": accumulation, "recompute": _recompute(recompute, rule["recompute"]),
         "sequence_parallel": "+sp" in row["activation_ckpt"] or (rule["attention"] == "flash" and tp > 1),
     }, int(global_batch)  # fmt: skip
 

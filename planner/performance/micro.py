@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
-from planner.performance.layouts import Layouts
+from planner.performance.layouts import Layouts, expert_shards
 from planner.performance.work import Floats, Work, padded_tokens
 from planner.records import record
 
@@ -25,6 +25,8 @@ REFERENCE_RATE = 250e12
 REFERENCE_PEAK = 312e12
 # Elements: what a tile is wide, and what 16 bytes hold in 16 bit.
 TILE, ALIGNED = 64.0, 8.0
+# Attention matrices that the fused softmax kernel of hand-fused code takes at once.
+SOFTMAX_BLOCK = 4.0
 # Software that rounds the vocabulary up to a multiple of at least 64 by itself (Megatron-LM: 128 x tensor degree).
 PADS_VOCABULARY = frozenset({"fused", "tuned"})
 
@@ -204,7 +206,27 @@ def expert_wait_s(work: Work, devices: Devices, c: Constants) -> Floats:
     return result
 
 
-def attention_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str, c: Constants) -> Floats:
+def one_kernel_softmax(work: Work, layout: Layouts, stack: str) -> npt.NDArray[np.bool_]:
+    """Whether one kernel scales, masks and normalises the scores of a micro-batch.
+
+    That of hand-fused code takes heads of a rank times samples in fours (Megatron-LM, `FusedScaleMaskSoftmax`); other
+    numbers run operator by operator.
+    """
+    scores = np.floor(work.heads / layout.tp) * layout.micro_batch * work.sequences
+    taken = (np.mod(scores, SOFTMAX_BLOCK) == 0) | (stack != "fused")
+    result: npt.NDArray[np.bool_] = (work.fused_softmax > 0) & taken
+    return result
+
+
+def attention_s(
+    work: Work,
+    devices: Devices,
+    tokens: Floats,
+    tp: Floats,
+    fused_softmax: npt.NDArray[np.bool_],
+    stack: str,
+    c: Constants,
+) -> Floats:
     """Forward time of the attention core: fused kernels, or scores that pass through memory."""
     # Kernels written for an older generation leave more of a faster one idle; vendors tune theirs for each.
     newer = np.maximum(devices.attn_peak / REFERENCE_PEAK, 1.0)
@@ -222,7 +244,7 @@ def attention_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack:
     fused = work.causal * scores * padded / (rate * share * width)
     elements = work.score_ratio * work.heads * work.seq * tokens / tp
     passes = np.where(
-        work.fused_softmax > 0, c["attention.score_passes.fused"], c["attention.score_passes.materialised"]
+        fused_softmax, c["attention.score_passes.fused"], c["attention.score_passes.materialised"]
     )
     moved = passes * elements * work.element_bytes
     # Small products per head keep matrix units waiting; vector units are busy as ever.
@@ -251,13 +273,15 @@ def head_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str,
     return result
 
 
-def prepared_s(work: Work, devices: Devices, tp: Floats, c: Constants) -> Floats:
+def prepared_s(work: Work, devices: Devices, layout: Layouts, c: Constants) -> Floats:
     """Time to make a layer's weights ready before each pass that uses them, whatever its tokens.
 
-    Quantised ones are written out in 16 bit; adapters of some kinds build an update as large as the matrix.
+    Quantised ones are written out in 16 bit, of the experts those that a device holds; adapters of some kinds build an
+    update as large as the matrix.
     """
-    quantised = work.dequantised * work.layer_params * (work.frozen_bytes + 2.0)
-    moved = (c["adapter.dequantise_passes"] * quantised + work.adapter_built_bytes) / tp
+    held = (work.layer_params - work.expert_params) / layout.tp + work.expert_params / expert_shards(layout)
+    quantised = work.dequantised * held * (work.frozen_bytes + 2.0)
+    moved = c["adapter.dequantise_passes"] * quantised + work.adapter_built_bytes / layout.tp
     result: Floats = moved / devices.memory_rate
     return result
 
@@ -282,7 +306,8 @@ def transformer_micro(
     gemm, gemm_backward = layer_matmul_s(work, tokens, tp, layout.ep, matmul, faster, c)
     through = 0.5 * gemm_backward + c.of_stack("lora.extra_ratio", stack) * gemm
     gemm_backward = np.where(work.lora > 0, through, gemm_backward)
-    attention = attention_s(work, devices, tokens, tp, stack, c)
+    fused_softmax = one_kernel_softmax(work, layout, stack)
+    attention = attention_s(work, devices, tokens, tp, fused_softmax, stack, c)
     moved = tokens * (
         work.act_replicated_bytes / np.where(tp > 1, tp ** c["memory.tp_split"], 1.0)
         + work.act_split_bytes / tp
@@ -291,15 +316,17 @@ def transformer_micro(
     moved = moved + c.of_stack("adapter.passes", stack) * tokens * work.adapter_bytes / tp
     copied = c["moe.copy_passes"] * tokens * work.routed * work.hidden * work.element_bytes / tp / faster
     memory = (passes * moved + copied) / (devices.memory_rate * c["memory.bandwidth_ratio"])
-    memory = memory + prepared_s(work, devices, tp, c)
+    memory = memory + prepared_s(work, devices, layout, c)
     # Routing, permuting tokens and back are kernels of their own.
     kernels = np.where(work.routed > 0, 1.0 + c["moe.launch_ratio"], 1.0)
+    apart = (work.fused_softmax > 0) & ~fused_softmax
+    kernels = kernels * np.where(apart, 1.0 + c["attention.softmax_launch_ratio"], 1.0)
     floor = np.broadcast_to(c.of_stack("floor.layer_s", stack) * devices.host_pace * kernels, gemm.shape)
     gemm_backward = gemm_backward * work.backward
     attn_factor = np.where(work.materialised > 0, 2.0, 2.5)
     forward = at_least(gemm + attention + memory + comm, floor)
     backward = at_least(
-        gemm_backward + attn_factor * attention + 2.0 * memory + comm - prepared_s(work, devices, tp, c),
+        gemm_backward + attn_factor * attention + 2.0 * memory + comm - prepared_s(work, devices, layout, c),
         floor * c["floor.backward"],
     )
     wait = expert_wait_s(work, devices, c)

@@ -60,6 +60,10 @@ def _accelerator(seed: Row, peaks: Mapping[str, Row], watts: Mapping[str, str]) 
     rows = " and ".join(dict.fromkeys(row["gpu"] for row in (found, memory)))
     out["source"] = f"{came.source or found['source']} [row {rows}]"
     out["as_of"] = came.as_of
+    if seed["pcie_gen"]:
+        # The table of peaks leaves it open.
+        out["pcie_gen"] = seed["pcie_gen"]
+        out["source"] += f"; PCI Express: {seed['pcie_source']}"
     if seed["fp4_tflops"]:
         # The table of peaks has no such column.
         out["fp4_tflops"] = seed["fp4_tflops"]

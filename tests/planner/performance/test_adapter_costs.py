@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from planner.performance.post_training.adapters import load_adapters
 from planner.performance.post_training.spec import Tuning
 from planner.performance.search import estimate_layouts
 from planner.performance.spec import ModelFamily, ModelSpec, StackClass, TrainingSpec
+from planner.performance.work import build_work
 from tests.planner.performance.test_performance import A100, machines
 
 # They have LoRA's parameters and build an update as large as the matrix.
@@ -123,3 +126,32 @@ def test_adapters_gain_more_the_wider_the_model(stack: StackClass, micro: int) -
         for width in WIDTHS[1:]
     ]
     assert all(wider < narrower for narrower, wider in pairwise(gains))
+
+
+@pytest.mark.parametrize("experts_share", [2, 4, 8])
+def test_devices_write_out_the_quantised_experts_that_they_hold(experts_share: int) -> None:
+    experts = ModelSpec(
+        "moe", ModelFamily.TRANSFORMER, 5.8e9, active_params=1.5e9, gated_mlp=True, layers=16, hidden=1024, heads=16,
+        vocab=32000, experts=8, experts_per_token=2, moe_ffn=14336,
+    )  # fmt: skip
+    tuning = Tuning(objective="sft", base="nf4")
+    training = TrainingSpec(8, 512, "bf16", stack="compiled", tuning=tuning, lora_rank=16)
+    machine = machines({**A100, "accelerator_count": 8.0, "accelerator_memory_gib": 1e5})
+
+    def written_s(ep: int) -> float:
+        layout = explicit(8.0, training, 16, 8, [{"nodes": 1, "micro_batch": 1, "recompute": 0, "zero": 1}])
+        layout = replace(layout, ep=np.full(1, float(ep)))
+        on, off = (
+            estimate_layouts(
+                experts, training, machine, layout,
+                constants=load_constants().replace({**ADDS_UP, "adapter.dequantise_passes": passes}),
+            )["step_time_s"][0]
+            for passes in (3.0, 0.0)
+        )  # fmt: skip
+        return float(on - off)
+
+    work = build_work(experts, training)
+    routed = float(work.expert_params[0] / work.layer_params[0])
+    assert routed > 0.9
+    left = (1.0 - routed) + routed / experts_share
+    assert written_s(experts_share) == pytest.approx(left * written_s(1), rel=1e-6)

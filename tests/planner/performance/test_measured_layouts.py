@@ -17,11 +17,11 @@ from planner.performance.search_explain import explain_layouts, report_lines
 from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
 from tests.planner.performance.test_performance import A100, machines
 
-FULL = LayoutPin(recompute="full")
+KEPT = LayoutPin(recompute="none")
 MODEL = ModelSpec(
     "gpt", ModelFamily.TRANSFORMER, 1.3e9, layers=24, hidden=2048, heads=16, ffn=8192, vocab=51200
 )
-TRAINING = TrainingSpec(4, 1024, "fp16", stack="fused", layout=FULL)
+TRAINING = TrainingSpec(4, 1024, "fp16", stack="fused", layout=KEPT)
 EIGHT = {**A100, "accelerator": "a100-80gb-sxm"}
 DEGREES = ("tp", "pp", "cp", "micro_batch")
 
@@ -60,8 +60,8 @@ def test_the_explanation_names_who_measured_it() -> None:
     ("model", "training"),
     [
         (MODEL, replace(TRAINING, stack="compiled")),
-        (MODEL, replace(TRAINING, layout=LayoutPin(recompute="none"))),
-        (MODEL, replace(TRAINING, layout=replace(FULL, tensor_parallel=1))),
+        (MODEL, replace(TRAINING, layout=LayoutPin(recompute="full"))),
+        (MODEL, replace(TRAINING, layout=replace(KEPT, tensor_parallel=1))),
         (MODEL, replace(TRAINING, global_batch=8192)),
         (replace(MODEL, hidden=8192, heads=64, params=2e10), TRAINING),
         (replace(MODEL, experts=8, experts_per_token=2, moe_ffn=2048, params=5e9), TRAINING),
