@@ -95,9 +95,7 @@ def commit(
     if question is not None and (currency is not None or seed is not None):
         raise InputError("--currency and --seed belong to --from-focus: a question states its seed itself")
     if question is not None and avoid_loss:
-        raise InputError(
-            "--avoid-loss belongs to --from-focus: a question states risk.loss_price (1.5) itself"
-        )
+        raise InputError("--avoid-loss is for --from-focus: a question states risk.loss_price (1.5) itself")
     from catalogs.store.load import load_catalog
 
     day = as_of and as_of.date()
@@ -131,9 +129,8 @@ def commit(
 
         write_certificate(certificate, work.built.model, work.solved, mode=file_mode())
     wanted = details or (("all",) if verbose else ())
-    asked_as = "FILE" if question is not None else _of_bill(currency, seed, avoid_loss=avoid_loss)
-    report = commit_report(work.answer, verbose=verbose, details=wanted, asked_as=asked_as)
-    show_answer(report, output, out)
+    asked = "FILE" if question else _of_bill(currency, seed, avoid_loss=avoid_loss)
+    show_answer(commit_report(work.answer, verbose=verbose, details=wanted, asked_as=asked), output, out)
 
 
 def _of_bill(currency: str | None, seed: int | None, *, avoid_loss: bool) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import csv
 import math
 from fnmatch import fnmatchcase
-from functools import cache
 from pathlib import Path
 
 from planner.performance.constants import load_constants
@@ -81,7 +80,6 @@ def vcpus_for(accelerators: float, nodes: int, workers: int) -> float:
     return accelerators * (workers + 1) + SPARE_VCPUS * nodes
 
 
-@cache
 def threads_per_core(provider: str, instance_type: str) -> int | None:
     """VCPUs of a core of a machine (`planner/data/threads_per_core.csv`); None where it is not known."""
     with THREADS_FILE.open(encoding="utf-8", newline="") as stream:
