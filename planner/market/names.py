@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -183,6 +184,22 @@ def name_notes(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
                 yield f"{key}.{side}: {'; '.join(said)}"
     yield from _without_price(limits, offer_set)
     yield from _without_option(limits, offer_set)
+    yield from _other_names(limits, offer_set)
+
+
+def _other_names(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
+    """Yield the providers that patterns over regions leave out by the way they name them, where none was chosen."""
+    patterns = limits.regions or ()
+    chosen = limits.providers is not None or limits.residency is not None
+    if chosen or not patterns or any("/" in one or "*" not in one for one in patterns):
+        return
+    places = [place.partition("/")[::2] for place in places_of(offer_set.offers).values]
+    counts = Counter(provider for provider, _ in places)
+    fits = {provider for provider, region in places if any(fnmatchcase(region, one) for one in patterns)}
+    left_out = sorted(provider for provider, count in counts.items() if count > 1 and provider not in fits)
+    if left_out:
+        names = f"{', '.join(patterns)} fits no name of {', '.join(left_out)}"
+        yield f"regions: {names}; residency names countries and groups of all providers"
 
 
 def _without_option(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:

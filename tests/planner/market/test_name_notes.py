@@ -53,3 +53,29 @@ def test_purchase_options_that_nothing_is_priced_by_are_refused_or_named() -> No
         }
     )
     assert not any("unpriced" in text for text in plan_on(catalog, named).plan.warnings)  # it is said once
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (
+            {"regions": ["eu-*"]},
+            "regions: eu-* fits no name of gcp; residency names countries and groups of all providers",
+        ),
+        ({"regions": ["eu*"]}, ""),
+        ({"regions": ["eu-west-1"]}, ""),  # whoever names a region has chosen a provider
+        ({"regions": ["aws/eu-*"]}, ""),
+        ({"regions": ["eu-*"], "providers": ["aws"]}, ""),
+        ({"regions": ["eu-*"], "residency": ["eu"]}, ""),
+        ({}, ""),
+    ],
+)
+def test_providers_that_write_regions_otherwise_are_named(limits: dict[str, list[str]], said: str) -> None:
+    places = [(A10G, "us-east-1"), (A10G, "eu-west-1"), (L4, "europe-west4"), (L4, "us-central1")]
+    catalog = make_catalog([Offer(machine, region, "1.0") for machine, region in places])
+    notes = [
+        text
+        for text in plan_on(catalog, work(constraints=limits)).plan.warnings
+        if text.startswith("regions:")
+    ]
+    assert notes == ([said] if said else [])
