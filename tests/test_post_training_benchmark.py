@@ -98,3 +98,11 @@ def test_all_rows_together_recover_a_kind_of_adapter_and_its_class(rows: list[Ro
     with using(fitted) as constants:
         assert predict(rows[3], constants).step_s == pytest.approx(0.66, rel=1e-6)
     assert np.isclose(measured_kinds(rows[TUNED], fitted)["boft"][0].weight_bytes, boft.weight_bytes)
+
+
+def test_rows_of_several_cards_widen_intervals_by_what_each_says_of_the_others(rows: list[Row]) -> None:
+    fast = rows[1]
+    slow = replace(fast, key=fast.key + "+", step_s=2.0 * (fast.step_s or 1.0))
+    elsewhere = replace(slow, device={**slow.device, "accelerator": "l40s-of-another-maker"})
+    alike, apart = (fit([fast, other]).constants["interval.tuning.eager"] for other in (slow, elsewhere))
+    assert apart > alike
