@@ -34,7 +34,7 @@ from solvers.problem.milp import Milp
 from solvers.problem.presolve import part_of
 from solvers.problem.solution import Termination
 from solvers.search.search import Search
-from solvers.search.tighten import safe_bound
+from solvers.search.tighten import LP_TOLERANCE, safe_bound
 
 SUPPORT = 1e-6  # a candidate that the relaxation uses at all
 SAFE = 1e-6  # of the cutoff: a candidate is dropped only this far beyond it
@@ -119,12 +119,13 @@ class Branching:
         empty = Node(np.inf, self._number, allowed, np.zeros(count), np.zeros(count))
         if len(np.unique(pipe.task[allowed])) < pipe.n_tasks:
             return empty
-        relaxation = self._search.relax_again(self._linear, self._limited(allowed), cutoff)
+        stop = cutoff * (1 + LP_TOLERANCE)  # what a relaxation's own tolerance may hide
+        relaxation = self._search.relax_again(self._linear, self._limited(allowed), stop)
         if relaxation is None:
             return None
         if relaxation.termination is Termination.INFEASIBLE:
             return empty
-        if relaxation.x is None and relaxation.objective >= cutoff:
+        if relaxation.x is None and not np.isnan(relaxation.objective):
             return replace(empty, bound=cutoff)
         if relaxation.x is None or relaxation.reduced_costs is None:
             return None
