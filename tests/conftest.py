@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -56,6 +57,14 @@ _FOREIGN = (
     "AZURE_CLIENT_SECRET",
     "FORCE_COLOR",
     "COLUMNS",
+)
+
+
+_OF_CLOUDS = (
+    "tests/catalogs/providers/",
+    "tests/catalogs/test_credentials.py",
+    "tests/catalogs/test_quarantine.py",
+    "tests/cli/test_live.py",
 )
 
 
@@ -124,6 +133,20 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.dont_write_bytecode, sys.pycache_prefix = False, str(config.cache.mkdir("bytecode"))
         os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
         del os.environ["PYTHONDONTWRITEBYTECODE"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out tests by file, those of clouds to one worker: the SDKs take seconds to import."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+    class ByFile(LoadFileScheduling):  # type: ignore[misc]  # it has no types
+        def _split_scope(self, nodeid: str) -> str:
+            return "clouds" if nodeid.startswith(_OF_CLOUDS) else super()._split_scope(nodeid)
+
+    return ByFile(config, log)
 
 
 def _every_phase_is_reported(config: pytest.Config) -> bool:
@@ -227,13 +250,24 @@ def _read_once(
     from tests.planned_examples import share
     from tests.remembered_shapes import RememberedShapes
     from tests.remembered_snapshots import remembered_snapshots
+    from tests.shared_duckdb import shared_duckdb
 
     share(_of_all_workers(tmp_path_factory, request) / "planned")
     remembered = RememberedShapes()
     with contextlib.ExitStack() as stack:
         for asking in ("candidates.sizes", "calibration.correction"):
             stack.enter_context(mock.patch(f"planner.{asking}.estimate_shapes", remembered))
+        stack.enter_context(shared_duckdb(tmp_path_factory.mktemp("duckdb")))
         yield stack.enter_context(remembered_snapshots())
+
+
+@pytest.fixture
+def own_duckdb() -> Iterator[None]:
+    """Let each bill of this test have a DuckDB of its own."""
+    from tests.shared_duckdb import own_duckdb
+
+    with own_duckdb():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -39,21 +39,20 @@ class Assumption:
 class Assumptions:
     """All figures; read a value as `assumptions.restart_time_s` or `assumptions["restart_time_s"]`."""
 
-    __slots__ = ("_by_key",)
+    __slots__ = ("__dict__", "_by_key")
 
     def __init__(self, items: Mapping[str, Assumption]) -> None:
         """Take the figures by key."""
         self._by_key = dict(items)
+        self.__dict__.update({key: item.value for key, item in items.items()})  # found without a call
 
     def __getattr__(self, key: str) -> float:
-        """Return the value of `key`.
+        """Refuse a value that there is not.
 
         Raises:
             AttributeError: there is no such assumption.
         """
-        if key.startswith("_") or key not in self._by_key:
-            raise AttributeError(f"no assumption is called {key!r}")
-        return self._by_key[key].value
+        raise AttributeError(f"no assumption is called {key!r}")
 
     def __getitem__(self, key: str) -> float:
         """Return the value of `key`; KeyError when there is none."""

@@ -20,6 +20,7 @@ from planner.plan.diff import diff_plans
 from planner.render import render_answer
 from tests.conftest import ROOT, CliResult
 
+pytestmark = pytest.mark.catalog("small")
 Run = Callable[..., CliResult]
 BERT = ROOT / "examples" / "bert-large.yaml"
 DAY = "2026-11-20"

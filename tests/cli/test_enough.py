@@ -11,6 +11,7 @@ import pytest
 from tests.cli.test_optimize import write
 from tests.conftest import CliResult
 
+pytestmark = pytest.mark.catalog("small")
 Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
 HUGE = {"tokens": 15e12, "global_batch": 2048, "sequence_length": 8192, "precision": "bf16"}

@@ -11,6 +11,7 @@ import pytest
 import planner
 from tests.conftest import ROOT, CliResult
 
+pytestmark = pytest.mark.catalog("small")
 Run = Callable[..., CliResult]
 BERT = ROOT / "examples" / "bert-large.yaml"
 

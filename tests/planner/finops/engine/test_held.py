@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from planner.finops.forecast.bill import daily_of_bill
 from planner.finops.read import open_bill
 from tests.focus_company import make_company
 
 
+@pytest.mark.usefixtures("own_duckdb")
 def test_sums_of_a_held_bill_are_the_same_each_time(tmp_path: Path) -> None:
     make_company(2, 7, 1000, out=tmp_path)
     seen = set()

@@ -193,6 +193,7 @@ def test_the_bill_is_large_enough(duckdb_bill: Bill) -> None:
 
 @pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "duckdb"])
 def test_every_query_is_written_without_loss(dialect: str) -> None:
+    """KPIs, use cases and things: refused where the dialect cannot read back what is written."""
     for path in QUERIES:
         sql = path.read_text(encoding="utf-8")
         assert emit_sql(sql, dialect, parameters_of(sql)), path.name

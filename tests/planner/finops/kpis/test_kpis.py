@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner.finops.engine.dialects import DIALECTS, emit_sql
+from planner.finops.engine.dialects import DIALECT, emit_sql
 from planner.finops.kpis import load_kpi, load_kpis, query_kpi
 from planner.finops.kpis.registry import parse_kpi
 from planner.finops.read import Bill, open_bill
@@ -157,10 +157,9 @@ def test_idle_capacity(bill: Bill) -> None:
 
 
 @pytest.mark.parametrize("kpi", load_kpis(), ids=lambda kpi: kpi.name)
-def test_each_kpi_can_be_written_for_every_dialect(kpi: Any) -> None:
-    values = {name: VALUES[name] for name in kpi.parameters}
-    for dialect in DIALECTS:
-        assert "SELECT" in emit_sql(kpi.sql, dialect, values)
+def test_each_kpi_can_be_written(kpi: Any) -> None:
+    """For the other engines `engine/test_spark_equal.py` writes every query."""
+    assert "SELECT" in emit_sql(kpi.sql, DIALECT, {name: VALUES[name] for name in kpi.parameters})
 
 
 def test_each_kpi_reads_only_columns_that_its_header_names() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
+import pytest
+
 from planner.finops.engine.duckdb import DuckDbEngine, set_memory
 from planner.finops.kpis.registry import query_kpi
 
@@ -21,6 +23,7 @@ FROM range({ROWS})
 """
 
 
+@pytest.mark.usefixtures("own_duckdb")
 def test_distinct_tag_texts_are_not_held_in_memory(tmp_path: Path) -> None:
     engine = DuckDbEngine(tmp_path)
     engine.register_view("focus", BILL)
