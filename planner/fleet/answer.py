@@ -56,8 +56,8 @@ ROUNDING_RATIO = 1e-3
 _NEARBY = 200  # offers asked about again, beside those used
 _ROUNDS = 4  # times a mix is held against its bill, which rounds hours up
 _FIRST_SHARE = 0.5  # of the reserve that a line needs by itself: asked for first, and added each time
-_NONE_SURE = "no mix found is sure enough of the deadline; that there is none is not proven"
-_NONE_WHOLE = "no division into whole runs that keeps every limit was found; that there is none is not proven"
+_NONE_SURE = "no mix was found that is likely enough to meet its deadline; this is not proven impossible"
+_NONE_WHOLE = "no division into whole runs that meets every limit was found; this is not proven impossible"
 _Proven = tuple[FleetInput, FleetResult]  # a question, and the answer with its proof
 _RESERVES = 6  # times more or less is kept in reserve
 _ANYHOW = Spread()
@@ -115,7 +115,7 @@ def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> P
     if sure.mix is not None:
         if rounds.left_s <= 0:
             message = (
-                f"no fleet that is sure enough of its deadline was found within {options.time_limit_s:g} s"
+                f"no fleet likely enough to meet its deadline was found within {options.time_limit_s:g} s"
             )
             raise TimeLimitError(f"{message}; raise --time-limit")
         spent, enough = time.perf_counter() - begin, unsure(found, sure.mix)
@@ -391,7 +391,7 @@ def _reasons(question: FleetInput, result: FleetResult) -> list[Excess]:
     fleet_explanation = explain_infeasible_fleet(question)
     if fleet_explanation.solver_fault and result.status is Status.INFEASIBLE:
         raise PlannerError(
-            f"solver fault: {result.solver} says that no fleet fits, yet one keeps every limit; "
+            f"solver fault: {result.solver} says that no fleet fits, yet one meets every limit; "
             "please report it, and try another --backend"
         )
     return list(fleet_explanation.relaxations)

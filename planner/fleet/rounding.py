@@ -46,7 +46,7 @@ class Runs:
 
 
 def cheapest_runs(mix: Mix, question: FleetInput, units: float, *, keep_idle: bool) -> IntArray | None:
-    """Runs of each line that cost least in the model and keep every limit but the budget; None: none, or none in 5 s.
+    """Runs of each line that cost least in the model and meet every limit but the budget; None: none, or none in 5 s.
 
     Args:
         mix: workers, whose numbers may fall unless `keep_idle`.

@@ -43,7 +43,7 @@ _FLAT = (
 _OF_ROW = ("speed_ratio", "cost_ratio", "hours_ratio", "storage_usd", "data_in")
 _NOUNS = {"type": "instance types", "region": "regions", "option": "ways to buy", "provider": "providers"}
 _MISSES = {
-    "deadline": "too late", "unrecorded": "spot alone without a record, which no deadline may rest on",
+    "deadline": "too late", "unrecorded": "spot alone without a record, which cannot guarantee a deadline",
     "confidence": "too unsure to be in time", "budget": "over budget", "throughput": "too slow",
     "no_discount": "spot without a discount",
 }  # fmt: skip
@@ -111,7 +111,7 @@ def _title(comparison: Comparison) -> str:
     kept = [row for row in comparison.rows if row.best is not None and not row.misses]
     if not kept:
         able = [row for row in comparison.rows if row.best is not None]
-        what = "keeps every limit" if able else "can run the job"
+        what = "meets every limit" if able else "can run the job"
         return f"None of the {len(comparison.rows)} {_NOUNS[comparison.over]} compared {what}"
     best = min(kept, key=lambda row: _by(row, comparison.objective))
     assert best.best is not None
@@ -299,7 +299,7 @@ def _notes(comparison: Comparison, *, brief: bool = False) -> list[str]:
         )
     if comparison.base:
         notes.append(
-            f"changes are to {comparison.base}; each row is the plan of the file limited to that row"
+            f"changes are relative to {comparison.base}; each row is the plan of the file restricted to that row"
         )
     if terms := [row.name for row in shown if row.best and row.name.endswith(_TERMS)]:
         notes.append(
@@ -340,7 +340,7 @@ def _speed_note(row: Row) -> str:
 
 def _miss_note(rows: Sequence[Row]) -> str:
     missed = dict.fromkeys(_MISSES[key] for row in rows for key in row.misses)
-    return f"* breaks a limit ({'; '.join(missed)}): nothing of that row keeps all of them"
+    return f"* breaks a limit ({'; '.join(missed)}): no plan of that row meets all of them"
 
 
 def _list_prices(comparison: Comparison) -> list[Section]:
@@ -373,7 +373,7 @@ def _spot(comparison: Comparison) -> list[Section]:
     )  # fmt: skip
     notes = (
         "list saving: 1 - quoted spot / on-demand, median over types and regions that have both prices",
-        "job: the cheapest way with spot (a fall-back included) beside on-demand alone, at expected prices",
+        "job: the cheapest option with spot (including a fall-back) compared with on-demand alone, at expected prices",
     )
     return [table_section("spot", "What spot saves", columns, rows, notes)]
 

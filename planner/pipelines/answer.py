@@ -81,7 +81,7 @@ class PipelineAnswer(Presentable):
     Attributes:
         stages: by start; empty where nothing fits.
         deadline_hours: the pipeline's, None without one.
-        least_hours: where no choice keeps the deadline: the least time known in which all can be done, else None.
+        least_hours: where no choice meets the deadline: the least time known in which all can be done, else None.
         least_hours_bound: no choice ends sooner; None where `least_hours` is.
         over_budget_usd: what the best plan costs above the budget, None when within it (or without one).
         empty_tasks: tasks that no candidate fits at all.

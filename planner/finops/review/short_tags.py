@@ -61,7 +61,7 @@ def _are_long(bill: Bill) -> bool:
 
 
 def with_checked_tags(bill: Bill) -> Bill:
-    """The bill with a finding where a tag that the table was made of is no JSON."""
+    """The bill with a finding where a tag that the table was made of is not JSON."""
     bad = bill.engine.query(f"SELECT 1 AS one FROM {TABLE} WHERE x_is_bad LIMIT 1")
     return with_bad_tags(bill) if len(bad) else bill
 

@@ -135,7 +135,7 @@ def shown(path: Path, *, tags_later: bool) -> Review:
 def test_tags_checked_on_the_way_are_those_checked_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: tuple[str, ...]
 ) -> None:
-    """A review reads the tags of a large bill once: what is no JSON has no value and is a finding, as of opening."""
+    """A review reads the tags of a large bill once: what is not JSON has no value and is a finding, as of opening."""
     for module in (short_tags, long_tags):
         monkeypatch.setattr(module, "MANY_ROWS", 1)
     bad = [charge(date(2026, 10, 9), 3, Tags=text) for text in broken]
