@@ -205,7 +205,7 @@ def _refuse_a_century(stages: Sequence[Stage]) -> None:
     if last is not None and last.end_hours > MOST_HOURS:
         raise InfeasibleError(
             f"the cheapest plan ends after {last.end_hours / 8_766:,.0f} years, and none is made beyond a century: "
-            "give the pipeline a deadline, or look at the amount of work asked"
+            "give the pipeline a deadline, or check the amount of work"
         )
 
 
