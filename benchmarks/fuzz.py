@@ -359,7 +359,7 @@ def example_with(name: str, parts: Mapping[str, str]) -> str:
 
 
 def _saved_beside(folder: Path, bill: Path) -> None:
-    """What is no plan: a proof, probes of spot, a bill in other formats, configurations of trainers."""
+    """What is not a plan: a proof, probes of spot, a bill in other formats, configurations of trainers."""
     import duckdb
 
     from tests.planner.trainer_files.test_formats import FIXTURES as TRAINERS

@@ -41,7 +41,7 @@ class CommandSpec:
 
 
 COMMANDS: dict[str, CommandSpec] = {
-    "init": CommandSpec("planner.commands.init", "init", "Start a workload, empty or from your own files."),
+    "init": CommandSpec("planner.commands.init", "init", "Write a first workload, empty or from your files."),
     "validate": CommandSpec(
         "planner.commands.validate", "validate", "List every fault of a file; plan nothing."
     ),
@@ -56,7 +56,7 @@ COMMANDS: dict[str, CommandSpec] = {
         "planner.commands.portfolio", "portfolio", "Plan many jobs under shared quotas and one budget."
     ),
     "calibrate": CommandSpec(
-        "planner.commands.calibrate", "calibrate", "Tighten predictions with your own measurements."
+        "planner.commands.calibrate", "calibrate", "Tighten predictions with your measurements."
     ),
     "verify": CommandSpec("planner.commands.verify", "verify", "Re-check a saved plan in exact arithmetic."),
     "export": CommandSpec("planner.commands.export", "export", "Write launch files of a saved plan."),

@@ -167,7 +167,7 @@ def parse_count(value: object) -> int:
         word = _COUNT_WORD.match(text)
         if word is not None:
             raise ValueError(
-                f"writes its size in words: '{text}'; "
+                f"writes the size in words: '{text}'; "
                 f"write '{word.group(1)}e{_COUNT_POWER[word.group(2)[0].lower()]}'"
             )
         if _COUNT.match(text) is None:

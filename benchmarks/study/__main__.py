@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the study; return the exit code: 0, or 2 for wrong input."""
     chosen = parser().parse_args(arguments)
     if not chosen.suite.is_dir():
-        print(f"skipped: {chosen.suite} is no folder; name one with workloads/*.yaml", file=sys.stderr)
+        print(f"skipped: {chosen.suite} is not a folder; name one with workloads/*.yaml", file=sys.stderr)
         return 2
     try:
         files = find_workloads(chosen.suite)

@@ -311,7 +311,7 @@ class _NotSoldError(ProviderError):
 
 
 def explain(error: Exception, place: Mapping[str, str], tries: int) -> ProviderError | None:
-    """Turn an SDK exception into a provider's error; None for what is no answer of the cloud.
+    """Turn an SDK exception into a provider's error; None for what is not an answer of the cloud.
 
     The SDK's exceptions carry `code` and `statusCode`; their own texts hold request data and are not passed on.
     """

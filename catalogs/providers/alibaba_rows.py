@@ -330,7 +330,7 @@ def _offer(
         text = decimal_text(price / hours)
     except ValueError:
         raise SchemaChanged(
-            f"{instance_type}: {amount!r} is no price",
+            f"{instance_type}: {amount!r} is not a price",
             where="price",
             provider=PROVIDER,
             region=region,

@@ -151,7 +151,7 @@ class AwsProvider:
             )
         if not usable:
             raise ProviderError(
-                "none of the regions asked for can be used", provider=PROVIDER, api=ec2.REGIONS
+                "none of the requested regions can be used", provider=PROVIDER, api=ec2.REGIONS
             )
         return usable
 
@@ -166,7 +166,7 @@ class AwsProvider:
             low, high = sorted((known, row), key=lambda one: Decimal(one["price_per_hour"]))
             found[key] = high
             self.log.skip(
-                "offer", offer_id(key), f"a second price, {low['price_per_hour']}: the dearer is kept"
+                "offer", offer_id(key), f"a second price, {low['price_per_hour']}: the higher one is kept"
             )
         return [found[key] for key in sorted(found)]
 

@@ -162,7 +162,7 @@ class AwsClients:
         Without the SDK there are none: what is public is read all the same.
         """
         if self._session is None and importlib.util.find_spec("boto3") is None:
-            self.options.log.remark(f"no boto3, so no account is asked; {install_command('aws')}")
+            self.options.log.remark(f"no boto3, so no account is queried; {install_command('aws')}")
             return False
         with self._lock, mapped("credentials", ""):
             if self._session is None:
@@ -233,7 +233,7 @@ def check_body(response_dict: Mapping[str, Any], **_: Any) -> None:
 
     Raises:
         IncompleteReadError: when the body is shorter than the server said.
-        ResponseParserError: when a JSON body is no JSON.
+        ResponseParserError: when a JSON body is not JSON.
     """
     if response_dict.get("status_code", 200) >= 300:
         return
@@ -247,7 +247,7 @@ def check_body(response_dict: Mapping[str, Any], **_: Any) -> None:
         try:
             json.loads(body)
         except (ValueError, RecursionError) as error:
-            raise _sdk("botocore.parsers").ResponseParserError("the body is no JSON") from error
+            raise _sdk("botocore.parsers").ResponseParserError("the body is not JSON") from error
 
 
 def _is_damaged(error: Exception) -> bool:

@@ -122,7 +122,7 @@ def _item_name(item: Mapping[str, Any]) -> str:
 def _read(
     item: Mapping[str, Any], region: str, odd: FetchLog
 ) -> tuple[str, bool, Mapping[str, Any], list[RetailPrice]]:
-    """Why an item is no price of ours ("" where it is one), whether that is strange, and its prices."""
+    """Why an item is not a price of ours ("" where it is one), whether that is strange, and its prices."""
     for name in _REQUIRED:
         if item.get(name) is None:
             raise _changed(name, region)
@@ -136,7 +136,7 @@ def _says(item: Mapping[str, Any], fields: Sequence[str], words: Sequence[str]) 
 
 
 def _no_price(item: Mapping[str, Any]) -> tuple[str, bool]:
-    """Why an item is no price of ours ("" where it is one), and whether that is strange."""
+    """Why an item is not a price of ours ("" where it is one), and whether that is strange."""
     for reason, fields, words in _LEFT_ASIDE:
         if _says(item, fields, words):
             return reason, False

@@ -141,7 +141,7 @@ class Reconciliation:
     def lines(self) -> list[str]:
         """The report in words, one line per finding."""
         head = f"{self.understood} SKUs understood, {len(self.skus)} GPU-related ones not"
-        out = [head, *(f"left aside: {number} of {reason}" for reason, number in self.unused)]
+        out = [head, *(f"ignored: {number} of {reason}" for reason, number in self.unused)]
         out += [f"SKU {note.sku_id} {note.description!r}: {note.reason}" for note in self.skus]
         out += [f"no machine uses the {component} SKUs of {series}" for component, series in self.idle]
         for item in self.machines:

@@ -263,7 +263,7 @@ def _misfit(rule: SkuRule, sku: Sku, currency: str) -> str:
     if sku.unit not in rule.unit.split("|"):
         return f"its unit is {sku.unit!r}, expected {rule.unit}"
     if not sku.price.is_finite():
-        return "its price is no number"
+        return "its price is not a number"
     if sku.price <= 0:
         return "its price is zero"
     if currency and sku.currency != currency:
@@ -294,7 +294,7 @@ def _store(book: RateBook, key: tuple[str, str, str, str], price: Decimal, sku: 
     twin = f"another SKU has {known}/h for the same part in {key[3]}, this one {price}/h"
     if abs(price - known) <= _TWIN_TOLERANCE * max(price, known):
         book.rates[key] = max(price, known)
-        _note(book, sku, f"{twin}: the dearer is kept")
+        _note(book, sku, f"{twin}: the higher one is kept")
         return
     del book.rates[key]
     book._clashes.add(key)

@@ -255,7 +255,7 @@ def parse_offers(
             price = decimal_text(str(_field(item, "price")))
         except ValueError:
             price = ""  # validation refuses it, with this row's key
-            log.skip("price", f"{provider}/{region}/{key}", f"{item.price!r} is no price")
+            log.skip("price", f"{provider}/{region}/{key}", f"{item.price!r} is not a price")
         row = {
             "provider": provider,
             "region": region,

@@ -52,7 +52,7 @@ class RowReader:
         """
         out: list[Result] = []
         if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-            self._refuse("the list", f"{items!r:.40} is no list")
+            self._refuse("the list", f"{items!r:.40} is not a list")
             return out
         for at, item in enumerate(items):
             try:

@@ -76,7 +76,7 @@ def keep_vanished_options(
     before = previous.n_by_option() if previous else {}
     for option, number in sorted(before.items()):
         if number >= SUDDEN_END_OFFERS and option in asked and option not in found | lost:
-            words = f"not one {option} price in the answer, {number} before: the old ones are kept"
+            words = f"no {option} price in the answer, {number} before: the old ones are kept"
             log.failed(SchemaChanged(words, where="offers", provider=name), {option})
 
 

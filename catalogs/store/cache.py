@@ -85,7 +85,7 @@ def _pack(name: str, table: Table, arrays: list[Array]) -> dict[str, Any]:
 
 
 def _numbers(texts: Sequence[str]) -> Array | None:
-    """Decimal texts as numbers, so that no later run parses them; None where one is no number."""
+    """Decimal texts as numbers, so that no later run parses them; None where one is not a number."""
     try:
         return np.asarray([float(text) if text else np.nan for text in texts], dtype=np.float64)
     except ValueError:

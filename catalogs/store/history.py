@@ -105,7 +105,7 @@ def save_snapshot(
             end, or the disk is full or not writable; what was stored before stays whole.
     """
     if not PROVIDER_ID.fullmatch(provider):
-        raise CatalogError(f"{provider!r} is no provider id (lower-case letters, digits, - and _)")
+        raise CatalogError(f"{provider!r} is not a provider id (lower-case letters, digits, - and _)")
     new_types, new_offers = text_rows(types_rows), text_rows(offers_rows)
     scope = Scope.of(merge_regions, regions, purchase_options)
     with writing(home or history_directory(), provider, lock_timeout_s) as directory:

@@ -89,7 +89,7 @@ def merge(
 ) -> Merged:
     """Keep of the old rows what the refresh did not reach.
 
-    An old offer stays when its region failed or it was not asked for, with its own date and source; one that was
+    An old offer stays when its region failed or it was not requested, with its own date and source; one that was
     asked for and not returned is gone. Old instance types stay when offers kept need them, and when the
     refresh was not whole (nothing then says that they are gone).
     """

@@ -132,7 +132,7 @@ def check_cells(name: str, rows: Sequence[Sequence[str]], place: str) -> None:
 
 def _cell_fault(column: Column, text: str) -> str:
     if not text:
-        return "" if column.nullable or column.dtype in ("decimal", "text") else "is no value"
+        return "" if column.nullable or column.dtype in ("decimal", "text") else "is not a value"
     if column.dtype in ("number", "decimal"):
         value = _float(text)
         if value is None or (column.dtype == "number" and not math.isfinite(value)):

@@ -57,7 +57,7 @@ class Coded:
         """Return each row's text as a number, `""` as NaN, shape `(n_rows,)`.
 
         Raises:
-            ValueError: when a text is no number.
+            ValueError: when a text is not a number.
         """
         if self.parsed is not None:
             return np.append(self.parsed, np.nan)[self.codes]

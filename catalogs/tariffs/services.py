@@ -118,7 +118,7 @@ class ServiceTable:
         if row is None:
             return None
         known = f"{row['provider']} {row['service']}"
-        note = f"no price of requests is known here: the dearest known one stands in ({known})"
+        note = f"no price of requests is known here: the highest known one is used ({known})"
         return _figure(row, "derived", note)
 
 

@@ -157,7 +157,7 @@ class TransferTable:
         tier_curve = flat_curve(Decimal(worst[6]), "internet", worst[11], worst[12], "assumed")
         return replace(
             tier_curve,
-            note=f"price not known: the dearest one known stands in ({worst[0]} {worst[2]} to {worst[3]})",
+            note=f"price not known: the highest known one is used ({worst[0]} {worst[2]} to {worst[3]})",
         )
 
     def _first(self, provider: str, names: list[str], target: str) -> TierCurve | None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from planner.spot.policy.job import SpotZone
 
 _MOVED = "moved by"
-_CHANGED = "launch.places: the hazards of {zone} are not as the planner wrote them, or of other ages: worked out anew"
+_CHANGED = "launch.places: the hazards of {zone} were changed or have other ages: they are recomputed"
 
 
 def kept_as_planned(
@@ -96,7 +96,7 @@ def as_planned(
     Args:
         question: plan and state.
         load: gives the model: bundled records, and the user's own where `own`. Where the plan holds the table of every
-            zone it is not asked for: fitting the records takes longer than the rest of an answer.
+            zone it is not requested: fitting the records takes longer than the rest of an answer.
         own: whether evidence of the user's own is in the model.
     """
     load = cache(load)
@@ -157,7 +157,7 @@ def _records_table(records: SpotRecords) -> HazardTable:
         if len(values) != ages:
             raise InputError(
                 f"the plan: launch.places: records.{name} has {len(values)} values, {ages} (one per age) are needed: "
-                "save the plan anew with `planner optimize ... -o json --out FILE`"
+                "save the plan again with `planner optimize ... -o json --out FILE`"
             )
     return make_table(
         np.asarray(records.down_per_hour, dtype=np.float64),
@@ -188,7 +188,7 @@ def _difference(capacity: Capacity, *, own: bool) -> str:
             "used; name the records with --workload FILE or --spot-evidence FILE"
         )
     if own and not planned_own and _MOVED not in capacity.evidence:
-        return f"the plan was made without your records of spot, which count here (the plan: {capacity.evidence})"
+        return f"the plan was computed without your spot records, which are used here (the plan: {capacity.evidence})"
     return ""
 
 
@@ -205,7 +205,7 @@ def workload_evidence(path: Path, plan: SpotPlan) -> tuple[tuple[Path, ...], tup
     notes: tuple[str, ...] = ()
     if loaded.sha256 != plan.workload_sha256:
         notes = (
-            f"{path} is not the workload file this plan was made from (sha256 {loaded.sha256[:12]}, the plan: "
+            f"{path} is not the workload file of this plan (sha256 {loaded.sha256[:12]}, the plan: "
             f"{plan.workload_sha256[:12] or 'unknown'}): its spot.evidence is used",
         )
     return tuple(path.parent / name for name in files), notes

@@ -43,9 +43,7 @@ def _on_demand(plan: SpotPlan) -> tuple[float | None, str]:
     )
     near = hit & offers.equals("region", plan.region)
     if not near.any() and hit.any():
-        note = (
-            f"no on-demand price of {plan.instance_type} in {plan.region}: the provider's cheapest stands in"
-        )
+        note = f"no on-demand price of {plan.instance_type} in {plan.region}: the provider's cheapest is used"
     rows = np.flatnonzero(near if near.any() else hit)
     if not len(rows):
         return None, note
@@ -68,7 +66,7 @@ def _catalog(plan: SpotPlan) -> tuple[Catalog, str]:
     try:
         return catalog_by_hash(plan.hashes), ""
     except CatalogError:
-        return load_catalog(), "the prices this plan was made from are no longer stored: today's are used"
+        return load_catalog(), "the prices used for this plan are no longer stored: current prices are used"
 
 
 def _egress_usd(plan: SpotPlan, regions: Collection[str]) -> float:

@@ -233,9 +233,7 @@ def _faults(plan: SpotPlan, state: RunState, launched: datetime, now: datetime) 
     for number, zone in enumerate(state.zones):
         if not _is_known(plan, zone):
             known = sorted({place.zone or place.region for place in plan.places})
-            text = (
-                f"'{zone.name}' is no zone of the plan's ({', '.join(known)}): give its region if it is meant"
-            )
+            text = f"'{zone.name}' is not a zone of the plan's ({', '.join(known)}): give its region if it is meant"
             yield Fault(("zones", number, "name"), text, near(zone.name, known))
     regions = {place_of(plan, zone).region for zone in state.zones} | {place.region for place in plan.places}
     if state.checkpoint_region is not None and state.checkpoint_region not in regions:

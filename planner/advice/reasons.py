@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planner.spot.hazards import HazardTable
     from planner.spot.policy.job import ZoneState
 
-_NO_DISCOUNT = "spot costs as much as on-demand or more: it is no discount"
+_NO_DISCOUNT = "spot costs as much as on-demand or more, so it is not a discount"
 
 
 def reason(advice: Advice) -> str:
@@ -24,7 +24,7 @@ def reason(advice: Advice) -> str:
         return _late(advice)
     if advice.decided_by == "guard":
         return (
-            f"on-demand must be asked for now: {advice.time_left_hours:.1f} h are left for "
+            f"on-demand must be requested now: {advice.time_left_hours:.1f} h are left for "
             f"{advice.work_left_hours:.1f} h of work and {_start_hours(advice):.1f} h until on-demand makes progress"
         )
     by_mode = {"idle": _waiting, "spot": _spot, "on_demand": _on_demand}
@@ -33,12 +33,12 @@ def reason(advice: Advice) -> str:
 
 def _late(advice: Advice) -> str:
     lead = (
-        f"even on-demand asked for now would end {-advice.no_return_hours:.1f} h after the deadline"
+        f"even on-demand requested now would end {-advice.no_return_hours:.1f} h after the deadline"
         if advice.no_return_hours < 0
         else "on-demand can no longer end in time"
     )
     if advice.chosen.action.mode == "spot":
-        return f"{lead}, but the run on spot still can if it is not interrupted: it is left alone"
+        return f"{lead}, but the run on spot still can if it is not interrupted: it is left running"
     return f"{lead}; nothing ends sooner"
 
 

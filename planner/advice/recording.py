@@ -88,7 +88,7 @@ def append_rows(path: Path, rows: Sequence[Row]) -> int:
             return len(new)
     except Timeout:
         raise InputError(
-            f"--record {path}: another process has kept it for {LOCK_TIMEOUT_S:g} s; give each loop its own file"
+            f"--record {path}: another process has held it for {LOCK_TIMEOUT_S:g} s; use a separate file for each loop"
         ) from None
     except OSError as error:
         raise InputError(f"--record {path}: cannot be written: {error.strerror or error}") from error
@@ -129,7 +129,7 @@ def _is_held(path: Path, text: str, row: Row) -> bool:
     available = text[at + 1 + len(start) :].partition(",")[0]
     if available != row["available"]:
         raise InputError(
-            f"--record {path}: says already that {available} instances could be had in {row['zone']} at "
-            f"{row['time']}, not {row['available']}: write the moment of each state as `now`"
+            f"--record {path}: already says that {available} instances were available in {row['zone']} at "
+            f"{row['time']}, not {row['available']}: write the time of each state as `now`"
         )
     return True

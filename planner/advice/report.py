@@ -113,7 +113,7 @@ def _where(advice: Advice) -> Section:
         )
     elif math.isfinite(left):
         by = numbers.moment(_iso(advice.moment(left)))
-        text = f"in {numbers.hours(left)} h: on-demand must be asked for by {by}"
+        text = f"in {numbers.hours(left)} h: on-demand must be requested by {by}"
         text = text if left > 0 else f"{numbers.hours(-left)} h ago"
         rows.append(("point_of_no_return_hours", "point of no return", left, "hours", text))
     if advice.others:

@@ -19,7 +19,7 @@ from planner.spot.pools import RECORDED
 
 _GB_PER_GIB = 1.073741824
 _IN_TURN = ("spot", "spot_with_fallback")
-_SAVE_ANEW = "save it anew with `planner optimize ... -o json --out FILE`"
+_SAVE_ANEW = "save it again with `planner optimize ... -o json --out FILE`"
 _FEW = 1e-3  # expected interruptions below which their mean loss says nothing
 _REMEDY = "set constraints.purchase_options: [spot] in the workload and plan again"
 _RESTART_S = 720.0  # as in planner/data/assumptions.csv, for plans that do not say
@@ -257,7 +257,7 @@ class _Assumed:
         """A time in seconds.
 
         Raises:
-            InputError: it is no number of 0 or more.
+            InputError: it is not a number of 0 or more.
         """
         if key not in self._found:
             return default

@@ -83,7 +83,7 @@ class DecisionTable:
         if len(self.zones) == 1:
             return "the policy's own decision, guard included, in every state on the grid"
         return (
-            f"each of the {len(self.zones)} zones asked for as if the others were down, guard included: try them in "
+            f"each of the {len(self.zones)} zones is evaluated as if the others were down, guard included: try them in "
             "the order of 'zones'; a run is not moved from a zone that is up to another (no migration)"
         )
 

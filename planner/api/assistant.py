@@ -194,7 +194,7 @@ class Assistant:
         """The path of a name, which must lie in the folder, links followed."""
         path = (self.folder / name).resolve()
         if not path.is_relative_to(self.folder):
-            raise InputError(f"{name}: lies outside {self.folder}; only files below it are read")
+            raise InputError(f"{name}: is outside {self.folder}; only files below it can be read")
         return path
 
     def _check_folder(self, path: Path) -> None:

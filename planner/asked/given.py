@@ -23,7 +23,7 @@ def day_of(day: Day | None) -> date | None:
     """A day that may be text.
 
     Raises:
-        InputError: the text is no date.
+        InputError: the text is not a date.
     """
     if isinstance(day, datetime):
         return day.date()

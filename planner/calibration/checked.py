@@ -41,7 +41,7 @@ def checked_hardware(row: Any) -> dict[str, Any]:
         KeyError, ValueError: names the first column that is not there, or whose value no machine has.
     """
     if not isinstance(row, Mapping):
-        raise ValueError("hardware is no mapping")
+        raise ValueError("hardware is not a mapping")
     columns = (*HARDWARE_COLUMNS, *ACCELERATOR_COLUMNS)
     hardware = {name: row[name] for name in columns if name in row or name not in LATER}
     for name, value in hardware.items():

@@ -49,7 +49,7 @@ def find_correction(
 
 def calibration_notes(correction: Correction) -> tuple[Assumed, ...]:
     """What the plan says of the measurements in force: one assumption per accelerator generation."""
-    source = "your own measurements (planner calibrate)"
+    source = "your measurements (planner calibrate)"
     return tuple(
         Assumed(f"calibration.{name}", correction.describe(name), "", "derived", source)
         for name in sorted(correction.generations)

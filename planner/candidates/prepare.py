@@ -170,7 +170,7 @@ def check_ages(prices: Iterable[tuple[str, str]], options: Options) -> None:
     ]
     if old:
         raise CatalogError(
-            f"the answer rests on prices older than {options.max_age_days} days: {', '.join(old)}; "
+            f"the answer depends on prices older than {options.max_age_days} days: {', '.join(old)}; "
             "raise --max-age, or get newer prices with `planner catalog refresh`"
         )
 

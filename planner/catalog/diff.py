@@ -51,7 +51,7 @@ def change_text(ratio: float) -> str:
 
 
 def price_cell(text: str, *rest: str | bool) -> Value:
-    """A price of a snapshot with its currency; "unknown" where the text is no number to pay."""
+    """A price of a snapshot with its currency; "unknown" where the text is not a number to pay."""
     try:
         price = Decimal(text)
     except InvalidOperation:

@@ -34,7 +34,7 @@ def ask_prices(asked: Asked, on_progress: OnProgress | None = None) -> RefreshRe
         if os.environ.get(name):
             raise InputError(f"--prices live: {name} is set, so plans do not use refreshed prices; unset it")
     if not asked.providers:
-        raise InputError(f"--prices live: nobody can be asked for the prices of {', '.join(asked.unasked)}")
+        raise InputError(f"--prices live: there is no way to query the prices of {', '.join(asked.unasked)}")
     report = refresh(asked.providers, FetchOptions(regions=asked.regions), on_progress=on_progress)
     if not any(outcome.is_stored for outcome in report.outcomes):
         why = [failure for one in report.outcomes for failure in one.failures[:1]]
@@ -50,7 +50,7 @@ def live_notes(asked: Asked, report: RefreshReport) -> tuple[str, ...]:
     stored = [one.provider for one in report.outcomes if one.is_stored]
     notes = [f"asked on {report.as_of} of {', '.join(stored)}", *filter(None, map(_stale, report.outcomes))]
     if asked.unasked:
-        notes.append(f"no live prices of {', '.join(asked.unasked)}: nobody can be asked")
+        notes.append(f"no live prices of {', '.join(asked.unasked)}: there is no way to query them")
     return tuple(notes)
 
 

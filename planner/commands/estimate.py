@@ -42,7 +42,7 @@ from planner.startup import quick_imports
     help="Provider of the instance type, if several have one.",
 )
 @click.option("--calibration/--no-calibration", "calibrated", default=True,
-              help="Correct with your own runs (planner calibrate).")  # fmt: skip
+              help="Correct with your runs (planner calibrate).")  # fmt: skip
 @as_of_option
 @details_option(
     "warnings", "speed", "run", "step", "memory", "offload", "other_layouts", "loading", "host", "nearest_fit",

@@ -28,5 +28,5 @@ def mcp(folder: Path) -> None:
 
     share_freed_memory()
     if not folder.is_dir():
-        raise InputError(f"--folder {folder}: is no folder")
+        raise InputError(f"--folder {folder}: is not a folder")
     serve(folder)

@@ -121,7 +121,7 @@ def _remember_mode(ctx: click.Context, param: click.Parameter, value: str) -> No
     except ValueError:
         mode = -1
     if not 0 <= mode <= 0o777:
-        raise click.BadParameter(f"{value!r} is no mode in octal digits such as 600 or 640", ctx, param)
+        raise click.BadParameter(f"{value!r} is not a mode in octal digits such as 600 or 640", ctx, param)
     ctx.meta[FILE_MODE] = mode
 
 

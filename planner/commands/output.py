@@ -45,7 +45,7 @@ def show_answer(answer: Answer, output: str, out: Path | None) -> None:
     if output == "xlsx" and out is None and sys.stdout.isatty():
         from planner.errors import InputError
 
-        raise InputError("-o xlsx: is no text for a terminal; name a file with --out")
+        raise InputError("-o xlsx: cannot be shown on a terminal; name a file with --out")
     context = click.get_current_context(silent=True)
     if context is not None and getattr(context.obj, "reproducible", False):
         from planner.render.timings import without_timings

@@ -35,7 +35,7 @@ def pools(
 ) -> None:
     """Choose training and generation pools for WORKLOAD (training.rollouts), and compare with one cluster.
 
-    Exit code 0: a pair of pools keeps the limits; 3: none does; 2: invalid input.
+    Exit code 0: a pair of pools meets the limits; 3: none does; 2: invalid input.
     """
     from planner.asked.options import Options, utc_now
     from planner.inputs.load import load_workload

@@ -35,7 +35,7 @@ class MomentOption(click.ParamType[datetime]):
         try:
             found = datetime.fromisoformat(str(value))
         except ValueError:
-            self.fail(f"{value!r} is not a moment; write it as 2026-11-20T08:00Z, or now", param, ctx)
+            self.fail(f"{value!r} is not a timestamp; write it as 2026-11-20T08:00Z, or now", param, ctx)
         return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 

@@ -35,7 +35,7 @@ _OF_WORKLOADS = ("plan", "frontier", "pools")  # answers whose question is a wor
 @click.argument("answer", type=click.Path(path_type=Path))
 @click.option(
     "--workload", type=click.Path(path_type=Path), default=None,
-    help="The file the answer was made from: speed, hours, chances and limits are recomputed too.",
+    help="The input file of the answer: speed, hours, chances and limits are recomputed too.",
 )  # fmt: skip
 @set_option
 @click.option(
@@ -68,7 +68,7 @@ def verify(
     Given a certificate (`--certificate FILE`), re-check the point, its cost, and the bound that no point is below, in
     whole numbers and without any solver.
 
-    Exit code 0: it holds; 5: it does not; 2: it is no answer of this program.
+    Exit code 0: it holds; 5: it does not; 2: it is not an answer of this program.
     """
     from planner.judge.document import MalformedError, read_answer
     from planner.plan.certificates import is_certificate
@@ -103,9 +103,9 @@ def _check_values(values: tuple[str, ...], workload: Path | None, kind: str) -> 
 
     if values and kind not in _OF_WORKLOADS:
         word = _WORDS.get(kind, kind)
-        raise InputError(f"--set puts values over a workload file, and a {word} is not made from one")
+        raise InputError(f"--set overrides values of a workload file, but a {word} is not made from one")
     if values and workload is None:
-        raise InputError("--set puts values over a workload file: give it with --workload")
+        raise InputError("--set overrides values of a workload file: give it with --workload")
 
 
 def _load(
@@ -154,7 +154,7 @@ def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) 
     from planner.judge.memory import Memory
 
     if path is None:
-        raise InputError(f"a {kind} is recomputed from the file it was made from: give it with --workload")
+        raise InputError(f"a {kind} is recomputed from its input file: give it with --workload")
     if kind == "schedule":
         from planner.inputs.schedule_load import as_on, load_schedule
 

@@ -35,7 +35,7 @@ def build_certificate(model: CommitModel, solved: Solved) -> dict[str, Any]:
     """Return the certificate of an answer.
 
     Raises:
-        ValueError: a price is no whole number of micro-dollars, or a demand none of thousandths.
+        ValueError: a price is not a whole number of micro-dollars, or a demand none of thousandths.
     """
     content: dict[str, Any] = {
         "certificate_version": VERSION,

@@ -115,7 +115,7 @@ def _sorted(pool: Pool, terms: dict[tuple[str, str], Term], family: str) -> Pool
     spot = next((term for (option, _), term in terms.items() if option == "spot"), None)
     if pool.spot_share > 0 and spot is None:
         raise InputError(
-            f"pool {pool.name}: 'spot_share' is given, but there is no spot price; add 'prices' with 'spot'"
+            f"pool {pool.name}: 'spot_share' is set, but there is no spot price; add 'prices' with 'spot'"
         )
     committed = [
         term for key, term in sorted(terms.items()) if key[0] in COMMITTED and term.all_in_usd_per_hour > 0

@@ -200,7 +200,7 @@ def read_futures(path: Path, pools: Sequence[Pool], start: date, years: int) -> 
             at = hour if isinstance(hour, int) else int((hour - begin) // timedelta(hours=1))
             if not 0 <= at < years * HOURS_PER_YEAR:
                 raise CsvCell(name, line, "hour").error(
-                    f"lies outside the horizon of {years} years from {start}"
+                    f"is outside the horizon of {years} years from {start}"
                 )
             key = (at, index[row["pool"]])
             table = tables.setdefault(row["scenario"], {})

@@ -57,7 +57,7 @@ class Parts:
                     found[entry["key"]] = entry["value"]
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise InputError(
-                    f"{path}: is no part of results ({error}); remove it: what it held is computed again"
+                    f"{path}: is not a part of results ({error}); remove it: what it held is computed again"
                 ) from None
         return found
 
@@ -97,7 +97,7 @@ def parts_of(folder: Path) -> Iterator[Parts]:
                 parts.write()
     except Timeout:
         raise InputError(
-            f"{folder}: another run keeps its results there; wait for it, or name another"
+            f"{folder}: another run stores its results there; wait for it, or name another folder"
         ) from None
 
 

@@ -273,7 +273,7 @@ def _remedy(item: Estimate) -> list[Section]:
 
 def _basis(item: Estimate) -> Section:
     factor = "none" if item.learned_factor == 1.0 else f"step time x {number(item.learned_factor)}"
-    none = "none: `planner calibrate` tightens the prediction with your own runs"
+    none = "none: `planner calibrate` tightens the prediction with your runs"
     if item.is_inference:
         return Section("basis", "Rests on", (f"engine {item.stack}, weights {item.precision}",), detail=True)
     learned = f"{factor} for this accelerator, precision, stack and adapter, alone or one of several"

@@ -169,7 +169,7 @@ def _notes(item: Estimate, warnings: Sequence[str]) -> list[str]:
     if host.needed_gib is not None and host.memory_gib is not None and host.memory_gib < host.needed_gib:
         notes.append(f"host memory: {number(host.needed_gib)} GiB needed of {number(host.memory_gib)} GiB")
     if not item.calibration:
-        notes.append("predicted, not measured: `planner calibrate` with a log of your own tightens it")
+        notes.append("predicted, not measured: `planner calibrate` with your log tightens it")
     return notes
 
 
@@ -191,7 +191,7 @@ def _beyond_steps(item: Estimate) -> list[str]:
 
 
 def _basis(item: Estimate) -> str:
-    found = item.calibration or "No measurement of your own"
+    found = item.calibration or "No measurement from you"
     others = "" if item.others is None else f"; best of {item.others.layouts:,} layouts searched"
     return f"{found[0].upper()}{found[1:]}{others}. {prices.BASIS}"
 

@@ -18,7 +18,7 @@ from planner.plan.run import Run
 from planner.records import record
 
 Way = Literal["one", "in_turn", "together", "workers"]
-_SAVED_AGAIN = "save the plan anew: planner optimize WORKLOAD -o json --out PLAN.json"
+_SAVED_AGAIN = "save the plan again: planner optimize WORKLOAD -o json --out PLAN.json"
 _SECONDS_PER_HOUR = 3600.0
 
 

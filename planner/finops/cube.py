@@ -182,7 +182,7 @@ def read_cube(folder: Path) -> Cube:
         given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in manifest.items()}
         cube = Cube(folder=folder, **given)
     except OSError:
-        raise InputError(f"{folder}: is no cube (it has no {MANIFEST})") from None
+        raise InputError(f"{folder}: is not a cube (it has no {MANIFEST})") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path}: is damaged: build the cube again") from None
     for name, sha256 in files.items():

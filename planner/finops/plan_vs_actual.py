@@ -122,7 +122,7 @@ def load_plans(paths: Iterable[Path]) -> tuple[PlannedRun, ...]:
     """Read plans that `planner optimize -o json` saved; those that found nothing are left out.
 
     Raises:
-        InputError: a file cannot be read or is no plan, or two plans share a run id.
+        InputError: a file cannot be read or is not a plan, or two plans share a run id.
     """
     found: dict[str, PlannedRun] = {}
     for path in paths:

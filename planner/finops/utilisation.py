@@ -80,7 +80,7 @@ def load_utilisation(path: Path) -> Utilisation:
     """Read the file.
 
     Raises:
-        InputError: it cannot be read, lacks a column, or a cell is no number or a level is above the one before it.
+        InputError: it cannot be read, lacks a column, or a cell is not a number or a level is above the one before it.
     """
     try:
         text = read_limited(path, MAX_BYTES).decode("utf-8-sig")
@@ -102,7 +102,9 @@ def _row(path: Path, line: int, cells: dict[str, str | None]) -> Row:
     try:
         day = date.fromisoformat((cells["date"] or "").strip())
     except ValueError:
-        raise InputError(f"{path}:{line}: date: {cells['date']!r} is no day; write like 2026-10-03") from None
+        raise InputError(
+            f"{path}:{line}: date: {cells['date']!r} is not a day; write like 2026-10-03"
+        ) from None
     levels = ("allocated_gpu_hours", "busy_gpu_hours", "goodput_gpu_hours")
     values = [_number(path, line, name, cells.get(name)) for name in (*levels, *OPTIONAL[1:])]
     for (lower, name), (upper, above) in zip(
@@ -124,5 +126,5 @@ def _number(path: Path, line: int, name: str, cell: str | None) -> float | None:
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value >= 0):
-        raise InputError(f"{path}:{line}: {name}: {words!r} is no number from 0 up")
+        raise InputError(f"{path}:{line}: {name}: {words!r} is not a number from 0 up")
     return value

@@ -126,7 +126,7 @@ def cheapest_on_demand(search: CandidateSearch, alone: Alone) -> tuple[Alone, De
 def cheapest_sure(
     search: CandidateSearch, alone: Alone, ask: Callable[[Workers], FleetInput], wanted: float
 ) -> Alone | None:
-    """The cheapest fleet of one offer that keeps every limit and meets the deadline with the confidence wanted.
+    """The cheapest fleet of one offer that meets every limit and meets the deadline with the confidence wanted.
 
     Args:
         search: the candidates.

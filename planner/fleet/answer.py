@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
-_NONE_SURE = "no mix found is sure enough of the deadline; that there is none is not proven"
-_NONE_WHOLE = "no division into whole runs that keeps every limit was found; that there is none is not proven"
+_NONE_SURE = "no mix was found that is likely enough to meet its deadline; this is not proven impossible"
+_NONE_WHOLE = "no division into whole runs that meets every limit was found; this is not proven impossible"
 
 
 def plan_fleet(
@@ -110,7 +110,7 @@ def _plan(context: Context, options: Options, proven: list[Proven] | None) -> Pl
     if sure.mix is not None:
         if rounds.left_s <= 0:
             message = (
-                f"no fleet that is sure enough of its deadline was found within {options.time_limit_s:g} s"
+                f"no fleet likely enough to meet its deadline was found within {options.time_limit_s:g} s"
             )
             raise TimeLimitError(f"{message}; raise --time-limit")
         spent, enough = time.perf_counter() - begin, unsure(found, sure.mix)
@@ -193,7 +193,7 @@ def _reasons(question: FleetInput, result: FleetResult) -> list[Excess]:
     fleet_explanation = explain_infeasible_fleet(question)
     if fleet_explanation.solver_fault and result.status is Status.INFEASIBLE:
         raise PlannerError(
-            f"solver fault: {result.solver} says that no fleet fits, yet one keeps every limit; "
+            f"solver fault: {result.solver} says that no fleet fits, yet one meets every limit; "
             "please report it, and try another --backend"
         )
     return list(fleet_explanation.relaxations)

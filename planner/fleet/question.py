@@ -144,7 +144,7 @@ class FleetInput:
             self.fixed_cost_usd is not None
             and not ((self.fixed_cost_usd >= 0) & (self.fixed_cost_usd <= self.cost_usd)).all()
         ):
-            raise ModelError("fleet: fixed_cost_usd must lie in 0..cost_usd")
+            raise ModelError("fleet: fixed_cost_usd must be in 0..cost_usd")
         for name in (
             "max_spot_share",
             "max_share_per_region",
@@ -153,7 +153,7 @@ class FleetInput:
         ):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1:
-                raise ModelError(f"fleet: {name} must lie in 0..1, not {value}")
+                raise ModelError(f"fleet: {name} must be in 0..1, not {value}")
         for use in self.uses:
             amounts = use.in_full
             if amounts.shape != (len(self.keys),) or not (np.isfinite(amounts) & (amounts >= 0)).all():

@@ -50,14 +50,14 @@ class FleetWeights:
 
 @dataclass(frozen=True)
 class FleetExplanation:
-    """What must give way.
+    """Limits to relax.
 
     Attributes:
         relaxations: limits with what the nearest fleet uses (shares as 0..1); empty when nothing helps.
         counts: that fleet, workers per key.
         weight_usd: weighted effort of the relaxations.
         status: OPTIMAL or FEASIBLE when found; INFEASIBLE when capacity alone rules every fleet out.
-        solver_fault: a fleet exists that keeps every limit: an earlier "infeasible" was wrong.
+        solver_fault: a fleet exists that meets every limit: an earlier "infeasible" was wrong.
     """
 
     relaxations: tuple[Excess, ...]

@@ -47,7 +47,7 @@ class Runs:
 def cheapest_runs(
     mix: Mix, question: FleetInput, units: float, time_limit_s: float = math.inf, *, keep_idle: bool
 ) -> IntArray | None:
-    """Runs of each line that cost least in the model and keep every limit but the budget; None: none, or none in time.
+    """Runs of each line that cost least in the model and meet every limit but the budget; None: none, or none in time.
 
     Args:
         mix: workers, whose numbers may fall unless `keep_idle`.

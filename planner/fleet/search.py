@@ -1,4 +1,4 @@
-"""What a search for a fleet knows: the best fleet that keeps every limit, and what is proven of all fleets."""
+"""What a search for a fleet knows: the best fleet that meets every limit, and what is proven of all fleets."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class FleetSearch:
         return self.record.best or ({}, {})
 
     def offer(self, mix: Mix | None) -> None:
-        """Take a fleet when it is cheaper and keeps every limit (checked without the model)."""
+        """Take a fleet when it is cheaper and meets every limit (checked without the model)."""
         if mix is None or not mix[0]:
             return
         counts, busy = _without_idle(self.fleet, *mix)

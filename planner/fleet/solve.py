@@ -218,7 +218,7 @@ def _point(search: FleetSearch, problem: Milp) -> dict[Hashable, float]:
     for region in np.unique(fleet.region[units > 0]):
         if Switch(int(region)) in known:
             point[Switch(int(region))] = 1.0
-    if Total() in known:  # fixed at the requirement, it is no column
+    if Total() in known:  # fixed at the requirement, it is not a column
         done = float(busy @ (fleet.throughput / fleet.required_throughput))
         point[Total()] = min(done, float(problem.ub[problem.column_keys.index(Total())]))
     return point

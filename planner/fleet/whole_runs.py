@@ -1,4 +1,4 @@
-"""Whole runs: nobody does a part of one.
+"""Whole runs: no worker can do part of one.
 
 Where a workload states runs, a worker has time for whole runs only, and a line does a whole number of them: some of its
 workers do one more than the others. Whole runs are fleets of divisible work too, so the bound of those holds; with the
@@ -46,7 +46,7 @@ def whole_share(share: float | None, runs: int) -> float | None:
 
 
 def in_runs(mix: Mix, question: FleetInput, units: float, time_limit_s: float = math.inf) -> Mix | None:
-    """The mix with a whole number of runs in each line; None where none is found that keeps every limit.
+    """The mix with a whole number of runs in each line; None where none is found that meets every limit.
 
     Args:
         mix: as the model divides the work.

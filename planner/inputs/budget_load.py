@@ -48,7 +48,7 @@ def load_budgets(path: Path) -> LoadedBudgets:
 def _faults(file: BudgetFile) -> Iterator[Fault]:
     if not _CURRENCY.fullmatch(file.currency):
         yield Fault(
-            ("currency",), f"'{file.currency}' is no currency code; write three capitals like USD or EUR"
+            ("currency",), f"'{file.currency}' is not a currency code; write three capitals like USD or EUR"
         )
     if file.fiscal_start is not None and file.fiscal_weeks is not None:
         yield Fault(("fiscal_weeks",), "excludes 'fiscal_start': its first day says the start")
@@ -83,7 +83,7 @@ def _budget_faults(at: int, budget: Budget) -> Iterator[Fault]:
     if budget.by != "total" and budget.scope is None:
         yield Fault((*path, "by"), "needs 'scope': which value of it")
     if budget.starts is not None and budget.ends is not None and budget.ends < budget.starts:
-        yield Fault((*path, "ends"), f"lies before the start, {budget.starts}")
+        yield Fault((*path, "ends"), f"is before the start, {budget.starts}")
 
 
 def _overlap(one: Budget, other: Budget) -> bool:

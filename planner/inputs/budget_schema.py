@@ -38,7 +38,7 @@ class BudgetFile(Section):
     version: Literal[1] = Field(description="Version of this format.")
     kind: Literal["budget"] = Field(description="Kind of file.")
     name: Text = Field("budgets", description="Name shown in the answer.")
-    description: str = Field("", description="Remark.")
+    description: str = Field("", description="Free text.")
     currency: Text = Field(
         "USD", description="Currency of all amounts, ISO 4217; the bill's must be the same."
     )

@@ -99,7 +99,7 @@ def _network_is_known(place: Path, model: Network) -> Iterator[Fault]:
         yield unknown_preset(model.preset, place)
         return
     if model.preset is None and config is not None and model.family is None:
-        text = "is read beside a workload file: move this workload to a file of its own"
+        text = "is read beside a workload file: move this workload to a separate file"
         yield Fault(("model", "config"), text)
         return
     if model.preset is None and model.family is None:
@@ -361,7 +361,7 @@ def _overlays(w: Workload) -> Iterator[Fault]:
 def _commitments(w: Workload) -> Iterator[Fault]:
     for index, owned in enumerate(w.commitments):
         if not owned.purchase_option.startswith(_COMMITMENTS):
-            text = f"'{owned.purchase_option}' is no commitment; write reserved_1y, cud_3y, ..."
+            text = f"'{owned.purchase_option}' is not a commitment; write reserved_1y, cud_3y, ..."
             yield Fault(("commitments", index, "purchase_option"), text)
 
 

@@ -90,7 +90,7 @@ def _last_layers(place: Path, network: Network) -> Iterator[Fault]:
         text = f"contradicts 'trainable: {network.trainable}': remove one of the two"
         yield Fault(at, text, at_key=True)
     if values.get("family", "transformer") != "transformer":
-        text = f"the layers of family '{values['family']}' are not known: list the frozen part as a part of its own"
+        text = f"the layers of family '{values['family']}' are not known: list the frozen part as a separate part"
         yield Fault(at, text, at_key=True)
     layers = values.get("layers")
     if isinstance(layers, int) and network.last_layers is not None and network.last_layers >= layers:

@@ -53,7 +53,7 @@ def method_faults(w: Workload) -> Iterator[Fault]:
         text = f"{adapter.rank} contradicts lora_rank {training.lora_rank}: give one of them"
         yield Fault(("training", "adapter", "rank"), text)
     if adapter_key(adapter.kind) not in adapter_names():
-        text = f"'{adapter.kind}' is not known; `planner schema adapters` lists them, `other` stands for any"
+        text = f"'{adapter.kind}' is not known; `planner schema adapters` lists them, `other` means any other"
         yield Fault(("training", "adapter", "kind"), text, near(adapter.kind, adapter_names()))
 
 
@@ -155,7 +155,9 @@ def _rollout_faults(training: Training, rollouts: Rollouts) -> Iterator[Fault]:
 def engine_faults(section: Rollouts | EngineChoice, path: tuple[str, ...]) -> Iterator[Fault]:
     """An engine that no figures are known of."""
     if section.engine.lower() not in engine_names():
-        text = f"'{section.engine}' is not known; `planner schema engines` lists them, `other` stands for any"
+        text = (
+            f"'{section.engine}' is not known; `planner schema engines` lists them, `other` means any other"
+        )
         yield Fault((*path, "engine"), text, near(section.engine, engine_names()))
 
 

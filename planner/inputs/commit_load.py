@@ -60,7 +60,7 @@ def _faults(question: CommitQuestion) -> Iterator[Fault]:
     if not growth.low <= growth.likely <= growth.high:
         yield Fault(("scenarios", "growth"), "low, likely and high must rise in this order")
     if growth.high > MOST_GROWTH:
-        yield Fault(("scenarios", "growth"), f"more than {MOST_GROWTH} times a year is no forecast")
+        yield Fault(("scenarios", "growth"), f"more than {MOST_GROWTH} times a year is not a forecast")
     named: list[tuple[FaultPath, str]] = [
         (("demand", "planned", n, "pool"), plan.pool) for n, plan in enumerate(question.demand.planned)
     ]
@@ -73,7 +73,7 @@ def _faults(question: CommitQuestion) -> Iterator[Fault]:
             yield Fault(path, f"no pool is called '{name}'; there are {', '.join(names)}", near(name, names))
     for number, plan in enumerate(question.demand.planned):
         if plan.end < plan.start:
-            yield Fault(("demand", "planned", number, "end"), f"lies before the start, {plan.start}")
+            yield Fault(("demand", "planned", number, "end"), f"is before the start, {plan.start}")
     for number, own in enumerate(question.commitments):
         yield from _owned_faults(question, number, own)
     if question.demand.file is None and not question.demand.planned and question.scenarios.file is None:

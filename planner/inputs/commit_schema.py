@@ -50,13 +50,13 @@ class Pool(Section):
         default_factory=dict, description="USD per unit-hour; takes precedence over the catalog's."
     )
     upfront_usd: dict[CommitOption, NonNegativeFloat] = Field(
-        default_factory=dict, description="Due at once per unit, beside the hourly price."
+        default_factory=dict, description="Upfront payment per unit, in addition to the hourly price."
     )
     spot_share: Share = Field(0.0, description="Share of the demand that may run on spot machines.")
 
 
 class Planned(Section):
-    """Use that is planned beside, or instead of, the history."""
+    """Planned use, in addition to or instead of the history."""
 
     pool: Text = Field(description="Pool.")
     instances: PositiveFloat = Field(description="Units in use.")
@@ -69,14 +69,14 @@ class Demand(Section):
     """Where demand comes from: a history (CSV or FOCUS CSV), plans, or both."""
 
     file: Text | None = Field(None, description="CSV with hour,pool,instances; or a FOCUS CSV; .gz is read.")
-    format: Literal["auto", "demand", "focus"] = Field("auto", description="What the file is.")
+    format: Literal["auto", "demand", "focus"] = Field("auto", description="Format of the file.")
     planned: tuple[Planned, ...] = Field((), description="Planned use.")
 
 
 class Growth(Section):
     """Yearly factor on the history, drawn per scenario from a triangular distribution."""
 
-    low: PositiveFloat = Field(1.0, description="Least factor per year.")
+    low: PositiveFloat = Field(1.0, description="Lowest factor per year.")
     likely: PositiveFloat = Field(1.0, description="Most likely factor per year.")
     high: PositiveFloat = Field(1.0, description="Largest factor per year.")
 
@@ -108,19 +108,19 @@ class Owned(Section):
 
 
 class Options(Section):
-    """What may be bought."""
+    """Possible purchases."""
 
     allow: tuple[CommitOption, ...] = Field(
         ("reserved_1y", "reserved_3y", "savings_plan_1y", "savings_plan_3y", "cud_1y", "cud_3y"),
-        description="Options to consider, where they are priced.",
+        description="Options to consider, if they have prices.",
     )
     renewals: Bool = Field(True, description="In horizons beyond a year, plan later 1-year purchases too.")
-    upfront_limit_usd: PositiveFloat | None = Field(None, description="Most to pay at once.")
+    upfront_limit_usd: PositiveFloat | None = Field(None, description="Maximum upfront payment.")
     max_instances: dict[Text, PositiveFloat] = Field(
-        default_factory=dict, description="Most units to reserve, by pool."
+        default_factory=dict, description="Maximum units to reserve, by pool."
     )
     max_usd_per_hour: PositiveFloat | None = Field(
-        None, description="Most spend per hour of each savings plan."
+        None, description="Maximum spend per hour of each savings plan."
     )
 
 
@@ -149,7 +149,7 @@ class CommitQuestion(Section):
         None, description="Years looked ahead; default: the longest term that may be bought."
     )
     tail_value: Share | None = Field(
-        None, description="Share of what is owed beyond the horizon that will still be of use; needed where a term "
+        None, description="Share of the obligations beyond the horizon that will still be useful; required if a term "
         "is longer than the horizon."
     )  # fmt: skip
     pools: Annotated[tuple[Pool, ...], Field(min_length=1, max_length=64)] = Field(
@@ -157,6 +157,6 @@ class CommitQuestion(Section):
     )
     demand: Demand = Field(default_factory=lambda: Demand(), description="History and plans.")
     scenarios: Scenarios = Field(default_factory=lambda: Scenarios(), description="Futures.")
-    commitments: tuple[Owned, ...] = Field((), description="What is owned today.")
-    options: Options = Field(default_factory=lambda: Options(), description="What may be bought.")
+    commitments: tuple[Owned, ...] = Field((), description="Commitments owned today.")
+    options: Options = Field(default_factory=lambda: Options(), description="Possible purchases.")
     risk: Risk = Field(default_factory=lambda: Risk(), description="Attitude to risk.")

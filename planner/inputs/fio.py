@@ -59,5 +59,5 @@ def _mb_s(path: Path, job: Any, at: int, way: str) -> float:
     if isinstance(part, dict) and value is None:
         value, factor = part.get("bw", 0), 1e6 / 1024.0
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value / factor <= _MOST_MB_S:
-        raise InputError(f"{path}: jobs[{at}].{way}: {str(value)[:40]!r} is no bandwidth; {_REMEDY}")
+        raise InputError(f"{path}: jobs[{at}].{way}: {str(value)[:40]!r} is not a bandwidth; {_REMEDY}")
     return value / factor

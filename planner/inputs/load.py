@@ -253,7 +253,7 @@ def parse_data(document: Document, source: Source, path: Path, sha256: str) -> L
 
 
 def refuse_other_kind(data: dict[str, Any], name: str) -> None:
-    """Name the command of a file that is no workload.
+    """Name the command of a file that is not a workload.
 
     Raises:
         InputError: the file says that it is of another kind.
@@ -261,7 +261,7 @@ def refuse_other_kind(data: dict[str, Any], name: str) -> None:
     kind = _other_kind(data)
     if kind == "machines":
         raise InputError(
-            f"{name}: lists machines of your own, it is not a workload: name it under `prices.offers` of one"
+            f"{name}: lists machines that you own; it is not a workload: name it under `prices.offers` of one"
         )
     if kind:
         command = _COMMANDS.get(kind, kind)

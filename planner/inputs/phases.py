@@ -160,18 +160,18 @@ def phase_faults(w: Workload) -> Iterator[Fault]:
         )
     if w.kind == "fleet":
         yield Fault(
-            path, "is modelled for one run: give the runs of each phase as a fleet of their own", at_key=True
+            path, "is modelled for one run: give the runs of each phase as a separate fleet", at_key=True
         )
     if load_objectives()[training.objective].rollouts or training.lengths is not None:
         other = "lengths" if training.lengths is not None else f"objective {training.objective}"
         yield Fault(
-            path, f"cannot be joined with {other}: plan each phase as a workload of its own", at_key=True
+            path, f"cannot be joined with {other}: plan each phase as a separate workload", at_key=True
         )
     if w.constraints.min_throughput is not None:
         text = "the speed differs by phase: give a deadline instead"
         yield Fault(("constraints", "min_throughput"), text, at_key=True)
     if w.measured is not None:
-        text = "a measured speed is of one batch and length: remove it, or plan that phase as a workload of its own"
+        text = "a measured speed is of one batch and length: remove it, or plan that phase as a separate workload"
         yield Fault(("measured",), text, at_key=True)
     values = {} if w.model is None else merge_model(main_network(w.model))[0]
     sequences = values.get("family") == "transformer"

@@ -17,10 +17,10 @@ from planner.inputs.section import Section
 
 
 class Read(Section):
-    """What a task reads of an earlier one; moved where the two run in different regions."""
+    """Data that a task reads from an earlier one; moved if the two run in different regions."""
 
     task: Text = Field(description="Name of the task whose output is read.")
-    size: Size = Field(description="Size of what is read.")
+    size: Size = Field(description="Size of the data read.")
 
 
 class PipelineTask(Section):
@@ -38,13 +38,13 @@ class Pipeline(Section):
     version: Literal[1] = Field(description="Version of this format.")
     kind: Literal["pipeline"] = Field(description="Kind of file.")
     name: Text = Field(description="Name shown on the plan.")
-    description: str = Field("", description="Remark.")
+    description: str = Field("", description="Free text.")
     start: Moment | None = Field(None, description="When the first task may start; default now.")
     deadline: Deadline | None = Field(
         None, description="When all must be done: a time from the start, or a date."
     )
-    budget_usd: Money | None = Field(None, description="Most US dollars for all tasks and transfers.")
+    budget_usd: Money | None = Field(None, description="Maximum US dollars for all tasks and transfers.")
     risk: RiskAversion | None = Field(
-        None, description="Choose by the worst outcomes too; without it by expected cost alone."
+        None, description="Also choose by the worst outcomes; without it, only by expected cost."
     )
     tasks: tuple[PipelineTask, ...] = Field(min_length=1, description="The tasks, in any order.")

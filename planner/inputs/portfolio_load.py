@@ -92,7 +92,7 @@ def _shared_faults(portfolio: Portfolio) -> Iterator[Fault]:
         if quota.window is not None and quota.window not in names:
             yield Fault(("quota", at, "window"), f"no window '{quota.window}'", near(quota.window, names))
     if portfolio.rolling is not None and portfolio.risk is not None:
-        yield Fault(("risk",), "a rolling plan is made by expected cost: leave 'risk' or 'rolling' out")
+        yield Fault(("risk",), "a rolling plan uses the expected cost: leave 'risk' or 'rolling' out")
     if portfolio.starts == "windows" and not names:
         yield Fault(("starts",), "needs 'windows': list them, or leave 'starts' out")
 
@@ -116,7 +116,7 @@ def _job_faults(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterato
             close = near(job.team, list(portfolio.teams))
             yield Fault((*path, "team"), f"job '{job.name}': no team '{job.team}' under 'teams'", close)
         if job.data is not None and given and given[0] != "candidates":
-            yield Fault((*path, "data"), "the workload says where its data lies: remove 'data' here")
+            yield Fault((*path, "data"), "the workload gives the location of its data: remove 'data' here")
         if job.must_run is False and job.value_usd is None:
             yield Fault((*path, "must_run"), "a job that may be left out needs a value_usd")
         for number, candidate in enumerate(job.candidates):

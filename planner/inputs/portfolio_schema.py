@@ -33,14 +33,14 @@ from planner.inputs.section import Section
 
 
 class Window(Section):
-    """A stretch of time with quotas of its own; it lasts until the next one starts, the last one for ever."""
+    """A period with separate quotas; it lasts until the next one starts, and the last one indefinitely."""
 
     name: Text = Field(description="Name, as quotas use it.")
     start: Moment = Field(description="When it starts.")
 
 
 class SharedQuota(QuotaLimit):
-    """What all jobs together may use at once."""
+    """A limit on what all jobs together use at once."""
 
     purchase_option: PurchaseOption | None = Field(
         None, description="Purchase option; absent: any it covers."
@@ -54,7 +54,7 @@ class SharedCommitment(OwnedCommitment):
     busy_nodes: NonNegativeInt = Field(0, description="Nodes carried over: taken by work that runs already.")
     busy_until: Moment | None = Field(None, description="When that work ends; absent: never.")
     usd_per_node_hour: Money | None = Field(
-        None, description="What an instance costs an hour, used or not; only a rolling plan adds it up."
+        None, description="Cost of an instance per hour, used or not; only a rolling plan counts it."
     )
 
 
@@ -74,7 +74,7 @@ class SizedCandidate(Section):
 
 
 class JobData(Section):
-    """Where a job's data lies: transfer out of there is part of each candidate's cost."""
+    """Location of a job's data: transfer from there is part of each candidate's cost."""
 
     location: Text = Field(description="provider/region.")
     size: Size = Field(description="Size of the data.")
@@ -89,8 +89,8 @@ class PortfolioJob(Section):
     candidates: tuple[SizedCandidate, ...] = Field((), description="Ways to run it, sized elsewhere.")
     count: PositiveInt = Field(1, description="Equal jobs of this kind.")
     must_run: Bool | None = Field(None, description="Default: true without value_usd, else false.")
-    value_usd: Money | None = Field(None, description="Worth of the job: left out where it costs more.")
-    delay_usd_per_hour: NonNegativeFloat = Field(0.0, description="What each hour until its end costs.")
+    value_usd: Money | None = Field(None, description="Value of the job: it is not planned if it costs more.")
+    delay_usd_per_hour: NonNegativeFloat = Field(0.0, description="Cost of each hour until its end.")
     earliest_start: Moment | None = Field(None, description="Before that it does not start.")
     deadline: Deadline | None = Field(None, description="Time from the portfolio's start, or a date.")
     data: JobData | None = Field(None, description="Data of a job with sized candidates.")
@@ -100,11 +100,11 @@ class PortfolioJob(Section):
     )
     team: Text | None = Field(None, description="Rolling: the team whose limits it counts against.")
     priority: NonNegativeInt = Field(
-        0, description="Rolling: a waiting job may preempt those of lower priority on what is owned."
+        0, description="Rolling: a waiting job may preempt those of lower priority on owned instances."
     )
     checkpoint_hours: PositiveHours = Field(
         1.0,
-        description="Rolling: hours between checkpoints; what a preempted job did since the last is lost.",
+        description="Rolling: hours between checkpoints; a preempted job loses its work since the last one.",
     )
     restart_hours: Hours = Field(
         0.25, description="Rolling: hours until a preempted job that runs again works."
@@ -112,7 +112,7 @@ class PortfolioJob(Section):
 
 
 class RelaxationWeights(Section):
-    """What giving way is worth to you, when not everything fits: the least total is looked for."""
+    """Prices of relaxing limits, if not everything fits: the lowest total is sought."""
 
     usd_per_quota_unit: PositiveFloat = Field(10.0, description="A unit (vCPU, GPU) more of a quota.")
     usd_per_owned_node: PositiveFloat = Field(1_000.0, description="A node more of a commitment.")
@@ -121,7 +121,7 @@ class RelaxationWeights(Section):
 
 
 class Team(Section):
-    """What the jobs of one team may use at once, of what is owned and of quotas; only a rolling plan knows teams."""
+    """Limits of one team on owned capacity and quotas at once; only a rolling plan uses teams."""
 
     share: Ratio = Field(
         1.0, description="Part of each commitment's instances that its jobs may hold at once."
@@ -130,7 +130,7 @@ class Team(Section):
 
 
 class Rolling(Section):
-    """A plan that is made anew again and again, each time with the jobs that are known by then."""
+    """A plan that is repeated at intervals, each time with the jobs known by then."""
 
     every: Duration = Field(description="Time from one plan to the next.")
     hours_margin: NonNegativeFloat = Field(
@@ -146,13 +146,13 @@ class Portfolio(Section):
     version: Literal[1] = Field(description="Version of this format.")
     kind: Literal["portfolio"] = Field(description="Kind of file.")
     name: Text = Field(description="Name shown on the plan.")
-    description: str = Field("", description="Remark.")
+    description: str = Field("", description="Free text.")
     start: Moment | None = Field(None, description="When the first job may start; default now.")
     windows: tuple[Window, ...] = Field((), description="Time windows, in order; the first covers the start.")
     starts: Literal["earliest", "windows"] = Field(
         "earliest", description="Start each job at once, or also at the start of any later window."
     )
-    budget_usd: Money | None = Field(None, description="Most US dollars for all jobs.")
+    budget_usd: Money | None = Field(None, description="Maximum US dollars for all jobs.")
     quota: tuple[SharedQuota, ...] = Field((), description="Account limits shared by all jobs.")
     commitments: tuple[SharedCommitment, ...] = Field((), description="Owned machines and commitments.")
     jobs: tuple[PortfolioJob, ...] = Field((), description="The jobs.")
@@ -164,10 +164,10 @@ class Portfolio(Section):
     )
     teams: dict[str, Team] = Field({}, description="Limits of teams, by their names.")
     rolling: Rolling | None = Field(
-        None, description="Plan as jobs arrive, again and again; without it all jobs are known at once."
+        None, description="Plan repeatedly as jobs arrive; without it, all jobs are known from the start."
     )
     risk: RiskAversion | None = Field(
-        None, description="Choose by the worst outcomes too; without it by expected cost alone."
+        None, description="Also choose by the worst outcomes; without it, only by expected cost."
     )
     relaxation: RelaxationWeights = Field(
         RelaxationWeights.model_construct(), description="Weights used when not everything fits."

@@ -35,19 +35,19 @@ Targets = Annotated[
 
 
 class Lengths(Section):
-    """How long sequences are, in tokens."""
+    """Lengths of sequences, in tokens."""
 
     mean: PositiveFloat = Field(description="Mean length.")
     p95: PositiveFloat | None = Field(
         None, description="Length that 95 % do not exceed; default: 2 x mean, at most max."
     )
     max: Count | None = Field(
-        None, description="Longest, where longer ones are cut; default: sequence_length, else 2 x p95."
+        None, description="Maximum, to which longer ones are cut; default: sequence_length, else 2 x p95."
     )
 
 
 class Adapter(Section):
-    """What methods lora and qlora train beside the frozen weights."""
+    """What methods lora and qlora train in addition to the frozen weights."""
 
     kind: Text = Field("lora", description="lora, dora, ia3, oft, ...; `planner schema adapters` lists them.")
     rank: SmallInt | None = Field(None, description="Rank; default 16. Same as training.lora_rank.")
@@ -58,7 +58,7 @@ class Adapter(Section):
 
 
 class Contrastive(Section):
-    """Of objective contrastive: the loss over all pairs of the global batch."""
+    """For objective contrastive: the loss over all pairs of the global batch."""
 
     width: Width = Field(description="Width of the embeddings that are compared.")
     logits: Literal["rows", "full", "chunks"] = Field(
@@ -76,24 +76,24 @@ class Evaluation(Section):
 
 
 class EarlyStop(Section):
-    """A run that ends before its whole amount of work, where a metric says so."""
+    """A run that may end early, when a metric is reached."""
 
-    mean_share: Ratio = Field(description="Share of the training that it does on average, 0.6 for 60 %.")
+    mean_share: Ratio = Field(description="Mean share of the training that is done, 0.6 for 60 %.")
     p90_share: Ratio | None = Field(
         None, description="Share at which nine of ten such runs have stopped; default: 1, the whole training."
     )
 
 
 class Teacher(Section):
-    """Of objective distill: the model whose outputs are learned; it runs forward only."""
+    """For objective distill: the model whose outputs are learned; it runs forward only."""
 
     preset: Text | None = Field(None, description="Name of a known model.")
-    params: Count | None = Field(None, description="Parameters, where it is no preset.")
+    params: Count | None = Field(None, description="Parameters, if it is not a preset.")
     active_params: Count | None = Field(None, description="Parameters used per token; default: params.")
 
 
 class Rollouts(Section):
-    """Of objectives ppo and grpo: the responses that each step generates; global_batch counts responses."""
+    """For objectives ppo and grpo: the responses that each step generates; global_batch counts responses."""
 
     prompt_tokens: Lengths = Field(description="Lengths of prompts.")
     response_tokens: Lengths = Field(description="Lengths of responses; max is the limit of generation.")
@@ -116,11 +116,11 @@ class Rollouts(Section):
     )
     placement: Literal["colocated", "disaggregated"] = Field(
         "colocated",
-        description="Generation takes turns with training on the same accelerators, or has its own.",
+        description="Generation alternates with training on the same accelerators, or has separate ones.",
     )
     generation_share: Annotated[float, Field(strict=True, gt=0, lt=1)] | None = Field(
         None,
-        description="Of placement disaggregated: share of the accelerators that generate; default: the best.",
+        description="For placement disaggregated: share of the accelerators that generate; default: the best.",
     )
     steps_off_policy: SmallCount = Field(
         0, description="Steps by which generation may run ahead of training; 0: on policy."
@@ -147,15 +147,15 @@ class EngineChoice(Section):
         None, description="Accelerators of one replica; default: the planner's choice."
     )
     max_concurrency: Width | None = Field(
-        None, description="Most requests at once on one replica; default: the engine's limit."
+        None, description="Maximum concurrent requests on one replica; default: the engine's limit."
     )
     shared_prefix: Bool = Field(
-        False, description="Prompts begin alike, and the engine keeps their keys and values."
+        False, description="Prompts share a prefix, and the engine caches its keys and values."
     )
 
 
 class Inference(EngineChoice):
-    """Of kind inference: requests answered in bulk by a trained model; nothing is trained."""
+    """For kind inference: requests answered in bulk by a trained model; nothing is trained."""
 
     requests: Count | None = Field(None, description="Prompts to answer.")
     items: Count | None = Field(
@@ -165,9 +165,9 @@ class Inference(EngineChoice):
     output_tokens: Lengths | None = Field(None, description="Lengths of answers.")
     denoising_steps: SmallInt | None = Field(
         None,
-        description="Of models that make images: steps of an image; default: those of the model's usual pipeline.",
+        description="For models that generate images: steps per image; default: those of the model's usual pipeline.",
     )
     guidance: Bool | None = Field(
         None,
-        description="Of models that make images: a second pass per step, without the prompt; default as for steps.",
+        description="For models that generate images: a second pass per step without the prompt; default as for steps.",
     )

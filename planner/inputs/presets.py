@@ -139,7 +139,7 @@ def _not_modelled() -> tuple[dict[str, str], ...]:
 
 
 def why_not_modelled(name: str) -> str:
-    """Why a model of that name is no preset and what to give instead; empty where nothing is known of it."""
+    """Why a model of that name is not a preset and what to give instead; empty where nothing is known of it."""
     word = name.strip().lower().rsplit("/", 1)[-1]
     for row in _not_modelled():
         if re.fullmatch(row["pattern"], word):

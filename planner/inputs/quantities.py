@@ -36,7 +36,7 @@ def parse_moment(value: object) -> date | datetime:
     """Read a date (`2026-12-01`) or a date and time (`2026-12-01T08:00+01:00`; UTC without offset) of our time."""
     moment = _parse_moment(value)
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        raise ValueError(f"must lie in the years {FIRST_YEAR} to {LAST_YEAR}, got {moment.isoformat()}")
+        raise ValueError(f"must be in the years {FIRST_YEAR} to {LAST_YEAR}, got {moment.isoformat()}")
     return moment
 
 

@@ -22,7 +22,7 @@ from planner.inputs.section import Section
 
 
 class SchedulePool(Section):
-    """Machines of one kind in one place; the forecast says what they cost and how many there are."""
+    """Machines of one kind in one place; the forecast has their price and number."""
 
     name: Text = Field(description="Name, unique; the forecast names it.")
     provider: Text = Field(description="Provider.")
@@ -31,16 +31,16 @@ class SchedulePool(Section):
     purchase_option: PurchaseOption = Field("on_demand", description="How it is bought.")
     work_per_node_hour: NonNegativeFloat = Field(description="Work of one node in an hour; 0: cannot run.")
     startup_hours: Hours = Field(
-        0.0, description="What the start of a node costs, in hours at the price of its first hour."
+        0.0, description="Cost of starting a node, in hours at the price of its first hour."
     )
-    startup_usd: NonNegativeFloat = Field(0.0, description="What a start costs besides, US dollars.")
+    startup_usd: NonNegativeFloat = Field(0.0, description="Additional cost of a start, US dollars.")
 
 
 class ScheduleData(Section):
     """Data that a job reads where it runs."""
 
     size: Size = Field(description="Size, e.g. 2 TB.")
-    location: Text = Field(description="Where it is: provider/region. Copies elsewhere are paid.")
+    location: Text = Field(description="Location: provider/region. Copies elsewhere are charged.")
 
 
 class ScheduleJob(Section):
@@ -57,9 +57,9 @@ class ScheduleJob(Section):
     min_nodes: PositiveInt = Field(1, description="Nodes in every hour in which it runs, at least.")
     max_nodes: PositiveInt | None = Field(None, description="Nodes at once, at most.")
     one_region: Bool = Field(True, description="All its nodes of an hour in one region.")
-    data: ScheduleData | None = Field(None, description="Data that must be where it runs.")
+    data: ScheduleData | None = Field(None, description="Data that must be in the region of the job.")
     work_per_node_hour: dict[str, NonNegativeFloat] = Field(
-        {}, description="Per pool: its own speed instead of the pool's; 0: cannot run there."
+        {}, description="Per pool: the job's speed instead of the pool's; 0: cannot run there."
     )
 
 
@@ -69,7 +69,7 @@ class Schedule(Section):
     version: Literal[1] = Field(description="Version of this format.")
     kind: Literal["schedule"] = Field(description="Kind of file.")
     name: Text = Field(description="Name shown on the plan.")
-    description: str = Field("", description="Remark.")
+    description: str = Field("", description="Free text.")
     start: Moment = Field(description="When hour 0 of the forecast begins.")
     work_unit: Text = Field("units", description="Unit of the work, e.g. million samples.")
     forecast_csv: Text = Field(
@@ -77,4 +77,4 @@ class Schedule(Section):
         "an hour without a row for a pool does not offer it."
     )
     pools: tuple[SchedulePool, ...] = Field(min_length=1, description="Where the jobs may run.")
-    jobs: tuple[ScheduleJob, ...] = Field(min_length=1, description="What must be done.")
+    jobs: tuple[ScheduleJob, ...] = Field(min_length=1, description="Jobs to schedule.")

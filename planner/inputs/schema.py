@@ -43,7 +43,7 @@ from planner.inputs.training_schema import Checkpoint, Data, Model, Task, Traini
 
 
 class Throughput(Section):
-    """A floor on speed; one of the two."""
+    """A minimum speed; give one of the two."""
 
     tokens_per_s: PositiveFloat | None = Field(None, description="Tokens per second.")
     samples_per_s: PositiveFloat | None = Field(None, description="Samples per second.")
@@ -57,7 +57,7 @@ class Filter(Section):
 
 
 class QuotaLimit(Section):
-    """What the account may use."""
+    """A limit of the account."""
 
     provider: Text = Field(description="Provider id.")
     region: Text = Field("*", description="Region, or * for each region.")
@@ -66,40 +66,42 @@ class QuotaLimit(Section):
     )
     unit: QuotaUnit | None = Field(
         None,
-        description="What the limit counts, by each type's own numbers; default: the quota's own unit.",
+        description="What the limit counts, by the numbers of each type; default: the quota's unit.",
     )
-    limit: NonNegativeFloat = Field(description="Most that may be used at once.")
+    limit: NonNegativeFloat = Field(description="Maximum that may be used at once.")
 
 
 class ObtainableLimit(Section):
-    """What the user can have at once by asking; wins over the planner's assumption."""
+    """What the user can obtain at once; takes precedence over the planner's assumption."""
 
     accelerator: Text = Field(description="Pattern over accelerator ids.")
     purchase_option: Literal["spot", "on_demand"] = Field(description="How it is bought.")
-    accelerators: PositiveInt = Field(description="Most at once, in one zone or region.")
+    accelerators: PositiveInt = Field(description="Maximum at once, in one zone or region.")
     provider: Text | None = Field(None, description="Provider id; absent: any.")
     region: Text = Field("*", description="Region pattern.")
 
 
 class StartWait(Section):
-    """How long the user waits for capacity; wins over the planner's assumption."""
+    """How long the user waits for capacity; takes precedence over the planner's assumption."""
 
     accelerator: Text = Field("*", description="Pattern over accelerator ids.")
     purchase_option: Text = Field(description="How it is bought; a pattern, e.g. on_demand or *.")
-    hours: Hours = Field(description="From asking to having it, at any size.")
-    never_ratio: Share = Field(0.0, description="Probability that it does not come, 0..1.")
+    hours: Hours = Field(description="From request to availability, at any size.")
+    never_ratio: Share = Field(0.0, description="Probability that capacity never becomes available, 0..1.")
     provider: Text | None = Field(None, description="Provider id; absent: any.")
     region: Text = Field("*", description="Region pattern.")
 
 
 class SeenWait(Section):
-    """One request for capacity that was made: it tightens what the planner assumes of waits."""
+    """One past request for capacity: it adjusts what the planner assumes about waits."""
 
     accelerator: Text = Field("*", description="Pattern over accelerator ids.")
-    purchase_option: Text = Field(description="How it was to be bought, e.g. on_demand.")
-    accelerators: PositiveInt = Field(description="How many were asked for at once.")
-    waited_hours: NonNegativeFloat = Field(description="Until it came, was given up, or was last looked at.")
-    came: Bool = Field(True, description="Whether it came.")
+    purchase_option: Text = Field(description="Purchase option, e.g. on_demand.")
+    accelerators: PositiveInt = Field(description="How many were requested at once.")
+    waited_hours: NonNegativeFloat = Field(
+        description="Until capacity was obtained, given up, or last checked."
+    )
+    came: Bool = Field(True, description="Whether capacity was obtained.")
     provider: Text | None = Field(None, description="Provider id; absent: any.")
     region: Text = Field("*", description="Region pattern.")
 
@@ -109,17 +111,17 @@ class Constraints(Section):
 
     deadline: Deadline | None = Field(None, description="Time from start, or a date (its end counts).")
     budget_usd: Money | None = Field(
-        None, description="Most US dollars to pay, tested against cash obligations."
+        None, description="Maximum cost in US dollars, compared with cash obligations."
     )
     max_kgco2e: PositiveFloat | None = Field(
         None,
-        description="Most kgCO2e of the electricity, by location; a region without a known grid is left out.",
+        description="Maximum kgCO2e of the electricity, by location; regions without a known grid are excluded.",
     )
     min_throughput: Throughput | None = Field(None, description="Lowest acceptable speed.")
     min_memory_gib: PositiveFloat | None = Field(None, description="Memory per accelerator in GiB.")
-    min_total_memory_gib: PositiveFloat | None = Field(None, description="Accelerator memory in all in GiB.")
-    max_nodes: NodeCount = Field(128, description="Most instances.")
-    max_accelerators: PositiveInt | None = Field(None, description="Most accelerators.")
+    min_total_memory_gib: PositiveFloat | None = Field(None, description="Total accelerator memory in GiB.")
+    max_nodes: NodeCount = Field(128, description="Maximum number of instances.")
+    max_accelerators: PositiveInt | None = Field(None, description="Maximum number of accelerators.")
     providers: Texts | None = Field(None, description="Only these providers.")
     regions: Texts | None = Field(
         None,
@@ -139,24 +141,24 @@ class Constraints(Section):
     instance_types: Filter = Field(Filter.model_construct(), description="Patterns over instance types.")
     software: Software | None = Field(
         None,
-        description="What the code runs on; default cuda, and what `allow` names or the user owns."
+        description="Software that the code runs on; default: cuda, and that of accelerators in `allow` or owned ones."
         " Anything else needs a port.",
     )
     quota: tuple[QuotaLimit, ...] = Field((), max_length=MAX_ITEMS, description="Account limits.")
     obtainable: tuple[ObtainableLimit, ...] = Field(
         (),
         max_length=MAX_ITEMS,
-        description="What spot or on-demand brings by asking, where it is known better than assumed.",
+        description="Accelerators obtainable on spot or on demand, if you know better than the assumption.",
     )
     waiting: tuple[StartWait, ...] = Field(
         (),
         max_length=MAX_ITEMS,
-        description="How long capacity takes to come, where it is known better than assumed.",
+        description="How long it takes to obtain capacity, if you know better than the assumption.",
     )
     waited: tuple[SeenWait, ...] = Field(
         (),
         max_length=MAX_ITEMS,
-        description="Requests for capacity that you made, which tighten what is assumed.",
+        description="Your past requests for capacity, which adjust the assumptions.",
     )
     waiting_records: Texts = Field(
         (), description="CSV files of such requests, relative to this file; see docs/spot/obtainable.md."
@@ -166,7 +168,7 @@ class Constraints(Section):
     )
     include_fractional: Bool = Field(False, description="Consider fractional accelerators (vGPU).")
     include_arm64: Bool = Field(False, description="Consider hosts with arm64 processors.")
-    allow_flagged: Bool = Field(False, description="Consider offers refused for a flag.")
+    allow_flagged: Bool = Field(False, description="Consider offers that a flag refuses.")
     allow_derived: Bool = Field(
         False, description="Consider spot and commitments whose price is derived from a ratio, never quoted."
     )
@@ -176,7 +178,7 @@ class Constraints(Section):
 
 
 class Preferences(Section):
-    """What is best among the plans that satisfy the constraints."""
+    """What to optimise among the plans that satisfy the constraints."""
 
     objective: Literal["cost", "time", "carbon"] = Field(
         "cost", description="Cheapest, fastest within the budget, or least kgCO2e of the electricity."
@@ -185,13 +187,13 @@ class Preferences(Section):
     prefer_regions: Texts = Field((), description="Patterns; break ties in this order.")
     prices: Literal["expected", "quoted", "firm"] = Field(
         "expected",
-        description="Compare spot by the price to expect when the run starts, by its quote, or take firm prices only "
-        "(on-demand, reservations, blocks, own).",
+        description="Compare spot by the price expected when the run starts, by its quote, or use only firm prices "
+        "(on-demand, reservations, blocks, owned).",
     )
 
 
 class Overlay(Section):
-    """A customer's own price: the offers it matches change by `change`."""
+    """A customer's price: matching offers change by `change`."""
 
     provider: Text | None = Field(None, description="Provider id; absent: any.")
     region: Text | None = Field(None, description="Region pattern.")
@@ -205,20 +207,22 @@ class Overlay(Section):
 
 
 class Prices(Section):
-    """Prices beside the catalog."""
+    """Prices in addition to the catalog."""
 
     overlays: tuple[Overlay, ...] = Field(
         (), max_length=MAX_ITEMS, description="Discounts and surcharges, applied in order."
     )
-    offers: Texts = Field((), description="Files of own machines or offers, relative to this file.")
+    offers: Texts = Field(
+        (), description="Files of machines that you own, or of other offers, relative to this file."
+    )
     commitment_share: Ratio | None = Field(
         None,
-        description="Part of a new commitment's term that this work pays, other work the rest; default all.",
+        description="Part of a new commitment's term that this work pays (other work pays the rest); default: all.",
     )
 
 
 class Baseline(Section):
-    """What the plan is compared with: the user's present cluster."""
+    """The user's current cluster, with which the plan is compared."""
 
     provider: Text = Field(description="Provider id.")
     region: Text = Field(description="Region.")
@@ -231,7 +235,7 @@ class Baseline(Section):
 
 
 class OwnedCommitment(Section):
-    """A commitment the user already pays: no extra cost up to its capacity."""
+    """A commitment that the user already pays: no extra cost up to its capacity."""
 
     provider: Text = Field(description="Provider id.")
     region: Text = Field(description="Region.")
@@ -249,40 +253,44 @@ class Fleet(Section):
     nodes_per_run: NodeCount = Field(1, description="Instances one run needs.")
     mean_share: Ratio | None = Field(
         None,
-        description="Share of `training` that a run does on average where bad runs stop early (ASHA, early stopping);"
+        description="Mean share of `training` that a run does if bad runs stop early (ASHA, early stopping);"
         " default: all of it.",
     )
-    max_regions: SmallInt | None = Field(None, description="Most regions used.")
-    max_share_per_region: Ratio | None = Field(None, description="Most of the throughput from one region.")
-    max_spot_share: Share | None = Field(None, description="Most of the throughput from spot.")
-    max_share_per_offer: Ratio | None = Field(None, description="Most of the throughput from one offer.")
+    max_regions: SmallInt | None = Field(None, description="Maximum number of regions.")
+    max_share_per_region: Ratio | None = Field(
+        None, description="Maximum share of the throughput from one region."
+    )
+    max_spot_share: Share | None = Field(None, description="Maximum share of the throughput from spot.")
+    max_share_per_offer: Ratio | None = Field(
+        None, description="Maximum share of the throughput from one offer."
+    )
 
 
 class Recurrence(Section):
-    """The same run again and again; the plan is of one of them."""
+    """A recurring run; the plan is for one of them."""
 
     every: Duration = Field(description="Time from one start to the next, e.g. 1w.")
     times: SmallInt = Field(description="How many runs.")
 
 
 class Spot(Section):
-    """How spot may be used; what it costs and whether it is in time is the planner's to say."""
+    """How spot may be used."""
 
     fallback: Literal["on_demand", "none"] = Field(
-        "on_demand", description="What runs when spot alone would miss the deadline."
+        "on_demand", description="What to use if spot alone would miss the deadline."
     )
     zones: Literal["any", "single"] = Field(
-        "any", description="Whether a run may go on in another zone or region where spot is to be had."
+        "any", description="Whether a run may continue in another zone or region where spot is available."
     )
     evidence: Texts = Field(
         (),
-        description="Files of your own, relative to this file: availability records, preemption logs, spot prices, "
+        description="Your files, relative to this file: availability records, preemption logs, spot prices, "
         "placement scores.",
     )
 
 
 class Storage(Section):
-    """Where nodes read the training data from; left out, the cheapest way that keeps up with the steps."""
+    """From where nodes read the training data; default: the cheapest option that is fast enough for the steps."""
 
     data: Literal["auto", "object", "local_nvme", "block", "file_system"] = Field(
         "auto",
@@ -296,7 +304,7 @@ class Storage(Section):
     )
     fio: Text | None = Field(
         None,
-        description="Result of fio (JSON), beside this file: the speed of a machine's local disk, measured.",
+        description="Result of fio (JSON), next to this file: the measured speed of a machine's local disk.",
     )
 
 
@@ -308,12 +316,12 @@ VariableName = Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z_][A-Za-z0
 
 
 class Run(Section):
-    """What runs on each node. Nothing of it changes the plan: `planner export` writes it into launch files."""
+    """What runs on each node. It does not change the plan: `planner export` writes it into launch files."""
 
     image: Word | None = Field(None, description="Container image with its tag or digest.")
     command: Script | None = Field(
         None,
-        description="The training program and its own arguments, without a launcher: train.py --config c.toml.",
+        description="The training program and its arguments, without a launcher: train.py --config c.toml.",
     )
     setup: Script | None = Field(None, description="Shell lines that run once on each node before it.")
     env: dict[str, Value] = Field({}, description="Environment variables, as quoted texts.")
@@ -342,36 +350,32 @@ class Workload(Section):
         "training", description="One synchronous job, divisible work, or batch inference."
     )
     name: Text = Field(description="Name shown on the plan.")
-    description: str = Field("", description="Remark.")
-    model: Model | None = Field(None, description="What is trained (absent only with task).")
-    task: Task | None = Field(None, description="Instead of model and training, when only the data is known.")
-    training: Training | None = Field(
-        None, description="How it is trained (absent only with task or inference)."
-    )
-    inference: Inference | None = Field(None, description="What is answered (kind inference).")
+    description: str = Field("", description="Free text.")
+    model: Model | None = Field(None, description="Model to train (omit only with task).")
+    task: Task | None = Field(None, description="Replaces model and training if you know only the data.")
+    training: Training | None = Field(None, description="How to train it (omit only with task or inference).")
+    inference: Inference | None = Field(None, description="Requests to answer (kind inference).")
     data: Data = Field(Data.model_construct(), description="The training set.")
-    checkpoint: Checkpoint = Field(Checkpoint.model_construct(), description="What is saved.")
+    checkpoint: Checkpoint = Field(Checkpoint.model_construct(), description="Checkpoints.")
     start: Moment | None = Field(None, description="When training may start; default now.")
     earliest_start: Day | None = Field(None, description="Day before which nothing may run.")
     constraints: Constraints = Field(Constraints.model_construct(), description="What a plan must satisfy.")
-    preferences: Preferences = Field(Preferences.model_construct(), description="What is best.")
-    prices: Prices = Field(Prices.model_construct(), description="Prices beside the catalog.")
-    baseline: Baseline | None = Field(None, description="Present cluster to compare with.")
+    preferences: Preferences = Field(Preferences.model_construct(), description="What to optimise.")
+    prices: Prices = Field(Prices.model_construct(), description="Prices in addition to the catalog.")
+    baseline: Baseline | None = Field(None, description="Your current cluster, to compare with.")
     fleet: Fleet | None = Field(None, description="How the work divides (kind fleet).")
-    recurrence: Recurrence | None = Field(
-        None, description="Runs that come again, with what they cost in all."
-    )
+    recurrence: Recurrence | None = Field(None, description="Recurring runs, with their total cost.")
     commitments: tuple[OwnedCommitment, ...] = Field(
-        (), max_length=MAX_ITEMS, description="Commitments already paid."
+        (), max_length=MAX_ITEMS, description="Commitments that you already pay."
     )
     spot: Spot = Field(Spot.model_construct(), description="How spot may be used.")
     run: Run = Field(Run.model_construct(), description="What `planner export` starts on the machines.")
     team: Text | None = Field(
-        None, description="Who pays: a tag on every machine that `planner export` names."
+        None, description="Team that pays: a tag on every machine that `planner export` starts."
     )
     tags: dict[str, Value] = Field({}, description="Further tags for cost allocation.")
     storage: Storage = Field(Storage.model_construct(), description="Where nodes read the data from.")
     measured: MeasuredLine | None = Field(
-        None, description="Your own throughput with this training, on instances or accelerators."
+        None, description="Your measured throughput with this training, on instances or accelerators."
     )
     assumptions: dict[str, AnyFloat] = Field({}, description="Overrides of the planner's assumptions by key.")

@@ -30,21 +30,22 @@ class Bucket(Section):
     name: Text = Field(description="Name, unique.")
     requests_per_s: PositiveFloat = Field(description="Rate to be served.")
     input_tokens: PositiveFloat | None = Field(
-        None, description="Mean tokens of a prompt; needed where speeds are predicted."
+        None, description="Mean tokens of a prompt; required if speeds are predicted."
     )
     output_tokens: PositiveFloat | None = Field(
-        None, description="Mean tokens of an answer; needed where speeds are predicted."
+        None, description="Mean tokens of a response; required if speeds are predicted."
     )
 
 
 class Latency(Section):
-    """What a user waits for, without waiting in a queue; it limits the requests that a replica answers at once."""
+    """Latency limits of a user without queueing; they limit the concurrent requests of a replica."""
 
     time_to_first_token_s: PositiveFloat | None = Field(
-        None, description="Most seconds to read a prompt and write the first token."
+        None, description="Maximum seconds to read a prompt and generate the first token."
     )
     time_per_token_s: PositiveFloat | None = Field(
-        None, description="Most seconds per token of the answer, prompts of others read in between included."
+        None,
+        description="Maximum seconds per token of the response, including interleaved prompts of others.",
     )
 
 
@@ -57,7 +58,9 @@ class Machine(Section):
     instance_type: Text | None = Field(None, description="Instance type.")
     purchase_option: PurchaseOption = Field("on_demand", description="How it is bought.")
     usd_per_hour: Money | None = Field(None, description="Price of one machine, instead of the catalog's.")
-    max_nodes: PositiveInt | None = Field(None, description="Most machines (a quota, say).")
+    max_nodes: PositiveInt | None = Field(
+        None, description="Maximum number of machines (for example, a quota)."
+    )
     requests_per_s: dict[str, NonNegativeFloat] = Field(
         {},
         description="Per bucket: what one machine serves of it alone within your latency; 0 or absent: cannot."
@@ -80,13 +83,13 @@ class Serving(Section):
     version: Literal[1] = Field(description="Version of this format.")
     kind: Literal["serving"] = Field(description="Kind of file.")
     name: Text = Field(description="Name shown on the plan.")
-    description: str = Field("", description="Remark.")
+    description: str = Field("", description="Free text.")
     headroom_ratio: NonNegativeFloat = Field(0.0, lt=1, description="Share of each machine kept free.")
-    max_nodes: PositiveInt | None = Field(None, description="Most machines in all.")
+    max_nodes: PositiveInt | None = Field(None, description="Maximum total number of machines.")
     buckets: tuple[Bucket, ...] = Field(min_length=1, description="Size classes of requests.")
     machines: tuple[Machine, ...] = Field(min_length=1, description="Kinds of machines.")
     model: Network | None = Field(
-        None, description="What answers, a preset or sizes: speeds that are not given are predicted."
+        None, description="The model, as a preset or sizes: missing speeds are predicted."
     )
     inference: EngineChoice = Field(
         EngineChoice(), description="Engine, release and precision of predictions."

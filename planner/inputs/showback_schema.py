@@ -17,12 +17,12 @@ class Rule(Section):
 
     team: Text | None = Field(None, description="The team; or 'from_tag'.")
     from_tag: Text | None = Field(
-        None, description="Tag key whose value is the team; fits where the charge has it."
+        None, description="Tag key whose value is the team; matches charges that have it."
     )
     rename: dict[str, Text] = Field({}, description="Team for a value of the tag: {ML-Platform: ml}.")
     when: dict[str, tuple[Text, ...]] = Field(
         {},
-        description="What the charge must be, all of it: lists of values by provider, service, category, account, "
+        description="Conditions that must all match: lists of values by provider, service, category, account, "
         "billing_account, region, charge or tag:KEY. * and ? match any letters; capitals do not matter.",
     )
 

@@ -54,9 +54,9 @@ HoursOrMoment = Annotated[
 
 
 class Spell(Section):
-    """A stretch of time in which a zone was up or down."""
+    """A period in which a zone was up or down."""
 
-    available: Bool = Field(description="Whether spot could be had.")
+    available: Bool = Field(description="Whether spot was available.")
     hours: PositiveHours = Field(description="How long, hours.")
 
 
@@ -67,7 +67,7 @@ class StateZone(Section):
     region: Text | None = Field(
         None, description="Its region; default: the plan's, or the plan's zone of this name."
     )
-    available: Bool = Field(description="Whether spot can be had there now (for all nodes together).")
+    available: Bool = Field(description="Whether spot is available there now (for all nodes together).")
     usd_per_hour: PositiveFloat | None = Field(
         None, description="Spot price of one instance, US dollars an hour; default: the plan's."
     )
@@ -76,19 +76,19 @@ class StateZone(Section):
         description="How long it has been so: hours, a duration, or the moment it began; default: just now.",
     )
     history: tuple[Spell, ...] = Field(
-        (), description="What came before the present spell, oldest first; the last 24 hours are used."
+        (), description="Spells before the current one, oldest first; the last 24 hours are used."
     )
 
 
 class RunState(Section):
-    """Where a job stands."""
+    """State of a job."""
 
     version: Literal[1] = Field(description="Version of this format.")
     kind: Literal["state"] = Field(description="Kind of file.")
     now: HoursOrMoment = Field(description="The present: hours since the launch, or a moment.")
     launched_at: HoursOrMoment | None = Field(
         None,
-        description="Moment of the launch; default: the plan's start. The deadline stays where the plan has it.",
+        description="Time of the launch; default: the plan's start. The deadline of the plan does not move.",
     )
     done_hours: Hours | None = Field(
         None, description="Work done and saved, in undisturbed hours; one of the three done_ keys is needed."
@@ -106,4 +106,4 @@ class RunState(Section):
     on_demand_usd_per_hour: PositiveFloat | None = Field(
         None, description="On-demand price of one instance; default: the plan's, or the catalog's."
     )
-    zones: tuple[StateZone, ...] = Field(min_length=1, description="Zones where spot may be asked for.")
+    zones: tuple[StateZone, ...] = Field(min_length=1, description="Zones where spot may be requested.")

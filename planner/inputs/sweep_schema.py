@@ -31,7 +31,7 @@ class Sweep(Section):
     version: Literal[1] = Field(description="Version of this format.")
     kind: Literal["sweep"] = Field(description="Kind of file.")
     name: Text = Field(description="Name shown on the answer.")
-    description: str = Field("", description="Remark.")
+    description: str = Field("", description="Free text.")
     work_hours: tuple[PositiveHours, ...] = Field((), description="Undisturbed work of a job, hours.")
     deadline_ratio: tuple[DeadlineRatio, ...] = Field(
         (1.5,), min_length=1, description="Deadline over work, at least 1."
@@ -55,5 +55,5 @@ class Sweep(Section):
     )
     scenarios: dict[Text, Texts] = Field(
         {},
-        description="For `planner sweep`: by name, the KEY=VALUE texts put over each workload, as `--set` takes them.",
+        description="For `planner sweep`: by name, KEY=VALUE texts that override each workload, as for `--set`.",
     )

@@ -189,7 +189,7 @@ def _of_parts(tco: Tco) -> Iterator[Fault]:
     for number, part in enumerate(parts):
         for place, item in enumerate(part.market):
             if item not in known:
-                text = f"'{item}' is no item of hardware_prices.csv"
+                text = f"'{item}' is not an item of hardware_prices.csv"
                 yield Fault(("machine", "parts", number, "market", place), text, near(item, known))
         if part.spare and part.kind != "power_supply":
             yield Fault(

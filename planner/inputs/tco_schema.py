@@ -35,14 +35,14 @@ AnyNumber = Annotated[float, Field(strict=True, ge=-MAX_FLOAT, le=MAX_FLOAT, all
 
 
 class Estimate(Section):
-    """A figure that is not exactly known: its value, the range it may lie in, and who says so."""
+    """An uncertain figure: its value, its range and its source."""
 
     low: AnyNumber | None = Field(None, description="Low end; default: the value.")
     value: AnyNumber | None = Field(None, description="Central value; default: the middle of low and high.")
     high: AnyNumber | None = Field(None, description="High end; default: the value.")
-    source: Words | None = Field(None, description="Where the figures are from.")
+    source: Words | None = Field(None, description="Source of the figures.")
     as_of: Text | None = Field(None, description="Their date.")
-    note: Words | None = Field(None, description="What to know about them.")
+    note: Words | None = Field(None, description="Note on the figures.")
 
 
 def _estimate(value: Any) -> Any:
@@ -57,13 +57,15 @@ class Part(Section):
     """One line of a bill of materials; figures are per piece."""
 
     name: Text = Field(description="What it is.")
-    kind: PartKind = Field("other", description="What it does in the machine.")
+    kind: PartKind = Field("other", description="Kind of part.")
     count: PositiveInt = Field(1, description="Pieces in one machine.")
     usd: Amount = Field(description="US dollars per piece.")
     market: tuple[Text, ...] = Field(
-        (), description="Items of planner/data/hardware_prices.csv whose prices are shown beside this one."
+        (), description="Items of planner/data/hardware_prices.csv whose prices are shown for comparison."
     )
-    watts: NonNegativeFloat | None = Field(None, description="Most power drawn; of a power supply: given.")
+    watts: NonNegativeFloat | None = Field(
+        None, description="Maximum power drawn; for a power supply: provided."
+    )
     spare: Bool = Field(False, description="Of a power supply: one piece may fail, so it does not count.")
     pcie_lanes: NonNegativeFloat | None = Field(None, description="Lanes used; of a CPU or board: offered.")
     memory_gb: PositiveFloat | None = Field(None, description="Of memory and accelerators, GB.")
@@ -75,7 +77,7 @@ class Part(Section):
 
 
 class Machine(Section):
-    """What would be bought."""
+    """The machine to buy."""
 
     name: Text | None = Field(None, description="Name of the machine; default: that of the file.")
     accelerator: Text = Field(description="Canonical accelerator id, as in `planner catalog list`.")
@@ -99,7 +101,7 @@ class Machine(Section):
 
 
 class Site(Section):
-    """Where the machine stands: own rooms, or a colocation."""
+    """Location of the machine: your site, or a colocation."""
 
     usd_per_kwh: Amount | None = Field(None, description="Electricity.")
     pue: Amount | None = Field(None, description="Power of the site over power of the machines, >= 1.")
@@ -133,9 +135,9 @@ class Life(Section):
 
 
 class Cloud(Section):
-    """What would be rented instead: the cheapest offers of each option that fit."""
+    """Offers to rent instead: the cheapest fitting offers of each option."""
 
-    accelerator: Text | None = Field(None, description="Id or glob; default: the machine's own.")
+    accelerator: Text | None = Field(None, description="Id or glob; default: the machine's accelerator.")
     speed_ratio: Amount | None = Field(
         None, description="Work of one rented accelerator over one owned; default: ratio of their BF16 peaks."
     )
@@ -150,7 +152,7 @@ class Cloud(Section):
             "on_demand", "spot", "reserved_1y", "reserved_3y", "savings_plan_1y", "savings_plan_3y", "cud_1y",
             "cud_3y", "capacity_block",
         ),
-        description="Ways to rent, where they are priced.",
+        description="Options to rent, if they have prices.",
     )  # fmt: skip
     lost_ratio: Amount | None = Field(None, description="Share of spot hours lost to interruptions.")
     price_change_ratio: Amount | None = Field(
@@ -162,16 +164,16 @@ class Tco(Section):
     """A file of `planner tco`, version 1."""
 
     version: Literal[1] = Field(description="Version of this format.")
-    kind: Literal["tco"] = Field("tco", description="Says what the file is.")
+    kind: Literal["tco"] = Field("tco", description="Kind of the file.")
     name: Text = Field(description="Shown on the answer.")
     description: Words | None = Field(None, description="For readers.")
     start: Day | None = Field(None, description="Day of purchase; default: the day of the question.")
-    machine: Machine = Field(description="What would be bought.")
-    own_site: Site | None = Field(None, description="Running it in own rooms.")
+    machine: Machine = Field(description="The machine to buy.")
+    own_site: Site | None = Field(None, description="Running it on your site.")
     colocation: Site | None = Field(None, description="Running it in rented rooms.")
     upkeep: Upkeep = Field(default_factory=lambda: Upkeep(), description="Repairs and support.")
     life: Life = Field(default_factory=lambda: Life(), description="Use and resale.")
     utilisation_ratio: Amount | None = Field(None, description="Share of all hours with useful work.")
     idle_ratio: Amount | None = Field(None, description="Power of an idle machine over full load.")
     capital_ratio: Amount | None = Field(None, description="Cost of capital per year.")
-    cloud: Cloud = Field(default_factory=lambda: Cloud(), description="What would be rented instead.")
+    cloud: Cloud = Field(default_factory=lambda: Cloud(), description="Offers to rent instead.")

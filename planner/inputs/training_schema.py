@@ -39,7 +39,7 @@ from planner.inputs.section import Section
 
 
 class EmbeddingTables(Section):
-    """Tables that are divided among all accelerators, beside a dense network that each of them has."""
+    """Tables divided among all accelerators, next to a dense network that each accelerator has."""
 
     rows: Count = Field(description="Rows of all tables together.")
     width: Width = Field(description="Elements of a row.")
@@ -49,7 +49,7 @@ class EmbeddingTables(Section):
     )
     precision: Literal["fp32", "fp16", "bf16"] = Field("fp32", description="Stored precision of the tables.")
     optimizer: Literal["sgd", "rowwise_adagrad", "adagrad", "adam"] = Field(
-        "sgd", description="Decides what is kept beside each row; only rows that were read are updated."
+        "sgd", description="Determines the state stored with each row; only rows that were read are updated."
     )
 
 
@@ -86,7 +86,7 @@ class Network(Section):
     )
     vocab: Width | None = Field(None, description="Vocabulary size in tokens.")
     tied_embeddings: Bool | None = Field(
-        None, description="Input and output embeddings are one; default false."
+        None, description="Input and output embeddings are shared; default false."
     )
     experts: SmallInt | None = Field(None, description="Experts per mixture-of-experts layer.")
     experts_per_token: SmallInt | None = Field(None, description="Experts each token passes through.")
@@ -94,7 +94,7 @@ class Network(Section):
     moe_ffn: Width | None = Field(None, description="Feed-forward width of one expert; default = ffn.")
     dense_layers: SmallCount | None = Field(None, description="Leading layers without experts.")
     attention_window: Width | None = Field(
-        None, description="Tokens that a token sees (sliding-window attention); default: all before it."
+        None, description="Tokens to which a token attends (sliding window); default: all before it."
     )
     windowed_layers: SmallCount | None = Field(
         None, description="Layers with that window; the others see all. Default: every layer."
@@ -120,23 +120,23 @@ class Network(Section):
     )
     flops_within: Annotated[float, Field(strict=True, ge=1, le=10)] | None = Field(
         None,
-        description="Factor within which FLOPs and activations given by hand are right, e.g. 1.5: widens the interval.",
+        description="Factor by which the given FLOPs and activations may be off, e.g. 1.5: widens the interval.",
     )
     trainable: Literal["all", "head", "through", "none"] = Field(
         "all",
-        description="What learns: all; the output layer on frozen features (head); nearly nothing, while gradients pass"
-        " through to what does (a prompt, biases, parts before it); none: frozen, forward pass only.",
+        description="What is trained: all; the output layer on frozen features (head); nearly nothing, while gradients"
+        " pass through to trained parts (a prompt, biases, earlier parts); none: frozen, forward pass only.",
     )
     last_layers: SmallInt | None = Field(
-        None, description="Of transformers: only these last layers and the output layer learn."
+        None, description="For transformers: train only these last layers and the output layer."
     )
 
 
 class Part(Network):
-    """A network of a model that is a list of them, each a preset or explicit sizes."""
+    """One network of a model with several, as a preset or with explicit sizes."""
 
     tokens: Count | None = Field(
-        None, description="Of transformers: tokens of one of its runs; default: training.sequence_length."
+        None, description="For transformers: tokens of one of its runs; default: training.sequence_length."
     )
     per_sample: PositiveFloat = Field(
         1.0, description="How often it runs for each sample, e.g. 8 for eight crops, frames or tiles."
@@ -148,7 +148,7 @@ class Model(Network):
 
     config: Text | None = Field(
         None,
-        description="Instead of a preset: the model's own config.json, beside this file; never downloaded.",
+        description="Instead of a preset: the model's config.json, next to this file; never downloaded.",
     )
     stored_precision: ServingPrecision | None = Field(
         None, description="By the quantization_config of `config`: the default of inference.precision."
@@ -156,16 +156,16 @@ class Model(Network):
     parts: tuple[Part, ...] | None = Field(
         None,
         description="Instead of all else: towers, encoders, helpers. `training` describes the first one; each other"
-        " runs beside it for every sample, on the same accelerators.",
+        " runs with it for every sample, on the same accelerators.",
     )
     embedding_tables: EmbeddingTables | None = Field(
         None,
-        description="Of recommenders: tables beside the dense network that the rest describes (its params too).",
+        description="For recommenders: tables next to the dense network that the other keys describe (its params too).",
     )
 
 
 class Task(Section):
-    """For users who know only their data: a ladder of assumptions picks model and training."""
+    """For users who know only their data: model and training are assumed at one of three levels."""
 
     type: Literal[
         "image_classification",
@@ -173,14 +173,14 @@ class Task(Section):
         "text_finetuning",
         "language_model_pretraining",
         "image_generation_finetuning",
-    ] = Field(description="What is to be learned.")
+    ] = Field(description="What to learn.")
     effort: Literal["small", "medium", "large"] = Field(
-        "medium", description="Rung of the ladder to plan; the others are shown as sensitivity."
+        "medium", description="Level to plan; the others are shown as sensitivities."
     )
 
 
 class Layout(Section):
-    """Parts of the parallel layout to pin; what is absent stays the planner's choice."""
+    """Parts of the parallel layout to pin; the planner chooses the others."""
 
     tensor_parallel: SmallInt | None = Field(None, description="Accelerators that split each layer.")
     pipeline_parallel: SmallInt | None = Field(None, description="Pipeline stages.")
@@ -211,7 +211,7 @@ LayoutChoice = Annotated[
 
 
 class TrainingMemory(Section):
-    """Choices of the training code that change its memory but hardly its speed."""
+    """Options of the training code that change its memory but hardly its speed."""
 
     gradients: Literal["auto", "fp32", "half", "both"] = Field(
         "auto",
@@ -224,28 +224,28 @@ class TrainingMemory(Section):
         "auto", description="Logits kept in full, in one copy (fused cross entropy), or a piece at a time."
     )
     fp8_weights: Annotated[bool, Field(strict=True)] = Field(
-        False, description="Weights are kept in 8 bit, without a 16-bit copy."
+        False, description="Weights are stored in 8 bit, without a 16-bit copy."
     )
     dropout: Annotated[bool, Field(strict=True)] | None = Field(
         None, description="Dropout masks are kept; default: where the feed-forward network has no gate."
     )
-    offload_optimizer: Bool = Field(False, description="Optimizer states live in host memory, updated there.")
-    offload_weights: Bool = Field(False, description="Weights live in host memory too (ZeRO-3 only).")
+    offload_optimizer: Bool = Field(False, description="Optimizer states are in host memory, updated there.")
+    offload_weights: Bool = Field(False, description="Weights are also in host memory (ZeRO-3 only).")
     offload_activations: Bool = Field(
-        False, description="What recompute keeps of each layer lives in host memory."
+        False, description="What recomputation keeps of each layer is in host memory."
     )
     optimizer_in_backward: Bool = Field(
         False, description="Each gradient is applied and freed at once; needs one micro-batch per step."
     )
     confidence: Confidence | None = Field(
         None,
-        description="Least probability with which a layout must fit into accelerator memory, by the model's error;"
+        description="Minimum probability that a layout fits into accelerator memory, given the model's error;"
         " default 0.95.",
     )
 
 
 class Phase(Section):
-    """A stretch of the run; what it leaves out is as in `training`."""
+    """A phase of the run; omitted keys are as in `training`."""
 
     share: Ratio = Field(
         description="Share of the amount of work (tokens or samples); all shares add up to 1."
@@ -260,7 +260,7 @@ class Training(Section):
 
     tokens: Count | None = Field(None, description="Tokens to train on.")
     samples: Count | None = Field(
-        None, description="Samples (sequences, images) to train on, repeats counted."
+        None, description="Samples (sequences, images) to train on, including repetitions."
     )
     epochs: PositiveFloat | None = Field(
         None, description="Passes over data.samples or data.tokens; of prompts with rollouts."
@@ -270,7 +270,7 @@ class Training(Section):
     sequence_length: Count | None = Field(
         None,
         description="Tokens per sequence; default: the longest of lengths or rollouts, else the preset's context."
-        " Encoder-decoders: of either side; where they differ, the mean of the two.",
+        " Encoder-decoders: of either side; if they differ, the mean of the two.",
     )
     lengths: Lengths | None = Field(
         None, description="Lengths of the samples in tokens; default: all are sequence_length long."
@@ -281,7 +281,7 @@ class Training(Section):
         "global_batch and steps count; default: no where lengths is given, else yes.",
     )
     group_by_length: Bool = Field(
-        False, description="Sequences of like length share a batch, so that little is padded."
+        False, description="Sequences of similar length share a batch, which reduces padding."
     )
     precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] = Field(
         "bf16", description="Arithmetic of the matmuls; fp4 is NVFP4 or MXFP4."
@@ -289,7 +289,7 @@ class Training(Section):
     optimizer: Literal[
         "adamw", "adam", "sgd", "lion", "adafactor", "adamw_8bit", "paged_adamw", "paged_adamw_8bit"
     ] = Field(
-        "adamw", description="Decides the optimizer's memory; paged states move to the host when it is short."
+        "adamw", description="Sets the optimizer's memory; paged states move to the host when it is short."
     )
     objective: Objective = Field(
         "pretrain",
@@ -297,7 +297,7 @@ class Training(Section):
         " pair of sequences, or one run of each tower.",
     )
     method: Literal["full", "lora", "qlora"] = Field(
-        "full", description="Train all weights, or adapters beside frozen 16-bit (lora) or quantised weights."
+        "full", description="Train all weights, or adapters with frozen 16-bit (lora) or quantised weights."
     )
     lora_rank: SmallInt = Field(16, description="Rank of the adapters (methods lora and qlora).")
     adapter: Adapter | None = Field(None, description="The adapters (methods lora and qlora).")
@@ -315,13 +315,13 @@ class Training(Section):
     contrastive: Contrastive | None = Field(None, description="The pairs (objective contrastive).")
     phases: tuple[Phase, ...] | None = Field(
         None,
-        description="Schedule of batch, length or resolution: times add up, memory is the largest. Needs tokens,"
-        " samples or epochs.",
+        description="Schedule of batch, length or resolution: times add up, memory is that of the largest phase. Needs"
+        " tokens, samples or epochs.",
     )
     evaluation: Evaluation | None = Field(None, description="Evaluation in the run; default: none.")
     early_stop: EarlyStop | None = Field(
         None,
-        description="The run may end early: planned is its mean share, the spread of the end widens every interval.",
+        description="The run may end early: its mean share is planned, the spread of the end widens every interval.",
     )
     stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"] = Field(
         "compiled",
@@ -345,7 +345,7 @@ class Training(Section):
         "and so do compilers for grouped convolutions (RegNet).",
     )
     layout: LayoutChoice = Field("auto", description="Parallel layout: auto, or parts of it pinned.")
-    memory: TrainingMemory | None = Field(None, description="What the training code keeps in memory.")
+    memory: TrainingMemory | None = Field(None, description="Memory options of the training code.")
 
 
 class Data(Section):
@@ -357,7 +357,7 @@ class Data(Section):
     sample_size: Size | None = Field(None, description="Mean stored size of one sample.")
     location: Text | None = Field(
         None,
-        description="provider/region, onprem, or absent (with the user: no provider's egress).",
+        description="provider/region, onprem, or absent (at the user's site: no provider charges egress).",
     )
     access: Literal["stage", "stream"] = Field(
         "stage",
@@ -384,16 +384,16 @@ class Checkpoint(Section):
 
     size: Size | None = Field(None, description="Size of one checkpoint; default: from the model.")
     initial: Size | None = Field(
-        None, description="Size of a checkpoint that the run starts from; it lies and travels with the data."
+        None, description="Size of the checkpoint that the run starts from; copied with the data."
     )
     interval: Duration | None = Field(
         None, description="Time between checkpoints; default: chosen by the planner."
     )
     restart_time: Duration | None = Field(
-        None, description="Time from an interruption's end to training again."
+        None, description="Time from the end of an interruption until training continues."
     )
     keep: SmallInt = Field(2, description="Checkpoints kept in storage.")
     export: Bool = Field(True, description="Copy the final model back to data.location or the user.")
     merge_adapters: Bool = Field(
-        False, description="Of LoRA: export the whole model with the adapters merged, not the adapters alone."
+        False, description="For LoRA: export the whole model with merged adapters, not only the adapters."
     )

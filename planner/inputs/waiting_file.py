@@ -69,11 +69,11 @@ def _request(row: dict[str, str], where: str) -> dict[str, Any]:
         raise InputError(f"{where}: has neither started_at nor until")
     waited = (_moment(end or "", where) - _moment(row["asked_at"], where)).total_seconds() / 3600.0
     if waited < 0:
-        raise InputError(f"{where}: ends before it was asked for")
+        raise InputError(f"{where}: ends before it was requested")
     try:
         count = int(row["accelerators"])
     except (TypeError, ValueError):
-        raise InputError(f"{where}: accelerators {row['accelerators']!r} is no whole number") from None
+        raise InputError(f"{where}: accelerators {row['accelerators']!r} is not a whole number") from None
     known = {column: row[column].strip() for column in _PLACES if (row.get(column) or "").strip()}
     return {
         **known, "purchase_option": row["purchase_option"].strip(), "accelerators": count,
@@ -85,5 +85,5 @@ def _moment(text: str, where: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text.strip())
     except (AttributeError, ValueError):
-        raise InputError(f"{where}: {text!r} is no moment; write 2026-11-20T08:30Z") from None
+        raise InputError(f"{where}: {text!r} is not a timestamp; write 2026-11-20T08:30Z") from None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

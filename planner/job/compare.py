@@ -1,6 +1,6 @@
 """One job on machines, places or ways to buy, side by side.
 
-Each row is the plan that `optimize` gives for the same file limited to that row. Where none keeps the deadline or the
+Each row is the plan that `optimize` gives for the same file limited to that row. Where none meets the deadline or the
 budget, the row is the cheapest that misses them, and says which.
 """
 
@@ -101,7 +101,7 @@ class Row:
 
 @record(frozen=True)
 class Comparison(Presentable):
-    """All rows: the base first, then those that keep every limit, then those that do not, each by cost.
+    """All rows: the base first, then those that meet every limit, then those that do not, each by cost.
 
     `usd_ratio`, `hours_ratio`: half of the interval of the best row's cost and hours over the figures; 0: not known.
     """
@@ -323,7 +323,7 @@ def _known(name: str, known: Sequence[str], flag: str, what: str) -> str:
     if len(same) == 1:
         return same[0]
     if same:
-        raise InputError(f"{flag} {name}: stands for {', '.join(same[:8])}: name one")
+        raise InputError(f"{flag} {name}: matches several: {', '.join(same[:8])}: name one")
     hint = near(name, known)
     raise InputError(
         f"{flag} {name}: the catalog has no {what} of that name"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planner.job.compare import Row
 
 _MISSES = {
-    "deadline": "too late", "unrecorded": "spot alone without a record, which no deadline may rest on",
+    "deadline": "too late", "unrecorded": "spot alone without a record, which cannot guarantee a deadline",
     "confidence": "too unsure to be in time", "budget": "over budget", "throughput": "too slow",
     "no_discount": "spot without a discount",
 }  # fmt: skip
@@ -69,4 +69,4 @@ def speed_note(row: Row) -> str:
 def miss_note(rows: Sequence[Row]) -> str:
     """Which limits rows with a star break."""
     missed = dict.fromkeys(_MISSES[key] for row in rows for key in row.misses)
-    return f"* breaks a limit ({'; '.join(missed)}): nothing of that row keeps all of them"
+    return f"* breaks a limit ({'; '.join(missed)}): no plan of that row meets all of them"

@@ -64,7 +64,7 @@ class SpotSaving:
         rows: types and regions with both prices; list_median_ratio: saving of the quote in their median.
         high_share: share of them that save at least 70 %.
         cost_usd, on_demand_usd: this job with spot, and on-demand alone; saved_ratio: between them.
-        p_meet_deadline: probability that the way with spot keeps the deadline.
+        p_meet_deadline: probability that the way with spot meets the deadline.
     """
 
     rows: int
@@ -106,7 +106,7 @@ def saving_of(
     Args:
         market: the price lists.
         provider: whose.
-        spot: cost of this job with spot and its chance to be in time, None where none keeps the limits.
+        spot: cost of this job with spot and its chance to be in time, None where none meets the limits.
         steady: the same on-demand alone.
     """
     quoted = _least_prices(market, "spot", provider)

@@ -106,7 +106,7 @@ def _title(comparison: Comparison) -> str:
     kept = [row for row in comparison.rows if row.best is not None and not row.misses]
     if not kept:
         able = [row for row in comparison.rows if row.best is not None]
-        what = "keeps every limit" if able else "can run the job"
+        what = "meets every limit" if able else "can run the job"
         return f"None of the {len(comparison.rows)} {_NOUNS[comparison.over]} compared {what}"
     best = min(kept, key=lambda row: _by(row, comparison.objective))
     assert best.best is not None
@@ -294,7 +294,7 @@ def _notes(comparison: Comparison, *, brief: bool = False) -> list[str]:
         )
     if comparison.base:
         notes.append(
-            f"changes are to {comparison.base}; each row is the plan of the file limited to that row"
+            f"changes are relative to {comparison.base}; each row is the plan of the file restricted to that row"
         )
     notes += owed_notes(shown)
     notes += enable_first(places_of(row.best for row in shown if row.best is not None))
@@ -341,7 +341,7 @@ def _spot(comparison: Comparison) -> list[Section]:
     )  # fmt: skip
     notes = (
         "list saving: 1 - quoted spot / on-demand, median over types and regions that have both prices",
-        "job: the cheapest way with spot (a fall-back included) beside on-demand alone, at expected prices",
+        "job: the cheapest option with spot (including a fall-back) compared with on-demand alone, at expected prices",
     )
     return [table_section("spot", "What spot saves", columns, rows, notes)]
 

@@ -37,7 +37,7 @@ def explain_kinds(search: CandidateSearch | None) -> list[str]:
     best = [(kind, best_of(candidates, kind)) for kind in KINDS]
     return [
         f"{kind.words}: "
-        + ("no candidate keeps every limit" if at is None else _against(candidates, at, winner))
+        + ("no candidate meets every limit" if at is None else _against(candidates, at, winner))
         for kind, at in best
     ]
 

@@ -53,7 +53,7 @@ def carbon_report(
         "catalog": [vars(source) for source in frontier.sources], "points": rows,
     }  # fmt: skip
     flat = [{**row, "flags": ";".join(row["flags"])} for row in rows]
-    title = f"{frontier.workload}: no plan of known emissions keeps every limit"
+    title = f"{frontier.workload}: no plan with known emissions meets every limit"
     if frontier.points:
         first, last = frontier.points[0].best, frontier.points[-1].best
         title = (
@@ -175,7 +175,7 @@ def _chart(frontier: CarbonFrontier) -> tuple[Chart, ...]:
 
 def _proof(frontier: CarbonFrontier) -> Section:
     method = (
-        "exact: no candidate of known emissions is better in both; what was not worked out is worse by bounds"
+        "exact: no candidate with known emissions is better in both; those not evaluated are worse by bounds"
     )
     return facts(
         "proof",
@@ -247,7 +247,7 @@ def _notes(frontier: CarbonFrontier) -> tuple[str, ...]:
         out.append(f"{frontier.unknown:,} feasible candidates of unknown emissions are left out")
     if frontier.limit_kgco2e is not None:
         out.append(
-            f"your own limit of {frontier.limit_kgco2e:g} kgCO2e is set aside here, all other limits hold"
+            f"your limit of {frontier.limit_kgco2e:g} kgCO2e is not applied here; all other limits are"
         )
     out += enable_first(places_of(point.best for point in frontier.points))
     return (*out, *(prices_note(dates, today) if today is not None else ()))

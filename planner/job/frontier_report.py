@@ -85,7 +85,7 @@ def _said(frontier: Frontier, shown: Sequence[Point]) -> tuple[str, tuple[str, .
     )
     sure = numbers.percent(frontier.confidence, 0)
     summary = (
-        f"Each row is the cheapest plan that `optimize` searches for its deadline, kept with {sure} probability. "
+        f"Each row is the cheapest plan that `optimize` finds for its deadline, met with {sure} probability. "
         "Cost and time are both weighed here, so preferences.objective is not used.",
     )
     left = len(frontier.points) - len(shown)

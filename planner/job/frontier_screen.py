@@ -41,7 +41,7 @@ def frontier_screen(frontier: Frontier, shown: Sequence[Point]) -> Screen:
         shown: the points that the table lists.
     """
     sure = numbers.percent(frontier.confidence, 0)
-    asked = f"{frontier.workload}: the cheapest plan for every deadline, kept with {sure}"
+    asked = f"{frontier.workload}: the cheapest plan for every deadline, met with {sure}"
     if not shown:
         why = "none: no candidate passes the limits other than deadline and budget"
         helps = "`planner optimize` says which limits remove the candidates"
@@ -191,7 +191,7 @@ def _notes(frontier: Frontier) -> tuple[str, ...]:
     return (
         "costs are expected ones; `planner optimize` at a deadline gives the 80 % interval, quotas and checkpoints",
         *(prices_note(dates, today) if today is not None else ()),
-        "your own deadline and budget are set aside here, all other limits hold",
+        "your deadline and budget are not applied here; all other limits are",
         *([large] if large else []),
         *enable_first(places_of(point.best for point in frontier.points)),
         *(["spot needs automatic resume and checkpoints"] if spot else ()),

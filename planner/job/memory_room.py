@@ -47,7 +47,7 @@ def other_confidence(search: CandidateSearch) -> tuple[Relaxation, ...]:
 
 
 def _sureness(search: CandidateSearch) -> list[float]:
-    """How surely the most frugal layout of each admitted cluster fits, the surest first; empty where one fits."""
+    """How certainly the most frugal layout of each admitted cluster fits, the surest first; empty where one fits."""
     context, shapes = search.candidates.context, search.candidates.shapes
     limits, hardware = context.asked.workload.constraints, context.market.offer_set.hardware
     admitted = np.unique(hardware_of_offer(context.market)[search.offer_bits == 0])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def mix_input(candidates: Candidates) -> MixInput | None:
-    """Describe the clusters bought in parts that keep every limit but those a split decides; None without any."""
+    """Describe the clusters bought in parts that meet every limit but those a split decides; None without any."""
     context = candidates.context
     if candidates.mixes is None:
         return None

@@ -57,7 +57,7 @@ def _by_deadline(frontier: Frontier, plan: Plan, scale: Scale) -> Section:
         (at for at, point in enumerate(points) if point.wished), 0 if plan.deadline else len(points) - 1
     )
     columns = (Column("deadline", "deadline", "text"), *_ANSWER)
-    note = "in time: the chance to keep the deadline of the row"
+    note = "in time: the probability of meeting the row's deadline"
     table = Table("by_deadline", "What if the deadline moves?", columns, rows, note, picked=own)
     said = (
         f"Each point is the cheapest plan for its deadline, kept with {sure} probability and planned anew; the budget "
@@ -77,11 +77,11 @@ def _by_budget(other_limits: OtherLimits, plan: Plan, scale: Scale) -> tuple[Sec
     )
     columns = (Column("budget_usd", "budget", "text"), *_ANSWER)
     own = next((at for at, one in enumerate(other_limits.budgets) if one.is_own), 0)
-    note = "in time: the chance to keep your deadline" if plan.deadline else ""
+    note = "in time: the probability of meeting your deadline" if plan.deadline else ""
     table = Table("by_budget", "What if the budget changes?", columns, rows, note, picked=own)
     kept = ""
     if plan.deadline is not None:
-        kept = f" that keeps your deadline with {percent(other_limits.frontier.confidence, 0)} probability"
+        kept = f" that meets your deadline with {percent(other_limits.frontier.confidence, 0)} probability"
     said = (
         f"Each point is the soonest plan within its budget{kept}, planned anew. The first budget is what the cheapest "
         "plan needs."

@@ -90,7 +90,7 @@ def _against(best: Summary | None, candidates: Candidates, winner: int) -> Summa
 
 
 def _best(search: CandidateSearch, change: _Change, unchanged: Engine) -> Summary | None:
-    """The best candidate under a change, None where none keeps the limits.
+    """The best candidate under a change, None where none meets the limits.
 
     Args:
         search: all candidates.

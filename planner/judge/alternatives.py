@@ -95,7 +95,7 @@ def on_known_prices(findings: Findings, bench: Bench, plan: Node, reference: Ref
     parts, _ = frame.purchases(bench.goods, node)
     frame.brief(findings, bench, node, reference)
     known = all(buy.offer.quote.kind in ("firm", "observed", "declared", "listed") for buy in parts)
-    findings.require(known, node.path, "rests on a price that is neither observed nor firm")
+    findings.require(known, node.path, "depends on a price that is neither observed nor firm")
 
 
 def _brings(above: Sequence[Decision], decision: Decision) -> list[str]:

@@ -192,7 +192,7 @@ class Bench:
             NotRecomputedError: the workload brings records of its own.
         """
         if self.workload.spot.evidence:
-            raise NotRecomputedError("it rests on the workload's own records of spot")
+            raise NotRecomputedError("it depends on the workload's spot records")
         figures, kind = self.work.figures, offer.kind
         known = self.goods.tariffs.interruption_prior(
             offer.text("provider"),

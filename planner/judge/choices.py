@@ -58,7 +58,7 @@ def check(
         else:
             findings.saw(node["best"])
         if own is None:
-            findings.skip_unseen(node, "rests on records that are not read again")
+            findings.skip_unseen(node, "depends on records that are not read again")
             continue
         end = Moment(bench.start + timedelta(hours=min(own.hours, 1e6)))
         chance = None if own.p_meet is None else Near(own.p_meet, _CHANCE, 1e-5)

@@ -22,7 +22,7 @@ _DECIMAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,2})?")
 
 
 class MalformedError(InputError):
-    """A file that is no answer of this program; names the JSON path. Exit code 2."""
+    """A file that is not an answer of this program; names the JSON path. Exit code 2."""
 
 
 def read_answer(path: Path) -> Any:

@@ -113,7 +113,7 @@ def _shape(findings: Findings, bench: Bench, workers: Sequence[Worker], period: 
         findings.require(
             abs(worker.runs - round(worker.runs)) < RUN_HAIR,
             path,
-            f"{worker.runs:g} runs: nobody does a part of one",
+            f"{worker.runs:g} runs: no worker can do part of one",
         )
         findings.require(
             worker.end <= period * (1 + 1e-9) + 1e-9,
@@ -134,7 +134,7 @@ def _shape(findings: Findings, bench: Bench, workers: Sequence[Worker], period: 
         seen[offer.offer_id] = seen.get(offer.offer_id, 0) + worker.count * worker.buy.nodes
     for name, nodes in seen.items():
         held = bench.goods.offer("lines", name).capacity
-        findings.require(nodes <= held, "lines", f"{name}: {nodes} instances, {held:g} can be had")
+        findings.require(nodes <= held, "lines", f"{name}: {nodes} instances, {held:g} are available")
     ranks = [_rank(bench, worker.buy.offer) for worker in workers]
     findings.require(ranks == sorted(ranks), "lines", "not in the order of preferred regions and names")
 
@@ -385,9 +385,9 @@ def _one_offer(findings: Findings, bench: Bench, plan: Node, work: float) -> Nea
     findings.require(ends <= limit_hours(bench, work) * (1 + _HAIR), best.path, "ends after the deadline")
     nodes = worker.count * worker.buy.nodes
     findings.require(nodes <= limits.max_nodes, best.path, f"{nodes} nodes, max_nodes is {limits.max_nodes}")
-    findings.require(nodes <= worker.buy.offer.capacity, best.path, "more instances than can be had")
+    findings.require(nodes <= worker.buy.offer.capacity, best.path, "more instances than are available")
     findings.require(not choices.exceeds_a_share(bench, worker), best.path, "one offer exceeds a share")
     if not given["p_meet_deadline"].is_null:
         sure = given["p_meet_deadline"].number() >= limits.deadline_confidence - _SURE_RATIO
-        findings.require(sure, best.path, "is not sure enough of the deadline")
+        findings.require(sure, best.path, "does not reach the required probability for the deadline")
     return chance

@@ -67,7 +67,7 @@ def _point(findings: Findings, bench: Bench, node: Node) -> dict[str, Any]:
 
 
 def _order(findings: Findings, bench: Bench, points: Node) -> None:
-    """Emissions rise and costs fall from point to point, and each keeps the deadline with the confidence asked."""
+    """Emissions rise and costs fall from point to point, and each meets the deadline with the confidence asked."""
     before: tuple[Fraction, Fraction] | None = None
     confidence = bench.workload.constraints.deadline_confidence
     for node in points:

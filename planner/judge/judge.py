@@ -105,10 +105,10 @@ def _judge(findings: Findings, plan: Node, workload: Workload, sha256: str, memo
         findings.expect(node["name"], variant.name)
         findings.expect(node["note"], variant.note)
         if node["best"].is_null:
-            findings.skip(node["best"], "that nothing fits is the search's to show")
+            findings.skip(node["best"], "infeasibility is shown by the search")
         else:
             frame.brief(findings, memory.bench(variant.workload, created), node["best"], None)
-    # last: it ends where a plan rests on records that are not read again
+    # last: it ends where a plan depends on records that are not read again
     single.check(findings, bench, sha256)
 
 
@@ -130,7 +130,7 @@ def judge_saved(
         memory: what was recomputed before, with its catalog; None: the catalog that the answer names.
 
     Raises:
-        MalformedError: the file is no plan; names the JSON path.
+        MalformedError: the file is not a plan; names the JSON path.
         CatalogError: the snapshots it names are no longer stored.
     """
     from planner.judge.lines import verify_plan
@@ -144,7 +144,7 @@ def judge_saved(
         return Verdict(nothing="an infeasible answer: there is no plan to check")
     faults = []
     if loaded is not None and loaded.sha256 != answer["workload_sha256"]:
-        faults.append(f"workload_sha256: {loaded.path} is not the file this plan was made from")
+        faults.append(f"workload_sha256: {loaded.path} is not the workload file of this plan")
     folder = Path() if loaded is None else loaded.path.parent
     if memory is None and prices:
         memory = Memory(catalog_of(node), folder)
@@ -157,7 +157,7 @@ def judge_saved(
     left_out: dict[str, str] = {}
     checked = ["sums", "timeline", *(["prices"] if prices else []), *(["limits", "work"] if loaded else [])]
     if older:
-        left_out["speed, hours, chances and costs"] = "saved in an older format: save the plan anew"
+        left_out["speed, hours, chances and costs"] = "saved in an older format: save the plan again"
     elif loaded is not None and memory is not None and given is not None and prices:
         findings = judge_plan(answer, given, loaded.sha256, memory.catalog, folder, memory)
         faults += findings.finish()
@@ -262,7 +262,7 @@ def judge_portfolio_rolling(answer: Any, memory: PortfolioMemory) -> Verdict:
         portfolio_rolling.check(findings, memory)
     checked = ("arrivals", "runs", "costs", "limits", "sums")
     usd = float(findings.answer["totals"]["cost_usd"].money())
-    total = f"total USD {usd:,.2f}; that no plan is better is not claimed"
+    total = f"total USD {usd:,.2f}; optimality is not claimed"
     return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
 
 
@@ -334,7 +334,7 @@ def _saved_answer(
         return Verdict(nothing="no pair of pools: there is nothing to check")
     faults = []
     if loaded.sha256 != node["workload_sha256"].text():
-        faults.append(f"workload_sha256: {loaded.path} is not the file this plan was made from")
+        faults.append(f"workload_sha256: {loaded.path} is not the workload file of this plan")
     memory = memory or Memory(catalog_of(node), loaded.path.parent)
     findings = Findings(node, FRONTIER if kind == "frontier" else POOLS)
     with _faults_of(findings):

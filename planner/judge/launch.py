@@ -69,7 +69,7 @@ def _chances(plan: Json, launch: Json) -> list[str]:
         faults.append(f"on-demand is needed with {needed}, spot alone is late with {1.0 - alone}")
     values = (stated, alone, needed)
     return faults + [
-        f"{value} is no probability" for value in values if value is not None and not 0 <= value <= 1
+        f"{value} is not a probability" for value in values if value is not None and not 0 <= value <= 1
     ]
 
 
@@ -140,4 +140,4 @@ def _usd(line: Json) -> Fraction:
 
 
 def _dear(line: Json) -> str:
-    return f"{line['offer_id']}: spot at or above the on-demand price is no discount"
+    return f"{line['offer_id']}: spot at or above the on-demand price is not a discount"

@@ -163,7 +163,7 @@ def _partition(line: Json, workload: Workload) -> list[str]:
     ):
         return []
     named = asked_places([place], limits.regions or (), limits.residency or ())
-    return [] if named else [f"{place} needs {apart.needs}, and is not asked for"]
+    return [] if named else [f"{place} needs {apart.needs}, and is not requested"]
 
 
 def _machine(line: Json, limits: Constraints) -> list[str]:
@@ -245,7 +245,7 @@ def _obtainable(plan: Json, limits: Constraints) -> list[str]:
         most = most_by_asking(provider, region, accelerator, option, limits)
         if most is not None and count > most:
             what = f"{count:g} x {accelerator} {option} at once in {provider}/{region}"
-            faults.append(f"{what}: asking brings {most:g}")
+            faults.append(f"{what}: the assumed limit is {most:g}")
     return faults
 
 

@@ -253,7 +253,7 @@ def _sure_hours(bench: Bench, candidate: Candidate, length: float) -> float:
         return length if abs(length - sure) <= table_ratio(candidate) * sure else sure
     assert candidate.p_meet is not None
     if candidate.p_meet < wanted - 1e-6:
-        raise ImpossibleError(f"{length:g} h are kept with {candidate.p_meet:.4f}, {wanted} is asked")
+        raise ImpossibleError(f"{length:g} h are met with {candidate.p_meet:.4f}, {wanted} is asked")
     if not candidate.in_turn:
         sooner = before + (length - before) / 1.001
         chance = chance_within(

@@ -68,7 +68,7 @@ class _Pool:
         room = ratio * own.hours - before
         chance = chance_within(own.situation.course, own.situation.pool, room, own.steps.sigma) * own.had
         if chance < level - 1e-4:
-            raise ImpossibleError(f"{self.name}: its hours are kept with {chance:.4f}, {level:.4f} is asked")
+            raise ImpossibleError(f"{self.name}: its hours are met with {chance:.4f}, {level:.4f} is asked")
         return Near(ratio)
 
     def paced(self, pace_s: float, level: float | None) -> tuple[Candidate, dict[str, Any]]:

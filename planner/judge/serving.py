@@ -121,7 +121,7 @@ def _line(
         share = node["buckets"][bucket].number()
         load += share * needed.get((name, bucket), inf)
         shares[bucket] = Near(share)
-        findings.require(0.0 < share <= 1.0 + HAIR, node["buckets"].path, f"{bucket}: {share} is no share")
+        findings.require(0.0 < share <= 1.0 + HAIR, node["buckets"].path, f"{bucket}: {share} is not a share")
     findings.require(load <= count + HAIR * max(1.0, load), node.path, f"{load:g} machines' load on {count}")
     each, place, source, as_of, option = price
     return {

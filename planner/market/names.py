@@ -97,11 +97,11 @@ def check_names(loaded: LoadedWorkload, offer_set: OfferSet, tariffs: Tariffs) -
 
 
 def accelerator_faults(path: tuple[str | int, ...], name: str) -> list[Fault]:
-    """The fault at `path` where `name` is no accelerator id, with the nearest one; none where it is."""
+    """The fault at `path` where `name` is not an accelerator id, with the nearest one; none where it is."""
     known = [str(one) for one in load_accelerators()["accelerator"]]
     if name in known:
         return []
-    text = f"'{name}' is no accelerator id; `planner catalog list --accelerator` knows them"
+    text = f"'{name}' is not an accelerator id; `planner catalog list --accelerator` knows them"
     return [Fault(path, text, near(name, known))]
 
 
@@ -221,7 +221,7 @@ def _without_option(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
 
 
 def _without_price(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
-    """Yield the machines that `allow` names and that nobody prices in the regions asked for."""
+    """Yield the machines that `allow` names and that nobody prices in the requested regions."""
     types, offers = offer_set.types, offer_set.offers
     wanted = np.ones(types.n_rows, dtype=np.bool_)
     for column, rule in (("accelerator", limits.accelerators), ("instance_type", limits.instance_types)):
@@ -232,7 +232,7 @@ def _without_price(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
         here = here & match_globs(places_of(offers), limits.regions)
     wanted[offer_set.type_of_offer[here]] = False
     if (limits.instance_types.allow or limits.accelerators.allow) and wanted.any():
-        where = "" if limits.regions is None else " in the regions asked for"
+        where = "" if limits.regions is None else " in the requested regions"
         names = sorted({str(name) for name in types["instance_type"][wanted]})
         yield f"no price{where}, so not considered: {_examples(names)}"
 

@@ -34,7 +34,7 @@ def market_by_workload(loaded: LoadedTco, options: Options, catalog_dir: Path | 
         catalog_dir: snapshot directory, default the bundled one.
 
     Raises:
-        InputError: the workload is wrong, is a fleet, or no plan on the machine's accelerator keeps its limits.
+        InputError: the workload is wrong, is a fleet, or no plan on the machine's accelerator meets its limits.
         CatalogError: the catalog cannot be used.
     """
     from planner.inputs.settings import with_settings
@@ -51,7 +51,7 @@ def market_by_workload(loaded: LoadedTco, options: Options, catalog_dir: Path | 
         if (row := _kept(found, name)) and option in cloud.options
     }
     if not rows:
-        text = f"no plan of it on {accelerator} keeps its limits: see `planner compare {cloud.workload} --over option`"
+        text = f"no plan of it on {accelerator} meets its limits: see `planner compare {cloud.workload} --over option`"
         raise loaded.document.source.error([Fault(("cloud", "workload"), text)])
     hours = _useful_hours(rows)
     rents, factors = [], []

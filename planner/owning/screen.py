@@ -121,7 +121,7 @@ def _shown(answer: TcoAnswer) -> Section:
         Column("break_even_utilisation", "own costs less", "text"),
     )  # fmt: skip
     left = len(rents) - _RENTS
-    notes = (f"{left} dearer ways to rent: --details ways",) if left > 0 else ()
+    notes = (f"{left} more expensive ways to rent: --details ways",) if left > 0 else ()
     rows = [(*cells[:3], *cells[4:]) for cells in (_way(answer, way) for way in ways)]
     return table_section("cheapest", "Ways", columns, rows, notes)
 
@@ -156,7 +156,7 @@ def _notes(answer: TcoAnswer) -> tuple[str, ...]:
         *(f"{one.words}: {one.has}, but needs {one.needs}" + (f"; {one.why}" if one.why else "") for one in broken),
         *([_disagreeing(answer)] if apart else []),
         *_shared(answer),
-        *([f"assumed, put in your own: {_some(assumed)} (--details inputs)"] if assumed else []),
+        *([f"assumed, enter yours: {_some(assumed)} (--details inputs)"] if assumed else []),
         *([f"no fitting price in the catalog: {', '.join(answer.missing)}"] if answer.missing else []),
         *prices_note([one.as_of for one in answer.fixed.rents], answer.start),
     )  # fmt: skip

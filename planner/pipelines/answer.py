@@ -81,7 +81,7 @@ class PipelineAnswer(Presentable):
     Attributes:
         stages: by start; empty where nothing fits.
         deadline_hours: the pipeline's, None without one.
-        least_hours: where no choice keeps the deadline: the least time known in which all can be done, else None.
+        least_hours: where no choice meets the deadline: the least time known in which all can be done, else None.
         least_hours_bound: no choice ends sooner; None where `least_hours` is.
         over_budget_usd: what the best plan costs above the budget, None when within it (or without one).
         empty_tasks: tasks that no candidate fits at all.
@@ -205,7 +205,7 @@ def _refuse_a_century(stages: Sequence[Stage]) -> None:
     if last is not None and last.end_hours > MOST_HOURS:
         raise InfeasibleError(
             f"the cheapest plan ends after {last.end_hours / 8_766:,.0f} years, and none is made beyond a century: "
-            "give the pipeline a deadline, or look at the amount of work asked"
+            "give the pipeline a deadline, or check the amount of work"
         )
 
 

@@ -110,7 +110,7 @@ class Branching:
         return self.node(np.ones(len(self._rows), dtype=np.bool_), cutoff)
 
     def node(self, allowed: Bools, cutoff: float = np.inf) -> Node | None:
-        """Relax over `allowed`; None where no time is left, a bound of inf where nothing there keeps the deadline.
+        """Relax over `allowed`; None where no time is left, a bound of inf where nothing there meets the deadline.
 
         A node whose choices all cost the cutoff or more has that for its bound and no relaxation.
         """
@@ -227,7 +227,7 @@ class Branching:
     def _best_sides(
         self, node: Node, allowed: Bools, splits: list[Split], cutoff: float
     ) -> list[Node] | None:
-        """The sides, where anything keeps the deadline, of the split that raises both bounds most; None: no time."""
+        """The sides, where anything meets the deadline, of the split that raises both bounds most; None: no time."""
         best, gain = [], -1.0
         for split in splits:
             sides = []

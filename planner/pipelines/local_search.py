@@ -64,7 +64,7 @@ class LocalSearch:
 
     @property
     def kept(self) -> bool:
-        """Whether the choice keeps the deadline."""
+        """Whether the choice meets the deadline."""
         return max(self._end, default=0.0) <= self.pipe.deadline_hours
 
     def _moves(self, edge: int, other: int, task: int, *, inward: bool) -> tuple[Floats, Floats]:
@@ -141,7 +141,7 @@ class LocalSearch:
 
 
 def local_choice(pipe: PipelineInput, until_s: float = math.inf) -> Ints | None:
-    """A choice that keeps the deadline, shape `(n_tasks,)`; None where no dive ends in one (which proves nothing).
+    """A choice that meets the deadline, shape `(n_tasks,)`; None where no dive ends in one (which proves nothing).
 
     Args:
         pipe: the question; every task has a candidate.
@@ -167,7 +167,7 @@ def shortest(pipe: PipelineInput, until_s: float = math.inf) -> Ints:
 
 
 def improved(pipe: PipelineInput, chosen: Ints, until_s: float = math.inf) -> Ints:
-    """The better of the two local optima that a choice leads to; it keeps the deadline if the choice does."""
+    """The better of the two local optima that a choice leads to; it meets the deadline if the choice does."""
     found = []
     for thrifty in (True, False) if pipe.timed else (False,):
         search = LocalSearch(pipe, chosen, until_s)
@@ -178,7 +178,7 @@ def improved(pipe: PipelineInput, chosen: Ints, until_s: float = math.inf) -> In
 
 
 def repaired(pipe: PipelineInput, chosen: Ints, until_s: float = math.inf) -> Ints | None:
-    """A choice near `chosen` that keeps the deadline; None where the dive ends in none."""
+    """A choice near `chosen` that meets the deadline; None where the dive ends in none."""
     search = LocalSearch(pipe, chosen, until_s)
     return search.chosen if not pipe.timed or search.dive() else None
 

@@ -249,7 +249,7 @@ class _Question:
         pairs = find_pairs(self.trainer.points, self.rollouts.points, self.terms, _PRICED)
         pools = [self._pair(int(a), int(b)) for a, b in zip(pairs.trainer, pairs.rollouts, strict=True)]
         kept = [one for one in pools if self.deadline is None or one["sure_hours"] <= self.deadline]
-        reason = "" if kept else "no pair of pools keeps the limits"
+        reason = "" if kept else "no pair of pools meets the limits"
         best = min(kept, key=lambda one: one["cost_usd"]) if kept else self._nothing()
         limit = self.loaded.workload.constraints.budget_usd
         if kept and limit is not None and best["cost_usd"] > limit:
@@ -266,7 +266,7 @@ class _Question:
         )  # fmt: skip
 
     def _one_chip(self, best: dict[str, Any] | None) -> OneChip | None:
-        """The cheapest pair whose pools have the same type of accelerator; None where no such pair keeps the limits."""
+        """The cheapest pair whose pools have the same type of accelerator; None where no such pair meets the limits."""
         if best is None:
             return None
         pools = [best]

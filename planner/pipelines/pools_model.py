@@ -72,7 +72,7 @@ class Pools(Presentable):
 
     Attributes:
         steps, steps_off_policy: of the run, and how far generation may run ahead.
-        pools: trainer and rollouts; empty where no pair keeps the limits.
+        pools: trainer and rollouts; empty where no pair meets the limits.
         step_s, train_s, generate_s, refit_s: of the pair; `logprob_s` and `update_s` split the trainer's part.
         moved_gb, moved_usd: weights between regions, over all steps.
         hours, sure_hours: expected, and kept with `confidence`.

@@ -118,7 +118,7 @@ def _reason(answer: PipelineAnswer) -> str:
         return f"no candidate fits {', '.join(answer.empty_tasks)}"
     if answer.result.status.value == "infeasible":
         quotas = " and the quotas that tasks share" if answer.result.conflict else ""
-        return f"no choice {_set_of(answer)} keeps the deadline{quotas}"
+        return f"no choice {_set_of(answer)} meets the deadline{quotas}"
     return answer.result.message or "none was found in time"
 
 
@@ -226,7 +226,9 @@ def _candidates_searched(answer: PipelineAnswer) -> str:
     tail = ", each within one region"
     if not answer.transfers:
         return "all that `optimize` searches for each task, which may take all the time there is"
-    return f"steady capacity at every duration, spot and ways in turn at {span} durations per task{tail}"
+    return (
+        f"steady capacity at every duration, spot and sequences of zones at {span} durations per task{tail}"
+    )
 
 
 def _set_of(answer: PipelineAnswer) -> str:
@@ -252,7 +254,7 @@ def _proof(answer: PipelineAnswer) -> Section:
     said = amount if bound is None else claims.by_solver(amount, of)
     compared = ", ".join(f"{name} {count:,}" for name, count in answer.compared.items())
     dropped = ", ".join(f"{name} {count:,}" for name, count in result.dropped.items()) or "none"
-    times = "planned hours are kept with each workload's deadline_confidence, so a chain of them is cautious"
+    times = "planned hours are met with each workload's deadline_confidence, so a chain of tasks is cautious"
     return facts("proof", "Proof", [
         ("method", "method", result.method, "text", result.method),
         ("status", "status", result.status.value, "text", claims.state(result.status.value, of, result.gap)),

@@ -57,7 +57,9 @@ class Conflict:
     def text(self, pipe: PipelineInput) -> str:
         """The conflict in words."""
         names, limit = ", ".join(pipe.tasks[task] for task in self.tasks), self.quota.limit
-        return f"{names} would draw {sum(self.units):,g} at once on the quota {self.quota.name}, limit {limit:,g}"
+        return (
+            f"{names} would use {sum(self.units):,g} at once of the quota {self.quota.name}, limit {limit:,g}"
+        )
 
 
 @dataclass(order=True)
@@ -179,7 +181,7 @@ class SharedSearch:
         if best is None:
             assert root.conflict is not None
             said, proven = root.conflict.text(self._pipe), math.isinf(bound)
-            message = "no plan that keeps the shared quotas was found, and none is proven impossible"
+            message = "no plan that meets the shared quotas was found, but one may exist"
             return replace(
                 root.result, chosen={}, course=None, bound_usd=bound, method=method, seconds=seconds, conflict=said,
                 status=Status.INFEASIBLE if proven else Status.NO_SOLUTION, message=message,
@@ -196,7 +198,7 @@ def solve_shared(
     pipe: PipelineInput, quotas: Sequence[SharedQuota], options: SolveOptions, *,
     method: Literal["auto", "milp"] = "auto", solve_part: SolvePart | None = None,
 ) -> PipelineResult:  # fmt: skip
-    """Find the cheapest choice that keeps the deadline and, at every moment, the quotas.
+    """Find the cheapest choice that meets the deadline and, at every moment, the quotas.
 
     Args:
         pipe: the question.

@@ -46,7 +46,7 @@ class PipelineResult:
     Attributes:
         chosen: key of the candidate per task name, empty without a choice.
         course: what the choice comes to, None without one.
-        bound_usd: no choice that keeps the deadline costs less; +inf where none exists.
+        bound_usd: no choice that meets the deadline costs less; +inf where none exists.
         status: what the answer is worth; infeasible is proven, a search that ended without a plan has no solution.
         method: how it was found.
         dropped: candidates that the exact reductions dropped, by rule.
@@ -80,7 +80,7 @@ def solve_pipeline(
     method: Literal["auto", "milp"] = "auto",
     whole_below: int = WHOLE_BELOW,
 ) -> PipelineResult:
-    """Find the cheapest choice that keeps the deadline.
+    """Find the cheapest choice that meets the deadline.
 
     Args:
         pipe: the question.
@@ -109,7 +109,7 @@ def _by_tree(search: Search[Ints], pipe: PipelineInput) -> bool:
     if chosen is None:
         return False
     if not len(chosen):
-        search.end(Termination.INFEASIBLE, "no choice keeps the deadline")
+        search.end(Termination.INFEASIBLE, "no choice meets the deadline")
         return True
     cost = follow(pipe, chosen).cost_usd
     search.offer(chosen, cost)
@@ -136,7 +136,7 @@ def _by_solver(search: Search[Ints], pipe: PipelineInput, whole_below: int) -> N
     if root is None:
         return
     if math.isinf(root.bound):
-        search.end(Termination.INFEASIBLE, "no choice keeps the deadline, says the relaxation")
+        search.end(Termination.INFEASIBLE, "no choice meets the deadline, says the relaxation")
         return
     search.raise_bound(root.bound)
     branching.round(root)
@@ -195,7 +195,7 @@ def _as_one_model(search: Search[Ints], pipe: PipelineInput, allowed: Bools, cut
         _take(search, pipe, part, found)
     if found.status is Status.INFEASIBLE:
         if search.best is None:
-            search.end(Termination.INFEASIBLE, found.report.message or "no choice keeps the deadline")
+            search.end(Termination.INFEASIBLE, found.report.message or "no choice meets the deadline")
         return cutoff
     return min(found.bound, cutoff)
 
@@ -213,7 +213,7 @@ def _take(search: Search[Ints], pipe: PipelineInput, part: PipelineInput, soluti
 
 
 def _in_least_time(search: Search[Ints], pipe: PipelineInput) -> Ints | None:
-    """The choice of least time where no dive keeps the deadline; ends the search where even that misses it."""
+    """The choice of least time where no dive meets the deadline; ends the search where even that misses it."""
     chosen, least, bound = _least(pipe, search, LEAST_TIME_SHARE)
     search.note("least time")
     if chosen is not None and least <= pipe.deadline_hours:

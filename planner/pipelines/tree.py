@@ -27,7 +27,7 @@ def solve_tree(pipe: PipelineInput, until_s: float = math.inf) -> Ints | None:
         until_s: moment of `time.perf_counter` at which to give up.
 
     Returns:
-        The candidate of each task, shape `(n_tasks,)`, empty where no choice keeps the deadline; None where this method
+        The candidate of each task, shape `(n_tasks,)`, empty where no choice meets the deadline; None where this method
         does not apply.
     """
     links = [(int(u), int(v)) for u, v in zip(pipe.source, pipe.target, strict=True)]

@@ -39,7 +39,9 @@ def diff_report(plan_diff: PlanDiff) -> Answer:
     if lines:
         sections.append(table_section("changes", "Changes", change_columns, lines, exact))
     sections += [
-        Section("needs", f"What would bring a plan for {one.name}", one.needs) for one in sides if one.needs
+        Section("needs", f"What would make a plan possible for {one.name}", one.needs)
+        for one in sides
+        if one.needs
     ]
     values = {
         "workload": plan_diff.workload,

@@ -135,7 +135,7 @@ def _too_long(plan: Plan) -> list[_Row]:
     removed = sum(f.removed for f in plan.filters if f.name == "longest")
     if plan.relaxations or not removed:
         return []
-    text = f"{removed:,} candidates would take longer than a century: look at the amount of work asked"
+    text = f"{removed:,} candidates would take longer than a century: check the amount of work"
     return [("too_long", "too long", removed, "count", text)]
 
 

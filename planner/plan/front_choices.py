@@ -118,7 +118,7 @@ def assumed_at_once(name: str, best: Summary, own: float) -> str:
     if not asked or best.accelerators <= RECORDED_AT_ONCE or best.accelerators < own * MANY_TIMES:
         return ""
     more = f"{best.accelerators:,.0f} {best.accelerator} at once"
-    return f"{name}: asking is assumed to bring {more}; public records end at {RECORDED_AT_ONCE}"
+    return f"{name}: {more} are assumed available; public records end at {RECORDED_AT_ONCE}"
 
 
 def _emitted(plan: Plan, item: Choice) -> tuple[Value, ...]:
@@ -223,7 +223,7 @@ def _larger(plan: Plan) -> list[str]:
         return []
     counts = [item.removed for item in plan.filters if item.name == "obtainable"]
     return [
-        f"  {count:,} larger clusters were left out: more accelerators than asking brings; state what you can get"
+        f"  {count:,} larger clusters are left out: more accelerators than is assumed available; state what you can get"
         " (constraints.obtainable, constraints.waiting)"
         for count in counts
         if count

@@ -53,7 +53,7 @@ def _profile(plan: Plan) -> list[str]:
         return []
     gained = dollars(_rounded(narrows), 0)
     spent = f"about {dollars(_rounded(cost), 0)}" if cost >= 1.0 else "under $1"
-    return [f"first profile 100 steps ({spent}) and planner calibrate: {gained} less spread of cost"]
+    return [f"profile 100 steps first ({spent}), then planner calibrate: cost interval narrower by {gained}"]
 
 
 def _rounded(value: float) -> float:
@@ -198,7 +198,7 @@ def _beyond_steps(plan: Plan) -> str:
     ratio = constants["run.speed_ratio"] / (1.0 - load_site(TYPICAL).other_loss_ratio)
     wide = math.exp(constants["run.spread"])
     return (
-        f"Hours are of steps at benchmarked speed: published runs took {number(ratio, 2)} x "
+        f"Hours assume benchmarked step times: published runs took {number(ratio, 2)} x as long "
         f"(80 %: {number(ratio / wide, 2)} to {number(ratio * wide, 2)} x)."
     )
 
@@ -211,7 +211,7 @@ def _proven(plan: Plan) -> str:
     if plan.status == "infeasible":
         if proof.note:
             return f"No feasible plan found: {proof.note}."
-        return f"No feasible plan: none {of} keeps every limit."
+        return f"No feasible plan: none {of} meets every limit."
     best = claims.best_plan(OBJECTIVES.get(plan.objective, "Best"), proof.status, proof.gap_ratio)
     feasible = f" ({plan.n_feasible:,} feasible)" if plan.n_feasible else ""
     checks = ["proven"] if proof.status == "optimal" else []
@@ -224,5 +224,5 @@ def _proven(plan: Plan) -> str:
         others = others.replace("cost", {"time": "take", "carbon": "emit"}.get(plan.objective, "cost"))
         said += f"; {others} nearly the same"
     if plan.kind == "fleet" and plan.launch is not None and proof.gap_ratio > _NEAR:
-        said += "; that bound leaves out what being sure of spot costs (--details proof)"
+        said += "; the bound excludes the cost of the required probability on spot (--details proof)"
     return f"{said}."

@@ -31,7 +31,7 @@ class TimePartId(PartId):
     )
     CAPACITY = (
         "capacity",
-        "Capacity that was asked for comes, or a block begins; the data set is copied meanwhile; not billed.",
+        "Waiting for requested capacity or for the start of a block; the data set is copied meanwhile; not billed.",
     )
     PROVISIONING = "provisioning", "The instances are requested and started; not billed."
     IMAGE_PULL = "image_pull", "The container image is pulled onto the nodes."

@@ -123,7 +123,7 @@ class Launch:
     """What to expect of a plan with spot, as known before it starts.
 
     Attributes:
-        strategy: `spot`; `spot_with_fallback` (on-demand takes over at the last moment that keeps the deadline);
+        strategy: `spot`; `spot_with_fallback` (on-demand takes over at the last moment that meets the deadline);
             `spot_with_steady` (some instances are bought otherwise and run beside spot); `spot_in_fleet` (independent
             workers; hours are summed over them).
         p_meet_deadline: None without a deadline; with a fall-back it is that of the speed, while on-demand can be had.

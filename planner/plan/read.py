@@ -26,7 +26,7 @@ from planner.plan.fields import (
 from planner.plan.upgrade import OLDEST_VERSION, SCHEMA_VERSION, upgrade
 from planner.records import record
 
-REMEDY = "save the plan anew: planner optimize WORKLOAD -o json --out FILE"
+REMEDY = "save the plan again: planner optimize WORKLOAD -o json --out FILE"
 P = TypeVar("P")
 _KEYS = frozenset({"schema_version", "status", "lines", "catalog", "created_at"})
 _DECIMAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?", re.ASCII)

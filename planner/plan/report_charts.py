@@ -130,7 +130,7 @@ def finish_range(plan: Plan) -> tuple[Chart, ...]:
         return ()
     expected = (finish - start).total_seconds() / 3600.0
     low, high = expected, plan.risk.worst_hours
-    said = "From the expected finish to the one that is kept with 90 %"
+    said = "From the expected finish to the one that is met with 90 %"
     if plan.launch is not None:
         early, late = _moment(plan.launch.finish_p10), _moment(plan.launch.finish_p90)
         if early is None or late is None:

@@ -243,7 +243,7 @@ def timeline(plan: Plan, verbose: bool) -> list[Section]:
 def _starts(plan: Plan) -> str:
     """When the first instance is in use, and how sure that is."""
     if plan.launch is not None and plan.launch.strategy == "spot_in_fleet":
-        return f"from about {hours(plan.starts_in_hours or 0.0)} h on, worker by worker as spot is had"
+        return f"from about {hours(plan.starts_in_hours or 0.0)} h on, worker by worker as spot becomes available"
     about = f"in about {hours(plan.starts_in_hours or 0.0)} h"
     if plan.launch is not None and plan.launch.first_wait_hours > 0:
         wait = hours(plan.launch.first_wait_hours)

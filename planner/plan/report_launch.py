@@ -10,7 +10,7 @@ from planner.render.words import join_some
 
 _STRATEGIES = {
     "spot": "spot alone",
-    "spot_with_fallback": "spot; on-demand takes over at the last moment that keeps the deadline",
+    "spot_with_fallback": "spot; on-demand takes over at the last moment at which the deadline can be met",
     "spot_with_steady": "spot beside instances that are not taken back",
     "spot_in_fleet": "spot for some or all of independent workers",
 }
@@ -51,7 +51,7 @@ def launch(launch: Launch, *, inference: bool = False) -> Section:
         ("checkpoint_interval_hours", saved, launch.checkpoints.interval_hours, "hours", _checkpoint(launch)),
     ]
     if launch.strategy == "spot_with_fallback":
-        said = f"assumed to be had within {hours(launch.on_demand_acquire_s / 3600.0)} h of asking for it"
+        said = f"assumed to be available within {hours(launch.on_demand_acquire_s / 3600.0)} h of the request"
         if launch.p_on_demand_had_ratio is not None:
             said += f", with probability {percent(launch.p_on_demand_had_ratio)}"
         rows.append(("on_demand_acquire_s", "on-demand", launch.on_demand_acquire_s, "seconds", said))

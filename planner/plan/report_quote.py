@@ -12,7 +12,7 @@ from planner.render.numbers import number
 from planner.render.precision import MOST_DIGITS, dollars_at_most, moment_known
 
 _DIGITS = MOST_DIGITS - 1
-_UNKNOWN_END = "; no end is sure at that confidence"
+_UNKNOWN_END = "; no end can be stated at that confidence"
 
 
 def quote_sentence(plan: Plan) -> str:

@@ -174,7 +174,7 @@ class Robust:
                 "choice of least expected cost stays"
             )
         if not self.changed:
-            return f"{mean}; the choice of least expected cost is also the one asked for"
+            return f"{mean}; the choice with the lowest expected cost is also the robust one"
         fresh = self.fresh_plain.worst_usd - self.fresh_chosen.worst_usd
         half_fresh = half * math.sqrt(self.terms.scenarios / FRESH)
         more = self.chosen.expected_usd - self.plain.expected_usd

@@ -25,7 +25,7 @@ _WORDS: dict[StorageReason, str] = {
     "volume_late": "a node copies {given_mb_per_s:,.0f} MB/s at most: not filled in {image_pull_s:,.0f} s",
     "outlives": "outlives the machines; {kept:,.0f} kept",
     "holds": "",
-    "ends_with_machine": "gone with the machine: a restart would begin anew",
+    "ends_with_machine": "lost with the machine: a restart would begin from zero",
     "exported": "written at the end and copied out; the copy is in the cost of transfer, what is kept afterwards is "
     "not",
 }

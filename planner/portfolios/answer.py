@@ -188,7 +188,7 @@ def _with_later_starts(
     following = _gather_and_solve(gatherer, loaded, wish, progress, time.perf_counter())
     other = following[2]
     if result.objective is not None and (other.objective is None or other.objective > result.objective):
-        note = "all jobs start at once: no better plan with later starts was found in time, and none is ruled out"
+        note = "all jobs start immediately: no better plan with later starts was found in time, but one may exist"
         return replace(gathered, notes=(*gathered.notes, note)), question, result
     return following
 

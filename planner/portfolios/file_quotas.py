@@ -42,8 +42,8 @@ def beyond_own_quotas(loaded: LoadedPortfolio, gathered: Gathered, picks: Ints) 
             if most > quota.limit:
                 yield (
                     f"{quota.provider}/{region} {quota.quota}: the files of {len(jobs)} jobs declare {quota.limit:,g} "
-                    f"{unit}, which bind each by itself; together they draw {most:,g} at once: list it under the "
-                    "portfolio's quota"
+                    f"{unit}, which apply to each job separately; together they use {most:,g} at once: list it under "
+                    "the portfolio's quota"
                 )
 
 

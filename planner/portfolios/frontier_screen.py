@@ -42,7 +42,7 @@ def frontier_screen(
     asked = f"{values['name']}: the least delay of {counted} by what is paid{limit}"
     if not points:
         why = "none: no plan of all jobs was found"
-        helps = "`planner portfolio` says what must give way"
+        helps = "`planner portfolio` says which limits to relax"
         rows: list[Row] = [("plan", "plan", "none", "text", why), ("change", "instead", helps, "text", helps)]
         return Screen(asked.replace("0 jobs", "all jobs"), rows, None, notes, "", ("portfolio FILE",))
     form = _Form(values, half or _HALF_WIDTH)
@@ -196,7 +196,7 @@ def _proven(points: Sequence[_Point]) -> str:
     kind = "of the candidates gathered for these jobs"
     count = "The point is" if len(points) == 1 else f"Each of {len(points):,} points is"
     if any(point["status"] not in ("optimal", "feasible") for point in points) or not max(gaps) < _FAR:
-        return f"{count} a plan that keeps every limit; how near the least delay {kind}, says `gap_ratio` of -o csv."
+        return f"{count} a plan that meets every limit; how near the least delay {kind}, says `gap_ratio` of -o csv."
     above = math.ceil(max(gap / (1.0 - gap) for gap in gaps) * 1e4) / 1e4
     return (
         f"{count} at most {numbers.percent(above, 2)} above the least delay within its budget by the solver's bound, "

@@ -104,7 +104,7 @@ def _headline(answer: PortfolioAnswer, values: dict[str, Any]) -> tuple[str, tup
         if answer.result.status is not Status.INFEASIBLE:
             return f"No plan for {name} within the time limit", ("raise --time-limit",)
         changes = _changes(values["relaxation"])
-        title = f"No feasible plan for {name}: no choice {searched(answer).rstrip(',')} keeps every limit"
+        title = f"No feasible plan for {name}: no choice {searched(answer).rstrip(',')} meets every limit"
         return title, (f"Change that makes one possible: {changes}",) if changes else ()
     left = f", {totals['left_out']:,} left out" if totals["left_out"] else ""
     jobs = "1 job" if totals["planned"] == 1 else f"{totals['planned']:,} jobs"
@@ -172,7 +172,7 @@ def _why(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list
         Column("enough", "enough", "quantity"), Column("unit", "unit", "text"),
     )  # fmt: skip
     shown = len(rows) if verbose else MOST_JOBS
-    return [*sections, table_section("relaxation", "What must give way", columns, rows, (note,), shown=shown)]
+    return [*sections, table_section("relaxation", "Limits to relax", columns, rows, (note,), shown=shown)]
 
 
 def _job_table(

@@ -122,7 +122,7 @@ def _cost(totals: _Values, sized: int) -> Row:
         shown = [dollars(Decimal(repr(round(end, 6))), places(total, half)) for end in (total, low, high)]
         parts = [f"{shown[0]} expected", f"80 %: {shown[1]} to {shown[2]}, should all jobs err alike"]
         if sized:
-            parts.append(f"what was sized elsewhere ({sized:,} job{'s' * (sized != 1)}) is taken as sure")
+            parts.append(f"jobs sized elsewhere ({sized:,} job{'s' * (sized != 1)}) is assumed to be certain")
     if abs(totals["counted_usd"] - total) >= 0.005:
         parts.append(f"{_usd(totals['counted_usd'])} with delay and lost value, which is what is minimised")
     return ("cost_usd", "cost", total, "usd", "; ".join(parts))
@@ -222,7 +222,7 @@ def _proven(proof: _Values, of: str, why: str) -> str:
     if proof["interrupted"]:
         return f"Interrupted: at most {numbers.percent(gap, 2)} above the least cost {of}."
     if why:
-        return f"No choice {of} keeps every limit; the plan shown keeps them once they are moved."
+        return f"No choice {of} meets every limit; the plan shown meets them after these changes."
     best = claims.best_plan("Cheapest", proof["status"], gap)
     return (
         f"{best} {of}, proven to {numbers.percent(gap, 2)} in whole numbers. Without taxes and support plans."

@@ -24,7 +24,7 @@ def state(status: str, of: str, gap_ratio: float = 0.0) -> str:
         near = f"within {percent(gap_ratio, 3)} of " if gap_ratio >= 5e-6 else ""
         return f"optimal: {near}the best {of}"
     if status == "infeasible":
-        return f"infeasible: no choice {of} keeps every limit"
+        return f"infeasible: no choice {of} meets every limit"
     return status
 
 

@@ -106,7 +106,7 @@ def whole_percent(ratio: float | None) -> str:
 
 
 def moment(text: str | None) -> str:
-    """Format an ISO moment as `2026-12-01 08:00 UTC`; a date, or what is not a moment, stays as it is."""
+    """Format an ISO moment as `2026-12-01 08:00 UTC`; a date, or what is not a timestamp, stays as it is."""
     if not text:
         return UNKNOWN
     if len(text) <= 10:

@@ -168,7 +168,7 @@ def fit_lines(text: str, room_px: float, count: int, size: float = FONT_PX) -> l
 
 
 def as_dates(labels: Sequence[str]) -> list[date] | None:
-    """The labels as days, months standing for their first day; None where one is no date."""
+    """The labels as days, months standing for their first day; None where one is not a date."""
     found = []
     for label in labels:
         try:

@@ -65,7 +65,7 @@ def _escape(char: str) -> str:
 
 
 def number_of(value: object) -> float | None:
-    """The value as a finite number; None for text, truth values and what is no number."""
+    """The value as a finite number; None for text, truth values and what is not a number."""
     plain = float(value) if isinstance(value, Decimal) and value.is_finite() else plain_value(value)
     if isinstance(plain, bool) or not isinstance(plain, int | float):
         return None

@@ -131,7 +131,7 @@ class _Writer:
                 for index, text in enumerate(texts)
             ]
         lines += [("Source", "", source) for source in answer.sources]
-        self._head(sheet, ["Section", "Status", "What it says"])
+        self._head(sheet, ["Section", "Status", "Meaning"])
         for row, (name, status, text) in enumerate(lines, start=1):
             self._text(sheet, row, 0, name, self._bold)
             self._text(sheet, row, 1, status, self._wrapped)

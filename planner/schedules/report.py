@@ -152,7 +152,7 @@ def _moved(answer: ScheduleAnswer) -> Section:
         Column("transfer_usd", "transfer", "usd"), Column("storage_usd", "storage", "usd"),
         Column("kept_hours", "kept h", "count"), Column("not_known", "price not known", "text"),
     )  # fmt: skip
-    notes = ("where a price is not known another stands in for it",) if any(row[-1] for row in rows) else ()
+    notes = ("where a price is not known another is used for it",) if any(row[-1] for row in rows) else ()
     return table_section("data", "Data", columns, rows, notes)
 
 

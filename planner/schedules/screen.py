@@ -126,9 +126,9 @@ def _notes(answer: ScheduleAnswer) -> tuple[str, ...]:
     spot = any(one.pool.purchase_option == "spot" for one in answer.intervals)
     bases = {one.region: {one.transfer_basis, one.storage_basis} for one in answer.copies}
     unknown = ", ".join(sorted(region for region, basis in bases.items() if basis != {"list"}))
-    stands_in = f"a price of transfer or storage is not known at {unknown}: another stands in"
+    stands_in = f"a price of transfer or storage is not known at {unknown}: another one is used"
     return (
-        "no interval: prices and free nodes are the forecast's, taken as sure; plan again when the forecast changes",
+        "no interval: the forecast's prices and free nodes are assumed to be certain; plan again when it changes",
         *(
             ["spot may be taken away within an hour: needs automatic resume and saved progress"]
             if spot

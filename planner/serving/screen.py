@@ -120,10 +120,8 @@ def _speeds(answer: ServingAnswer) -> str:
     """What is known of the speeds that the fleet rests on."""
     if answer.speeds:
         sure = numbers.percent(answer.confidence, 0)
-        return f"speeds are predicted and reached with {sure} each; a load test of your own decides (machines.measured)"
-    return (
-        "no interval: speeds and request rates are taken as they are given; a load test of your own decides"
-    )
+        return f"speeds are predicted and reached with {sure} each; only a load test is conclusive (machines.measured)"
+    return "no interval: speeds and request rates are used as given; only your load test is conclusive"
 
 
 def _proven(answer: ServingAnswer) -> str:

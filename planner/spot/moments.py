@@ -37,7 +37,7 @@ class Moments:
         paid_hours: mean up-time.
         interruptions: mean number of interruptions.
         excess_hours: mean elapsed time beyond the floor.
-        excess_variance: variance of the elapsed time, in h^2 (NaN when not asked for).
+        excess_variance: variance of the elapsed time, in h^2 (NaN when not requested).
     """
 
     floor_hours: FloatArray

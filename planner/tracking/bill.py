@@ -43,7 +43,7 @@ def read_spent(
         if bill.currency not in ("USD", UNKNOWN_CURRENCY):
             raise InputError(f"--bill: is in {bill.currency} and plans are in USD: they cannot be compared")
         if bill.currency == UNKNOWN_CURRENCY and currency is None:
-            raise InputError("--bill: names no currency; if it is in US dollars, say so with --currency USD")
+            raise InputError("--bill: names no currency; if it is in US dollars, add --currency USD")
         tags, keys = RUN_TAGS if run_tag is None else (run_tag,), tag_keys(bill)
         for tag in map(keys.spelled, tags):
             row = _run_row(bill, run_id, keys.spellings(tag))

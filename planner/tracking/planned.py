@@ -102,7 +102,7 @@ def planned_of(plan: Plan, place: str) -> Planned:
         raise InputError(f"{place}: an infeasible answer: there is no plan to follow")
     if plan.kind == "fleet":
         raise InputError(
-            f"{place}: the workers of a fleet run one by one, each at its own task: track the log of one with "
+            f"{place}: the workers of a fleet run independently: track the log of one with "
             "`planner diagnose LOG`"
         )
     speed, hours = plan.performance, {part.id: part.hours for part in plan.timeline}

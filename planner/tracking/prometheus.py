@@ -188,7 +188,7 @@ def _points(series: Any, place: str) -> dict[float, float]:
         try:
             moment, value = float(pair[0]), float(pair[1])
         except (TypeError, ValueError, IndexError, KeyError, OverflowError):
-            raise InputError(f"{place}: a sample is no pair of moment and figure") from None
+            raise InputError(f"{place}: a sample is not a pair of moment and figure") from None
         if math.isfinite(moment) and math.isfinite(value) and abs(value) < _UNSUPPORTED:
             found[moment] = value
     return found

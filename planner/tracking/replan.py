@@ -56,7 +56,7 @@ def workload_of(tracked: Tracked, plan_path: Path | None, named: Path | None) ->
     if named is not None:
         loaded = load_workload(named)
         if loaded.sha256 != wanted:
-            raise InputError(f"--workload {named}: is not the file that this plan was made of")
+            raise InputError(f"--workload {named}: is not the workload file of this plan")
         return loaded
     folders = [Path.cwd()] if plan_path is None else [plan_path.resolve().parent, Path.cwd()]
     found = (
@@ -115,7 +115,7 @@ def _rest(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload, tup
             settings.append(f"constraints.deadline={int(minutes)}m")
         else:
             settings.append("constraints.deadline=null")
-            notes.append("the deadline is over: ways are compared by cost alone")
+            notes.append("the deadline has passed: options are compared only by cost")
     if planned.budget_usd is not None:
         settings.append(f"constraints.budget_usd={max(planned.budget_usd - tracked.spent_usd, 1.0):.2f}")
     line = _line(tracked)
@@ -124,7 +124,7 @@ def _rest(tracked: Tracked, loaded: LoadedWorkload) -> tuple[LoadedWorkload, tup
         settings.append(f"measured={rate:.3f} {planned.unit}/s on {line.nodes} x {line.instance_type}")
         notes.append("the measured speed corrects what is predicted for this accelerator generation")
         if tracked.causes and tracked.causes[0].key in ("loader", "straggler"):
-            notes.append(f"mend {tracked.causes[0].title} first: other machines may be as slow by it")
+            notes.append(f"mend {tracked.causes[0].title} first: other machines may be equally slow")
     return with_settings(loaded, settings), tuple(notes)
 
 
@@ -176,7 +176,7 @@ class _Ways:
         at = best_where(candidates, candidates.bits == 0, objective)
         if at is None:
             return Way(
-                action, "", None, 0.0, None, None, "none keeps the deadline, the budget and the other limits"
+                action, "", None, 0.0, None, None, "none meets the deadline, the budget and the other limits"
             )
         return _described(tracked, action, candidates, at)
 
@@ -227,7 +227,10 @@ def _decide(tracked: Tracked, ways: tuple[Way, ...]) -> tuple[str, str]:
     assert stay.usd is not None
     if not within:
         best = max(possible, key=lambda way: (round(way.p_meet or 0.0, 2), -(way.usd or 0.0)))
-        return best.action, f"No way is in time with {100.0 * sure:.0f} %; {best.action} is the surest."
+        return (
+            best.action,
+            f"No option is in time with {100.0 * sure:.0f} %; {best.action} is the most likely to be.",
+        )
     best = min(within, key=lambda way: way.usd or 0.0)
     if stay in within and stay.usd <= (best.usd or 0.0) * (1.0 + _LEAST_GAIN):
         return STAY, "Stay: no change is in time and saves more than it costs."

@@ -183,7 +183,7 @@ def _before(tracked: Tracked) -> list[str]:
         notes.append(tracked.causes[0].remedy)
     if tracked.memory_ratio is not None and tracked.memory_ratio > table["memory_used_max"].value:
         notes.append(
-            f"GPU memory is {percent(tracked.memory_ratio)} full: a longer batch or fragments may end the run"
+            f"GPU memory is {percent(tracked.memory_ratio)} full: a longer batch or fragmentation may end the run"
         )
     if tracked.spend_ratio is not None and tracked.spend_ratio > table["spend_rate_max"].value:
         notes.append(f"an hour in use costs {tracked.spend_ratio:.2f} times what was planned")

@@ -63,7 +63,7 @@ def _check(facts: dict[str, Fact], stated: Fact, warnings: list[str]) -> None:
     one_pass = micro * max(1, accelerators // _split(facts))
     if stated.value % one_pass:
         warnings.append(
-            f"the global batch of {stated.value} is no multiple of the {one_pass} samples that {accelerators} "
+            f"the global batch of {stated.value} is not a multiple of the {one_pass} samples that {accelerators} "
             f"accelerators take at {micro} each"
         )
 

@@ -110,7 +110,7 @@ def _readings(paths: Sequence[Path], wishes: Wishes) -> list[Reading]:
 
 
 def _named_run(path: Path) -> Document | None:
-    """What a word that is no file names: a configuration that torchtitan keeps in its code."""
+    """What a word that is not a file names: a configuration that torchtitan keeps in its code."""
     return None if path.exists() else document_of_name(Document(path, "name", {}))
 
 
@@ -136,7 +136,7 @@ def _guess_stage(reading: Reading, named: str) -> None:
             reading.add("training.layout.zero_stage", stage, text, assumed=True)
             _guess_offload(reading, named, lowered, stage)
             break
-    reading.warn(f"deepspeed {named} does not lie beside it: add it to --from to read it")
+    reading.warn(f"deepspeed {named} is not next to it: add it to --from to read it")
 
 
 def _guess_offload(reading: Reading, named: str, lowered: str, stage: int) -> None:
@@ -192,7 +192,7 @@ def _settle_model(draft: Draft, readings: Sequence[Reading], wishes: Wishes, pat
     preset = preset_of_hub_name(named.hub_name)
     if preset is None:
         raise InputError(
-            f"{named.path}: {named.hub_key} '{named.hub_name}' is no preset ('planner schema presets' lists them): "
+            f"{named.path}: {named.hub_key} '{named.hub_name}' is not a preset ('planner schema presets' lists them): "
             "download its config.json and add --model-config config.json; nothing is downloaded for you"
         )
     where = f"{named.path.name}: {named.hub_key} {named.hub_name}, matched by name"
@@ -212,7 +212,7 @@ def _use_preset(draft: Draft, name: str) -> None:
     if preset is None:
         near = get_close_matches(name, load_presets(), n=1)
         raise InputError(
-            f"--model {name}: is no preset{f' (did you mean {near[0]}?)' if near else ''}; 'planner schema presets' "
+            f"--model {name}: is not a preset{f' (did you mean {near[0]}?)' if near else ''}; 'planner schema presets' "
             "lists them; any other model by its sizes: --model-config config.json"
         )
     draft.facts["model.preset"] = Fact("model.preset", preset.name, "stated on the command line")

@@ -80,7 +80,7 @@ class Reading:
     files: dict[str, str] = field(default_factory=dict)
 
     def add(self, key: str, value: Any, source: str, *, assumed: bool = False) -> None:
-        """Note a fact; None is no value. `source` is the file's key, or the reason of an assumption."""
+        """Note a fact; None is not a value. `source` is the file's key, or the reason of an assumption."""
         if value is not None:
             self.facts[key] = Fact(key, value, f"{self.path.name}: {source}", assumed)
 

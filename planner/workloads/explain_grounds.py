@@ -39,7 +39,7 @@ def rests_on(plan: Plan) -> Section:
     elif plan.risk is not None:
         rows.append(("capacity", "capacity", None, "text", plan.risk.basis))
     rows.append(("assumptions", "assumed", len(plan.assumptions), "count", _assumed(plan)))
-    return facts("grounds", "What it rests on", rows)
+    return facts("grounds", "What it depends on", rows)
 
 
 def rests_on_brief(plan: Plan) -> Section:
@@ -55,7 +55,7 @@ def rests_on_brief(plan: Plan) -> Section:
     said.append(
         f"{len(plan.assumptions) - given} assumed values, {given or 'none'} from your file: --details grounds"
     )
-    return facts("grounds", "What it rests on", [("rests_on", "rests on", None, "text", "; ".join(said))])
+    return facts("grounds", "What it depends on", [("rests_on", "rests on", None, "text", "; ".join(said))])
 
 
 def _interval(speed: Performance) -> str:

@@ -254,7 +254,7 @@ def _limits(explanation: Explanation, *, all_of: bool = False) -> list[Section]:
         change = "" if best is None else signed(plan, best.delta_cost_usd)
         rows.append((
             _name(one), _setting(one), one.change, None if best is None else scale.known(best.cost_usd), change,
-            "no plan keeps every limit" if best is None else _instead(explanation, best, all_of=all_of),
+            "no plan meets every limit" if best is None else _instead(explanation, best, all_of=all_of),
         ))  # fmt: skip
     notes = [f"nothing changes with: {'; '.join(same)}"] if same else []
     if not rows:

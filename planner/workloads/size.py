@@ -118,7 +118,7 @@ def size_workload(
     if goal not in load_tasks():
         hint = near(goal, load_tasks())
         known = f"did you mean {hint!r}?" if hint else f"known: {', '.join(load_tasks())}"
-        raise InputError(f"--goal {goal}: is no goal ({known})")
+        raise InputError(f"--goal {goal}: is not a goal ({known})")
     text = _workload_text(data, goal, effort, deadline, budget_usd, location)
     loaded = parse_workload(text, Path("workload.yaml"))
     answer = optimize(loaded, options)

@@ -30,7 +30,7 @@ _NAMES = {
 }  # fmt: skip
 _RULE_WIDTH = 60  # characters of a rule on the screen
 NEXT = ("size --data SIZE --goal GOAL --write workload.yaml", "optimize workload.yaml")
-_OTHER_RUN = "is for another volume of data or another goal"
+_OTHER_RUN = "is for another amount of data or another goal"
 _FLAT = (
     "rule_id", "quantity", "rule_low", "rule_high", "model", "verdict", "rule_cost_usd", "model_cost_usd", "source",
 )  # fmt: skip
@@ -65,7 +65,7 @@ def size_report(size: Size, *, details: Collection[str] = ()) -> Answer:
         _needs(size), *_rules(size), *_refuted(size), _published(size), _undetermined(size), _beside(size),
     ]  # fmt: skip
     if outcome.needs:
-        sections.append(Section("relax", "What would bring a plan", outcome.needs))
+        sections.append(Section("relax", "What would make a plan possible", outcome.needs))
     sections.append(Section("workload", "Workload", tuple(size.workload.splitlines()), detail=True))
     title = f"No machines for {size.goal} with {number(size.data_gb)} GB within these limits"
     if outcome.total_usd is not None and outcome.hours is not None:
@@ -154,7 +154,7 @@ def _seats(size: Size, places: int) -> Section:
     notes = (
         "elsewhere: at the plan's share of the peak; what each price is of, and from when: --details beside",
     )
-    return table_section("seats", "Beside a workstation and CPUs", columns, rows, notes)
+    return table_section("seats", "Compared with a workstation and CPUs", columns, rows, notes)
 
 
 def _beside(size: Size) -> Section:
@@ -178,7 +178,7 @@ def _beside(size: Size) -> Section:
     notes = (
         "hours: at the plan's share of the peak; a smaller micro-batch or offload may fit where the plan's does not",
     )
-    return table_section("beside", "Beside a workstation and CPUs", columns, rows, notes, detail=True)
+    return table_section("beside", "Compared with a workstation and CPUs", columns, rows, notes, detail=True)
 
 
 def _span(low: float | None, high: float | None) -> str:
@@ -262,7 +262,11 @@ def _rules(size: Size) -> list[Section]:
         f"{size.outcome.usd_words}",
         *((_cores(size),) if any(one.rule.quantity == "cores" for one in size.rules) else ()),
     )
-    return [table_section("rules", "Rules of thumb beside the model", columns, rows, notes)] if rows else []
+    return (
+        [table_section("rules", "Rules of thumb compared with the model", columns, rows, notes)]
+        if rows
+        else []
+    )
 
 
 def _cores(size: Size) -> str:

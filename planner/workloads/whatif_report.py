@@ -70,7 +70,7 @@ def _values(one: Outcome, before: Outcome) -> dict[str, Any]:
 
 def _row(one: Outcome, before: Outcome) -> tuple[Value, ...]:
     if one.total_usd is None:
-        return (one.name, "", "", "", "", "no plan keeps every limit")
+        return (one.name, "", "", "", "", "no plan meets every limit")
     cost = rounded(one.total_usd, cost_places(one.total_usd, one.usd_ratio))
     change = "" if one is before or not before.total_usd else float(one.total_usd / before.total_usd) - 1.0
     chance = "" if one.p_meet_deadline is None else one.p_meet_deadline
@@ -86,11 +86,11 @@ def _title(what_if: WhatIf) -> str:
     many = len(what_if.scenarios) > 1
     lead = f"Cheapest of {len(what_if.scenarios)} scenarios, {best.name}" if many else best.name
     if before.total_usd is None or best.total_usd is None:
-        return f"{lead}: {best.usd_words}, done {best.done_words}, where the file as it is has no plan"
+        return f"{lead}: {best.usd_words}, done {best.done_words}, where the unchanged file has no plan"
     if (best.choice, best.total_usd) == (before.choice, before.total_usd):
         if many:
             end = f"{best.usd_words}, done {best.done_words}"
-            return f"No scenario of {len(what_if.scenarios)} is cheaper than the file as it is: {end}"
+            return f"No scenario of {len(what_if.scenarios)} is cheaper than the unchanged file: {end}"
         return f"{lead} changes nothing: {best.usd_words}, done {best.done_words}"
     more = float(best.total_usd / before.total_usd) - 1.0 if before.total_usd else 0.0
     much = change(more, 0) if abs(more) >= 0.005 else "nearly the same"
@@ -136,4 +136,4 @@ def _needs(what_if: WhatIf) -> list[Section]:
     lines = tuple(
         f"{one.name}: {need}" for one in (what_if.before, *what_if.scenarios) for need in one.needs[:3]
     )
-    return [Section("needs", "What would bring a plan", lines)] if lines else []
+    return [Section("needs", "What would make a plan possible", lines)] if lines else []

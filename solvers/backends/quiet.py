@@ -43,7 +43,7 @@ def quiet_moment() -> Iterator[None]:
     """
     with _moment:
         if threading.current_thread() in _left_behind:
-            raise LeftBehindError("nobody waits for this solver")
+            raise LeftBehindError("no caller waits for this solver")
         with quiet_stdout():
             yield
 

@@ -182,7 +182,7 @@ def test_rows_that_must_not_replace_good_data(
 
 def test_a_provider_id_cannot_leave_the_directory(home: Path) -> None:
     for name in ("../acme", "", "ACME", ".x"):
-        with pytest.raises(CatalogError, match="no provider id"):
+        with pytest.raises(CatalogError, match="not a provider id"):
             save_snapshot(name, [machine(provider=name)], [])
 
 

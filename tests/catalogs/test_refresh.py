@@ -147,10 +147,10 @@ def test_a_purchase_option_that_vanishes_everywhere_is_kept() -> None:
     _refresh(FakeProvider(sells=both, types=types, offers=[*listed, *spot]))
     (outcome,) = _refresh(FakeProvider(sells=both, types=types, offers=listed)).outcomes
     assert (outcome.n_offers, outcome.n_kept_offers) == (24, 12)
-    assert "not one spot price in the answer, 12 before" in outcome.failures[0].message
+    assert "no spot price in the answer, 12 before" in outcome.failures[0].message
     only = FetchOptions(purchase_options=frozenset({"on_demand"}))
     (outcome,) = _refresh(FakeProvider(sells=both, types=types, offers=listed), options=only).outcomes
-    assert outcome.failures == () and outcome.n_offers == 24  # what was not asked for stays
+    assert outcome.failures == () and outcome.n_offers == 24  # what was not requested stays
 
 
 def test_refused_rows_are_counted_by_reason_and_the_others_stored() -> None:

@@ -46,7 +46,7 @@ commitments:
 jobs: [{{name: one, count: 100, must_run: true, candidates: [{SIZED}, purchase_option: reserved_1y}}]}}]
 """,
 }
-TOO_LONG = "would take longer than a century: look at the amount of work asked"
+TOO_LONG = "would take longer than a century: check the amount of work"
 
 
 @pytest.fixture(scope="module")

@@ -86,7 +86,7 @@ def test_on_demand_comes_as_often_as_the_plan_states(tmp_path: Path, run_cli: Ru
 
 
 def test_no_chance_is_shown_as_certain(tmp_path: Path, run_cli: Run) -> None:
-    """On-demand that runs is not asked for again, and still the work may fail: the text says more than 99 %."""
+    """On-demand that runs is not requested again, and still the work may fail: the text says more than 99 %."""
     state = state_values(mode="on_demand", done_hours=9.0)
     result = ask(run_cli, tmp_path, "--policy", "on_demand", state=state)
     assert result.code == 0, result.stderr
@@ -153,7 +153,7 @@ def test_a_running_zone_is_kept_and_dear_spot_is_left(tmp_path: Path, run_cli: R
     assert answer(run_cli, tmp_path, **running)["action"] == "stay"
     dear = [{"name": "us-east-2a", "available": True, "since": 1.5, "usd_per_hour": 4.5}]
     found = answer(run_cli, tmp_path, **running, zones=dear)
-    assert found["mode"] != "spot" and "no discount" in found["why"]
+    assert found["mode"] != "spot" and "not a discount" in found["why"]
 
 
 def test_finished(tmp_path: Path, run_cli: Run, check_golden: Golden) -> None:
@@ -240,7 +240,7 @@ def test_the_plans_own_fallback_and_places_are_read(tmp_path: Path, run_cli: Run
 
 BAD_STATES: list[tuple[dict[str, Any], str]] = [
     ({"zone": "us-east-2z", "mode": "spot"}, "'us-east-2z' is not among the zones (did you mean 'us-east-2a'?)"),
-    ({"zones": [{"name": "eu-west-1a", "available": True}]}, "'eu-west-1a' is no zone of the plan's (us-east-2)"),
+    ({"zones": [{"name": "eu-west-1a", "available": True}]}, "'eu-west-1a' is not a zone of the plan's (us-east-2)"),
     ({"now": "2099-01-01T00:00Z"}, "in the future"),
     ({"now": "2026-03-01T00:00Z"}, "before the launch"),
     ({"now": -1}, "at least 0"),
@@ -442,8 +442,8 @@ def test_evidence_of_the_workload_counts_and_a_difference_from_the_plan_is_named
     short = ask(run_cli, tmp_path, plan=held)
     assert short.code == 2 and f"records.up_per_hour has {N_AGES - 1} values" in short.stderr
     other = answer(run_cli, tmp_path, "--workload", str(workload), plan=banded_plan())
-    assert any("is not the workload file this plan was made from" in note for note in other["notes"])
-    assert any("made without your records" in note for note in other["notes"])
+    assert any("is not the workload file of this plan" in note for note in other["notes"])
+    assert any("computed without your spot records" in note for note in other["notes"])
 
 
 def test_the_table_is_written_beside_the_answer(tmp_path: Path, run_cli: Run) -> None:

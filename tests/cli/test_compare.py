@@ -112,7 +112,7 @@ def test_a_row_that_breaks_a_limit_is_marked(run_cli: Run, tmp_path: Path) -> No
     assert rows["g5.xlarge"]["best"] is None and rows["g5.xlarge"]["reason"]
     result = run_cli(*picks)
     assert "* breaks a limit (too late" in result.unwrapped
-    assert result.stdout.startswith("None of the 2 instance types compared keeps every limit")
+    assert result.stdout.startswith("None of the 2 instance types compared meets every limit")
 
 
 @pytest.mark.parametrize(

@@ -279,7 +279,7 @@ def test_live_prices_and_another_catalog_exclude_each_other(
     monkeypatch.delenv("PLANNER_CATALOG_DIR")
     path.write_text(path.read_text().replace("[aws]", "[onprem]"))
     nobody = run_cli("optimize", path, "--prices", "live")
-    assert nobody.code == 2 and "nobody can be asked for the prices of onprem" in nobody.stderr
+    assert nobody.code == 2 and "there is no way to query the prices of onprem" in nobody.stderr
     assert not any(server.requests for server in world.servers.values())
 
 

@@ -62,7 +62,7 @@ def test_an_assistant_asks_over_stdio(folder: Path, run_cli: Run) -> None:
     assert "gpu_1x_a10" in said["estimate"]["text"]
     assert "| " in said["compare"]["text"] and "lambda" in said["price"]["text"]
     outside = said["outside"]
-    assert outside["error"] and "lies outside" in outside["text"] and "root:" not in outside["text"]
+    assert outside["error"] and "is outside" in outside["text"] and "root:" not in outside["text"]
     assert content_of(folder) == before
 
 
@@ -114,7 +114,7 @@ def test_no_file_outside_the_folder_is_read(folder: Path) -> None:
         lambda: desk.review(["bill"]),
     ]
     for ask in asked:
-        with pytest.raises(InputError, match="lies outside"):
+        with pytest.raises(InputError, match="is outside"):
             ask()
 
 

@@ -197,7 +197,7 @@ def test_old_prices_can_be_refused(run_cli: Run) -> None:
     plan = json.loads(run_cli("optimize", str(BERT), "-o", "json", *DAY).stdout)
     line = plan["lines"][0]
     named = f"{line['instance_type']} ({line['price_as_of']})"
-    assert f"the answer rests on prices older than 1 days: {named}" in done.stderr
+    assert f"the answer depends on prices older than 1 days: {named}" in done.stderr
     assert "--max-age" in done.stderr
 
 

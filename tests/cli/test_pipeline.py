@@ -52,7 +52,7 @@ def test_an_impossible_deadline_names_the_least_time(tmp_path: Path, run_cli: Ru
     result = run_cli("pipeline", write(tmp_path, HEAD + "deadline: 4h\n" + TASKS), *DAY)
     assert result.code == 3
     assert (
-        "no choice of the 4 candidates considered keeps the deadline" in result.unwrapped
+        "no choice of the 4 candidates considered meets the deadline" in result.unwrapped
         and "deadline 4.00 h -> 5.00 h" in result.unwrapped
     )
     kept = run_cli("pipeline", write(tmp_path, HEAD + "deadline: 5h\n" + TASKS), *DAY)
@@ -222,5 +222,5 @@ def test_a_deadline_that_no_order_keeps_is_infeasible_and_names_the_quota(
     result = run_cli("pipeline", str(path), *DAY)
     assert result.code == 3, result.stderr
     said = " ".join(result.stdout.split())
-    assert "keeps the deadline and the quotas that tasks share" in said
-    assert "one, two would draw 16 at once on the quota aws/us-east-1 a100, limit 8" in said
+    assert "meets the deadline and the quotas that tasks share" in said
+    assert "one, two would use 16 at once of the quota aws/us-east-1 a100, limit 8" in said

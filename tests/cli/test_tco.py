@@ -178,7 +178,7 @@ def test_names_cannot_break_out_of_yaml_or_a_page(tmp_path: Path, run_cli: Run) 
         ({"cloud": {"accelerator": "h101*"}}, "no offer in the catalog has 'h101*'"),
         ({"cloud": {"workload": "none.yaml"}}, "none.yaml"),
         ({"machine": {"accelerator": "h100", "accelerators": 8, "power_kw": 1, "parts": [{"name": "a", "usd": 1}]}},
-         "'h100' is no accelerator id"),
+         "'h100' is not an accelerator id"),
         ({"machine": {"accelerator": "h100-80gb-sxm", "accelerators": 8, "parts": [{"name": "a", "usd": 1}]}},
          "give 'power_kw', or 'watts' of the parts"),
         ({"machine": {**H100, "parts": [{"name": "a", "usd": 0}]}},

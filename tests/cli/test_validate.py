@@ -89,7 +89,7 @@ def test_a_list_of_own_machines_says_where_it_belongs(run_cli: Run) -> None:
     result = run_cli("optimize", str(EXAMPLES / "onprem-machines.yaml"), *DAY)
     assert (
         result.code == 2
-        and "lists machines of your own" in result.stderr
+        and "lists machines that you own" in result.stderr
         and "prices.offers" in result.stderr
     )
 

@@ -110,7 +110,7 @@ def test_a_plan_of_another_workload_is_named_and_checked(run_cli: Run, tmp_path:
     planned(run_cli, write(tmp_path), target)
     done = run_cli("verify", str(target), "--workload", str(BERT))
     assert done.code == 5
-    assert "is not the file this plan was made from" in " ".join(done.stdout.split())
+    assert "is not the workload file of this plan" in " ".join(done.stdout.split())
 
 
 def test_a_plan_with_a_fall_back_is_not_of_a_workload_without_a_deadline(
@@ -153,7 +153,7 @@ def test_a_plan_made_with_set_verifies_with_the_same_set(run_cli: Run, tmp_path:
     assert run_cli(*given, *values).code == 0
     for other in ((), ("--set", "constraints.max_nodes=2")):
         done = run_cli(*given, *other)
-        assert done.code == 5 and "is not the file this plan was made from" in " ".join(done.stdout.split())
+        assert done.code == 5 and "is not the workload file of this plan" in " ".join(done.stdout.split())
     alone = run_cli("verify", str(target), *values)
     assert alone.code == 2 and "give it with --workload" in alone.stderr
 

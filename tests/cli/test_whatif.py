@@ -93,7 +93,9 @@ def test_together_is_one_scenario(run_cli: Run) -> None:
 def test_no_plan_in_any_scenario_is_exit_3(run_cli: Run) -> None:
     result = run_cli("whatif", str(BERT), "--set", "constraints.deadline=1min", *DAY)
     assert (
-        result.code == 3 and "WHAT WOULD BRING A PLAN" in result.stdout and "no plan keeps" in result.stdout
+        result.code == 3
+        and "WHAT WOULD MAKE A PLAN POSSIBLE" in result.stdout
+        and "no plan meets" in result.stdout
     )
 
 

@@ -140,7 +140,7 @@ def test_from_the_plan_to_the_bill(
     assert row["billed"] == pytest.approx(hours * price)
     assert row["planned"] == pytest.approx(float(plan["total_usd"]))
     assert row["price"] == pytest.approx(price) and row["hours"] == pytest.approx(hours)
-    page_says(page, run_cli(*map(str, ask)), head="Did plans keep their word?", lines=14)
+    page_says(page, run_cli(*map(str, ask)), head="Did plans match the bill?", lines=14)
     said, rows = reviewed(planner(*ask, "--run-tag", "run_id"))
     assert "in the tag 'run_id'" in said and not rows
 

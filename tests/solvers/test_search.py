@@ -86,7 +86,7 @@ def test_time_without_a_point_is_no_solution_and_never_infeasible() -> None:
 
 def test_infeasible_needs_a_proof_and_a_known_point_denies_it() -> None:
     search, _ = _search()
-    search.end(Termination.INFEASIBLE, "no choice keeps the deadline")
+    search.end(Termination.INFEASIBLE, "no choice meets the deadline")
     assert (search.status, search.bound, search.done) == (Status.INFEASIBLE, math.inf, True)
     search.offer("point", 3.0)
     assert search.status is Status.ERROR

@@ -34,7 +34,7 @@ def read(path: Path, options: ReadOptions) -> Log:
             took = 0.0
         if not 0.0 < took < float("inf"):
             raise InputError(
-                f"{path}:{number}: the time of iteration {hit['at']} is no number above 0: {hit['ms']!r}; "
+                f"{path}:{number}: the time of iteration {hit['at']} is not a number above 0: {hit['ms']!r}; "
                 "remove the line if it was cut short"
             )
         batch = _BATCH.search(line)

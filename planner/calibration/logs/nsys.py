@@ -49,7 +49,7 @@ def _pattern(text: str | None) -> re.Pattern[str]:
     try:
         return re.compile(text or STEP_NAME, re.IGNORECASE)
     except re.error as error:
-        raise InputError(f"--step-name: {text!r} is no regular expression: {error}") from None
+        raise InputError(f"--step-name: {text!r} is not a regular expression: {error}") from None
 
 
 def _from_sqlite(path: Path) -> list[tuple[str, float, str]]:

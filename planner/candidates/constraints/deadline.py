@@ -81,7 +81,7 @@ class Confidence(Constraint):
     """Done in time with the probability asked; judged only of candidates that pass all else."""
 
     id = "confidence"
-    words = "meets the deadline on average, not with deadline_confidence (asked of those that pass all else)"
+    words = "meets the deadline on average, not with deadline_confidence (checked if all other filters pass)"
     short = "too unsure to meet the deadline"
     paths = ("constraints.deadline_confidence",)
     unit = "probability"

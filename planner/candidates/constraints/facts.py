@@ -217,7 +217,7 @@ class NoDiscount(Constraint):
 
     id = "no_discount"
     words = (
-        "spot at or above the on-demand price of its type and region is no discount"
-        " (asked of those that pass all else)"
+        "spot at or above the on-demand price of its type and region is not a discount"
+        " (checked for those that pass all other filters)"
     )
     is_fact = True

@@ -19,10 +19,8 @@ class Obtainable(Constraint):
     """More accelerators of spot or on-demand than asking brings."""
 
     id = "obtainable"
-    words = (
-        "more accelerators at once than asking brings (constraints.obtainable); blocks, reservations are firm"
-    )
-    short = "more than asking brings"
+    words = "more accelerators at once than assumed available (constraints.obtainable); blocks, reservations are firm"
+    short = "more than is assumed available"
     paths = ("constraints.obtainable",)
     unit = "accelerators"
     is_measured = True

@@ -76,8 +76,8 @@ class Partition(Constraint):
     """Places that need an account, or rules on data, of their own, unless the workload names them."""
 
     id = "partition"
-    words = "needs an account, access or data rules of its own (constraints.regions or residency names it)"
-    short = "in a partition of its own"
+    words = "needs a separate account, access or data rules (constraints.regions or residency must name it)"
+    short = "in a separate partition"
     paths = ("constraints.regions", "constraints.residency")
     is_offered = True
 
@@ -93,4 +93,4 @@ class Partition(Constraint):
         offers, row = case.offer_set.offers, int(candidates.offer[at])
         place = f"{offers['provider'][row]}/{offers['region'][row]}"
         partition = partition_of(place)
-        return "not asked for", f"{place}, which needs {partition.needs if partition else 'nothing'}"
+        return "not requested", f"{place}, which needs {partition.needs if partition else 'nothing'}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MaxNodes(Constraint):
-    """Most instances."""
+    """Maximum number of instances."""
 
     id = "max_nodes"
     words = "more nodes than constraints allow"
@@ -39,7 +39,7 @@ class MaxNodes(Constraint):
 
 
 class MaxAccelerators(Constraint):
-    """Most accelerators."""
+    """Maximum number of accelerators."""
 
     id = "max_accelerators"
     words = "more accelerators than constraints allow"

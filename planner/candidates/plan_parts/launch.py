@@ -336,10 +336,12 @@ def _why(candidates: Candidates, at: int, alone: float | None) -> tuple[str, ...
     spot = [part for part in candidates.parts(at) if context.market.is_spot[part.row]]
     rows, nodes = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "nodes"))
     if len(spot) < len(candidates.parts(at)) and not context.gang_risk(rows, nodes).recorded.all():
-        out.append("no record says how spot comes and goes there: by a deadline on-demand is the fall-back")
+        out.append(
+            "no record shows how spot comes and goes there: with a deadline, on-demand is the fall-back"
+        )
     if len(spot) > 1:
         one = best_of(candidates, ONE_ZONE)
-        said = "none of the candidates compared on spot in one zone keeps every limit"
+        said = "none of the candidates compared on spot in one zone meets every limit"
         out.append(said if one is None else f"spot in one zone would cost {_brief(candidates, one)}")
     return tuple(out)
 

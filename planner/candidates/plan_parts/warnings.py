@@ -64,13 +64,13 @@ def _booking(tariffs: Tariffs, dates: Dates, line: PlanLine) -> str:
     if rule.book_days is None:
         said.append("how far ahead it can be booked is unknown")
     elif rule.book_days == 0:
-        said.append("asked for when it is needed, not booked ahead")
+        said.append("requested when it is needed, not booked ahead")
     else:
         said.append(f"booked at most {rule.book_days} days ahead")
         opens = dates.start - timedelta(days=rule.book_days)
         if opens > dates.now:
             said.append(
-                f"for this start from {opens:%Y-%m-%d}, until when neither its price nor a place is sure"
+                f"for this start from {opens:%Y-%m-%d}; until then, neither its price nor capacity is certain"
             )
     return f"{line.purchase_option} of {line.instance_type}: {', '.join(said)}"
 
@@ -125,7 +125,7 @@ def plan_warnings(
     location = context.asked.job.location
     if location is not None and location not in places_of(context.market.offer_set.offers).values:
         out.append(
-            f"data.location {location} is no region of the catalog: its transfer price may be a general rate"
+            f"data.location {location} is not a region of the catalog: its transfer price may be a general rate"
         )
     if context.asked.workload.kind != "fleet":
         out += filter(None, (_overrun(context.market.tariffs, line) for line in lines))
@@ -146,7 +146,7 @@ def plan_warnings(
             if flag in _SAID_FLAGS
         ]
         out += [
-            f"{cost.label}: price unknown, the dearest known internet egress is assumed"
+            f"{cost.label}: price unknown, the highest known internet egress price is assumed"
             for cost in line.costs
             if "unknown_transfer_price" in cost.flags
         ]

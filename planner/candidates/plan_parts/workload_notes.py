@@ -42,7 +42,7 @@ def _recurrence_note(workload: Workload, lines: Sequence[PlanLine]) -> str:
     whole = total_usd([cost for line in lines for cost in line.costs]) * again.times
     return (
         f"one of {again.times} runs, each {format_duration(again.every)} after the last: "
-        f"{dollars_known(whole, float(whole) * _KNOWN)} in all at the prices of this plan, each bought anew"
+        f"{dollars_known(whole, float(whole) * _KNOWN)} in all at the prices of this plan, each bought separately"
     )
 
 

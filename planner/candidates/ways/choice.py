@@ -100,7 +100,7 @@ def _sets(group: IntArray, at: IntArray, cheap: BoolArray) -> tuple[IntArray, In
 
 
 def _apart(market: Market, rows: IntArray, *, one_region: bool) -> BoolArray:
-    """Whether sets of offers are of separate zones: one of a whole region is no zone beside one of its zones."""
+    """Whether sets of offers are of separate zones: one of a whole region is not a zone beside one of its zones."""
     has, region = rows >= 0, market.region_of_offer[rows]
     whole = has & market.offer_set.offers.equals("zone", "")[rows]
     fits = np.ones(len(rows), dtype=np.bool_)

@@ -118,7 +118,7 @@ class Frame:
         return Frame(**{f.name: pick(getattr(self, f.name), at) for f in fields(self)})
 
     def possible(self, confidence: float) -> npt.NDArray[np.bool_]:
-        """Whether cells may keep the deadline with `confidence`."""
+        """Whether cells may meet the deadline with `confidence`."""
         has = np.isfinite(self.slack)
         sure = (self.slack >= 0) & (self.surely >= confidence - CONFIDENCE_SLIP)
         return np.asarray((self.least <= self.deadline + 1e-9) & (~has | sure), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Spot at or above the on-demand price is no discount: such candidates are removed where on-demand serves as well."""
+"""Spot at or above the on-demand price is not a discount: candidates are removed where on-demand serves as well."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def without_discount(market: Market, partner: IntArray) -> BoolArray:
 def mark_no_discount(candidates: Candidates, partner: IntArray) -> None:
     """Set the filter bit of spot candidates that on-demand of their region serves as cheaply.
 
-    Only where the same size on on-demand keeps every limit: then removing the spot candidate never raises the optimum.
+    Only where the same size on on-demand meets every limit: then removing the spot candidate never raises the optimum.
     Where it does not (excluded, no quota, too long to get) spot competes like any other offer.
 
     Args:

@@ -11,7 +11,7 @@ from planner.export.frameworks.model import Parallel, Part, cannot, from_variabl
 NAME = "deepspeed"
 FILE = "deepspeed.json"
 _PRECISION = {"bf16": "bf16", "fp16": "fp16"}
-NOTE = "DeepSpeed recomputes where the program asks for it: PLANNER_RECOMPUTE says what the plan assumes"
+NOTE = "DeepSpeed recomputes only if the program requests it: PLANNER_RECOMPUTE says what the plan assumes"
 
 
 def refuse(name: str, parallel: Parallel) -> None:
@@ -24,7 +24,7 @@ def refuse(name: str, parallel: Parallel) -> None:
         if getattr(parallel, degree) > 1:
             raise cannot(
                 name,
-                f"{degree} parallelism is no key of its configuration",
+                f"{degree} parallelism is not a key of its configuration",
                 "megatron and nemo have flags for it",
             )
     if parallel.sequence_parallel:

@@ -36,7 +36,7 @@ class Writer(Protocol):
 
 
 FRAMEWORKS: Mapping[str, Framework] = {
-    "none": Framework("planner.export.frameworks.none", "variables PLANNER_* for a program of your own"),
+    "none": Framework("planner.export.frameworks.none", "variables PLANNER_* for your program"),
     "torchtitan": Framework(
         "planner.export.frameworks.torchtitan", "overrides of torchtitan's configuration"
     ),

@@ -147,7 +147,7 @@ def _reservation(launch: Launch, options: Options) -> str:
 def _how(launch: Launch, reservation: str) -> list[str]:
     lines = [
         "start: kubectl apply -f karpenter.yaml, on the EKS cluster of the region; then the job of --to kubernetes",
-        "role and discovery tags are those of Karpenter's getting-started guide: put your own",
+        "role and discovery tags are those of Karpenter's getting-started guide: enter yours",
     ]
     lines.append(
         'pods of the run carry karpenter.sh/do-not-disrupt: "true"; on nodes it would keep them when the run is over'

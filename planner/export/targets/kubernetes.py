@@ -112,7 +112,7 @@ def _of_region(launch: Launch, wanted: str) -> tuple[Launch, int, int, list[str]
         raise InputError(f"--option region={wanted}: the plan is in {', '.join(names)}")
     chosen = wanted or names[0]
     if launch.way == "together" and len(names) > 1:
-        raise InputError("--to kubernetes: one gang in several regions is no job of one cluster")
+        raise InputError("--to kubernetes: a gang in several regions cannot be one job of a cluster")
     shares = [sum(pool.share for pool in pools) for pools in groups.values()]
     counts = [launch.tasks] * len(names) if launch.moves else split(launch.tasks, shares)
     at = names.index(chosen)

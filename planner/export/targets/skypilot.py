@@ -214,7 +214,7 @@ def _check(launch: Launch) -> None:
     for pool in launch.pools:
         if pool.option == "owned":
             raise InputError(
-                f"--to skypilot: {pool.instance_type} is your own machine; start it with --to slurm or --to kubernetes"
+                f"--to skypilot: {pool.instance_type} is a machine you own; start it with --to slurm or --to kubernetes"
             )
         if pool.option == "capacity_block":
             raise InputError(

@@ -27,7 +27,7 @@ from planner.plan.starters import skypilot_clouds
 from planner.plan.words import enable_first
 from planner.render.numbers import usd
 
-_AGAIN = "save it anew: planner pools WORKLOAD -o json --out POOLS.json"
+_AGAIN = "save it again: planner pools WORKLOAD -o json --out POOLS.json"
 _ENDS_AFTER = "5m"
 """Rollouts that are under way end when the trainer has: a chosen time; change it in the file."""
 _NAME_MOST = 40
@@ -54,7 +54,7 @@ def render_pools(saved: Mapping[str, Any], name: str, options: Options) -> tuple
             f"--framework {options.framework}: the answer of pools states no batch: leave it out"
         )
     if not saved.get("pools"):
-        raise InputError(f"{name}: no pair of pools keeps the limits, so there is nothing to start")
+        raise InputError(f"{name}: no pair of pools meets the limits, so there is nothing to start")
     try:
         launches = [_launch(saved, pool) for pool in saved["pools"]]
     except (KeyError, TypeError, ValueError, IndexError, ZeroDivisionError, InvalidOperation) as error:
@@ -113,7 +113,7 @@ def _heading(saved: Mapping[str, Any], names: list[str], launches: list[Launch])
     yield f"about {hours:,.1f} h and {cost}; prices change: plan again before a later launch"
     envs = " ".join(f"--env {_command(name)}='...'" for name in names)
     yield f"start: sky jobs launch {envs} job-group.yaml; it ends with the trainer"
-    yield "the pools find each other by your program (object storage, or an address of its own): SkyPilot names peers"
+    yield "the pools find each other through your program (object storage or a known address): SkyPilot names peers"
     yield "of a group on one Kubernetes network only; carry weights and samples as your framework does"
 
 

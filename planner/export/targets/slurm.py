@@ -225,7 +225,7 @@ def _watch(launch: Launch, options: Options) -> list[str]:
         "",
         "# shellcheck disable=SC2317,SC2329  # called by the trap",
         "save() {",
-        '  echo "$(date -u +%FT%TZ) near the time limit: the run is told to save"',
+        '  echo "$(date -u +%FT%TZ) near the time limit: asking the run to save"',
         '  scancel --signal=TERM "$SLURM_JOB_ID.0"',
         "}",
         "trap save USR1",

@@ -116,7 +116,7 @@ def _place_variable(launch: Launch) -> list[Entry]:
     return [
         Block(
             "variable", ("place",),
-            (("description", "Place of the plan that runs: 0 is tried first; raise it where there is no capacity."),
+            (("description", "Place of the plan to use: 0 is the first choice; increase it if there is no capacity."),
              ("type", Raw("number")), ("default", 0), check),
         )
     ]  # fmt: skip

@@ -162,7 +162,7 @@ def _one_network(at: Place) -> Block:
     """A gang lies in one zone of one network: EFA reaches no other, and a security group belongs to one."""
     mine, lent = f"data.aws_subnet.{at.key}[0]", f"data.aws_subnet.place_{at.gang[0]}[0]"
     same = f"{mine}.vpc_id == {lent}.vpc_id && {mine}.availability_zone == {lent}.availability_zone"
-    text = f"The subnets of places {at.gang[0]} and {at.number} must lie in one zone of one VPC: they are one gang."
+    text = f"The subnets of places {at.gang[0]} and {at.number} must be in one zone of one VPC (one gang)."
     check = Block("precondition", (), (("condition", Raw(same)), ("error_message", text)))
     return Block("lifecycle", (), (check,))
 

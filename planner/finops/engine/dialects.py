@@ -189,7 +189,9 @@ def _put_spellings(node: exp.Placeholder, texts: tuple[str, ...]) -> None:
         around.set("expressions", [*others, *map(exp.Literal.string, texts)])
         return
     if not isinstance(around, exp.JSONExtractScalar | exp.Like):
-        raise InputError(f"the query's :{node.this} is no JSON path and no pattern of LIKE: give one text")
+        raise InputError(
+            f"the query's :{node.this} is neither a JSON path nor a pattern of LIKE: give one text"
+        )
     found: list[Any] = []
     for text in texts:
         spelled = around.copy()

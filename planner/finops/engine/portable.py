@@ -34,7 +34,7 @@ def portable(tree: exp.Query, dialect: str) -> exp.Query:
 
 
 def _json_of_text(node: exp.Expression) -> exp.Expression:
-    """Read JSON out of a text: `json_extract_path_text` takes no text, and an empty one is no JSON."""
+    """Read JSON out of a text: `json_extract_path_text` takes no text, and an empty one is not JSON."""
     from sqlglot import exp
 
     if isinstance(node, exp.JSONExtractScalar):
@@ -44,7 +44,7 @@ def _json_of_text(node: exp.Expression) -> exp.Expression:
 
 
 def _number_by_pattern(node: exp.Expression) -> exp.Expression:
-    """Write `TRY_CAST(text AS DOUBLE)` where a cast of what is no number ends the query."""
+    """Write `TRY_CAST(text AS DOUBLE)` where a cast of what is not a number ends the query."""
     from sqlglot import exp
 
     if not isinstance(node, exp.TryCast):
@@ -80,7 +80,7 @@ def _json_or_null(node: exp.Expression) -> exp.Expression:
 
 
 def _number_or_null(node: exp.Expression) -> exp.Expression:
-    """Write `TRY_CAST(text AS DOUBLE)` where a cast of what is no number ends the query."""
+    """Write `TRY_CAST(text AS DOUBLE)` where a cast of what is not a number ends the query."""
     from sqlglot import exp
 
     if isinstance(node, exp.TryCast):

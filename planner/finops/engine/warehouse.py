@@ -235,6 +235,6 @@ def table_name(name: str, dialect: str = "duckdb") -> str:
 
     parts = [exp.to_identifier(part, quoted=True) for part in name.split(".")]
     if not 1 <= len(parts) <= 3 or not all(name.split(".")):
-        raise InputError(f"{name!r} is no table: write table, schema.table or catalog.schema.table")
+        raise InputError(f"{name!r} is not a table: write table, schema.table or catalog.schema.table")
     catalog, schema, table = [None] * (3 - len(parts)) + parts
     return exp.Table(this=table, db=schema, catalog=catalog).sql(dialect)

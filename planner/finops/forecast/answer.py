@@ -162,7 +162,7 @@ def forecast_scopes(
     """
     if TOTAL in scopes and len(scopes) > 1:
         raise InputError(
-            "a scope is called 'total': the total is made from the scopes; leave it out or rename it"
+            "a scope is called 'total', which is reserved for the sum of the scopes; remove or rename it"
         )
     total = total_of(scopes)
     chosen = {TOTAL: total}

@@ -132,4 +132,4 @@ def _weeks(text: str) -> FiscalCalendar:
     try:
         return FiscalCalendar(weeks=pattern, anchor=date.fromisoformat(match[4]))
     except ValueError:
-        raise CalendarError(f"--fiscal-weeks {text}:", f"{match[4]} is no date") from None
+        raise CalendarError(f"--fiscal-weeks {text}:", f"{match[4]} is not a date") from None

@@ -64,7 +64,7 @@ def regular_series(days: ArrayLike, cost: ArrayLike) -> Series:
     if len(when) != len(amount):
         raise ForecastError(f"{len(when)} days but {len(amount)} costs; give one cost per day")
     if np.isnat(when).any() or not np.isfinite(amount).all():
-        raise ForecastError("a day or a cost is no number; leave such days out")
+        raise ForecastError("a day or a cost is not a number; leave such days out")
     order = np.argsort(when, kind="stable")
     when, amount = when[order], amount[order]
     if (twice := np.flatnonzero(when[1:] == when[:-1])).size:

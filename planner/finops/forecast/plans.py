@@ -120,10 +120,10 @@ def _read(path: Path) -> Mapping[str, Any]:
         values = json.loads(decode(read_limited(path, MAX_BYTES), str(path)))
     except json.JSONDecodeError as error:
         raise InputError(
-            f"{path}:{error.lineno}: is no JSON: {error.msg}; save plans with -o json"
+            f"{path}:{error.lineno}: is not JSON: {error.msg}; save plans with -o json"
         ) from error
     if not isinstance(values, dict):
-        raise InputError(f"{path}: is no plan; save plans with -o json")
+        raise InputError(f"{path}: is not a plan; save plans with -o json")
     return values
 
 
@@ -139,10 +139,12 @@ def _costs(values: Mapping[str, Any], source: str, scope: str | None) -> list[Pl
         elif "break_evens" in values and "plan" in values:
             rows = _of_commitments(values)
         else:
-            raise InputError(f"{source}: is no answer of planner optimize, portfolio, schedule or commit")
+            raise InputError(f"{source}: is not an answer of planner optimize, portfolio, schedule or commit")
         return [PlannedCost(name, "", start, end, cost, source, scope) for name, start, end, cost in rows]
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{source}: the plan lacks or garbles {error}; save it anew with -o json") from error
+        raise InputError(
+            f"{source}: the plan lacks or garbles {error}; save it again with -o json"
+        ) from error
 
 
 _Row = tuple[str, datetime, datetime, float]

@@ -53,7 +53,7 @@ def parse_scenario(text: str) -> Scenario:
     try:
         begins = date.fromisoformat(match["day"]) if match["day"] else None
     except ValueError:
-        raise InputError(f"--scenario {text}: {match['day']} is no date") from None
+        raise InputError(f"--scenario {text}: {match['day']} is not a date") from None
     return Scenario(text.strip(), match["scope"], 1 + share, begins)
 
 

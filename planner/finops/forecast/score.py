@@ -103,7 +103,7 @@ def load_saved(patterns: Iterable[str]) -> list[Mapping[str, Any]]:
             try:
                 found.append(json.loads(decode(read_limited(Path(name), MAX_BYTES), name)))
             except json.JSONDecodeError as error:
-                raise InputError(f"{name}:{error.lineno}: is no JSON: {error.msg}") from error
+                raise InputError(f"{name}:{error.lineno}: is not JSON: {error.msg}") from error
     return found
 
 

@@ -101,7 +101,7 @@ class Book:
         """Check the ids that are asked for.
 
         Raises:
-            InputError: one is no action of the review, or is accepted already.
+            InputError: one is not an action of the review, or is accepted already.
         """
         held = {one.id: one.accepted for one in self.entries}
         for wanted in self.wanted:
@@ -114,7 +114,7 @@ class Book:
                     if close
                     else f"its actions are {', '.join(known[:10]) or 'none'}"
                 )
-                raise InputError(f"--accept {wanted}: is no action of this review; {hint}")
+                raise InputError(f"--accept {wanted}: is not an action of this review; {hint}")
 
     def save(self) -> None:
         """Write the file, readable by its owner only, whole or not at all.
@@ -143,7 +143,7 @@ def open_book(path: Path, wanted: Sequence[str] = ()) -> Book:
         wanted: ids of actions to accept.
 
     Raises:
-        InputError: it is no ledger, or it is not there and nothing is accepted.
+        InputError: it is not a ledger, or it is not there and nothing is accepted.
     """
     data = _bytes(path)
     if not data:
@@ -154,11 +154,13 @@ def open_book(path: Path, wanted: Sequence[str] = ()) -> Book:
     try:
         body = json.loads(decode(data, str(path)))
         if body["kind"] != "ledger" or body["version"] != VERSION:
-            raise InputError(f"{path}: is no ledger of version {VERSION}")
+            raise InputError(f"{path}: is not a ledger of version {VERSION}")
         entries = tuple(_entry(one) for one in body["entries"])
         return Book(path, str(body["currency"]), entries, data, wanted)
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: is no ledger of this program ({type(error).__name__}: {error})") from None
+        raise InputError(
+            f"{path}: is not a ledger of this program ({type(error).__name__}: {error})"
+        ) from None
 
 
 def _entry(one: Mapping[str, Any]) -> Entry:
@@ -171,7 +173,7 @@ def _entry(one: Mapping[str, Any]) -> Entry:
         *(value for part in entry.mix for value in (part.share, part.price)),
     ]
     if not all(isinstance(value, int | float) and math.isfinite(value) for value in numbers):
-        raise ValueError(f"{entry.id}: an amount is no number")
+        raise ValueError(f"{entry.id}: an amount is not a number")
     return entry
 
 

@@ -1,6 +1,6 @@
 """Tags of large bills, whose texts cost more to read than all other columns together: one reading instead of two.
 
-A cell that is no JSON ends a query, so cells are looked through when a bill is opened. A reader that itself reads all
+A cell that is not JSON ends a query, so cells are looked through when a bill is opened. A reader that itself reads all
 tags (`planner.finops.review.short_tags`) can do that on its way: it opens the bill with `tags_later`, the engine gives
 such cells no value, and what it met of them is a finding as of opening (`with_bad_tags`).
 """

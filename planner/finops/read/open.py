@@ -340,7 +340,7 @@ def _not_a_bill(file: BillFile, names: Sequence[str]) -> str:
         f"{name!r} (did you mean {close!r}?)" if (close := near(name, names)) else name for name in wanted
     )
     if likely := likely_product(names):
-        return f"{file.path}: looks like {likely[0]}, which is not read as it is: {likely[1]}"
+        return f"{file.path}: looks like {likely[0]}, which cannot be read directly: {likely[1]}"
     known = "; ".join(adapter.title for adapter in load_adapters())
     return (
         f"{file.path}: is neither FOCUS nor an export that is known ({known}): as FOCUS it lacks {lacks}; "

@@ -126,7 +126,7 @@ def find_repeats(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
         count, cost = round(charges * times), billed * times
         message = (
             f"{source} and {other}: {'about ' if share > 1 else ''}{count:,} charges of {span} ({cost:,.2f} billed) "
-            f"stand in both and are counted twice; {kind}"
+            f"are in both and are counted twice; {kind}"
         )
         findings.append(Finding("error", "repeated_charges", message, source, count, cost))
     return findings

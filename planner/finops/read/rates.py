@@ -66,11 +66,11 @@ def load_rates(path: Path, target: str) -> Rates:
         target: ISO 4217 code of the currency that everything becomes.
 
     Raises:
-        InputError: it cannot be read, lacks a column, or a cell is no day, code or rate; two rates for one day.
+        InputError: it cannot be read, lacks a column, or a cell is not a day, code or rate; two rates for one day.
     """
     wanted = target.strip().upper()
     if not _is_code(wanted):
-        raise InputError(f"--in: {target!r} is no currency; write its ISO 4217 code, like USD")
+        raise InputError(f"--in: {target!r} is not a currency; write its ISO 4217 code, like USD")
     try:
         text = read_limited(path, MAX_BYTES).decode("utf-8-sig")
     except OSError as error:
@@ -214,19 +214,19 @@ def _row(path: Path, line: int, cells: Mapping[str, str | None]) -> _Row:
         day = date.fromisoformat(given["date"] if len(given["date"]) > 7 else f"{given['date']}-01")
     except ValueError:
         raise InputError(
-            f"--rates: {path}:{line}: date: {given['date']!r} is no day; write 2026-10-01, or 2026-10 for a month"
+            f"--rates: {path}:{line}: date: {given['date']!r} is not a day; write 2026-10-01, or 2026-10 for a month"
         ) from None
     for name in ("from", "to"):
         if not _is_code(given[name].upper()):
             raise InputError(
-                f"--rates: {path}:{line}: {name}: {given[name]!r} is no currency; write its ISO 4217 code, like USD"
+                f"--rates: {path}:{line}: {name}: {given[name]!r} is not a currency; write its ISO 4217 code, like USD"
             )
     try:
         rate = float(given["rate"])
     except ValueError:
         rate = math.nan
     if not (math.isfinite(rate) and rate > 0):
-        raise InputError(f"--rates: {path}:{line}: rate: {given['rate']!r} is no number above 0")
+        raise InputError(f"--rates: {path}:{line}: rate: {given['rate']!r} is not a number above 0")
     return day, given["from"].upper(), given["to"].upper(), rate
 
 

@@ -70,7 +70,7 @@ def billed_as_effective(where: str, names: Collection[str]) -> list[Finding]:
     if "EffectiveCost" in names or "BilledCost" not in names:
         return []
     message = (
-        f"{where}: has no EffectiveCost, so BilledCost stands in for it: what is paid ahead counts when it is billed; "
+        f"{where}: has no EffectiveCost, so BilledCost is used instead: what is paid ahead counts when it is billed; "
         "export EffectiveCost to spread it over its use"
     )
     return [Finding("warning", "billed_as_effective", message, where)]

@@ -22,7 +22,7 @@ class Review(Presentable):
         sections: in reading order: `sections/registry.py`; one that has nothing to say is there with a sentence why.
         sources: files read, with rows and FOCUS version.
         created: when.
-        lines: the flat sheet of a workbook, to pivot; None where it was not asked for.
+        lines: the flat sheet of a workbook, to pivot; None where it was not requested.
         command: the `planner review` of this bill and month without its output options; empty for a bill without files.
     """
 

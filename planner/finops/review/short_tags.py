@@ -68,7 +68,7 @@ def _are_long(bill: Bill) -> bool:
 
 
 def with_checked_tags(bill: Bill, months: Mapping[str, Parameter]) -> Bill:
-    """The bill with a finding where a tag is no JSON: one that the table was made of, or one of another month."""
+    """The bill with a finding where a tag is not JSON: one that the table was made of, or one of another month."""
     bad = bill.engine.query(f"SELECT 1 AS one FROM {TABLE} WHERE x_is_bad LIMIT 1")
     if len(bad) or any(_is_bad_where(bill, where, months) for where in _OTHER_MONTHS):
         return with_bad_tags(bill)

@@ -58,7 +58,7 @@ def against(inputs: Inputs, spent: float) -> str:
     if inputs.before is None:
         return ""
     if not inputs.is_complete:
-        return ""  # a part of a month is no month to compare with; the forecast says where it lands
+        return ""  # a part of a month is not a month to compare with; the forecast says where it lands
     without = inputs.left_out
     spent = inputs.spend(inputs.month, without=without) if without else spent
     before = inputs.spend(inputs.before, without=without)

@@ -23,7 +23,7 @@ def number(value: Any, place: str) -> float:
     except ValueError:
         found = math.nan
     if not (math.isfinite(found) and found >= 0):
-        raise InputError(f"{place}: {text[:40]!r} is no number from 0 up")
+        raise InputError(f"{place}: {text[:40]!r} is not a number from 0 up")
     return found
 
 
@@ -40,7 +40,7 @@ def moment(value: Any, place: str) -> datetime:
             return datetime.fromtimestamp(seconds / 1000 if seconds > 1e11 else seconds, UTC)
         found = datetime.fromisoformat(text)
     except (ValueError, OverflowError, OSError):
-        raise InputError(f"{place}: {text[:40]!r} is no moment like 2026-10-03T12:00:00") from None
+        raise InputError(f"{place}: {text[:40]!r} is not a timestamp like 2026-10-03T12:00:00") from None
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 

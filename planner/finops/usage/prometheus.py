@@ -102,7 +102,7 @@ def read_csv(path: str, text: str) -> UsageFile:
                 sample = float(cell) if cell.strip() else math.nan
             except ValueError:
                 raise InputError(
-                    f"{path}:{lines.line_num}: {metric or value}: {cell[:40]!r} is no number"
+                    f"{path}:{lines.line_num}: {metric or value}: {cell[:40]!r} is not a number"
                 ) from None
             found[tuple(sorted({**labels, "__name__": metric}.items()))].append((at, sample))
     return _file(path, [(dict(key), sorted(pairs)) for key, pairs in found.items()])

@@ -88,7 +88,7 @@ def _json(name: str, text: str) -> UsageFile:
     try:
         data = json.loads(text)
     except ValueError as error:
-        raise InputError(f"{name}: is no JSON: {error}; fetch the file again") from None
+        raise InputError(f"{name}: is not JSON: {error}; fetch the file again") from None
     if prometheus.recognises_json(data):
         return prometheus.read_json(name, data)
     if kubernetes.recognises_json(data):

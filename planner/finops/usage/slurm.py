@@ -90,7 +90,7 @@ def _end(cells: Mapping[str, str], start: datetime, place: str) -> datetime:
     if elapsed := cells.get("Elapsed", ""):
         match = _ELAPSED.fullmatch(elapsed)
         if not match:
-            raise InputError(f"{place}: Elapsed: {elapsed!r} is no time like 1-02:03:04")
+            raise InputError(f"{place}: Elapsed: {elapsed!r} is not a time like 1-02:03:04")
         days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
         return start + timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
     return start if cells["End"] in ("", "Unknown") else moment(cells["End"], f"{place}: End")
@@ -138,7 +138,7 @@ def _expanded(part: str, place: str) -> list[str]:
     for piece in ranges.split(","):
         low, dash, high = piece.partition("-")
         if not low.isdigit() or (dash and not high.isdigit()):
-            raise InputError(f"{place}: {part[:40]!r} is no list of hosts like gpu[01-04]")
+            raise InputError(f"{place}: {part[:40]!r} is not a list of hosts like gpu[01-04]")
         last = int(high) if dash else int(low)
         if last - int(low) > _MAX_HOSTS:
             raise InputError(f"{place}: names more than {_MAX_HOSTS:,} hosts")

@@ -51,7 +51,7 @@ def _encoder_decoder(
         "tied_embeddings": tied, "params": params,
     }  # fmt: skip
     notes = [kind.note] if kind.note else []
-    notes.append("one sequence_length stands for the encoder's and the decoder's")
+    notes.append("one sequence_length is used for the encoder and the decoder")
     context = keys.count("max_position_embeddings", "n_positions")
     sources = {"layers": "num_layers", "hidden": "d_model", "ffn": "d_ff"} if "d_ff" in keys else {}
     return ConfigModel(kind.name, values, sources, context, tuple(notes))

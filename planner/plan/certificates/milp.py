@@ -59,7 +59,7 @@ class Model:
         ):
             raise ValueError("starts does not divide the entries among the columns")
         if entries and not (min(self.rows) >= 0 and max(self.rows) < self.n_rows):
-            raise ValueError("an entry lies in a row that does not exist")
+            raise ValueError("an entry is in a row that does not exist")
 
     def column(self, number: int) -> list[Term]:
         """The rows and coefficients of a column."""
@@ -81,7 +81,7 @@ def check(certificate: Mapping[str, Any]) -> list[str]:
     """Return every fault of a `milp` certificate."""
     model = Model(certificate["model"])
     if model.sha256() != certificate["model_sha256"]:
-        return ["the model is not the one the certificate was made for (model_sha256 differs)"]
+        return ["the model is not the one of the certificate (model_sha256 differs)"]
     faults: list[str] = []
     objective: Fraction | None = None
     if certificate["point"] is not None:
@@ -223,7 +223,7 @@ def _derived(
             0 <= column < model.n_columns and OBJECTIVE <= row < model.n_rows and isinstance(is_upper, bool)
         )
         if not known or (row == OBJECTIVE and objective is None):
-            return lower, upper, [f"derivation of column {column} from row {row}: there is no such thing"]
+            return lower, upper, [f"derivation of column {column} from row {row}: there is none"]
         if not activities.proves(column, is_upper, row, Fraction(_finite(value)), objective):
             side = "at most" if is_upper else "at least"
             return lower, upper, [f"row {row} does not prove that column {column} is {side} {value}"]
@@ -314,7 +314,7 @@ def _floats(values: Any, count: int, missing: float | None) -> list[Number]:
     """An array as written: a list, or one value for all; null where `missing` (an infinite side) may stand."""
     parts = values if isinstance(values, list) else [values]
     if not all(type(value) in (int, float) or (value is None and missing is not None) for value in parts):
-        raise ValueError("an array holds what is no number")
+        raise ValueError("an array has a value that is not a number")
     if not all(value is None or (math.isfinite(value) and float(value) == value) for value in parts):
         raise ValueError("an array holds a number that no float can hold")
     known: list[Number] = parts

@@ -245,7 +245,7 @@ def _limit_table(limits: list[dict[str, Any]]) -> Section:
 def _screen(values: dict[str, Any], teams: Section) -> Screen:
     totals = values["totals"]
     every = format_duration(timedelta(hours=values["every_hours"]))
-    asked = f"{values['name']}: {totals['jobs']:,} jobs as they arrive, planned anew every {every}"
+    asked = f"{values['name']}: {totals['jobs']:,} jobs as they arrive, planned again every {every}"
     parts = f"{_usd(totals['bought_usd'])} bought, {_usd(totals['owned_usd'])} for what is owned"
     used = totals["utilisation_ratio"]
     rows: list[tuple[str, str, Value, Any, str]] = [

@@ -63,7 +63,7 @@ _CAUTION = 0.18
 class Grid:
     """Ticks and steps the induction works on: the job's tick, or several of them for a long job.
 
-    A restart that is no whole number of ticks gets a finer grid of work, as far as the number of cells allows.
+    A restart that is not a whole number of ticks gets a finer grid of work, as far as the number of cells allows.
     """
 
     def __init__(self, view: JobView) -> None:

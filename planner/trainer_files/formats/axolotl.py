@@ -204,4 +204,4 @@ def _memory(reading: Reading, keys: Lookup) -> None:
             reading.warn(f"{name}: {text}")
 
 
-_EAGER = "torch_compile is not set: the framework as it is"
+_EAGER = "torch_compile is not set: the framework without a compiler"

@@ -161,7 +161,7 @@ def _memory(reading: Reading, keys: Lookup) -> None:
     if keys.flag("enable_liger_kernel"):
         reading.add("training.memory.loss", "tiled", "enable_liger_kernel")
     compiled = bool(keys.flag("torch_compile"))
-    text = "torch_compile" if compiled else "torch_compile is not set: the framework as it is"
+    text = "torch_compile" if compiled else "torch_compile is not set: the framework without a compiler"
     reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
     packed = keys.first("packing", "neat_packing")
     reading.add("training.packing", bool(packed and keys.flag(packed)) or keys.text("stage") == "pt",

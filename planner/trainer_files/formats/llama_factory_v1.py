@@ -56,7 +56,7 @@ def read(document: Document) -> Reading:
                 assumed=not keys.has("bf16"))  # fmt: skip
     add_optimizer(reading, keys, "optim_config.name")
     reading.add("training.objective", "sft", "the engine trains on examples", assumed=True)
-    reading.add("training.stack", "eager", "the framework as it is", assumed=True)
+    reading.add("training.stack", "eager", "the framework without a compiler", assumed=True)
     off = keys.flag("enable_activation_checkpointing") is False
     reading.add("training.layout.recompute", "none" if off else "full", "enable_activation_checkpointing",
                 assumed=not keys.has("enable_activation_checkpointing"))  # fmt: skip

@@ -97,7 +97,7 @@ def _memory(reading: Reading, keys: Lookup) -> None:
         assumed=checkpointing is None,
     )
     compiled = bool(keys.flag("torch_compile"))
-    text = "torch_compile" if compiled else "torch_compile is not set: the framework as it is"
+    text = "torch_compile" if compiled else "torch_compile is not set: the framework without a compiler"
     reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
     liger = keys.first("use_liger_kernel", "use_liger")
     if liger and keys.flag(liger):

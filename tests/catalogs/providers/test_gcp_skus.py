@@ -219,7 +219,7 @@ def test_of_twins_that_hardly_differ_the_dearer_stays() -> None:
     words = "Nvidia L4 GPU running in {}"
     book = build_rate_book([_sku(words.format(p), price) for p, price in (("A", "0.5600"), ("B", "0.5602"))])
     assert list(book.rates.values()) == [Decimal("0.5602")]
-    assert "the dearer is kept" in book.notes[0].reason
+    assert "the higher one is kept" in book.notes[0].reason
 
 
 @pytest.mark.parametrize("payload", [{}, [], None, {"skus": {}}])

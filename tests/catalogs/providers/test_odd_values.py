@@ -58,10 +58,10 @@ def test_a_price_that_is_no_number_is_noted() -> None:
     odd["pricingInfo"][0]["pricingExpression"]["tieredRates"][0]["unitPrice"]["units"] = float("nan")
     book = build_rate_book(parse_skus({"skus": [odd]}))
     assert not book.rates
-    assert [note.reason for note in book.notes] == ["its price is no number"]
+    assert [note.reason for note in book.notes] == ["its price is not a number"]
 
 
 @pytest.mark.parametrize("quotas", [None, True, float("nan"), "x"])
 def test_quotas_that_are_no_list_are_refused_by_name(quotas: Any) -> None:
-    with pytest.raises(CatalogError, match="is no list"):
+    with pytest.raises(CatalogError, match="is not a list"):
         parse_quotas("us-central1", quotas)

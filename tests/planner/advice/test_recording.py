@@ -72,7 +72,7 @@ def test_a_record_is_written_whole_or_refused_with_the_remedy(tmp_path: Path) ->
     rows, log = recorded_rows(question, loaded), tmp_path / "seen.csv"
     assert append_rows(log, rows) == 1 and append_rows(log, rows) == 0
     kept = log.read_text(encoding="utf-8")
-    with pytest.raises(InputError, match=r"says already that 2 instances .* us-east-2a"):
+    with pytest.raises(InputError, match=r"already says that 2 instances .* us-east-2a"):
         append_rows(log, [{**rows[0], "available": "0"}])
     other = tmp_path / "notes.csv"
     other.write_text("my,own,notes\n", encoding="utf-8")

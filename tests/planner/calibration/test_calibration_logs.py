@@ -119,7 +119,7 @@ def test_nsys_ranks_do_not_add_up_and_other_names_can_be_asked_for() -> None:
     assert steady(forward) == pytest.approx(1.0, rel=0.01)
     with pytest.raises(InputError, match=r"no NVTX range is named like a step.*step 0.*--step-name"):
         read_log(FIXTURES / "nsys.csv", options=ReadOptions("optimizer"))
-    with pytest.raises(InputError, match="no regular expression"):
+    with pytest.raises(InputError, match="not a regular expression"):
         read_log(FIXTURES / "nsys.csv", options=ReadOptions("("))
 
 
@@ -168,11 +168,11 @@ def test_packed_traces_are_read(tmp_path: Path) -> None:
         ("step,seconds\n", "no training step found in this csv log"),
         (
             "iteration 1/ 9 | elapsed time per iteration (ms): 12x.3 |\n",
-            r":1: the time of iteration 1 is no number",
+            r":1: the time of iteration 1 is not a number",
         ),
         (
             "iteration 1/ 9 | elapsed time per iteration (ms): 0.0 |\n",
-            r":1: the time of iteration 1 is no number",
+            r":1: the time of iteration 1 is not a number",
         ),
         ('{"log_history": [{"loss": 1.0, "step": 10}]}', "state of a run that has not ended"),
         ('{"log_history": [{"loss"', r":1: not whole JSON .*cut short"),

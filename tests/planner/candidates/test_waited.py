@@ -120,9 +120,9 @@ def test_files_beside_the_workload_are_read_each_time(tmp_path: Path) -> None:
     [
         (("started_at", "began"), "needs the column started_at"),
         (("2026-10-12T06:00Z", ""), "r.csv:3: has neither started_at nor until"),
-        (("2026-10-02T12:30Z", "soon"), "r.csv:2: 'soon' is no moment"),
-        (("2026-10-02T12:30Z", "2026-10-01"), "r.csv:2: ends before it was asked for"),
-        ((",8,aws", ",many,aws"), "r.csv:2: accelerators 'many' is no whole number"),
+        (("2026-10-02T12:30Z", "soon"), "r.csv:2: 'soon' is not a timestamp"),
+        (("2026-10-02T12:30Z", "2026-10-01"), "r.csv:2: ends before it was requested"),
+        ((",8,aws", ",many,aws"), "r.csv:2: accelerators 'many' is not a whole number"),
     ],
 )
 def test_a_row_that_cannot_be_read_is_named(change: tuple[str, str], says: str) -> None:

@@ -281,7 +281,7 @@ class TestFutures:
             ("scenario,hour,pool\n", "lacks 'instances'"),
             ("scenario,hour,pool,instances\n", "has no scenarios"),
             ("scenario,hour,pool,instances\ns,0,z,1\n", ":2: pool: no pool is called 'z'"),
-            ("scenario,hour,pool,instances\ns,99999,a,1\n", ":2: hour: lies outside the horizon"),
+            ("scenario,hour,pool,instances\ns,99999,a,1\n", ":2: hour: is outside the horizon"),
             ("scenario,hour,pool,instances\ns,0,a,1\ns,0,a,1\n", ":3: hour: is already listed above"),
             ("scenario,hour,pool,instances,probability\ns,0,a,1,1\ns,1,a,1,2\n", ":3: probability: differs"),
             (
@@ -375,7 +375,7 @@ class TestModel:
                 {"name": "a", "provider": "x", "region": "r", "prices": {"on_demand": 1.0}, "spot_share": 0.5}
             ]
         )
-        with pytest.raises(InputError, match="pool a: 'spot_share' is given"):
+        with pytest.raises(InputError, match="pool a: 'spot_share' is set"):
             pool_prices(None, asked.pools, "q.yaml")
 
     def test_an_owned_plan_without_rates_is_refused(self) -> None:
@@ -456,7 +456,7 @@ class TestModel:
         ),
         (
             HEAD + "demand: {file: h.csv}\nscenarios: {growth: {high: 1e15}}\n",
-            "is no forecast",
+            "is not a forecast",
         ),
     ],
 )

@@ -87,7 +87,10 @@ def test_a_lost_item_ends_a_run_that_has_no_word_for_it() -> None:
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
-    with parts_of(tmp_path / "parts"), pytest.raises(InputError, match="another run keeps its results there"):
+    with (
+        parts_of(tmp_path / "parts"),
+        pytest.raises(InputError, match="another run stores its results there"),
+    ):
         map_items(logged_square, {}, folder=tmp_path / "parts")
 
 
@@ -96,7 +99,7 @@ def test_a_damaged_part_is_named_with_the_remedy(text: str, tmp_path: Path) -> N
     part = tmp_path / "parts" / "part-000001.jsonl"
     part.parent.mkdir()
     part.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"part-000001.jsonl: is no part of results .*; remove it"):
+    with pytest.raises(InputError, match=r"part-000001.jsonl: is not a part of results .*; remove it"):
         map_items(logged_square, items(1, tmp_path), folder=part.parent)
 
 

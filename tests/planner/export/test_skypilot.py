@@ -162,7 +162,7 @@ def test_reservations_are_settings_of_the_server() -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "said"), [("capacity_block", "capacity block"), ("owned", "your own machine")]
+    ("option", "said"), [("capacity_block", "capacity block"), ("owned", "a machine you own")]
 )
 def test_what_sky_has_no_words_for_is_refused_by_name(option: str, said: str) -> None:
     launch = LAUNCHES["one"]

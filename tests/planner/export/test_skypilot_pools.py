@@ -109,7 +109,7 @@ def test_what_cannot_start_is_refused_by_name() -> None:
     reserved["pools"][0]["parts"][0]["purchase_option"] = "capacity_block"
     faults = {
         "capacity_block of aws": reserved, "no pair of pools": {**SAVED, "pools": []},
-        "save it anew": {**SAVED, "pools": [{"name": "trainer"}]},
+        "save it again": {**SAVED, "pools": [{"name": "trainer"}]},
     }  # fmt: skip
     for said, saved in faults.items():
         with pytest.raises(InputError, match=said):

@@ -125,7 +125,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         open_cube([first, again])
     with pytest.raises(InputError, match="different grain"):
         merge_cubes([first, second], tmp_path / "x")
-    with pytest.raises(InputError, match="is no cube"):
+    with pytest.raises(InputError, match="is not a cube"):
         read_cube(tmp_path)
     with open_bill([tmp_path / "a.csv"]) as opened, pytest.raises(InputError, match="double quote"):
         build_cube(opened, tmp_path / "y", tags=['a"b'])
@@ -187,7 +187,7 @@ def test_a_killed_writer_leaves_no_cube(tmp_path: Path) -> None:
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert not folder.exists()
-    with pytest.raises(InputError, match="is no cube"):
+    with pytest.raises(InputError, match="is not a cube"):
         read_cube(folder)
     with open_bill([tmp_path]) as opened:  # what the killed writer left is not read as a bill
         assert opened.sources[0].rows == 1

@@ -77,7 +77,7 @@ def test_work_is_spread_over_offers_where_one_is_never_sure_enough() -> None:
 def test_a_search_that_was_cut_short_calls_nothing_infeasible() -> None:
     spot = [offer for offer in POOL if offer.purchase_option == "spot"]
     job = fleet(6, {**ROOMY, "max_nodes": 7, "deadline_confidence": 0.9})
-    with pytest.raises(TimeLimitError, match=r"sure enough of its deadline .* raise --time-limit"):
+    with pytest.raises(TimeLimitError, match=r"likely enough to meet its deadline .* raise --time-limit"):
         plan_on(make_catalog(spot), job, gap=0.0, time_limit_s=1e-6)
 
 

@@ -38,7 +38,7 @@ def question(seed: int, hours: bool) -> FleetInput:
 
 
 def kept(fleet: FleetInput, result: FleetResult) -> bool:
-    """Whether the answer keeps every limit of `fleet`."""
+    """Whether the answer meets every limit of `fleet`."""
     busy = fleet.units(result.busy) if fleet.part_time else None
     return not violations(fleet, fleet.units(result.counts), busy)
 
@@ -260,7 +260,7 @@ def test_dominated_offer_is_never_chosen_and_dropping_it_changes_nothing(hours: 
 
 
 def check_greedy(seed: int, hours: bool) -> bool:
-    """The fleet that the search starts from keeps every limit and costs the bound or more; whether there is one."""
+    """The fleet that the search starts from meets every limit and costs the bound or more; whether there is one."""
     fleet = question(seed, hours)
     mix = greedy_mix(fleet)
     if not mix:

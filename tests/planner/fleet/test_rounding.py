@@ -1,4 +1,4 @@
-"""Work in whole runs: the division found is the cheapest of all that keep every limit, and none is missed."""
+"""Work in whole runs: the division found is the cheapest of all that meet every limit, and none is missed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def drawn(seed: int) -> tuple[Mix, FleetInput]:
 
 
 def least(mix: Mix, question: FleetInput, *, keep_idle: bool = False) -> float:
-    """The least cost of whole runs of each line that keep every limit, by trying all; infinite: there are none."""
+    """The least cost of whole runs of each line that meet every limit, by trying all; infinite: there are none."""
     runs, limit = round(mix.work / UNITS), mix.workers.runs_limit
     best = math.inf
     for done in itertools.product(*(range(int(most) + 1) for most in mix.count * limit)):

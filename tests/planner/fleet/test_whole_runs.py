@@ -108,7 +108,7 @@ def test_parts_of_runs_are_rejected() -> None:
     one = sum(line["throughput_per_s"] for line in made["lines"]) / 7
     made["lines"][0]["throughput_per_s"] -= one / 2
     made["lines"][1]["throughput_per_s"] += one / 2
-    assert any("nobody does a part of one" in fault for fault in _faults(made, job))
+    assert any("no worker can do part of one" in fault for fault in _faults(made, job))
 
 
 def _faults(made: dict[str, Any], job: dict[str, Any]) -> list[str]:

@@ -110,7 +110,7 @@ def outcome(text: str) -> str:
         ("prices: {overlays: [{change: '0.00'}]}\n", "makes the price zero or less"),
         (
             "commitments: [{provider: a, region: r, instance_type: t, purchase_option: spot, nodes: 1}]\n",
-            "no commitment",
+            "not a commitment",
         ),
     ],
 )

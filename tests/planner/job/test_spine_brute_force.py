@@ -389,7 +389,7 @@ def compare(answer: Answer, sections: dict[str, Any], offers: list[Offer], seed:
     assert answer.plan.hours == pytest.approx(same[0].hours, rel=1e-8)
     assert answer.found is not None
     made = answer.found.candidates
-    # spot that is no discount is left to on-demand, which serves as well
+    # spot that is not a discount is left to on-demand, which serves as well
     kept = (made.bits[made.kind == SINGLE] & ~BIT["no_discount"]) == 0
     assert int(kept.sum()) == len(single), seed
     return "mixed" if len(lines) > 1 else "planned"

@@ -175,7 +175,7 @@ def test_a_plan_on_records_of_ones_own_names_what_is_not_recomputed(tmp_path: Pa
     answer = json.loads(json.dumps(optimize(loaded, Options(now=NOW)).plan.to_dict()))
     verdict = judge_saved(answer, loaded)
     assert verdict.faults == () and "costs" not in verdict.checked
-    reason = "it rests on the workload's own records of spot"
+    reason = "it depends on the workload's spot records"
     left = {name for name, why in verdict.left_out.items() if why == reason}
     assert {"launch.p_meet_deadline", "lines[*].costs[*].amount_usd", "risk.worst_hours"} <= left
     for path, value in (

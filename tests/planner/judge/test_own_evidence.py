@@ -30,7 +30,7 @@ from planner.workloads.answer import optimize
 
 # Nothing is asked of the places' laws or of other machines here, so few are searched.
 NEAR = {"providers": ["aws"], "instance_types": {"allow": ["p3*", "g5.xlarge", "p5.4xlarge", "p5.48xlarge"]}}
-WHY = "it rests on the workload's own records of spot"
+WHY = "it depends on the workload's spot records"
 Judge = Callable[[Any], Verdict]
 PIPELINE = """
 version: 1

@@ -30,7 +30,7 @@ def test_a_machine_without_a_price_where_it_is_asked_for_is_named() -> None:
         constraints={"instance_types": {"allow": ["g5.*", "g2-standard-8"]}, "regions": ["us-central*"]}
     )
     warnings = plan_on(catalog, asked).plan.warnings
-    assert "no price in the regions asked for, so not considered: g5.2xlarge, g5.4xlarge" in warnings
+    assert "no price in the requested regions, so not considered: g5.2xlarge, g5.4xlarge" in warnings
     anywhere = plan_on(catalog, work(constraints={"instance_types": {"allow": ["g5.*"]}})).plan.warnings
     assert "no price, so not considered: g5.4xlarge" in anywhere
     assert not any("no price" in text for text in plan_on(catalog, work()).plan.warnings)

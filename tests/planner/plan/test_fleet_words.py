@@ -47,9 +47,9 @@ def test_a_wide_gap_on_spot_says_what_the_bound_leaves_out() -> None:
     plan = _plan()
     assert plan.proof is not None
     wide = replace(plan, proof=replace(plan.proof, gap_ratio=0.3, status="feasible"))
-    assert "leaves out" not in " ".join(verdict_lines(wide))  # nothing here is on spot
+    assert "excludes the cost" not in " ".join(verdict_lines(wide))  # nothing here is on spot
     on_spot = replace(wide, launch=cast("Any", SimpleNamespace(in_turn=False)))
-    assert "leaves out what being sure of spot costs" in " ".join(verdict_lines(on_spot))
+    assert "excludes the cost of the required probability on spot" in " ".join(verdict_lines(on_spot))
 
 
 def test_regions_that_an_account_must_enable_are_named_once() -> None:

@@ -29,7 +29,7 @@ def test_the_cost_is_that_of_100_steps_on_one_node_and_the_gain_that_of_speed() 
 
 
 def test_it_is_said_only_where_speed_is_unsure_and_it_pays() -> None:
-    said = "first profile 100 steps"
+    said = "profile 100 steps first"
     assert said in str(before_you_buy(TRAINING))
     sure = with_speed(95_000.0, 102_000.0)
     assert sure.profile_cost_usd is None and said not in str(before_you_buy(sure))

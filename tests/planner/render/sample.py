@@ -136,7 +136,7 @@ def _section_forecast() -> Section:
 
 
 def _section_held() -> Section:
-    return Section("plan_vs_actual", "Did plans keep their word?", ("No plan was given: --plans FOLDER.",),
+    return Section("plan_vs_actual", "Did plans match the bill?", ("No plan was given: --plans FOLDER.",),
                    status="withheld", reason="no run id of a plan stands in the tags")  # fmt: skip
 
 

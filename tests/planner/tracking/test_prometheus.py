@@ -118,7 +118,7 @@ def test_an_empty_result_is_no_fault(serve: Callable[..., Fake]) -> None:
         (
             200,
             b'{"status":"success","data":{"result":[{"values":[["a","b"]]}]}}',
-            "no pair of moment and figure",
+            "not a pair of moment and figure",
         ),
         (200, b'{"status":"success","data":{"result":[{"value":[1,"2"]}]}}', "a series without values"),
         (200, whole([[1, "2"]], 3), "gives 3 series: aggregate it"),

@@ -121,7 +121,7 @@ def test_the_workload_is_found_by_its_content(plan: planner.Plan, tmp_path: Path
     found = tracked(plan, 1.0)
     (tmp_path / "mine.yaml").write_bytes(WORKLOAD.read_bytes())
     assert workload_of(found, tmp_path / "plan.json", None).path == tmp_path / "mine.yaml"
-    with pytest.raises(InputError, match="is not the file that this plan was made of"):
+    with pytest.raises(InputError, match="is not the workload file of this plan"):
         workload_of(found, None, ROOT / "examples" / "llama-3-8b.yaml")
     with pytest.raises(InputError, match="name its file with --workload"):
         workload_of(found, tmp_path / "none" / "plan.json", None)

@@ -605,7 +605,7 @@ def test_a_model_alone_is_sized_and_its_training_assumed(tmp_path: Path) -> None
 
 def test_model_config_serves_where_the_name_is_unknown(tmp_path: Path) -> None:
     unknown = AXOLOTL.replace("NousResearch/Meta-Llama-3.1-8B", "someone/unheard-of")
-    with pytest.raises(InputError, match=r"base_model 'someone/unheard-of' is no preset.*--model-config"):
+    with pytest.raises(InputError, match=r"base_model 'someone/unheard-of' is not a preset.*--model-config"):
         draft(tmp_path, unknown)
     config = write(tmp_path, "config.json", json.dumps(CONFIG))
     assert draft(tmp_path, unknown, model_config=config)["model.layers"] == 16
@@ -629,7 +629,7 @@ def test_every_fixture_gives_a_valid_workload(name: str, tmp_path: Path) -> None
 def test_a_config_beside_the_file_is_no_model_that_was_not_named(tmp_path: Path) -> None:
     write(tmp_path, "config.json", json.dumps(CONFIG))
     assert draft(tmp_path, AXOLOTL)["model.preset"] == "llama-3.1-8b"
-    with pytest.raises(InputError, match="is no preset"):
+    with pytest.raises(InputError, match="is not a preset"):
         draft(tmp_path, AXOLOTL.replace("NousResearch/Meta-Llama-3.1-8B", "unheard-of"))
 
 
@@ -726,4 +726,4 @@ def test_every_sample_gives_a_valid_workload_or_a_named_reason(tmp_path: Path) -
             continue
         parse_workload(filled(initial.text), tmp_path / "workload.yaml")
     assert all(path in text for path, text in reasons.items())
-    assert all("is no preset" in text or "trains nothing" in text for text in reasons.values()), reasons
+    assert all("is not a preset" in text or "trains nothing" in text for text in reasons.values()), reasons

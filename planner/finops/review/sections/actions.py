@@ -93,7 +93,7 @@ def _summed(largest: Action, count: int, amount: float, owner: str) -> Action:
 _COLUMNS: list[Any] = [
     ("what", "Action", "text"), ("saves", "Per month", "money"), ("once", "Once", "money"),
     ("confidence", "Confidence", "text"), ("owner", "Owner", "text"), ("why", "Why", "text", "below"),
-    ("confidence_why", "How sure", "text", "below"), ("command", "Look closer", "text", "below"),
+    ("confidence_why", "How certain", "text", "below"), ("command", "Look closer", "text", "below"),
     ("plan", "Plan it", "text", "below"), ("plan_needs", "To plan it", "text", "below"),
     ("plan_file", "Saved plan", "text", "below"),
     ("basis", "Amount is", "text", "data"), ("provider", "Provider", "text", "data"),

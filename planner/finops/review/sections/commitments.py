@@ -115,7 +115,7 @@ def _coverage(inputs: Inputs) -> Figure:
     unpriced = ratio(
         float(own["covered_unpriced_effective_cost"].sum()), float(own["covered_effective_cost"].sum())
     )
-    # A provider whose rows say what is eligible is believed; another's compute stands in for it.
+    # A provider whose rows say what is eligible is believed; another's compute is used for it.
     tells = own["eligible_rows"] > 0
     open_cost = float(
         own["eligible_uncovered_list_cost"].where(tells, own["compute_uncovered_list_cost"]).sum()

@@ -1,4 +1,4 @@
-"""How sure the amount of an action is: what it rests on, and what would make it another one."""
+"""How certain the amount of an action is: what it rests on, and what would make it another one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def confidence(
     days: int | None = None,
     doubts: tuple[str, ...] = (),
 ) -> Confidence:
-    """How sure an amount worked out from the month is.
+    """How certain an amount worked out from the month is.
 
     Args:
         inputs: has the gate and the days.

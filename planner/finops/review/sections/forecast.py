@@ -58,7 +58,7 @@ def _outlook(inputs: Inputs) -> Outlook | str:
     from planner.finops.forecast.model import forecast_daily, forecast_month_end
 
     if not inputs.with_forecast:
-        return "No forecast was asked for."
+        return "No forecast was requested."
     status, reason = inputs.gate.status(EFFECTIVE)
     if status == "withheld":
         return f"No forecast can be made: {reason}."

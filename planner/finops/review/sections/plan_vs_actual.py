@@ -1,4 +1,4 @@
-"""Did plans keep their word?"""
+"""Did plans match the bill?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.finops.review.parts import figure, money, nothing, percent, ratio, 
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY
 
-TITLE = "Did plans keep their word?"
+TITLE = "Did plans match the bill?"
 
 
 @record(frozen=True)
@@ -97,7 +97,7 @@ def build(inputs: Inputs) -> Section:
                        f"No plans were given: save them with `planner optimize -o json`, tag the machines with their "
                        f"run id ({inputs.run_tag}) and name them with --plans.")  # fmt: skip
     if inputs.bill.currency == UNKNOWN_CURRENCY:
-        why = "Plans are in USD and the bill states no currency: if it is in US dollars, say so with --currency USD."
+        why = "Plans are in USD and the bill states no currency: if it is in US dollars, add --currency USD."
         return nothing("plan_vs_actual", TITLE, why)
     if inputs.bill.currency != "USD":
         why = f"Plans are in USD and the bill is in {inputs.bill.currency}: they cannot be compared."

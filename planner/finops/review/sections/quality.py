@@ -83,6 +83,6 @@ def _sentence(inputs: Inputs) -> str:
         return f"All {len(checks)} checks of the data pass.{compared}"
     held = sum(check.status == "withheld" for check in failed)
     words = "; ".join(check.reason for check in failed)
-    tail = " Figures that rest on it are withheld." if held else " Figures that rest on it are marked."
+    tail = " Figures that depend on it are withheld." if held else " Figures that depend on it are marked."
     fail = "fails" if len(failed) == 1 else "fail"
     return f"{len(failed)} of {len(checks)} checks of the data {fail}: {words}.{tail}{compared}"

@@ -84,7 +84,7 @@ def test_costs_that_begin_within_a_period_are_said(run_cli: Run, tmp_path: Path)
     path.write_text(HEAD + "budgets: [{name: a, amount: 900000, period: year}]")
     said = run_cli("budget", str(path), "--daily", COSTS).stdout
     assert "a: what was spent before 2026-05-01 is not known and not counted" in said
-    assert "its own past: a median error of " in said  # one budget has one error, no range
+    assert "on its past: a median error of " in said  # one budget has one error, no range
     early = run_cli("budget", str(path), "--daily", COSTS, "--day", "2025-03-01")
     assert early.code == 2 and "costs are known from 2026-05-01 on" in early.stderr
     forecast = run_cli(
@@ -111,7 +111,7 @@ def test_fiscal_periods(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("currency: EURO\nbudgets: [{name: a, amount: 1}]", "'EURO' is no currency code"),
+        ("currency: EURO\nbudgets: [{name: a, amount: 1}]", "'EURO' is not a currency code"),
         (
             "budgets: [{name: a, amount: 1}, {name: a, by: tag:x, scope: y, amount: 2}]",
             "is already listed above",
@@ -122,7 +122,7 @@ def test_fiscal_periods(tmp_path: Path) -> None:
         ("budgets: [{name: a, amount: 1, scope: x}]", "needs 'by'"),
         ("budgets: [{name: a, amount: 1, by: 'tag:', scope: x}]", "name the tag's key"),
         ("budgets: [{name: a, amount: -1}]", "more than zero"),
-        ("budgets: [{name: a, amount: 1, starts: 2026-02-01, ends: 2026-01-01}]", "lies before the start"),
+        ("budgets: [{name: a, amount: 1, starts: 2026-02-01, ends: 2026-01-01}]", "is before the start"),
         ("fiscal_start: '02'\nfiscal_weeks: 4-4-5@2026-02-01\nbudgets: [{name: a, amount: 1}]", "excludes"),
         ("fiscal_start: '14'\nbudgets: [{name: a, amount: 1}]", "01 to 12"),
         ("currency: EUR\nbudgets: [{name: a, amount: 1}]", "the costs are in USD"),

@@ -167,7 +167,7 @@ def test_a_connection_is_the_users_own_function(tmp_path: Path, monkeypatch: pyt
         ("t", "no_such_module:connect", "no no_such_module:connect"),
         ("t", "trino://user:secret@host/x", "a URL is understood for"),
         ("billing.missing", "own", "trino refuses the query"),
-        ("a.b.c.d", "own", "is no table"),
+        ("a.b.c.d", "own", "is not a table"),
         ("billing.other", "own", "has no FOCUS columns"),
     ],
 )

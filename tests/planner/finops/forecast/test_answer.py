@@ -159,7 +159,7 @@ def test_saved_plans_of_every_kind_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("{", "is no JSON"), ("[]", "is no plan"), ("{}", "is no answer of"),
+    [("{", "is not JSON"), ("[]", "is not a plan"), ("{}", "is not an answer of"),
      ('{"workload": "w", "total_usd": 1, "status": "planned", "schema_version": 2}', "start: is missing"),
      ('{"kind": "portfolio"}', "lacks or garbles 'jobs'")],
 )  # fmt: skip
@@ -184,9 +184,9 @@ def test_daily_costs_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [("date,cost\n", "no column 'scope'"), ("date,scope,cost\n", "there is no row"),
-     ("date,scope,cost\n1.1.26,a,1\n", ":2: '1.1.26' is no date"),
-     ("date,scope,cost\n2026-01-01,a,\n", ":2: cost '' is no number"),
-     ("date,scope,cost\n2026-01-01,a,nan\n", ":2: cost 'nan' is no number"),
+     ("date,scope,cost\n1.1.26,a,1\n", ":2: '1.1.26' is not a date"),
+     ("date,scope,cost\n2026-01-01,a,\n", ":2: cost '' is not a number"),
+     ("date,scope,cost\n2026-01-01,a,nan\n", ":2: cost 'nan' is not a number"),
      ("date,scope,cost\n2026-01-01,a,\"1,5\"\n", "decimals have a point")],
 )  # fmt: skip
 def test_bad_daily_costs(tmp_path: Path, text: str, said: str) -> None:

@@ -65,7 +65,7 @@ def test_some_years_of_weeks_have_53_and_begin_on_the_same_weekday() -> None:
 @pytest.mark.parametrize(
     ("start", "weeks", "said"),
     [("13", None, "01 to 12"), ("x", None, "01 to 12"), (None, "4-4-4@2026-02-01", "write 4-4-5"),
-     (None, "4-4-5@2026-02-30", "no date"), ("02", "4-4-5@2026-02-01", "exclude each other")],
+     (None, "4-4-5@2026-02-30", "not a date"), ("02", "4-4-5@2026-02-01", "exclude each other")],
 )  # fmt: skip
 def test_bad_calendars(start: str | None, weeks: str | None, said: str) -> None:
     with pytest.raises(InputError, match=said):

@@ -263,7 +263,7 @@ def test_any_series_has_finite_ordered_figures(cost: list[float], horizon: int) 
         (days(5), np.ones(5), {}, "at least 7 days"),
         (days(20), np.ones(19), {}, "20 days but 19 costs"),
         (np.r_[days(20), days(1)], np.ones(21), {}, "2026-01-01 is given twice"),
-        (days(20), np.r_[np.ones(19), np.nan], {}, "is no number"),
+        (days(20), np.r_[np.ones(19), np.nan], {}, "is not a number"),
         (days(20), np.ones(20), {"horizon_days": 0}, "horizon must be 1 to 750"),
         (days(20), np.ones(20), {"horizon_days": 9999}, "horizon must be 1 to 750"),
         (days(20), np.ones(20), {"level": 80}, "level must be above 0 and at most 0.98"),

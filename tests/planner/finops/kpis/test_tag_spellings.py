@@ -220,7 +220,7 @@ def test_runs_are_found_by_all_spellings(tmp_path: Path) -> None:
 
 
 def test_several_spellings_need_a_path_or_a_pattern() -> None:
-    with pytest.raises(InputError, match=":team is no JSON path and no pattern"):
+    with pytest.raises(InputError, match=":team is neither a JSON path nor a pattern"):
         bind("SELECT 1 AS one FROM focus WHERE ServiceName = :team", {"team": ("a", "b")})
 
 

@@ -114,7 +114,7 @@ NO_LEDGERS = ["{", "[]", '{"kind":"plan"}', HEAD.replace(":1,", ":2,") + "[]}", 
 def test_files_that_are_no_ledger(text: str, tmp_path: Path) -> None:
     path = tmp_path / "l.json"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"l\.json: is no ledger"):
+    with pytest.raises(InputError, match=r"l\.json: is not a ledger"):
         open_book(path)
 
 

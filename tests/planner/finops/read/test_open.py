@@ -91,7 +91,7 @@ def test_helpers_of_the_view(tmp_path: Path) -> None:
         )
         assert str(row["x_month"][0])[:10] == "2026-10-01"
         assert str(row["x_day"][0])[:10] == "2026-10-03"
-        assert list(row["x_list_known"]) == [True, False]  # 0 for something that was charged is no price
+        assert list(row["x_list_known"]) == [True, False]  # 0 for something that was charged is not a price
         assert list(row["x_contracted_known"]) == [True, False]
         assert row["x_focus_version"][0] == "1.0"
         assert row["x_source"][0].endswith("a.csv")

@@ -86,8 +86,8 @@ def test_without_effective_cost_billed_cost_stands_in(tmp_path: Path) -> None:
     assert review.verdict.startswith("October 2026 cost 3,100 USD without tax")
     assert figures(review)["effective_stated_ratio"].value == 0
     said = [row["message"] for row in rows_of(review, "quality", "findings")]
-    assert any("has no EffectiveCost, so BilledCost stands in for it" in text for text in said)
-    assert "BilledCost stands in" in section(review, "quality").sentences[0]
+    assert any("has no EffectiveCost, so BilledCost is used instead" in text for text in said)
+    assert "BilledCost is used" in section(review, "quality").sentences[0]
 
 
 def test_the_missing_column_is_named(tmp_path: Path) -> None:

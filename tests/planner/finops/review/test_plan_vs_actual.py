@@ -166,9 +166,9 @@ def test_a_made_plan_has_the_same_run_id_each_time() -> None:
     ("text", "message"),
     [
         ("date,busy_gpu_hours\n", "lacks the columns allocated_gpu_hours, goodput_gpu_hours"),
-        ("{head}October,1,1,1\n", ":2: date: 'October' is no day"),
-        ("{head}2026-10-01,1,x,1\n", ":2: busy_gpu_hours: 'x' is no number"),
-        ("{head}2026-10-01,1,nan,1\n", "is no number"),
+        ("{head}October,1,1,1\n", ":2: date: 'October' is not a day"),
+        ("{head}2026-10-01,1,x,1\n", ":2: busy_gpu_hours: 'x' is not a number"),
+        ("{head}2026-10-01,1,nan,1\n", "is not a number"),
         ("{head}2026-10-01,1,0.5,0.7\n", "goodput_gpu_hours 0.7 is above busy_gpu_hours 0.5"),
     ],
 )
@@ -238,7 +238,7 @@ def test_a_replaced_machine_is_one_node_and_an_address_is_none(tmp_path: Path) -
     assert found["plan_duration_effect_money"] == pytest.approx(0)
     assert found["plan_nodes_effect_money"] == pytest.approx(0)
     assert found["plan_other_effect_money"] == pytest.approx(0.02)
-    assert found["gpu_hours"] is None  # "eight" is no number, and no error either
+    assert found["gpu_hours"] is None  # "eight" is not a number, and no error either
 
 
 def test_a_utilisation_file_of_a_few_days_is_said_to_be_one(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ BROKEN = "{'team': ml}" + "." * 200
 def test_tags_checked_on_the_way_are_those_checked_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: list[dict[str, str]]
 ) -> None:
-    """A review reads the tags of a large bill once: what is no JSON has no value and is a finding, as of opening."""
+    """A review reads the tags of a large bill once: what is not JSON has no value and is a finding, as of opening."""
     for module in (short_tags, long_tags):
         monkeypatch.setattr(module, "MANY_ROWS", 1)
     path = parquet(write_bill(tmp_path / "bill.csv", [*rows(date(2026, 10, 5)), *bad]))
