@@ -94,7 +94,9 @@ def unseen(cases: Sequence[Case], stack: str, held: Constants) -> Floats:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fit one class and write its constants and the width of its interval."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("stack", choices=OTHER_STACKS, help="software class; others are fitted in order, together")
+    parser.add_argument(
+        "stack", choices=OTHER_STACKS, help="software class; others are fitted in order, together"
+    )
     parser.add_argument(
         "--data", type=Path, help="CSV with the columns of dev.csv; bundled points by default"
     )

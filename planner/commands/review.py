@@ -125,7 +125,7 @@ class MonthOption(click.ParamType[date]):
 @click.option("--connection", default=None, metavar="MODULE:FUNCTION|URL", envvar="PLANNER_CONNECTION",
               help="Connection to the warehouse of --focus; better keep a URL in PLANNER_CONNECTION.")  # fmt: skip
 @click.option("--emit-sql", type=click.Choice(DIALECT_NAMES), default=None,
-              help="Print the KPIs' SQL over a view `focus` instead; --focus gives its spelling of tag keys.")  # fmt: skip
+              help="Print the SQL of the KPIs instead; --focus: with the tag keys that it uses.")  # fmt: skip
 @click.option("--cube", "cubes", type=click.Path(path_type=Path, file_okay=False), multiple=True, metavar="FOLDER",
               help="Write the bill's sums to this folder; without --focus, review its sums.")  # fmt: skip
 @click.option("--use-case", default=None, metavar="NAME",
