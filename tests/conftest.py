@@ -19,7 +19,6 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 from planner.inputs.faults import Source
@@ -147,25 +146,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return "clouds" if nodeid.startswith(_OF_CLOUDS) else super()._split_scope(nodeid)
 
     return ByFile(config, log)
-
-
-def _every_phase_is_reported(config: pytest.Config) -> bool:
-    """Whether whoever reads the reports asks for those of fixtures too."""
-    return any(config.getoption(name, None) for name in ("cpu_times", "xmlpath", "durations", "setupshow"))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Send one report of a test that passed, not two more of its fixtures and word of its start and its end.
-
-    Packing, sending and reading them took two fifths of what a test costs beside itself.
-    """
-    if not hasattr(item.config, "workerinput") or _every_phase_is_reported(item.config):
-        return None
-    for report in runtestprotocol(item, log=False, nextitem=nextitem):
-        if report.when == "call" or not report.passed:
-            item.ihook.pytest_runtest_logreport(report=report)
-    return True
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

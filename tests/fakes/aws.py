@@ -146,27 +146,10 @@ class World:
         return [one for one in self.types if one["InstanceType"] not in missing]
 
 
-@cache
-def share_client_classes() -> None:
-    """Let all clients of a service have one class: the SDK makes a class with 700 methods for each client of EC2."""
-    from botocore.client import ClientCreator
-
-    make, made = ClientCreator._create_client_class, {}
-
-    def once(self: Any, service_name: str, service_model: Any) -> Any:
-        key = service_name, service_model.api_version
-        if key not in made:
-            made[key] = make(self, service_name, service_model)
-        return made[key]
-
-    ClientCreator._create_client_class = once
-
-
 def fake_aws(
     faults: str | Mapping[str, str] | None = None, world: World | None = None, **settings: Any
 ) -> FakeServer:
     """The server; `faults` by the names of `TARGETS` or by patterns."""
-    share_client_classes()
     world = world or World()
     if isinstance(faults, Mapping):
         faults = {TARGETS.get(name, name): kind for name, kind in faults.items()}
