@@ -3,8 +3,7 @@
 `dataclasses.dataclass` writes and compiles the source of six methods per class, 0.4 ms each time the program starts;
 the engine has over a hundred such classes. `record` gives the same fields, defaults, `replace`, `fields`, equality,
 hash, text and frozen attributes from methods that look at the fields when they run. Making an instance takes a few
-microseconds more, so a class of which many are made gets its own `__init__` after all. Type checkers see a plain
-`dataclass`.
+microseconds more, so it is for classes with few instances. Type checkers see a plain `dataclass`.
 """
 
 from __future__ import annotations
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as record
 else:
     from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field
-
-    _OFTEN = 250  # instances; from then on a class's own `__init__` is worth the 0.2 ms that writing it takes
-    _instances = {}
 
     @dataclass(init=False, repr=False, eq=False)
     class _Pattern:
@@ -86,34 +82,7 @@ else:
             out[name] = (one.default_factory if is_factory else one.default, is_factory)
         return out
 
-    def _write_init(cls: Any) -> None:
-        """Give the record that `cls` is, or is derived from, an `__init__` of its own, as `dataclass` writes it.
-
-        A record with a field without a default behind one with a default stays with the shared method.
-        """
-        owner = next(base for base in cls.__mro__ if "__record_defaults__" in vars(base))
-        names: dict[str, Any] = {"_record_absent": MISSING}
-        signature, body, has_default = ["_record", "/"], ["_record_values = _record.__dict__"], False
-        for name, (default, is_factory) in owner.__record_defaults__.items():
-            if has_default and default is MISSING:
-                return
-            has_default = default is not MISSING
-            names[f"_record_{name}"] = default
-            default_text = "_record_absent" if is_factory else f"_record_{name}"
-            signature.append(f"{name}={default_text}" if has_default else name)
-            value = f"_record_{name}() if {name} is _record_absent else {name}" if is_factory else name
-            body.append(f"_record_values[{name!r}] = {value}")
-        lines = "\n ".join([f"def __init__({', '.join(signature)}):", *body])
-        exec(lines, names)  # noqa: S102 - of names of fields and nothing else
-        written = names["__init__"]
-        written.__qualname__ = f"{owner.__qualname__}.__init__"
-        owner.__init__ = written
-
     def _init(self: Any, /, *args: Any, **given: Any) -> None:
-        cls = type(self)
-        _instances[cls] = instances = _instances.get(cls, 0) + 1
-        if instances == _OFTEN:
-            _write_init(cls)
         defaults = self.__record_defaults__
         if not args and given.keys() == defaults.keys():  # the usual call
             self.__dict__.update(given)

@@ -95,52 +95,6 @@ def test_it_is_made_and_shown_as_a_dataclass(args: tuple[Any, ...], given: dict[
     assert shared != plain  # type: ignore[comparison-overlap]
 
 
-@record(frozen=True)
-class Often:
-    """Of which many are made."""
-
-    a: int
-    b: str = "x"
-    c: list[int] = field(default_factory=list)
-
-
-@record
-class OftenOpen(Open):
-    """A field that is called as a dictionary's part, of which many are made."""
-
-    values: int = 1
-
-
-@record
-class Unordered:
-    """A field without a default behind one with a default."""
-
-    a: int = 1
-    b: int  # type: ignore[misc]
-
-
-def test_a_class_of_which_many_are_made_behaves_as_before() -> None:
-    for _ in range(300):
-        Often(0), OftenOpen(), Unordered(b=2)
-    assert {vars(kind)["__init__"].__name__ for kind in (Often, OftenOpen)} == {"__init__"}
-    for args, given in CALLS:
-        try:
-            plain = Plain(*args, **given)
-        except TypeError:
-            with pytest.raises(TypeError, match="Often"):
-                Often(*args, **given)
-            continue
-        often = Often(*args, **given)
-        assert repr(often) == repr(plain).replace("Plain", "Often")
-        assert replace(often, a=9) == Often(**{**asdict(plain), "a": 9})
-        assert pickle.loads(pickle.dumps(often)) == often
-    with pytest.raises(FrozenInstanceError):
-        Often(1).a = 2  # type: ignore[misc]
-    assert Often(1).c is not Often(1).c
-    assert (OftenOpen(3).a, OftenOpen(values=4).values) == (3, 4)
-    assert Unordered(b=2).a == 1
-
-
 def test_fields_are_a_dataclass_s() -> None:
     assert is_dataclass(Shared)
     assert [(f.name, f.type, f.default) for f in fields(Shared)] == [
