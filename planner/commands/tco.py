@@ -37,9 +37,8 @@ def tco(
     """Compare buying the machine in FILE (YAML) with renting, per useful accelerator-hour.
 
     Your site, a colocation and each way to rent are compared month by month over the machine's life: price, power,
-    staff,
-    repairs and resale against the catalog's expected prices. The answer has the month and the utilisation at which
-    owning breaks even, and what a range of each input does to it. Exit code 0: an answer; 2: invalid input.
+    staff, repairs and resale against the catalog's expected prices. The answer has the month and the utilisation at
+    which owning breaks even, and what a range of each input does to it. Exit code 0: an answer; 2: invalid input.
     """
     from planner.asked.options import Options, utc_now
     from planner.inputs.tco_load import load_tco

@@ -63,10 +63,9 @@ def verify(
     """Recompute ANSWER (saved with `-o json`) from the catalog and its workload, with independent code.
 
     Without --workload, it checks sums, dates and prices of a plan; with it, also speed and memory, hours,
-    probabilities, every cost line,
-    quotas and limits too; what is stated and not recomputed is listed. An answer made with --set needs the same --set.
-    Given a certificate (`--certificate FILE`), re-check the point, its cost, and the bound that no point is below, in
-    whole numbers and without any solver.
+    probabilities, every cost line, quotas and limits; what is stated and not recomputed is listed. An answer made with
+    --set needs the same --set. Given a certificate (`--certificate FILE`), re-check the point, its cost, and the bound
+    that no point is below, in whole numbers and without any solver.
 
     Exit code 0: it holds; 5: it does not; 2: it is not an answer of this program.
     """

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Training
 
-# Nine of ten values of a normal distribution lie below its mean and this many standard deviations.
 # Shares add up to 1 within this.
 _ROUNDING = 0.005
 
@@ -91,6 +90,7 @@ def _stopped_share(training: Training | None, noted: list[Assumed]) -> float:
 def stop_log_sd(training: Training) -> float:
     """Standard deviation of the logarithm of the work done, of a run that stops early; 0 of one that does not."""
     stop = training.early_stop
+    # nine of ten values of a normal distribution lie below its mean and Z80 standard deviations
     return 0.0 if stop is None else math.log((stop.p90_share or 1.0) / stop.mean_share) / Z80
 
 

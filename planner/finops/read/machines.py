@@ -19,7 +19,7 @@ _WITH_GPUS = ("nvidia", "amd")
 # Google charges GPUs apart from their machine, each by the hour (docs.cloud.google.com/compute/gpus-pricing, 2026-11).
 _GPU_SKU, _NO_GPU_SKU = "% gpu %running in %", "%commitment%"
 _AS_GPU_SKU = "a gpu running in one"
-_GPU_SKU_WORDS = re.compile(" gpu .*running in |" + _AS_GPU_SKU, re.DOTALL)
+_GPU_SKU_WORDS = re.compile(" gpu .*running in ", re.DOTALL)
 
 
 @lru_cache(maxsize=1)
