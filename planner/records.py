@@ -33,14 +33,14 @@ else:
             methods |= {"__eq__": _eq, "__hash__": _hash if frozen else None}
         if frozen:
             methods |= {"__setattr__": _refuse, "__delattr__": _refuse}
-        own = {name: method for name, method in methods.items() if name not in vars(cls)}
-        # without a text of its own `dataclass` would write the signature into it, a third of its time
+        added = {name: method for name, method in methods.items() if name not in vars(cls)}
+        # without a docstring `dataclass` writes the signature into it, which takes a third of its time
         cls.__doc__ = cls.__doc__ or cls.__name__
-        made = _with_fields(cls) if _is_plain(cls) else dataclass(init=False, repr=False, eq=False)(cls)
-        for name, method in own.items():
-            setattr(made, name, method)
-        made.__record_defaults__ = _defaults(made)
-        return made
+        new_type = _with_fields(cls) if _is_plain(cls) else dataclass(init=False, repr=False, eq=False)(cls)
+        for name, method in added.items():
+            setattr(new_type, name, method)
+        new_type.__record_defaults__ = _defaults(new_type)
+        return new_type
 
     def _is_plain(cls: Any) -> bool:
         """Whether every annotation is the text of a field, and none of them is by keyword alone."""
@@ -54,32 +54,34 @@ else:
 
     def _with_fields(cls: Any) -> Any:
         """What `dataclass` does for such a class, without asking of every annotation what it may mean (0.5 ms)."""
-        known = {}
+        fields_by_name = {}
         for base in reversed(cls.__mro__[1:]):
-            known |= getattr(base, "__dataclass_fields__", {})
+            fields_by_name |= getattr(base, "__dataclass_fields__", {})
         for name, kind in cls.__annotations__.items():
             default = getattr(cls, name, MISSING)
-            one = default if isinstance(default, Field) else field(default=default)
-            if type(one.default).__hash__ is None:
+            item = default if isinstance(default, Field) else field(default=default)
+            if type(item.default).__hash__ is None:
                 raise ValueError(f"mutable default of field {name}: use default_factory")
-            one.name, one.type, one.kw_only, one._field_type = name, kind, False, _KIND
-            known[name] = one
-            if default is one:  # the class shows the default itself
-                if one.default is MISSING:
+            item.name, item.type, item.kw_only, item._field_type = name, kind, False, _KIND
+            fields_by_name[name] = item
+            if default is item:  # the class shows the default itself
+                if item.default is MISSING:
                     delattr(cls, name)
                 else:
-                    setattr(cls, name, one.default)
-        cls.__dataclass_fields__, cls.__dataclass_params__ = known, _Pattern.__dataclass_params__
+                    setattr(cls, name, item.default)
+        cls.__dataclass_fields__, cls.__dataclass_params__ = fields_by_name, _Pattern.__dataclass_params__
         if "__match_args__" not in vars(cls):
-            cls.__match_args__ = tuple(name for name, one in known.items() if one.init and not one.kw_only)
+            cls.__match_args__ = tuple(
+                name for name, item in fields_by_name.items() if item.init and not item.kw_only
+            )
         return cls
 
     def _defaults(cls: Any) -> dict[str, tuple[Any, bool]]:
         """Per field in order: its default, its factory (true second part), or nothing."""
         out = {}
-        for name, one in cls.__dataclass_fields__.items():
-            is_factory = one.default_factory is not MISSING
-            out[name] = (one.default_factory if is_factory else one.default, is_factory)
+        for name, record_field in cls.__dataclass_fields__.items():
+            is_factory = record_field.default_factory is not MISSING
+            out[name] = (record_field.default_factory if is_factory else record_field.default, is_factory)
         return out
 
     def _init(self: Any, /, *args: Any, **given: Any) -> None:

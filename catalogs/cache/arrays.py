@@ -44,8 +44,8 @@ def unpacked(data: bytes, key: str) -> tuple[Any, list[Array]]:
     if data[:_SUM_BYTES] != _sum(memoryview(data)[_SUM_BYTES:]):
         raise ValueError("damaged")
     end = data.index(b"\n", _SUM_BYTES) + 1
-    own, head, shapes = json.loads(data[_SUM_BYTES:end])
-    if own != key:
+    stored_key, head, shapes = json.loads(data[_SUM_BYTES:end])
+    if stored_key != key:
         raise ValueError("of another key")
     arrays, at = [], end
     for kind, shape in shapes:

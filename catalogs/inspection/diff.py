@@ -131,14 +131,16 @@ def diff_refs(
         CatalogError: when a snapshot cannot be read.
     """
     before, after = open_snapshot(old, home=home), open_snapshot(new, home=home)
-    named = {_only(catalog) for ref, catalog in ((old, before), (new, after)) if _names_one(ref, catalog)}
-    if len(named) > 1:
+    ref_providers = {
+        _only(catalog) for ref, catalog in ((old, before), (new, after)) if _names_one(ref, catalog)
+    }
+    if len(ref_providers) > 1:
         raise CatalogInputError(f"{old} and {new} are of different providers: nothing to compare")
-    wanted = set(providers) or named
-    unknown = set(providers) - {one.provider for one in (*before.manifests, *after.manifests)}
+    selected = set(providers) or ref_providers
+    unknown = set(providers) - {manifest.provider for manifest in (*before.manifests, *after.manifests)}
     if unknown:
         raise CatalogInputError(f"unknown provider {', '.join(sorted(unknown))} in {old} and {new}")
-    cut = (_cut(before, wanted, purchase_options), _cut(after, wanted, purchase_options))
+    cut = (_cut(before, selected, purchase_options), _cut(after, selected, purchase_options))
     return diff_catalogs(*cut, labels=(old, new), min_change_ratio=min_change_ratio)
 
 
@@ -199,14 +201,14 @@ def _only(catalog: Catalog) -> str:
 
 
 def _cut(catalog: Catalog, providers: Iterable[str], purchase_options: Sequence[str]) -> Catalog:
-    wanted = set(providers) or {one.provider for one in catalog.manifests}
+    selected = set(providers) or {manifest.provider for manifest in catalog.manifests}
     types, offers = catalog.instance_types, catalog.offers
-    mask = offers.is_in("provider", wanted)
+    mask = offers.is_in("provider", selected)
     if purchase_options:
         mask &= offers.is_in("purchase_option", purchase_options)
-    manifests = tuple(one for one in catalog.manifests if one.provider in wanted)
+    manifests = tuple(manifest for manifest in catalog.manifests if manifest.provider in selected)
     return Catalog(
-        types.take(types.is_in("provider", wanted)), offers.take(mask), catalog.accelerators, manifests
+        types.take(types.is_in("provider", selected)), offers.take(mask), catalog.accelerators, manifests
     )
 
 
@@ -222,15 +224,17 @@ def _renames(old: Table, new: Table, gone: Sequence[int], came: Sequence[int]) -
             row = {name: table[name][at] for name in (*_HARDWARE, "instance_type")}
             hardware = tuple(_text(row[name]) for name in _HARDWARE)
             by_hardware.setdefault(hardware, ([], []))[side].append(row["instance_type"])
-    found = [
+    matches = [
         Rename(str(hardware[0]), *one_old, *one_new)
         for hardware, (one_old, one_new) in by_hardware.items()
         if len(one_old) == len(one_new) == 1
     ]
     alike = [
-        one for one in found if SequenceMatcher(None, one.old.lower(), one.new.lower()).ratio() >= _ALIKE
+        rename
+        for rename in matches
+        if SequenceMatcher(None, rename.old.lower(), rename.new.lower()).ratio() >= _ALIKE
     ]
-    return tuple(sorted(alike, key=lambda one: (one.provider, one.old)))
+    return tuple(sorted(alike, key=lambda rename: (rename.provider, rename.old)))
 
 
 def _renamed(offers: Table, renames: Sequence[Rename]) -> Table:
@@ -238,8 +242,10 @@ def _renamed(offers: Table, renames: Sequence[Rename]) -> Table:
     if not renames:
         return offers
     names = offers["instance_type"].copy()
-    for one in renames:
-        names[offers.equals("provider", one.provider) & offers.equals("instance_type", one.old)] = one.new
+    for rename in renames:
+        names[offers.equals("provider", rename.provider) & offers.equals("instance_type", rename.old)] = (
+            rename.new
+        )
     return offers.with_columns(instance_type=Coded.encode(names))
 
 
@@ -247,7 +253,7 @@ def _spec_changes(
     old: Table, new: Table, old_at: dict[Key, int], new_at: dict[Key, int]
 ) -> tuple[SpecChange, ...]:
     shared = sorted(old_at.keys() & new_at.keys())
-    found = []
+    changes = []
     for column in old:
         if column in _UNTOLD or column in INSTANCE_TYPE_KEY:
             continue
@@ -255,8 +261,8 @@ def _spec_changes(
         for key in shared:
             texts = _text(before[old_at[key]]), _text(after[new_at[key]])
             if texts[0] != texts[1]:
-                found.append(SpecChange(key[0], key[1], column, *texts))
-    return tuple(sorted(found, key=lambda one: (one.provider, one.instance_type, one.column)))
+                changes.append(SpecChange(key[0], key[1], column, *texts))
+    return tuple(sorted(changes, key=lambda change: (change.provider, change.instance_type, change.column)))
 
 
 def _text(value: object) -> str:
@@ -277,19 +283,19 @@ def _compare_offers(
         if len(order)
         else np.zeros(len(old_keys), dtype=np.int64)
     )
-    met = new_keys[at] == old_keys if len(order) else np.zeros(len(old_keys), dtype=np.bool_)
-    a, b = old.take(met), new.take(at[met])
+    matched = new_keys[at] == old_keys if len(order) else np.zeros(len(old_keys), dtype=np.bool_)
+    a, b = old.take(matched), new.take(at[matched])
     changed = ~(_same_text(a, b, "price_per_hour") & _same_text(a, b, "currency"))
     a, b = a.take(changed), b.take(changed)
     ratio = b.number("price_per_hour") / a.number("price_per_hour") - 1.0
     ratio[~_same_text(a, b, "currency")] = np.nan
     big = ~(np.abs(ratio) < min_change_ratio) & ~(ratio == 0.0)
     fresh = np.ones(new.n_rows, dtype=np.bool_)
-    fresh[at[met]] = False
+    fresh[at[matched]] = False
     moves = _moves(a.take(big), b.take(big), ratio[big])
     small = int((~big & (ratio != 0.0)).sum())
-    same = int(met.sum()) - len(moves) - small
-    return moves, small, same, _sorted_keys(old, ~met), _sorted_keys(new, fresh)
+    same = int(matched.sum()) - len(moves) - small
+    return moves, small, same, _sorted_keys(old, ~matched), _sorted_keys(new, fresh)
 
 
 def _moves(old: Table, new: Table, ratio: npt.NDArray[np.float64]) -> tuple[PriceMove, ...]:
@@ -300,8 +306,8 @@ def _moves(old: Table, new: Table, ratio: npt.NDArray[np.float64]) -> tuple[Pric
         old["as_of"],
         new["as_of"],
     ]
-    found = [PriceMove(*values) for values in zip(*columns, strict=True)]
-    return tuple(sorted(found, key=lambda one: (-abs(_size(one.change_ratio)), one.key)))
+    moves = [PriceMove(*values) for values in zip(*columns, strict=True)]
+    return tuple(sorted(moves, key=lambda move: (-abs(_size(move.change_ratio)), move.key)))
 
 
 def _size(ratio: float) -> float:
@@ -319,11 +325,11 @@ def _joint_codes(
     """One number per row and key, the same in both tables."""
     joint = np.zeros(old.n_rows, dtype=np.int64), np.zeros(new.n_rows, dtype=np.int64)
     for name in names:
-        one, other = _shared_codes(old.coded(name), new.coded(name))
-        size = int(max(one.max(initial=0), other.max(initial=0))) + 1
+        old_codes, new_codes = _shared_codes(old.coded(name), new.coded(name))
+        size = int(max(old_codes.max(initial=0), new_codes.max(initial=0))) + 1
         if max(int(codes.max(initial=0)) for codes in joint) >= _LARGEST // size:
             joint = _dense(*joint)
-        joint = joint[0] * size + one, joint[1] * size + other
+        joint = joint[0] * size + old_codes, joint[1] * size + new_codes
     return joint
 
 
@@ -345,5 +351,5 @@ def _shared_codes(old: Coded, new: Coded) -> tuple[npt.NDArray[np.int64], npt.ND
 
 
 def _same_text(old: Table, new: Table, name: str) -> BoolArray:
-    one, other = _shared_codes(old.coded(name), new.coded(name))
-    return np.asarray(one == other, dtype=np.bool_)
+    old_codes, new_codes = _shared_codes(old.coded(name), new.coded(name))
+    return np.asarray(old_codes == new_codes, dtype=np.bool_)

@@ -118,10 +118,10 @@ def examine(directory: Path | None, today: date) -> Examination:
         except CatalogError as error:
             broken.append(str(error))
     history = () if is_named(directory) else examine_history(history_directory(), today)
-    known = set(residency_groups())
+    grouped = set(residency_groups())
     examined = {health.manifest.provider for health in healths}
-    idle = [f"{provider}/{region}" for provider, region in sorted(known - places) if provider in examined]
-    unknown = ["/".join(place) for place in sorted(places - known)]
+    idle = [f"{provider}/{region}" for provider, region in sorted(grouped - places) if provider in examined]
+    unknown = ["/".join(place) for place in sorted(places - grouped)]
     return Examination(root, tuple(healths), tuple(broken), tuple(idle), tuple(unknown), history)
 
 

@@ -58,24 +58,26 @@ def examine_history(home: Path, today: date) -> tuple[HistoryHealth, ...]:
 
 
 def _examine(directory: Path, today: date) -> HistoryHealth:
-    known = stored_snapshots(directory)
+    snapshots = stored_snapshots(directory)
     damaged = _damaged_snapshots(directory)
     pointer = _pointer_damage(directory)
     history_health = HistoryHealth(
         directory.name,
-        len(known),
-        known[0].as_of if known else None,
-        known[-1].as_of if known else None,
+        len(snapshots),
+        snapshots[0].as_of if snapshots else None,
+        snapshots[-1].as_of if snapshots else None,
         (*damaged.values(), *pointer),
         _count_leftovers(directory),
     )
-    whole = [one for one in known if one.path not in damaged]
-    current = next((one for one in whole if one.is_current), None)
+    intact = [snapshot for snapshot in snapshots if snapshot.path not in damaged]
+    current = next((snapshot for snapshot in intact if snapshot.is_current), None)
     if current is None:
         return history_health
-    kept = {region: (today - day_of(as_of)).days for region, as_of in current.kept_regions.items()}
-    before = _before(whole, current)
-    history_health = replace(history_health, kept_age_days=kept, missing_regions=_missing(before, current))
+    age_days = {region: (today - day_of(as_of)).days for region, as_of in current.kept_regions.items()}
+    before = _before(intact, current)
+    history_health = replace(
+        history_health, kept_age_days=age_days, missing_regions=_missing(before, current)
+    )
     return _compare_with_bundled(history_health, current)
 
 
@@ -90,10 +92,10 @@ def _damaged_snapshots(directory: Path) -> dict[Path, str]:
 
 
 def _pointer_damage(directory: Path) -> list[str]:
-    pointer, there = read_pointer(directory), snapshot_directories(directory)
-    if pointer is None and there:
+    pointer, present = read_pointer(directory), snapshot_directories(directory)
+    if pointer is None and present:
         return [f"{directory / POINTER} is missing or damaged; the next `planner catalog refresh` mends it"]
-    if pointer is not None and directory / pointer.snapshot not in there:
+    if pointer is not None and directory / pointer.snapshot not in present:
         return [f"{directory / POINTER} names {pointer.snapshot}, which is not there"]
     return []
 
@@ -107,9 +109,9 @@ def _count_leftovers(directory: Path) -> int:
 
 def _before(snapshots: Sequence[Snapshot], current: Snapshot) -> Path | None:
     """The snapshot written before the one in use; else the bundled one."""
-    older = [one for one in snapshots if one.sequence < current.sequence]
+    older = [snapshot for snapshot in snapshots if snapshot.sequence < current.sequence]
     if older:
-        return max(older, key=lambda one: one.sequence).path
+        return max(older, key=lambda snapshot: snapshot.sequence).path
     bundled = bundled_directory() / current.provider
     return bundled if bundled.is_dir() else None
 
@@ -129,9 +131,9 @@ def _compare_with_bundled(history_health: HistoryHealth, current: Snapshot) -> H
     options = {option.value for option in PurchaseOption} - {PurchaseOption.SPOT.value}
     sides = []
     for path in (bundled, current.path):
-        one = _catalog(path)
-        offers = one.offers.take(one.offers.is_in("purchase_option", options))
-        sides.append(Catalog(one.instance_types, offers, one.accelerators, one.manifests))
+        catalog = _catalog(path)
+        offers = catalog.offers.take(catalog.offers.is_in("purchase_option", options))
+        sides.append(Catalog(catalog.instance_types, offers, catalog.accelerators, catalog.manifests))
     diff = diff_catalogs(*sides)
     compared = len(diff.moves) + diff.n_same
     return replace(history_health, disagreements=diff.above(DISAGREE_ABOVE_RATIO), n_compared=compared)

@@ -96,19 +96,21 @@ def price_history(
     """
     versions: dict[tuple[str, str], list[tuple[Snapshot, Table]]] = {}
     names: set[str] = set()
-    for one in list_snapshots(provider or None, home=home):
+    for snapshot in list_snapshots(provider or None, home=home):
         try:
-            files = {path.name: data for path, data in read_provider(one.path)[1].items()}
+            files = {path.name: data for path, data in read_provider(snapshot.path)[1].items()}
         except CatalogError as error:
             warn(f"passed over: {error}")
             continue
         types = _rows_with(files["instance_types.csv.gz"], "instance_types", None)
         names |= set(types["instance_type"])
         name = next((text for text in types["instance_type"] if text.lower() == instance_type.lower()), "")
-        known = [key for key in versions if key[0] == one.provider]
-        if name or known:
-            key = known[0] if known else (one.provider, name)
-            versions.setdefault(key, []).append((one, _rows_with(files["offers.csv.gz"], "offers", key[1])))
+        machines = [key for key in versions if key[0] == snapshot.provider]
+        if name or machines:
+            key = machines[0] if machines else (snapshot.provider, name)
+            versions.setdefault(key, []).append(
+                (snapshot, _rows_with(files["offers.csv.gz"], "offers", key[1]))
+            )
     return _history(versions, names, instance_type, region, purchase_option, option_variant)
 
 
@@ -132,7 +134,8 @@ def _history(
     (owner, name), snapshots = next(iter(versions.items()))
     _check(snapshots, name, region, purchase_option, option_variant)
     points = tuple(
-        _point(one, _fitting(offers, region, purchase_option, option_variant)) for one, offers in snapshots
+        _point(snapshot, _fitting(offers, region, purchase_option, option_variant))
+        for snapshot, offers in snapshots
     )
     return PriceHistory(owner, name, region, purchase_option, option_variant, points)
 
@@ -144,13 +147,15 @@ def _check(
     stages = (("region", region), ("purchase_option", option), ("option_variant", variant))
     left = [offers for _, offers in snapshots]
     for column, text in stages:
-        there = sorted({value for offers in left for value in offers[column] if value})
-        if text and text not in there:
+        offered = sorted({value for offers in left for value in offers[column] if value})
+        if text and text not in offered:
             words = column.replace("_", " ")
-            known = (
-                f"there is {', '.join(there[:8])}{', ...' if len(there) > 8 else ''}" if there else "no offer"
+            offered_words = (
+                f"there is {', '.join(offered[:8])}{', ...' if len(offered) > 8 else ''}"
+                if offered
+                else "no offer"
             )
-            raise CatalogInputError(f"{name} was never offered with {words} {text!r} ({known})")
+            raise CatalogInputError(f"{name} was never offered with {words} {text!r} ({offered_words})")
         left = [offers.take(offers.equals(column, text)) for offers in left] if text else left
 
 
@@ -161,16 +166,16 @@ def _fitting(offers: Table, region: str, option: str, variant: str) -> Table:
     return offers.take(mask)
 
 
-def _point(one: Snapshot, offers: Table) -> PricePoint:
+def _point(snapshot: Snapshot, offers: Table) -> PricePoint:
     if not offers.n_rows:
-        return PricePoint(one.as_of, "", "", "", None, "", 0, "", "", "", one.name)
+        return PricePoint(snapshot.as_of, "", "", "", None, "", 0, "", "", "", snapshot.name)
     admission = admit_offers(offers, allow_flagged=False)
     usd = usd_per_hour(offers)
     pool = [at for at in range(offers.n_rows) if admission.mask[at]] or list(range(offers.n_rows))
     at = min(pool, key=lambda at: (float(usd[at]), offers["region"][at], offers["zone"][at]))
     row = offers.row(at)
     return PricePoint(
-        day=one.as_of,
+        day=snapshot.as_of,
         as_of=row["as_of"],
         price_per_hour=row["price_per_hour"],
         currency=row["currency"],
@@ -180,7 +185,7 @@ def _point(one: Snapshot, offers: Table) -> PricePoint:
         basis=row["basis"],
         refused_by=str(admission.refused_by.decode()[at]),
         source=row["source"],
-        snapshot=one.name,
+        snapshot=snapshot.name,
     )
 
 

@@ -28,13 +28,14 @@ def find_types(catalog: Catalog, name: str, provider: str = "") -> list[Values]:
     """
     types = catalog.instance_types
     names, providers = types["instance_type"], types["provider"]
-    wanted = name.lower()
-    at = [i for i, text in enumerate(names) if text.lower() == wanted and provider in ("", providers[i])]
+    lowered = name.lower()
+    at = [i for i, text in enumerate(names) if text.lower() == lowered and provider in ("", providers[i])]
     if not at:
         _refuse_accelerator(catalog, name, provider)
-        within = {text for text in names if wanted in text.lower()}
+        within = {text for text in names if lowered in text.lower()}
         close = (
-            near_misses(name, names) or sorted(within, key=lambda text: (text.lower().find(wanted), text))[:3]
+            near_misses(name, names)
+            or sorted(within, key=lambda text: (text.lower().find(lowered), text))[:3]
         )
         hint = (
             f"did you mean {', '.join(close)}?"
@@ -49,14 +50,14 @@ def find_types(catalog: Catalog, name: str, provider: str = "") -> list[Values]:
 def _refuse_accelerator(catalog: Catalog, name: str, provider: str) -> None:
     """Raise where `name` is one of accelerators, as workloads write them, with machines that have them."""
     types, offers = catalog.instance_types, catalog.offers
-    named = fitting_names(name, tuple(sorted({str(text) for text in types["accelerator"]} - {""})))
+    fitting = fitting_names(name, tuple(sorted({str(text) for text in types["accelerator"]} - {""})))
     sold = Counter(zip(offers["provider"].tolist(), offers["instance_type"].tolist(), strict=True))
     having = [
-        (one, machine)
-        for one, machine, chip in zip(
+        (seller, machine)
+        for seller, machine, chip in zip(
             types["provider"], types["instance_type"], types["accelerator"], strict=True
         )
-        if chip in named and provider in ("", one) and (one, machine) in sold
+        if chip in fitting and provider in ("", seller) and (seller, machine) in sold
     ]
     if having:
         having.sort(key=lambda key: (-sold[key], key))
@@ -81,17 +82,17 @@ def summarize_type(catalog: Catalog, machine: Values) -> Values:
     """
     provider, name = machine["provider"], machine["instance_type"]
     offers = catalog.offers
-    own = offers.take(offers.equals("provider", provider) & offers.equals("instance_type", name))
+    machine_offers = offers.take(offers.equals("provider", provider) & offers.equals("instance_type", name))
     chips = catalog.accelerators
     chip = chips.take(chips.equals("accelerator", machine["accelerator"]))
     return {
         "instance_type": _plain(machine),
         "accelerator": _plain(chip.row(0)) if chip.n_rows else None,
-        "n_offers": own.n_rows,
-        "offers": _by_option(own),
+        "n_offers": machine_offers.n_rows,
+        "offers": _by_option(machine_offers),
         "unknown_options": unknown_options(catalog, provider, name),
-        "flags": _flags(own),
-        "sources": _sources(own, machine),
+        "flags": _flags(machine_offers),
+        "sources": _sources(machine_offers, machine),
     }
 
 
@@ -138,22 +139,24 @@ def _by_option(offers: Table) -> list[Values]:
 
 
 def _flags(offers: Table) -> list[Values]:
-    known = load_flags()
+    definitions = load_flags()
     counts = admit_offers(offers, allow_flagged=False).counts
     return [
         {
             "flag": flag,
-            "severity": str(known[flag].severity) if flag in known else "refuse",
+            "severity": str(definitions[flag].severity) if flag in definitions else "refuse",
             "n_offers": count,
-            "description": known[flag].description if flag in known else "unknown to this version",
-            "remedy": (known[flag].remedy if flag in known else "update the planner") or None,
+            "description": definitions[flag].description
+            if flag in definitions
+            else "unknown to this version",
+            "remedy": (definitions[flag].remedy if flag in definitions else "update the planner") or None,
         }
         for flag, count in counts.items()
     ]
 
 
 def _sources(offers: Table, machine: Values) -> list[Values]:
-    found: dict[str, set[str]] = {machine["source"]: {machine["as_of"]}}
+    dates_of: dict[str, set[str]] = {machine["source"]: {machine["as_of"]}}
     for source, as_of in offers.keys_of("source", "as_of"):
-        found.setdefault(source, set()).add(as_of)
-    return [{"source": source, "as_of": sorted(dates)} for source, dates in sorted(found.items())]
+        dates_of.setdefault(source, set()).add(as_of)
+    return [{"source": source, "as_of": sorted(dates)} for source, dates in sorted(dates_of.items())]

@@ -85,6 +85,6 @@ def _provider_options() -> tuple[tuple[str, str], ...]:
 def unknown_options(catalog: Catalog, provider: str, instance_type: str) -> list[str]:
     """Purchase options the provider has but no price of which is known for this type, in any region."""
     offers = catalog.offers
-    own = offers.equals("provider", provider) & offers.equals("instance_type", instance_type)
-    priced = set(offers.take(own)["purchase_option"])
+    is_of_type = offers.equals("provider", provider) & offers.equals("instance_type", instance_type)
+    priced = set(offers.take(is_of_type)["purchase_option"])
     return [option for of, option in _provider_options() if of == provider and option not in priced]

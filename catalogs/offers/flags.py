@@ -77,8 +77,8 @@ def join_flags(flags: tuple[str, ...]) -> str:
 
 def is_placeless(flags: str) -> bool:
     """Whether a `flags` cell says that place and stock are not known."""
-    known = load_flags()
-    return any(flag in known and known[flag].scope == "place" for flag in split_flags(flags))
+    definitions = load_flags()
+    return any(flag in definitions and definitions[flag].scope == "place" for flag in split_flags(flags))
 
 
 def placeless(offers: Table) -> BoolArray:
@@ -99,9 +99,9 @@ def admit_offers(offers: Table, *, allow_flagged: bool, tolerated: frozenset[str
         tolerated: refusing flags that do not keep out, such as `retired` for a machine that was asked for by name.
     """
     column = offers.coded("flags")
-    known = load_flags()
+    definitions = load_flags()
     texts = (*column.values, "")
-    refusing = [_first_refusing(text, known, tolerated) for text in texts]
+    refusing = [_first_refusing(text, definitions, tolerated) for text in texts]
     ids = ("", *sorted({flag for flag in refusing if flag} | {NO_PRICE}))
     of_text = np.asarray([ids.index(flag) for flag in refusing], dtype=np.int32)
     codes = of_text[column.codes]
@@ -121,11 +121,11 @@ def admit_offers(offers: Table, *, allow_flagged: bool, tolerated: frozenset[str
     return Admission(mask, Coded(codes, ids), dict(sorted(counts.items())), refused)
 
 
-def _first_refusing(text: str, known: Mapping[str, Flag], tolerated: frozenset[str]) -> str:
+def _first_refusing(text: str, definitions: Mapping[str, Flag], tolerated: frozenset[str]) -> str:
     for flag in split_flags(text):
-        if flag not in known:
+        if flag not in definitions:
             return UNKNOWN_FLAG
-        if known[flag].severity is Severity.REFUSE and flag not in tolerated:
+        if definitions[flag].severity is Severity.REFUSE and flag not in tolerated:
             return flag
     return ""
 
@@ -135,7 +135,7 @@ def _is_priced(offers: Table) -> BoolArray:
     try:
         price = offers.number("price_per_hour")
     except ValueError:
-        pass  # told text by text below
+        pass  # reported text by text below
     else:
         return np.asarray((price > 0.0) & (price < np.inf), dtype=np.bool_)
     good = np.asarray([_is_price(text) for text in (*column.values, "")], dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""How people name machines and accelerators: `H100`, `a100-80`, `p4d`, `gn7` stand for what goes on with them."""
+"""How people name machines and accelerators: `H100`, `a100-80`, `p4d`, `gn7` match every name that starts with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PREFIXES = ("ecs.", "standard_")
 
 
 def fits_name(pattern: str, name: str, known: Collection[str] = ()) -> bool:
-    """Whether a name that a person wrote stands for a catalog's name; case does not count.
+    """Whether a name in a user's file matches a name of the catalog; case does not matter.
 
     A glob fits as a glob. A plain word fits the name itself, and names that go on with another part; where it is one
     of `known` itself, only that one.
@@ -31,37 +31,37 @@ def fits_name(pattern: str, name: str, known: Collection[str] = ()) -> bool:
         name: canonical accelerator id, or instance type.
         known: all names of its kind.
     """
-    wanted = pattern.lower()
-    return _fits(wanted, name.lower(), is_whole=_is_one_of(wanted, known))
+    lowered = pattern.lower()
+    return _fits(lowered, name.lower(), is_whole=_is_one_of(lowered, known))
 
 
 @lru_cache(maxsize=256)
 def fitting_names(pattern: str, known: tuple[str, ...]) -> frozenset[str]:
-    """The names of a catalog that a person's one stands for, as `fits_name` says of each."""
-    wanted = pattern.lower()
-    is_whole = _is_one_of(wanted, known)
-    return frozenset(name for name in known if _fits(wanted, name.lower(), is_whole=is_whole))
+    """The names of the catalog that a user's name matches, by the rules of `fits_name`."""
+    lowered = pattern.lower()
+    is_whole = _is_one_of(lowered, known)
+    return frozenset(name for name in known if _fits(lowered, name.lower(), is_whole=is_whole))
 
 
-def _is_one_of(wanted: str, known: Collection[str]) -> bool:
-    return any(wanted in (one.lower(), _without_prefix(one.lower())) for one in known)
+def _is_one_of(pattern: str, names: Collection[str]) -> bool:
+    return any(pattern in (candidate.lower(), _without_prefix(candidate.lower())) for candidate in names)
 
 
 @lru_cache(maxsize=1 << 14)  # a question asks the same few names of every machine of the catalog
-def _fits(wanted: str, name: str, *, is_whole: bool) -> bool:
+def _fits(pattern: str, name: str, *, is_whole: bool) -> bool:
     """Whether a pattern fits a name, both in lower case; `is_whole`: it is a name itself."""
-    if fnmatchcase(name, wanted):
+    if fnmatchcase(name, pattern):
         return True
     short = _without_prefix(name)
-    if _WILDCARDS & set(wanted):
-        return fnmatchcase(short, wanted)
+    if _WILDCARDS & set(pattern):
+        return fnmatchcase(short, pattern)
     if is_whole:
-        return short == wanted
-    return bool(wanted) and any(_goes_on(text, wanted) for text in (name, short))
+        return short == pattern
+    return bool(pattern) and any(_goes_on(text, pattern) for text in (name, short))
 
 
-def _goes_on(name: str, wanted: str) -> bool:
-    return name.startswith(wanted) and (name == wanted or name[len(wanted) :].startswith(_GOES_ON))
+def _goes_on(name: str, pattern: str) -> bool:
+    return name.startswith(pattern) and (name == pattern or name[len(pattern) :].startswith(_GOES_ON))
 
 
 def _without_prefix(name: str) -> str:
@@ -71,9 +71,9 @@ def _without_prefix(name: str) -> str:
 
 
 def known_accelerators(name: str) -> list[str]:
-    """Accelerators of the data dictionary that a name stands for, whether or not anything is sold with them."""
+    """Accelerators of the data dictionary that a name matches, sold or not."""
     from catalogs.tables.accelerators import load_accelerators
 
-    ids = [str(one) for one in load_accelerators()["accelerator"]]
+    ids = [str(identifier) for identifier in load_accelerators()["accelerator"]]
     fitting = fitting_names(name, tuple(ids))
-    return [one for one in ids if one in fitting]
+    return [identifier for identifier in ids if identifier in fitting]

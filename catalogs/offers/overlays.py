@@ -161,8 +161,8 @@ def _hits(offers: Table, family: Coded, overlay: Overlay) -> BoolArray:
 
 
 def _match(column: Coded, pattern: str) -> BoolArray:
-    wanted = np.asarray([fnmatchcase(text, pattern) for text in (*column.values, "")], dtype=np.bool_)
-    return np.asarray(wanted[column.codes], dtype=np.bool_)
+    fits = np.asarray([fnmatchcase(text, pattern) for text in (*column.values, "")], dtype=np.bool_)
+    return np.asarray(fits[column.codes], dtype=np.bool_)
 
 
 def _apply(offers: Table, hit: BoolArray, change: _Change) -> tuple[Table, str]:

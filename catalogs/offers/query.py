@@ -93,18 +93,20 @@ def query_offers(catalog: Catalog, query: OfferQuery) -> QueryResult:
     _check(catalog, query)
     mask, unmatched = _match(catalog, query)
     unpriced = _unpriced(catalog, query, mask)
-    found = Catalog(
+    selected = Catalog(
         catalog.instance_types, catalog.offers.take(mask), catalog.accelerators, catalog.manifests
     )
     # Joined last: a question to hundreds of thousands of offers mostly concerns a few of them.
-    offers = with_machines(found)
+    offers = with_machines(selected)
     if query.max_usd_per_hour:
         offers = offers.take(~(offers["usd_per_hour"] > query.max_usd_per_hour))
     admission = admit_offers(offers, allow_flagged=query.allow_flagged)
-    kept = np.flatnonzero(admission.mask)
-    ordered = kept[_order(offers.take(kept), SORT_KEYS[query.sort])]
+    admitted = np.flatnonzero(admission.mask)
+    ordered = admitted[_order(offers.take(admitted), SORT_KEYS[query.sort])]
     chosen = offers.with_columns(refused_by=admission.refused_by).take(ordered)
-    return QueryResult(chosen, catalog.offers.n_rows, offers.n_rows - len(kept), tuple(unmatched), unpriced)
+    return QueryResult(
+        chosen, catalog.offers.n_rows, offers.n_rows - len(admitted), tuple(unmatched), unpriced
+    )
 
 
 def with_machines(catalog: Catalog) -> Table:
@@ -145,12 +147,12 @@ def usd_per_hour(offers: Table) -> Floats:
     return np.asarray(offers.number("price_per_hour") * rates[currency.codes], dtype=np.float64)
 
 
-def near_misses(text: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
+def near_misses(text: str, names: Iterable[str], count: int = 3) -> tuple[str, ...]:
     """Known words close to `text`, the closest first; where there is none, the shortest that begin with it."""
     import difflib
 
     lowered: dict[str, str] = {}
-    for word in sorted(known):
+    for word in sorted(names):
         lowered.setdefault(word.lower(), word)
     close = difflib.get_close_matches(text.lower(), lowered, n=count, cutoff=0.5)
     longer = sorted((word for word in lowered if len(text) > 1 and word.startswith(text.lower())), key=len)
@@ -184,10 +186,10 @@ def _option_faults(names: Iterable[str]) -> list[str]:
     return [_unknown("purchase option", name, options) for name in names if name not in options]
 
 
-def _unknown(what: str, text: str, known: Iterable[str]) -> str:
-    close = near_misses(text, known, 1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
-    return f"unknown {what} {text!r} ({hint})"
+def _unknown(label: str, text: str, values: Iterable[str]) -> str:
+    close = near_misses(text, values, 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(values))}"
+    return f"unknown {label} {text!r} ({hint})"
 
 
 Unmatched = list[tuple[str, str, tuple[str, ...]]]
@@ -201,9 +203,9 @@ def _match(catalog: Catalog, query: OfferQuery) -> tuple[BoolArray, Unmatched]:
     machines = _match_machines(catalog.instance_types, query, unmatched)
     if not machines.all():
         mask &= machines[offers.lookup(catalog.instance_types, INSTANCE_TYPE_KEY)]
-    for column, wanted in (("provider", query.providers), ("purchase_option", query.purchase_options)):
-        if wanted:
-            mask &= offers.is_in(column, wanted)
+    for column, selected in (("provider", query.providers), ("purchase_option", query.purchase_options)):
+        if selected:
+            mask &= offers.is_in(column, selected)
     if query.regions:
         place = tuple(text if "/" in text else f"*/{text}" for text in query.regions)
         mask &= _match_texts("region", place, _places(offers), unmatched)
@@ -238,18 +240,18 @@ def _match_machines(types: Table, query: OfferQuery, unmatched: Unmatched) -> Bo
 
 def _match_texts(name: str, texts: Sequence[str], coded: Coded, unmatched: Unmatched) -> BoolArray:
     """Rows whose text fits one of `texts`; those that fit nothing go to `unmatched`."""
-    known = (*coded.values, "")
+    values = (*coded.values, "")
     for text in texts:
-        if not any(_fits(name, text, word) for word in known):
-            words = known if "/" in text.removeprefix("*/") else [word.split("/")[-1] for word in known]
+        if not any(_fits(name, text, word) for word in values):
+            words = values if "/" in text.removeprefix("*/") else [word.split("/")[-1] for word in values]
             plain = text.removeprefix("*/")
             unmatched.append((name, plain, near_misses(plain.strip("*"), words)))
-    hit = np.asarray([any(_fits(name, text, word) for text in texts) for word in known], dtype=np.bool_)
+    hit = np.asarray([any(_fits(name, text, word) for text in texts) for word in values], dtype=np.bool_)
     return np.asarray(hit[coded.codes], dtype=np.bool_)
 
 
 def _fits(field_name: str, text: str, word: str) -> bool:
-    """Whether a filter fits; plain words for machines (`a100`, `gn7`) stand for all names that go on with them."""
+    """Whether a filter fits; plain words for machines (`a100`, `gn7`) match all names that start with them."""
     text, word = text.lower(), word.lower()
     if field_name in ("accelerator", "instance type"):
         return fits_name(text, word)

@@ -52,8 +52,8 @@ def with_racks(types: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
 
 def rack_of(provider: str, instance_type: str) -> Rack | None:
     """The rack that a machine is part of, None for one of its own."""
-    fitting = (one for one in load_racks() if one.provider == provider)
-    return next((one for one in fitting if fnmatchcase(instance_type, one.pattern)), None)
+    fitting = (rack for rack in load_racks() if rack.provider == provider)
+    return next((rack for rack in fitting if fnmatchcase(instance_type, rack.pattern)), None)
 
 
 def _with_rack(row: dict[str, str]) -> dict[str, str]:

@@ -47,9 +47,11 @@ def retirement_of(provider: str, instance_type: str, day: str) -> Retirement | N
     """The retirement of a machine in force on `day` (ISO date); None where it is sold or nothing is known."""
     return next(
         (
-            one
-            for one in load_retirements()
-            if one.provider == provider and one.retired_on <= day and fnmatchcase(instance_type, one.pattern)
+            retirement
+            for retirement in load_retirements()
+            if retirement.provider == provider
+            and retirement.retired_on <= day
+            and fnmatchcase(instance_type, retirement.pattern)
         ),
         None,
     )

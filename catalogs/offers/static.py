@@ -68,8 +68,8 @@ def load_static(path: Path, on: date | None = None) -> StaticCatalog:
         inherited = {name: at for name, at in defaults.items() if not (priced and name in OWNING_FIELDS)}
         merged = Entry(entry.line, {**inherited, **entry.values})
         faults.extend(no_such_field(merged))
-        machine, found = check_machine(merged)
-        faults.extend(found)
+        machine, new_faults = check_machine(merged)
+        faults.extend(new_faults)
         if machine is not None:
             machines.append(machine)
     faults.extend(_duplicates(machines))
@@ -125,19 +125,19 @@ def _instance_types(machines: list[Machine], source: str, day: str) -> Table:
     rows: dict[tuple[str, str], Machine] = {}
     for machine in machines:
         rows.setdefault((machine.text("provider"), machine.text("instance_type")), machine)
-    own = list(rows.values())
+    types = list(rows.values())
 
     def texts(name: str) -> list[str]:
-        return [machine.text(name) for machine in own]
+        return [machine.text(name) for machine in types]
 
     def numbers(name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        return np.asarray([_float(machine.number(name)) for machine in own], dtype=np.float64)
+        return np.asarray([_float(machine.number(name)) for machine in types], dtype=np.float64)
 
     return Table(
         {
             "provider": texts("provider"),
             "instance_type": texts("instance_type"),
-            "family": [m.text("family") or m.text("instance_type") for m in own],
+            "family": [m.text("family") or m.text("instance_type") for m in types],
             "accelerator": texts("accelerator"),
             "accelerator_name": texts("accelerator_name"),
             "accelerator_count": numbers("accelerator_count"),
@@ -152,12 +152,12 @@ def _instance_types(machines: list[Machine], source: str, day: str) -> Table:
             "internode_gbps": numbers("internode_gbps"),
             "rdma": texts("rdma"),
             "local_nvme_gib": numbers("local_nvme_gib"),
-            "status": ["current"] * len(own),
-            "source": [source] * len(own),
-            "as_of": [m.text("as_of") or day for m in own],
+            "status": ["current"] * len(types),
+            "source": [source] * len(types),
+            "as_of": [m.text("as_of") or day for m in types],
             "note": texts("note"),
         },
-        length=len(own),
+        length=len(types),
     )
 
 

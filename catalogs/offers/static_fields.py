@@ -146,10 +146,10 @@ def check_machine(entry: Entry) -> tuple[Machine | None, Faults]:
     faults.extend(_identifiers(entry, texts, numbers))
     cost = None
     if not {message.split(":")[0] for _, message in faults} & _MONEY_FIELDS:
-        cost, found = _cost(entry, texts, numbers)
-        faults.extend(found)
-    site, found = stated_site(entry.values, texts, numbers)
-    faults.extend(found)
+        cost, new_faults = _cost(entry, texts, numbers)
+        faults.extend(new_faults)
+    site, new_faults = stated_site(entry.values, texts, numbers)
+    faults.extend(new_faults)
     if faults:
         return None, faults
     _fill(texts, numbers)
@@ -206,8 +206,8 @@ def _accelerator(entry: Entry, texts: dict[str, str]) -> Faults:
             continue
         texts["accelerator_name"] = name
         return []
-    known = [str(identifier) for identifier in load_accelerators()["accelerator"]]
-    close = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    identifiers = [str(identifier) for identifier in load_accelerators()["accelerator"]]
+    close = difflib.get_close_matches(name.lower(), identifiers, n=3, cutoff=0.5)
     hint = f" (did you mean {' or '.join(close)}?)" if close else ""
     return [(entry.values["accelerator"][1], f"accelerator: {name!r} is not known{hint}")]
 

@@ -91,8 +91,8 @@ def _read_yaml(path: Path, text: str) -> tuple[Values, list[Entry], Faults]:
         elif name == "version" and _scalar(node) == "1":
             continue
         else:
-            known = "version: 1, defaults (a mapping) and machines (a list)"
-            faults.append((line, f"{name}: not understood here; the file has {known}"))
+            expected = "version: 1, defaults (a mapping) and machines (a list)"
+            faults.append((line, f"{name}: not understood here; the file has {expected}"))
     return defaults, entries, faults
 
 

@@ -82,23 +82,24 @@ def _at_limits(offers: Iterable[Row]) -> dict[Key, tuple[str, ...]]:
     for row in rows:
         if row.get("purchase_option") == PurchaseOption.ON_DEMAND.value:
             listed[machine_in_region(row)].append(price_of(row))
-    found = {}
+    flags_of = {}
     for row in rows:
         limits = [
-            one
-            for one in load_feed_limits()
-            if (one.provider, one.purchase_option) == (row.get("provider"), row.get("purchase_option"))
+            feed_limit
+            for feed_limit in load_feed_limits()
+            if (feed_limit.provider, feed_limit.purchase_option)
+            == (row.get("provider"), row.get("purchase_option"))
         ]
         prices = listed.get(machine_in_region(row), ())
         hit = {
-            one.flag
-            for one in limits
+            feed_limit.flag
+            for feed_limit in limits
             for price in prices
-            if price > 0 and abs(price_of(row) / price - one.ratio) <= _LIMIT_TOLERANCE
+            if price > 0 and abs(price_of(row) / price - feed_limit.ratio) <= _LIMIT_TOLERANCE
         }
         if hit:
-            found[key_of(row)] = tuple(sorted(hit))
-    return found
+            flags_of[key_of(row)] = tuple(sorted(hit))
+    return flags_of
 
 
 def far_from_neighbours(offers: Iterable[Row]) -> dict[Key, float]:
@@ -109,7 +110,7 @@ def far_from_neighbours(offers: Iterable[Row]) -> dict[Key, float]:
             continue
         names = ("provider", "instance_type", "purchase_option", "option_variant", "currency")
         groups[tuple(row.get(name, "") for name in names)][row.get("region", "")].append(row)
-    found = {}
+    shares = {}
     for (_, _, option, _, _), regions in groups.items():
         if len(regions) <= _LEAST_NEIGHBOURS:
             continue
@@ -122,15 +123,15 @@ def far_from_neighbours(offers: Iterable[Row]) -> dict[Key, float]:
             for row in rows:
                 share = price_of(row) / usual if usual > 0 else float("nan")
                 if share <= 1 / factor or share >= factor:
-                    found[key_of(row)] = share
-    return found
+                    shares[key_of(row)] = share
+    return shares
 
 
 def _is_refused(row: Row) -> bool:
     """Whether another flag keeps the offer out: it says nothing of its neighbours."""
-    known = load_flags()
+    definitions = load_flags()
     flags = set(split_flags(row.get("flags", ""))) - WAITING_FLAGS
-    return any(flag not in known or known[flag].severity is Severity.REFUSE for flag in flags)
+    return any(flag not in definitions or definitions[flag].severity is Severity.REFUSE for flag in flags)
 
 
 def machine_in_region(row: Row) -> Key:

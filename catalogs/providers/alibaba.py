@@ -127,19 +127,19 @@ class AlibabaProvider:
 
     def fetch_instance_types(self, regions: Sequence[str]) -> DataFrame:
         """All machines of the regions, those without an offer included."""
-        found = map_regions(list(regions), self._types_of, self.options)
-        for rows in found.values():
+        rows_of = map_regions(list(regions), self._types_of, self.options)
+        for rows in rows_of.values():
             self._types.update({row["instance_type"]: row for row in rows})
         return text_frame("instance_types", self._types.values())
 
     def fetch_offers(self, regions: Sequence[str], options: AbstractSet[str]) -> DataFrame:
         """On-demand and preemptible prices per zone of the accelerated machines in stock."""
-        wanted = set(options) & self.info.purchase_options
+        sold = set(options) & self.info.purchase_options
         if not self._types:
             self.fetch_instance_types(regions)
         hidden = hidden_models()
-        found = map_regions(list(regions), lambda region: self._offers_of(region, wanted), self.options)
-        rows = [row for some in found.values() for row in some]
+        rows_of = map_regions(list(regions), lambda region: self._offers_of(region, sold), self.options)
+        rows = [row for some in rows_of.values() for row in some]
         for row in rows:
             if self._types[row["instance_type"]].get("accelerator", "") in hidden:
                 row["flags"] = ";".join(sorted([row["flags"], "hidden_model"]))
@@ -150,20 +150,20 @@ class AlibabaProvider:
         import pandas as pd
 
         def one(region: str) -> list[Row]:
-            asked = {"AttributeName": list(_QUOTAS)}
-            return parse_quotas(self._call(region, "DescribeAccountAttributes", asked), region)
+            arguments = {"AttributeName": list(_QUOTAS)}
+            return parse_quotas(self._call(region, "DescribeAccountAttributes", arguments), region)
 
-        found = map_regions(list(regions), one, self.options)
+        rows_of = map_regions(list(regions), one, self.options)
         columns = ["provider", "region", "quota", "code", "unit", "limit"]
-        return pd.DataFrame([row for rows in found.values() for row in rows], columns=columns, dtype=object)
+        return pd.DataFrame([row for rows in rows_of.values() for row in rows], columns=columns, dtype=object)
 
     def _types_of(self, region: str) -> list[Row]:
-        asked: dict[str, Any] = {"MaxResults": _PAGE}
+        arguments: dict[str, Any] = {"MaxResults": _PAGE}
         if self.options.accelerated_only:
-            asked["MinimumGPUAmount"] = 1
+            arguments["MinimumGPUAmount"] = 1
         reader = self._reader("instance_type", region, "ecs:DescribeInstanceTypes")
         rows: list[Row] = []
-        for page in self._pages(region, "DescribeInstanceTypes", asked, "NextToken"):
+        for page in self._pages(region, "DescribeInstanceTypes", arguments, "NextToken"):
             rows += parse_instance_types(page, _today(), self.options.log, reader)
             self.options.log.progress(region, "ecs:DescribeInstanceTypes", len(rows))
         reader.require_some()
@@ -172,16 +172,16 @@ class AlibabaProvider:
     def _reader(self, what: str, region: str, api: str) -> RowReader:
         return RowReader(what, self.options.log, {"provider": PROVIDER, "region": region, "api": api})
 
-    def _offers_of(self, region: str, wanted: AbstractSet[str]) -> list[Row]:
+    def _offers_of(self, region: str, options: AbstractSet[str]) -> list[Row]:
         rows: list[Row] = []
         price = self._reader("price", region, "ecs:DescribePrice")
-        if PurchaseOption.ON_DEMAND.value in wanted:
+        if PurchaseOption.ON_DEMAND.value in options:
             rows += self._prices(price, region, self._stock(region, "PostPaid", "NoSpot"), "Hour")
-        if PurchaseOption.SUBSCRIPTION.value in wanted:
+        if PurchaseOption.SUBSCRIPTION.value in options:
             stock = self._stock(region, "PrePaid", "NoSpot")
             for unit in SUBSCRIPTION_HOURS:
                 rows += self._prices(price, region, stock, unit)
-        if PurchaseOption.SPOT.value in wanted:
+        if PurchaseOption.SPOT.value in options:
             spot = self._reader("spot price", region, "ecs:DescribeSpotPriceHistory")
             stock = self._stock(region, "PostPaid", "SpotAsPriceGo")
             rows += self._each(spot, stock, lambda name: self._spot(region, name))
@@ -210,38 +210,42 @@ class AlibabaProvider:
         return [row for rows in reader.read(names, of, str) for row in rows]
 
     def _stock(self, region: str, charge: str, strategy: str) -> dict[str, set[str]]:
-        asked = {
+        arguments = {
             "RegionId": region,
             "DestinationResource": "InstanceType",
             "InstanceChargeType": charge,
             "SpotStrategy": strategy,
             "IoOptimized": "optimized",
         }
-        zones = parse_zones(self._call(region, "DescribeAvailableResource", asked), region, self.options.log)
+        zones = parse_zones(
+            self._call(region, "DescribeAvailableResource", arguments), region, self.options.log
+        )
         priced = {name for name, row in self._types.items() if row.get("accelerator")}
         return {name: zones[name] for name in sorted(zones) if name in priced}
 
     def _price(self, region: str, name: str, zones: AbstractSet[str], unit: str) -> list[Row]:
-        asked: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "RegionId": region,
             "ResourceType": "instance",
             "InstanceType": name,
             "PriceUnit": unit,
         }
         if unit != "Hour":
-            asked["Period"] = 1
+            arguments["Period"] = 1
         try:
-            answer = self._call(region, "DescribePrice", asked)
+            answer = self._call(region, "DescribePrice", arguments)
         except _NotSoldError as error:
             if not error.code.startswith(_DISK_CODES):
                 raise
             # Machines of new families refuse the default disk, which the machine's own price does not hold.
-            answer = self._call(region, "DescribePrice", {**asked, "SystemDisk": {"Category": _USUAL_DISK}})
+            answer = self._call(
+                region, "DescribePrice", {**arguments, "SystemDisk": {"Category": _USUAL_DISK}}
+            )
         return parse_price(answer, region, name, zones, _today(), unit)
 
     def _spot(self, region: str, name: str) -> list[Row]:
         now = datetime.now(UTC)
-        asked = {
+        arguments = {
             "RegionId": region,
             "InstanceType": name,
             "NetworkType": "vpc",
@@ -249,16 +253,16 @@ class AlibabaProvider:
             "StartTime": f"{now - _SPOT_HISTORY:%Y-%m-%dT%H:%M:%SZ}",
             "EndTime": f"{now:%Y-%m-%dT%H:%M:%SZ}",
         }
-        pages = self._pages(region, "DescribeSpotPriceHistory", asked, "NextOffset")
+        pages = self._pages(region, "DescribeSpotPriceHistory", arguments, "NextOffset")
         return newest_per_zone(row for page in pages for row in parse_spot(page, region, self.options.log))
 
-    def _pages(self, region: str, action: str, asked: Mapping[str, Any], key: str) -> Iterator[Any]:
+    def _pages(self, region: str, action: str, arguments: Mapping[str, Any], key: str) -> Iterator[Any]:
         """All pages; the answer's `key` is sent back as the next request's token or offset."""
         sent_as = {"NextToken": "NextToken", "NextOffset": "Offset"}[key]
         token: Any = None
         seen: set[str] = set()
         for _ in range(_MAX_PAGES):
-            page = self._call(region, action, {**asked, **({sent_as: token} if token else {})})
+            page = self._call(region, action, {**arguments, **({sent_as: token} if token else {})})
             yield page
             token = page.get(key) if isinstance(page, Mapping) else None
             if not token:

@@ -87,40 +87,40 @@ def parse_instance_types(
     return reader.read(items, lambda one: _type_row(one, as_of, log), lambda one: one["InstanceTypeId"])
 
 
-def _type_row(one: Any, as_of: str, log: FetchLog) -> Row:
+def _type_row(machine: Any, as_of: str, log: FetchLog) -> Row:
     api = "ecs:DescribeInstanceTypes"
-    name = str(field(one, "InstanceTypeId", api))
-    known = known_types(PROVIDER).get(name, {})
-    count, memory = float(one.get("GPUAmount") or 0), float(one.get("GPUMemorySize") or 0)
-    word, share = _word(str(one.get("GPUSpec") or ""))
+    name = str(field(machine, "InstanceTypeId", api))
+    recorded = known_types(PROVIDER).get(name, {})
+    count, memory = float(machine.get("GPUAmount") or 0), float(machine.get("GPUMemorySize") or 0)
+    word, share = _word(str(machine.get("GPUSpec") or ""))
     row = {
         "provider": PROVIDER,
         "instance_type": name,
         "family": family_of(PROVIDER, name),
-        "vcpus": _number(field(one, "CpuCoreCount", api)),
-        "memory_gib": _number(field(one, "MemorySize", api)),
-        "arch": _ARCHITECTURES.get(str(one.get("CpuArchitecture") or "X86").upper(), ""),
-        "internode_gbps": _gbps(float(one.get("InstanceBandwidthTx") or 0)),
-        "rdma": "erdma" if int(one.get("EriQuantity") or 0) > 0 else known.get("rdma", ""),
-        "local_nvme_gib": _local_disk_gib(one),
+        "vcpus": _number(field(machine, "CpuCoreCount", api)),
+        "memory_gib": _number(field(machine, "MemorySize", api)),
+        "arch": _ARCHITECTURES.get(str(machine.get("CpuArchitecture") or "X86").upper(), ""),
+        "internode_gbps": _gbps(float(machine.get("InstanceBandwidthTx") or 0)),
+        "rdma": "erdma" if int(machine.get("EriQuantity") or 0) > 0 else recorded.get("rdma", ""),
+        "local_nvme_gib": _local_disk_gib(machine),
         "status": "current",
         "source": f"{SOURCE} DescribeInstanceTypes",
         "as_of": as_of,
     }
     if not count and share >= 1:
         return row
-    accelerator = known.get("accelerator", "") or _accelerator(word, memory, name, log)
+    accelerator = recorded.get("accelerator", "") or _accelerator(word, memory, name, log)
     share = min(share, _memory_share(accelerator, memory))
     number = (count or 1.0) * share
     return {
         **row,
         "accelerator": accelerator,
-        "accelerator_name": word or known.get("accelerator_name", "") or "not stated",
+        "accelerator_name": word or recorded.get("accelerator_name", "") or "not stated",
         "accelerator_count": _number(round(number, 6)),
-        "accelerator_memory_gib": _number(memory or known.get("accelerator_memory_gib", "")),
-        "intra_node": known.get("intra_node", "") or ("single" if number <= 1 else "unknown"),
-        "intra_node_gb_per_s": known.get("intra_node_gb_per_s", ""),
-        "note": known.get("note", ""),
+        "accelerator_memory_gib": _number(memory or recorded.get("accelerator_memory_gib", "")),
+        "intra_node": recorded.get("intra_node", "") or ("single" if number <= 1 else "unknown"),
+        "intra_node_gb_per_s": recorded.get("intra_node_gb_per_s", ""),
+        "note": recorded.get("note", ""),
     }
 
 
@@ -141,16 +141,16 @@ def _word(spec: str) -> tuple[str, float]:
 
 
 def _accelerator(word: str, memory_gib: float, instance_type: str, log: FetchLog) -> str:
-    """Canonical id by the provider's word, and by the word with its memory where that tells models apart."""
+    """Canonical id by the provider's word, or by the word and the memory where models share a word."""
     tried = [f"{word}-{memory_gib:g}GB", word] if memory_gib else [word]
     shared = "vgn" in instance_type or "sgn" in instance_type
     for name in tried:
         try:
-            found = canonical(name, PROVIDER, instance_type)
+            identifier = canonical(name, PROVIDER, instance_type)
         except CatalogError:
             continue
-        if shared or _fits(found, memory_gib):
-            return found
+        if shared or _fits(identifier, memory_gib):
+            return identifier
     log.skip("accelerator", word or "(no name)", f"{instance_type} with {memory_gib:g} GiB: no canonical id")
     return ""
 
@@ -174,8 +174,8 @@ def _nominal_gib() -> dict[str, float]:
     return dict(zip(table["accelerator"], map(float, table["memory_gib"]), strict=True))
 
 
-def _local_disk_gib(one: Mapping[str, Any]) -> str:
-    amount, capacity = one.get("LocalStorageAmount"), one.get("LocalStorageCapacity")
+def _local_disk_gib(machine: Mapping[str, Any]) -> str:
+    amount, capacity = machine.get("LocalStorageAmount"), machine.get("LocalStorageCapacity")
     return _number(float(amount) * float(capacity)) if amount and capacity else "0"
 
 
@@ -185,11 +185,11 @@ def parse_zones(payload: Any, region: str, log: FetchLog | None = None) -> dict[
     A zone and a type each state a status and a category of stock; `Available` with `WithoutStock` has none.
     """
     api = "ecs:DescribeAvailableResource"
-    found: dict[str, set[str]] = {}
+    zones_of: dict[str, set[str]] = {}
     zones = payload.get("AvailableZones") if isinstance(payload, Mapping) else None
     if zones is None:  # a region without this resource answers without the list
         field(payload, "RequestId", api, region)
-        return found
+        return zones_of
     place = {"provider": PROVIDER, "region": region, "api": api}
     reader = RowReader("zone", log or FetchLog(), place)
 
@@ -199,22 +199,24 @@ def parse_zones(payload: Any, region: str, log: FetchLog | None = None) -> dict[
             return zone_id, []
         resources = (zone.get("AvailableResources") or {}).get("AvailableResource") or []
         ones = [
-            one
+            resource
             for r in resources
-            for one in (r.get("SupportedResources") or {}).get("SupportedResource") or []
+            for resource in (r.get("SupportedResources") or {}).get("SupportedResource") or []
         ]
-        return zone_id, [str(field(one, "Value", api, region)) for one in ones if _in_stock(one)]
+        return zone_id, [
+            str(field(resource, "Value", api, region)) for resource in ones if _in_stock(resource)
+        ]
 
     items = listed(zones, "AvailableZone", api, region)
     for zone_id, names in reader.read(items, types_of, lambda zone: zone["ZoneId"]):
         for name in names:
-            found.setdefault(name, set()).add(zone_id)
+            zones_of.setdefault(name, set()).add(zone_id)
     reader.require_some()
-    return found
+    return zones_of
 
 
-def _in_stock(one: Mapping[str, Any]) -> bool:
-    status, category = str(one.get("Status") or "Available"), str(one.get("StatusCategory") or "")
+def _in_stock(resource: Mapping[str, Any]) -> bool:
+    status, category = str(resource.get("Status") or "Available"), str(resource.get("StatusCategory") or "")
     return status == "Available" and category in _HAS_STOCK
 
 
@@ -237,9 +239,9 @@ def parse_price(
     api = "ecs:DescribePrice"
     price = field(payload, "PriceInfo.Price", api, region)
     currency = str(field(price, "Currency", api, region))
-    own = [one for one in _details(price) if one.get("Resource") == "instanceType"]
-    amount = field(own[0] if own else price, "OriginalPrice", api, region)
-    flag = "system_disk_separate" if own else "system_disk_included"
+    machine_parts = [part for part in _details(price) if part.get("Resource") == "instanceType"]
+    amount = field(machine_parts[0] if machine_parts else price, "OriginalPrice", api, region)
+    flag = "system_disk_separate" if machine_parts else "system_disk_included"
     option = PurchaseOption.SUBSCRIPTION if unit in SUBSCRIPTION_HOURS else PurchaseOption.ON_DEMAND
     base = _offer(region, instance_type, option, amount, currency, api, SUBSCRIPTION_HOURS.get(unit, 1))
     if unit in SUBSCRIPTION_HOURS:
@@ -250,10 +252,10 @@ def parse_price(
 
 def _details(price: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The parts of a price: the list's name depends on the SDK's age, and some answers have no name at all."""
-    found = price.get("DetailInfos") or []
-    if isinstance(found, Mapping):
-        found = next((found[name] for name in ("ResourcePriceModel", "DetailInfo") if found.get(name)), [])
-    return [one for one in found if isinstance(one, Mapping)]
+    parts = price.get("DetailInfos") or []
+    if isinstance(parts, Mapping):
+        parts = next((parts[name] for name in ("ResourcePriceModel", "DetailInfo") if parts.get(name)), [])
+    return [part for part in parts if isinstance(part, Mapping)]
 
 
 def parse_spot(payload: Any, region: str, log: FetchLog | None = None) -> list[tuple[str, Row]]:

@@ -68,11 +68,11 @@ class AwsProvider:
         """
         if not self._has_account():
             return self._public.regions()
-        known = {name: usable for name, usable in self._account.regions().items() if is_commercial(name)}
-        closed = sorted(name for name, usable in known.items() if not usable)
+        regions = {name: usable for name, usable in self._account.regions().items() if is_commercial(name)}
+        closed = sorted(name for name, usable in regions.items() if not usable)
         if closed:
             self.log.remark(f"left out, the account has not opted in: {', '.join(closed)}")
-        return sorted(name for name, usable in known.items() if usable)
+        return sorted(name for name, usable in regions.items() if usable)
 
     def fetch_instance_types(self, regions: Sequence[str]) -> DataFrame:
         """Machines with accelerators of `regions`, each once.
@@ -85,8 +85,8 @@ class AwsProvider:
         if not self._has_account():
             self._say_public()
             return text_frame("instance_types", self._public.types())
-        known = self._account.describe(self._usable(regions))
-        rows = ec2.merge_types(known[region].types for region in sorted(known))
+        described = self._account.describe(self._usable(regions))
+        rows = ec2.merge_types(described[region].types for region in sorted(described))
         for row in rows:
             if not ec2.is_known(row):
                 reason = "an accelerator without a canonical id; add it to catalogs/data/aliases/aws.csv"
@@ -99,14 +99,14 @@ class AwsProvider:
         Raises:
             ProviderError: when nothing at all could be read.
         """
-        wanted = {str(option) for option in options} & OPTIONS
+        purchase_options = {str(option) for option in options} & OPTIONS
         if not self._has_account():
             self._say_public()
             rows = self._public.offers(
-                regions, wanted, {row["instance_type"] for row in self._public.types()}
+                regions, purchase_options, {row["instance_type"] for row in self._public.types()}
             )
         else:
-            rows = self._account.offers(self._usable(regions), wanted)
+            rows = self._account.offers(self._usable(regions), purchase_options)
         return text_frame("offers", self._unique(rows))
 
     def fetch_quotas(self, regions: Sequence[str]) -> DataFrame:
@@ -137,13 +137,13 @@ class AwsProvider:
 
     def _usable(self, regions: Sequence[str]) -> list[str]:
         """Regions asked for (all where none is), without those that the account has not opted in to."""
-        known = self._account.regions()
+        is_usable = self._account.regions()
         usable = []
         for region in regions or self.fetch_regions():
-            if known.get(region):
+            if is_usable.get(region):
                 usable.append(region)
                 continue
-            reason = "has not opted in to this region" if region in known else "does not know this region"
+            reason = "has not opted in to this region" if region in is_usable else "does not know this region"
             self.log.failed(
                 ProviderError(
                     f"the account {reason}; skipped", provider=PROVIDER, region=region, api=ec2.REGIONS
@@ -157,18 +157,18 @@ class AwsProvider:
 
     def _unique(self, rows: Iterable[Row]) -> list[Row]:
         """Each offer once, sorted; of two prices the dearer stays and the other is reported."""
-        found: dict[tuple[str, ...], Row] = {}
+        offers: dict[tuple[str, ...], Row] = {}
         for row in rows:
             key = tuple(row[name] for name in OFFER_KEY)
-            known = found.setdefault(key, row)
-            if known["price_per_hour"] == row["price_per_hour"]:
+            earlier = offers.setdefault(key, row)
+            if earlier["price_per_hour"] == row["price_per_hour"]:
                 continue
-            low, high = sorted((known, row), key=lambda one: Decimal(one["price_per_hour"]))
-            found[key] = high
+            low, high = sorted((earlier, row), key=lambda one: Decimal(one["price_per_hour"]))
+            offers[key] = high
             self.log.skip(
                 "offer", offer_id(key), f"a second price, {low['price_per_hour']}: the higher one is kept"
             )
-        return [found[key] for key in sorted(found)]
+        return [offers[key] for key in sorted(offers)]
 
 
 def create(options: FetchOptions) -> AwsProvider:

@@ -75,10 +75,10 @@ class AwsAccount:
     def regions(self) -> dict[str, bool]:
         """Region ids, and whether the account may use each."""
         if self._regions is None:
-            found: dict[str, bool] = {}
+            is_usable: dict[str, bool] = {}
             for page in self.clients.pages("ec2", "describe_regions", HOME_REGION, "", AllRegions=True):
-                found |= ec2.parse_regions(page)
-            self._regions = found
+                is_usable |= ec2.parse_regions(page)
+            self._regions = is_usable
         return self._regions
 
     def describe(self, regions: Sequence[str]) -> dict[str, Region]:
@@ -92,20 +92,20 @@ class AwsAccount:
         filters = (
             [{"Name": "instance-type", "Values": list(_ACCELERATED)}] if self.options.accelerated_only else []
         )
-        found = Region([], set())
+        described = Region([], set())
         reader = self._reader("instance_type", region, ec2.TYPES)
         for page in self.clients.pages("ec2", "describe_instance_types", region, Filters=filters):
             rows = ec2.parse_instance_types(page, self._today, region, reader)
-            found.types += rows
-            found.blocks |= ec2.block_types(page, region)
+            described.types += rows
+            described.blocks |= ec2.block_types(page, region)
             self.log.progress(region, ec2.TYPES, len(rows))
         reader.require_some()
-        if not found.types:
+        if not described.types:
             raise changed(ec2.TYPES, "InstanceTypes (no machine with an accelerator)", region)
-        names = {row["instance_type"] for row in found.types}
-        found.blocks &= {row["instance_type"] for row in found.types if ec2.is_known(row)}
-        found.offered = self._try(lambda: self._offered(region, names), None)
-        return found
+        names = {row["instance_type"] for row in described.types}
+        described.blocks &= {row["instance_type"] for row in described.types if ec2.is_known(row)}
+        described.offered = self._try(lambda: self._offered(region, names), None)
+        return described
 
     def _reader(self, what: str, region: str, api: str) -> RowReader:
         return RowReader(what, self.log, {"provider": PROVIDER, "region": region, "api": api})
@@ -126,17 +126,17 @@ class AwsAccount:
             raise changed(ec2.OFFERINGS, "InstanceTypeOfferings (empty)", region)
         return {name for name, _ in pairs} & names
 
-    def offers(self, regions: Sequence[str], wanted: set[str]) -> list[Row]:
+    def offers(self, regions: Sequence[str], options: set[str]) -> list[Row]:
         """Offers of the machines of `regions`.
 
         Raises:
             ProviderError: when nothing at all could be read.
         """
-        known = self.describe(regions)
-        found = ec2.merge_types(region.types for region in known.values())
-        names = [row["instance_type"] for row in found if ec2.is_known(row)]
-        listed = self._listed(sorted(known), names, wanted & LISTED)
-        advice = self._public.advice(sorted(known)) if "spot" in wanted else {}
+        described = self.describe(regions)
+        types = ec2.merge_types(region.types for region in described.values())
+        names = [row["instance_type"] for row in types if ec2.is_known(row)]
+        listed = self._listed(sorted(described), names, options & LISTED)
+        advice = self._public.advice(sorted(described)) if "spot" in options else {}
         hourly = {
             (row["region"], row["instance_type"]): Decimal(row["price_per_hour"])
             for row in listed
@@ -145,20 +145,22 @@ class AwsAccount:
 
         def fetch(region: str) -> list[Row]:
             rows: list[Row] = []
-            if wanted & SAVINGS:
-                rows += self._try(lambda: self._savings(region, names, wanted), [])
-            by_zone = wanted & {"spot", "capacity_block"}
+            if options & SAVINGS:
+                rows += self._try(lambda: self._savings(region, names, options), [])
+            by_zone = options & {"spot", "capacity_block"}
             no_zones: dict[str, str] = {}
             zones = self._try(lambda: self._zones(region), no_zones) if by_zone else no_zones
-            if zones and "spot" in wanted:
-                rows += self._try(lambda: self._spot(region, zones, known[region], advice, hourly), [])
-            if zones and "capacity_block" in wanted:
-                rows += self._try(lambda: self._blocks(region, zones, known[region]), [])
+            if zones and "spot" in options:
+                rows += self._try(lambda: self._spot(region, zones, described[region], advice, hourly), [])
+            if zones and "capacity_block" in options:
+                rows += self._try(lambda: self._blocks(region, zones, described[region]), [])
             return rows
 
         failures = len(self.log.failures)
-        answers = map_regions(sorted(known), fetch, self.options)
-        rows = _mark_unoffered(listed + [row for region in sorted(answers) for row in answers[region]], known)
+        answers = map_regions(sorted(described), fetch, self.options)
+        rows = _mark_unoffered(
+            listed + [row for region in sorted(answers) for row in answers[region]], described
+        )
         if not rows and len(self.log.failures) > failures:
             raise self.log.failures[failures]
         return rows
@@ -249,25 +251,25 @@ class AwsAccount:
         return rows
 
     def _zones(self, region: str) -> dict[str, str]:
-        found: dict[str, str] = {}
+        zones: dict[str, str] = {}
         for page in self.clients.pages(
             "ec2", "describe_availability_zones", region, AllAvailabilityZones=True
         ):
-            found |= ec2.parse_zones(page, region)
-        if not found:
+            zones |= ec2.parse_zones(page, region)
+        if not zones:
             raise changed(ec2.ZONES, "AvailabilityZones (empty)", region)
-        return found
+        return zones
 
     def _spot(
         self,
         region: str,
         zones: Mapping[str, str],
-        known: Region,
+        described: Region,
         advice: Mapping[tuple[str, str], spot.Advice],
         hourly: Mapping[tuple[str, str], Decimal],
     ) -> list[Row]:
         now = self._now()
-        names = sorted({row["instance_type"] for row in known.types if ec2.is_known(row)})
+        names = sorted({row["instance_type"] for row in described.types if ec2.is_known(row)})
         quotes: list[spot.Quote] = []
         reader = self._reader("spot price", region, spot.API)
         for some in _parts(names):  # without types the answer is all history
@@ -290,10 +292,12 @@ class AwsAccount:
         self.log.progress(region, spot.API, len(rows))
         return rows
 
-    def _blocks(self, region: str, zones: Mapping[str, str], known: Region) -> list[Row]:
+    def _blocks(self, region: str, zones: Mapping[str, str], described: Region) -> list[Row]:
         rows: list[Row] = []
         reader = self._reader("capacity block", region, commitments.BLOCK_API)
-        for query in (query for name in sorted(known.blocks) for query in commitments.block_queries(name)):
+        for query in (
+            query for name in sorted(described.blocks) for query in commitments.block_queries(name)
+        ):
             pages = self.clients.pages(
                 "ec2",
                 "describe_capacity_block_offerings",
@@ -336,10 +340,10 @@ def _parts(names: Sequence[str]) -> list[list[str]]:
     return [list(names[start : start + _TYPES_PER_CALL]) for start in range(0, len(names), _TYPES_PER_CALL)]
 
 
-def _mark_unoffered(rows: list[Row], known: Mapping[str, Region]) -> list[Row]:
+def _mark_unoffered(rows: list[Row], described: Mapping[str, Region]) -> list[Row]:
     """Say that none can be had of a type that has a list price where the account is not offered it."""
     for row in rows:
-        offered = known[row["region"]].offered
+        offered = described[row["region"]].offered
         if offered is not None and not row["zone"] and row["instance_type"] not in offered:
             row["capacity"] = "0"
     return rows

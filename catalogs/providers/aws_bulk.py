@@ -83,13 +83,13 @@ def parse_region_index(payload: Any, regions: Collection[str] | None) -> dict[st
     Raises:
         SchemaChanged: when a field is missing.
     """
-    known: Mapping[str, Any] = aws_rows.field(payload, "regions", API)
-    found: dict[str, str] = {}
-    for region in known if regions is None else regions:
-        if region in known:
-            path = aws_rows.field(known[region], "currentVersionUrl", API, region)
-            found[region] = f"{path.removesuffix('.json')}.csv"
-    return found
+    listed: Mapping[str, Any] = aws_rows.field(payload, "regions", API)
+    paths: dict[str, str] = {}
+    for region in listed if regions is None else regions:
+        if region in listed:
+            path = aws_rows.field(listed[region], "currentVersionUrl", API, region)
+            paths[region] = f"{path.removesuffix('.json')}.csv"
+    return paths
 
 
 def parse_bulk_csv(
@@ -120,7 +120,7 @@ def parse_bulk_csv(
     last = max(at.values())
     name_at, sku_at, term_at = at["Instance Type"], at["SKU"], at["OfferTermCode"]
     checks = [(at[column], value) for column, value in _USUAL.items()]
-    wanted = frozenset(types)
+    selected = frozenset(types)
     names: dict[tuple[str, str], str] = {}
     rows = RowReader("price", log or FetchLog(), {"provider": "aws", "region": region, "api": API})
     cut = False
@@ -135,14 +135,14 @@ def parse_bulk_csv(
             continue
         if "GPU" in at and cells[at["GPU"]] not in ("", "0", "NA"):
             result.with_gpu.add(name)
-        option = _option(cells, at, region) if name in wanted else None
+        option = _option(cells, at, region) if name in selected else None
         if option is None or option[0].value not in options:
             continue
         key = (cells[sku_at], cells[term_at])
         term = terms.get(key) or _Term(cells[at["Currency"]], option)
         add = partial(_add, term, at=at, region=region)
-        for done in rows.read([cells], add, lambda row: row[sku_at]):
-            terms[key], names[key] = done, name
+        for accepted in rows.read([cells], add, lambda row: row[sku_at]):
+            terms[key], names[key] = accepted, name
     if cut:
         raise changed(API, f"row {result.lines} (cut short)", region)
     result.rows = _rows(terms, names, region, as_of)
@@ -170,7 +170,7 @@ def _option(cells: Sequence[str], at: Mapping[str, int], region: str) -> tuple[P
 
 
 def is_usual_market(cells: Sequence[str], at: Mapping[str, int]) -> bool:
-    """Whether a row is no Capacity Block: those stand in the list at a price of 0."""
+    """Whether a row is not a Capacity Block: the list has those at a price of 0."""
     return "MarketOption" not in at or cells[at["MarketOption"]] in ("", "OnDemand")
 
 

@@ -224,8 +224,8 @@ class AwsClients:
 def _token_name(client: Any, method: str) -> str:
     """Name of the paging token, the same in request and answer; AWS spells it both ways."""
     operation = client.meta.service_model.operation_model(client.meta.method_to_api_mapping[method])
-    known = operation.input_shape.members
-    return "nextToken" if "nextToken" in known else "NextToken"
+    members = operation.input_shape.members
+    return "nextToken" if "nextToken" in members else "NextToken"
 
 
 def check_body(response_dict: Mapping[str, Any], **_: Any) -> None:
@@ -238,10 +238,10 @@ def check_body(response_dict: Mapping[str, Any], **_: Any) -> None:
     if response_dict.get("status_code", 200) >= 300:
         return
     headers, body = response_dict.get("headers", {}), response_dict.get("body", b"")
-    said = headers.get("content-length", "")
-    if said.isdigit() and "content-encoding" not in headers and len(body) < int(said):
+    length = headers.get("content-length", "")
+    if length.isdigit() and "content-encoding" not in headers and len(body) < int(length):
         raise _sdk("botocore.exceptions").IncompleteReadError(
-            actual_bytes=len(body), expected_bytes=int(said)
+            actual_bytes=len(body), expected_bytes=int(length)
         )
     if "json" in headers.get("content-type", ""):
         try:

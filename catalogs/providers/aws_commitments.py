@@ -21,7 +21,7 @@ _USUAL_PAYMENT = "no_upfront"
 
 def savings_query(region: str, families: Sequence[str]) -> dict[str, Any]:
     """Arguments of the query for one region: Linux on shared machines of some families, both kinds of plan."""
-    wanted = {
+    criteria = {
         "region": [region],
         "tenancy": ["shared"],
         "productDescription": ["Linux/UNIX"],
@@ -32,7 +32,7 @@ def savings_query(region: str, families: Sequence[str]) -> dict[str, Any]:
         "products": ["EC2"],
         "serviceCodes": ["AmazonEC2"],
         "operations": ["RunInstances"],
-        "filters": [{"name": name, "values": values} for name, values in wanted.items()],
+        "filters": [{"name": name, "values": values} for name, values in criteria.items()],
     }
 
 
@@ -187,7 +187,7 @@ def _zone(item: Mapping[str, Any], zones: Mapping[str, str], region: str) -> str
 
 def cheapest(rows: Iterable[Row]) -> list[Row]:
     """One row per key, the cheapest: a block is offered at several starts, sometimes at several prices."""
-    found: dict[tuple[str, ...], Row] = {}
+    best: dict[tuple[str, ...], Row] = {}
     for row in rows:
         key = (
             row["region"],
@@ -196,7 +196,7 @@ def cheapest(rows: Iterable[Row]) -> list[Row]:
             row["purchase_option"],
             row["option_variant"],
         )
-        known = found.get(key)
-        if known is None or Decimal(row["price_per_hour"]) < Decimal(known["price_per_hour"]):
-            found[key] = row
-    return [found[key] for key in sorted(found)]
+        earlier = best.get(key)
+        if earlier is None or Decimal(row["price_per_hour"]) < Decimal(earlier["price_per_hour"]):
+            best[key] = row
+    return [best[key] for key in sorted(best)]

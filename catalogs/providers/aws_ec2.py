@@ -25,11 +25,11 @@ _MOST_OVER_NOMINAL = Decimal("1.1")
 
 def parse_regions(payload: Mapping[str, Any]) -> dict[str, bool]:
     """Region ids of a DescribeRegions answer, and whether the account may use each."""
-    found = {}
+    is_usable = {}
     for item in listed(payload, "Regions", REGIONS):
         status = item.get("OptInStatus", "opt-in-not-required")
-        found[field(item, "RegionName", REGIONS)] = status != "not-opted-in"
-    return found
+        is_usable[field(item, "RegionName", REGIONS)] = status != "not-opted-in"
+    return is_usable
 
 
 def parse_zones(payload: Mapping[str, Any], region: str) -> dict[str, str]:
@@ -118,13 +118,13 @@ def _device(item: Mapping[str, Any], region: str) -> tuple[str, Decimal, Decimal
     for info, devices in places:
         if info not in item:
             continue
-        found = listed(item[info], devices, TYPES, region)
-        if not found:
+        accelerators = listed(item[info], devices, TYPES, region)
+        if not accelerators:
             continue
-        first = found[0]
+        first = accelerators[0]
         where = f"{info}.{devices}"
         name = field(first, "Name", f"{TYPES} {where}", region)
-        count = sum((_count(device, where, region) for device in found), Decimal(0))
+        count = sum((_count(device, where, region) for device in accelerators), Decimal(0))
         mib = Decimal(field(first, "MemoryInfo.SizeInMiB", f"{TYPES} {where}", region))
         return name, count, mib
     return None
@@ -169,8 +169,8 @@ def _memory(accelerator: str, mib: Decimal, count: Decimal) -> tuple[str, str]:
 
 
 def _arch(item: Mapping[str, Any], region: str) -> str:
-    known = field(item, "ProcessorInfo.SupportedArchitectures", TYPES, region)
-    return next((arch for arch in ("x86_64", "arm64") if arch in known), "")
+    supported = field(item, "ProcessorInfo.SupportedArchitectures", TYPES, region)
+    return next((arch for arch in ("x86_64", "arm64") if arch in supported), "")
 
 
 def _local_nvme(item: Mapping[str, Any], region: str) -> str:
@@ -212,12 +212,12 @@ def _network_gbps(network: Mapping[str, Any]) -> str:
 @cache
 def _known_links() -> dict[str, tuple[str, str]]:
     """Instance type to link inside the machine, from interconnects.csv: the API does not state it."""
-    found = {}
+    links = {}
     for row in read_csv_table("interconnects", DATA_DIRECTORY / "interconnects.csv").rows():
         if row["scope"] == "intra_node":
             for name in str(row["instance_types"]).split():
-                found[name] = (str(row["kind"]), decimal_text(str(row["gb_per_s"])))
-    return found
+                links[name] = (str(row["kind"]), decimal_text(str(row["gb_per_s"])))
+    return links
 
 
 def _intra_node(name: str, accelerator: str, count: Decimal) -> tuple[str, str]:
@@ -242,8 +242,8 @@ def _shares_pcie(accelerator: str) -> bool:
 
 def merge_types(pages: Iterable[list[Row]]) -> list[Row]:
     """Each instance type once, sorted; regions answer alike, so the first answer is kept."""
-    found: dict[str, Row] = {}
+    by_name: dict[str, Row] = {}
     for rows in pages:
         for row in rows:
-            found.setdefault(row["instance_type"], row)
-    return [found[name] for name in sorted(found)]
+            by_name.setdefault(row["instance_type"], row)
+    return [by_name[name] for name in sorted(by_name)]

@@ -39,8 +39,8 @@ _USUAL_MARKET = ("", "OnDemand")
 
 def filters(**more: str) -> list[dict[str, str]]:
     """Filters of a query: the usual machine, and e.g. `instanceType` or `regionCode`."""
-    wanted = {**FILTERS, **more}
-    return [{"Type": "TERM_MATCH", "Field": name, "Value": value} for name, value in wanted.items()]
+    criteria = {**FILTERS, **more}
+    return [{"Type": "TERM_MATCH", "Field": name, "Value": value} for name, value in criteria.items()]
 
 
 def parse_price_list(
@@ -70,8 +70,8 @@ def parse_price_list(
             raise changed(API, "PriceList element (not JSON)") from None
         return [price.row() for price in _prices(item, as_of, regions) if price.option.value in options]
 
-    found = read_rows(reader, listed(payload, "PriceList", API), product, _sku)
-    return [row for rows in found for row in rows]
+    rows_per_product = read_rows(reader, listed(payload, "PriceList", API), product, _sku)
+    return [row for rows in rows_per_product for row in rows]
 
 
 def _sku(text: Any) -> str:

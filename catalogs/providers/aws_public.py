@@ -44,8 +44,8 @@ class PublicLists:
 
     def types(self) -> list[Row]:
         """Machines this package knows: the public lists do not describe accelerators."""
-        known = known_types(PROVIDER)
-        return [dict(known[name]) for name in sorted(known) if known[name]["status"] == "current"]
+        recorded = known_types(PROVIDER)
+        return [dict(recorded[name]) for name in sorted(recorded) if recorded[name]["status"] == "current"]
 
     def offers(self, regions: Sequence[str], options: AbstractSet[str], names: AbstractSet[str]) -> list[Row]:
         """On-demand and reserved prices as listed, spot derived from the advised savings.
@@ -56,11 +56,11 @@ class PublicLists:
         regions = list(regions) or self.regions()
         needed = set(options) | ({"on_demand"} if "spot" in options else set())
         rows = self.listed(regions, needed, names)
-        found = [row for row in rows if row["purchase_option"] in options]
+        listed = [row for row in rows if row["purchase_option"] in options]
         if "spot" in options:
             on_demand = [row for row in rows if row["purchase_option"] == "on_demand"]
-            found += spot.derived_spot_rows(on_demand, self.advice(regions))
-        return found
+            listed += spot.derived_spot_rows(on_demand, self.advice(regions))
+        return listed
 
     def listed(self, regions: Sequence[str], options: AbstractSet[str], names: AbstractSet[str]) -> list[Row]:
         """On-demand and reserved prices of the bulk price list.
@@ -119,14 +119,14 @@ def text_lines(chunks: Iterable[bytes], region: str = "") -> Iterator[str]:
         SchemaChanged: when the bytes are not UTF-8.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
-    rest = ""
+    tail = ""
     try:
         for chunk in chunks:
-            *lines, rest = (rest + decoder.decode(chunk)).split("\n")
+            *lines, tail = (tail + decoder.decode(chunk)).split("\n")
             for line in lines:
                 yield f"{line}\n"
-        rest += decoder.decode(b"", final=True)
+        tail += decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         raise changed(bulk.API, "text (not UTF-8)", region) from None
-    if rest:
-        yield rest
+    if tail:
+        yield tail

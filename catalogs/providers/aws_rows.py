@@ -33,11 +33,11 @@ def field(payload: Any, path: str, api: str, region: str = "") -> Any:
     Raises:
         SchemaChanged: naming the first part of the path that is not there.
     """
-    value, done = payload, []
+    value, parents = payload, []
     for part in path.split("."):
-        done.append(part)
+        parents.append(part)
         if not isinstance(value, Mapping) or value.get(part) is None:
-            raise changed(api, ".".join(done), region)
+            raise changed(api, ".".join(parents), region)
         value = value[part]
     return value
 
@@ -152,7 +152,7 @@ def payment_word(payment: str) -> str:
 
 @dataclass(frozen=True)
 class Listing:
-    """Where a listed price stands: what several ways to buy one machine share."""
+    """Position of a listed price: what several ways to buy one machine share."""
 
     region: str
     instance_type: str

@@ -73,8 +73,8 @@ def parse_spot_history(
         return Quote(field(item, "InstanceType", API, region), zone, price, at)
 
     items = listed(payload, "SpotPriceHistory", API, region)
-    found = read_rows(reader, items, quote, lambda i: f"{i['InstanceType']} in {i['AvailabilityZone']}")
-    return [one for one in found if one is not None]
+    quotes = read_rows(reader, items, quote, lambda i: f"{i['InstanceType']} in {i['AvailabilityZone']}")
+    return [price_quote for price_quote in quotes if price_quote is not None]
 
 
 def spot_rows(
@@ -97,14 +97,14 @@ def spot_rows(
     for quote in quotes:
         series.setdefault((quote.instance_type, quote.zone), set()).add(quote)
     rows = []
-    for (name, zone), found in sorted(series.items()):
-        ordered = sorted(found, key=lambda quote: (quote.at, quote.price))
+    for (name, zone), zone_quotes in sorted(series.items()):
+        ordered = sorted(zone_quotes, key=lambda quote: (quote.at, quote.price))
         last = ordered[-1]
         if last.price <= 0:
             continue
         mean, variance = weekly(ordered, now)
         text = f"7-day mean {decimal_text(mean, _PLACES)} variance {decimal_text(variance, _PLACES)}"
-        known = advice.get((region, name))
+        advised = advice.get((region, name))
         base = on_demand.get((region, name))
         price = Price(
             region=region,
@@ -114,7 +114,7 @@ def spot_rows(
             variant="",
             per_hour=last.price,
             basis="observed",
-            band=known.band if known else "",
+            band=advised.band if advised else "",
             flags="spot_equals_on_demand" if base is not None and last.price >= base else "",
             source=f"{SOURCE}; {text}",
             as_of=now.date().isoformat(),
@@ -154,18 +154,18 @@ def parse_advisor(
     Raises:
         SchemaChanged: naming the field that is missing or not as known.
     """
-    known = field(payload, "spot_advisor", ADVISOR_API)
+    by_region = field(payload, "spot_advisor", ADVISOR_API)
     bands = _bands(payload, reader)
-    found = {}
+    advice = {}
     for region in regions:
-        entries = (known.get(region) or {}).get("Linux") or {}
+        entries = (by_region.get(region) or {}).get("Linux") or {}
         if not isinstance(entries, Mapping):
             raise changed(ADVISOR_API, f"spot_advisor.{region}.Linux", region)
-        for name, one in read_rows(
+        for name, advised in read_rows(
             reader, entries.items(), partial(_advice, bands, region), lambda item: item[0]
         ):
-            found[region, name] = one
-    return found
+            advice[region, name] = advised
+    return advice
 
 
 def _advice(bands: Mapping[int, str], region: str, item: tuple[str, Any]) -> tuple[str, Advice]:
@@ -199,19 +199,19 @@ def derived_spot_rows(on_demand: Iterable[Row], advice: Mapping[tuple[str, str],
     """
     rows = []
     for row in on_demand:
-        known = advice.get((row["region"], row["instance_type"]))
-        if known is None or not 0 < known.savings_ratio < 1:
+        advised = advice.get((row["region"], row["instance_type"]))
+        if advised is None or not 0 < advised.savings_ratio < 1:
             continue
         price = Price(
             region=row["region"],
             instance_type=row["instance_type"],
             option=PurchaseOption.SPOT,
             variant="",
-            per_hour=Decimal(row["price_per_hour"]) * (1 - known.savings_ratio),
+            per_hour=Decimal(row["price_per_hour"]) * (1 - advised.savings_ratio),
             currency=row["currency"],
             basis="derived",
-            band=known.band,
-            source=f"on-demand x (1 - {known.savings_ratio} of the {ADVISOR_API}); on-demand: {row['source']}",
+            band=advised.band,
+            source=f"on-demand x (1 - {advised.savings_ratio} of the {ADVISOR_API}); on-demand: {row['source']}",
             as_of=row["as_of"],
         )
         rows.append(price.row())

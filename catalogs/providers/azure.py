@@ -78,7 +78,7 @@ class AzureProvider:
         self._client = AzureClient(options, client)
         self._today = today
         self._sizes: dict[str, list[Size]] | None = None
-        self._asked: frozenset[str] = frozenset()  # regions of `_sizes`; "" stands for all
+        self._asked: frozenset[str] = frozenset()  # regions of `_sizes`; "" means all
         self._lock = threading.Lock()
 
     def fetch_regions(self) -> list[str]:
@@ -93,26 +93,26 @@ class AzureProvider:
 
     def fetch_offers(self, regions: Sequence[str], options: AbstractSet[str]) -> DataFrame:
         """Prices in `regions` by the purchase options asked for (all where empty)."""
-        asked = list(regions) or self.fetch_regions()
+        chosen = list(regions) or self.fetch_regions()
         types = [row["instance_type"] for row in self._type_rows(regions, FetchLog())]
-        found = map_regions(asked, lambda region: list(self._client.retail_pages(region)), self.options)
-        pages = [page for region in asked for page in found.get(region, ())]
+        pages_of = map_regions(chosen, lambda region: list(self._client.retail_pages(region)), self.options)
+        pages = [page for region in chosen for page in pages_of.get(region, ())]
         if not any(page.items for page in pages):
-            if len(asked) > 1:  # a single region may have no GPU size at all
+            if len(chosen) > 1:  # a single region may have no GPU size at all
                 raise SchemaChanged(
                     "the price list holds nothing for these regions",
                     where="Items",
                     provider=PROVIDER,
                     api=RETAIL_API,
                 )
-            self.options.log.remark(f"{asked[0]}: no prices of sizes with GPUs")
+            self.options.log.remark(f"{chosen[0]}: no prices of sizes with GPUs")
         self._tell(pages)
         as_of, log = self._today().isoformat(), self.options.log
         prices = in_force((price for page in pages for price in page.prices), as_of, log)
         sizes = self._seen(regions) or []
-        wanted = frozenset(options or OPTIONS)
-        bands = self._eviction_rates() if "spot" in wanted and sizes else {}
-        return text_frame("offers", offer_rows(prices, types, sizes, wanted, as_of, log, bands))
+        purchase_options = frozenset(options or OPTIONS)
+        bands = self._eviction_rates() if "spot" in purchase_options and sizes else {}
+        return text_frame("offers", offer_rows(prices, types, sizes, purchase_options, as_of, log, bands))
 
     def fetch_quotas(self, regions: Sequence[str]) -> DataFrame:
         """Quotas of vCPUs per region.
@@ -123,21 +123,21 @@ class AzureProvider:
         import pandas as pd
 
         self._client.login()
-        asked = list(regions) or self.fetch_regions()
-        found = map_regions(
-            asked,
+        chosen = list(regions) or self.fetch_regions()
+        rows_of = map_regions(
+            chosen,
             lambda region: parse_usages(region, self._client.usages(region), self.options.log),
             self.options,
         )
-        rows: list[Row] = [row for region in found for row in found[region]]
+        rows: list[Row] = [row for region in rows_of for row in rows_of[region]]
         return pd.DataFrame({name: [row[name] for row in rows] for name in QUOTA_COLUMNS}, dtype=object)
 
     def _type_rows(self, regions: Sequence[str], log: FetchLog) -> list[Row]:
         sizes = self._seen(regions)
         if sizes is None:
-            known = known_types(PROVIDER)
-            more = [row for row in named_types() if row["instance_type"] not in known]
-            return [dict(row) for row in (*known.values(), *more)]
+            recorded = known_types(PROVIDER)
+            more = [row for row in named_types() if row["instance_type"] not in recorded]
+            return [dict(row) for row in (*recorded.values(), *more)]
         return type_rows(sizes, self._today().isoformat(), log)
 
     def _seen(self, regions: Sequence[str]) -> list[Size] | None:
@@ -154,26 +154,26 @@ class AzureProvider:
                     return None
                 self._sizes = self._fetch_sizes(list(regions))
                 self._asked = frozenset(regions) or frozenset({""})
-            found = self._sizes
-        return [size for region, group in found.items() if not regions or region in regions for size in group]
+            sizes = self._sizes
+        return [size for region, group in sizes.items() if not regions or region in regions for size in group]
 
     def _fetch_sizes(self, regions: list[str]) -> dict[str, list[Size]]:
         """Sizes per region; one call for all regions, or one per region where few are asked for."""
         if not regions or len(regions) > self.options.max_workers:
-            found: dict[str, list[Size]] = {}
+            sizes: dict[str, list[Size]] = {}
             for size in self._read_sizes(""):
                 if not regions or size.region in regions:
-                    found.setdefault(size.region, []).append(size)
+                    sizes.setdefault(size.region, []).append(size)
         else:
-            found = map_regions(regions, self._read_sizes, self.options)
-        if not any(found.values()):
+            sizes = map_regions(regions, self._read_sizes, self.options)
+        if not any(sizes.values()):
             raise SchemaChanged(
                 "no size with GPUs in these regions",
                 where="capabilities.GPUs",
                 provider=PROVIDER,
                 api=SKUS_API,
             )
-        return found
+        return sizes
 
     def _read_sizes(self, region: str) -> list[Size]:
         place = {"provider": PROVIDER, "region": region, "api": SKUS_API}

@@ -77,7 +77,7 @@ def default_client(options: FetchOptions) -> Management:
     if not subscription:
         raise _credentials_missing("no subscription is named")
     try:
-        import azure.mgmt.compute  # noqa: F401 - the client is made below; a missing one is told here
+        import azure.mgmt.compute  # noqa: F401 - only to report a missing package here
         from azure.identity import DefaultAzureCredential  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError as error:
         raise CredentialsMissing(missing_extra(error) or str(error), provider=PROVIDER) from None
@@ -166,14 +166,14 @@ class AzureClient:
         while url:
             if len(seen) >= _MAX_PAGES:
                 raise _changed("the pages do not end", "nextLink", SKUS_API, region)
-            body, asked = self._get(management, url, params, region)
+            body, answering_host = self._get(management, url, params, region)
             items = body.get("value") or []
             number += len(items)
             self.options.log.progress(region, SKUS_API, len(items))
             yield items
-            host, params = host or asked, {}
+            host, params = host or answering_host, {}
             url = str(body.get("nextLink") or "")
-            if url and (url in seen or asked != host or (urlsplit(url).hostname or "") != host):
+            if url and (url in seen or answering_host != host or (urlsplit(url).hostname or "") != host):
                 raise _changed("the pages go round in a circle or elsewhere", "nextLink", SKUS_API, region)
             seen.add(url)
         if not number:
@@ -226,10 +226,10 @@ class AzureClient:
             }
             params = {"api-version": _EVICTION_VERSION}
             body, _ = self._ask(management, ("POST", EVICTION_PATH), params, "", EVICTION_API, query)
-            found = body.get("data") or []
-            if not isinstance(found, list):
+            page_rows = body.get("data") or []
+            if not isinstance(page_rows, list):
                 raise _changed("the answer has another form", "data", EVICTION_API, "")
-            rows += found
+            rows += page_rows
             token = str(body.get("$skipToken") or "")
             if not token:
                 return rows

@@ -101,9 +101,11 @@ def parse_retail_page(payload: Any, region: str = "") -> RetailPage:
     aside: dict[str, int] = {}
     odd = FetchLog()
     reader = RowReader("price", odd)
-    for reason, strange, item, found in reader.read(items, lambda item: _read(item, region, odd), _item_name):
+    for reason, strange, item, item_prices in reader.read(
+        items, lambda item: _read(item, region, odd), _item_name
+    ):
         if not reason:
-            prices += found
+            prices += item_prices
         elif strange:
             odd.skip("price", _item_name(item), reason)
         else:
@@ -179,8 +181,8 @@ def _prices(item: Mapping[str, Any], region: str, odd: FetchLog) -> list[RetailP
         return _price(item, f"savings_plan_{term}", _amount(value, "savingsPlan.retailPrice", region))
 
     name = f"savings plan of {_item_name(item)}"
-    found = RowReader("price", odd).read(item.get("savingsPlan") or (), plan_price, lambda _: name)
-    return [_price(item, "on_demand", amount), *found]
+    plan_prices = RowReader("price", odd).read(item.get("savingsPlan") or (), plan_price, lambda _: name)
+    return [_price(item, "on_demand", amount), *plan_prices]
 
 
 def _price(item: Mapping[str, Any], option: str, per_hour: Decimal) -> RetailPrice:

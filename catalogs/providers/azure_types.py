@@ -95,15 +95,16 @@ def parse_resource_skus(items: Iterable[Mapping[str, Any]], reader: RowReader | 
         reader: counts rows over the pages, and is told of those that cannot be read.
     """
     reader = reader or RowReader("instance_type", FetchLog())
-    found = reader.read(items, _sizes_of, lambda item: item["name"])
-    return [size for sizes in found for size in sizes]
+    sizes_of_item = reader.read(items, _sizes_of, lambda item: item["name"])
+    return [size for sizes in sizes_of_item for size in sizes]
 
 
 def _sizes_of(item: Mapping[str, Any]) -> list[Size]:
     if item.get("resourceType") != _MACHINES:
         return []
     capabilities = {
-        str(one.get("name", "")): str(one.get("value", "")) for one in item.get("capabilities") or ()
+        str(capability.get("name", "")): str(capability.get("value", ""))
+        for capability in item.get("capabilities") or ()
     }
     has_gpus = _number(capabilities, "GPUs", str(item.get("name")), required=False) > 0
     return _sizes(item, capabilities) if has_gpus else []
@@ -175,7 +176,7 @@ def _changed(what: str, where: str) -> SchemaChanged:
 
 
 def type_rows(sizes: Sequence[Size], as_of: str, log: FetchLog) -> list[Row]:
-    """Rows of `instance_types`, one per size; a GPU that is not known is told to the log."""
+    """Rows of `instance_types`, one per size; an unknown GPU is logged."""
     out: dict[str, Row] = {}
     refused: set[str] = set()
     for size in sorted(sizes, key=lambda size: (size.name, size.region)):
@@ -191,8 +192,8 @@ def type_rows(sizes: Sequence[Size], as_of: str, log: FetchLog) -> list[Row]:
 
 
 def _type_row(size: Size, as_of: str, log: FetchLog) -> Row | None:
-    known = known_types(PROVIDER).get(size.name)
-    base = dict(known) if known else _new_row(size)
+    recorded = known_types(PROVIDER).get(size.name)
+    base = dict(recorded) if recorded else _new_row(size)
     if base is None:
         return None
     base |= {
@@ -215,20 +216,20 @@ def _type_row(size: Size, as_of: str, log: FetchLog) -> Row | None:
 
 def _new_row(size: Size) -> Row | None:
     """The row of a size the bundled catalog does not have; None where its GPU is not known."""
-    found = next((p for p in load_size_patterns() if fnmatchcase(size.name, p.pattern)), None)
-    if found is None:
+    pattern = next((p for p in load_size_patterns() if fnmatchcase(size.name, p.pattern)), None)
+    if pattern is None:
         return None
-    count = found.gpus or decimal_text(size.gpus)
+    count = pattern.gpus or decimal_text(size.gpus)
     return {
-        "accelerator": found.accelerator,
-        "accelerator_name": found.accelerator,
+        "accelerator": pattern.accelerator,
+        "accelerator_name": pattern.accelerator,
         "accelerator_count": count,
-        "accelerator_memory_gib": found.memory_gib,
+        "accelerator_memory_gib": pattern.memory_gib,
         "intra_node": "single" if Decimal(count) <= 1 else "unknown",
         "rdma": "unspecified" if size.rdma else "",
         "local_nvme_gib": decimal_text(size.nvme_gib, Decimal("0.1")) if size.nvme_gib else "",
         "note": "links and network rate are not in the interface and not known otherwise",
-        "source": found.source,
+        "source": pattern.source,
     }
 
 
@@ -287,19 +288,19 @@ def named_types() -> list[Row]:
     return [
         {
             "provider": PROVIDER,
-            "instance_type": one.pattern,
-            "family": family_of(PROVIDER, one.pattern),
-            "accelerator": one.accelerator,
-            "accelerator_name": one.accelerator,
-            "accelerator_count": one.gpus,
-            "accelerator_memory_gib": one.memory_gib,
+            "instance_type": size.pattern,
+            "family": family_of(PROVIDER, size.pattern),
+            "accelerator": size.accelerator,
+            "accelerator_name": size.accelerator,
+            "accelerator_count": size.gpus,
+            "accelerator_memory_gib": size.memory_gib,
             "arch": "x86_64",
-            "intra_node": "single" if Decimal(one.gpus) <= 1 else "unknown",
+            "intra_node": "single" if Decimal(size.gpus) <= 1 else "unknown",
             "status": "current",
-            "source": one.source,
-            "as_of": one.as_of,
-            "note": one.note,
+            "source": size.source,
+            "as_of": size.as_of,
+            "note": size.note,
         }
-        for one in load_size_patterns()
-        if one.gpus and not set("*?[") & set(one.pattern)
+        for size in load_size_patterns()
+        if size.gpus and not set("*?[") & set(size.pattern)
     ]

@@ -242,7 +242,7 @@ class FetchLog:
 
     @property
     def failed_regions(self) -> frozenset[str]:
-        """Regions with a failure ("" stands for all of them)."""
+        """Regions with a failure ("" means all of them)."""
         with self._lock:
             return frozenset(error.region for error in self.failures)
 
@@ -280,8 +280,8 @@ class FetchOptions:
     def endpoint(self, api: str, default: str = "") -> str:
         """URL of an interface: given here, else by its environment variable, else `default`."""
         variable = ENDPOINT_VARIABLES.get(api, "")
-        given = self.endpoints.get(api) or (os.environ.get(variable, "") if variable else "")
-        return (given or default).rstrip("/")
+        url = self.endpoints.get(api) or (os.environ.get(variable, "") if variable else "")
+        return (url or default).rstrip("/")
 
     def wants(self, option: str) -> bool:
         """Whether a purchase option was asked for."""
@@ -380,16 +380,16 @@ def map_regions(
         hopeless.succeeded()
         return answer
 
-    done: dict[str, Result] = {}
+    answers: dict[str, Result] = {}
     errors: list[ProviderError] = []
     with ThreadPoolExecutor(max_workers=max(1, options.max_workers)) as pool:
         for region, answer in zip(regions, pool.map(attempt, regions), strict=True):
             if isinstance(answer, ProviderError):
                 errors.append(answer.in_region(region))
             else:
-                done[region] = answer
-    if errors and not done:
+                answers[region] = answer
+    if errors and not answers:
         raise errors[0]
     for error in errors:
         options.log.failed(error)
-    return done
+    return answers

@@ -82,7 +82,7 @@ def cap_session(session: requests.Session, max_bytes: int) -> None:
 
 
 def cap_botocore(client: Any, max_bytes: int) -> None:
-    """Put the limit on a client of boto3: its session makes connections of the classes that stand in its table."""
+    """Limit a boto3 client: its session opens connections of the classes in its table."""
     session = client._endpoint.http_session  # the SDK names no public way to its transport
     classes = {
         scheme: _capped_pool(kind, max_bytes) for scheme, kind in session._pool_classes_by_scheme.items()
@@ -100,10 +100,8 @@ def _capped_pool(kind: Any, max_bytes: int) -> Any:
 
 def too_large(error: BaseException, place: dict[str, str]) -> SchemaChanged | None:
     """Our error for an answer above the limit, however the SDK wraps it; None for any other."""
-    kept = (
-        getattr(error, "inner_exception", None) or error
-    )  # the SDK of Alibaba Cloud keeps what it caught there
-    inner = getattr(kept, "kwargs", {}).get("error", kept)  # and botocore there
+    cause = getattr(error, "inner_exception", None) or error  # set by the SDK of Alibaba Cloud
+    inner = getattr(cause, "kwargs", {}).get("error", cause)  # set by botocore
     if not isinstance(inner, TooLarge):
         return None
     return SchemaChanged(f"the answer is refused: {inner}", where="body", **place)

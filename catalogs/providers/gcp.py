@@ -88,31 +88,31 @@ class GcpProvider:
         the log too.
         """
         machines = self._in(regions)
-        known = {row["instance_type"] for row in self._type_rows(machines, quiet=True)}
+        described = {row["instance_type"] for row in self._type_rows(machines, quiet=True)}
         book = self._rates()
-        wanted = frozenset(options or OPTIONS) & frozenset(OPTIONS)
-        rows, found = price_machines(
-            [machine for machine in machines if machine.name in known],
+        purchase_options = frozenset(options or OPTIONS) & frozenset(OPTIONS)
+        rows, reconciliation = price_machines(
+            [machine for machine in machines if machine.name in described],
             book,
-            wanted | {"on_demand"},
+            purchase_options | {"on_demand"},
             self._today().isoformat(),
         )
         retired = {machine.name for machine in machines if machine.retired}
-        rows = [row for row in flag_offers(rows, retired) if row["purchase_option"] in wanted]
-        self._report(found, wanted)
+        rows = [row for row in flag_offers(rows, retired) if row["purchase_option"] in purchase_options]
+        self._report(reconciliation, purchase_options)
         return text_frame("offers", rows)
 
     def fetch_quotas(self, regions: Sequence[str]) -> DataFrame:
         """GPU and vCPU quotas per region, for the regions asked for (all where empty)."""
         import pandas as pd
 
-        asked = list(regions) or self.fetch_regions()
-        found = map_regions(
-            asked,
+        chosen = list(regions) or self.fetch_regions()
+        rows_of = map_regions(
+            chosen,
             lambda region: parse_quotas(region, self._client.quotas(region), self.options.log),
             self.options,
         )
-        rows: list[Row] = [row for region in found for row in found[region]]
+        rows: list[Row] = [row for region in rows_of for row in rows_of[region]]
         return pd.DataFrame({name: [row[name] for row in rows] for name in QUOTA_COLUMNS}, dtype=object)
 
     def _in(self, regions: Sequence[str]) -> list[Machine]:
@@ -152,16 +152,18 @@ class GcpProvider:
 
     def _type_rows(self, machines: Sequence[Machine], *, quiet: bool = False) -> list[Row]:
         if self._is_price_only():
-            return [dict(known_types(PROVIDER)[name]) for name in sorted({one.name for one in machines})]
+            return [
+                dict(known_types(PROVIDER)[name]) for name in sorted({machine.name for machine in machines})
+            ]
         return type_rows(machines, self._today().isoformat(), FetchLog() if quiet else self.options.log)
 
-    def _report(self, reconciliation: Reconciliation, wanted: AbstractSet[str]) -> None:
+    def _report(self, reconciliation: Reconciliation, options: AbstractSet[str]) -> None:
         self.reconciliation = reconciliation
         log = self.options.log
         for note in reconciliation.skus:
             log.skip("sku", f"{note.sku_id} {note.description}", note.reason)
         for item in reconciliation.machines:
-            if item.option in wanted or item.option == "any option":
+            if item.option in options or item.option == "any option":
                 log.skip(
                     "price",
                     f"{item.instance_type} in {item.region} by {item.option}",

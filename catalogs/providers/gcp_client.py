@@ -151,7 +151,7 @@ class GcpClient:
         reader = RowReader(
             "instance_type", self.options.log, {"provider": PROVIDER, "region": "", "api": TYPES_API}
         )
-        found: list[Machine] = []
+        parsed: list[Machine] = []
         for page in self._pages(client, compute_v1.AggregatedListMachineTypesRequest, TYPES_API):
             for scope, listed in page.items.items():
                 self._warn(scope, listed)
@@ -161,12 +161,12 @@ class GcpClient:
                     for item in listed.machine_types
                     if item.accelerators or item.name in hosts or not item.name
                 ]
-                found += reader.read(items, partial(parse_machine, zone=zone), lambda item: item["name"])
+                parsed += reader.read(items, partial(parse_machine, zone=zone), lambda item: item["name"])
         reader.require_some()
-        accelerated = [machine for machine in found if machine.accelerator_type]
+        accelerated = [machine for machine in parsed if machine.accelerator_type]
         if not accelerated:
             raise _changed("the answer holds no machine type with accelerators", "items", TYPES_API)
-        return accelerated, [machine for machine in found if not machine.accelerator_type]
+        return accelerated, [machine for machine in parsed if not machine.accelerator_type]
 
     def accelerators(self) -> list[tuple[str, str]]:
         """(accelerator type, zone) pairs on offer."""
@@ -198,11 +198,11 @@ class GcpClient:
         return sorted(name for name in names if name)
 
     def quotas(self, region: str) -> list[dict[str, Any]]:
-        """Quotas of a region as the API tells them."""
+        """Quotas of a region as reported by the API."""
         from google.cloud import compute_v1
 
         client = self._client(compute_v1.RegionsClient)
-        found = self._call(
+        answer = self._call(
             lambda: client.get(
                 project=self.login().project,
                 region=region,
@@ -212,9 +212,9 @@ class GcpClient:
             QUOTA_API,
             region,
         )
-        if not found.quotas:
+        if not answer.quotas:
             raise _changed("the answer holds no quota", "quotas", QUOTA_API, region)
-        return [type(quota).to_dict(quota) for quota in found.quotas]
+        return [type(quota).to_dict(quota) for quota in answer.quotas]
 
     def skus(self) -> Iterator[list[Sku]]:
         """Pages of Compute Engine's SKUs.
@@ -280,8 +280,8 @@ class GcpClient:
         list_ = getattr(client, "aggregated_list", None) or client.list
         token, seen = "", set[str]()
         for _ in range(_MAX_PAGES):
-            asked = request(project=self.login().project, max_results=_PAGE, page_token=token)
-            fetch = partial(list_, asked, retry=self._retry(), timeout=self.options.timeout_s)
+            page_request = request(project=self.login().project, max_results=_PAGE, page_token=token)
+            fetch = partial(list_, page_request, retry=self._retry(), timeout=self.options.timeout_s)
             page = self._call(fetch, api)
             self.options.log.progress("", api, len(page.items))
             yield page

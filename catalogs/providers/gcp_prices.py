@@ -27,7 +27,7 @@ from catalogs.tables.normalize import decimal_text
 ZONAL_OPTIONS = ("on_demand", "spot", "flex_start")
 COMMITMENTS = ("cud_1y", "cud_3y")
 OPTIONS = (*ZONAL_OPTIONS, *COMMITMENTS)
-# A commitment for machine resources; the catalog tells it from spend-based ones by this variant.
+# A commitment for machine resources; this variant distinguishes it from spend-based ones.
 _VARIANTS = {"cud_1y": "resource", "cud_3y": "resource"}
 # Reported even where not a single part was found: everybody expects these.
 _EXPECTED = frozenset({"on_demand", "spot"})
@@ -187,7 +187,7 @@ def price_machines(
     rows: list[Row] = []
     unpriced: dict[tuple[str, str, str], Unpriced] = {}
     used: set[tuple[str, str]] = set()
-    wanted = [option for option in OPTIONS if option in options]
+    ordered = [option for option in OPTIONS if option in options]
     for name, region, zones in _places(machines):
         machine = zones[0]
         rule = machine_rule(name)
@@ -196,7 +196,7 @@ def price_machines(
             unpriced[name, region, ""] = Unpriced(name, region, "any option", (parts,))
             continue
         used.update((component, series) for component, series, _ in parts)
-        for option in wanted if rule is not None else ():
+        for option in ordered if rule is not None else ():
             if rule is not None and not rule.sold_by(option):
                 continue
             price, missing = _sum(parts, book, option, region)
@@ -217,12 +217,12 @@ def price_machines(
 
 def _places(machines: Iterable[Machine]) -> list[tuple[str, str, list[Machine]]]:
     """Machines by name and region, one per zone."""
-    found: dict[tuple[str, str], dict[str, Machine]] = {}
+    places: dict[tuple[str, str], dict[str, Machine]] = {}
     for machine in machines:
-        found.setdefault((machine.name, machine.region), {})[machine.zone] = machine
+        places.setdefault((machine.name, machine.region), {})[machine.zone] = machine
     return [
         (name, region, [zones[zone] for zone in sorted(zones)])
-        for (name, region), zones in sorted(found.items())
+        for (name, region), zones in sorted(places.items())
     ]
 
 

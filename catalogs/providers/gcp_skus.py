@@ -228,12 +228,12 @@ def _enter(book: RateBook, sku: Sku) -> None:
     pricing, unused, watch = _split_rules()
     fits = [rule for rule, pattern in pricing if pattern.fullmatch(sku.description)]
     if not fits:
-        known = next((rule for rule, pattern in unused if pattern.fullmatch(sku.description)), None)
+        matching = next((rule for rule, pattern in unused if pattern.fullmatch(sku.description)), None)
         watched = any(pattern.fullmatch(sku.description) for _, pattern in watch)
         if not watched and sku.category[1] not in ("GPU", "TPU"):
             return
-        if known:
-            book.unused[known.series] = book.unused.get(known.series, 0) + 1
+        if matching:
+            book.unused[matching.series] = book.unused.get(matching.series, 0) + 1
         else:
             _note(book, sku, "no rule fits its description")
         return
@@ -252,12 +252,12 @@ def _enter(book: RateBook, sku: Sku) -> None:
 
 def _misfit(rule: SkuRule, sku: Sku, currency: str) -> str:
     """Why a SKU whose description fits still has no usable price; "" where it has."""
-    wanted = (rule.resource_family, rule.resource_group, rule.usage_type)
-    for name, allowed, found in zip(
-        ("resource family", "resource group", "usage type"), wanted, sku.category, strict=True
+    expected = (rule.resource_family, rule.resource_group, rule.usage_type)
+    for name, allowed, actual in zip(
+        ("resource family", "resource group", "usage type"), expected, sku.category, strict=True
     ):
-        if found not in allowed.split("|"):
-            return f"{name} is {found!r}, expected {allowed}"
+        if actual not in allowed.split("|"):
+            return f"{name} is {actual!r}, expected {allowed}"
     if sku.price is None:
         return "its price is tiered or absent"
     if sku.unit not in rule.unit.split("|"):
@@ -287,13 +287,13 @@ def _store(book: RateBook, key: tuple[str, str, str, str], price: Decimal, sku: 
     """Keep a rate. Of twins that hardly differ the dearer stays; two different ones are refused, both of them."""
     if key in book._clashes:
         return
-    known = book.rates.get(key)
-    if known is None or known == price:
+    earlier = book.rates.get(key)
+    if earlier is None or earlier == price:
         book.rates[key] = price
         return
-    twin = f"another SKU has {known}/h for the same part in {key[3]}, this one {price}/h"
-    if abs(price - known) <= _TWIN_TOLERANCE * max(price, known):
-        book.rates[key] = max(price, known)
+    twin = f"another SKU has {earlier}/h for the same part in {key[3]}, this one {price}/h"
+    if abs(price - earlier) <= _TWIN_TOLERANCE * max(price, earlier):
+        book.rates[key] = max(price, earlier)
         _note(book, sku, f"{twin}: the higher one is kept")
         return
     del book.rates[key]

@@ -114,10 +114,10 @@ def host_names() -> frozenset[str]:
 def attached_names() -> tuple[tuple[str, str, str, int], ...]:
     """N1 machines with GPUs: (instance type, host machine type, accelerator type, count)."""
     return tuple(
-        (f"{host}+{one.accelerator_type}x{one.count}", host, one.accelerator_type, one.count)
+        (f"{host}+{gpu.accelerator_type}x{gpu.count}", host, gpu.accelerator_type, gpu.count)
         for host in sorted(host_names())
-        for one in load_attachable()
-        if int(host.rpartition("-")[2]) <= one.max_vcpus
+        for gpu in load_attachable()
+        if int(host.rpartition("-")[2]) <= gpu.max_vcpus
     )
 
 
@@ -173,9 +173,9 @@ def attach_accelerators(hosts: Iterable[Machine], available: Iterable[tuple[str,
     by_place = {(host.name, host.zone): host for host in hosts}
     out = []
     for kind, zone in sorted(set(available)):
-        for name, host_name, wanted, count in attached_names():
+        for name, host_name, required, count in attached_names():
             host = by_place.get((host_name, zone))
-            if wanted == kind and host is not None:
+            if required == kind and host is not None:
                 out.append(
                     Machine(
                         name=name,
@@ -193,7 +193,7 @@ def attach_accelerators(hosts: Iterable[Machine], available: Iterable[tuple[str,
 
 
 def type_rows(machines: Sequence[Machine], as_of: str, log: FetchLog) -> list[Row]:
-    """Rows of `instance_types`, one per name; what has no canonical accelerator is told to the log."""
+    """Rows of `instance_types`, one per name; machines without a canonical accelerator are logged."""
     out: dict[str, Row] = {}
     refused: set[str] = set()
     for machine in sorted(machines, key=lambda machine: (machine.name, machine.zone)):
@@ -220,8 +220,8 @@ def _type_row(machine: Machine, as_of: str) -> Row | str:
     except CatalogError as error:
         return str(error)
     share = gpu_share(machine.name)
-    known = known_types(PROVIDER).get(machine.name.removesuffix(NO_SSD))
-    base = known or {
+    recorded = known_types(PROVIDER).get(machine.name.removesuffix(NO_SSD))
+    base = recorded or {
         "intra_node": "single" if machine.accelerators * share <= 1 else "unknown",
         "accelerator_memory_gib": decimal_text(Decimal(kind.memory_gib) * share) if kind.memory_gib else "",
         "note": "links and network rate are not in the API and not known otherwise",
@@ -261,13 +261,13 @@ def _shares() -> tuple[tuple[str, Decimal], ...]:
 
 
 def ssd_gib(machine: Machine) -> int | None:
-    """Local SSD that comes with a machine: as the API tells, else as bundled; None where neither knows, GiB."""
+    """Local SSD that comes with a machine: by the API, else by the bundled catalog; None if neither knows it, GiB."""
     if machine.name.endswith(NO_SSD):
         return 0
-    known = known_types(PROVIDER).get(machine.name, {}).get("local_nvme_gib", "")
+    recorded = known_types(PROVIDER).get(machine.name, {}).get("local_nvme_gib", "")
     if machine.ssd_gib:
         return machine.ssd_gib
-    return int(Decimal(known)) if known else None
+    return int(Decimal(recorded)) if recorded else None
 
 
 def parse_quotas(region: str, quotas: Iterable[Mapping[str, Any]], log: FetchLog | None = None) -> list[Row]:

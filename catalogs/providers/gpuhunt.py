@@ -42,7 +42,7 @@ _PUBLISHED = ("cloudrift", "lambdalabs", "nebius", "oci", "runpod", "verda")
 _OWN_FETCHERS = frozenset({"aws", "azure", "gcp"})
 # Their list prices are copied to every region that the cloud has: the place says nothing.
 _PLACELESS = frozenset({"lambdalabs"})
-# One name stands for machines with any number of accelerators there.
+# Such a name is shared by machines with any number of accelerators.
 _NAMED_BY_CARD = frozenset({"runpod", "vastai"})
 _ARCHITECTURES = {"x86": "x86_64", "arm": "arm64"}
 _SPACE = re.compile(r"[^\w.:+-]+")
@@ -96,8 +96,8 @@ class GpuhuntProvider:
         if self._items is not None:
             return self._items
         catalog = _limited(lambda: self._load().default_catalog(), "default_catalog", self.options)
-        live = [str(one.NAME) for one in getattr(catalog, "providers", ())]
-        found: dict[str, tuple[str, list[Any]]] = {}
+        live = [str(online.NAME) for online in getattr(catalog, "providers", ())]
+        items_of: dict[str, tuple[str, list[Any]]] = {}
         errors: list[ProviderError] = []
         for name in sorted({*_PUBLISHED, *live} - _OWN_FETCHERS):
             try:
@@ -108,16 +108,16 @@ class GpuhuntProvider:
             if self.options.accelerated_only:
                 items = [item for item in items if _field(item, "gpu_count")]
             if items:
-                found[name] = (_as_of(catalog, name), list(items))
-                self.options.log.progress(name, "gpuhunt:query", len(found[name][1]))
+                items_of[name] = (_as_of(catalog, name), list(items))
+                self.options.log.progress(name, "gpuhunt:query", len(items_of[name][1]))
             else:
                 self.options.log.remark(f"gpuhunt knows no offer of {name} today")
-        if errors and not found:
+        if errors and not items_of:
             raise errors[0]
         for fault in errors:
             self.options.log.remark(f"{fault}: its last good prices stay in use")
-        self._items = found
-        return found
+        self._items = items_of
+        return items_of
 
 
 def _import_gpuhunt() -> Any:
@@ -135,7 +135,7 @@ def _limited(call: Callable[[], Any], api: str, options: FetchOptions) -> Any:
     def work() -> None:
         try:
             answer.append(call())
-        except Exception as error:  # noqa: BLE001 - any failure of the library is told below
+        except Exception as error:  # noqa: BLE001 - any failure of the library is reported below
             fault.append(error)
 
     thread = threading.Thread(target=work, daemon=True, name=f"gpuhunt {api}")
@@ -152,8 +152,10 @@ def _limited(call: Callable[[], Any], api: str, options: FetchOptions) -> Any:
 
 def _as_of(catalog: Any, name: str) -> str:
     """Date of a published list by its version; today for a live one."""
-    known = getattr(catalog, "catalog", None)
-    version = str(getattr((known or {}).get(name), "version", "")) if isinstance(known, Mapping) else ""
+    published = getattr(catalog, "catalog", None)
+    version = (
+        str(getattr((published or {}).get(name), "version", "")) if isinstance(published, Mapping) else ""
+    )
     match = _DAY.search(version)
     return "-".join(match.groups()) if match else datetime.now(UTC).date().isoformat()
 
@@ -195,19 +197,19 @@ def parse_types(name: str, items: Iterable[Any], as_of: str, log: FetchLog) -> l
 
 
 def _type_row(provider: str, key: str, item: Any, variants: int, as_of: str, log: FetchLog) -> Row:
-    known = known_types(provider).get(key, {})
+    recorded = known_types(provider).get(key, {})
     count, memory = int(_field(item, "gpu_count") or 0), float(_field(item, "gpu_memory") or 0)
     arch = str(getattr(getattr(item, "cpu_arch", None), "value", "x86"))
     row = {
         "provider": provider,
         "instance_type": key,
-        "family": known.get("family", "") or family_of(provider, key),
+        "family": recorded.get("family", "") or family_of(provider, key),
         "vcpus": _number(_field(item, "cpu")),
         "memory_gib": _number(_field(item, "memory")),
         "arch": _ARCHITECTURES.get(arch, arch),
-        "internode_gbps": known.get("internode_gbps", ""),
-        "rdma": known.get("rdma", ""),
-        "local_nvme_gib": known.get("local_nvme_gib", ""),
+        "internode_gbps": recorded.get("internode_gbps", ""),
+        "rdma": recorded.get("rdma", ""),
+        "local_nvme_gib": recorded.get("local_nvme_gib", ""),
         "status": "current",
         "source": "gpuhunt (dstackai/gpuhunt)",
         "as_of": as_of,
@@ -217,12 +219,12 @@ def _type_row(provider: str, key: str, item: Any, variants: int, as_of: str, log
         return row
     return {
         **row,
-        "accelerator": known.get("accelerator", "") or _accelerator(provider, item, memory, log),
+        "accelerator": recorded.get("accelerator", "") or _accelerator(provider, item, memory, log),
         "accelerator_name": str(_field(item, "gpu_name") or "not stated"),
         "accelerator_count": str(count),
-        "accelerator_memory_gib": _number(memory or known.get("accelerator_memory_gib", "")),
-        "intra_node": known.get("intra_node", "") or ("single" if count == 1 else "unknown"),
-        "intra_node_gb_per_s": known.get("intra_node_gb_per_s", ""),
+        "accelerator_memory_gib": _number(memory or recorded.get("accelerator_memory_gib", "")),
+        "intra_node": recorded.get("intra_node", "") or ("single" if count == 1 else "unknown"),
+        "intra_node_gb_per_s": recorded.get("intra_node_gb_per_s", ""),
     }
 
 

@@ -201,14 +201,14 @@ class HttpClient:
         cached: bool,
     ) -> bytes:
         store = EtagStore(self.cache_dir, url, params) if cached and self.cache_dir else None
-        known = store.load() if store else None
-        asked = dict(headers or {})
-        if known:
-            asked["If-None-Match"] = known[0]
-        call = _Get(url, params, asked, api, region, permission)
+        stored = store.load() if store else None
+        request_headers = dict(headers or {})
+        if stored:
+            request_headers["If-None-Match"] = stored[0]
+        call = _Get(url, params, request_headers, api, region, permission)
         answer = self._request(call, whole=True)
-        if answer.status == 304 and known:
-            return known[1]
+        if answer.status == 304 and stored:
+            return stored[1]
         if store and answer.headers.get("ETag"):
             store.save(answer.headers["ETag"], answer.body)
         return answer.body
@@ -241,8 +241,8 @@ class HttpClient:
                 raise fault
             if error is not None and is_last:
                 raise self._fault(error, call) from None
-            asked = retry_after_s(answer.headers.get("Retry-After")) if answer is not None else None
-            self._pause(attempt, asked)
+            wait_s = retry_after_s(answer.headers.get("Retry-After")) if answer is not None else None
+            self._pause(attempt, wait_s)
         raise AssertionError("the loop returns or raises")
 
     def _get(self, call: _Get, whole: bool) -> _Answer:
@@ -338,7 +338,7 @@ def hide_queries_in_logs() -> None:
     """Keep what follows a `?` out of urllib3's log; may be called any number of times."""
     for name in ("urllib3.connectionpool", "urllib3.util.retry"):
         log = logging.getLogger(name)
-        if not any(isinstance(known, _NoQuery) for known in log.filters):
+        if not any(isinstance(present, _NoQuery) for present in log.filters):
             log.addFilter(_NoQuery())
 
 

@@ -1,4 +1,4 @@
-"""What the bundled catalog knows of a machine and no cloud's interface tells: links, network, GPU model."""
+"""Facts on machines that no cloud's API reports, from the bundled catalog: links, network, GPU model."""
 
 from __future__ import annotations
 
@@ -32,4 +32,4 @@ def known_places(provider: str) -> dict[str, list[tuple[str, str]]]:
     places: dict[str, set[tuple[str, str]]] = {}
     for row in _bundled(provider, "offers"):
         places.setdefault(row["instance_type"], set()).add((row["region"], row["zone"]))
-    return {name: sorted(found) for name, found in places.items()}
+    return {name: sorted(pairs) for name, pairs in places.items()}

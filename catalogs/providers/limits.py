@@ -90,13 +90,13 @@ def chunks_of(response: requests.Response, max_bytes: int) -> Iterator[bytes]:
     Raises:
         TooLarge: when a limit is passed.
     """
-    done = 0
+    n_bytes = 0
     for chunk in _content(response):
-        done += len(chunk)
-        if done > max_bytes:
+        n_bytes += len(chunk)
+        if n_bytes > max_bytes:
             raise TooLarge(f"more than {max_bytes:,} bytes (--max-bytes)")
         received = response.raw.tell()
-        if done > _GROWTH_FROM_BYTES and done > MAX_GROWTH * max(received, 1):
+        if n_bytes > _GROWTH_FROM_BYTES and n_bytes > MAX_GROWTH * max(received, 1):
             raise TooLarge(f"{received:,} bytes that unpack to more than {MAX_GROWTH} times as much")
         yield chunk
 

@@ -77,12 +77,14 @@ class LiveQuotas:
 
     def limit_of(self, provider: str, region: str, *names: str) -> float | None:
         """The least limit of a quota by one of its names or codes; None where it is not known."""
-        found = [
-            one.limit
-            for one in self.quotas
-            if one.provider == provider and one.region == region and {one.quota, one.code} & set(names)
+        limits = [
+            quota.limit
+            for quota in self.quotas
+            if quota.provider == provider
+            and quota.region == region
+            and {quota.quota, quota.code} & set(names)
         ]
-        return min(found) if found else None
+        return min(limits) if limits else None
 
 
 def fetch_live_quotas(
@@ -112,7 +114,7 @@ def fetch_live_quotas(
     if create is None:
         check_names(providers)
         create = create_provider
-    given = options or FetchOptions()
+    base_options = options or FetchOptions()
     path = _cache_path(providers, regions, cache_dir)
     cached = _load(path, max_age_s, now_s())
     if cached is not None:
@@ -120,9 +122,9 @@ def fetch_live_quotas(
     quotas: list[LiveQuota] = []
     failures: dict[str, str] = {}
     for name in dict.fromkeys(providers):
-        log = FetchLog(on_progress=given.log.on_progress)
+        log = FetchLog(on_progress=base_options.log.on_progress)
         try:
-            quotas += _of(create(name, replace(given, log=log)), regions)
+            quotas += _of(create(name, replace(base_options, log=log)), regions)
         except CatalogError as error:
             failures[name] = redact(str(error))
         except Exception as error:  # noqa: BLE001 - a defect of one provider must not hide the others
@@ -139,12 +141,12 @@ def _of(provider: Provider, patterns: Sequence[str]) -> list[LiveQuota]:
     name = provider.info.name
     if not isinstance(provider, QuotaProvider):
         raise CatalogError(f"{name} does not report an account's quotas; declare them in the workload")
-    known = provider.fetch_regions()
+    available = provider.fetch_regions()
     chosen = [
-        one
-        for one in known
+        region
+        for region in available
         if not patterns
-        or any(fnmatchcase(f"{name}/{one}" if "/" in text else one, text) for text in patterns)
+        or any(fnmatchcase(f"{name}/{region}" if "/" in text else region, text) for text in patterns)
     ]
     as_of = datetime.now(UTC).isoformat(timespec="seconds")
     return [
@@ -161,18 +163,18 @@ def _cache_path(providers: Sequence[str], regions: Sequence[str], directory: Pat
 
         directory = cache_directory()
     identity = [os.environ.get(name, "") for name in _IDENTITY]
-    asked = json.dumps([_VERSION, sorted(set(providers)), sorted(set(regions)), identity])
-    return directory / f"quotas-{hashlib.sha256(asked.encode()).hexdigest()[:32]}.json"
+    key = json.dumps([_VERSION, sorted(set(providers)), sorted(set(regions)), identity])
+    return directory / f"quotas-{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
 
 def _load(path: Path, max_age_s: float, now_s: float) -> LiveQuotas | None:
     """A kept answer that is young enough; None for everything else, a damaged file included."""
     try:
-        kept = json.loads(path.read_bytes())
-        age_s = now_s - float(kept["saved_at_s"])
+        saved = json.loads(path.read_bytes())
+        age_s = now_s - float(saved["saved_at_s"])
         if not 0 <= age_s < max_age_s:  # a clock moved backwards makes it of unknown age
             return None
-        return LiveQuotas(tuple(LiveQuota(**one) for one in kept["quotas"]), {}, is_cached=True)
+        return LiveQuotas(tuple(LiveQuota(**quota) for quota in saved["quotas"]), {}, is_cached=True)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -181,7 +183,7 @@ def _save(path: Path, answer: LiveQuotas, now_s: float) -> None:
     """Keep an answer, readable by its owner only; a cache that cannot be written changes nothing."""
     import tempfile
 
-    text = json.dumps({"saved_at_s": now_s, "quotas": [asdict(one) for one in answer.quotas]})
+    text = json.dumps({"saved_at_s": now_s, "quotas": [asdict(quota) for quota in answer.quotas]})
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".quotas-")

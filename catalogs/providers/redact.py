@@ -7,7 +7,7 @@ import re
 
 HIDDEN = "[hidden]"
 _SECRET_NAMES = re.compile(r"SECRET|TOKEN|PASSWORD|PRIVATE|ACCESS_KEY|API_?KEY|CREDENTIAL", re.IGNORECASE)
-_LEAST_LENGTH = 8  # shorter values stand in ordinary words
+_LEAST_LENGTH = 8  # shorter values also occur in ordinary words
 _PATTERNS = (
     re.compile(r"(?i)(\bbearer\s+)[\w.~+/=-]{8,}"),
     re.compile(r"(?i)((?:[?&]|\b)(?:key|sig|signature|token|password|secret|[\w-]*token)=)[^&\s'\"]+"),

@@ -86,13 +86,13 @@ def is_same_host(url: str, target: str) -> bool:
     (True, False)
     """
     try:
-        one, other = urlsplit(url), urlsplit(target)
-        ports = [part.port or _DEFAULT_PORTS.get(part.scheme) for part in (one, other)]
+        before, after = urlsplit(url), urlsplit(target)
+        ports = [part.port or _DEFAULT_PORTS.get(part.scheme) for part in (before, after)]
     except ValueError:
         return False
-    if one.hostname != other.hostname or other.scheme not in _DEFAULT_PORTS:
+    if before.hostname != after.hostname or after.scheme not in _DEFAULT_PORTS:
         return False
-    return (one.scheme, ports[0]) == (other.scheme, ports[1]) or (one.scheme, *ports, other.scheme) == (
+    return (before.scheme, ports[0]) == (after.scheme, ports[1]) or (before.scheme, *ports, after.scheme) == (
         *("http", 80, 443),
         "https",
     )

@@ -63,8 +63,8 @@ def third_party(entry_points: _EntryPoints | None = None) -> dict[str, EntryPoin
         from importlib.metadata import entry_points as installed
 
         entry_points = installed
-    found = {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
-    return {name: found[name] for name in sorted(found) if name not in BUILT_IN}
+    points = {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+    return {name: points[name] for name in sorted(points) if name not in BUILT_IN}
 
 
 def provider_names() -> tuple[str, ...]:
@@ -80,14 +80,14 @@ def check_names(names: Sequence[str]) -> None:
     """
     import difflib
 
-    known = provider_names()
+    available = provider_names()
     for name in names:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
+        if name not in available:
+            close = difflib.get_close_matches(name, available, n=1)
             hint = f"did you mean {close[0]}? " if close else ""
             hint = f"it comes with {COMES_WITH[name]}; " if name in COMES_WITH else hint
             raise CatalogInputError(
-                f"unknown provider {name!r}; {hint}there are: {', '.join(known)} (a package may add one by the "
+                f"unknown provider {name!r}; {hint}there are: {', '.join(available)} (a package may add one by the "
                 f"entry-point group {ENTRY_POINT_GROUP})"
             )
 

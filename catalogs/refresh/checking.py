@@ -66,7 +66,7 @@ def check_fetched(
     typed = [row for row in types if _key(row) not in plain]
     priced: list[dict[str, str]] = [dict(row) for row in offers if _key(row) not in plain]
     currencies = _rates({row.get("currency", "") for row in priced})
-    accelerators = [{"accelerator": str(one)} for one in load_accelerators()["accelerator"]]
+    accelerators = [{"accelerator": str(identifier)} for identifier in load_accelerators()["accelerator"]]
     good_types, type_faults = validate_rows(
         "instance_types", typed, References.of(accelerators, [], currencies)
     )
@@ -128,8 +128,8 @@ def _key(row: Row) -> tuple[str, str]:
 
 def _has_no_accelerator(row: Row) -> bool:
     """Whether a machine has none at all; one whose accelerator is not understood has a name or a count."""
-    named = row.get("accelerator") or row.get("accelerator_name")
-    return not named and row.get("accelerator_count", "") in ("", "0")
+    name = row.get("accelerator") or row.get("accelerator_name")
+    return not name and row.get("accelerator_count", "") in ("", "0")
 
 
 def _rates(currencies: Iterable[str]) -> dict[str, float]:
@@ -144,8 +144,8 @@ def _rates(currencies: Iterable[str]) -> dict[str, float]:
 
 
 def _with_own_regions(references: References, offers: Sequence[Row], regions: Sequence[str]) -> References:
-    own = {(row.get("provider", ""), region) for row in offers[:1] for region in regions}
-    own |= {
+    places = {(row.get("provider", ""), region) for row in offers[:1] for region in regions}
+    places |= {
         (row.get("provider", ""), row.get("region", "")) for row in offers if row.get("region", "") in regions
     }
-    return replace(references, regions=references.regions | {key for key in own if key[0] not in BUILT_IN})
+    return replace(references, regions=references.regions | {key for key in places if key[0] not in BUILT_IN})

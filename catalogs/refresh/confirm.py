@@ -80,11 +80,11 @@ def _entries(source: Source) -> list[Entry]:
 
 def waiting_quotes(offers: Iterable[Mapping[str, str]], listed: Sequence[Entry]) -> list[Entry]:
     """Quotes in quarantine: those listed by a refresh, and offers that carry a flag of the quarantine themselves."""
-    known = {key_of(entry["row"]) for entry in listed}
+    listed_keys = {key_of(entry["row"]) for entry in listed}
     flagged: list[Entry] = []
     for row in offers:
         flags = WAITING_FLAGS & set(split_flags(row["flags"]))
-        if flags and key_of(row) not in known:
+        if flags and key_of(row) not in listed_keys:
             flagged.append(
                 {"row": row, "reason": " ".join(load_flags()[flag].description for flag in sorted(flags))}
             )
@@ -118,26 +118,26 @@ def accept(patterns: Sequence[str], *, home: Path | None = None) -> tuple[str, .
     providers = sorted(
         {name.partition("/")[0] for name in waiting if any(fnmatchcase(name, p) for p in patterns)}
     )
-    return tuple(name for one in providers for name in _confirm(one, chosen, home))
+    return tuple(name for provider in providers for name in _confirm(provider, chosen, home))
 
 
 def _confirm(provider: str, choose: Callable[[Entry], bool], home: Path | None) -> list[str]:
     """Put the chosen quotes of one provider in use; ids of the offers."""
     from catalogs.store.history import edit_snapshot
 
-    done: list[str] = []
+    offer_ids: list[str] = []
 
     def edit(
         offers: Sequence[Mapping[str, str]], listed: Sequence[Entry]
     ) -> tuple[list[Mapping[str, str]], list[Entry]] | None:
         entries = waiting_quotes(offers, listed)
         confirmed = {key_of(entry["row"]): _confirmed(entry["row"]) for entry in entries if choose(entry)}
-        done.extend(sorted(offer_id(key) for key in confirmed))
-        rest = [entry for entry in listed if key_of(entry["row"]) not in confirmed]
-        return ([confirmed.get(key_of(row), row) for row in offers], rest) if confirmed else None
+        offer_ids.extend(sorted(offer_id(key) for key in confirmed))
+        remaining = [entry for entry in listed if key_of(entry["row"]) not in confirmed]
+        return ([confirmed.get(key_of(row), row) for row in offers], remaining) if confirmed else None
 
     edit_snapshot(provider, edit, home=home)
-    return done
+    return offer_ids
 
 
 def _confirmed(row: Mapping[str, str]) -> dict[str, str]:

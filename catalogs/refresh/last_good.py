@@ -49,7 +49,7 @@ def last_good(provider: str) -> LastGood | None:
         return None
     if not snapshots:
         return None
-    current = next((one for one in snapshots if one.is_current), snapshots[-1])
+    current = next((snapshot for snapshot in snapshots if snapshot.is_current), snapshots[-1])
     return LastGood(current.manifest.newest_as_of, current.manifest.n_offers, current.path)
 
 
@@ -68,14 +68,14 @@ def refuse_emptiness(name: str, checked: Checked, previous: LastGood | None) -> 
 
 
 def keep_vanished_options(
-    name: str, checked: Checked, previous: LastGood | None, asked: Collection[str], log: FetchLog
+    name: str, checked: Checked, previous: LastGood | None, requested: Collection[str], log: FetchLog
 ) -> None:
     """A purchase option that had many prices and now has none anywhere is an empty answer, not its end."""
-    found = {row["purchase_option"] for row in checked.offers}
+    present = {row["purchase_option"] for row in checked.offers}
     lost = {option for error in log.failures for option in error.purchase_options}
     before = previous.n_by_option() if previous else {}
     for option, number in sorted(before.items()):
-        if number >= SUDDEN_END_OFFERS and option in asked and option not in found | lost:
+        if number >= SUDDEN_END_OFFERS and option in requested and option not in present | lost:
             words = f"no {option} price in the answer, {number} before: the old ones are kept"
             log.failed(SchemaChanged(words, where="offers", provider=name), {option})
 

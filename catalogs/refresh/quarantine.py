@@ -137,7 +137,7 @@ def _own_reason(flags: Iterable[str]) -> str:
 
 def _moved_rows(new: Iterable[Row], accepted: Mapping[Key, Row]) -> dict[Key, str]:
     """Offers that moved by the factor of their kind against their own last accepted price."""
-    found = {}
+    reasons = {}
     for row in new:
         last = accepted.get(key_of(row))
         if last is None:
@@ -145,8 +145,8 @@ def _moved_rows(new: Iterable[Row], accepted: Mapping[Key, Row]) -> dict[Key, st
         move = _move(row, last)
         factor = _LISTED_FACTOR if row["purchase_option"] in _LISTED else _FACTOR
         if _is_far(move, factor):
-            found[key_of(row)] = f"{move:.3g} times the last accepted price of {last['as_of']}"
-    return found
+            reasons[key_of(row)] = f"{move:.3g} times the last accepted price of {last['as_of']}"
+    return reasons
 
 
 def _moved_lists(new: Sequence[Row], accepted: Mapping[Key, Row]) -> dict[Key, str]:
@@ -154,7 +154,7 @@ def _moved_lists(new: Sequence[Row], accepted: Mapping[Key, Row]) -> dict[Key, s
     lists: dict[str, list[Row]] = defaultdict(list)
     for row in new:
         lists[row["purchase_option"]].append(row)
-    found: dict[Key, str] = {}
+    reasons: dict[Key, str] = {}
     for option, rows in lists.items():
         moves = [_move(row, accepted[key_of(row)]) for row in rows if key_of(row) in accepted]
         moves = [move for move in moves if move == move]
@@ -163,8 +163,8 @@ def _moved_lists(new: Sequence[Row], accepted: Mapping[Key, Row]) -> dict[Key, s
         middle = statistics.median(moves)
         if _is_far(middle, _LIST_FACTOR):
             reason = f"the whole list of {option} prices moved: {middle:.3g} times the last accepted ones"
-            found |= dict.fromkeys((key_of(row) for row in rows), reason)
-    return found
+            reasons |= dict.fromkeys((key_of(row) for row in rows), reason)
+    return reasons
 
 
 def _move(row: Row, last: Row) -> float:

@@ -116,7 +116,7 @@ def _place(error: Exception) -> str:
     import traceback
 
     frames = traceback.extract_tb(error.__traceback__)
-    own = [
+    own_frames = [
         frame for frame in frames if Path(__file__).parents[1].name in Path(frame.filename).parts
     ] or frames
-    return f"in {Path(own[-1].filename).name}:{own[-1].lineno}" if own else ""
+    return f"in {Path(own_frames[-1].filename).name}:{own_frames[-1].lineno}" if own_frames else ""

@@ -97,14 +97,14 @@ def refresh(
         ThreadPoolExecutor(max_workers=max(1, max_at_once), thread_name_prefix="refresh") as pool,
     ):
         try:
-            done = list(
+            outcomes = list(
                 pool.map(lambda name: _refresh_one(name, make[name], options, logs[name], save), make)
             )
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     today = datetime.now(UTC).date().isoformat()
-    return RefreshReport(tuple(o for group in done for o in group), time.perf_counter() - began, today)
+    return RefreshReport(tuple(o for group in outcomes for o in group), time.perf_counter() - began, today)
 
 
 @dataclass(frozen=True)
@@ -127,17 +127,17 @@ def _refresh_one(
         return [_failed(name, error, log, seconds)]
     ids = sorted({row.get("provider", "") for row in fetched.types}) or [name]
     outcomes = []
-    for one in ids:
+    for identifier in ids:
         mine = _Fetched(
-            [row for row in fetched.types if row.get("provider") == one],
-            [row for row in fetched.offers if row.get("provider") == one],
+            [row for row in fetched.types if row.get("provider") == identifier],
+            [row for row in fetched.offers if row.get("provider") == identifier],
             fetched.regions,
         )
         try:
-            outcomes.append(_store(one, mine, provider, options, log, save, dict(seconds)))
+            outcomes.append(_store(identifier, mine, provider, options, log, save, dict(seconds)))
         except Exception as error:  # noqa: BLE001 - as above
-            outcomes.append(_failed(one, error, log, seconds))
-        # A source of several providers has one log: what it tells is told once, what failed counts for all.
+            outcomes.append(_failed(identifier, error, log, seconds))
+        # A source of several providers has one log: it is reported once, and its failures count for all.
         log = FetchLog(failures=list(log.failures))
     return outcomes
 
@@ -148,27 +148,27 @@ def _fetch(provider: Provider, options: FetchOptions, log: FetchLog, seconds: di
     with _timed(seconds, "instance_types"):
         types = frame_rows(provider.fetch_instance_types(regions))
     with _timed(seconds, "offers"):
-        wanted = options.purchase_options or provider.info.purchase_options
-        offers = frame_rows(provider.fetch_offers(regions, wanted))
+        purchase_options = options.purchase_options or provider.info.purchase_options
+        offers = frame_rows(provider.fetch_offers(regions, purchase_options))
     log.progress("", "", 0)
     return _Fetched(types, offers, regions)
 
 
 def _chosen_regions(provider: Provider, patterns: Sequence[str]) -> list[str]:
-    known = provider.fetch_regions()
+    available = provider.fetch_regions()
     if not patterns:
-        return known
+        return available
     name = provider.info.name
     chosen = [
         region
-        for region in known
+        for region in available
         if any(fnmatchcase(f"{name}/{region}" if "/" in p else region, p) for p in patterns)
     ]
     if not chosen:
         import difflib
 
-        close = difflib.get_close_matches(patterns[0], known, n=3)
-        hint = f"did you mean {', '.join(close)}?" if close else f"it has {len(known)} regions"
+        close = difflib.get_close_matches(patterns[0], available, n=3)
+        hint = f"did you mean {', '.join(close)}?" if close else f"it has {len(available)} regions"
         raise CatalogInputError(f"no region of {name} fits {', '.join(patterns)} ({hint})")
     return chosen
 
@@ -192,7 +192,9 @@ def _store(
     old = previous.offers() if previous else []
     offers, waiting = set_aside(checked.offers, old, checked.refused_offers)
     failed_regions, lost_options = _lost(log, fetched.regions)
-    asked = frozenset(options.purchase_options) or (provider.info.purchase_options if lost_options else None)
+    requested = frozenset(options.purchase_options) or (
+        provider.info.purchase_options if lost_options else None
+    )
     with _timed(seconds, "store"):
         saved = save(
             name,
@@ -200,11 +202,11 @@ def _store(
             offers,
             merge_regions=sorted(failed_regions),
             regions=fetched.regions if options.regions else None,
-            purchase_options=None if asked is None else sorted(asked - lost_options),
+            purchase_options=None if requested is None else sorted(requested - lost_options),
             quarantine=[quote.values() for quote in waiting],
         )
     before = previous.n_offers if previous else 0
-    if len(checked.offers) < STEEP_FALL_RATIO * before and not options.regions and not asked:
+    if len(checked.offers) < STEEP_FALL_RATIO * before and not options.regions and not requested:
         log.remark(f"{name}: {len(checked.offers)} offers fetched where {before} were known before")
     return Outcome(
         provider=name,
@@ -237,14 +239,14 @@ def _lost(log: FetchLog, regions: Sequence[str]) -> tuple[set[str], frozenset[st
 
 def _failed(name: str, error: Exception, log: FetchLog, seconds: Mapping[str, float]) -> Outcome:
     previous = last_good(name)
-    rest = _from_log(log)
-    rest["failures"] = (Failure.of(error), *rest["failures"])
+    logged = _from_log(log)
+    logged["failures"] = (Failure.of(error), *logged["failures"])
     return Outcome(
         provider=name,
         status="skipped" if isinstance(error, CredentialsMissing | CatalogInputError) else "failed",
         last_good_as_of=previous.as_of if previous else "",
         seconds=seconds,
-        **rest,
+        **logged,
     )
 
 
@@ -280,7 +282,7 @@ def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
 
 @contextmanager
 def _quiet_transport() -> Iterator[None]:
-    """Silence the SDKs' notes on each retry: the outcome tells what came of them, and they may show URLs."""
+    """Silence the SDKs' notes on retries: the outcome reports failures, and the notes may show URLs."""
     logs = [logging.getLogger(name) for name in _TRANSPORT_LOGS]
     levels = [log.level for log in logs]
     try:

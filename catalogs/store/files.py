@@ -123,14 +123,14 @@ def remove_leftovers(provider_directory: Path) -> int:
     """Remove what killed writers left half made; only for the holder of the lock. Returns how many."""
     import shutil
 
-    found = [path for pattern in _LEFTOVERS for path in provider_directory.glob(pattern)]
-    for path in found:
+    leftovers = [path for pattern in _LEFTOVERS for path in provider_directory.glob(pattern)]
+    for path in leftovers:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
             with contextlib.suppress(OSError):
                 path.unlink()
-    return len(found)
+    return len(leftovers)
 
 
 @contextlib.contextmanager

@@ -171,9 +171,9 @@ def _still_waiting(
     """Quotes of the quarantine that the refresh did not reach."""
     if last is None or scope.is_whole:
         return []
-    asked, there = {_key(row) for row in new}, {_key(row) for row in merged.offers}
-    known = ((_key(entry["row"]), entry) for entry in listed_quotes(last))
-    return [entry for key, entry in known if key in there and key not in asked]
+    fetched, present = {_key(row) for row in new}, {_key(row) for row in merged.offers}
+    quotes = ((_key(entry["row"]), entry) for entry in listed_quotes(last))
+    return [entry for key, entry in quotes if key in present and key not in fetched]
 
 
 def _add(
@@ -187,7 +187,7 @@ def _add(
     """Write a new snapshot and make it the one in use."""
     more = {
         "as_of": day.isoformat(),
-        "sequence": 1 + max((one.sequence for one in stored_snapshots(directory)), default=0),
+        "sequence": 1 + max((snapshot.sequence for snapshot in stored_snapshots(directory)), default=0),
         "saved_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "content_sha256": content,
         "kept_regions": dict(merged.kept_regions),
@@ -208,11 +208,11 @@ def list_snapshots(provider: str | None = None, *, home: Path | None = None) -> 
         provider: only of this provider.
         home: directory of the history; default see `history_directory`.
     """
-    found = [bundled_snapshot(directory) for directory in provider_directories(bundled_directory())]
+    snapshots = [bundled_snapshot(directory) for directory in provider_directories(bundled_directory())]
     for directory in histories(home or history_directory()):
-        found.extend(stored_snapshots(directory))
-    chosen = [one for one in found if provider in (None, one.provider)]
-    return tuple(sorted(chosen, key=lambda one: (one.provider, *one.order)))
+        snapshots.extend(stored_snapshots(directory))
+    chosen = [snapshot for snapshot in snapshots if provider in (None, snapshot.provider)]
+    return tuple(sorted(chosen, key=lambda snapshot: (snapshot.provider, *snapshot.order)))
 
 
 def catalog_as_of(day: date, *, home: Path | None = None, cache: bool = True) -> Catalog:
@@ -235,13 +235,15 @@ def catalog_by_hash(hashes: Mapping[str, str], *, home: Path | None = None, cach
     Raises:
         CatalogError: when a snapshot is no longer there; names each.
     """
-    known = {(one.provider, one.manifest.sha256): one.path for one in list_snapshots(home=home)}
-    lost = [f"{name} ({digest[:12]})" for name, digest in hashes.items() if (name, digest) not in known]
+    paths = {
+        (snapshot.provider, snapshot.manifest.sha256): snapshot.path for snapshot in list_snapshots(home=home)
+    }
+    lost = [f"{name} ({digest[:12]})" for name, digest in hashes.items() if (name, digest) not in paths]
     if lost:
         raise CatalogError(
             f"no longer stored: the snapshot of {', '.join(lost)}; `planner catalog history` lists those there are"
         )
-    return assemble([read_provider(known[key]) for key in sorted(hashes.items())], cache=cache)
+    return assemble([read_provider(paths[key]) for key in sorted(hashes.items())], cache=cache)
 
 
 def open_snapshot(ref: str, *, home: Path | None = None, cache: bool = True) -> Catalog:
@@ -310,22 +312,26 @@ def _holds(path: Path, manifest: ProviderManifest) -> bool:
 
 
 def _version_of(provider: str, version: str, ref: str, home: Path) -> Snapshot:
-    known: Sequence[Snapshot] = list_snapshots(provider, home=home)
+    snapshots: Sequence[Snapshot] = list_snapshots(provider, home=home)
     day = _date(version)
     if day is not None:
-        found = [one for one in known if one.as_of <= day]
+        matching = [snapshot for snapshot in snapshots if snapshot.as_of <= day]
     elif version == "bundled":
-        found = [one for one in known if one.is_bundled]
+        matching = [snapshot for snapshot in snapshots if snapshot.is_bundled]
     elif version == "latest":
-        found = [one for one in known if one.is_current] or list(known)
+        matching = [snapshot for snapshot in snapshots if snapshot.is_current] or list(snapshots)
     else:
-        found = [one for one in known if len(version) >= 4 and one.manifest.sha256.startswith(version)]
-    if not found:
-        there = ", ".join(f"{one.provider}@{one.as_of.isoformat()}" for one in known[-5:])
+        matching = [
+            snapshot
+            for snapshot in snapshots
+            if len(version) >= 4 and snapshot.manifest.sha256.startswith(version)
+        ]
+    if not matching:
+        newest = ", ".join(f"{snapshot.provider}@{snapshot.as_of.isoformat()}" for snapshot in snapshots[-5:])
         raise CatalogInputError(
-            f"no snapshot {ref!r} ({f'there are {there}' if there else 'none of that provider'})"
+            f"no snapshot {ref!r} ({f'there are {newest}' if newest else 'none of that provider'})"
         )
-    return found[-1]
+    return matching[-1]
 
 
 def _date(text: str) -> date | None:

@@ -90,9 +90,9 @@ def assemble(sources: Sequence[Source], *, cache: bool = True) -> Catalog:
 
 def _remembered(manifests: tuple[ProviderManifest, ...], sources: Sequence[Source]) -> Catalog:
     """The catalog of these sources, made once in a process: what asks again shares what was worked out of it."""
-    for known in list(_LAST):
-        if known.manifests == manifests:  # so are all files: their hashes were checked when they were read
-            return known
+    for remembered in list(_LAST):
+        if remembered.manifests == manifests:  # so are all files: reading checked their hashes
+            return remembered
     key = _cache_key(manifests)
     tables = load_compiled(key, SNAPSHOT_TABLES)
     if tables is None:

@@ -96,13 +96,15 @@ def merge(
     if scope.is_whole:
         return Merged(new_types, new_offers)
     seen = {_key(row, OFFER_KEY) for row in new_offers}
-    kept = [row for row in old_offers if not scope.reached(row) and _key(row, OFFER_KEY) not in seen]
-    known = {_key(row, INSTANCE_TYPE_KEY) for row in new_types}
-    types = [row for row in old_types if _key(row, INSTANCE_TYPE_KEY) not in known]
+    unreached = [row for row in old_offers if not scope.reached(row) and _key(row, OFFER_KEY) not in seen]
+    new_keys = {_key(row, INSTANCE_TYPE_KEY) for row in new_types}
+    types = [row for row in old_types if _key(row, INSTANCE_TYPE_KEY) not in new_keys]
     dates: dict[str, str] = {}
-    for row in kept:
+    for row in unreached:
         dates[row["region"]] = min(row["as_of"], dates.get(row["region"], row["as_of"]))
-    return Merged([*new_types, *types], [*new_offers, *kept], dict(sorted(dates.items())), len(kept))
+    return Merged(
+        [*new_types, *types], [*new_offers, *unreached], dict(sorted(dates.items())), len(unreached)
+    )
 
 
 def check_rows(provider: str, types: Sequence[Row], offers: Sequence[Row]) -> None:
@@ -126,9 +128,9 @@ def check_rows(provider: str, types: Sequence[Row], offers: Sequence[Row]) -> No
             if not row.get("as_of"):
                 raise CatalogError(f"{name} of {provider}: {offer_id(key)} has no as_of")
             seen.add(key)
-    known = {row["instance_type"] for row in types}
+    names = {row["instance_type"] for row in types}
     for row in offers:
-        if row["instance_type"] not in known:
+        if row["instance_type"] not in names:
             raise CatalogError(
                 f"offers of {provider}: {row['instance_type']} is not among its instance types"
             )
@@ -153,7 +155,9 @@ def content_hash(
         )
         digest.update(f"{table}\n".encode())
         digest.update(out.getvalue().encode())
-    quotes = sorted(f"{_key(one['row'], OFFER_KEY)} {one['row'].get('price_per_hour')}" for one in waiting)
+    quotes = sorted(
+        f"{_key(quote['row'], OFFER_KEY)} {quote['row'].get('price_per_hour')}" for quote in waiting
+    )
     digest.update("\n".join(quotes).encode())
     return digest.hexdigest()
 

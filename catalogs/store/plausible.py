@@ -59,10 +59,10 @@ def flag_implausible(types: Table, offers: Table) -> Table:
     highs = np.asarray([band.high if band else np.inf for band in bands] + [np.inf])[names.codes]
     currencies = offers.coded("currency")
     rates = np.asarray([_rate(name) for name in currencies.values] + [np.nan])[currencies.codes]
-    known = at >= 0
+    has_band = at >= 0
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         price = offers.number("price_per_hour") * rates / types.number("accelerator_count")[at]
-        outside = known & (price > 0) & ((price < lows[at]) | (price > highs[at]))
+        outside = has_band & (price > 0) & ((price < lows[at]) | (price > highs[at]))
     if not outside.any():
         return offers
     flags = offers["flags"].copy()

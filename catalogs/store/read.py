@@ -68,11 +68,11 @@ def provider_directories(root: Path) -> list[Path]:
         raise CatalogError(
             f"cannot read the catalog directory {root}: {error.strerror}; {_REMEDY}"
         ) from error
-    found = [name for name in names if not name.startswith(".")]
-    found += [name for name in names if name.startswith(".old-") and name.removeprefix(".old-") not in names]
-    if not found:
+    chosen = [name for name in names if not name.startswith(".")]
+    chosen += [name for name in names if name.startswith(".old-") and name.removeprefix(".old-") not in names]
+    if not chosen:
         raise CatalogError(f"no provider in the catalog directory {root}; {_REMEDY}")
-    return [root / name for name in sorted(found, key=lambda name: name.removeprefix(".old-"))]
+    return [root / name for name in sorted(chosen, key=lambda name: name.removeprefix(".old-"))]
 
 
 def read_provider(directory: Path) -> Source:
@@ -87,10 +87,10 @@ def read_provider(directory: Path) -> Source:
     for name in SNAPSHOT_TABLES:
         file = directory / f"{name}.csv.gz"
         files[file] = _read(file)
-        found, wanted = hashlib.sha256(files[file]).hexdigest(), manifest["files"].get(file.name)
-        if found != wanted:
+        actual, expected = hashlib.sha256(files[file]).hexdigest(), manifest["files"].get(file.name)
+        if actual != expected:
             raise CatalogError(
-                f"{file} was changed or cut short: sha256 {found[:12]}... is not the {str(wanted)[:12]}... "
+                f"{file} was changed or cut short: sha256 {actual[:12]}... is not the {str(expected)[:12]}... "
                 f"of its manifest; {_REMEDY}"
             )
     digests = "".join(hashlib.sha256(files[file]).hexdigest() for file in sorted(files))
@@ -116,13 +116,13 @@ def read_manifest(path: Path) -> dict[str, Any]:
         manifest = json.loads(_read(path))
     except (ValueError, RecursionError) as error:
         raise CatalogError(f"{path} is not valid JSON ({error}); {_REMEDY}") from error
-    wanted = {*ProviderManifest.__annotations__, "files"}
+    required = {*ProviderManifest.__annotations__, "files"}
     if (
         not isinstance(manifest, dict)
-        or not wanted <= set(manifest)
+        or not required <= set(manifest)
         or not isinstance(manifest["files"], dict)
     ):
-        lacking = sorted(wanted - set(manifest)) if isinstance(manifest, dict) else ["an object"]
+        lacking = sorted(required - set(manifest)) if isinstance(manifest, dict) else ["an object"]
         raise CatalogError(f"{path} lacks {', '.join(lacking) or 'its list of files'}; {_REMEDY}")
     version = manifest["schema_version"]
     if version != SCHEMA_VERSION:
@@ -202,9 +202,9 @@ def check_count(manifest: ProviderManifest, name: str, n_rows: int, path: Path) 
     Raises:
         CatalogError: naming the file.
     """
-    said = manifest.n_offers if name == "offers" else manifest.n_instance_types
-    if n_rows != said:
-        raise CatalogError(f"{path} has {n_rows:,} rows, its manifest says {said:,}; {_REMEDY}")
+    stated = manifest.n_offers if name == "offers" else manifest.n_instance_types
+    if n_rows != stated:
+        raise CatalogError(f"{path} has {n_rows:,} rows, its manifest says {stated:,}; {_REMEDY}")
 
 
 def listed_quotes(source: Source) -> list[Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""Keep the history small: drop what tells nothing new, thin what is old; never the snapshot in use."""
+"""Keep the history small: drop repeated snapshots, thin old ones; never the snapshot in use."""
 
 from __future__ import annotations
 
@@ -64,23 +64,25 @@ def _remove(
     root = home or history_directory()
     before = (today or datetime.now(UTC).date()) - timedelta(days=older_than_days)
     removed: list[Snapshot] = []
-    for known in histories(root):
-        if provider not in (None, known.name):
+    for history in histories(root):
+        if provider not in (None, history.name):
             continue
-        with writing(root, known.name) as directory:
+        with writing(root, history.name) as directory:
             snapshots = stored_snapshots(directory)
-            kept = _month_ends(snapshots) | {_in_use(snapshots)}
-            for one in choose(snapshots):
-                if one.as_of < before and one.path not in kept:
-                    remove_directory(one.path)
-                    removed.append(one)
+            protected = _month_ends(snapshots) | {_in_use(snapshots)}
+            for snapshot in choose(snapshots):
+                if snapshot.as_of < before and snapshot.path not in protected:
+                    remove_directory(snapshot.path)
+                    removed.append(snapshot)
     return tuple(removed)
 
 
 def _repeats(snapshots: Sequence[Snapshot]) -> list[Snapshot]:
     pairs = zip(snapshots[1:], snapshots, strict=False)
     return [
-        one for one, before in pairs if one.content_sha256 and one.content_sha256 == before.content_sha256
+        snapshot
+        for snapshot, before in pairs
+        if snapshot.content_sha256 and snapshot.content_sha256 == before.content_sha256
     ]
 
 
@@ -91,13 +93,13 @@ def _all(snapshots: Sequence[Snapshot]) -> list[Snapshot]:
 def _month_ends(snapshots: Sequence[Snapshot]) -> set[Path]:
     """First and last snapshot of each month."""
     months: dict[tuple[int, int], list[Path]] = {}
-    for one in snapshots:
-        months.setdefault((one.as_of.year, one.as_of.month), []).append(one.path)
+    for snapshot in snapshots:
+        months.setdefault((snapshot.as_of.year, snapshot.as_of.month), []).append(snapshot.path)
     return {path for paths in months.values() for path in (paths[0], paths[-1])}
 
 
 def _in_use(snapshots: Sequence[Snapshot]) -> Path | None:
     """The snapshot in use; without a pointer the one written last, which readers fall back to."""
-    current = [one for one in snapshots if one.is_current]
-    newest = max(snapshots, key=lambda one: one.sequence, default=None)
+    current = [snapshot for snapshot in snapshots if snapshot.is_current]
+    newest = max(snapshots, key=lambda snapshot: snapshot.sequence, default=None)
     return current[0].path if current else newest.path if newest else None

@@ -69,11 +69,11 @@ def stored_snapshots(provider_directory: Path) -> list[Snapshot]:
     snapshots = []
     for path in snapshot_directories(provider_directory):
         try:
-            one = snapshot_at(path, is_current=pointer is not None and pointer.snapshot == path.name)
+            snapshot = snapshot_at(path, is_current=pointer is not None and pointer.snapshot == path.name)
         except CatalogError:
             continue  # half removed, or damaged: `catalog doctor` names it
-        snapshots.append(one)
-    return sorted(snapshots, key=lambda one: one.order)
+        snapshots.append(snapshot)
+    return sorted(snapshots, key=lambda snapshot: snapshot.order)
 
 
 def newest_sources(home: Path, day: date | None = None) -> list[Source]:
@@ -90,12 +90,12 @@ def newest_sources(home: Path, day: date | None = None) -> list[Source]:
         if source is not None:
             sources.append(source)
         elif old is not None:
-            one = bundled_snapshot(old)
-            too_new.append(f"{one.provider} ({one.manifest.newest_as_of})")
+            snapshot = bundled_snapshot(old)
+            too_new.append(f"{snapshot.provider} ({snapshot.manifest.newest_as_of})")
     if not sources:
-        known = f" not after {day.isoformat()}" if day else ""
+        limit = f" not after {day.isoformat()}" if day else ""
         since = f"; the oldest: {', '.join(too_new)}" if too_new else ""
-        raise CatalogError(f"no snapshot{known} is bundled or in {home}{since}")
+        raise CatalogError(f"no snapshot{limit} is bundled or in {home}{since}")
     if too_new and day is not None:
         warn(f"no prices as old as {day.isoformat()} are stored for {', '.join(too_new)}: left out")
     return sources
@@ -130,12 +130,14 @@ def stored_source(provider_directory: Path, day: date | None = None) -> Source |
         warn(
             f"{provider_directory / 'current.json'} or its snapshot is damaged: the newest whole one is used"
         )
-    # Without a pointer the order of writing tells what is newest; the clock may have been wrong.
-    known = stored_snapshots(provider_directory)
-    for one in reversed(sorted(known, key=lambda one: one.sequence) if day is None else known):
-        if day is None or one.as_of <= day:
+    # Without a pointer the order of writing decides which is newest: the clock may have been wrong.
+    snapshots = stored_snapshots(provider_directory)
+    for snapshot in reversed(
+        sorted(snapshots, key=lambda snapshot: snapshot.sequence) if day is None else snapshots
+    ):
+        if day is None or snapshot.as_of <= day:
             try:
-                return _read_stored(one.path)
+                return _read_stored(snapshot.path)
             except CatalogError as error:
                 warn(f"passed over: {error}")
     return None

@@ -62,8 +62,8 @@ class Statement:
         """
         read = {manifest.provider for manifest, _ in sources}
         for name in sorted(read ^ set(self.providers)):
-            what = "is not in the signed statement" if name in read else "was signed and is missing"
-            raise TamperedCatalogError(f"tampered catalog: {self.path.parent}: {name} {what}; {_GET_AGAIN}")
+            fault = "is not in the signed statement" if name in read else "was signed and is missing"
+            raise TamperedCatalogError(f"tampered catalog: {self.path.parent}: {name} {fault}; {_GET_AGAIN}")
         for source in sources:
             name = source[0].provider
             if described(source) != self.providers[name]:

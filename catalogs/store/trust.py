@@ -76,13 +76,15 @@ def _read_seen() -> dict[str, datetime]:
         return {}
     try:
         values = json.loads(read_bounded(path))["newest"]
-        found = {str(name): datetime.fromisoformat(moment).astimezone(UTC) for name, moment in values.items()}
+        signed_at = {
+            str(name): datetime.fromisoformat(moment).astimezone(UTC) for name, moment in values.items()
+        }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CatalogInputError(
             f"{path}: damaged ({error}): whether an older catalog is replayed is unknown; delete it once the "
             "catalog in use is known to be the present one"
         ) from error
-    return found
+    return signed_at
 
 
 def _note(statement: Statement) -> None:
@@ -97,7 +99,7 @@ def _note(statement: Statement) -> None:
             newest = {**_read_seen()}
             moment = max(statement.signed_at, newest.get(statement.key_id, statement.signed_at))
             newest[statement.key_id] = moment
-            values = {name: one.isoformat(timespec="seconds") for name, one in sorted(newest.items())}
+            values = {name: signed.isoformat(timespec="seconds") for name, signed in sorted(newest.items())}
             new.write_text(json.dumps({"version": 1, "newest": values}, indent=1) + "\n", encoding="utf-8")
             new.replace(path)
     except (OSError, NotImplementedError, Timeout) as error:

@@ -89,27 +89,29 @@ def validate_rows(
     Returns:
         The rows without a fault, and every fault of the others.
     """
-    kept: list[dict[str, str]] = []
+    valid: list[dict[str, str]] = []
     faults: list[Fault] = []
     seen: set[tuple[str, ...]] = set()
     for row in rows:
         key = tuple(row.get(name, "") for name in KEYS[table])
-        found = [
+        row_faults = [
             _fault(table, row, key, column.name, reason)
             for column, reason in _cell_faults(table, row, references)
         ]
         if key in seen:
-            found.append(_fault(table, row, key, "", "the key is listed twice; the later row is refused"))
-        if table == "offers" and not found:
-            found = [
+            row_faults.append(
+                _fault(table, row, key, "", "the key is listed twice; the later row is refused")
+            )
+        if table == "offers" and not row_faults:
+            row_faults = [
                 _fault(table, row, key, column, reason) for column, reason in _offer_faults(row, references)
             ]
-        if found:
-            faults.extend(found)
+        if row_faults:
+            faults.extend(row_faults)
         else:
             seen.add(key)
-            kept.append(dict(row))
-    return kept, tuple(faults)
+            valid.append(dict(row))
+    return valid, tuple(faults)
 
 
 def _fault(table: str, row: Row, key: tuple[str, ...], column: str, reason: str) -> Fault:

@@ -57,13 +57,13 @@ def load_columns() -> dict[str, tuple[Column, ...]]:
     tables: dict[str, list[Column]] = {}
     with COLUMNS_FILE.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            dtype, _, rest = row["dtype"].partition(":")
+            dtype, _, argument = row["dtype"].partition(":")
             column = Column(
                 table=row["table"],
                 name=row["column"],
                 dtype=dtype,
-                choices=tuple(rest.split("|")) if dtype == "one_of" else (),
-                references=rest if dtype == "key" else "",
+                choices=tuple(argument.split("|")) if dtype == "one_of" else (),
+                references=argument if dtype == "key" else "",
                 unit=row["unit"],
                 nullable=row["nullable"] == "yes",
                 low=float(row["min"]) if row["min"] else None,
@@ -190,8 +190,8 @@ def with_later_columns(name: str, rows: list[list[str]]) -> list[list[str]]:
     """Rows of a file, its header first, that an earlier version wrote: columns that came later are empty in it."""
     header = rows[0] if rows else []
     later = [column for column in _LATER.get(name, ()) if column not in header]
-    kept = [column for column in column_names(name) if column not in later]
-    if not later or header != kept:
+    earlier = [column for column in column_names(name) if column not in later]
+    if not later or header != earlier:
         return rows
     places = [header.index(column) if column in header else -1 for column in column_names(name)]
     filled = [[*row, ""] for row in rows[1:] if len(row) == len(header)]
@@ -206,11 +206,11 @@ def check_header(name: str, header: Sequence[str], place: str) -> None:
     Raises:
         CatalogError: naming missing and unexpected columns.
     """
-    wanted = column_names(name)
-    if tuple(header) == wanted:
+    expected = column_names(name)
+    if tuple(header) == expected:
         return
-    missing = [column for column in wanted if column not in header]
-    extra = [column for column in header if column not in wanted]
+    missing = [column for column in expected if column not in header]
+    extra = [column for column in header if column not in expected]
     detail = "; ".join(
         part
         for part in (

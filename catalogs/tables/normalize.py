@@ -78,7 +78,7 @@ def family_of(provider: str, instance_type: str) -> str:
     A name no pattern fits is its own family.
     """
     for of_provider, pattern, family in _family_rules():
-        found = pattern.match(instance_type) if of_provider == provider else None
-        if found:
-            return found.expand(family)
+        matched = pattern.match(instance_type) if of_provider == provider else None
+        if matched:
+            return matched.expand(family)
     return instance_type

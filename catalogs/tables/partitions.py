@@ -69,10 +69,14 @@ def not_asked(
     """
     codes, keys = offers.distinct_keys("provider", "region")
     apart = {place: row for place in map("/".join, keys) if (row := partition_of(place))}
-    own = partition_of(home)
-    asked = asked_places(apart, regions, residency) if apart else set()
-    asked |= {place for place, row in apart.items() if own is not None and row.partition == own.partition}
-    removed = np.asarray([place in apart and place not in asked for place in map("/".join, keys)], np.bool_)
+    mine = partition_of(home)
+    requested = asked_places(apart, regions, residency) if apart else set()
+    requested |= {
+        place for place, row in apart.items() if mine is not None and row.partition == mine.partition
+    }
+    removed = np.asarray(
+        [place in apart and place not in requested for place in map("/".join, keys)], np.bool_
+    )
     return np.asarray(removed[codes], dtype=np.bool_)
 
 
@@ -89,18 +93,18 @@ def asked_places(places: Collection[str], regions: Collection[str], residency: C
     """
     table = load_regions()
     groups = tuple(group.lower() for group in residency)
-    known: dict[str, tuple[str, str, str]] = {
+    groups_of: dict[str, tuple[str, str, str]] = {
         f"{row['provider']}/{row['region']}": (row["residency"], row["country"].lower(), row["continent"])
         for row in table.rows()
     }
-    ordinary = [place for place in known if _row_of(place) is None]
+    ordinary = [place for place in groups_of if _row_of(place) is None]
     naming = [pattern for pattern in regions if not any(_fits(place, pattern) for place in ordinary)]
-    groups = tuple(group for group in groups if not any(group in known[place] for place in ordinary))
+    groups = tuple(group for group in groups if not any(group in groups_of[place] for place in ordinary))
     return {
         place
         for place in places
         if any(_fits(place, pattern) for pattern in naming)
-        or any(group in known.get(place, ()) for group in groups)
+        or any(group in groups_of.get(place, ()) for group in groups)
     }
 
 

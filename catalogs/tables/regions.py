@@ -33,7 +33,7 @@ def residency_groups() -> dict[tuple[str, str], str]:
 def regions_in(residency: str) -> frozenset[tuple[str, str]]:
     """All (provider, region) of one residency group or country (`eu`, `us`, `DE`, ...)."""
     table = load_regions()
-    wanted = residency.lower()
+    lowered = residency.lower()
     keys = zip(
         _keys(table),
         table["residency"],
@@ -42,7 +42,7 @@ def regions_in(residency: str) -> frozenset[tuple[str, str]]:
         strict=True,
     )
     return frozenset(
-        key for key, group, country, continent in keys if wanted in (group, country.lower(), continent)
+        key for key, group, country, continent in keys if lowered in (group, country.lower(), continent)
     )
 
 

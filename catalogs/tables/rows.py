@@ -28,9 +28,9 @@ def distinct_rows(*columns: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
         code ^= column
         code *= _ODD
         code ^= code >> _HALF
-    _, first, own = distinct(code)
-    if all((column.take(first).take(own) == column).all() for column in bits):
-        return first, own
+    _, first, position = distinct(code)
+    if all((column.take(first).take(position) == column).all() for column in bits):
+        return first, position
     each = np.arange(len(code), dtype=np.int64)
     return each, each
 

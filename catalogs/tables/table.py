@@ -160,8 +160,8 @@ class Table(Mapping[str, Array]):
     def is_in(self, name: str, values: Iterable[str]) -> BoolArray:
         """Mask of rows whose text column `name` is one of `values`, shape `(n_rows,)`."""
         column = self.coded(name)
-        wanted = frozenset(values)
-        hit = np.asarray([text in wanted for text in (*column.values, "")], dtype=np.bool_)
+        allowed = frozenset(values)
+        hit = np.asarray([text in allowed for text in (*column.values, "")], dtype=np.bool_)
         return np.asarray(hit[column.codes], dtype=np.bool_)
 
     def equals(self, name: str, value: str) -> BoolArray:
@@ -177,10 +177,10 @@ class Table(Mapping[str, Array]):
         if at.dtype == np.bool_:
             at = np.flatnonzero(at)
         at = at.astype(np.int64, copy=False)
-        taken: dict[str, Array | Coded] = {}
+        columns: dict[str, Array | Coded] = {}
         for name, column in self._columns.items():
-            taken[name] = column.take(at)
-        return Table._of(taken, len(at))
+            columns[name] = column.take(at)
+        return Table._of(columns, len(at))
 
     def with_columns(self, **columns: Array | Coded | Sequence[Any]) -> Table:
         """Return a table with `columns` added or replaced."""

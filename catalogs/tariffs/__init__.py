@@ -103,7 +103,7 @@ class Tariffs:
         return self._curves[key]
 
     def dearest_internet_curve(self) -> TierCurve:
-        """The dearest internet price known, flat: a pessimistic stand-in for an unknown one."""
+        """The dearest internet price known, flat: a pessimistic default for an unknown one."""
         return self._dearest
 
     def storage_price(self, provider: str, region: str, kind: str = "object") -> StoragePrice | None:
@@ -135,7 +135,7 @@ class Tariffs:
 
     @cached_property
     def dearest_reads(self) -> Figure | None:
-        """USD per 1,000 read requests, the dearest known: stands in where a provider's own is unknown."""
+        """USD per 1,000 read requests, the dearest known: used where a provider's price is unknown."""
         return self._services.dearest_reads()
 
     def system_disk_fee(self, provider: str, region: str) -> StorageFee | None:

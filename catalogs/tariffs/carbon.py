@@ -44,7 +44,7 @@ class Overhead(NamedTuple):
 
 
 class Site(NamedTuple):
-    """Where machines stand: what their electricity emits (None: unknown), and what the building takes beside them."""
+    """A site of machines: emissions of its electricity (None: unknown), and the building's overhead."""
 
     grid: Grid | None
     overhead: Overhead
@@ -172,14 +172,14 @@ class CarbonTables:
         """National means by the country's name and code, in small letters."""
         regions = read_rows(self.directory.parent / "regions.csv", ("provider", "region", "country"))
         codes = {(row["provider"], row["region"]): row["country"] for row in regions}
-        known: dict[str, Grid] = {}
+        grids: dict[str, Grid] = {}
         for row in self._read("grid_intensity.csv", "provider", "region", "basis", "of"):
             place = row["provider"], row["region"]
             if row["basis"].startswith(_NATIONAL) and place in self._grids:
                 for name in (row["of"], codes.get(place, "")):
-                    known.setdefault(name.casefold(), self._grids[place])
-        known.pop("", None)
-        return known
+                    grids.setdefault(name.casefold(), self._grids[place])
+        grids.pop("", None)
+        return grids
 
     @cached_property
     def _overheads(self) -> dict[str, Overhead]:
@@ -195,17 +195,17 @@ class CarbonTables:
     @cached_property
     def _power(self) -> dict[str, MaximumPower]:
         stated = read_rows(self.directory.parent / "accelerators.csv", ("accelerator", "tdp_w", "source"))
-        known = {
+        listed = {
             row["accelerator"]: MaximumPower(self._positive(row, "tdp_w"), "read", row["source"])
             for row in stated
             if row["tdp_w"]
         }
         rows = self._read("accelerator_power.csv", "accelerator", "max_w", "confidence", "source")
-        own = {
+        other_power = {
             row["accelerator"]: MaximumPower(self._positive(row, "max_w"), row["confidence"], row["source"])
             for row in rows
         }
-        return own | known
+        return other_power | listed
 
     @cached_property
     def _embodied(self) -> dict[tuple[str, str], Embodied]:

@@ -36,23 +36,23 @@ class FxTable:
         for currency, rate, kind, as_of, source, note in read_lists(directory / "fx.csv", columns):
             if kind == "market":
                 rates.setdefault(currency, []).append(FxRate(currency, Decimal(rate), as_of, source, note))
-        return cls({currency: sorted(found, key=lambda fx: fx.as_of) for currency, found in rates.items()})
+        return cls({currency: sorted(dated, key=lambda fx: fx.as_of) for currency, dated in rates.items()})
 
     def rate(self, currency: str, on: date | None) -> FxRate:
         """See `Tariffs.usd_per`."""
         if currency == "USD":
             return FxRate("USD", Decimal(1), "", "definition")
-        found = self._rates.get(currency)
-        if not found:
-            known = ", ".join(["USD", *sorted(self._rates)])
-            raise CatalogInputError(f"currency {currency!r}: no exchange rate; known: {known}")
+        dated = self._rates.get(currency)
+        if not dated:
+            currencies = ", ".join(["USD", *sorted(self._rates)])
+            raise CatalogInputError(f"currency {currency!r}: no exchange rate; known: {currencies}")
         if on is None:
-            return found[-1]
+            return dated[-1]
         day = on.isoformat()
-        earlier = [fx for fx in found if fx.as_of <= day]
+        earlier = [fx for fx in dated if fx.as_of <= day]
         if earlier:
             return earlier[-1]
-        oldest = found[0]
+        oldest = dated[0]
         return FxRate(
             currency, oldest.rate, oldest.as_of, oldest.source, f"{day} is before the oldest rate known"
         )

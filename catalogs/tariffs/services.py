@@ -65,13 +65,13 @@ class StorageService:
         place = row["region"]
         if place == "*":
             return 1
-        own = matches(place, self.region)
-        return 0 if own else 2 if row["reference"] == "yes" else _UNUSABLE
+        is_own = matches(place, self.region)
+        return 0 if is_own else 2 if row["reference"] == "yes" else _UNUSABLE
 
     def value(self, measure: str) -> float | None:
         """A figure as a float, None where unknown."""
-        found = self.figure(measure)
-        return None if found is None else float(found.value)
+        figure = self.figure(measure)
+        return None if figure is None else float(figure.value)
 
 
 class ServiceTable:
@@ -96,9 +96,9 @@ class ServiceTable:
         """See `Tariffs.storage_services`."""
         key = provider, region
         if key not in self._at:
-            found = self._services.get(provider, {})
+            by_name = self._services.get(provider, {})
             self._at[key] = tuple(
-                StorageService(provider, name, kind, region, rows) for (name, kind), rows in found.items()
+                StorageService(provider, name, kind, region, rows) for (name, kind), rows in by_name.items()
             )
         return self._at[key]
 
@@ -117,8 +117,8 @@ class ServiceTable:
         )
         if row is None:
             return None
-        known = f"{row['provider']} {row['service']}"
-        note = f"no price of requests is known here: the highest known one is used ({known})"
+        service = f"{row['provider']} {row['service']}"
+        note = f"no price of requests is known here: the highest known one is used ({service})"
         return _figure(row, "derived", note)
 
 

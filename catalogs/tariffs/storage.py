@@ -101,14 +101,14 @@ class StorageTable:
         """See `Tariffs.system_disk_fee`."""
         rows = self._mine.get(("system_disk", "per_instance_hour", provider), [])
         for row in sorted(rows, key=lambda row: not matches(row["region"], region)):
-            own = matches(row["region"], region)
-            if own or row["reference"] == "yes":
+            is_own = matches(row["region"], region)
+            if is_own or row["reference"] == "yes":
                 note = (
                     row["note"]
-                    if own
+                    if is_own
                     else f"fee of {row['region']}; the region's own is not known; {row['note']}"
                 )
-                basis = "list" if own else "derived"
+                basis = "list" if is_own else "derived"
                 return StorageFee(
                     Decimal(row["value"]), row["currency"], basis, row["source"], row["as_of"], note
                 )

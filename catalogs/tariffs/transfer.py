@@ -95,14 +95,14 @@ class TransferTable:
         """Groups that `region` belongs to, in table order."""
         key = (provider, region)
         if key not in self._known:
-            found = [g for pattern, g in self._groups.get(provider, ()) if matches(pattern, region)]
-            self._known[key] = tuple(found)
+            matching = [g for pattern, g in self._groups.get(provider, ()) if matches(pattern, region)]
+            self._known[key] = tuple(matching)
         return self._known[key]
 
     def curve(
         self, src_provider: str, src_region: str, dst_provider: str, dst_region: str
     ) -> TierCurve | None:
-        """See `Tariffs.transfer_curve`; "" stands for None."""
+        """See `Tariffs.transfer_curve`; "" means None."""
         src_provider, dst_provider = src_provider or "onprem", dst_provider or "onprem"
         if src_provider == dst_provider:
             if src_region == dst_region:
@@ -127,8 +127,8 @@ class TransferTable:
         """What rows between regions may call a region, the narrowest first."""
         key = (provider, region)
         if key not in self._called:
-            named = (f"group:{group}" for group in self.groups(provider, region) if ":" not in group)
-            self._called[key] = (region, *named, "group:continent", "*")
+            group_names = (f"group:{group}" for group in self.groups(provider, region) if ":" not in group)
+            self._called[key] = (region, *group_names, "group:continent", "*")
         return self._called[key]
 
     def _applies(self, src_name: str, dst_name: str, provider: str, src: str, dst: str) -> bool:

@@ -92,8 +92,8 @@ def advise(
 
 def decide(policy: ArrayPolicy, state: JobState) -> tuple[Action, str]:
     """The policy's action under the hard guard, and who decided: `policy` or `guard`."""
-    wanted, action = policy.decide(state), Guarded(policy).decide(state)
-    return action, "policy" if action == wanted else "guard"
+    preferred, action = policy.decide(state), Guarded(policy).decide(state)
+    return action, "policy" if action == preferred else "guard"
 
 
 def can_still_finish(job: SpotJob, state: JobState) -> bool:
@@ -120,8 +120,8 @@ def _settled(question: Question, work: float, left: float) -> tuple[Status, Opti
     """The answer where there is nothing to decide."""
     job = question.job
     if work <= EPS_HOURS:
-        done = Option("nothing", Action("idle"), 0.0, 1.0, 0.0)
-        return "finished", done, "all work is done and saved: stop the instances"
+        idle = Option("nothing", Action("idle"), 0.0, 1.0, 0.0)
+        return "finished", idle, "all work is done and saved: stop the instances"
     if left > 0:
         return None
     running = question.state.mode == "on_demand"
@@ -186,13 +186,13 @@ def _options(
         Option(
             word_of(action, state),
             action,
-            float(cost[own].mean()),
-            luck.p_finish(batch_replay.finished[own], batch_replay.on_demand_asked[own]),
-            float(end[own].mean()),
-            _half(cost[own]),
-            _half(cost[own] - cost[:n]),
+            float(cost[rows].mean()),
+            luck.p_finish(batch_replay.finished[rows], batch_replay.on_demand_asked[rows]),
+            float(end[rows].mean()),
+            _half(cost[rows]),
+            _half(cost[rows] - cost[:n]),
         )
-        for action, own in zip(actions, _slices(len(actions), n), strict=True)
+        for action, rows in zip(actions, _slices(len(actions), n), strict=True)
     ]
 
 
@@ -221,7 +221,7 @@ def _others(state: JobState, chosen: Action) -> list[Action]:
     """What else can be done now: waiting, on-demand, and the cheapest zones that are up."""
     up = sorted((zone for zone in state.zones if zone.available), key=lambda zone: zone.usd_per_hour)
     zones = [Action("spot", zone.name) for zone in up]
-    here = Action("spot", state.zone) if state.mode == "spot" else None
-    tried = [Action("on_demand"), Action("idle"), *([here] if here else []), *zones]
+    current_zone = Action("spot", state.zone) if state.mode == "spot" else None
+    tried = [Action("on_demand"), Action("idle"), *([current_zone] if current_zone else []), *zones]
     unique = list(dict.fromkeys(action for action in tried if action != chosen))
     return unique[:MOST_TRIED]

@@ -50,9 +50,9 @@ def _with_table(place: SpotPlace, line: PlanLine) -> SpotPlace:
 
 def _as_json(table: HazardTable) -> SpotHazards:
     """The table as the plan holds it, with its hash."""
-    held = SpotHazards(
+    hazards = SpotHazards(
         tuple(table.age_edges_hours.tolist()), tuple(table.down_per_hour.tolist()), tuple(table.up_per_hour.tolist()),
         float(table.frailty_sd_down), float(table.frailty_sd_up), float(table.hours_seen), bool(table.of_family),
         None if table.observed_ratio is None else float(table.observed_ratio), table.source, "",
     )  # fmt: skip
-    return replace(held, sha256=hazards_sha256(held))
+    return replace(hazards, sha256=hazards_sha256(hazards))

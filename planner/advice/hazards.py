@@ -59,9 +59,9 @@ def kept_as_planned(
         tables = {zone.name: _plain(model.table_for(zone)) for zone in question.job.zones}
         return {"notes": noted.notes, "tables": tables}
 
-    found = kept_values((zones, capacities, [_digest(path) for path in evidence]), solve)
-    tables = {name: _table(values) for name, values in found["tables"].items()}
-    return replace(question, notes=(*question.notes, *found["notes"])), HazardModel((), {}, tables)
+    solved = kept_values((zones, capacities, [_digest(path) for path in evidence]), solve)
+    tables = {name: _table(values) for name, values in solved["tables"].items()}
+    return replace(question, notes=(*question.notes, *solved["notes"])), HazardModel((), {}, tables)
 
 
 def _digest(path: Path) -> tuple[str, str]:
@@ -108,10 +108,10 @@ def as_planned(
             continue
         note = _difference(capacity, own=own)
         notes |= {note: None} if note else {}
-        held = None if own else _held(capacity)
-        if held is None and capacity.hazards is not None and not own:
+        carried = None if own else _held(capacity)
+        if carried is None and capacity.hazards is not None and not own:
             notes |= {_CHANGED.format(zone=zone.name): None}
-        table = held or derived_table(capacity, zone, load, own=own)
+        table = carried or derived_table(capacity, zone, load, own=own)
         tables |= {} if table is None else {zone.name: table}
     whole = all(zone.name in tables for zone in question.job.zones)
     model = HazardModel((), {}, tables) if whole else load().with_tables(tables)

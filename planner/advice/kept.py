@@ -63,8 +63,8 @@ def kept_arrays(key: object, solve: Callable[[], Arrays]) -> Arrays:
     """
     path = _path("policy", key, "npz")
     # A copy may be damaged in any way; every failure to read it means only that it is not used.
-    with contextlib.suppress(Exception), open_copy(path) as file, np.load(file, allow_pickle=False) as found:
-        return {name: found[name] for name in found.files}
+    with contextlib.suppress(Exception), open_copy(path) as file, np.load(file, allow_pickle=False) as stored:
+        return {name: stored[name] for name in stored.files}
     arrays = solve()
 
     def write(file: BinaryIO) -> None:

@@ -232,9 +232,9 @@ def _faults(plan: SpotPlan, state: RunState, launched: datetime, now: datetime) 
         yield Fault(("restart_left_hours",), f"is far above the plan's restart ({most:.2f} h)")
     for number, zone in enumerate(state.zones):
         if not _is_known(plan, zone):
-            known = sorted({place.zone or place.region for place in plan.places})
-            text = f"'{zone.name}' is not a zone of the plan's ({', '.join(known)}): give its region if it is meant"
-            yield Fault(("zones", number, "name"), text, near(zone.name, known))
+            zones = sorted({place.zone or place.region for place in plan.places})
+            text = f"'{zone.name}' is not a zone of the plan's ({', '.join(zones)}): give its region if it is meant"
+            yield Fault(("zones", number, "name"), text, near(zone.name, zones))
     regions = {place_of(plan, zone).region for zone in state.zones} | {place.region for place in plan.places}
     if state.checkpoint_region is not None and state.checkpoint_region not in regions:
         hint = near(state.checkpoint_region, sorted(regions))
@@ -263,20 +263,20 @@ def place_of(plan: SpotPlan, zone: StateZone) -> Place:
     """The plan's place of a zone: that of its name, else of its region, else the first with the region as given."""
     from planner.advice.saved_plan import Place
 
-    named = [place for place in plan.places if place.zone == zone.name]
+    in_zone = [place for place in plan.places if place.zone == zone.name]
     region = zone.region or next(
-        (one.region for one in plan.places if zone.name.startswith(one.region)), None
+        (planned.region for planned in plan.places if zone.name.startswith(planned.region)), None
     )
-    there = [place for place in plan.places if place.region == region]
-    found = (named or there or plan.places)[0]
-    if named:
-        return found
-    capacity = found.capacity
+    in_region = [place for place in plan.places if place.region == region]
+    chosen = (in_zone or in_region or plan.places)[0]
+    if in_zone:
+        return chosen
+    capacity = chosen.capacity
     if capacity is not None:  # the records of one zone say little of another
-        records = None if found.zone else capacity.records
-        same = not capacity.recorded or (not found.zone and zone.name == found.region)
+        records = None if chosen.zone else capacity.records
+        same = not capacity.recorded or (not chosen.zone and zone.name == chosen.region)
         capacity = replace(capacity, records=records, hazards=capacity.hazards if same else None)
-    return Place(region or found.region, zone.name, found.usd_per_hour, capacity)
+    return Place(region or chosen.region, zone.name, chosen.usd_per_hour, capacity)
 
 
 def _elsewhere(plan: SpotPlan, state: RunState) -> tuple[str, ...]:

@@ -89,8 +89,8 @@ class Assistant:
         """
         with self._one_by_one:
             loaded = self._workload(workload, settings)
-            found = find_estimate(loaded, tuple(instance_types), nodes=nodes, layout=layout, as_of=as_of)
-            return _text(found, form)
+            estimates = find_estimate(loaded, tuple(instance_types), nodes=nodes, layout=layout, as_of=as_of)
+            return _text(estimates, form)
 
     def compare(
         self,
@@ -153,8 +153,8 @@ class Assistant:
             hint = f" (did you mean {', '.join(near)}?)" if near else ""
             raise InputError(f"the catalog has no {field} {text!r}{hint}")
         table = query_result.offers.take(range(min(max_results, query_result.offers.n_rows)))
-        said = f"Offers, cheapest first: {table.n_rows} of {query_result.offers.n_rows}"
-        return str(render_answer(offers_answer(table, SORT_KEYS[query.sort], said), "md"))
+        title = f"Offers, cheapest first: {table.n_rows} of {query_result.offers.n_rows}"
+        return str(render_answer(offers_answer(table, SORT_KEYS[query.sort], title), "md"))
 
     def review(self, bill: Sequence[str], month: str | None = None, form: Form = "markdown") -> str:
         """Give the verdict on one month of a cloud bill: spend against last month, budget and forecast, and what to do.

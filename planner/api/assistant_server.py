@@ -57,9 +57,9 @@ def _with_messages(tool: Callable[..., str]) -> Callable[..., str]:
                 "the question needs more memory than the limit (--max-memory); narrow it"
             ) from None
         except Exception as error:
-            said = as_planner_error(error)
-            if said is None:
+            message = as_planner_error(error)
+            if message is None:
                 raise
-            raise ToolError(str(said)) from None
+            raise ToolError(str(message)) from None
 
     return run

@@ -50,12 +50,12 @@ def review(
     from planner.finops.review.files import find_named
     from planner.inputs.budget_load import load_budgets
 
-    named = None if budgets is None else load_budgets(Path(budgets))
-    runs = load_plans(find_named("plans", [str(one) for one in plans]))
+    loaded_budgets = None if budgets is None else load_budgets(Path(budgets))
+    runs = load_plans(find_named("plans", [str(path) for path in plans]))
     first = month_of(month)
     with open_bill(texts_of(bill), month=first, currency=currency, tags_later=True) as opened:
         return review_bill(
-            opened, month=first, compare_month=month_of(compare), budgets=named, plans=runs, tags=tuple(tags),
+            opened, month=first, compare_month=month_of(compare), budgets=loaded_budgets, plans=runs, tags=tuple(tags),
             run_tag=run_tag, forecast=forecast,
         )  # fmt: skip
 

@@ -75,10 +75,10 @@ def serve(
     from planner.serving.answer import plan_serving
     from solvers.problem.options import SolveOptions
 
-    loaded, asked = load_serving(Path(file)), options_on(as_of)
+    loaded, moment = load_serving(Path(file)), options_on(as_of)
     options = SolveOptions(gap=gap, time_limit_s=time_limit_s, backend=backend)
     return plan_serving(
-        loaded, options, on=asked.now.date(), as_of=asked.as_of, catalog_dir=path_of(catalog_dir)
+        loaded, options, on=moment.now.date(), as_of=moment.as_of, catalog_dir=path_of(catalog_dir)
     )
 
 

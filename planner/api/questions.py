@@ -90,7 +90,7 @@ def whatif(
     from planner.workloads.whatif import ask_whatif
 
     each = [scenarios] if isinstance(scenarios, Mapping) else scenarios
-    texts = [setting_texts(one) for one in each]
+    texts = [setting_texts(values) for values in each]
     return ask_whatif(
         loaded_as(workload, "workload"), texts, options_on(as_of), catalog_dir=path_of(catalog_dir)
     )
@@ -142,9 +142,10 @@ def diff(old: str | Path | Plan, new: str | Path | Plan) -> PlanDiff:
     from planner.plan.diff import diff_plans
     from planner.plan.file import load_plan
 
-    plans = [one if isinstance(one, Plan) else load_plan(Path(one)) for one in (old, new)]
+    plans = [plan if isinstance(plan, Plan) else load_plan(Path(plan)) for plan in (old, new)]
     names = [
-        name if isinstance(one, Plan) else Path(one).stem for one, name in ((old, "before"), (new, "after"))
+        name if isinstance(plan, Plan) else Path(plan).stem
+        for plan, name in ((old, "before"), (new, "after"))
     ]
     return diff_plans(plans[0], plans[1], names[0], names[1])
 

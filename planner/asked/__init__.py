@@ -1,1 +1,1 @@
-"""What a workload asks, resolved: job, dates, options, and assumptions where it is silent. No market comes in."""
+"""A resolved workload: job, dates, options, and the assumptions for what it leaves open. Independent of the market."""

@@ -47,7 +47,7 @@ class Assumptions:
         self.__dict__.update({key: item.value for key, item in items.items()})  # found without a call
 
     def __getattr__(self, key: str) -> float:
-        """Refuse a value that there is not.
+        """Refuse an unknown value.
 
         Raises:
             AttributeError: there is no such assumption.
@@ -55,11 +55,11 @@ class Assumptions:
         raise AttributeError(f"no assumption is called {key!r}")
 
     def __getitem__(self, key: str) -> float:
-        """Return the value of `key`; KeyError when there is none."""
+        """Return the value of `key`; KeyError if it is unknown."""
         return self._by_key[key].value
 
     def item(self, key: str) -> Assumption:
-        """Return the figure `key` with its unit, origin and source; KeyError when there is none."""
+        """Return the figure `key` with its unit, origin and source; KeyError if it is unknown."""
         return self._by_key[key]
 
     def __iter__(self) -> Iterator[Assumption]:
@@ -103,8 +103,8 @@ def _fault(items: Mapping[str, Assumption], key: str, value: float) -> Fault | N
     path = ("assumptions", key)
     if key not in items:
         hint = near(key, items)
-        known = "" if hint else f"; known: {', '.join(sorted(items))}"
-        return Fault(path, f"no such assumption{known}", hint, at_key=True)
+        listing = "" if hint else f"; known: {', '.join(sorted(items))}"
+        return Fault(path, f"no such assumption{listing}", hint, at_key=True)
     item = items[key]
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return Fault(path, f"expected a number of {item.unit}, got {value!r}")

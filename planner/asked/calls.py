@@ -1,4 +1,4 @@
-"""What every question asked from Python does with its arguments and errors: values checked, one class of errors.
+"""Common handling of calls from Python: arguments are checked, errors belong to one class.
 
 Bounds and choices are those of the commands' options (`tests/planner/test_api_errors.py` holds both side by side).
 """
@@ -95,10 +95,10 @@ def question(ask: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
         try:
             return ask(*args, **given)
         except Exception as error:
-            said = as_planner_error(error)
-            if said is None or said is error:
+            message = as_planner_error(error)
+            if message is None or message is error:
                 raise
-            raise said from error
+            raise message from error
 
     return run
 
@@ -141,8 +141,8 @@ def as_planner_error(error: Exception) -> PlannerError | None:
     if isinstance(error, BackendError):
         return InputError(f"backend: {error}")
     if isinstance(error, csv.Error):  # a reader that names no file: better than a defect
-        what = str(error).partition(" - ")[0]
-        return InputError(f"a CSV file cannot be read: {what}; quote the cell or save the file again")
+        detail = str(error).partition(" - ")[0]
+        return InputError(f"a CSV file cannot be read: {detail}; quote the cell or save the file again")
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return OutputError(f"{error.filename}: {error.strerror}")
     return None

@@ -14,7 +14,7 @@ Day = date | str
 
 
 def options_on(as_of: Day | None) -> Options:
-    """Flags of a question asked as on a day, by default now."""
+    """The options of a question as of a day, by default now."""
     day = day_of(as_of)
     return Options(utc_now() if day is None else datetime.combine(day, time(), tzinfo=UTC), as_of=day)
 

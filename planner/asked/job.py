@@ -70,7 +70,7 @@ class Job:
 
     @property
     def total_units(self) -> float:
-        """Tokens or samples in all."""
+        """Tokens or samples of the whole training."""
         return self.total_steps * self.units_per_step
 
     @property
@@ -94,15 +94,15 @@ def resolve_job(workload: Workload, on: date) -> Job:
     data_bytes = training.data_bytes
     per_sample = training.bytes_per_sample
     read = None if per_sample is None else training.runs * training.total_samples * per_sample
-    asked = _training_spec(training, spec, model)
-    params = all_params(spec) if checkpoint.merge_adapters else exported_params(spec, asked)
+    training_spec = _training_spec(training, spec, model)
+    params = all_params(spec) if checkpoint.merge_adapters else exported_params(spec, training_spec)
     written = params * EXPORT_BYTES_PER_PARAM
-    if asked.tuning.requests is not None:
-        written = training.total_samples * answer_bytes(asked)
+    if training_spec.tuning.requests is not None:
+        written = training.total_samples * answer_bytes(training_spec)
     exported = written / GB if checkpoint.export else 0.0
     return Job(
         model=spec,
-        training=asked,
+        training=training_spec,
         total_steps=training.total_steps,
         unit=training.unit,
         units_per_step=training.units_per_step,

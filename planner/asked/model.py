@@ -1,4 +1,4 @@
-"""What one planning run is asked, and when; what can be bought is `planner.market`'s to say."""
+"""The question of one planning run and its date; `planner.market` holds what can be bought."""
 
 from __future__ import annotations
 

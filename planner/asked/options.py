@@ -1,4 +1,4 @@
-"""What a command line asks beside the workload file."""
+"""Options of a command line that are not in the workload file."""
 
 from __future__ import annotations
 

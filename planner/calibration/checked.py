@@ -71,11 +71,11 @@ def _check(value: Any, hint: Any, where: str) -> None:
 def _fits(value: Any, hint: Any, where: str) -> bool:
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        return any(_fits(value, one, where) for one in get_args(hint))
+        return any(_fits(value, element, where) for element in get_args(hint))
     if origin is Literal:
         return isinstance(value, str) and value in get_args(hint)
     if origin is tuple:
-        return isinstance(value, tuple) and all(_fits(one, get_args(hint)[0], where) for one in value)
+        return isinstance(value, tuple) and all(_fits(element, get_args(hint)[0], where) for element in value)
     if is_dataclass(hint) and isinstance(value, hint):  # type: ignore[arg-type]
         check_record(value, where)
         return True

@@ -56,12 +56,14 @@ def predict_all(calibrations: Sequence[Calibration]) -> list[Predicted]:
     jobs: dict[Any, list[int]] = {}
     for position, item in enumerate(calibrations):
         jobs.setdefault((item.model, item.training, tuple(item.hardware.items())), []).append(position)
-    found: dict[int, Predicted] = {}
+    predicted: dict[int, Predicted] = {}
     for positions in jobs.values():
         sizes = {int(calibrations[position].cluster["nodes"]) for position in positions}
-        known = _at_sizes(calibrations[positions[0]], sorted(sizes))
-        found |= {position: known[int(calibrations[position].cluster["nodes"])] for position in positions}
-    return [found[position] for position in range(len(calibrations))]
+        at_sizes = _at_sizes(calibrations[positions[0]], sorted(sizes))
+        predicted |= {
+            position: at_sizes[int(calibrations[position].cluster["nodes"])] for position in positions
+        }
+    return [predicted[position] for position in range(len(calibrations))]
 
 
 def _at_sizes(item: Calibration, sizes: Sequence[int]) -> dict[int, Predicted]:
@@ -191,7 +193,7 @@ class Correction:
         return _corrected(shapes, np.maximum(factor, np.nan_to_num(shapes["mfu"], nan=0.0)), narrow)
 
     def _factors(
-        self, known: _Generation, shapes: Table, hardware: Table, rows: npt.NDArray[np.int64],
+        self, generation: _Generation, shapes: Table, hardware: Table, rows: npt.NDArray[np.int64],
         machine: npt.NDArray[np.int64],
     ) -> tuple[Floats, Floats]:  # fmt: skip
         count = np.maximum(np.floor(hardware.number("accelerator_count")[machine] + 1e-9), 1.0)
@@ -202,30 +204,32 @@ class Correction:
             accelerators, self.global_units / accelerators, np.full(len(rows), self.sequence), rate, *text
         )
         prior = load_prior()
-        found = posterior(known.points, known.log_ratio, known.error, known.sigma, targets, prior)
-        repeated = found.trust >= 1.0
+        estimate = posterior(
+            generation.points, generation.log_ratio, generation.error, generation.sigma, targets, prior
+        )
+        repeated = estimate.trust >= 1.0
         for at in np.flatnonzero(repeated).tolist():
-            repeated[at] = _layout(shapes.row(int(rows[at]))) in known.layouts
-        narrow = known.widening * spread_ratio(found.left, found.trust, repeated, prior)
-        return np.exp(found.log_ratio), np.minimum(narrow, 1.0)
+            repeated[at] = _layout(shapes.row(int(rows[at]))) in generation.layouts
+        narrow = generation.widening * spread_ratio(estimate.left, estimate.trust, repeated, prior)
+        return np.exp(estimate.log_ratio), np.minimum(narrow, 1.0)
 
     def describe(self, generation: str) -> str:
         """Say in one sentence which measurements correct this generation; empty without any."""
-        known = self.generations.get(generation)
-        if known is None:
+        corrected = self.generations.get(generation)
+        if corrected is None:
             return ""
         same = [
             item
-            for item, model in zip(known.used, known.points.model.tolist(), strict=True)
+            for item, model in zip(corrected.used, corrected.points.model.tolist(), strict=True)
             if model == self.model
         ]
-        ratios = np.exp(known.log_ratio)
+        ratios = np.exp(corrected.log_ratio)
         spread = f"{ratios.min():.2f}" if len(ratios) == 1 else f"{ratios.min():.2f} to {ratios.max():.2f}"
-        what = "of this model" if len(same) == len(known.used) else f"({len(same)} of this model)"
+        which_models = "of this model" if len(same) == len(corrected.used) else f"({len(same)} of this model)"
         if not same:
-            what = "of another model, which says little about this one"
-        plural = "measurement" if len(known.used) == 1 else "measurements"
-        return f"{len(known.used)} {plural} {what} on {generation}: measured / predicted step time {spread}"
+            which_models = "of another model, which says little about this one"
+        plural = "measurement" if len(corrected.used) == 1 else "measurements"
+        return f"{len(corrected.used)} {plural} {which_models} on {generation}: measured / predicted step time {spread}"
 
 
 def _corrected(shapes: Table, factor: Floats, narrow: Floats) -> Table:
@@ -269,17 +273,19 @@ def build_correction(
         for item in calibrations
         if item.model.family == model.family and item.training.stack == training.stack
     ]
-    for item, found in zip(alike, predict_all(alike), strict=True):
+    for item, prediction in zip(alike, predict_all(alike), strict=True):
         name = f"calibration {item.path.name}" if item.path else "measured"
-        if found.reason:
-            warnings.append(f"{name} left out: the model cannot predict what was measured ({found.reason})")
+        if prediction.reason:
+            warnings.append(
+                f"{name} left out: the model cannot predict what was measured ({prediction.reason})"
+            )
             continue
-        doubtful = doubt(item.step_time_s, found)
+        doubtful = doubt(item.step_time_s, prediction)
         warnings += [f"{name}: {doubtful}"] if doubtful else []
-        by_generation.setdefault(str(item.hardware["generation"]), []).append((item, found))
+        by_generation.setdefault(str(item.hardware["generation"]), []).append((item, prediction))
     if not by_generation and not warnings:
         return None
-    generations = {name: _generation(found) for name, found in by_generation.items()}
+    generations = {name: _generation(prediction) for name, prediction in by_generation.items()}
     sequence = float(training.sequence_length)
     return Correction(
         generations, model_key(model, training), training.precision, training.global_batch * sequence, sequence,
@@ -305,9 +311,9 @@ def _generation(predictions: Sequence[tuple[Calibration, Predicted]]) -> _Genera
         np.asarray([item.training.precision for item, _ in predictions], dtype=object),
     )
     log_ratio = np.log([item.step_time_s / predicted.step_time_s for item, predicted in predictions])
-    own = float(np.mean([predicted.spread for _, predicted in predictions])) / Z80
-    sigma = max(own, float(np.sqrt(np.mean(log_ratio**2))))
+    prior = float(np.mean([predicted.spread for _, predicted in predictions])) / Z80
+    sigma = max(prior, float(np.sqrt(np.mean(log_ratio**2))))
     return _Generation(
-        points, log_ratio, np.asarray([item.error for item, _ in predictions], dtype=np.float64), sigma, sigma / own,
+        points, log_ratio, np.asarray([item.error for item, _ in predictions], dtype=np.float64), sigma, sigma / prior,
         frozenset(predicted.layout for _, predicted in predictions), tuple(item for item, _ in predictions),
     )  # fmt: skip

@@ -36,15 +36,15 @@ def find_correction(
     from planner.calibration.correction import build_correction
     from planner.calibration.store import file_name, load_all
 
-    found, problems = load_all(folder)
+    calibrations, problems = load_all(folder)
     if workload.measured is not None:
         from planner.calibration.measured import from_line
 
         calibration = from_line(workload.measured, job, machine_set, now)
         # `planner calibrate` may have stored the same point: it counts once
-        if all(file_name(item) != file_name(calibration) for item in found):
-            found = [*found, calibration]
-    return build_correction(job.model, job.training, found, problems)
+        if all(file_name(item) != file_name(calibration) for item in calibrations):
+            calibrations = [*calibrations, calibration]
+    return build_correction(job.model, job.training, calibrations, problems)
 
 
 def calibration_notes(correction: Correction) -> tuple[Assumed, ...]:

@@ -28,9 +28,9 @@ def from_line(line: str, job: Job, machine_set: MachineSet, now: datetime) -> Ca
     """Turn `12500 tokens/s on 8 x h100-80gb-sxm` into a calibration of this job's training."""
     from planner.inputs.measured import parse_measured
 
-    said = parse_measured(line)
-    machine, nodes = _machines(said.device, said.count, machine_set)
-    return from_figure(said, job, job.training, machine_set, machine, nodes, now)
+    figure = parse_measured(line)
+    machine, nodes = _machines(figure.device, figure.count, machine_set)
+    return from_figure(figure, job, job.training, machine_set, machine, nodes, now)
 
 
 def from_figure(

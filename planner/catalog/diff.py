@@ -69,12 +69,13 @@ def _row(move: PriceMove) -> tuple[Value, ...]:
 
 
 def _lists(diff: CatalogDiff, limit: int) -> list[str]:
-    renamed = [f"{one.provider}/{one.old} -> {one.new}" for one in diff.renamed_types]
+    renamed = [f"{change.provider}/{change.old} -> {change.new}" for change in diff.renamed_types]
     changed = [
-        f"{one.provider}/{one.instance_type} {one.column}: {one.old or 'unknown'} -> {one.new or 'unknown'}"
-        for one in diff.changed_types
+        f"{change.provider}/{change.instance_type} {change.column}: "
+        f"{change.old or 'unknown'} -> {change.new or 'unknown'}"
+        for change in diff.changed_types
     ]
-    named: Iterable[tuple[str, Sequence[str]]] = (
+    lists: Iterable[tuple[str, Sequence[str]]] = (
         ("only in the new one, whole provider", diff.new_providers),
         ("only in the old one, whole provider", diff.gone_providers),
         ("new types", _joined(diff.new_types)),
@@ -88,7 +89,7 @@ def _lists(diff: CatalogDiff, limit: int) -> list[str]:
         ("gone offers", [offer_id(key) for key in diff.gone_offers]),
     )
     out = []
-    for name, texts in named:
+    for name, texts in lists:
         if not texts:
             continue
         shown = texts[: limit or len(texts)]

@@ -36,8 +36,8 @@ def sparkline(values: Sequence[float | None]) -> str:
     series keeps its newest `60` values. Where a stream cannot show bars, `in_encoding` draws them in ASCII.
     """
     shown = list(values)[-_WIDEST:]
-    known = [value for value in shown if value is not None]
-    low, high = min(known, default=0.0), max(known, default=0.0)
+    drawn = [value for value in shown if value is not None]
+    low, high = min(drawn, default=0.0), max(drawn, default=0.0)
     middle, top = len(_BLOCKS) // 2, len(_BLOCKS) - 1
     marks = [
         " "
@@ -53,11 +53,11 @@ def history_answer(history: PriceHistory) -> Answer:
     option = f"{history.purchase_option} {history.option_variant}".rstrip()
     place = history.region or "cheapest region"
     usd = [point.usd_per_hour for point in history.points]
-    known = [value for value in usd if value is not None]
-    said: tuple[str, ...] = ()
-    if known:
-        text = f"{known[-1]:.4f} USD/h; lowest {min(known):.4f}, highest {max(known):.4f}"
-        said = (f"{sparkline(usd)}  {text}",)
+    prices = [value for value in usd if value is not None]
+    summary: tuple[str, ...] = ()
+    if prices:
+        text = f"{prices[-1]:.4f} USD/h; lowest {min(prices):.4f}, highest {max(prices):.4f}"
+        summary = (f"{sparkline(usd)}  {text}",)
     rows = [_cells(point) for point in history.points]
     days = tuple(point.day.isoformat() for point in history.points)
     chart = Chart(
@@ -70,14 +70,14 @@ def history_answer(history: PriceHistory) -> Answer:
     )  # fmt: skip
     section = table_section("prices", "Prices", columns, _points(history.points), charts=(chart,))
     return Answer(
-        f"Price of {history.instance_type}", f"{history.provider} {history.instance_type}, {place}, {option}", said,
+        f"Price of {history.instance_type}", f"{history.provider} {history.instance_type}, {place}, {option}", summary,
         (section,), versioned(_values(history)), _COLUMNS, rows,
     )  # fmt: skip
 
 
 def snapshots_answer(snapshots: Sequence[Snapshot]) -> Answer:
     """The list of snapshots as an answer."""
-    values = [_snapshot_values(one) for one in snapshots]
+    values = [_snapshot_values(item) for item in snapshots]
     columns = (
         Column("provider", "provider", "text"), Column("day", "day", "date"), Column("snapshot", "snapshot", "text"),
         Column("n_instance_types", "types", "count"), Column("n_offers", "offers", "count"),
@@ -86,13 +86,13 @@ def snapshots_answer(snapshots: Sequence[Snapshot]) -> Answer:
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = [
         (
-            one.provider, one.as_of.isoformat(), one.name, one.manifest.n_instance_types, one.manifest.n_offers,
-            len(one.kept_regions) or "", one.manifest.oldest_as_of, "in use" if one.is_current else "",
+            item.provider, item.as_of.isoformat(), item.name, item.manifest.n_instance_types, item.manifest.n_offers,
+            len(item.kept_regions) or "", item.manifest.oldest_as_of, "in use" if item.is_current else "",
         )
-        for one in snapshots
+        for item in snapshots
     ]  # fmt: skip
-    kept = "kept: regions whose last good prices were kept because a refresh did not reach them"
-    notes = [kept] if any(one.kept_regions for one in snapshots) else []
+    note = "kept: regions whose last good prices were kept because a refresh did not reach them"
+    notes = [note] if any(item.kept_regions for item in snapshots) else []
     flat = [{**row, "kept_regions": ";".join(row["kept_regions"])} for row in values]
     section = table_section("snapshots", "Snapshots", columns, rows, notes)
     return Answer(

@@ -37,9 +37,9 @@ def ask_prices(asked: Asked, on_progress: OnProgress | None = None) -> RefreshRe
         raise InputError(f"--prices live: there is no way to query the prices of {', '.join(asked.unasked)}")
     report = refresh(asked.providers, FetchOptions(regions=asked.regions), on_progress=on_progress)
     if not any(outcome.is_stored for outcome in report.outcomes):
-        why = [failure for one in report.outcomes for failure in one.failures[:1]]
-        raise (InputError if {one.kind for one in why} == {"input"} else CatalogError)(
-            f"--prices live: nothing was refreshed: {'; '.join(one.message for one in why)}. "
+        why = [failure for result in report.outcomes for failure in result.failures[:1]]
+        raise (InputError if {result.kind for result in why} == {"input"} else CatalogError)(
+            f"--prices live: nothing was refreshed: {'; '.join(result.message for result in why)}. "
             "Without --prices live the stored prices are used"
         )
     return report
@@ -47,7 +47,7 @@ def ask_prices(asked: Asked, on_progress: OnProgress | None = None) -> RefreshRe
 
 def live_notes(asked: Asked, report: RefreshReport) -> tuple[str, ...]:
     """Who answered when; then, for the plan too, a warning for each whose prices are not of today."""
-    stored = [one.provider for one in report.outcomes if one.is_stored]
+    stored = [outcome.provider for outcome in report.outcomes if outcome.is_stored]
     notes = [f"asked on {report.as_of} of {', '.join(stored)}", *filter(None, map(_stale, report.outcomes))]
     if asked.unasked:
         notes.append(f"no live prices of {', '.join(asked.unasked)}: there is no way to query them")
@@ -72,10 +72,10 @@ def _stale(one: Outcome) -> str:
 
 def live_messages(report: RefreshReport) -> Iterator[str]:
     """For standard error, beside the notes: each failure with its remedy, and quotes that wait for a person."""
-    for one in report.outcomes:
-        yield from (f"{one.provider}: {failure.kind}: {failure.message}" for failure in one.failures)
-        if one.quarantine:
+    for outcome in report.outcomes:
+        yield from (f"{outcome.provider}: {failure.kind}: {failure.message}" for failure in outcome.failures)
+        if outcome.quarantine:
             yield (
-                f"{one.provider}: {len(one.quarantine)} quotes moved too far to be used unseen: see `planner catalog "
-                "quarantine`"
+                f"{outcome.provider}: {len(outcome.quarantine)} quotes moved too far to be used unseen: "
+                "see `planner catalog quarantine`"
             )

@@ -78,43 +78,43 @@ def refresh_table(report: RefreshReport) -> str:
     lines = [
         f"{'provider':<12}{'status':<11}{'types':>7}{'offers':>9}{'kept':>7}{'refused':>9}{'seconds':>9}"
     ]
-    for one in report.outcomes:
-        refused, spent = sum(one.refused.values()), sum(one.seconds.values())
-        counts = f"{one.n_instance_types:>7}{one.n_offers:>9}{one.n_kept_offers:>7}{refused:>9}"
-        lines.append(f"{one.provider:<12}{one.status:<11}{counts}{spent:>9.1f}")
+    for outcome in report.outcomes:
+        refused, spent = sum(outcome.refused.values()), sum(outcome.seconds.values())
+        counts = f"{outcome.n_instance_types:>7}{outcome.n_offers:>9}{outcome.n_kept_offers:>7}{refused:>9}"
+        lines.append(f"{outcome.provider:<12}{outcome.status:<11}{counts}{spent:>9.1f}")
     return "\n".join(lines) + "\n"
 
 
 def refresh_errors(report: RefreshReport) -> Iterator[str]:
     """Why a provider, region or interface was not refreshed, one sentence each: all that a quiet run shows."""
-    for one in report.outcomes:
-        status = "stored in part" if one.is_stored else one.status
-        shown = one.failures if one.is_stored else one.failures[:1]
-        yield from (f"{one.provider}: {status}: {failure.message}" for failure in shown)
+    for outcome in report.outcomes:
+        status = "stored in part" if outcome.is_stored else outcome.status
+        shown = outcome.failures if outcome.is_stored else outcome.failures[:1]
+        yield from (f"{outcome.provider}: {status}: {failure.message}" for failure in shown)
 
 
 def refresh_warnings(report: RefreshReport) -> Iterator[str]:
     """What a reader must know beside the table: failures, ages, refused rows, things not understood."""
     today = date.fromisoformat(report.as_of)
-    for one in report.outcomes:
-        for failure in one.failures:
-            yield f"{one.provider}: {failure.kind}: {failure.message}"
-        if not one.is_stored:
-            age = one.age_days(today)
-            kept = (
-                f"the prices of {one.last_good_as_of} ({age} days old) stay in use"
+    for outcome in report.outcomes:
+        for failure in outcome.failures:
+            yield f"{outcome.provider}: {failure.kind}: {failure.message}"
+        if not outcome.is_stored:
+            age = outcome.age_days(today)
+            fallback = (
+                f"the prices of {outcome.last_good_as_of} ({age} days old) stay in use"
                 if age is not None
                 else "there are no older prices of it"
             )
-            yield f"{one.provider}: {kept}"
-        for region, as_of in one.kept_regions.items():
-            yield f"{one.provider} {region}: offers kept from before, the oldest of {as_of}"
-        for reason, number in one.refused.items():
-            yield f"{one.provider}: {number} refused: {reason}"
-        yield from _quarantine(one)
-        if one.not_understood:
-            yield f"{one.provider}: {_not_understood(one)}"
-        yield from (f"{one.provider}: {remark}" for remark in one.remarks)
+            yield f"{outcome.provider}: {fallback}"
+        for region, as_of in outcome.kept_regions.items():
+            yield f"{outcome.provider} {region}: offers kept from before, the oldest of {as_of}"
+        for reason, number in outcome.refused.items():
+            yield f"{outcome.provider}: {number} refused: {reason}"
+        yield from _quarantine(outcome)
+        if outcome.not_understood:
+            yield f"{outcome.provider}: {_not_understood(outcome)}"
+        yield from (f"{outcome.provider}: {remark}" for remark in outcome.remarks)
 
 
 def _quarantine(outcome: Outcome) -> Iterator[str]:
@@ -136,7 +136,7 @@ def _quarantine(outcome: Outcome) -> Iterator[str]:
 
 
 def _not_understood(outcome: Outcome) -> str:
-    first = [f"{one.what} {one.name} ({one.reason})" for one in outcome.not_understood[:_SHOWN]]
+    first = [f"{item.what} {item.name} ({item.reason})" for item in outcome.not_understood[:_SHOWN]]
     more = len(outcome.not_understood) - len(first)
-    rest = f" and {more} more (--json lists all)" if more else ""
-    return f"{len(outcome.not_understood)} not understood: {'; '.join(first)}{rest}"
+    remainder = f" and {more} more (--json lists all)" if more else ""
+    return f"{len(outcome.not_understood)} not understood: {'; '.join(first)}{remainder}"

@@ -53,11 +53,11 @@ def types_answer(summaries: Sequence[Mapping[str, Any]], max_results: int) -> An
     """
     sections = [section for summary in summaries for section in _type_sections(summary, max_results)]
     rows = [
-        {**{name: offer.get(name) for name in _ROWS}, "provider": one["instance_type"]["provider"],
-         "instance_type": one["instance_type"]["instance_type"]}
-        for one in summaries for offer in one["offers"]
+        {**{name: offer.get(name) for name in _ROWS}, "provider": entry["instance_type"]["provider"],
+         "instance_type": entry["instance_type"]["instance_type"]}
+        for entry in summaries for offer in entry["offers"]
     ]  # fmt: skip
-    title = "; ".join(_title(one["instance_type"]) for one in summaries)
+    title = "; ".join(_title(entry["instance_type"]) for entry in summaries)
     name = summaries[0]["instance_type"]["instance_type"]
     values = list(summaries) if len(summaries) > 1 else dict(summaries[0])
     return Answer(f"Instance type {name}", title, (), tuple(sections), values, _ROWS, rows)

@@ -130,20 +130,20 @@ def advise(
         clock=datetime.now(UTC),
         loop_hours=None if every is None else tick_hours,
     )
-    seen = () if record is None else _to_record(question, loaded)
-    named, notes = ((), ()) if workload is None else workload_evidence(workload, spot_plan)
-    evidence = _readable((*named, *spot_evidence), record)
+    observed = () if record is None else _to_record(question, loaded)
+    workload_traces, notes = ((), ()) if workload is None else workload_evidence(workload, spot_plan)
+    evidence = _readable((*workload_traces, *spot_evidence), record)
     question = replace(question, notes=(*question.notes, *notes))
     question, model = kept_as_planned(question, evidence, lambda: load_model(evidence))
-    found = answer(question, model, policy, futures=futures, memory=kept_arrays)
+    recommendation = answer(question, model, policy, futures=futures, memory=kept_arrays)
     if table is not None:
         _write_table(table, question, model, policy)
-    show_answer(advice_report(found), output, out)
+    show_answer(advice_report(recommendation), output, out)
     if record is not None:  # after the answer: a full disk must not stop the job
         from planner.advice.recording import append_rows
 
-        append_rows(record, seen)
-    if found.status in ("late", "missed"):
+        append_rows(record, observed)
+    if recommendation.status in ("late", "missed"):
         click.get_current_context().exit(3)
 
 
@@ -161,7 +161,7 @@ def _readable(evidence: Sequence[Path], record: Path | None) -> tuple[Path, ...]
 
 
 def load_model(evidence: Sequence[Path]) -> HazardModel:
-    """The bundled hazards, with what the user's own files say."""
+    """The bundled hazards, updated with the user's files."""
     if evidence:
         from planner.spot.hazards_evidence import model_from_files
 

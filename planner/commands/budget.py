@@ -71,14 +71,14 @@ def budget(
 
     budgets, more = _budgets_and_bill(paths)
     is_quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
-    found = check_files(
+    budget_check = check_files(
         budgets, (*focus, *more), daily=daily, plans=plans, day=day.date() if day is not None else None,
         currency=currency, drop_days=drop_days, mapping=read_mapping(pairs, map_file),
         tell=None if is_quiet else partial(click.echo, file=sys.stderr),
     )  # fmt: skip
-    answer = found.answer
+    answer = budget_check.answer
     year = (
-        fiscal_year(found.loaded, found.costs.scopes, fiscal_year_start, answer.last_day)
+        fiscal_year(budget_check.loaded, budget_check.costs.scopes, fiscal_year_start, answer.last_day)
         if fiscal_year_start
         else None
     )
@@ -89,7 +89,7 @@ def budget(
 
 def _budgets_and_bill(paths: tuple[str, ...]) -> tuple[Path, tuple[str, ...]]:
     """The budgets file, and the rest: the only YAML file of several, else the first."""
-    named = [path for path in paths if path.lower().endswith((".yaml", ".yml"))]
-    budgets = named[0] if len(named) == 1 else paths[0]
+    yaml_paths = [path for path in paths if path.lower().endswith((".yaml", ".yml"))]
+    budgets = yaml_paths[0] if len(yaml_paths) == 1 else paths[0]
     at = paths.index(budgets)
     return Path(budgets), (*paths[:at], *paths[at + 1 :])

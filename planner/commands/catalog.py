@@ -123,17 +123,17 @@ def list_offers(
         if query_result.n_flagged
         else ""
     )
-    said = f"{table.n_rows} of {query_result.offers.n_rows} shown{kept_out}"
+    summary = f"{table.n_rows} of {query_result.offers.n_rows} shown{kept_out}"
     if query_result.unpriced:
-        said += f"; no price there: {_some(query_result.unpriced)}"
-    answer = offers_answer(table, SORT_KEYS[query.sort], f"Offers, cheapest first: {said}")
+        summary += f"; no price there: {_some(query_result.unpriced)}"
+    answer = offers_answer(table, SORT_KEYS[query.sort], f"Offers, cheapest first: {summary}")
     show_answer(answer, output, out)
     if not getattr(ctx.obj, "quiet", False):
-        click.echo(said, file=sys.stderr)
+        click.echo(summary, file=sys.stderr)
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:
-    """The first names, and how many there are."""
+    """The first names, and the number of all."""
     return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
@@ -168,8 +168,8 @@ def show(
     from planner.catalog.types import types_answer
 
     loaded = load_catalog(ctx.meta[_DIRECTORY], as_of=as_of and as_of.date())
-    found = [summarize_type(loaded, machine) for machine in find_types(loaded, instance_type, provider)]
-    show_answer(types_answer(found, max_results), output, out)
+    summaries = [summarize_type(loaded, machine) for machine in find_types(loaded, instance_type, provider)]
+    show_answer(types_answer(summaries, max_results), output, out)
 
 
 @catalog.command(

@@ -63,9 +63,9 @@ def diff(
     from planner.catalog.diff import change_text, diff_answer
 
     check_purchase_options(purchase_options)
-    named = ctx.meta.get("catalog_dir")  # of the group: the catalog in use, where the user named one
-    if named is not None:
-        old, new = (str(named) if ref == "latest" else ref for ref in (old, new))
+    catalog_in_use = ctx.meta.get("catalog_dir")  # of the group: the catalog in use, where the user named one
+    if catalog_in_use is not None:
+        old, new = (str(catalog_in_use) if ref == "latest" else ref for ref in (old, new))
     catalog_diff = diff_refs(
         old, new, min_change_ratio=min_change, providers=providers, purchase_options=purchase_options
     )

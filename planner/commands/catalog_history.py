@@ -1,4 +1,4 @@
-"""`planner catalog history`: snapshots there are, and the price of a machine over time."""
+"""`planner catalog history`: the snapshots, and the price of a machine over time."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def history(
         from catalogs.inspection.price_history import price_history
 
         check_purchase_options([purchase_option])
-        found = price_history(
+        changes = price_history(
             instance_type,
             region=region,
             provider=provider,
             purchase_option=purchase_option,
             option_variant=variant,
         )
-        show_answer(history_answer(found), output, out)
+        show_answer(history_answer(changes), output, out)
         return
     from catalogs.store.history import list_snapshots
 
@@ -98,6 +98,8 @@ def _tidy(provider: str, compact: bool, prune: bool, older_than: int | None) -> 
     if prune:
         days = retention.PRUNE_AFTER_DAYS if older_than is None else older_than
         removed += retention.prune(older_than_days=days, provider=provider or None)
-    for one in removed:
-        click.echo(f"removed {one.provider}@{one.as_of.isoformat()} ({one.name})", file=sys.stdout)
+    for snapshot in removed:
+        click.echo(
+            f"removed {snapshot.provider}@{snapshot.as_of.isoformat()} ({snapshot.name})", file=sys.stdout
+        )
     click.echo(f"{len(removed)} snapshots removed", file=sys.stderr)

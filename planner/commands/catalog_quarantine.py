@@ -43,7 +43,7 @@ def accept_command(offers: tuple[str, ...]) -> None:
     """Confirm quotes in quarantine, by offer id or glob: they become the accepted prices."""
     from catalogs.refresh.confirm import accept
 
-    done = accept(offers)
-    for name in done:
+    accepted = accept(offers)
+    for name in accepted:
         click.echo(f"accepted {name}", file=sys.stdout)
-    click.echo(f"{len(done)} prices accepted", file=sys.stderr)
+    click.echo(f"{len(accepted)} prices accepted", file=sys.stderr)

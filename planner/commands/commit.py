@@ -128,20 +128,20 @@ def commit(
         from planner.commitments.certificate import write_certificate
 
         write_certificate(certificate, work.built.model, work.solved, mode=file_mode())
-    wanted = details or (("all",) if verbose else ())
-    asked = "FILE" if question else _of_bill(currency, seed, avoid_loss=avoid_loss)
-    show_answer(commit_report(work.answer, verbose=verbose, details=wanted, asked_as=asked), output, out)
+    sections = details or (("all",) if verbose else ())
+    source = "FILE" if question else _of_bill(currency, seed, avoid_loss=avoid_loss)
+    show_answer(commit_report(work.answer, verbose=verbose, details=sections, asked_as=source), output, out)
 
 
 def _of_bill(currency: str | None, seed: int | None, *, avoid_loss: bool) -> str:
-    """The options of a question that is asked of a bill, for the command that comes next."""
+    """The options of a question about a bill, for the suggested next command."""
     options = [("--avoid-loss" if avoid_loss else ""), (f"--currency {currency}" if currency else "")]
     options.append("" if seed is None else f"--seed {seed}")
     return " ".join(["--from-focus BILL", *filter(None, options)])
 
 
 def _rounds(tell: Callable[[str], None]) -> Callable[[Round], None]:
-    """What a terminal is told of each round."""
+    """Report each round on the terminal."""
     from planner.render.precision import dollars
 
     def show(done: Round) -> None:

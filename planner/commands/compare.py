@@ -56,7 +56,7 @@ def compare(
     names = [name.strip() for text in pick for name in text.split(",") if name.strip()]
     offer = find(
         loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()), pick=names,
-        over=next((one for one in OVERS if one == over), None), base=base,
+        over=next((choice for choice in OVERS if choice == over), None), base=base,
     )  # fmt: skip
     show_answer(offer.report(), output, out)
     if all(row.best is None for row in offer.rows):

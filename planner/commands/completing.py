@@ -9,18 +9,18 @@ import click
 
 
 def instance_types(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    """Instance types that begin with what is typed; after a comma, the next of a list."""
+    """Instance types that begin with the typed text; after a comma, the next of a list."""
     before, comma, begun = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in _column("instance_type") if name.startswith(begun)]
 
 
 def regions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    """Regions that begin with what is typed."""
+    """Regions that begin with the typed text."""
     return [name for name in _column("region") if name.startswith(incomplete)]
 
 
 def rows_compared(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    """Rows of a comparison that begin with what is typed: places, instance types, providers."""
+    """Rows of a comparison that begin with the typed text: places, instance types, providers."""
     from catalogs.store.load import load_catalog
 
     offers = load_catalog().offers
@@ -32,12 +32,12 @@ def rows_compared(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
 
 def providers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    """Providers that begin with what is typed."""
+    """Providers that begin with the typed text."""
     return [name for name in _column("provider") if name.startswith(incomplete)]
 
 
 def presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    """Presets of models that begin with what is typed."""
+    """Presets of models that begin with the typed text."""
     from planner.inputs.presets import load_presets
 
     return sorted(name for name in load_presets() if name.startswith(incomplete.lower()))

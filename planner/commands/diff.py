@@ -58,10 +58,10 @@ def diff(
     Lines: ~ changed, + new, - removed. `-o md` writes a comment for a pull request. Exit code 0: compared; 2: invalid
     input; 4: no prices are stored for a day; 5: the cost rose by more than --fail-above.
     """
-    found = _found(files, days)
-    show_answer(found.report(), output, out)
+    plan_diff = _found(files, days)
+    show_answer(plan_diff.report(), output, out)
     if fail_above is not None:
-        _gate(found, *fail_above)
+        _gate(plan_diff, *fail_above)
 
 
 def _found(files: tuple[Path, ...], days: tuple[datetime, ...]) -> PlanDiff:

@@ -150,7 +150,7 @@ def forecast(
     if daily is not None and by not in ("total", "scope"):
         raise InputError(f"--by {by} divides a bill (--focus): daily costs are divided by their column scope")
     calendar = parse_calendar(fiscal_start, fiscal_weeks)
-    scenarios = tuple(parse_scenario(one) for one in scenario)
+    scenarios = tuple(parse_scenario(text) for text in scenario)
     planned, plan_currency = load_plans(plans)
     bill = (*focus, *more)  # a shell puts what a glob matches after --focus
     costs = read_costs(bill, daily, (by,), cost=cost, currency=currency, endings=commitments_end,

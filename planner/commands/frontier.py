@@ -69,16 +69,16 @@ def frontier(
         allow_flagged=allow_flagged,
         allow_derived=allow_derived,
     )
-    asked = [_hours(text) for text in deadlines]
+    deadlines_hours = [_hours(text) for text in deadlines]
     options = Options(as_of or utc_now(), as_of=as_of and as_of.date())
     if against == "carbon":
-        if asked:
+        if deadlines_hours:
             raise click.UsageError(
                 "--deadline: asked of the frontier against time; set constraints.deadline instead"
             )
         _against_carbon(loaded, options, points, output, out, details)
         return
-    offer = find(loaded, options, deadlines_hours=asked)
+    offer = find(loaded, options, deadlines_hours=deadlines_hours)
     shown = thin(offer.points, points or _POINTS)
     report = frontier_report(offer, shown, details=details, fit=points is None)
     show_answer(report, output, out)

@@ -29,7 +29,7 @@ class LivePrices:
 
 
 def ask_prices(loaded: LoadedWorkload, as_of: datetime | None) -> LivePrices:
-    """Ask for prices and store them before a plan is made; name who was asked, who failed and how old theirs are.
+    """Fetch and store prices before planning; report the providers, failures and the age of what is used instead.
 
     Raises:
         InputError: `--as-of` is given too, or plans do not use refreshed prices.
@@ -44,11 +44,11 @@ def ask_prices(loaded: LoadedWorkload, as_of: datetime | None) -> LivePrices:
 
     if as_of is not None:
         raise InputError("--prices live asks for the prices of today: leave out --as-of or --prices live")
-    asked = asked_of(loaded.workload.constraints)
-    with refresh_progress(asked.providers, quiet=_is_quiet()) as on_progress:
-        report = ask_prices(asked, on_progress)
-    code = exit_code(report, named=asked.is_named)
-    notes = live_notes(asked, report)
+    query = asked_of(loaded.workload.constraints)
+    with refresh_progress(query.providers, quiet=_is_quiet()) as on_progress:
+        report = ask_prices(query, on_progress)
+    code = exit_code(report, named=query.is_named)
+    notes = live_notes(query, report)
     if not _is_quiet():
         click.echo(f"prices {notes[0]}", file=sys.stderr)
         _say("warning", (*notes[1:], *live_messages(report)))

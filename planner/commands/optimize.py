@@ -152,18 +152,18 @@ def optimize(
         replays=replays,
         quote=quote,
     )
-    said = ""
+    summary = ""
     if best_within is None:
         answer = find_plan(loaded, options)
     else:
         from planner.workloads.best_within import best_within as find_best
 
-        answer, said = find_best(loaded, Decimal(repr(best_within)), options)
-    wanted = details or ((ALL_DETAILS,) if verbose else ())
+        answer, summary = find_best(loaded, Decimal(repr(best_within)), options)
+    sections = details or ((ALL_DETAILS,) if verbose else ())
     plan = _to_follow(answer.plan) if output == "json" and out is not None else answer.plan
-    shown = plan_answer(plan, verbose=verbose or is_complete(output), details=wanted)
-    if said:
-        shown = replace(shown, summary=(said, *shown.summary))
+    shown = plan_answer(plan, verbose=verbose or is_complete(output), details=sections)
+    if summary:
+        shown = replace(shown, summary=(summary, *shown.summary))
     show_answer(_for_format(shown, answer, output, whole=not details), output, out)
     _show_beside(answer, certificate, why_not, output)
     is_answered = (quota != "live" or quotas_were_read(answer)) and (live is None or live.is_whole)
@@ -196,7 +196,7 @@ def _for_format(shown: Shown, answer: Answer, output: str, *, whole: bool) -> Sh
 
 
 def _show_beside(answer: Answer, certificate: Path | None, why_not: tuple[str, ...], output: str) -> None:
-    """Write the certificate, and say why types are not the plan, where that is asked."""
+    """Write the certificate and explain why types were not chosen, if requested."""
     if certificate is not None:
         from planner.plan.certificates import write_certificate
         from planner.workloads.certificate import certify

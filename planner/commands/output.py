@@ -1,4 +1,4 @@
-"""What every command does with its answer: lay it out for where it goes, and write it there."""
+"""Common output of all commands: render the answer for its destination and write it there."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def show_answer(answer: Answer, output: str, out: Path | None) -> None:
 
 
 def show_text(text: str | bytes, out: Path | None) -> None:
-    """Write what is rendered already."""
+    """Write rendered text."""
     if out is None:
         if isinstance(text, str) and not text.isascii():
             from planner.render.terminal import in_encoding

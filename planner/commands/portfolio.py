@@ -89,28 +89,28 @@ def portfolio(
     loaded = load_portfolio(jobs)
     planning = Options(as_of or utc_now(), as_of=as_of and as_of.date())
     if rolling is not None or loaded.portfolio.rolling is not None:
-        given = {"--frontier": frontier, "--robust": robust, "--certificate": certificate}
+        exclusive = {"--frontier": frontier, "--robust": robust, "--certificate": certificate}
         _rolling(
             loaded,
             planning,
             rolling,
-            [name for name, value in given.items() if value is not None],
+            [name for name, value in exclusive.items() if value is not None],
             (verbose, details, output, out),
         )
         return
     options = PortfolioOptions(gap=gap, time_limit_s=time_limit, backend=backend, mode=mode)
 
-    wanted = details or (("all",) if verbose else ())
+    sections = details or (("all",) if verbose else ())
     try:
         if frontier is None:
             answer = plan_portfolio(loaded, planning, options, robust_level=robust)
-            report, code = portfolio_report(answer, verbose=verbose, details=wanted), _exit_code(answer)
+            report, code = portfolio_report(answer, verbose=verbose, details=sections), _exit_code(answer)
         elif robust is not None or loaded.portfolio.risk is not None:
             raise InputError(
                 "--frontier: its points are by expected cost; leave out --robust, and `risk` of the file"
             )
         else:
-            report, code = _frontier(loaded, planning, options, frontier, wanted)
+            report, code = _frontier(loaded, planning, options, frontier, sections)
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
     except ModelError as error:

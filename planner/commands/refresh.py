@@ -108,7 +108,7 @@ def refresh_catalog(
 
 
 def exit_code(report: RefreshReport, *, named: bool) -> int:
-    """0 all good, 2 nothing fits what was asked for, 4 a provider, region or interface failed, or nothing came.
+    """0: complete; 2: nothing matches the request; 4: a provider, region or interface failed, or returned nothing.
 
     Args:
         report: what happened.

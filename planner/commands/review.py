@@ -242,25 +242,25 @@ def _review(focus: tuple[str, ...], given: dict[str, Any], ledger: Any, *, lines
 
 
 def _as_asked(given: dict[str, Any]) -> str:
-    """The options of a review that change what it says, to run it again."""
-    said = [("--compare", f"{given['compare']:%Y-%m}")] if given["compare"] else []
-    said += [
+    """The options that affect the content of a review, for running it again."""
+    changed = [("--compare", f"{given['compare']:%Y-%m}")] if given["compare"] else []
+    changed += [
         (f"--{name}", str(given[name]))
         for name in ("budgets", "utilisation", "vintages", "ledger", "showback")
         if given[name]
     ]
-    said += [(f"--{name}", pattern) for name in ("plans", "forecasts") for pattern in given[name]]
-    said += [("--usage", name) for name in given["usages"]]
+    changed += [(f"--{name}", pattern) for name in ("plans", "forecasts") for pattern in given[name]]
+    changed += [("--usage", name) for name in given["usages"]]
     context = click.get_current_context()
-    said += [
+    changed += [
         (f"--{name.replace('_', '-')}", given[name])
         for name in ("tags", "run_tag")
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT
     ]
     if given["fiscal_year_start"]:
-        said.append(("--fiscal-year-start", str(given["fiscal_year_start"])))
+        changed.append(("--fiscal-year-start", str(given["fiscal_year_start"])))
     flags = " --exact-tags" if given["exact_tags"] else ""
-    return "".join(f" {option} {shlex.quote(value)}" for option, value in said) + flags
+    return "".join(f" {option} {shlex.quote(value)}" for option, value in changed) + flags
 
 
 def _statement(focus: tuple[str, ...], given: dict[str, Any]) -> Answer:
@@ -277,7 +277,7 @@ def _statement(focus: tuple[str, ...], given: dict[str, Any]) -> Answer:
 
 
 def _use_case(focus: tuple[str, ...], name: str, given: dict[str, Any]) -> Answer:
-    """One official question and its answer, or the questions there are."""
+    """One official question and its answer, or the list of questions."""
     from planner.finops.use_cases.report import LIST, list_use_cases, report_use_case
 
     if not focus and not given["cubes"]:
@@ -326,9 +326,9 @@ def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any, *, tags_late
         if len(cubes) > 1:
             raise InputError("--cube: one folder is written; without --focus several are reviewed together")
         keys = tag_keys(bill)
-        asked = (*map(keys.spelled, _words(given["tags"])), keys.run_key(given["run_tag"]))
-        kept = dict.fromkeys(spelling for key in asked for spelling in keys.spellings(key))
-        build_cube(bill, cubes[0], tags=tuple(kept), progress=tell)
+        spelled = (*map(keys.spelled, _words(given["tags"])), keys.run_key(given["run_tag"]))
+        spellings = dict.fromkeys(spelling for key in spelled for spelling in keys.spellings(key))
+        build_cube(bill, cubes[0], tags=tuple(spellings), progress=tell)
     except BaseException:
         bill.close()
         raise

@@ -92,9 +92,9 @@ def _engines() -> str:
     import csv
 
     with (Path(__file__).parent.parent / "data" / "engines.csv").open(encoding="utf-8", newline="") as file:
-        known = list(csv.DictReader(file))
+        engines = list(csv.DictReader(file))
     rows = [("ENGINE", "YEAR", "SHARE OF BANDWIDTH", "")]
-    rows += [(row["engine"], row["year"], row["bandwidth_ratio"], "") for row in known]
+    rows += [(row["engine"], row["year"], row["bandwidth_ratio"], "") for row in engines]
     return _aligned(rows)
 
 

@@ -162,9 +162,9 @@ def simulate(ctx: click.Context, /, **given: Any) -> None:
     executor = make_executor(given["engine"], given["workers"], given["address"])
     quiet = ctx.obj is not None and ctx.obj.quiet
     with counted_progress("simulate", quiet=quiet) as on_done:
-        found = run(name, jobs, groups, model, setting, executor, on_done=on_done, notes=notes)
-    _write(found, given)
-    if not found.complete:
+        replays = run(name, jobs, groups, model, setting, executor, on_done=on_done, notes=notes)
+    _write(replays, given)
+    if not replays.complete:
         ctx.exit(INTERRUPTED)
 
 
@@ -203,9 +203,11 @@ def _jobs(given: dict[str, Any]) -> tuple[str, Sequence[SimJob]]:
             raise InputError("--work-hours needs --deadline, e.g. --work-hours 48 --deadline 72h")
         name = f"{given['work_hours']:g} h of work in {given['deadline']:g} h"
         jobs = [SimJob(name, given["work_hours"], given["deadline"], 0.2)]
-    named = {"deadline": "deadline_hours", "restart": "restart_hours", "acquire": "on_demand_acquire_hours",
+    fields = {"deadline": "deadline_hours", "restart": "restart_hours", "acquire": "on_demand_acquire_hours",
              "egress_usd": "egress_usd"}  # fmt: skip
-    changed: dict[str, Any] = {field: given[flag] for flag, field in named.items() if given[flag] is not None}
+    changed: dict[str, Any] = {
+        field: given[flag] for flag, field in fields.items() if given[flag] is not None
+    }
     if given["instance_type"] is not None:
         changed["instance_types"] = (given["instance_type"],)
     if given["gang"] is not None:
@@ -236,5 +238,5 @@ def _groups(
     from planner.spot.traces.registry import read_traces
 
     traces = read_traces(given["traces"], gang=given["gang"], polarity=given["polarity"])
-    found, notes = priced(traces, jobs, given["spot_ratio"])
-    return list(zone_groups(found, kinds)), notes
+    zones, notes = priced(traces, jobs, given["spot_ratio"])
+    return list(zone_groups(zones, kinds)), notes

@@ -69,28 +69,28 @@ def sweep(
     from planner.workloads.sweeps.table import check_ending, write_results
 
     check_ending(results)
-    named = _scenarios(values, together=together)
+    scenarios = _scenarios(values, together=together)
     own_days: tuple[date, ...] = tuple(day.date() for day in days)
     cells = gather_cells(
-        files, named, own_days, flags=Flags(calibrated, time_limit, gap), today=utc_now().date()
+        files, scenarios, own_days, flags=Flags(calibrated, time_limit, gap), today=utc_now().date()
     )
     folder = results.with_name(f"{results.name}.parts") if parts is None else parts
     quiet = ctx.obj is not None and ctx.obj.quiet
     try:
         with counted_progress("sweep", quiet=quiet) as on_done:
-            found = plan_all(cells, make_executor(engine, workers, address), folder, on_done=on_done)
+            outcome = plan_all(cells, make_executor(engine, workers, address), folder, on_done=on_done)
     except KeyboardInterrupt:
         click.echo(
             f"finished cells are in {folder}; the same command goes on with the others", file=sys.stderr
         )
         raise
-    write_results(found.rows, results)
-    show_answer(found.report(), output, out)
-    if found.failed or found.refused:
-        ctx.exit(1 if found.failed else 2)
+    write_results(outcome.rows, results)
+    show_answer(outcome.report(), output, out)
+    if outcome.failed or outcome.refused:
+        ctx.exit(1 if outcome.failed else 2)
 
 
 def _scenarios(values: tuple[str, ...], *, together: bool) -> list[tuple[str, tuple[str, ...]]]:
     """Names and texts of the scenarios of the command line."""
     texts = [values] if together and values else [(value,) for value in values]
-    return [(", ".join(one), tuple(one)) for one in texts]
+    return [(", ".join(combination), tuple(combination)) for combination in texts]

@@ -33,10 +33,10 @@ class MomentOption(click.ParamType[datetime]):
         if str(value).strip().lower() == "now":
             return datetime.now(UTC)
         try:
-            found = datetime.fromisoformat(str(value))
+            moment = datetime.fromisoformat(str(value))
         except ValueError:
             self.fail(f"{value!r} is not a timestamp; write it as 2026-11-20T08:00Z, or now", param, ctx)
-        return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 class ChanceOption(click.ParamType[float]):
@@ -48,12 +48,12 @@ class ChanceOption(click.ParamType[float]):
         """Return a ratio from 0 to 1."""
         text = str(value).strip()
         try:
-            found = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+            chance = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
         except ValueError:
-            found = -1.0
-        if not 0.0 <= found <= 1.0:
+            chance = -1.0
+        if not 0.0 <= chance <= 1.0:
             self.fail(f"{value!r} is not a probability; write it as 20% or 0.2", param, ctx)
-        return found
+        return chance
 
 
 class MetricOption(click.ParamType[tuple[str, str]]):
@@ -133,18 +133,18 @@ def track(plan: Path, output: str, out: Path | None, details: tuple[str, ...], *
     planned = load_planned(plan)
     progress = _progress(planned, given)
     ask = Ask(given["started"], given["now"], given["fail_late"], given["fail_over"])
-    found = answer(planned, progress, ask, _spent(planned, given))
+    status = answer(planned, progress, ask, _spent(planned, given))
     if given["replan"]:
         from planner.tracking.replan import replan, workload_of
 
-        found = replan(found, workload_of(found, plan, given["workload"]))
-    show_answer(track_report(found, details), output, out)
-    if found.broken:
+        status = replan(status, workload_of(status, plan, given["workload"]))
+    show_answer(track_report(status, details), output, out)
+    if status.broken:
         click.get_current_context().exit(5)
 
 
 def _progress(planned: Planned, given: dict[str, Any]) -> Progress:
-    """What the log or the server says.
+    """Progress from the log or the server.
 
     Raises:
         InputError: neither is named, or both.

@@ -142,7 +142,7 @@ def _plan(path: Path, saved: Any, loaded: LoadedWorkload | None, prices: bool) -
 
 
 def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) -> Verdict:
-    """Judge the answer of a question that has a file of its own.
+    """Judge the answer to a question with its own file format.
 
     Raises:
         InputError: the file is not given.
@@ -164,17 +164,19 @@ def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) 
         from planner.judge.commits.figures import CommitMemory
         from planner.judge.judge import judge_commit
 
-        named = Node(saved)["catalog"]
+        catalog_dates = Node(saved)["catalog"]
         return judge_commit(
-            saved, CommitMemory(load_commit(path), catalog_of(Node(saved)) if len(named) else None)
+            saved, CommitMemory(load_commit(path), catalog_of(Node(saved)) if len(catalog_dates) else None)
         )
     if kind in ("portfolio", "portfolio_frontier", "portfolio_rolling"):
         from planner.inputs.portfolio_load import load_portfolio
         from planner.judge.judge import judge_portfolio, judge_portfolio_frontier, judge_portfolio_rolling
         from planner.judge.portfolio_jobs import PortfolioMemory
 
-        named = Node(saved)["catalog"]
-        memory = PortfolioMemory(load_portfolio(path), catalog_of(Node(saved)) if len(named) else None)
+        catalog_dates = Node(saved)["catalog"]
+        memory = PortfolioMemory(
+            load_portfolio(path), catalog_of(Node(saved)) if len(catalog_dates) else None
+        )
         judges = {
             "portfolio": judge_portfolio, "portfolio_frontier": judge_portfolio_frontier,
             "portfolio_rolling": judge_portfolio_rolling,

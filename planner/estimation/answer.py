@@ -101,8 +101,8 @@ def estimate_workload(
         )
 
     asked, offer_set = _open(loaded, now, calibrated, gather)
-    wanted = [find_machine(offer_set, name, provider) for name in dict.fromkeys(machines)]
-    clusters = [(machine, count) for machine in wanted for count in dict.fromkeys(nodes)]
+    selected = [find_machine(offer_set, name, provider) for name in dict.fromkeys(machines)]
+    clusters = [(machine, count) for machine in selected for count in dict.fromkeys(nodes)]
     estimates, refused = [], []
     for machine, count in clusters:
         try:
@@ -116,8 +116,8 @@ def estimate_workload(
         raise InputError("\n".join(refused))
     warnings = asked.calibration.warnings if asked.calibration else ()
     sizes = assumed_sizes(asked.job.assumptions)
-    said = (*refused, *_one_of_many(asked.workload), *sizes, *warnings)
-    return Estimates(asked.workload.name, tuple(estimates), said)
+    notes = (*refused, *_one_of_many(asked.workload), *sizes, *warnings)
+    return Estimates(asked.workload.name, tuple(estimates), notes)
 
 
 def _one_of_many(workload: Workload) -> list[str]:
@@ -273,8 +273,10 @@ def _reason(word: str, training: TrainingSpec, hardware: Table) -> str:
     if not word:
         return ""
     if word == "no_peak_for_precision":
-        known = [name for name in PEAKED if hardware.number(f"{name}_tflops")[0] > 0]
-        peaks = f"its peaks: {', '.join(known)}" if known else "no peak of it was found in any source"
+        precisions = [name for name in PEAKED if hardware.number(f"{name}_tflops")[0] > 0]
+        peaks = (
+            f"its peaks: {', '.join(precisions)}" if precisions else "no peak of it was found in any source"
+        )
         return f"the accelerator has no known peak in {training.precision} ({peaks})"
     if word == "out_of_memory" and pinned(training.layout):
         return "no layout with the parts that are fixed fits in accelerator memory"
@@ -308,14 +310,14 @@ def nearest_fit(
     """The layout nearest to the pins that fits this cluster; else the fewest nodes on which any does; else None."""
     fixed = pinned(training.layout)
     for size in sorted({*range(1, min(len(fixed), MAX_RELEASED) + 1), len(fixed)} - {0}):
-        found: list[tuple[float, tuple[str, ...], dict[str, Any]]] = []
+        fitting: list[tuple[float, tuple[str, ...], dict[str, Any]]] = []
         for dropped in combinations(sorted(fixed), size):
             free = replace(training, layout=replace(training.layout, **dict.fromkeys(dropped)))
             row = _shape(asked, machine_set, machine, free, [nodes])[0]
             if not row["reason"]:
-                found.append((row["step_time_s"], dropped, row))
-        if found:
-            _, dropped, row = min(found, key=lambda item: item[:2])
+                fitting.append((row["step_time_s"], dropped, row))
+        if fitting:
+            _, dropped, row = min(fitting, key=lambda item: item[:2])
             return _remedy(asked, nodes, dropped, row)
     counts = range(nodes + 1, max(MAX_NODES, asked.workload.constraints.max_nodes) + 1)
     free = replace(training, layout=LayoutPin())

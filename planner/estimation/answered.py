@@ -1,4 +1,4 @@
-"""Batch inference on one cluster: rate of requests, tokens of answers, hours of all of it, and the engine."""
+"""Batch inference on one cluster: request rate, tokens of the answers, total hours, and the engine."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def answered_of(job: Job, amount: int, requests: Requests, row: dict[str, Any]) 
 
 def engine_words(engine: Engine) -> str:
     """The engine with the year whose figures are used."""
-    known = find_engine(engine.name, engine.year)
-    return f"{known.name} {known.year}"
+    record = find_engine(engine.name, engine.year)
+    return f"{record.name} {record.year}"
 
 
 def served_precision(requests: Requests, hardware: Table) -> str:

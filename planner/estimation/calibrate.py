@@ -1,4 +1,4 @@
-"""One run of `planner calibrate`: read the measurement, compare it, store it, and say what it changes."""
+"""One run of `planner calibrate`: read the measurement, compare it, store it, and report what it changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @record(frozen=True)
 class Run:
-    """What the command line says; see `planner.commands.calibrate`."""
+    """Options of the command line; see `planner.commands.calibrate`."""
 
     log: Path | None = None
     measured: str | None = None
@@ -118,11 +118,11 @@ def _measurement(
 def _said(run: Run) -> Measured:
     """The throughput of `--measured`."""
     try:
-        said = parse_measured(run.measured or "", whole=False)
+        measured = parse_measured(run.measured or "", whole=False)
     except ValueError as fault:
         raise InputError(f"--measured {fault}") from None
-    if said.device:
+    if measured.device:
         raise InputError(
-            f"--measured: say where by --instance-type and --nodes, not by 'on ... {said.device}'"
+            f"--measured: say where by --instance-type and --nodes, not by 'on ... {measured.device}'"
         )
-    return said
+    return measured

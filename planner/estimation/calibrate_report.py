@@ -1,4 +1,4 @@
-"""A new calibration as a report: what was measured, what had been predicted, what follows."""
+"""A new calibration as a report: the measurement, the prediction, and the calibrated step time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def build_report(name: str, calibrated: Calibrated, after: Interval, file: str, 
         file: where the calibration was written; empty for a trial.
         replaced: whether an older measurement of the same point was replaced.
     """
-    item, found = calibrated.calibration, calibrated.predicted
+    item, prediction = calibrated.calibration, calibrated.predicted
     where = cluster(int(item.cluster["nodes"]), calibrated.machine.instance_type)
     change = "slower" if calibrated.ratio > 1.0 else "faster"
     headline = f"{name} on {where}: measured {percent(abs(calibrated.ratio - 1.0))} {change} than predicted"
@@ -51,16 +51,16 @@ def build_report(name: str, calibrated: Calibrated, after: Interval, file: str, 
     )
     if evidence["mad_s"] is not None:
         steps += f", median absolute deviation {seconds(evidence['mad_s'])}"
-    low, high = (found.step_time_s * factor for factor in _ends(found.spread))
+    low, high = (prediction.step_time_s * factor for factor in _ends(prediction.spread))
     unit = calibrated.unit
     speed = f"{seconds(item.step_time_s)} per step, {three(calibrated.units_per_step / item.step_time_s)} {unit}/s"
-    before = f"{seconds(found.step_time_s)} per step (80 %: {seconds(low)} to {seconds(high)})"
+    before = f"{seconds(prediction.step_time_s)} per step (80 %: {seconds(low)} to {seconds(high)})"
     now = f"{seconds(after.value)} per step (80 %: {seconds(after.low)} to {seconds(after.high)})"
     rows: list[tuple[str, str, Value, Unit, str]] = [
         ("source", "from", evidence["source"], "text", f"{evidence['kind']}: {evidence['source']}"),
         ("steps_used", "evidence", used, "count", steps),
         ("measured_step_time_s", "measured", item.step_time_s, "seconds", speed),
-        ("predicted_step_time_s", "predicted", found.step_time_s, "seconds", before),
+        ("predicted_step_time_s", "predicted", prediction.step_time_s, "seconds", before),
         ("calibrated_step_time_s", "from now on", after.value, "seconds", now),
     ]
     saved = f"{'replaced' if replaced else 'written'}: {file}" if file else "a trial: nothing was written"

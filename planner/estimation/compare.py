@@ -1,4 +1,4 @@
-"""From the log of a run to a calibration, and a calibration beside what the model predicts for it."""
+"""Make a calibration from the log of a run, and compare a calibration with the model's prediction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @record(frozen=True)
 class Calibrated:
-    """A measured point beside its prediction; `warnings` doubt the inputs."""
+    """A measured point with its prediction; `warnings` are doubts about the inputs."""
 
     calibration: Calibration
     predicted: Predicted
@@ -92,7 +92,7 @@ def from_log(
 
 
 def compare(calibration: Calibration, machine: Machine, job: Job, notes: tuple[str, ...] = ()) -> Calibrated:
-    """Put a measured point beside its prediction.
+    """Compare a measured point with its prediction.
 
     Raises:
         InputError: the model cannot predict it, or it is faster than the accelerators' peak.

@@ -31,16 +31,16 @@ def parse_layout(text: str) -> LayoutPin:
     Raises:
         InputError: an unknown part or value; names it and what it may be.
     """
-    known = {field.name for field in fields(LayoutPin)}
+    names = {field.name for field in fields(LayoutPin)}
     values: dict[str, Any] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         key, equals, word = (piece.strip() for piece in part.partition("="))
         name = SHORT.get(key, key)
-        if name not in known:
-            hint = difflib.get_close_matches(key, [*SHORT, *known], n=1)
+        if name not in names:
+            hint = difflib.get_close_matches(key, [*SHORT, *names], n=1)
             raise InputError(
                 f"--layout: no part is called {key!r}"
-                + (f" (did you mean {hint[0]}?)" if hint else f"; there are {', '.join(sorted(known))}")
+                + (f" (did you mean {hint[0]}?)" if hint else f"; there are {', '.join(sorted(names))}")
             )
         if not equals or not word:
             raise InputError(f"--layout: {part!r} needs a value, like {key}=1")
@@ -70,7 +70,7 @@ def _value(name: str, word: str) -> int | str | bool:
 
 
 def merge_pins(base: LayoutPin, over: LayoutPin | None) -> LayoutPin:
-    """Return `base` (the workload's pins) with those of `over` put over them."""
+    """Return `base` (the workload's pins) overridden by those of `over`."""
     if over is None:
         return base
     return replace(base, **{name: value for name, value in asdict(over).items() if value is not None})

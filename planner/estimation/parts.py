@@ -49,15 +49,15 @@ def loading_of(asked: Asked, training: TrainingSpec, hardware: Table, row: dict[
 
 
 def memory_of(asked: Asked, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Memory:
-    """Needed and usable memory per accelerator, by kind where the model tells."""
+    """Needed and usable memory per accelerator, by kind where the model gives it."""
     if training.tuning.requests is not None:
         need, has = row["memory_needed_gib"], row["memory_available_gib"]
         return Memory(need, has, has, {}, None)
     job = build_job(asked.job.model, training, hardware)
     parts: dict[str, float] = {}
     if not row["reason"]:
-        found = needed_parts(job.footprint, _layout(asked, training, hardware, row), job.constants)
-        parts = {name.removesuffix("_gib"): float(value[0]) for name, value in found.items()}
+        needed = needed_parts(job.footprint, _layout(asked, training, hardware, row), job.constants)
+        parts = {name.removesuffix("_gib"): float(value[0]) for name, value in needed.items()}
     risk = _known(row["oom_probability"])
     return Memory(
         row["memory_needed_gib"], row["memory_available_gib"], float(job.budget_gib[0]), parts, risk

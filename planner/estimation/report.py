@@ -139,10 +139,10 @@ def _run(item: Estimate) -> list[Section]:
 def _breakdown(item: Estimate) -> Section:
     total = sum(item.breakdown_s.values())
     parts = sorted(item.breakdown_s.items(), key=lambda part: -part[1])
-    named, title = PARTS, "Where the step goes"
+    labels, title = PARTS, "Where the step goes"
     if item.answered is not None:
-        named, title = inference.parts(item.answered), "Where the time goes"
-    shown = [(named.get(name, name), value) for name, value in parts if value > 5e-4 * total]
+        labels, title = inference.parts(item.answered), "Where the time goes"
+    shown = [(labels.get(name, name), value) for name, value in parts if value > 5e-4 * total]
     return _parts("step", title, shown, "seconds", total, "")
 
 
@@ -241,8 +241,8 @@ def _loading(item: Estimate) -> list[Section]:
 def _host(item: Estimate) -> Section:
     host = item.host
     ram = UNKNOWN if host.memory_gib is None else f"{number(host.memory_gib)} GiB"
-    said = f"{number(host.checkpoint_gib)} GiB per node, host memory {ram}"
-    rows: _Facts = [("checkpoint_per_node_gib", "checkpoint", host.checkpoint_gib, "gib", said)]
+    saved_text = f"{number(host.checkpoint_gib)} GiB per node, host memory {ram}"
+    rows: _Facts = [("checkpoint_per_node_gib", "checkpoint", host.checkpoint_gib, "gib", saved_text)]
     if host.needed_gib is not None:
         short = host.memory_gib is not None and host.memory_gib < host.needed_gib
         text = f"about {number(host.needed_gib)} GiB for processes, loaders and checkpoints"
@@ -320,17 +320,17 @@ def _speeds(estimates: Sequence[Estimate]) -> Section:
     if any(item.answered and item.answered.output_tokens_per_s for item in estimates):
         notes.append("tokens: of prompts and answers")
     for item in estimates:
-        what: tuple[Value, ...] = (
+        prefix: tuple[Value, ...] = (
             (item.nodes, item.machine.instance_type), (item.accelerators, item.machine.accelerator)
         )  # fmt: skip
         speed, memory = item.throughput_per_s, item.memory
         if speed is None:
-            rows.append((*what, "-", "", "", "", "", ""))
+            rows.append((*prefix, "-", "", "", "", "", ""))
             notes.append(f"{cluster(item.nodes, item.machine.instance_type)}: {item.reason}")
             continue
         risk = "" if memory.oom_ratio is None else memory.oom_ratio
         rows.append((
-            *what, speed.value, (speed.low, speed.high), speed.value / item.accelerators, item.mfu,
+            *prefix, speed.value, (speed.low, speed.high), speed.value / item.accelerators, item.mfu,
             memory.needed_gib / memory.usable_gib, risk,
         ))  # fmt: skip
     columns = (

@@ -1,4 +1,4 @@
-"""What an estimate says of batch inference: requests, answers, replicas and the engine, where training has steps."""
+"""Batch inference in an estimate: requests, answers, replicas and the engine instead of steps."""
 
 from __future__ import annotations
 
@@ -85,20 +85,20 @@ def host_section(item: Estimate) -> Section:
     rows: _Facts = [("memory_needed_gib", "memory", host.needed_gib, "gib", text)]
     if host.data_gib is not None:
         disk = UNKNOWN if host.nvme_gib is None else f"{number(host.nvme_gib)} GiB per node"
-        said = f"{number(host.data_gib)} GiB staged, local disks {disk}"
-        rows.append(("staged_data_gib", "input", host.data_gib, "gib", said))
+        staged_text = f"{number(host.data_gib)} GiB staged, local disks {disk}"
+        rows.append(("staged_data_gib", "input", host.data_gib, "gib", staged_text))
     return facts("host", "Host", rows)
 
 
 def basis_section(item: Estimate, answered: Answered) -> Section:
     """The engine and the measurements that the estimate rests on."""
     engine = f"{item.stack}: {answered.evidence}"
-    kept = f"weights {item.precision}" + (
+    precision = f"weights {item.precision}" + (
         f", keys and values {answered.kv_precision}" if answered.kv_precision else ""
     )
     none = "none: one load test narrows the interval (`planner calibrate`)"
     rows: _Facts = [
-        ("stack", "engine", item.stack, "text", engine), ("precision", "precision", item.precision, "text", kept),
+        ("stack", "engine", item.stack, "text", engine), ("precision", "precision", item.precision, "text", precision),
         ("calibration", "calibration", item.calibration or None, "text", item.calibration or none),
     ]  # fmt: skip
     return facts("basis", "Rests on", rows, detail=True)

@@ -1,4 +1,4 @@
-"""What an estimate says of money: the cluster's hour, on demand and on spot, and about what the whole run costs."""
+"""Costs in an estimate: an hour of the cluster, on demand and on spot, and roughly the whole run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def price_rows(item: Estimate) -> _Facts:
     """Rows of a screen: the hour, and the whole run."""
     if item.prices is None:
         return []
-    steady, spot, whole = item.prices.steady, item.prices.spot, run_usd(item)
+    steady, spot, cost = item.prices.steady, item.prices.spot, run_usd(item)
     if steady is None and spot is None:
         return [
             (
@@ -45,9 +45,9 @@ def price_rows(item: Estimate) -> _Facts:
         ]
     words = [_words(offer) for offer in (steady, spot) if offer is not None]
     rows: _Facts = [("cluster_per_hour_usd", "cost per hour", _hour(steady), "usd_known", "; ".join(words))]
-    if whole is not None and steady is not None:
-        text = f"{_run(whole)}, {_HOW[steady.option]}, machines alone"
-        rows.append(("run_usd", "to the end", _known(whole), "usd_known", text))
+    if cost is not None and steady is not None:
+        text = f"{_run(cost)}, {_HOW[steady.option]}, machines alone"
+        rows.append(("run_usd", "to the end", _known(cost), "usd_known", text))
     return rows
 
 
@@ -60,9 +60,9 @@ def price_section(item: Estimate) -> list[Section]:
         if offer is not None:
             text = f"{_words(offer)}, {_where(offer)}; source {offer.source}"
             rows.append((f"{offer.option}_per_hour_usd", _HOW[offer.option], _hour(offer), "usd_known", text))
-    whole = run_usd(item)
-    if whole is not None:
-        rows.append(("run_usd", "whole run", _known(whole), "usd_known", _run(whole)))
+    cost = run_usd(item)
+    if cost is not None:
+        rows.append(("run_usd", "whole run", _known(cost), "usd_known", _run(cost)))
     if not rows:
         return [Section("prices", "Prices", tuple(row[4] for row in price_rows(item)))]
     return [facts("prices", "Prices", [*rows, ("price_basis", "rest on", _RESTS_ON, "text", _RESTS_ON)])]
@@ -74,10 +74,10 @@ def costs_table(estimates: Sequence[Estimate]) -> list[Section]:
     for item in estimates:
         steady = None if item.prices is None else item.prices.steady
         spot = None if item.prices is None else item.prices.spot
-        whole = run_usd(item)
+        cost = run_usd(item)
         rows.append((
-            (item.nodes, item.machine.instance_type), _hour(steady), None if whole is None else _known(whole),
-            "" if whole is None else _span(whole), _region(steady), _hour(spot), _region(spot),
+            (item.nodes, item.machine.instance_type), _hour(steady), None if cost is None else _known(cost),
+            "" if cost is None else _span(cost), _region(steady), _hour(spot), _region(spot),
         ))  # fmt: skip
     if all(row[1] is None and row[5] is None for row in rows):
         return []
@@ -99,28 +99,26 @@ def costs_table(estimates: Sequence[Estimate]) -> list[Section]:
 
 def cheapest_row(running: Sequence[Estimate]) -> _Facts:
     """The cluster whose whole run costs least at steady prices."""
-    costs = [
-        (whole.value, at, whole) for at, item in enumerate(running) if (whole := run_usd(item)) is not None
-    ]
+    costs = [(cost.value, at, cost) for at, item in enumerate(running) if (cost := run_usd(item)) is not None]
     if not costs:
         return []
-    _, at, whole = min(costs)
-    text = f"{cluster(running[at].nodes, running[at].machine.instance_type)}: {_run(whole)}, machines alone"
+    _, at, cost = min(costs)
+    text = f"{cluster(running[at].nodes, running[at].machine.instance_type)}: {_run(cost)}, machines alone"
     return [("cheapest", "cheapest", text, "text", text)]
 
 
 def price_values(item: Estimate) -> dict[str, Any]:
-    """The machine form; null where nobody asked for prices."""
+    """Values for JSON; null where no prices were requested."""
     if item.prices is None:
         return {"prices": None}
-    whole = run_usd(item)
+    cost = run_usd(item)
     return {
         "prices": {
             "steady": _offer_values(item.prices.steady),
             "spot": _offer_values(item.prices.spot),
-            "run_usd": whole and round(whole.value, 2),
-            "run_low_usd": whole and round(whole.low, 2),
-            "run_high_usd": whole and round(whole.high, 2),
+            "run_usd": cost and round(cost.value, 2),
+            "run_low_usd": cost and round(cost.low, 2),
+            "run_high_usd": cost and round(cost.high, 2),
         }
     }
 
@@ -137,27 +135,25 @@ def flat_prices(item: Estimate) -> dict[str, Any]:
     """The same for a row."""
     steady = None if item.prices is None else item.prices.steady
     spot = None if item.prices is None else item.prices.spot
-    whole = run_usd(item)
+    cost = run_usd(item)
     cells: tuple[Any, ...] = (None,) * 6
     if steady is not None:
         hour = round(steady.cluster_usd_per_hour, 6)
         cells = (steady.option, steady.usd_per_hour, hour, _where(steady), steady.as_of, steady.basis)
     run = (
-        (None,) * 3
-        if whole is None
-        else tuple(round(value, 2) for value in (whole.value, whole.low, whole.high))
+        (None,) * 3 if cost is None else tuple(round(value, 2) for value in (cost.value, cost.low, cost.high))
     )
-    taken: tuple[Any, ...] = (None,) * 4
+    spot_cells: tuple[Any, ...] = (None,) * 4
     if spot is not None:
-        taken = (round(spot.cluster_usd_per_hour, 6), _where(spot), spot.as_of, spot.basis)
-    return dict(zip(PRICE_COLUMNS, (*cells, *run, *taken), strict=True))
+        spot_cells = (round(spot.cluster_usd_per_hour, 6), _where(spot), spot.as_of, spot.basis)
+    return dict(zip(PRICE_COLUMNS, (*cells, *run, *spot_cells), strict=True))
 
 
 def _words(offer: Priced) -> str:
     """Return `$220.2 on demand in aws/us-east-2 (list price of 2026-07)`."""
     about = "about " if is_derived(offer.basis) else ""
-    paid = offer.cluster_usd_per_hour
-    amount = dollars(paid, known_places(paid, 0.0))
+    hourly_usd = offer.cluster_usd_per_hour
+    amount = dollars(hourly_usd, known_places(hourly_usd, 0.0))
     return f"{about}{amount} {_HOW[offer.option]} in {_region(offer)} ({offer.basis} price of {offer.as_of})"
 
 
@@ -175,18 +171,18 @@ def _hour(offer: Priced | None) -> Value:
     return rounded(offer.cluster_usd_per_hour, known_places(offer.cluster_usd_per_hour, 0.0))
 
 
-def _half(whole: Interval) -> float:
-    return (whole.high - whole.low) / 2.0
+def _half(cost: Interval) -> float:
+    return (cost.high - cost.low) / 2.0
 
 
-def _known(whole: Interval) -> Value:
-    return rounded(whole.value, known_places(whole.value, _half(whole)))
+def _known(cost: Interval) -> Value:
+    return rounded(cost.value, known_places(cost.value, _half(cost)))
 
 
-def _span(whole: Interval) -> str:
-    places = known_places(whole.value, _half(whole))
-    return f"{dollars(whole.low, places)} to {dollars(whole.high, places)}"
+def _span(cost: Interval) -> str:
+    places = known_places(cost.value, _half(cost))
+    return f"{dollars(cost.low, places)} to {dollars(cost.high, places)}"
 
 
-def _run(whole: Interval) -> str:
-    return f"about {dollars(whole.value, known_places(whole.value, _half(whole)))} (80 %: {_span(whole)})"
+def _run(cost: Interval) -> str:
+    return f"about {dollars(cost.value, known_places(cost.value, _half(cost)))} (80 %: {_span(cost)})"

@@ -42,7 +42,7 @@ def one_screen(
     inside = f"{cluster(item.nodes, item.machine.instance_type)}, {item.precision}, {item.stack} software"
     if item.is_inference:
         inside = f"{cluster(item.nodes, item.machine.instance_type)}, {item.precision} weights, engine {item.stack}"
-    asked = f"{name} on {inside}"
+    title = f"{name} on {inside}"
     following = (f"compare FILE --pick {item.machine.instance_type}", "optimize FILE")
     if item.throughput_per_s is None or item.layout is None or item.step_s is None:
         rows: list[Row] = [
@@ -51,11 +51,11 @@ def one_screen(
             *_remedy(item),
             *prices.price_rows(item),
         ]
-        return Screen(asked, rows, None, warnings, _basis(item), ("optimize FILE",), _BEFORE)
+        return Screen(title, rows, None, warnings, _basis(item), ("optimize FILE",), _BEFORE)
     if item.answered is not None:
         answering = _answering(item, item.answered)
         return Screen(
-            asked,
+            title,
             answering,
             _step(item, inference.parts(item.answered)),
             warnings,
@@ -71,7 +71,7 @@ def one_screen(
         ("limited_by", "limited by", item.limited_by, "text", limits.get(item.limited_by, item.limited_by)),
     ]  # fmt: skip
     return Screen(
-        asked,
+        title,
         rows,
         _step(item, words),
         [*_notes(item, warnings), *_beyond_steps(item)],
@@ -86,12 +86,12 @@ def _answering(item: Estimate, answered: Answered) -> list[Row]:
     assert item.layout is not None
     layout, hours = layout_words(item.layout, inference=True), answered.hours
     work = f"{_known(hours, 'h')} for {answered.amount:,} {answered.what}, without start-up and interruptions"
-    said = inference.limit_words(item, answered)
+    limit_text = inference.limit_words(item, answered)
     return [
         ("speed", "speed", answered.rate.value, "number",
          f"{inference.headline(answered)}; MFU {whole_percent(item.mfu)}"),
         ("work_hours", "all of it", hours.value, "hours", work), *prices.price_rows(item), _memory(item),
-        ("layout", "layout", layout, "text", layout), ("limited_by", "limited by", item.limited_by, "text", said),
+        ("layout", "layout", layout, "text", layout), ("limited_by", "limited by", item.limited_by, "text", limit_text),
     ]  # fmt: skip
 
 
@@ -112,8 +112,8 @@ def _memory(item: Estimate) -> Row:
     memory = item.memory
     text = f"{three(memory.needed_gib)} of {three(memory.usable_gib)} GiB"
     if item.layout is None:
-        what = "choice of replicas" if item.is_inference else "layout"
-        text += f" by the most frugal {what}, {three(memory.allowed_gib)} GiB allowed"
+        subject = "choice of replicas" if item.is_inference else "layout"
+        text += f" by the most frugal {subject}, {three(memory.allowed_gib)} GiB allowed"
         if not item.is_inference and memory.free_gib > 0 and memory.oom_ratio is not None:
             least = math.floor(100.0 * (1.0 - memory.oom_ratio)) / 100.0
             text += f"; it runs out of memory with {percent(memory.oom_ratio, 0)}"
@@ -191,9 +191,9 @@ def _beyond_steps(item: Estimate) -> list[str]:
 
 
 def _basis(item: Estimate) -> str:
-    found = item.calibration or "No measurement from you"
+    basis = item.calibration or "No measurement from you"
     others = "" if item.others is None else f"; best of {item.others.layouts:,} layouts searched"
-    return f"{found[0].upper()}{found[1:]}{others}. {prices.BASIS}"
+    return f"{basis[0].upper()}{basis[1:]}{others}. {prices.BASIS}"
 
 
 def several_screen(
@@ -211,7 +211,7 @@ def several_screen(
         warnings: of the run.
     """
     running = [item for item in estimates if item.throughput_per_s is not None]
-    asked = f"{name} on {len(estimates)} clusters"
+    heading = f"{name} on {len(estimates)} clusters"
     rows: list[Row] = [("fastest", "fastest", title, "text", title)]
     if running:
         best = max(running, key=_each)
@@ -221,8 +221,11 @@ def several_screen(
     notes = _joined_notes(running, warnings)
     picked = ",".join(dict.fromkeys(item.machine.instance_type for item in running))
     following = (f"compare FILE --pick {picked}", "optimize FILE") if picked else ("optimize FILE",)
-    joined = replace(table, tables=(*table.tables, *(one for section in costs for one in section.tables)))
-    return Screen(asked, rows, joined, notes, _basis(estimates[0]), following, _BEFORE)
+    joined = replace(
+        table,
+        tables=(*table.tables, *(section_table for section in costs for section_table in section.tables)),
+    )
+    return Screen(heading, rows, joined, notes, _basis(estimates[0]), following, _BEFORE)
 
 
 def _joined_notes(running: Sequence[Estimate], warnings: Sequence[str]) -> list[str]:

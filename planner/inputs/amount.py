@@ -36,8 +36,10 @@ def total_samples(training: Training, data: Data, length: float, each: float, no
             size *= rollouts.samples_per_prompt
             note += f" x {rollouts.samples_per_prompt} responses to each"
         elif data.samples is not None and length > 1.0:
-            held = round(size * length)
-            noted.append(Assumed("data.tokens", str(held), "tokens", "derived", f"at {length:,.0f} each"))
+            n_samples = round(size * length)
+            noted.append(
+                Assumed("data.tokens", str(n_samples), "tokens", "derived", f"at {length:,.0f} each")
+            )
         samples = math.ceil(round(training.epochs * size, 6))
     noted.append(Assumed("training.samples", str(samples), "samples", "derived", note))
     return samples

@@ -76,8 +76,8 @@ def _budget_faults(at: int, budget: Budget) -> Iterator[Fault]:
         if not key:
             yield Fault((*path, "by"), "name the tag's key: tag:team")
     elif budget.by not in DIMENSIONS:
-        known = f"is none of {', '.join(DIMENSIONS)}, tag:KEY"
-        yield Fault((*path, "by"), known, near(budget.by, DIMENSIONS))
+        text = f"is none of {', '.join(DIMENSIONS)}, tag:KEY"
+        yield Fault((*path, "by"), text, near(budget.by, DIMENSIONS))
     if budget.by == "total" and budget.scope is not None:
         yield Fault((*path, "scope"), "needs 'by': what it is a value of, e.g. service or tag:team")
     if budget.by != "total" and budget.scope is None:

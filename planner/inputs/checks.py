@@ -179,13 +179,13 @@ def _family(w: Workload) -> str | None:
 def _one_length(w: Workload) -> Iterator[Fault]:
     if w.training is None:
         return
-    given = [name for name in _LENGTHS if getattr(w.training, name) is not None]
-    if not given:
+    lengths = [name for name in _LENGTHS if getattr(w.training, name) is not None]
+    if not lengths:
         yield Fault(("training",), "needs one of tokens, samples, epochs, steps", at_key=True)
-    for name in given[1:]:
-        words = f"only one of tokens, samples, epochs, steps may be given, and '{given[0]}' is"
-        if name == "epochs" and given[0] in ("tokens", "samples"):
-            words += f"; the size of the set that epochs pass over is data.{given[0]}"
+    for name in lengths[1:]:
+        words = f"only one of tokens, samples, epochs, steps may be given, and '{lengths[0]}' is"
+        if name == "epochs" and lengths[0] in ("tokens", "samples"):
+            words += f"; the size of the set that epochs pass over is data.{lengths[0]}"
         yield Fault(("training", name), words, at_key=True)
 
 
@@ -232,8 +232,8 @@ def _training_fits_model(w: Workload) -> Iterator[Fault]:
 def _transformer_training(w: Workload) -> Iterator[Fault]:
     training = w.training
     assert training is not None and w.model is not None
-    named = main_network(w.model).preset
-    preset = find_preset(named) if named is not None else None
+    preset_name = main_network(w.model).preset
+    preset = find_preset(preset_name) if preset_name is not None else None
     stated = training.rollouts is not None or training.lengths is not None
     if training.sequence_length is None and (preset is None or preset.sequence_length is None) and not stated:
         yield Fault(

@@ -76,11 +76,11 @@ def objective_faults(w: Workload) -> Iterator[Fault]:
     sections = (
         ("teacher", objective.teacher), ("rollouts", objective.rollouts), ("contrastive", name == "contrastive"),
     )  # fmt: skip
-    for key, wanted in sections:
-        given = getattr(training, key) is not None
-        if wanted and not given:
+    for key, is_needed in sections:
+        is_given = getattr(training, key) is not None
+        if is_needed and not is_given:
             yield Fault(("training", "objective"), f"{name} needs a section 'training.{key}'")
-        if given and not wanted:
+        if is_given and not is_needed:
             yield Fault(("training", key), f"objective {name} has no {key}: remove it", at_key=True)
     if training.packing and (objective.sequences > 1 or objective.rollouts):
         text = f"pairs and responses of objective {name} are not packed: remove it"
@@ -206,11 +206,11 @@ def _needs_of_requests(w: Workload, section: Inference) -> Iterator[Fault]:
             )
         yield Fault(("inference", "requests"), text, at_key=True)
     for key in ("input_tokens", "output_tokens"):
-        given = getattr(section, key) is not None
+        is_given = getattr(section, key) is not None
         needed = generates or (key == "input_tokens" and family == "transformer")
-        if needed and not given:
+        if needed and not is_given:
             yield Fault(("inference",), f"needs {key}", at_key=True)
-        if given and not needed:
+        if is_given and not needed:
             text = "this model has no such tokens: remove it"
             if writes_uncounted:
                 text = "what an encoder-decoder writes is not modelled: remove it"

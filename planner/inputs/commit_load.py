@@ -61,21 +61,23 @@ def _faults(question: CommitQuestion) -> Iterator[Fault]:
         yield Fault(("scenarios", "growth"), "low, likely and high must rise in this order")
     if growth.high > MOST_GROWTH:
         yield Fault(("scenarios", "growth"), f"more than {MOST_GROWTH} times a year is not a forecast")
-    named: list[tuple[FaultPath, str]] = [
+    pool_names: list[tuple[FaultPath, str]] = [
         (("demand", "planned", n, "pool"), plan.pool) for n, plan in enumerate(question.demand.planned)
     ]
-    named += [(("options", "max_instances", name), name) for name in question.options.max_instances]
-    named += [
-        (("commitments", n, "pool"), own.pool) for n, own in enumerate(question.commitments) if own.pool
+    pool_names += [(("options", "max_instances", name), name) for name in question.options.max_instances]
+    pool_names += [
+        (("commitments", n, "pool"), commitment.pool)
+        for n, commitment in enumerate(question.commitments)
+        if commitment.pool
     ]
-    for path, name in named:
+    for path, name in pool_names:
         if name not in names:
             yield Fault(path, f"no pool is called '{name}'; there are {', '.join(names)}", near(name, names))
     for number, plan in enumerate(question.demand.planned):
         if plan.end < plan.start:
             yield Fault(("demand", "planned", number, "end"), f"is before the start, {plan.start}")
-    for number, own in enumerate(question.commitments):
-        yield from _owned_faults(question, number, own)
+    for number, commitment in enumerate(question.commitments):
+        yield from _owned_faults(question, number, commitment)
     if question.demand.file is None and not question.demand.planned and question.scenarios.file is None:
         yield Fault(
             ("demand",), "give a history ('demand.file'), plans ('demand.planned') or 'scenarios.file'"

@@ -55,11 +55,11 @@ def expand_config(data: dict[str, Any], folder: Path, read_text: Callable[[Path]
     try:
         text = read_text(path)
         config = parse_json(text, str(path))
-        known = model_of_config(config, str(path))
+        counted = model_of_config(config, str(path))
     except InputError as error:
         return Expanded(data, faults=(Fault(("model", "config"), str(error)),))
     stated = {key: value for key, value in model.items() if value is not None}
-    sizes = {**known.values, "stored_precision": stored_precision(config)}
+    sizes = {**counted.values, "stored_precision": stored_precision(config)}
     if changes_size(stated):
         sizes.pop("params", None)
         sizes.pop("active_params", None)

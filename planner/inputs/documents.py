@@ -63,8 +63,8 @@ def load_document(
     except ValidationError as error:
         from planner.inputs.messages import pydantic_faults  # brings the whole workload schema
 
-        found = pydantic_faults(error.errors(include_url=False), model)
-        faults = [*parsed.faults, *(fault for fault in found if fault.path not in parsed.stand_ins)]
+        model_faults = pydantic_faults(error.errors(include_url=False), model)
+        faults = [*parsed.faults, *(fault for fault in model_faults if fault.path not in parsed.stand_ins)]
         raise document.source.error(faults) from None
     faults = [*parsed.faults, *rules(value)]
     if faults:

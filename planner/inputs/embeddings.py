@@ -44,15 +44,15 @@ def table_faults(w: Workload) -> Iterator[Fault]:
     if w.model is None or w.model.embedding_tables is None:
         return
     path = ("model", "embedding_tables")
-    given = w.model.embedding_tables
+    tables = w.model.embedding_tables
     if w.model.parts:
         yield Fault(path, "cannot be joined with parts: describe the dense network as one", at_key=True)
     if w.kind == "inference":
         yield Fault(path, "are modelled for training: remove it, or measure what answers take", at_key=True)
     if w.training is not None and (w.training.method != "full" or w.model.trainable != "all"):
         yield Fault(path, "learn with the dense network: remove trainable and method", at_key=True)
-    if given.lookups_per_sample is not None and given.lookups_per_sample < given.tables:
-        text = f"is below the {given.tables} tables: a sample reads at least one row of each"
+    if tables.lookups_per_sample is not None and tables.lookups_per_sample < tables.tables:
+        text = f"is below the {tables.tables} tables: a sample reads at least one row of each"
         yield Fault((*path, "lookups_per_sample"), text)
 
 

@@ -179,12 +179,12 @@ def alike(word: str, known: Iterable[str], *, cutoff: float) -> str:
 
     table = {name.lower().replace("-", "_"): name for name in known}
     written = word.lower().replace("-", "_")
-    found = difflib.get_close_matches(written, table, n=_TIES, cutoff=cutoff)
-    exchanged = [name for name in found[:3] if sorted(name) == sorted(written)]
-    if exchanged or not found:
+    matches = difflib.get_close_matches(written, table, n=_TIES, cutoff=cutoff)
+    exchanged = [name for name in matches[:3] if sorted(name) == sorted(written)]
+    if exchanged or not matches:
         return table[exchanged[0]] if exchanged else ""
-    likeness = difflib.SequenceMatcher(None, found[0], written).ratio()
-    equal = [name for name in found if difflib.SequenceMatcher(None, name, written).ratio() == likeness]
+    likeness = difflib.SequenceMatcher(None, matches[0], written).ratio()
+    equal = [name for name in matches if difflib.SequenceMatcher(None, name, written).ratio() == likeness]
     best = min(equal, key=lambda name: (-_shared(name, written), -_begun(name, written), len(name), name))
     return table[best]
 

@@ -61,8 +61,8 @@ def passes_of(model: Model, family: str, section: Inference | None = None) -> Pa
         section: what the workload states of denoising.
     """
     preset = find_preset(model.preset) if model.preset is not None else None
-    known = load_passes().get(preset.name) if preset is not None else None
-    usual = known or (load_passes()[_ANY] if family == "diffusion" else Passes(""))
+    released = load_passes().get(preset.name) if preset is not None else None
+    usual = released or (load_passes()[_ANY] if family == "diffusion" else Passes(""))
     if section is None or usual.steps is None:
         return usual
     guided = usual.guidance if section.guidance is None else section.guidance
@@ -90,8 +90,8 @@ def assumed_passes(section: Inference, passes: Passes, architecture: str | None 
             f"inference.{key}",
             value,
             unit,
-            "workload" if given else "default",
-            "" if given else passes.source,
+            "workload" if is_given else "default",
+            "" if is_given else passes.source,
         )
-        for (key, value, unit), given in zip(values, stated, strict=True)
+        for (key, value, unit), is_given in zip(values, stated, strict=True)
     ]

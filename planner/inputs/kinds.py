@@ -44,8 +44,8 @@ def loaded_as(source: object, kind: str) -> Any:
     loaded = load_any(Path(source)) if isinstance(source, str | Path) else source
     actual = _NAMES.get(type(loaded).__name__, kind)
     if actual != kind:
-        what = "what was loaded" if loaded is source else source
+        subject = "what was loaded" if loaded is source else source
         raise InputError(
-            f"{what}: is a {actual}, a {kind} is needed; use planner.{_FUNCTIONS[actual]}() for it"
+            f"{subject}: is a {actual}, a {kind} is needed; use planner.{_FUNCTIONS[actual]}() for it"
         )
     return loaded

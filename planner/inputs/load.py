@@ -80,8 +80,8 @@ class LoadedWorkload:
     def file_paths(self) -> tuple[Path, ...]:
         """Return every file that the workload names: own offers, records of spot and of waits, a measured disk."""
         workload = self.workload
-        named = (*workload.spot.evidence, *workload.constraints.waiting_records, workload.storage.fio)
-        return (*self.offer_paths(), *(self.path.parent / name for name in named if name is not None))
+        names = (*workload.spot.evidence, *workload.constraints.waiting_records, workload.storage.fio)
+        return (*self.offer_paths(), *(self.path.parent / name for name in names if name is not None))
 
 
 @record(frozen=True)
@@ -115,10 +115,10 @@ def load_workload(path: Path, *, cache: bool = True) -> LoadedWorkload:
     data = read_limited(path)
     sha256 = hashlib.sha256(data).hexdigest()
     key = copy_key(data) if cache else ""
-    known = load_copy(key) if cache else None
-    if known is not None:
+    stored = load_copy(key) if cache else None
+    if stored is not None:
         source = UnreadSource(str(path), data.decode("utf-8-sig"))
-        loaded = LoadedWorkload(known, sha256, path, source)
+        loaded = LoadedWorkload(stored, sha256, path, source)
     else:
         loaded = parse_workload(decode(data, str(path)), path, sha256=sha256)
         # a copy is found by the workload's bytes alone, which do not tell whether a file that it names changed
@@ -244,12 +244,12 @@ def parse_data(document: Document, source: Source, path: Path, sha256: str) -> L
     faults = [*document.faults, *sized.faults, *expanded.faults]
     if sized.faults or expanded.faults:
         raise source.error(faults)
-    workload, found = validate(expanded.data)
-    faults += [fault for fault in found if fault.path not in document.stand_ins]
+    workload, workload_faults = validate(expanded.data)
+    faults += [fault for fault in workload_faults if fault.path not in document.stand_ins]
     if faults or workload is None:
         raise source.error(faults)
-    named = sized.content + expanded.content
-    return LoadedWorkload(workload, sha256_with(sha256, named), path, source)
+    content = sized.content + expanded.content
+    return LoadedWorkload(workload, sha256_with(sha256, content), path, source)
 
 
 def refuse_other_kind(data: dict[str, Any], name: str) -> None:

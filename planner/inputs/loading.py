@@ -43,9 +43,9 @@ def loading_rates() -> dict[str, LoadingRate]:
 
 def decode_rate(data: Data, noted: list[Assumed]) -> float | None:
     """Samples a core decodes per second: as given, else measured for what the samples are; None: not in the speed."""
-    given = data.decode_samples_per_s_per_core
-    if given is not None or data.encoded is None:
-        return given
+    stated_rate = data.decode_samples_per_s_per_core
+    if stated_rate is not None or data.encoded is None:
+        return stated_rate
     rate = loading_rates()[f"{data.encoded}_cpu"]
     key, unit = "data.decode_samples_per_s_per_core", "samples/s per core"
     if rate.value is None:

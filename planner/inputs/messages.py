@@ -134,38 +134,38 @@ def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:
 
 def _only_its_items_are_wrong(detail: ErrorDetails) -> bool:
     """Whether a list counts as too short only because pydantic leaves out its wrong items, told for themselves."""
-    given = detail.get("input")
-    if detail["type"] != "too_short" or not isinstance(given, list | tuple):
+    items = detail.get("input")
+    if detail["type"] != "too_short" or not isinstance(items, list | tuple):
         return False
-    return len(given) >= int(detail["ctx"]["min_length"])
+    return len(items) >= int(detail["ctx"]["min_length"])
 
 
 def _too_short(path: Path, ctx: Mapping[str, Any], root: type[BaseModel]) -> str:
     """Say what a list is for that has too few items."""
     section, number = section_at(path[:-1], root), int(ctx["min_length"])
     field = section.model_fields.get(str(path[-1])) if section is not None else None
-    what = f" ({field.description.rstrip('.')})" if field is not None and field.description else ""
-    found = "is an empty list" if not ctx["actual_length"] else f"has {ctx['actual_length']} items"
-    return f"{found}: give at least {number} item{'s' * (number > 1)}{what}"
+    purpose = f" ({field.description.rstrip('.')})" if field is not None and field.description else ""
+    state = "is an empty list" if not ctx["actual_length"] else f"has {ctx['actual_length']} items"
+    return f"{state}: give at least {number} item{'s' * (number > 1)}{purpose}"
 
 
 def _unknown_key(path: Path, root: type[BaseModel]) -> Fault:
     section = section_at(path[:-1], root)
     key = str(path[-1])
-    known = tuple(section.model_fields) if section is not None else ()
+    keys = tuple(section.model_fields) if section is not None else ()
     hint = _SYNONYMS.get(key.lower(), "")
     text = f"unknown key {_shown(key)}"
-    hint = hint if hint in known else alike(key, known, cutoff=_MISSPELT)
+    hint = hint if hint in keys else alike(key, keys, cutoff=_MISSPELT)
     inside = _homes_of(key, section) if section is not None and not hint else []
     if inside:
         return Fault(path, f"{text}: it belongs under {_either(inside)}", at_key=True)
-    hint = hint or near(key, known)
+    hint = hint or near(key, keys)
     if not hint:
         homes = _homes_of(_SYNONYMS.get(key.lower(), key), root)
         if len(homes) == 1:
             text += f": it belongs under '{homes[0]}'"
         else:
-            text += _listed(known, "; known here: ")
+            text += _listed(keys, "; known here: ")
     return Fault(path, text, hint, at_key=True)
 
 
@@ -227,7 +227,7 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     for part in get_args(annotation):
-        found = _model_in(part)
-        if found is not None:
-            return found
+        model = _model_in(part)
+        if model is not None:
+            return model
     return None

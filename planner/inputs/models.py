@@ -153,9 +153,9 @@ def count_params(values: Values) -> tuple[int, int]:
     if experts is None:
         total = common + layers * dense
         return total, total
-    one = matrices * hidden * values["moe_ffn"]
+    expert_params = matrices * hidden * values["moe_ffn"]
     moe_layers = layers - values["dense_layers"]
     common += values["dense_layers"] * dense + moe_layers * hidden * experts
-    total = common + moe_layers * (experts + values["shared_experts"]) * one
-    active = common + moe_layers * (values["experts_per_token"] + values["shared_experts"]) * one
+    total = common + moe_layers * (experts + values["shared_experts"]) * expert_params
+    active = common + moe_layers * (values["experts_per_token"] + values["shared_experts"]) * expert_params
     return total, active

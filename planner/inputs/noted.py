@@ -33,15 +33,15 @@ def noted_choices(training: Training, keys: Sequence[str], post: PostTraining) -
 def as_released(section: Inference, model: Model, noted: list[Assumed]) -> Inference:
     """Batch inference in the precision that the model was released in, where none is stated and one is known."""
     preset = find_preset(model.preset) if model.preset is not None else None
-    known = None if preset is None else load_released().get(preset.name)
+    released = None if preset is None else load_released().get(preset.name)
     if model.stored_precision is not None:
-        known = (
+        released = (
             model.stored_precision,
             f"quantization_config of {model.config}" if model.config else "stored_precision",
         )
-    if known is None or "precision" in section.model_fields_set:
+    if released is None or "precision" in section.model_fields_set:
         return section
-    precision, source = known
+    precision, source = released
     noted.append(Assumed("inference.precision", precision, "", "default", f"as released: {source}"))
     return section.model_copy(update={"precision": precision})
 

@@ -46,12 +46,12 @@ def resolve_phases(
     steps, resolved = [], []
     for phase in training.phases:
         batch = phase.global_batch or training.global_batch
-        own = phase.sequence_length or length
+        phase_length = phase.sequence_length or length
         area = (phase.image_size / model.image_size) ** 2 if phase.image_size and model.image_size else 1.0
         # an amount in tokens is shared as tokens; one in samples or epochs as samples
-        ratio = length / own if text and training.tokens is not None else 1.0
+        ratio = length / phase_length if text and training.tokens is not None else 1.0
         steps.append(max(1, math.ceil(phase.share / whole * samples * ratio / batch)))
-        resolved.append((batch, own, area))
+        resolved.append((batch, phase_length, area))
     total = sum(steps)
     phases = tuple(ResolvedPhase(n / total, *item) for n, item in zip(steps, resolved, strict=True))
     trained = sum(n * batch for n, (batch, _, _) in zip(steps, resolved, strict=True))
@@ -60,8 +60,10 @@ def resolve_phases(
 
 def evaluated_share(training: Training) -> float:
     """Samples evaluated for each one trained on."""
-    given = training.evaluation
-    return 0.0 if given is None else given.samples / (given.every_steps * training.global_batch)
+    evaluation = training.evaluation
+    return (
+        0.0 if evaluation is None else evaluation.samples / (evaluation.every_steps * training.global_batch)
+    )
 
 
 def mean_share(workload: Workload, noted: list[Assumed]) -> float:

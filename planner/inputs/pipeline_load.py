@@ -59,8 +59,8 @@ def data_set_aside(loaded: LoadedPipeline) -> tuple[str, ...]:
     """Tasks that read from others and whose workload says where its own data lies: what they read stands for it."""
     return tuple(
         task.name
-        for task, one in zip(loaded.pipeline.tasks, loaded.workloads, strict=True)
-        if task.reads and one is not None and one.workload.data.location is not None
+        for task, task_workload in zip(loaded.pipeline.tasks, loaded.workloads, strict=True)
+        if task.reads and task_workload is not None and task_workload.workload.data.location is not None
     )
 
 
@@ -92,13 +92,13 @@ def _task_faults(pipeline: Pipeline, folder: Path) -> Iterator[Fault]:
 def _circle(pipeline: Pipeline) -> list[str]:
     """Tasks that form a circle, each read by the next; empty where there is none."""
     reads = {task.name: [part.task for part in task.reads] for task in pipeline.tasks}
-    known = {name for name, parts in reads.items() if not parts}
-    left = set(reads) - known
+    settled = {name for name, parts in reads.items() if not parts}
+    left = set(reads) - settled
     while True:
-        free = {name for name in left if all(part in known or part not in reads for part in reads[name])}
+        free = {name for name in left if all(part in settled or part not in reads for part in reads[name])}
         if not free:
             break
-        known |= free
+        settled |= free
         left -= free
     if not left:
         return []

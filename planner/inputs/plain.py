@@ -70,13 +70,13 @@ def _section(value: Any, name: str) -> SectionView:
         raise _RefusedError
     node = _section_node(name)
     fields, required = node["properties"], node.get("required", ())
-    given = {key: item for key, item in value.items() if item is not None or key not in fields}
-    if not given.keys() <= fields.keys() or not given.keys() >= set(required):
+    items = {key: item for key, item in value.items() if item is not None or key not in fields}
+    if not items.keys() <= fields.keys() or not items.keys() >= set(required):
         raise _RefusedError
     values = {
-        key: _read(given[key], field) if key in given else _default(field) for key, field in fields.items()
+        key: _read(items[key], field) if key in items else _default(field) for key, field in fields.items()
     }
-    return SectionView(name, values, frozenset(given))
+    return SectionView(name, values, frozenset(items))
 
 
 def _default(node: Node) -> Any:

@@ -108,14 +108,14 @@ def _job_faults(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterato
         if job.name in seen:
             yield Fault((*path, "name"), f"two jobs are called '{job.name}'")
         seen.add(job.name)
-        given = [key for key in ("workload", "inline", "candidates") if getattr(job, key)]
-        if len(given) > 1 or (not given and portfolio.candidates_csv is None):
+        sources = [key for key in ("workload", "inline", "candidates") if getattr(job, key)]
+        if len(sources) > 1 or (not sources and portfolio.candidates_csv is None):
             text = f"job '{job.name}' needs exactly one of workload, inline and candidates"
-            yield Fault(path, text + (f", not {' and '.join(given)}" if given else ""))
+            yield Fault(path, text + (f", not {' and '.join(sources)}" if sources else ""))
         if job.team is not None and job.team not in portfolio.teams:
             close = near(job.team, list(portfolio.teams))
             yield Fault((*path, "team"), f"job '{job.name}': no team '{job.team}' under 'teams'", close)
-        if job.data is not None and given and given[0] != "candidates":
+        if job.data is not None and sources and sources[0] != "candidates":
             yield Fault((*path, "data"), "the workload gives the location of its data: remove 'data' here")
         if job.must_run is False and job.value_usd is None:
             yield Fault((*path, "must_run"), "a job that may be left out needs a value_usd")
@@ -139,7 +139,7 @@ def _workloads(
     path: Path, source: Source, jobs: tuple[PortfolioJob, ...]
 ) -> tuple[tuple[LoadedWorkload | None, ...], list[Fault]]:
     """The workload of each job; files named by several jobs are read once."""
-    known: dict[str, LoadedWorkload] = {}
+    by_file: dict[str, LoadedWorkload] = {}
     out: list[LoadedWorkload | None] = []
     faults: list[Fault] = []
     for at, job in enumerate(jobs):
@@ -152,13 +152,13 @@ def _workloads(
             out.append(None)
             continue
         file = path.parent / job.workload
-        if job.workload not in known:
+        if job.workload not in by_file:
             if not file.is_file():
                 faults.append(Fault(("jobs", at, "workload"), f"no such file: {job.workload}"))
                 out.append(None)
                 continue
-            known[job.workload] = load_workload(file, cache=False)
-        out.append(known[job.workload])
+            by_file[job.workload] = load_workload(file, cache=False)
+        out.append(by_file[job.workload])
     for at, loaded in enumerate(out):
         if loaded is not None and _is_unsuitable(loaded.workload):
             text = (
@@ -170,8 +170,8 @@ def _workloads(
             faults.append(Fault(("jobs", at), f"job '{jobs[at].name}' {_ONCE}"))
         if loaded is not None and loaded.workload.preferences.objective != "cost":
             inside = ("workload",) if jobs[at].inline is None else ("inline", "preferences", "objective")
-            said = _BY_COST.format(wished=loaded.workload.preferences.objective)
-            faults.append(Fault(("jobs", at, *inside), f"job '{jobs[at].name}' {said}"))
+            words = _BY_COST.format(wished=loaded.workload.preferences.objective)
+            faults.append(Fault(("jobs", at, *inside), f"job '{jobs[at].name}' {words}"))
     return tuple(out), faults
 
 
@@ -193,8 +193,8 @@ def _jobs_of_csv(file: Path, content: bytes) -> Iterator[PortfolioJob]:
     unknown = [name for name in reader.fieldnames or () if name not in _CSV_KEYS]
     if unknown or "name" not in (reader.fieldnames or ()):
         hint = near(unknown[0], _CSV_KEYS) if unknown else "name"
-        what = f"unknown column '{unknown[0]}'" if unknown else "there is no column 'name'"
-        raise InputError(f"{file}:1: {what} (did you mean '{hint}'?); known: {', '.join(_CSV_KEYS)}")
+        problem = f"unknown column '{unknown[0]}'" if unknown else "there is no column 'name'"
+        raise InputError(f"{file}:1: {problem} (did you mean '{hint}'?); known: {', '.join(_CSV_KEYS)}")
     for row in reader:
         try:
             yield PortfolioJob.model_validate(_job_values(row))
@@ -215,8 +215,8 @@ def _number(key: str, text: str) -> float:
     try:
         return _NUMBERS[key](text)
     except ValueError:
-        what = "a whole number" if _NUMBERS[key] is int else "a number"
-        raise ValueError(f"{key}: must be {what}, got '{text}'") from None
+        expected = "a whole number" if _NUMBERS[key] is int else "a number"
+        raise ValueError(f"{key}: must be {expected}, got '{text}'") from None
 
 
 def _job_values(row: dict[str, str | None]) -> dict[str, Any]:

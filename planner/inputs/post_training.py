@@ -160,7 +160,7 @@ def resolve_post_training(
     """
     objective = load_objectives()[training.objective]
     adapted = training.method in ADAPTED and text
-    given = training.adapter
+    adapter = training.adapter
     prompts = answers = None
     lengths = None if training.lengths is None else complete(training.lengths, sequence_length)
     if training.rollouts is not None:
@@ -175,8 +175,8 @@ def resolve_post_training(
     return PostTraining(
         objective=objective.name,
         sequences=1 if towers and objective.name == "contrastive" else objective.sequences,
-        adapter=(adapter_key(given.kind) if given is not None else "lora") if adapted else None,
-        targets=given.targets if given is not None else ("attention",),
+        adapter=(adapter_key(adapter.kind) if adapter is not None else "lora") if adapted else None,
+        targets=adapter.targets if adapter is not None else ("attention",),
         base=(training.quantization or "nf4_double") if training.method == "qlora" else "half",
         lengths=lengths,
         packed=packed,
@@ -197,8 +197,8 @@ def rank_of(training: Training) -> int | None:
     """Rank of the adapters, None where all weights learn."""
     if training.method not in ADAPTED:
         return None
-    given = training.adapter.rank if training.adapter is not None else None
-    return given or training.lora_rank
+    rank = training.adapter.rank if training.adapter is not None else None
+    return rank or training.lora_rank
 
 
 def resolve_inference(inference: Inference, passes: float, rate_ratio: float) -> PostTraining:

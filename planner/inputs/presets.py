@@ -121,8 +121,8 @@ def _index() -> dict[str, str]:
 
 def find_preset(name: str) -> Preset | None:
     """Return the preset called `name`, or None: it alone is taken from its row."""
-    found = _index().get(_normal(name))
-    return None if found is None else _preset(_rows()[found])
+    row_number = _index().get(_normal(name))
+    return None if row_number is None else _preset(_rows()[row_number])
 
 
 @cache

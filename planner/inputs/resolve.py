@@ -97,7 +97,7 @@ def _resolve_network(place: Path, model: Network, rank: int | None = None) -> Re
         values.setdefault("params", total)
         if values.get("experts") is not None:
             values.setdefault("active_params", active)
-    given = values.pop("name", None)
+    stated_name = values.pop("name", None)
     config = getattr(model, "config", None)
     trains, learned = _learning(model, values, rank)
     if learned:
@@ -105,7 +105,7 @@ def _resolve_network(place: Path, model: Network, rank: int | None = None) -> Re
         why = f"trainable {model.trainable}" if model.trainable != "all" else f"adapters of rank {rank}"
         assumptions += (Assumed(at, f"{learned:.0f}", "parameters", "default", why),)
     return ResolvedModel(
-        name=given or (preset.name if preset else f"{values['family']} of {config or 'own sizes'}"),
+        name=stated_name or (preset.name if preset else f"{values['family']} of {config or 'own sizes'}"),
         context_length=preset.sequence_length if preset is not None else None,
         source=preset.source if preset is not None else config or "workload",
         as_of=preset.as_of if preset is not None else "",
@@ -229,8 +229,8 @@ def _resolve_requests(workload: Workload, model: ResolvedModel) -> ResolvedTrain
     post = resolve_inference(section, passes.number, passes.rate_ratio)
     samples = section.requests or section.items or 0
     content = post.lengths.mean if post.lengths is not None else 1.0
-    asked = content if post.prompts is None else post.prompts.mean  # what is answered is not read
-    per_sample = bytes_per_sample(workload.data, model, asked, noted)
+    prompt_tokens = content if post.prompts is None else post.prompts.mean  # what is answered is not read
+    per_sample = bytes_per_sample(workload.data, model, prompt_tokens, noted)
     text = model.family == "transformer"
     batch = min(samples, REQUESTS_PER_STEP)
     return ResolvedTraining(
@@ -290,9 +290,9 @@ def resolve_times(workload: Workload, now: datetime) -> ResolvedTimes:
     Raises:
         InputError: the deadline is not after the start.
     """
-    given = workload.start
-    start = start_moment(given) if given is not None else now.astimezone(UTC)
-    note = "" if given is not None else "now"
+    stated_start = workload.start
+    start = start_moment(stated_start) if stated_start is not None else now.astimezone(UTC)
+    note = "" if stated_start is not None else "now"
     if workload.earliest_start is not None and start_moment(workload.earliest_start) > start:
         start, note = start_moment(workload.earliest_start), "earliest_start"
     origin: Origin = "default" if note == "now" else "workload"

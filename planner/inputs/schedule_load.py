@@ -137,15 +137,15 @@ def _hours(value: date | datetime | timedelta, start: datetime, *, end: bool) ->
 
 def _table(file: Path, schedule: Schedule) -> dict[tuple[int, int], tuple[float, int]]:
     """Price and nodes by hour and pool."""
-    found: dict[tuple[int, int], tuple[float, int]] = {}
+    quotes: dict[tuple[int, int], tuple[float, int]] = {}
     for line, hour, pool, usd, nodes in _rows(file, schedule):
-        if (hour, pool) in found:
+        if (hour, pool) in quotes:
             name = schedule.pools[pool].name
             raise InputError(f"{file}:{line}: hour {hour} of '{name}' is given twice")
-        found[hour, pool] = usd, nodes
-    if not found:
+        quotes[hour, pool] = usd, nodes
+    if not quotes:
         raise InputError(f"{file}:2: there is no row; needed: {', '.join(COLUMNS)}")
-    return found
+    return quotes
 
 
 def _rows(file: Path, schedule: Schedule) -> Iterator[tuple[int, int, int, float, int]]:

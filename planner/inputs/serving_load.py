@@ -38,8 +38,8 @@ class LoadedServing:
         """Positions of the machines whose speeds are to be predicted: those without any that is given."""
         if self.serving.model is None:
             return ()
-        given = {name for name, _ in self.speeds}
-        return tuple(at for at, machine in enumerate(self.serving.machines) if machine.name not in given)
+        measured = {name for name, _ in self.speeds}
+        return tuple(at for at, machine in enumerate(self.serving.machines) if machine.name not in measured)
 
 
 def load_serving(path: Path) -> LoadedServing:
@@ -86,13 +86,13 @@ def _faults(serving: Serving) -> Iterator[Fault]:
 
 def _speeds(file: Path, serving: Serving) -> Iterator[tuple[int, tuple[tuple[str, str], float]]]:
     """Line number, (machine, bucket) and speed of each row; errors name the file and the line."""
-    known = {"machine": [m.name for m in serving.machines], "bucket": [b.name for b in serving.buckets]}
+    names_of = {"machine": [m.name for m in serving.machines], "bucket": [b.name for b in serving.buckets]}
     reader = csv_rows(decode(read_limited(file, MAX_CSV_BYTES), str(file)), file)
     missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
     if missing:
         raise InputError(f"{file}:1: there is no column '{missing[0]}'; needed: {', '.join(COLUMNS)}")
     for row in reader:
-        for name, names in known.items():
+        for name, names in names_of.items():
             if row[name] not in names:
                 raise InputError(f"{file}:{reader.line_num}: no {name} '{row[name]}' (did you mean "
                                  f"'{near(row[name] or '', names) or names[0]}'?)")  # fmt: skip

@@ -42,23 +42,23 @@ class _SetSource(Source):
 
     def error(self, faults: Iterable[Fault]) -> InputError:
         assert self.file is not None
-        texts, rest = [], []
+        texts, remaining = [], []
         for fault in faults:
             typed = self._typed(fault.path)
             if typed is None:
-                rest.append(fault)
+                remaining.append(fault)
             else:
                 texts.append(f"--set {typed.text}: {fault_text(fault)}")
-        if rest:
-            texts.append(str(self.file.error(rest)))
+        if remaining:
+            texts.append(str(self.file.error(remaining)))
         return InputError("\n".join(dict.fromkeys(texts)))
 
     def _typed(self, path: Path) -> Setting | None:
         """The last setting that a fault at `path` is of."""
         mine = [
-            one
-            for one in self.settings
-            if path[: len(one.path)] == one.path or (path and one.path[: len(path)] == path)
+            setting
+            for setting in self.settings
+            if path[: len(setting.path)] == setting.path or (path and setting.path[: len(path)] == path)
         ]
         return mine[-1] if mine else None
 
@@ -146,19 +146,19 @@ def _put(data: Any, setting: Setting) -> None:
     """
     at = data
     for place, (word, after) in enumerate(zip(setting.path, (*setting.path[1:], None), strict=True)):
-        known = isinstance(at, dict) and isinstance(word, str)
+        is_section = isinstance(at, dict) and isinstance(word, str)
         listed = isinstance(at, list) and isinstance(word, int) and word < len(at)
-        if not known and not listed:
+        if not is_section and not listed:
             where = ".".join(map(str, setting.path[:place])) or "the file"
-            what = (
+            fault = (
                 f"a list of {len(at)}: name an item by its number from 0"
                 if isinstance(at, list)
                 else "no section"
             )
-            raise InputError(f"--set {setting.text}: {where} is {what}")
+            raise InputError(f"--set {setting.text}: {where} is {fault}")
         if after is None:
             at[word] = setting.value
             return
-        if known and at.get(word) is None:
+        if is_section and at.get(word) is None:
             at[word] = {}
         at = at[word]

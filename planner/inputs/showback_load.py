@@ -34,16 +34,16 @@ def _faults(file: ShowbackFile) -> Iterable[Fault]:
         if rule.rename and rule.from_tag is None:
             yield Fault((*path, "rename"), "is for rules with 'from_tag'")
         yield from _field_faults(path, rule.when)
-    named = {rule.team for rule in file.rules if rule.team} | {
+    teams = {rule.team for rule in file.rules if rule.team} | {
         team for rule in file.rules for team in rule.rename.values()
     }
     open_ended = any(rule.from_tag for rule in file.rules)
     for at, split in enumerate(file.split):
-        if split.team not in named and split.team != file.unassigned and not open_ended:
+        if split.team not in teams and split.team != file.unassigned and not open_ended:
             yield Fault(
                 ("split", at, "team"),
                 f"no rule names the team '{split.team}'",
-                near(split.team, sorted(named)),
+                near(split.team, sorted(teams)),
             )
         if split.by == "weights" and not any(split.weights.values()):
             yield Fault(("split", at, "by"), "needs 'weights': the part of each team")

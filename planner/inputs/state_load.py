@@ -86,13 +86,13 @@ def _faults(state: RunState) -> Iterator[Fault]:
     for number, name in enumerate(names):
         if name in names[:number]:
             yield Fault(("zones", number, "name"), f"two zones are called '{name}'")
-    given = [key for key in _DONE if getattr(state, key) is not None]
-    if not given:
+    keys = [key for key in _DONE if getattr(state, key) is not None]
+    if not keys:
         yield Fault(
             ("done_hours",), f"is missing: give the work done as one of {', '.join(_DONE)} (0 at the start)"
         )
-    for key in given[1:]:
-        yield Fault((key,), f"says again what {given[0]} says: keep one of the two", at_key=True)
+    for key in keys[1:]:
+        yield Fault((key,), f"says again what {keys[0]} says: keep one of the two", at_key=True)
     if state.mode == "spot" and state.zone is None:
         yield Fault(("mode",), "is spot: name the zone it runs in with 'zone'")
     if state.mode != "spot" and state.zone is not None:

@@ -36,8 +36,8 @@ class TaskVariant:
     def resolve_training(self) -> ResolvedTraining:
         """Resolve the training with the ladder's values marked as defaults, not as the user's."""
         resolved = resolve_training(self.workload)
-        own = {item.key for item in self.assumptions}
-        others = tuple(item for item in resolved.assumptions if item.key not in own)
+        ladder_keys = {item.key for item in self.assumptions}
+        others = tuple(item for item in resolved.assumptions if item.key not in ladder_keys)
         return replace(resolved, assumptions=(*self.assumptions, *others))
 
 

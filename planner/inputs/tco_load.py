@@ -135,8 +135,8 @@ def _faults(tco: Tco) -> Iterator[Fault]:
     """The rules that join several fields."""
     if tco.own_site is None and tco.colocation is None:
         yield Fault((), "give 'own_site' or 'colocation': where the machine would be placed")
-    for path, found in _estimates(tco, ()):
-        yield from _of_estimate(path, found)
+    for path, estimate in _estimates(tco, ()):
+        yield from _of_estimate(path, estimate)
     yield from _of_parts(tco)
     if tco.machine.power_kw is None and not any(
         p.watts for p in tco.machine.parts if p.kind != "power_supply"
@@ -161,11 +161,11 @@ def _estimates(section: BaseModel, path: FaultPath) -> Iterator[tuple[FaultPath,
     for name in type(section).model_fields:
         value = getattr(section, name)
         for place, item in enumerate(value) if isinstance(value, tuple) else ((None, value),):
-            here = (*path, name) if place is None else (*path, name, place)
+            item_path = (*path, name) if place is None else (*path, name, place)
             if isinstance(item, Estimate):
-                yield here, item
+                yield item_path, item
             elif isinstance(item, BaseModel):
-                yield from _estimates(item, here)
+                yield from _estimates(item, item_path)
 
 
 def _of_estimate(path: FaultPath, estimate: Estimate) -> Iterator[Fault]:
@@ -184,13 +184,13 @@ def _of_estimate(path: FaultPath, estimate: Estimate) -> Iterator[Fault]:
 
 
 def _of_parts(tco: Tco) -> Iterator[Fault]:
-    known = {row.item for row in hardware_prices()}
+    items = {row.item for row in hardware_prices()}
     parts = tco.machine.parts
     for number, part in enumerate(parts):
         for place, item in enumerate(part.market):
-            if item not in known:
+            if item not in items:
                 text = f"'{item}' is not an item of hardware_prices.csv"
-                yield Fault(("machine", "parts", number, "market", place), text, near(item, known))
+                yield Fault(("machine", "parts", number, "market", place), text, near(item, items))
         if part.spare and part.kind != "power_supply":
             yield Fault(
                 ("machine", "parts", number, "spare"), "only a 'power_supply' is counted without its spare"

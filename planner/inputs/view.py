@@ -114,10 +114,10 @@ def decode_section(coded: Mapping[str, Any]) -> SectionView:
     Raises:
         KeyError, TypeError, ValueError: the form is not one that `encode_section` wrote.
     """
-    kind, values, given = coded["section"], coded["values"], frozenset(coded["set"])
-    if not isinstance(kind, str) or not given <= values.keys():
+    kind, values, stated = coded["section"], coded["values"], frozenset(coded["set"])
+    if not isinstance(kind, str) or not stated <= values.keys():
         raise ValueError("not the form of a section")
-    return SectionView(kind, {name: decode_value(value) for name, value in values.items()}, given)
+    return SectionView(kind, {name: decode_value(value) for name, value in values.items()}, stated)
 
 
 def as_view(section: BaseModel | SectionView) -> Any:

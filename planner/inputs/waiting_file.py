@@ -74,9 +74,9 @@ def _request(row: dict[str, str], where: str) -> dict[str, Any]:
         count = int(row["accelerators"])
     except (TypeError, ValueError):
         raise InputError(f"{where}: accelerators {row['accelerators']!r} is not a whole number") from None
-    known = {column: row[column].strip() for column in _PLACES if (row.get(column) or "").strip()}
+    place = {column: row[column].strip() for column in _PLACES if (row.get(column) or "").strip()}
     return {
-        **known, "purchase_option": row["purchase_option"].strip(), "accelerators": count,
+        **place, "purchase_option": row["purchase_option"].strip(), "accelerators": count,
         "waited_hours": round(waited, 6), "came": came,
     }  # fmt: skip
 

@@ -185,13 +185,13 @@ class _Builder:
         place = _place(event)
         if self._wants_key():
             raise self._stop("an alias cannot be a key", event)
-        known = self.anchors.get(event.anchor or "", False)
-        if known is False:
+        anchor = self.anchors.get(event.anchor or "", False)
+        if anchor is False:
             raise self._stop(f"alias '*{event.anchor}' has no anchor '&{event.anchor}' before it", event)
-        if known is None:
+        if anchor is None:
             raise self._stop(f"alias '*{event.anchor}' refers to itself", event)
-        assert isinstance(known, tuple)
-        self._add(known[0], place, event, None, known[1])
+        assert isinstance(anchor, tuple)
+        self._add(anchor[0], place, event, None, anchor[1])
 
     def _add(self, value: Any, place: Place, event: yaml.Event, anchor: str | None, nodes: int) -> None:
         path = self._path()

@@ -65,7 +65,7 @@ def alternatives(
     findings: Findings, bench: Bench, plan: Node, reference: Reference, chosen: Decision
 ) -> list[tuple[Node, Candidate]]:
     """Alternatives recomputed: in order, none better than the plan, no decision twice, each new in what it says."""
-    found: list[tuple[Node, Candidate]] = []
+    accepted: list[tuple[Node, Candidate]] = []
     above = [chosen]
     values = [value_of_plan(bench, plan)]
     if not plan["alternatives"].value:
@@ -76,14 +76,14 @@ def alternatives(
         findings.require(decision not in above, node.path, "a decision named twice")
         candidate = frame.brief(findings, bench, node, reference, _brings(above, decision))
         if candidate is not None:
-            found.append((node, candidate))
+            accepted.append((node, candidate))
         above.append(decision)
         values.append(value_in(bench, node))
     for at, value in enumerate(values[1:]):
         better = "better than the one before it"
         findings.require(value >= values[at] * _SLIP, f"alternatives[{at}]", better)
     _folded(findings, bench, plan, reference, above[0])
-    return found
+    return accepted
 
 
 def on_known_prices(findings: Findings, bench: Bench, plan: Node, reference: Reference) -> None:
@@ -94,19 +94,23 @@ def on_known_prices(findings: Findings, bench: Bench, plan: Node, reference: Ref
         return
     parts, _ = frame.purchases(bench.goods, node)
     frame.brief(findings, bench, node, reference)
-    known = all(buy.offer.quote.kind in ("firm", "observed", "declared", "listed") for buy in parts)
-    findings.require(known, node.path, "depends on a price that is neither observed nor firm")
+    is_known = all(buy.offer.quote.kind in ("firm", "observed", "declared", "listed") for buy in parts)
+    findings.require(is_known, node.path, "depends on a price that is neither observed nor firm")
 
 
 def _brings(above: Sequence[Decision], decision: Decision) -> list[str]:
     """In what nothing above is like a decision; of the plan's own kind: region or size."""
     names = ("accelerator", "provider", "way")
-    new = [name for name in names if all(getattr(one, name) != getattr(decision, name) for one in above)]
+    new = [
+        name
+        for name in names
+        if all(getattr(previous, name) != getattr(decision, name) for previous in above)
+    ]
     return new or ["size" if decision.region == above[0].region else "region"]
 
 
 def _folded(findings: Findings, bench: Bench, plan: Node, reference: Reference, chosen: Decision) -> None:
-    """What the plan stands for: no better than it, and unlike it in the one thing that is named."""
+    """Decisions folded into the plan: no better than it, and different in the one thing that is stated."""
     if not plan["folded"].value:
         findings.saw(plan["folded"])
     for node in plan["folded"]:
@@ -119,8 +123,8 @@ def _folded(findings: Findings, bench: Bench, plan: Node, reference: Reference, 
         frame.brief(findings, bench, best, reference)
         worse = value_in(bench, best) >= value_of_plan(bench, plan) * _SLIP
         findings.require(worse, best.path, "better than the plan that represents it")
-        named, unlike = node["differs_in"].text(), _unlike(chosen, decision_of(parts, in_turn=turns))
-        findings.require(unlike == [named], node.path, f"differs in {' and '.join(unlike) or 'nothing'}")
+        facet, unlike = node["differs_in"].text(), _unlike(chosen, decision_of(parts, in_turn=turns))
+        findings.require(unlike == [facet], node.path, f"differs in {' and '.join(unlike) or 'nothing'}")
 
 
 def hidden(findings: Findings, bench: Bench, plan: Node, reference: Reference) -> None:
@@ -155,15 +159,15 @@ def savings(findings: Findings, bench: Bench, plan: Node, reference: Reference) 
     if node["baseline"].is_null:
         findings.expect(node, {"baseline": None, "saved_usd": None, "saved_ratio": None, "note": STATED})
         return
-    own = bench.workload.baseline
+    baseline = bench.workload.baseline
     cost = node["baseline"]["cost_usd"].money()
-    wanted: dict[str, Any] = {
+    expected: dict[str, Any] = {
         "baseline": STATED, "saved_usd": Exactly(cost - reference[0]),
         "saved_ratio": Near((cost - reference[0]) / cost if cost else 0.0),
-        "note": STATED if own else ON_DEMAND[objective],
+        "note": STATED if baseline else ON_DEMAND[objective],
     }  # fmt: skip
-    findings.expect(node, wanted)
-    if own is None:
+    findings.expect(node, expected)
+    if baseline is None:
         candidate = frame.brief(findings, bench, node["baseline"], reference)
         options = (
             {part.offer.text("purchase_option") for part in candidate.parts} if candidate else {"on_demand"}
@@ -173,11 +177,11 @@ def savings(findings: Findings, bench: Bench, plan: Node, reference: Reference) 
         return
     summary, candidate = frame.summary(bench, node["baseline"], reference)
     for name in ("provider", "region", "instance_type", "purchase_option", "nodes"):
-        summary[name] = getattr(own, name)
-    if own.price_per_hour_usd is not None:
+        summary[name] = getattr(baseline, name)
+    if baseline.price_per_hour_usd is not None:
         compute = candidate.parts[0].charges[0]
-        hours = candidate.parts[0].hours * own.nodes
-        usd = candidate.cost - compute.usd + hours * Fraction(str(own.price_per_hour_usd))
+        hours = candidate.parts[0].hours * baseline.nodes
+        usd = candidate.cost - compute.usd + hours * Fraction(str(baseline.price_per_hour_usd))
         summary |= {"cost_usd": Near(usd, 1e-8), "marginal_cost_usd": None, "full_cost_usd": None}
     label = node["baseline"]["label"]
     findings.require(

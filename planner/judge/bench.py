@@ -194,13 +194,13 @@ class Bench:
         if self.workload.spot.evidence:
             raise NotRecomputedError("it depends on the workload's spot records")
         figures, kind = self.work.figures, offer.kind
-        known = self.goods.tariffs.interruption_prior(
+        prior = self.goods.tariffs.interruption_prior(
             offer.text("provider"),
             str(kind["family"]),
             str(kind["accelerator"]),
             offer.text("interruption_band"),
         )
-        recorded = known.basis == "measured"
+        recorded = prior.basis == "measured"
         names = (
             offer.text("provider"),
             offer.text("instance_type"),
@@ -210,17 +210,17 @@ class Bench:
         pool = nearest_pool(*names, float(kind["accelerator_count"])) if recorded else None
         observed = None
         if pool is not None:
-            (found, observed), source = between_gangs(pool[0], nodes), pool[1]
+            (spot_capacity, observed), source = between_gangs(pool[0], nodes), pool[1]
         else:
             frailty = figures["spot_frailty_sd" if recorded else "spot_unrecorded_frailty_sd"]
-            wait = known.mean_wait_hours * nodes**known.wait_exponent
-            rate = known.rate_per_hour * nodes**known.gang_exponent
+            wait = prior.mean_wait_hours * nodes**prior.wait_exponent
+            rate = prior.rate_per_hour * nodes**prior.gang_exponent
             ratios = figures["spot_first_wait_ratio"], figures["spot_dispersion_ratio"]
-            found = Capacity(rate, wait, wait * ratios[0], frailty, ratios[1]).level(1.0)
-            source = f"{known.basis}: {known.source} ({known.as_of})"
+            spot_capacity = Capacity(rate, wait, wait * ratios[0], frailty, ratios[1]).level(1.0)
+            source = f"{prior.basis}: {prior.source} ({prior.as_of})"
         if self.workload.kind == "fleet":  # a worker comes to its pool once, not with each run
-            found = replace(found, first_wait=found.wait)
-        return found, source, observed
+            spot_capacity = replace(spot_capacity, first_wait=spot_capacity.wait)
+        return spot_capacity, source, observed
 
     def interval(self, nodes: int, write: float, spot: Offer | None, pool: Capacity | None) -> float:
         """Hours between checkpoints: the workload's, else Young's for what comes unannounced, within bounds."""
@@ -327,9 +327,9 @@ class Bench:
         last = buys[-1].offer
         fallback = not last.is_spot
         regions = ["/".join(offer.place) for offer in spot]
-        known = [self.capacity(offer, nodes) for offer in spot]
-        pools = [pool for pool, _, _ in known]
-        lines = [source if observed is None else None for _, source, observed in known]
+        capacities = [self.capacity(offer, nodes) for offer in spot]
+        pools = [pool for pool, _, _ in capacities]
+        lines = [source if observed is None else None for _, source, observed in capacities]
         figures = self.work.figures
         near, far = figures["spot_zone_correlation_ratio"], figures["spot_region_correlation_ratio"]
         if len(spot) > 1:
@@ -372,7 +372,7 @@ class Bench:
             seen.add(place)
             if not number:
                 more += self.prices.carried([b.offer for b in buys], moved_gb, unknown_gb)
-            # what is carried stands behind the place's costs
+            # transfers between places come after the place's costs
             parts.append(replace(part, charges=(*part.charges, *more)))
         return Candidate(
             nodes=nodes, shape=shape, steps=steps, waiting=waiting, hours=hours, interval=interval,

@@ -62,11 +62,11 @@ class Used:
     @property
     def embodied(self) -> float | None:
         """The share of making the machines."""
-        known = load_carbon().embodied(self.offer.place[0], self.offer.text("instance_type"))
-        if known is None:
+        server = load_carbon().embodied(self.offer.place[0], self.offer.text("instance_type"))
+        if server is None:
             return None
-        share = min(1.0, float(self.offer.accelerators) / known.accelerators)
-        return known.server_kgco2e * share * self.nodes * self.hours / (known.lifetime_years * _YEAR_HOURS)
+        share = min(1.0, float(self.offer.accelerators) / server.accelerators)
+        return server.server_kgco2e * share * self.nodes * self.hours / (server.lifetime_years * _YEAR_HOURS)
 
     def line(self, ratio: float) -> dict[str, Any]:
         """What the plan says of it."""
@@ -88,14 +88,14 @@ def brief(bench: Bench, candidate: Candidate, ratio: float) -> dict[str, Any]:
     """What a candidate in brief says of its energy and emissions."""
     used = _used(bench, candidate)
     return {
-        "energy_kwh": IfStated(_near(_sum([one.kwh(_MID) for one in used]), ratio)),
-        "operational_kgco2e": IfStated(_near(_sum([one.kg for one in used]), ratio)),
+        "energy_kwh": IfStated(_near(_sum([part.kwh(_MID) for part in used]), ratio)),
+        "operational_kgco2e": IfStated(_near(_sum([part.kg for part in used]), ratio)),
     }
 
 
 def emitted(bench: Bench, candidate: Candidate) -> float | None:
     """Expected kgCO2e of a candidate's electricity; None where unknown."""
-    return _sum([one.kg for one in _used(bench, candidate)])
+    return _sum([part.kg for part in _used(bench, candidate)])
 
 
 def carbon(bench: Bench, candidate: Candidate, ratio: float, of_parts: Sequence[float]) -> IfStated:
@@ -113,24 +113,26 @@ def carbon(bench: Bench, candidate: Candidate, ratio: float, of_parts: Sequence[
 def of_fleet(bench: Bench, workers: Sequence[Worker]) -> IfStated:
     """What the plan of a fleet says: workers count as at work in all their paid hours of work."""
     used = _workers(bench, workers)
-    kwh = [one.kwh(_MID) or 0.0 for one in used]
+    kwh = [part.kwh(_MID) or 0.0 for part in used]
     slow = sum(e * exp(worker.run.steps.sigma * Z80) for e, worker in zip(kwh, workers, strict=True))
     of_hours = log(slow / sum(kwh)) if sum(kwh) > 0 else 0.0
     return IfStated(_said(bench, used, of_hours, _FLEET_RATIO, [_FLEET_RATIO] * len(used)))
 
 
-def of_workers(bench: Bench, worker: Worker, given: Node) -> dict[str, Any]:
+def of_workers(bench: Bench, worker: Worker, node: Node) -> dict[str, Any]:
     """What the baseline of a fleet says of its energy and emissions; null in plans of 0.2.0 and before.
 
     Args:
         bench: the fleet.
         worker: of the baseline, all of them.
-        given: the baseline as the plan has it.
+        node: the baseline as the plan has it.
     """
     (used,) = _workers(bench, [worker])
-    wanted = {"energy_kwh": used.kwh(_MID), "operational_kgco2e": used.kg}
-    stated = any(name in given.keys() and not given[name].is_null for name in wanted)  # noqa: SIM118
-    return {name: IfStated(_near(value if stated else None, _FLEET_RATIO)) for name, value in wanted.items()}
+    expected = {"energy_kwh": used.kwh(_MID), "operational_kgco2e": used.kg}
+    stated = any(name in node.keys() and not node[name].is_null for name in expected)  # noqa: SIM118
+    return {
+        name: IfStated(_near(value if stated else None, _FLEET_RATIO)) for name, value in expected.items()
+    }
 
 
 def _workers(bench: Bench, workers: Sequence[Worker]) -> list[Used]:
@@ -153,8 +155,8 @@ def _said(
         ratio: how near sums must be.
         of_parts: how near figures of each line must be.
     """
-    energy, kg = _sum([one.kwh(_MID) for one in used]), _sum([one.kg for one in used])
-    low, high = (_sum([one.kwh(level) for one in used]) for level in (_LOW, _HIGH))
+    energy, kg = _sum([part.kwh(_MID) for part in used]), _sum([part.kg for part in used])
+    low, high = (_sum([part.kwh(level) for part in used]) for level in (_LOW, _HIGH))
     spread = hypot(log(high / low) / 2 if low and high else 0.0, of_hours)
     both = hypot(spread, _of_grids(used, kg))
     limit = bench.workload.constraints.max_kgco2e
@@ -163,24 +165,24 @@ def _said(
         "energy_high_kwh": _near(_scaled(energy, spread), ratio), "operational_kgco2e": _near(kg, ratio),
         "operational_low_kgco2e": _near(_scaled(kg, -both), ratio),
         "operational_high_kgco2e": _near(_scaled(kg, both), ratio),
-        "embodied_kgco2e": _near(_sum([one.embodied for one in used]), ratio),
+        "embodied_kgco2e": _near(_sum([part.embodied for part in used]), ratio),
         "limit_kgco2e": None if limit is None else Near(limit), "unknown": _unknown(used),
-        "lines": [one.line(near) for one, near in zip(used, of_parts, strict=True)],
+        "lines": [part.line(near) for part, near in zip(used, of_parts, strict=True)],
     }  # fmt: skip
 
 
 def _unknown(used: Sequence[Used]) -> list[str]:
     """What is not known, each once, in the words of the plan."""
     out: list[str] = []
-    for one in used:
-        (provider, region), machine = one.offer.place, one.offer.text("instance_type")
-        if one.offer.site.grid is None:
-            had = one.offer.text("purchase_option") == "owned"
+    for part in used:
+        (provider, region), machine = part.offer.place, part.offer.text("instance_type")
+        if part.offer.site.grid is None:
+            had = part.offer.text("purchase_option") == "owned"
             missing = "not stated: grid, grid_gco2e_per_kwh of the machine" if had else "no figure published"
             out.append(f"grid intensity of {provider}/{region}: {missing}")
-        if one.kwh(_MID) is None and one.hours > 0:
+        if part.kwh(_MID) is None and part.hours > 0:
             out.append(f"power of the accelerators of {machine}: no figure published")
-        if one.embodied is None:
+        if part.embodied is None:
             out.append(f"embodied carbon of {provider} {machine}: no figure published, left out")
     return list(dict.fromkeys(out))
 
@@ -224,15 +226,15 @@ def _of_grids(used: Sequence[Used], kg: float | None) -> float:
     if not kg:
         return 0.0
     upper = 0.0
-    for one in used:
-        grid = one.offer.site.grid
-        upper += 0.0 if grid is None else grid.spread_ratio * (one.kg or 0.0)
+    for part in used:
+        grid = part.offer.site.grid
+        upper += 0.0 if grid is None else grid.spread_ratio * (part.kg or 0.0)
     return log(upper / kg)
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    stated = [value for value in values if value is not None]
+    return sum(stated) if len(stated) == len(values) else None
 
 
 def _scaled(value: float | None, log_ratio: float) -> float | None:

@@ -65,5 +65,5 @@ def _mean_hours(hazards: list[float], edges: list[float]) -> float:
 
 
 def _sha256(values: dict[str, Any]) -> str:
-    rest = {key: value for key, value in values.items() if key != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    content = {key: value for key, value in values.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -43,14 +43,14 @@ class Capacity:
 @cache
 def recorded() -> dict[tuple[str, str, str, str], tuple[list[list[float]], str]]:
     """Recorded pools: (gang, rate, wait, first wait, frailty, dispersion, observed) per gang, and the source."""
-    found: dict[tuple[str, str, str, str], tuple[list[list[float]], str]] = {}
+    pools: dict[tuple[str, str, str, str], tuple[list[list[float]], str]] = {}
     with POOLS.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
         next(rows)
         for provider, kind, region, zone, *numbers, source in rows:
-            at = found.setdefault((provider, kind, region, zone), ([], source))
+            at = pools.setdefault((provider, kind, region, zone), ([], source))
             at[0].append([float(number) for number in numbers])
-    return found
+    return pools
 
 
 def nearest_pool(

@@ -52,21 +52,21 @@ def check(
     rows: list[tuple[Node, Candidate]] = []
     for at, node in enumerate(plan["choices"]):
         findings.require(node["best"].is_null == (at == 0), node.path, "the plan, and only it, comes first")
-        own: Candidate | None = candidate
+        alternative: Candidate | None = candidate
         if not node["best"].is_null:
-            own = frame.brief(findings, bench, node["best"], reference)
+            alternative = frame.brief(findings, bench, node["best"], reference)
         else:
             findings.saw(node["best"])
-        if own is None:
+        if alternative is None:
             findings.skip_unseen(node, "depends on records that are not read again")
             continue
-        end = Moment(bench.start + timedelta(hours=min(own.hours, 1e6)))
-        chance = None if own.p_meet is None else Near(own.p_meet, _CHANCE, 1e-5)
+        end = Moment(bench.start + timedelta(hours=min(alternative.hours, 1e6)))
+        chance = None if alternative.p_meet is None else Near(alternative.p_meet, _CHANCE, 1e-5)
         findings.expect(node["finish_expected"], end)
         findings.expect(node["p_meet_deadline"], chance)
         for name in _texts(node["kinds"]):
-            findings.require(_is(bench, name, own, candidate), node.path, f"is not {name}")
-        rows.append((node, own))
+            findings.require(_is(bench, name, alternative, candidate), node.path, f"is not {name}")
+        rows.append((node, alternative))
     _in_order(findings, bench, rows, objective)
     _all_named(findings, bench, plan, rows, others, candidate)
 
@@ -85,7 +85,7 @@ def check_fleet(
     """
     _names(findings, plan, _FIRST["cost"])
     baseline = plan["savings"]["baseline"]
-    wanted: list[dict[str, object]] = [
+    expected: list[dict[str, object]] = [
         {
             "kinds": ["cheapest"], "best": None, "p_meet_deadline": chance,
             "finish_expected": frame.finish(bench, plan["hours"].number()),
@@ -93,18 +93,18 @@ def check_fleet(
     ]  # fmt: skip
     if not baseline.is_null:
         findings.require(named(plan, "on_demand") is not None, "choices", "no row names the baseline")
-    for kind, own in others.items():
+    for kind, kind_chance in others.items():
         node = named(plan, kind)
         kinds = [] if node is None else _texts(node["kinds"])
         if node is None or kind != kinds[0]:
             continue
         best = baseline if "on_demand" in kinds else node["best"]
-        chance = None if node["p_meet_deadline"].is_null else own  # old answers say nothing of it
+        chance = None if node["p_meet_deadline"].is_null else kind_chance  # old answers say nothing of it
         ends = frame.finish(bench, best["hours"].number())
-        wanted.append(
+        expected.append(
             {"kinds": kinds, "best": best.value, "p_meet_deadline": chance, "finish_expected": ends}
         )
-    findings.expect(plan["choices"], wanted)
+    findings.expect(plan["choices"], expected)
 
 
 def says_what_it_breaks(findings: Findings, bench: Bench, plan: Node, worker: Worker) -> None:
@@ -140,9 +140,9 @@ def _texts(node: Node) -> list[str]:
 
 def _names(findings: Findings, plan: Node, first: str) -> None:
     """Each kind is named once, that of the plan first."""
-    named = [name for node in plan["choices"] for name in _texts(node["kinds"])]
-    findings.require(named[:1] == [first], "choices", f"the first must be {first}")
-    findings.require(len(set(named)) == len(named), "choices", "a kind named twice")
+    kinds = [name for node in plan["choices"] for name in _texts(node["kinds"])]
+    findings.require(kinds[:1] == [first], "choices", f"the first must be {first}")
+    findings.require(len(set(kinds)) == len(kinds), "choices", "a kind named twice")
     for node in plan["choices"]:
         findings.saw(node["kinds"])
         order = [_ORDER.index(name) for name in _texts(node["kinds"]) if name in _ORDER]
@@ -160,15 +160,15 @@ def _all_named(
     """Every row is the best of some kind, and a kind of which the plan shows a candidate has its best named."""
     for node in plan["choices"]:
         findings.require(len(node["kinds"]) > 0, node.path, "of no kind")
-    named = {name for node in plan["choices"] for name in _texts(node["kinds"])}
-    firm = next((own for node, own in rows if "firm" in _texts(node["kinds"])), None)
+    kinds = {name for node in plan["choices"] for name in _texts(node["kinds"])}
+    firm = next((alternative for node, alternative in rows if "firm" in _texts(node["kinds"])), None)
     for name in sorted(
-        {*_KINDS, "provider", _WORTH[bench.workload.preferences.objective]} - {"known_prices"} - named
+        {*_KINDS, "provider", _WORTH[bench.workload.preferences.objective]} - {"known_prices"} - kinds
     ):
-        for node, own in (*rows, *others):
-            if name == "reserved" and _is_no_choice(own, firm):
+        for node, alternative in (*rows, *others):
+            if name == "reserved" and _is_no_choice(alternative, firm):
                 continue
-            unnamed = _is(bench, name, own, candidate, margin=-_MARGIN)
+            unnamed = _is(bench, name, alternative, candidate, margin=-_MARGIN)
             findings.require(not unnamed, node.path, f"is {name}, which no row is named")
 
 
@@ -188,7 +188,7 @@ def _is_commitment(candidate: Candidate) -> bool:
 def _in_order(
     findings: Findings, bench: Bench, rows: Sequence[tuple[Node, Candidate]], objective: str
 ) -> None:
-    values = [Fraction(_value(bench, own, objective)) for _, own in rows]
+    values = [Fraction(_value(bench, alternative, objective)) for _, alternative in rows]
     for (node, _), value, before in zip(rows[1:], values[1:], values, strict=False):
         findings.require(value >= before * _SLIP, node.path, "better than the one before it")
 
@@ -241,7 +241,7 @@ def _is(bench: Bench, name: str, candidate: Candidate, plan: Candidate, margin: 
         return candidate is plan
     if name == _WORTH[objective]:
         measure = "time" if objective == "cost" else objective  # what is weighed against cost
-        first, second = (float(_value(bench, one, measure)) for one in (candidate, plan))
+        first, second = (float(_value(bench, compared, measure)) for compared in (candidate, plan))
         value, limit = (first, second) if objective == "cost" else (float(candidate.cost), float(plan.cost))
         better = value < limit * (1 - _HAIR) * (1 + margin)
         return better and float(candidate.cost) * first < float(plan.cost) * second * (1 + margin)

@@ -162,27 +162,27 @@ class Node:
     def moment(self) -> datetime:
         """A moment with its offset from UTC."""
         try:
-            found = datetime.fromisoformat(self.text())
+            parsed = datetime.fromisoformat(self.text())
         except ValueError:
             self.fail("a moment such as 2026-11-20T00:00+00:00")
-        return found if found.tzinfo is not None else self.fail("a moment with its offset from UTC")
+        return parsed if parsed.tzinfo is not None else self.fail("a moment with its offset from UTC")
 
-    def fail(self, wanted: str) -> NoReturn:
+    def fail(self, expected: str) -> NoReturn:
         """Say what was expected here.
 
         Raises:
             MalformedError: always.
         """
-        given = json.dumps(self.value, default=str)
-        given = given if len(given) <= 40 else f"{given[:40]}..."
-        raise MalformedError(f"{self.path}: expected {wanted}, got {given}")
+        value_text = json.dumps(self.value, default=str)
+        value_text = value_text if len(value_text) <= 40 else f"{value_text[:40]}..."
+        raise MalformedError(f"{self.path}: expected {expected}, got {value_text}")
 
 
 def leaves(value: Any, path: str = "$") -> list[tuple[str, Any]]:
     """Every leaf of a JSON value with its path; an empty object or list is a leaf."""
-    found: list[tuple[str, Any]] = []
-    _gather(value, path, found)
-    return found
+    gathered: list[tuple[str, Any]] = []
+    _gather(value, path, gathered)
+    return gathered
 
 
 def _gather(value: Any, path: str, values: list[tuple[str, Any]]) -> None:

@@ -132,65 +132,65 @@ class Findings:
         self.seen.update(paths)
         self.not_checked |= dict.fromkeys(map(general, paths), why)
 
-    def expect(self, node: Node, wanted: Any) -> None:
+    def expect(self, node: Node, expected: Any) -> None:
         """Compare a part of the answer with what it must be.
 
         Args:
             node: the part.
-            wanted: the same structure with values, `Near`, `Printed`, `Between`, `Exactly`, `Moment`, `NotRecomputed`,
-                `IfStated` or `STATED`.
+            expected: the same structure with values, `Near`, `Printed`, `Between`, `Exactly`, `Moment`,
+                `NotRecomputed`, `IfStated` or `STATED`.
         """
-        if isinstance(wanted, IfStated):
-            wanted = wanted.wanted
-        if wanted is STATED:
+        if isinstance(expected, IfStated):
+            expected = expected.wanted
+        if expected is STATED:
             return
-        if isinstance(wanted, NotRecomputed):
-            self.skip(node, wanted.why)
+        if isinstance(expected, NotRecomputed):
+            self.skip(node, expected.why)
             return
-        if isinstance(wanted, Mapping):
-            self._object(node, wanted)
-        elif isinstance(wanted, Sequence) and not isinstance(wanted, str):
-            self._list(node, wanted)
+        if isinstance(expected, Mapping):
+            self._object(node, expected)
+        elif isinstance(expected, Sequence) and not isinstance(expected, str):
+            self._list(node, expected)
         else:
             self.saw(node)
-            self._leaf(node, wanted)
+            self._leaf(node, expected)
 
-    def members(self, node: Node, wanted: Mapping[str, Any]) -> None:
+    def members(self, node: Node, expected: Mapping[str, Any]) -> None:
         """Compare some fields of an object, before what may not be recomputable."""
-        given = node.keys()
-        for key, value in wanted.items():
-            if key in given or not isinstance(value, IfStated):
+        keys = node.keys()
+        for key, value in expected.items():
+            if key in keys or not isinstance(value, IfStated):
                 self.expect(node[key], value)
 
-    def _object(self, node: Node, wanted: Mapping[str, Any]) -> None:
-        given = node.keys()
-        if not wanted:
+    def _object(self, node: Node, expected: Mapping[str, Any]) -> None:
+        keys = node.keys()
+        if not expected:
             self.saw(node)
-        for key in given:
-            if key in wanted:
-                self.expect(node[key], wanted[key])
+        for key in keys:
+            if key in expected:
+                self.expect(node[key], expected[key])
             else:
                 self.fault(join(node.path, key), "no such field")
-        for key, value in wanted.items():
-            if key not in given and not isinstance(value, IfStated):
+        for key, value in expected.items():
+            if key not in keys and not isinstance(value, IfStated):
                 self.fault(join(node.path, key), "missing")
 
-    def _list(self, node: Node, wanted: Sequence[Any]) -> None:
+    def _list(self, node: Node, entries: Sequence[Any]) -> None:
         if not isinstance(node.value, list):
             node.fail("a list")
-        if not wanted:
+        if not entries:
             self.saw(node)
-        if len(node) != len(wanted):
-            self.fault(node.path, f"{len(node)} entries, {len(wanted)} expected")
-        for item, expected in zip(node, wanted, strict=False):
+        if len(node) != len(entries):
+            self.fault(node.path, f"{len(node)} entries, {len(entries)} expected")
+        for item, expected in zip(node, entries, strict=False):
             self.expect(item, expected)
 
-    def _leaf(self, node: Node, wanted: Any) -> None:
+    def _leaf(self, node: Node, expected: Any) -> None:
         try:
-            fault = _differs(node, wanted)
+            fault = _differs(node, expected)
         except MalformedError as error:
             if node.is_null:
-                fault = f"null, expected {_shown(wanted)}"
+                fault = f"null, expected {_shown(expected)}"
             else:
                 raise error from None
         if fault:
@@ -211,50 +211,52 @@ class Findings:
     def left_out(self) -> dict[str, str]:
         """What this answer states and nobody recomputed, with the reason, by path without positions."""
         paths = dict.fromkeys(general(path) for path, _ in leaves(self.answer.value) if path not in self.seen)
-        known = {
+        reasons = {
             path: self.stated.get(path) or self.stated.get(f"{path.rpartition('.')[0]}.*") for path in paths
         }
-        return {path: why for path, why in known.items() if why} | self.not_checked
+        return {path: why for path, why in reasons.items() if why} | self.not_checked
 
 
-def _differs(node: Node, wanted: Any) -> str:
-    if isinstance(wanted, Near):
-        return _far(node, wanted)
-    if isinstance(wanted, Printed):
-        return _misprinted(node, wanted)
-    if isinstance(wanted, Between):
-        slack = ROUNDING * max(abs(wanted.low), abs(wanted.high)) + 1e-9
-        held = wanted.low - slack <= float(node.money()) <= wanted.high + slack
-        return "" if held else f"{node.value} is not between {wanted.low:g} and {wanted.high:g}"
-    if isinstance(wanted, Exactly):
-        return "" if node.money() == wanted.value else f"{node.value}, recomputed {_decimal(wanted.value)}"
-    if isinstance(wanted, Moment):
-        off = abs((node.moment() - wanted.value).total_seconds())
-        return "" if off <= 60 else f"{node.value}, recomputed {wanted.value.isoformat(timespec='minutes')}"
-    if wanted is None:
+def _differs(node: Node, expected: Any) -> str:
+    if isinstance(expected, Near):
+        return _far(node, expected)
+    if isinstance(expected, Printed):
+        return _misprinted(node, expected)
+    if isinstance(expected, Between):
+        slack = ROUNDING * max(abs(expected.low), abs(expected.high)) + 1e-9
+        is_between = expected.low - slack <= float(node.money()) <= expected.high + slack
+        return "" if is_between else f"{node.value} is not between {expected.low:g} and {expected.high:g}"
+    if isinstance(expected, Exactly):
+        return (
+            "" if node.money() == expected.value else f"{node.value}, recomputed {_decimal(expected.value)}"
+        )
+    if isinstance(expected, Moment):
+        off = abs((node.moment() - expected.value).total_seconds())
+        return "" if off <= 60 else f"{node.value}, recomputed {expected.value.isoformat(timespec='minutes')}"
+    if expected is None:
         return "" if node.is_null else f"{node.value!r}, expected null"
-    same = node.value == wanted and isinstance(node.value, bool) == isinstance(wanted, bool)
-    return "" if same else f"{node.value!r}, recomputed {wanted!r}"
+    same = node.value == expected and isinstance(node.value, bool) == isinstance(expected, bool)
+    return "" if same else f"{node.value!r}, recomputed {expected!r}"
 
 
-def _misprinted(node: Node, wanted: Printed) -> str:
-    given = node.number()
-    most = 0.5 * 10.0**-wanted.places + wanted.slack
-    held = round(given, wanted.places) == given and abs(given - wanted.value) <= most
-    return "" if held else f"{node.value}, recomputed {wanted.value:.10g}"
+def _misprinted(node: Node, expected: Printed) -> str:
+    stated = node.number()
+    most = 0.5 * 10.0**-expected.places + expected.slack
+    is_printed = round(stated, expected.places) == stated and abs(stated - expected.value) <= most
+    return "" if is_printed else f"{node.value}, recomputed {expected.value:.10g}"
 
 
-def _far(node: Node, wanted: Near) -> str:
-    value = wanted.value
+def _far(node: Node, expected: Near) -> str:
+    value = expected.value
     if isinstance(node.value, float) and isfinite(value):
         # nearly all are equal: no exact arithmetic where floats, off by 1e-15 at most, leave no doubt
         near_to = float(value)
         off_by = abs(node.value - near_to) + 1e-15 * abs(near_to)
-        if off_by <= 0.999 * max(wanted.slack, wanted.ratio * abs(near_to)):
+        if off_by <= 0.999 * max(expected.slack, expected.ratio * abs(near_to)):
             return ""
-    given = node.money()
-    off = abs(given - Fraction(value))
-    near = off <= Fraction(wanted.slack) or off <= abs(Fraction(value)) * Fraction(wanted.ratio)
+    stated = node.money()
+    off = abs(stated - Fraction(value))
+    near = off <= Fraction(expected.slack) or off <= abs(Fraction(value)) * Fraction(expected.ratio)
     return "" if near else f"{node.value}, recomputed {float(value):.10g}"
 
 

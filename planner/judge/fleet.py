@@ -57,8 +57,8 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         if nodes < 1 or nodes % each or nodes > 10**6:
             line["nodes"].fail(f"whole workers of {each} instances")
         worker = worker_of(bench, Buy(offer, each), nodes // each)
-        done = line["throughput_per_s"].number() * period * 3600.0
-        workers.append(with_hours(worker, done / worker.count / worker.units_per_hour))
+        units = line["throughput_per_s"].number() * period * 3600.0
+        workers.append(with_hours(worker, units / worker.count / worker.units_per_hour))
     if not workers:
         raise ImpossibleError("a plan without lines")
     _shape(findings, bench, workers, period)
@@ -70,7 +70,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     chance = chance_of(bench, course, work)
     bills = _bill(bench, workers, work, -Z80), _bill(bench, workers, work, Z80)
     spread = spread_of(bench, plan, workers, lines, (course.coming(), work), bills)
-    wanted: dict[str, Any] = {
+    expected: dict[str, Any] = {
         **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, period),
         "lines": [_line(bench, worker, *bought, period) for worker, bought in zip(workers, lines, strict=True)],
         "total_usd": Near(sum((total(charges) for charges, _ in lines), Fraction(0)), _RATIO),
@@ -88,9 +88,9 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "carbon": carbon.of_fleet(bench, workers),
         "storage": IfStated(fleet_stored.storage(bench, workers, lines, work)), "loading": IfStated(None),
     }  # fmt: skip
-    findings.expect(plan, wanted)
-    done = sum(worker.units for worker in workers)
-    findings.require(done >= work * (1 - WORK_SHARE), "lines", f"the workers do {done:.10g} of {work:.10g}")
+    findings.expect(plan, expected)
+    units = sum(worker.units for worker in workers)
+    findings.require(units >= work * (1 - WORK_SHARE), "lines", f"the workers do {units:.10g} of {work:.10g}")
     firm = _savings(findings, bench, plan, work)
     choices.check_fleet(
         findings,
@@ -133,17 +133,19 @@ def _shape(findings: Findings, bench: Bench, workers: Sequence[Worker], period: 
             )
         seen[offer.offer_id] = seen.get(offer.offer_id, 0) + worker.count * worker.buy.nodes
     for name, nodes in seen.items():
-        held = bench.goods.offer("lines", name).capacity
-        findings.require(nodes <= held, "lines", f"{name}: {nodes} instances, {held:g} are available")
+        available = bench.goods.offer("lines", name).capacity
+        findings.require(
+            nodes <= available, "lines", f"{name}: {nodes} instances, {available:g} are available"
+        )
     ranks = [_rank(bench, worker.buy.offer) for worker in workers]
     findings.require(ranks == sorted(ranks), "lines", "not in the order of preferred regions and names")
 
 
 def _rank(bench: Bench, offer: Any) -> tuple[Any, ...]:
     patterns = bench.workload.preferences.prefer_regions
-    here = "/".join(offer.place)
+    place = "/".join(offer.place)
     wish = next(
-        (k for k, p in enumerate(patterns) if fnmatchcase(here if "/" in p else offer.place[1], p)),
+        (k for k, p in enumerate(patterns) if fnmatchcase(place if "/" in p else offer.place[1], p)),
         len(patterns),
     )
     names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
@@ -299,7 +301,7 @@ def _proof(bench: Bench, plan: Node) -> dict[str, Any]:
     node, whole = plan["proof"], plan["total_usd"].money()
     bound = node["bound_usd"].money()
     gap = float((whole - bound) / whole) if whole else 0.0
-    asked = node["gap_asked_ratio"].number()
+    gap_asked = node["gap_asked_ratio"].number()
     low = Near(bound, 0.0, 0.0) if 0 <= bound <= whole else Exactly(whole)
     stated = dict.fromkeys(
         (
@@ -316,7 +318,7 @@ def _proof(bench: Bench, plan: Node) -> dict[str, Any]:
     )
     return {
         **stated, "method": "MILP over whole workers and their hours",
-        "status": "optimal" if gap <= asked * (1 + 1e-6) else "feasible", "objective_usd": Exactly(whole),
+        "status": "optimal" if gap <= gap_asked * (1 + 1e-6) else "feasible", "objective_usd": Exactly(whole),
         "bound_usd": low, "gap_ratio": Near(gap, 1e-9, 1e-12), "offers": bench.goods.offers.n_rows, "verified": True,
     }  # fmt: skip
 
@@ -327,31 +329,31 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> Near 
     if node["baseline"].is_null:
         findings.expect(node, {"baseline": None, "saved_usd": None, "saved_ratio": None, "note": STATED})
         return None
-    given = node["baseline"]
-    worker, chance, wanted = _alone(bench, plan, given, work)
+    baseline = node["baseline"]
+    worker, chance, expected = _alone(bench, plan, baseline, work)
     most = sure_hours(bench, worker, (limit_hours(bench, work) - worker.lead) / worker.caution)
     least = {fewest(worker, work, most * (1.0 + slack)) for slack in (-_SURE_RATIO, _SURE_RATIO)}
     findings.require(
-        worker.count in least, f"{given.path}.nodes", f"{min(least)} workers do the work in time"
+        worker.count in least, f"{baseline.path}.nodes", f"{min(least)} workers do the work in time"
     )
-    cost, whole = given["cost_usd"].money(), plan["total_usd"].money()
+    cost, whole = baseline["cost_usd"].money(), plan["total_usd"].money()
     saved = cost - whole
     option = worker.buy.offer.text("purchase_option")
-    findings.require(option == "on_demand", given.path, "the baseline is not on-demand")
+    findings.require(option == "on_demand", baseline.path, "the baseline is not on-demand")
     choices.says_what_it_breaks(findings, bench, plan, worker)
     findings.expect(
         node,
         {
             "saved_usd": Exactly(saved), "saved_ratio": Near(saved / cost if cost else 0.0), "note": CHEAPEST,
-            "baseline": wanted,
+            "baseline": expected,
         },
     )  # fmt: skip
     return chance
 
 
-def _alone(bench: Bench, plan: Node, given: Node, work: float) -> tuple[Worker, Near | None, dict[str, Any]]:
+def _alone(bench: Bench, plan: Node, node: Node, work: float) -> tuple[Worker, Near | None, dict[str, Any]]:
     """Workers of one offer that do all work in equal parts, their chance, and what a summary of them says."""
-    buys, _ = frame.purchases(bench.goods, given)
+    buys, _ = frame.purchases(bench.goods, node)
     fleet = bench.workload.fleet
     each = 1 if fleet is None else fleet.nodes_per_run
     offer, nodes = buys[0].offer, buys[0].nodes
@@ -360,34 +362,34 @@ def _alone(bench: Bench, plan: Node, given: Node, work: float) -> tuple[Worker, 
     lines = _lines(bench, [worker], work)
     charges, _ = lines[0]
     text = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
-    wanted = {
+    expected = {
         "label": "", **{name: offer.text(name) for name in text}, "accelerator": str(offer.kind["accelerator"]),
         "accelerators": Near(nodes * offer.accelerators), "nodes": nodes,
         "hours": Near(worker.end, _RATIO), "cost_usd": Near(total(charges), _RATIO, 2e-6),
-        "delta_cost_usd": Exactly(given["cost_usd"].money() - plan["total_usd"].money()),
-        "delta_hours": Near(given["hours"].number() - plan["hours"].number()),
+        "delta_cost_usd": Exactly(node["cost_usd"].money() - plan["total_usd"].money()),
+        "delta_hours": Near(node["hours"].number() - plan["hours"].number()),
         "price_as_of": offer.text("as_of"), "flags": [], "parts": frame.parts_of([Buy(offer, nodes)]),
         "brings": [], "marginal_cost_usd": None, "full_cost_usd": None,
-        **carbon.of_workers(bench, worker, given),
+        **carbon.of_workers(bench, worker, node),
     }  # fmt: skip
-    return worker, chance_of(bench, course_of(bench, [worker], lines), work), wanted
+    return worker, chance_of(bench, course_of(bench, [worker], lines), work), expected
 
 
 def _one_offer(findings: Findings, bench: Bench, plan: Node, work: float) -> Near | None:
     """The fleet of one offer that a row is named: recomputed, in time, sure enough and within the shares."""
-    given = choices.named(plan, "one_offer")
-    if given is None:
+    choice = choices.named(plan, "one_offer")
+    if choice is None:
         return None
-    best, limits = given["best"], bench.workload.constraints
-    worker, chance, wanted = _alone(bench, plan, best, work)
-    findings.expect(best, wanted)
+    best, limits = choice["best"], bench.workload.constraints
+    worker, chance, expected = _alone(bench, plan, best, work)
+    findings.expect(best, expected)
     ends = best["hours"].number()
     findings.require(ends <= limit_hours(bench, work) * (1 + _HAIR), best.path, "ends after the deadline")
     nodes = worker.count * worker.buy.nodes
     findings.require(nodes <= limits.max_nodes, best.path, f"{nodes} nodes, max_nodes is {limits.max_nodes}")
     findings.require(nodes <= worker.buy.offer.capacity, best.path, "more instances than are available")
     findings.require(not choices.exceeds_a_share(bench, worker), best.path, "one offer exceeds a share")
-    if not given["p_meet_deadline"].is_null:
-        sure = given["p_meet_deadline"].number() >= limits.deadline_confidence - _SURE_RATIO
+    if not choice["p_meet_deadline"].is_null:
+        sure = choice["p_meet_deadline"].number() >= limits.deadline_confidence - _SURE_RATIO
         findings.require(sure, best.path, "does not reach the required probability for the deadline")
     return chance

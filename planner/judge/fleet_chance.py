@@ -44,10 +44,12 @@ class FleetCourse:
 
     def coming(self) -> FleetCourse:
         """The same given that all come."""
-        there = [(weight, leads) for weight, leads in self.begins if max(leads) < inf]
-        whole = sum(weight for weight, _ in there)
+        available = [(weight, leads) for weight, leads in self.begins if max(leads) < inf]
+        whole = sum(weight for weight, _ in available)
         return (
-            replace(self, begins=tuple((weight / whole, leads) for weight, leads in there)) if there else self
+            replace(self, begins=tuple((weight / whole, leads) for weight, leads in available))
+            if available
+            else self
         )
 
     @lru_cache(maxsize=256)  # noqa: B019 - as `until`
@@ -78,14 +80,14 @@ class FleetCourse:
         hours = np.asarray([
             min(max(at - lead, 1e-9), line[0]) for lead, line in zip(leads, self.lines, strict=True)
         ])  # fmt: skip
-        own = luck[:, 0] * np.sqrt(counts[:, 0] / np.maximum(hours, 1e-9))
+        own_sigma = luck[:, 0] * np.sqrt(counts[:, 0] / np.maximum(hours, 1e-9))
         sigmas = np.asarray([line[2] for line in self.lines])[:, None]
-        if not (each[:, 0] * (own + luck[:, 1])).any():
+        if not (each[:, 0] * (own_sigma + luck[:, 1])).any():
             return normal(_slowest_runs(each[:, 0], sigmas[:, 0], counts[:, 0], runs))
         slow = each * np.exp(-sigmas * _POINTS)
         total = variance = np.zeros(_SPEEDS)
         for line, count in enumerate(self.counts):
-            mean, spread = _whole_parts(slow[line], slow[line] * own[line])
+            mean, spread = _whole_parts(slow[line], slow[line] * own_sigma[line])
             total = total + count * mean
             variance = variance + count * spread + (count * slow[line] * luck[line, 1]) ** 2
         scores = (total + 0.5 - runs) / np.maximum(np.sqrt(variance), 1e-6)
@@ -164,8 +166,8 @@ def _slowest_runs(each: Floats, sigmas: Floats, counts: Ints, runs: int) -> floa
     low, high = -9.0, 9.0
     for _ in range(_HALVINGS):
         z = (low + high) / 2.0
-        done = (counts * np.floor(each * np.exp(-sigmas * z) + _SHORT)).sum()
-        low, high = (z, high) if done >= runs * (1.0 - _SHORT) else (low, z)
+        runs_done = (counts * np.floor(each * np.exp(-sigmas * z) + _SHORT)).sum()
+        low, high = (z, high) if runs_done >= runs * (1.0 - _SHORT) else (low, z)
     return low
 
 

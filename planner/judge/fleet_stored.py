@@ -44,8 +44,8 @@ def _line(bench: Bench, worker: Worker, work: float, planned: Worker | None = No
     alone = max(ceil(hours / room - 1e-9), 1)
     step_s, part = float(worker.run.shape["step_time_s"]), min(room / hours, 1.0)
     judged = judge.need(worker.buy.nodes, step_s, (alone, part))
-    here = judge.need(worker.buy.nodes, step_s, (worker.count, part))
-    return _Line(worker, judged, here, judge.best(offer, judged, worker.lead + hours / alone))
+    local_need = judge.need(worker.buy.nodes, step_s, (worker.count, part))
+    return _Line(worker, judged, local_need, judge.best(offer, judged, worker.lead + hours / alone))
 
 
 def charges(
@@ -72,12 +72,12 @@ def _charges(bench: Bench, line: _Line, lines: Sequence[_Line], *, first: bool) 
     mine = _here(bench, line)
     if line.way.kind == "file_system":
         same = [
-            one
-            for one in lines
-            if (one.worker.buy.offer.place, one.way.service) == (offer.place, line.way.service)
+            other_line
+            for other_line in lines
+            if (other_line.worker.buy.offer.place, other_line.way.service) == (offer.place, line.way.service)
         ]
         together = _shared(bench, line, same)
-        most = max(one.worker.end for one in same)
+        most = max(other_line.worker.end for other_line in same)
         return judge.charges(offer, together, most) if first else []
     reads = mine.reads * (_share(line, lines) if _follows(bench, mine) else 1.0)
     out = judge.read_charges(offer, reads)
@@ -92,13 +92,13 @@ def _follows(bench: Bench, option: Option) -> bool:
 
 
 def _share(line: _Line, lines: Sequence[_Line]) -> float:
-    return line.worker.units / sum(one.worker.units for one in lines)
+    return line.worker.units / sum(other_line.worker.units for other_line in lines)
 
 
 def _here(bench: Bench, line: _Line) -> Option:
     """The way of a line for the workers that it has."""
     every = bench.storage.options(line.worker.buy.offer, line.here)
-    return next(one for one in every if one.service == line.way.service)
+    return next(option for option in every if option.service == line.way.service)
 
 
 def _shared(bench: Bench, line: _Line, same: Sequence[_Line]) -> Option:
@@ -130,19 +130,19 @@ def _data(bench: Bench, line: _Line, lines: Sequence[_Line]) -> dict[str, Any]:
     judge, offer = bench.storage, line.worker.buy.offer
     figure = judge.per_read(offer)
     price = 0.0 if figure is None else float(figure.value) / 1000.0
-    here = {one.service: one for one in judge.options(offer, line.here)}
+    local_options = {option.service: option for option in judge.options(offer, line.here)}
     every = []
-    for one in judge.options(offer, line.judged):
-        mine, (name, figures) = here[one.service], one.why
+    for option in judge.options(offer, line.judged):
+        mine, (name, figures) = local_options[option.service], option.why
         if "requests" in figures:
             figures = figures | {"requests": mine.reads * _share(line, lines)}
-        usd = mine.usd(price, line.worker.end if one.kind == "file_system" else line.stay)
+        usd = mine.usd(price, line.worker.end if option.kind == "file_system" else line.stay)
         if _follows(bench, mine):
             usd -= mine.reads * price * (1.0 - _share(line, lines))
         every.append(
             (
                 replace(
-                    one,
+                    option,
                     gib=mine.gib,
                     mb_s=mine.mb_s,
                     monthly=mine.monthly,

@@ -205,16 +205,16 @@ def sure_hours(bench: Bench, worker: Worker, most: float) -> float:
     law = worker.run.waits
     if bench.deadline is None or law is None or (law.are_certain and law.had >= 1.0):
         return most
-    wanted, sigma = bench.workload.constraints.deadline_confidence, worker.run.steps.sigma
-    wanted = min(wanted + _SLACK, (1.0 + wanted) / 2.0)
+    confidence, sigma = bench.workload.constraints.deadline_confidence, worker.run.steps.sigma
+    confidence = min(confidence + _SLACK, (1.0 + confidence) / 2.0)
     points = [(_begin(worker, node), weight) for node, weight in unit_quadrature(POINTS)]
 
     def is_sure(hours: float) -> bool:
         scores = [
             (log(max(bench.deadline_hours - begin, 1e-300) / hours), weight) for begin, weight in points
         ]
-        met = [w * (normal(score / sigma) if sigma >= 1e-9 else float(score >= 0)) for score, w in scores]
-        return law.had * sum(met) >= wanted
+        in_time = [w * (normal(score / sigma) if sigma >= 1e-9 else float(score >= 0)) for score, w in scores]
+        return law.had * sum(in_time) >= confidence
 
     low, high = most * exp(-_SPAN), most
     if is_sure(high) or not is_sure(low):

@@ -54,8 +54,8 @@ def assumptions(bench: Bench, first: Sequence[dict[str, str]] = ()) -> list[dict
         bench: the job.
         first: of a task, what its ladder assumes.
     """
-    named = {row["key"] for row in first}
-    given = bench.workload.assumptions
+    listed = {row["key"] for row in first}
+    overrides = bench.workload.assumptions
     out: list[dict[str, Any]] = [
         {"key": item.key, "value": item.value, "unit": item.unit, "origin": item.origin, "note": item.note}
         for item in bench.work.assumed
@@ -72,19 +72,19 @@ def assumptions(bench: Bench, first: Sequence[dict[str, str]] = ()) -> list[dict
         for note in bench.goods.notes
     ]
     if seen := bench.workload.constraints.waited:
-        said = f"{len(seen)} requests, {sum(one.came for one in seen)} came"
-        out.append({"key": WAITED, "value": said, "unit": "", "origin": "workload", "note": ""})
+        counts = f"{len(seen)} requests, {sum(one.came for one in seen)} came"
+        out.append({"key": WAITED, "value": counts, "unit": "", "origin": "workload", "note": ""})
     for row in assumption_rows(bench.workload.kind):
-        own = row["key"] in given
-        value = float(given[row["key"]]) if own else float(row["value"])
+        is_override = row["key"] in overrides
+        value = float(overrides[row["key"]]) if is_override else float(row["value"])
         out.append(
             {
                 "key": row["key"], "value": f"{value:g}", "unit": row["unit"],
-                "origin": "workload" if own else "default",
-                "note": f"default {float(row['value']):g}" if own else row["note"],
+                "origin": "workload" if is_override else "default",
+                "note": f"default {float(row['value']):g}" if is_override else row["note"],
             }
         )  # fmt: skip
-    return [*first, *(row for row in out if row["key"] not in named)]
+    return [*first, *(row for row in out if row["key"] not in listed)]
 
 
 def purchases(goods: Goods, node: Node) -> tuple[list[Buy], bool]:
@@ -232,11 +232,11 @@ def brief(
 ) -> Candidate | None:
     """Check a candidate in brief, and in what it must say that it is new; None where it cannot be recomputed."""
     try:
-        wanted, candidate = summary(bench, node, reference)
+        expected, candidate = summary(bench, node, reference)
     except NotRecomputedError as error:
         findings.skip(node, str(error))
         return None
-    findings.expect(node, wanted | {"brings": list(brings)})
+    findings.expect(node, expected | {"brings": list(brings)})
     return candidate
 
 
@@ -282,12 +282,12 @@ def _recurrence(bench: Bench) -> dict[str, Any] | None:
 
 def _run(bench: Bench) -> dict[str, Any]:
     """What the workload starts on the machines."""
-    workload, given = bench.workload, bench.workload.run
+    workload, run = bench.workload, bench.workload.run
     fleet = workload.fleet
     alone = 1 if workload.kind == "inference" else None
     names = ("image", "command", "setup", "data", "checkpoints", "outputs")
-    return {name: getattr(given, name) or "" for name in names} | {
-        "env": dict(given.env), "secrets": list(given.secrets), "data_location": workload.data.location or "",
+    return {name: getattr(run, name) or "" for name in names} | {
+        "env": dict(run.env), "secrets": list(run.secrets), "data_location": workload.data.location or "",
         "team": workload.team or "", "runs": 1 if fleet is None else fleet.runs,
         "nodes_per_run": alone if fleet is None else fleet.nodes_per_run, "tags": dict(workload.tags),
     }  # fmt: skip

@@ -29,7 +29,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     created = answer["created_at"].moment()
     chosen = next((variant.workload for variant in memory.variants(workload) if variant.chosen), workload)
     bench = memory.bench(chosen, created)
-    wanted: dict[str, Any] = {
+    expected: dict[str, Any] = {
         **dict.fromkeys(("candidates", "deadlines_asked", "searched", "planner_version"), STATED),
         "workload": workload.name, "workload_sha256": sha256, "start": Moment(bench.start),
         "created_at": created.isoformat(timespec="minutes"), "schema_version": 1,
@@ -40,7 +40,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         _point(bench, memory.by_deadline(chosen, created, deadline_of(node)), node)
         for node in answer["points"]
     ]
-    findings.expect(answer, wanted | {"points": points})
+    findings.expect(answer, expected | {"points": points})
     _order(findings, bench, answer["points"])
 
 
@@ -57,8 +57,8 @@ def _point(own: Bench, bench: Bench, node: Node) -> dict[str, Any]:
         if budget is None
         else sum(usd for usd, _, _ in obligations(bench, candidate)) <= Fraction(budget)
     )
-    asked = node["wished"].value is True and deadline != limit
-    wished = STATED if asked else deadline == limit
+    is_wished = node["wished"].value is True and deadline != limit
+    wished = STATED if is_wished else deadline == limit
     return {name: summary[name] for name in NAMES} | {
         "deadline_hours": Exactly(node["deadline_hours"].money()), "expected_hours": summary["hours"],
         "cost_usd": summary["cost_usd"], "within_deadline": within, "within_budget": paid, "wished": wished,

@@ -27,14 +27,14 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     chosen = next((variant.workload for variant in memory.variants(workload) if variant.chosen), workload)
     bench = memory.bench(chosen, created)
     limit = chosen.constraints.max_kgco2e
-    wanted: dict[str, Any] = {
+    expected: dict[str, Any] = {
         **dict.fromkeys(("candidates", "unknown_candidates", "searched", "planner_version"), STATED),
         "against": "carbon", "workload": workload.name, "workload_sha256": sha256, "start": Moment(bench.start),
         "created_at": created.isoformat(timespec="minutes"), "schema_version": 1,
         "limit_kgco2e": None if limit is None else Near(limit), "catalog": frame.catalog_sources(memory.catalog),
     }  # fmt: skip
     points = [_point(findings, bench, node) for node in answer["points"]]
-    findings.expect(answer, wanted | {"points": points})
+    findings.expect(answer, expected | {"points": points})
     _order(findings, bench, answer["points"])
 
 
@@ -51,8 +51,8 @@ def _point(findings: Findings, bench: Bench, node: Node) -> dict[str, Any]:
         summary, candidate = frame.summary(bench, node, None)
     except NotRecomputedError as error:
         buys, in_turn = frame.purchases(bench.goods, node)
-        named = frame.named(buys, in_turn=in_turn)
-        return {name: named[name] for name in NAMES} | dict.fromkeys(figures, NotRecomputed(str(error)))
+        described = frame.named(buys, in_turn=in_turn)
+        return {name: described[name] for name in NAMES} | dict.fromkeys(figures, NotRecomputed(str(error)))
     kg, limit = carbon.emitted(bench, candidate), bench.workload.constraints.max_kgco2e
     findings.require(kg is not None, node.path, "a point of unknown emissions")
     budget = bench.workload.constraints.budget_usd

@@ -111,15 +111,15 @@ class Offer:
     @property
     def term_hours(self) -> float:
         """The offer's own term, else the option's; infinity where neither is known."""
-        given = float(self.offer["term_hours"])
-        return (self.rule.min_term_hours or inf) if isnan(given) else given
+        hours = float(self.offer["term_hours"])
+        return (self.rule.min_term_hours or inf) if isnan(hours) else hours
 
     @property
     def capacity(self) -> float:
         """Most instances, infinity where nothing limits them."""
-        given = float(self.offer["capacity"])
+        stated = float(self.offer["capacity"])
         most = self.rule.max_instances
-        return min(inf if isnan(given) else given, inf if most is None else most)
+        return min(inf if isnan(stated) else stated, inf if most is None else most)
 
     @property
     def unit(self) -> int:
@@ -213,13 +213,13 @@ class Goods:
 
     def _quotes(self, *, believed: bool) -> Quotes:
         """What is expected of each offer, in the order of the table; of a catalog alone worked out once."""
-        asked = (believed, self.on, self.start)
-        for offers, tariffs, known, quotes in list(_LAST):
-            if offers is self.offers and tariffs is self.tariffs and known == asked:
+        key = (believed, self.on, self.start)
+        for offers, tariffs, remembered, quotes in list(_LAST):
+            if offers is self.offers and tariffs is self.tariffs and remembered == key:
                 return quotes
         expected = self._worked_out(believed)
         if self.offers is self.catalog.offers:
-            _LAST.append((self.offers, self.tariffs, asked, expected))
+            _LAST.append((self.offers, self.tariffs, key, expected))
         return expected
 
     def _worked_out(self, believed: bool) -> Quotes:
@@ -231,7 +231,7 @@ class Goods:
         return quotes_of(self.offers, usd, believed, self.on, self.start)
 
     def _owned(self, owned: OwnedCommitment) -> Table:
-        """The offer that stands for a commitment the user already pays."""
+        """The offer of a commitment that the user already pays for."""
         names = ("provider", "region", "instance_type")
         hit = self.offers.equals(names[0], owned.provider)
         for name in names[1:]:
@@ -291,36 +291,38 @@ class Goods:
             quote=self.quotes[int(rows[0])], copies=len(rows) if owned else 1,
             stated_site=self._own_sites.get(parts),
         )  # fmt: skip
-        own = self._own_costs.get(parts)
-        follows = own is not None and offered.price == sum(Fraction(part.usd_per_hour) for part in own.parts)
-        return replace(offered, own=own) if follows else offered
+        owned_cost = self._own_costs.get(parts)
+        follows = owned_cost is not None and offered.price == sum(
+            Fraction(part.usd_per_hour) for part in owned_cost.parts
+        )
+        return replace(offered, own=owned_cost) if follows else offered
 
     def vendor(self, accelerator: str) -> str:
         """Vendor of an accelerator."""
         from catalogs.tables.accelerators import load_accelerators
 
-        known = load_accelerators()
-        return str(known.take(known.equals("accelerator", accelerator))["vendor"][0])
+        accelerators = load_accelerators()
+        return str(accelerators.take(accelerators.equals("accelerator", accelerator))["vendor"][0])
 
     def ids_but_zone(self, offer: Offer) -> list[str]:
         """Ids of all offers that differ from one in their zone at most, in order."""
         fixed = [name for name in KEY if name != "zone"]
-        asked = tuple(offer.text(name) for name in fixed)
-        if asked not in self._ids:
+        values = tuple(offer.text(name) for name in fixed)
+        if values not in self._ids:
             hit = np.ones(self.offers.n_rows, dtype=np.bool_)
-            for name, value in zip(fixed, asked, strict=True):
+            for name, value in zip(fixed, values, strict=True):
                 hit &= self.offers.equals(name, value)
             keys = self.offers.take(np.flatnonzero(hit)).keys_of(*KEY)
-            self._ids[asked] = sorted("/".join(part or "-" for part in key) for key in keys)
-        return self._ids[asked]
+            self._ids[values] = sorted("/".join(part or "-" for part in key) for key in keys)
+        return self._ids[values]
 
     def first_alike(self, offer: Offer) -> Offer:
         """Of the offers that differ from one in their zone alone the first by id: where on-demand is bought."""
         return next(
             (
                 other
-                for one in self.ids_but_zone(offer)
-                if (other := self.find(one)) is not None and _alike(other, offer)
+                for offer_id in self.ids_but_zone(offer)
+                if (other := self.find(offer_id)) is not None and _alike(other, offer)
             ),
             offer,
         )
@@ -346,8 +348,8 @@ class Goods:
         ]  # fmt: skip
         if not declared:
             unit = "instances" if rule is None else rule.unit
-            found = {"unit": unit, "needed": per_unit[unit] * nodes, "limit": None, "status": "not checked"}
-            return {"name": name, "code": code, "scope": scope, **found}
+            check = {"unit": unit, "needed": per_unit[unit] * nodes, "limit": None, "status": "not checked"}
+            return {"name": name, "code": code, "scope": scope, **check}
         limit, needed = max(declared, key=lambda pair: pair[1] / max(pair[0].limit, 1e-300))
         whose = getattr(limit, "whose", "declared limit")
         return {
@@ -360,10 +362,10 @@ class Goods:
         """What a quota that the offer counts against may be called, each name with its own unit."""
         family, accelerator = str(offer.kind["family"]), str(offer.kind["accelerator"])
         ways = (offer.text("purchase_option"), "on_demand", "spot")
-        known = (self.tariffs.quota_rule(offer.place[0], family, accelerator, way) for way in ways)
-        own = next((found.unit for found in known if found is not None), "instances")
-        names = {accelerator.split("-")[0]: "GPU", accelerator: "GPU", family: own}
-        return names if rule is None else {**names, rule.name: own, rule.code: own}
+        rules = (self.tariffs.quota_rule(offer.place[0], family, accelerator, way) for way in ways)
+        own_unit = next((known_rule.unit for known_rule in rules if known_rule is not None), "instances")
+        names = {accelerator.split("-")[0]: "GPU", accelerator: "GPU", family: own_unit}
+        return names if rule is None else {**names, rule.name: own_unit, rule.code: own_unit}
 
 
 class UnknownOfferError(MalformedError):
@@ -374,9 +376,9 @@ def hardware_of(kind: Table) -> Table:
     """Instance types with the columns of their accelerators."""
     from catalogs.tables.accelerators import load_accelerators
 
-    known = load_accelerators()
-    rows = known.take(kind.lookup(known, ("accelerator",)))
-    more = {name: rows.column(name) for name in known if name not in kind}
+    accelerators = load_accelerators()
+    rows = accelerators.take(kind.lookup(accelerators, ("accelerator",)))
+    more = {name: rows.column(name) for name in accelerators if name not in kind}
     return kind.select(HARDWARE).with_columns(**more)
 
 

@@ -148,18 +148,18 @@ def judge_saved(
     folder = Path() if loaded is None else loaded.path.parent
     if memory is None and prices:
         memory = Memory(catalog_of(node), folder)
-    given = None if loaded is None else loaded.workload
+    workload = None if loaded is None else loaded.workload
     if memory and prices:
-        goods = memory.goods(given, node["created_at"].moment().date())
-        faults += verify_plan(answer, given, goods.offers, price_of=goods.price_of)
+        goods = memory.goods(workload, node["created_at"].moment().date())
+        faults += verify_plan(answer, workload, goods.offers, price_of=goods.price_of)
     else:
-        faults += verify_plan(answer, given)
+        faults += verify_plan(answer, workload)
     left_out: dict[str, str] = {}
     checked = ["sums", "timeline", *(["prices"] if prices else []), *(["limits", "work"] if loaded else [])]
     if older:
         left_out["speed, hours, chances and costs"] = "saved in an older format: save the plan again"
-    elif loaded is not None and memory is not None and given is not None and prices:
-        findings = judge_plan(answer, given, loaded.sha256, memory.catalog, folder, memory)
+    elif loaded is not None and memory is not None and workload is not None and prices:
+        findings = judge_plan(answer, workload, loaded.sha256, memory.catalog, folder, memory)
         faults += findings.finish()
         left_out = findings.left_out()
         checked += ["speed", "memory"]
@@ -171,10 +171,10 @@ def judge_saved(
 
 def kind_of(answer: Any) -> str:
     """Which question an answer is of, by the field that only such an answer has; `plan` for all that has none."""
-    given = answer if isinstance(answer, dict) else {}
-    if given.get("kind") in ("portfolio", "portfolio_frontier", "portfolio_rolling", "tco"):
-        return str(given["kind"])
-    return next((kind for field, kind in _MARKS.items() if field in given), "plan")
+    fields = answer if isinstance(answer, dict) else {}
+    if fields.get("kind") in ("portfolio", "portfolio_frontier", "portfolio_rolling", "tco"):
+        return str(fields["kind"])
+    return next((kind for field, kind in _MARKS.items() if field in fields), "plan")
 
 
 def judge_schedule(answer: Any, loaded: LoadedSchedule) -> Verdict:
@@ -343,8 +343,8 @@ def _saved_answer(
         check(findings, loaded.workload, loaded.sha256, memory)
     faults += findings.finish()
     checked = (kind if kind == "pools" else "points", "prices", "speed", "hours", "chances", "costs")
-    said = f"{len(node[checked[0]])} {checked[0]}"
-    return Verdict(tuple(faults), checked, said, findings.left_out())
+    count = f"{len(node[checked[0]])} {checked[0]}"
+    return Verdict(tuple(faults), checked, count, findings.left_out())
 
 
 _MARKS = {

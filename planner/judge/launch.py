@@ -33,9 +33,9 @@ def check_launch(plan: Json) -> list[str]:
     faults = [*_spread(plan, launch), *_chances(plan, launch), *_checkpoints(launch)]
     if not spot:
         faults.append("what to expect of spot at launch, though no line is spot")
-    named = [place["offer_id"] for place in launch["places"]]
-    if named != [line["offer_id"] for line in spot]:
-        faults.append(f"the places of spot at launch are not the spot lines: {', '.join(named)}")
+    place_ids = [place["offer_id"] for place in launch["places"]]
+    if place_ids != [line["offer_id"] for line in spot]:
+        faults.append(f"the places of spot at launch are not the spot lines: {', '.join(place_ids)}")
     faults += _hours(plan, launch, spot)
     return faults + (_in_turn(plan, launch, spot) if runs_in_turn(plan) else [])
 

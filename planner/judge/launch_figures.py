@@ -86,10 +86,10 @@ def first_wait_hours(pool: Capacity) -> float:
 
 def _acquire_s(bench: Bench, candidate: Candidate) -> float:
     """Seconds from asking for on-demand to having it, that of the fall-back where there is one."""
-    own = candidate.situation is not None and candidate.situation.fallback
+    has_fallback = candidate.situation is not None and candidate.situation.fallback
     return (
         3600.0 * candidate.situation.acquire
-        if own and candidate.situation
+        if has_fallback and candidate.situation
         else bench.work.figures["on_demand_acquire_s"]
     )
 

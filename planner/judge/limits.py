@@ -58,9 +58,9 @@ def _deadline(plan: Json, workload: Workload) -> list[str]:
     if times.deadline is not None and finish > times.deadline + minute:
         faults.append(f"finishes {plan['finish_expected']}, after the deadline {times.deadline}")
     p_meet = (plan["risk"] or {}).get("p_meet_deadline")
-    wanted = workload.constraints.deadline_confidence
-    if times.deadline is not None and p_meet is not None and p_meet < wanted - 1e-6:
-        faults.append(f"P(deadline met) {p_meet} is below {wanted}")
+    confidence = workload.constraints.deadline_confidence
+    if times.deadline is not None and p_meet is not None and p_meet < confidence - 1e-6:
+        faults.append(f"P(deadline met) {p_meet} is below {confidence}")
     return faults + (_unrecorded(plan, workload) if times.deadline is not None else [])
 
 
@@ -124,8 +124,10 @@ def _speed(plan: Json, workload: Workload) -> list[str]:
     resolved = resolve_training(workload)
     length = resolved.tokens_per_sample
     samples = plan["performance"]["throughput_per_s"] / length
-    wanted = floor.samples_per_s if floor.samples_per_s is not None else (floor.tokens_per_s or 0.0) / length
-    return [] if samples >= wanted * (1 - 1e-9) else [f"{samples:g} samples/s, {wanted:g} asked"]
+    required = (
+        floor.samples_per_s if floor.samples_per_s is not None else (floor.tokens_per_s or 0.0) / length
+    )
+    return [] if samples >= required * (1 - 1e-9) else [f"{samples:g} samples/s, {required:g} asked"]
 
 
 def _place(line: Json, limits: Constraints) -> list[str]:
@@ -157,13 +159,13 @@ def _partition(line: Json, workload: Workload) -> list[str]:
     if line["purchase_option"] == "owned" or line.get("owned"):
         return []
     if any(
-        (own.provider, own.region, own.instance_type)
+        (commitment.provider, commitment.region, commitment.instance_type)
         == (line["provider"], line["region"], line["instance_type"])
-        for own in workload.commitments
+        for commitment in workload.commitments
     ):
         return []
-    named = asked_places([place], limits.regions or (), limits.residency or ())
-    return [] if named else [f"{place} needs {apart.needs}, and is not requested"]
+    requested = asked_places([place], limits.regions or (), limits.residency or ())
+    return [] if requested else [f"{place} needs {apart.needs}, and is not requested"]
 
 
 def _machine(line: Json, limits: Constraints) -> list[str]:
@@ -198,10 +200,10 @@ def _asked_for(line: Json, limits: Constraints) -> bool:
     if limits.software is not None:
         return "any" in limits.software or runs in limits.software
     pairs = (("accelerator", limits.accelerators.allow), ("instance_type", limits.instance_types.allow))
-    named = (
+    patterns = (
         fits_name(name, line[key]) for key, allow in pairs for name in allow or () if name.strip("*") != ""
     )
-    return runs == "cuda" or line["purchase_option"] == "owned" or any(named)
+    return runs == "cuda" or line["purchase_option"] == "owned" or any(patterns)
 
 
 def _quotas(plan: Json, limits: Constraints) -> list[str]:
@@ -244,8 +246,8 @@ def _obtainable(plan: Json, limits: Constraints) -> list[str]:
         accelerator, option = line["accelerator"], line["purchase_option"]
         most = most_by_asking(provider, region, accelerator, option, limits)
         if most is not None and count > most:
-            what = f"{count:g} x {accelerator} {option} at once in {provider}/{region}"
-            faults.append(f"{what}: the assumed limit is {most:g}")
+            purchase = f"{count:g} x {accelerator} {option} at once in {provider}/{region}"
+            faults.append(f"{purchase}: the assumed limit is {most:g}")
     return faults
 
 
@@ -256,9 +258,9 @@ def _quota_names(line: Json) -> dict[str, str]:
     accelerator, family = line["accelerator"], line["family"]
     ways = (line["purchase_option"], "on_demand", "spot")
     rules = [load_tariffs().quota_rule(line["provider"], family, accelerator, way) for way in ways]
-    own = next((rule.unit for rule in rules if rule is not None), "instances")
-    names = {accelerator: "GPU", accelerator.split("-")[0]: "GPU", family: own}
-    return names if rules[0] is None else names | {rules[0].name: own, rules[0].code: own}
+    own_unit = next((rule.unit for rule in rules if rule is not None), "instances")
+    names = {accelerator: "GPU", accelerator.split("-")[0]: "GPU", family: own_unit}
+    return names if rules[0] is None else names | {rules[0].name: own_unit, rules[0].code: own_unit}
 
 
 def _fleet(plan: Json, workload: Workload) -> list[str]:
@@ -277,7 +279,9 @@ def _fleet(plan: Json, workload: Workload) -> list[str]:
     faults = []
     for name, limit, members in limits:
         for member in dict.fromkeys(filter(None, members)):
-            of_member = (line for line, own in zip(lines, members, strict=True) if own == member)
+            of_member = (
+                line for line, line_member in zip(lines, members, strict=True) if line_member == member
+            )
             part = sum(line["throughput_per_s"] for line in of_member) / whole
             if limit is not None and part > float(limit) + _SHARE:
                 faults.append(f"{member} does {part:.4%} of the work, {name} is {float(limit):.4%}")

@@ -137,9 +137,9 @@ def _compute(line: Json) -> list[str]:
     if len(compute) != 1:
         return [f"{line['offer_id']}: {len(compute)} compute costs, expected one"]
     item, faults = compute[0], []
-    for name, own in (("unit_price", "price_per_hour"), ("usd_per_currency", "usd_per_currency")):
-        if Fraction(item[name]) != Fraction(line[own]):
-            faults.append(f"{line['offer_id']}: compute {name} {item[name]} is not the line's {line[own]}")
+    for name, field in (("unit_price", "price_per_hour"), ("usd_per_currency", "usd_per_currency")):
+        if Fraction(item[name]) != Fraction(line[field]):
+            faults.append(f"{line['offer_id']}: compute {name} {item[name]} is not the line's {line[field]}")
     owed, used = Fraction(line["billed_hours"]) * line["nodes"], Fraction(item["quantity"])
     slack = Fraction(line["nodes"], 10**8)
     # of a commitment the job may carry only a part, or nothing when it is already owned
@@ -180,8 +180,8 @@ def _one_after_another(plan: Json) -> list[str]:
         if any(line[name] != lines[0][name] for line in lines)
     ]
     for region in sorted({line["region"] for line in lines}):
-        own = [line for line in lines if line["region"] == region]
-        faults += [f"{label}: charged by more than one line" for label in sorted(_by_two_lines(own))]
+        local_lines = [line for line in lines if line["region"] == region]
+        faults += [f"{label}: charged by more than one line" for label in sorted(_by_two_lines(local_lines))]
     return faults + _ranks(lines[0], _devices(lines[0]))
 
 
@@ -190,9 +190,9 @@ def _by_two_lines(lines: list[Json]) -> set[str]:
     seen: set[str] = set()
     twice: set[str] = set()
     for line in lines:
-        own = {item["id"] for item in line["costs"] if item["kind"] in _ONCE_PER_PLACE}
-        twice |= own & seen
-        seen |= own
+        ids = {item["id"] for item in line["costs"] if item["kind"] in _ONCE_PER_PLACE}
+        twice |= ids & seen
+        seen |= ids
     return twice
 
 
@@ -218,15 +218,15 @@ def _work(plan: Json, workload: Workload) -> list[str]:
     resolved = resolve_training(workload)
     units = resolved.total_units * resolved.runs
     if workload.kind == "fleet":
-        done = sum(line["throughput_per_s"] for line in plan["lines"]) * plan["hours"] * 3600.0
-        return [] if done >= units * (1 - 1e-6) else [f"the workers do {done:g} of {units:g}"]
+        units_done = sum(line["throughput_per_s"] for line in plan["lines"]) * plan["hours"] * 3600.0
+        return [] if units_done >= units * (1 - 1e-6) else [f"the workers do {units_done:g} of {units:g}"]
     hours = sum(part["hours"] for part in plan["timeline"] if part["id"] == "training_steps")
-    done = hours * 3600.0 * plan["performance"]["throughput_per_s"]
+    units_done = hours * 3600.0 * plan["performance"]["throughput_per_s"]
     # a last, partial step counts as a whole one: the work done may exceed the work asked by one step
     return (
         []
-        if done >= units * (1 - 1e-6)
-        else [f"the steps do {done:g} of {units:g} {plan['performance']['unit']}"]
+        if units_done >= units * (1 - 1e-6)
+        else [f"the steps do {units_done:g} of {units:g} {plan['performance']['unit']}"]
     )
 
 
@@ -272,24 +272,24 @@ def _listed_text(offers: Table, row: int) -> str:
 
 def _prices(plan: Json, offers: Table, mode: str | None, price_of: PriceOf) -> list[str]:
     faults = []
-    known = set(offers.coded("provider").values)
+    providers = set(offers.coded("provider").values)
     for line in plan["lines"]:
         foreign = (
-            line["provider"] not in known
+            line["provider"] not in providers
         )  # an own or quoted machine, checked when its workload is given
         if "overlay" in line["flags"] or foreign or line["option_variant"] == "already_owned":
             continue
         hit = offers.equals(OFFER_KEY[0], line[OFFER_KEY[0]])
         for name in OFFER_KEY[1:]:
             hit &= offers.equals(name, line[name])
-        found = offers.take(hit)
-        if not found.n_rows:
+        offer = offers.take(hit)
+        if not offer.n_rows:
             faults.append(f"{line['offer_id']} is not in the catalog")
         elif fault := _wrong_price(plan, line, offers, int(hit.nonzero()[0][0]), mode, price_of):
             faults.append(f"{line['offer_id']}: {fault}")
         # not (nodes > NaN): an unknown capacity limits nothing
-        elif line["nodes"] > (held := float(found["capacity"][0])):
-            faults.append(f"{line['offer_id']}: {line['nodes']} nodes, the catalog has {held:g}")
+        elif line["nodes"] > (capacity := float(offer["capacity"][0])):
+            faults.append(f"{line['offer_id']}: {line['nodes']} nodes, the catalog has {capacity:g}")
     return faults
 
 
@@ -302,11 +302,11 @@ def _owned(plan: Json, workload: Workload) -> list[str]:
             key = tuple(line[name] for name in _COMMITMENT_KEY)
             used[key] = used.get(key, 0) + line["nodes"]
     for key, nodes in used.items():
-        held = sum(
-            floor(own.nodes * (1 if own.share is None else float(own.share)))
-            for own in workload.commitments
-            if tuple(str(getattr(own, name)) for name in _COMMITMENT_KEY) == key
+        available = sum(
+            floor(commitment.nodes * (1 if commitment.share is None else float(commitment.share)))
+            for commitment in workload.commitments
+            if tuple(str(getattr(commitment, name)) for name in _COMMITMENT_KEY) == key
         )
-        if nodes > held:
-            faults.append(f"{' '.join(key)}: {nodes} nodes of commitments that hold {held}")
+        if nodes > available:
+            faults.append(f"{' '.join(key)}: {nodes} nodes of commitments that hold {available}")
     return faults

@@ -67,11 +67,13 @@ class Memory:
         """
         key = (id(loaded), at)
         if key not in self._tasks:
-            given, task = loaded.workloads[at], loaded.pipeline.tasks[at]
-            assert given is not None
+            task_workload, task = loaded.workloads[at], loaded.pipeline.tasks[at]
+            assert task_workload is not None
             start = start_moment(loaded.pipeline.start or created)
-            limits = given.workload.constraints.model_copy(update={"deadline": None, "budget_usd": None})
-            section_view = given.workload.model_copy(
+            limits = task_workload.workload.constraints.model_copy(
+                update={"deadline": None, "budget_usd": None}
+            )
+            section_view = task_workload.workload.model_copy(
                 update={"constraints": limits, "start": start, "earliest_start": None}
             )
             bench = self.bench(section_view, created)
@@ -87,7 +89,9 @@ class Memory:
 
     def by_deadline(self, workload: Workload, created: datetime, length: timedelta) -> Bench:
         """The same with another deadline, a length of time from the start; shapes are shared."""
-        own = self.bench(workload, created)
-        bench = Bench(own.workload, own.work, own.goods, own.start, own.start + length)
-        bench.share(own)
+        original = self.bench(workload, created)
+        bench = Bench(
+            original.workload, original.work, original.goods, original.start, original.start + length
+        )
+        bench.share(original)
         return bench

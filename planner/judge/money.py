@@ -39,8 +39,8 @@ _LAST_DIGIT = 2e-9
 def rounded(value: Fraction | float, digits: int = QUANTITY_DIGITS) -> Fraction:
     """Round half to even at `digits` decimals."""
     top, bottom = value.as_integer_ratio()
-    whole, rest = divmod(top * 10**digits, bottom)
-    if 2 * rest > bottom or (2 * rest == bottom and whole % 2):
+    whole, remainder = divmod(top * 10**digits, bottom)
+    if 2 * remainder > bottom or (2 * remainder == bottom and whole % 2):
         whole += 1
     return Fraction(whole, 10**digits)
 
@@ -154,14 +154,14 @@ class Prices:
         fx = Fraction(offer.rate.rate)
         option = offer.text("purchase_option")
         text = tuple(offer.text(name) for name in ("basis", "source", "as_of"))
-        named: tuple[Any, ...] = (offer.rate.currency, fx, *text)
+        source: tuple[Any, ...] = (offer.rate.currency, fx, *text)
         label, flags = f"{offer.text('instance_type')} {option}", (tuple(offer.flags),)
-        compute = Charge("compute", label, quantity, "instance-hour", offer.price, *(*named, *flags))
+        compute = Charge("compute", label, quantity, "instance-hour", offer.price, *(*source, *flags))
         out = [replace(compute, moves=bool(offer.quote.path))]
         if offer.upfront:
             out.append(
                 Charge(
-                    "upfront", f"{option} upfront", rounded(nodes * share), "instance", offer.upfront, *named
+                    "upfront", f"{option} upfront", rounded(nodes * share), "instance", offer.upfront, *source
                 )
             )
         fee = self.goods.tariffs.system_disk_fee(*offer.place)
@@ -201,19 +201,19 @@ class Prices:
     def _stored(self, offer: Offer, hours: float, *, both: bool) -> list[Charge]:
         work, months = self.work, hours / HOURS_PER_MONTH
         copied = self._staged(offer) and not work.stream
-        kept = rounded(work.data_gib * months) if copied else Fraction(0)
+        gib_months = rounded(work.data_gib * months) if copied else Fraction(0)
         saved = rounded(work.checkpoint_gib * work.kept * months) if both else Fraction(0)
         price = self.goods.tariffs.storage_price(*offer.place, "object")
         brought, saves, _ = self._things
-        known: tuple[Any, ...] = (Fraction(0), "declared", "nothing is moved or kept", "")
+        price_fields: tuple[Any, ...] = (Fraction(0), "declared", "nothing is moved or kept", "")
         if price is not None:
-            known = (Fraction(price.usd_per_gib_month), price.basis, price.source, price.as_of)
+            price_fields = (Fraction(price.usd_per_gib_month), price.basis, price.source, price.as_of)
         rows = (
-            ("dataset_storage", f"{brought} in object storage", kept),
+            ("dataset_storage", f"{brought} in object storage", gib_months),
             ("checkpoint_storage", f"{work.kept} {saves} in object storage", saved),
         )
         return [
-            Charge(name, label, quantity, "GiB-month", known[0], "USD", Fraction(1), *known[1:])
+            Charge(name, label, quantity, "GiB-month", price_fields[0], "USD", Fraction(1), *price_fields[1:])
             for name, label, quantity in rows
             if quantity
         ]
@@ -224,25 +224,25 @@ class Prices:
             return []
         amount = work.read_gb if work.stream else work.data_gb
         things = self._things[0]
-        named = ("dataset_transfer", f"{things} into the region")
+        names = ("dataset_transfer", f"{things} into the region")
         if work.stream:
-            named = ("dataset_stream", f"{things} streamed into the region")
-        return self._moved(named, work.location, "/".join(offer.place), amount or 0.0, work.egress_used_gb)
+            names = ("dataset_stream", f"{things} streamed into the region")
+        return self._moved(names, work.location, "/".join(offer.place), amount or 0.0, work.egress_used_gb)
 
     def _exported(self, offer: Offer) -> list[Charge]:
         if not self.work.export_gb:
             return []
-        named = ("model_export", f"{self._things[2]} out of the region")
-        return self._moved(named, "/".join(offer.place), self.work.location, self.work.export_gb, 0.0)
+        names = ("model_export", f"{self._things[2]} out of the region")
+        return self._moved(names, "/".join(offer.place), self.work.location, self.work.export_gb, 0.0)
 
     def _moved(
-        self, named: tuple[str, str], source: str | None, target: str | None, gb: float, used: float
+        self, names: tuple[str, str], source: str | None, target: str | None, gb: float, used: float
     ) -> list[Charge]:
-        curve, known = self.curve(source, target)
-        basis, flags = ("list", ()) if known else ("derived", ("unknown_transfer_price",))
+        curve, is_known = self.curve(source, target)
+        basis, flags = ("list", ()) if is_known else ("derived", ("unknown_transfer_price",))
         return [
             Charge(
-                *named, quantity, curve.unit, price, "USD", Fraction(1), basis, curve.source,
+                *names, quantity, curve.unit, price, "USD", Fraction(1), basis, curve.source,
                 curve.as_of, flags,
             )
             for quantity, price in tiers(curve, gb, used)
@@ -261,11 +261,11 @@ class Prices:
     def carried(self, offers: Sequence[Offer], gb: Fraction, slack_gb: float) -> list[Charge]:
         """Checkpoints carried between the regions of a run, at the dearest tier between any two of them."""
         places = list(dict.fromkeys("/".join(offer.place) for offer in offers))
-        found = [self.curve(a, b) for a in places for b in places if a != b]
-        if not found or gb <= 0:
+        curves = [self.curve(a, b) for a in places for b in places if a != b]
+        if not curves or gb <= 0:
             return []
-        curve, _ = max(found, key=lambda pair: _dearest_tier(pair[0]))
-        flags = () if all(known for _, known in found) else ("unknown_transfer_price",)
+        curve, _ = max(curves, key=lambda pair: _dearest_tier(pair[0]))
+        flags = () if all(is_known for _, is_known in curves) else ("unknown_transfer_price",)
         label = f"{self._things[1]} carried between regions"
         return [
             Charge(

@@ -40,17 +40,17 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
     if sorted(stages) != sorted(names):
         return
     transfers = _transfers(pipeline.tasks, stages)
-    waits = {name: [one.text() for one in node["waits_for"]] for name, node in stages.items()}
+    waits = {name: [item.text() for item in node["waits_for"]] for name, node in stages.items()}
     for name, others in waits.items():
-        known = set(others) <= set(names) and len(set(others)) == len(others)
-        findings.require(known, stages[name]["waits_for"].path, "not other tasks, each once")
+        is_valid = set(others) <= set(names) and len(set(others)) == len(others)
+        findings.require(is_valid, stages[name]["waits_for"].path, "not other tasks, each once")
     if not all(set(others) <= set(names) for others in waits.values()):
         return
     if _sorted(pipeline.tasks, waits) is None:
         findings.fault("tasks", "tasks wait for each other in a circle")
         return
     limits = [
-        limit for one in loaded.workloads if one is not None for limit in one.workload.constraints.quota
+        limit for item in loaded.workloads if item is not None for limit in item.workload.constraints.quota
     ]
     check_shared(findings, list(answer["tasks"]), limits, memory.catalog.instance_types)
     _course(findings, pipeline.tasks, stages, transfers, waits)
@@ -66,8 +66,8 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
     over = total - Fraction(budget) if budget is not None and total > Fraction(budget) else None
     proof, bound = answer["proof"], answer["proof"]["bound_usd"].money()
     gap = max(0.0, float((total - bound) / total)) if total else 0.0
-    sure = [one.workload.constraints.deadline_confidence for one in loaded.workloads if one is not None]
-    wanted: dict[str, Any] = {
+    sure = [item.workload.constraints.deadline_confidence for item in loaded.workloads if item is not None]
+    expected: dict[str, Any] = {
         "pipeline": pipeline.name, "sha256": loaded.sha256, "created_at": created.isoformat(timespec="minutes"),
         "catalog": frame.catalog_sources(memory.catalog), "status": "planned" if over is None else "infeasible",
         "start": Moment(start), "currency": "USD", "schema_version": 1, "planner_version": STATED,
@@ -86,7 +86,7 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
         },
         **risk_of(findings, answer, pipeline.risk, total),
     }  # fmt: skip
-    findings.expect(answer, wanted)
+    findings.expect(answer, expected)
     order = [(node["start_hours"].number(), node["task"].text()) for node in answer["tasks"]]
     findings.require(order == sorted(order), "tasks", "not in the order of their starts")
 
@@ -95,8 +95,8 @@ def _set_aside(loaded: LoadedPipeline) -> list[str]:
     """Tasks with inputs from others, in whose workload there is a place of the data too."""
     out = []
     for number, task in enumerate(loaded.pipeline.tasks):
-        own = loaded.workloads[number]
-        if own is not None and own.workload.data.location is not None and len(task.reads):
+        task_workload = loaded.workloads[number]
+        if task_workload is not None and task_workload.workload.data.location is not None and len(task.reads):
             out.append(task.name)
     return out
 
@@ -120,15 +120,15 @@ def _transfers(tasks: tuple[PipelineTask, ...], stages: dict[str, Node]) -> list
                     entry | {"cost_usd": Exactly(Fraction(0)), "hours": 0.0, "basis": "", "price_as_of": ""}
                 )
                 continue
-            known = tariffs.transfer_curve(a[0], a[1], b[0], b[1])
-            curve = tariffs.dearest_internet_curve() if known is None else known
+            listed = tariffs.transfer_curve(a[0], a[1], b[0], b[1])
+            curve = tariffs.dearest_internet_curve() if listed is None else listed
             gbps = figures["inter_region_staging_gbps" if a[0] == b[0] else "cross_cloud_staging_gbps"]
             out.append(
                 entry
                 | {
                     "cost_usd": Near(moved_usd(curve, size), slack=1e-6),
                     "hours": Near(float(size) * 8.0 / gbps / 3600.0),
-                    "basis": "derived" if known is None else "list", "price_as_of": curve.as_of,
+                    "basis": "derived" if listed is None else "list", "price_as_of": curve.as_of,
                 }
             )  # fmt: skip
     return out
@@ -164,16 +164,16 @@ def task_readers(tasks: tuple[PipelineTask, ...], name: str) -> list[str]:
 
 def _sorted(tasks: tuple[PipelineTask, ...], waits: dict[str, list[str]]) -> list[PipelineTask] | None:
     """Tasks, each after those it reads from or waits for; None where there is a circle."""
-    done: list[PipelineTask] = []
+    ordered: list[PipelineTask] = []
     left = list(tasks)
     while left:
-        names = {task.name for task in done}
+        names = {task.name for task in ordered}
         ready = [task for task in left if {*(read.task for read in task.reads), *waits[task.name]} <= names]
         if not ready:
             return None
-        done += ready
+        ordered += ready
         left = [task for task in left if task not in ready]
-    return done
+    return ordered
 
 
 def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: Node) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: 
         "task": task.name,
         "critical": STATED,
         "start_hours": STATED,
-        "waits_for": [one.text() for one in node["waits_for"]],
+        "waits_for": [awaited.text() for awaited in node["waits_for"]],
     }
     if workload is None:
         return times | _sized(task, node)
@@ -243,44 +243,44 @@ def _sure_hours(bench: Bench, candidate: Candidate, length: float) -> float:
     A way in turn ends by the time it is given; steady capacity has a closed form, at the confidence asked of what comes
     at all; the hours of spot alone are found on a grid, at most a thousandth above.
     """
-    wanted = bench.workload.constraints.deadline_confidence
+    confidence = bench.workload.constraints.deadline_confidence
     before = candidate.waiting + candidate.steps.fixed
     if candidate.situation is None:
-        if candidate.had <= wanted:
-            raise ImpossibleError(f"capacity comes with {candidate.had:.4f}, {wanted} is asked")
-        sure = sure_hours(candidate, wanted / candidate.had, candidate.steps.sigma)
+        if candidate.had <= confidence:
+            raise ImpossibleError(f"capacity comes with {candidate.had:.4f}, {confidence} is asked")
+        sure = sure_hours(candidate, confidence / candidate.had, candidate.steps.sigma)
         sure = max(sure, candidate.hours)
         return length if abs(length - sure) <= table_ratio(candidate) * sure else sure
     assert candidate.p_meet is not None
-    if candidate.p_meet < wanted - 1e-6:
-        raise ImpossibleError(f"{length:g} h are met with {candidate.p_meet:.4f}, {wanted} is asked")
+    if candidate.p_meet < confidence - 1e-6:
+        raise ImpossibleError(f"{length:g} h are met with {candidate.p_meet:.4f}, {confidence} is asked")
     if not candidate.in_turn:
         sooner = before + (length - before) / 1.001
         chance = chance_within(
             candidate.situation.course, candidate.situation.pool, sooner - before, candidate.steps.sigma
         )
-        if chance * candidate.had > wanted + 1e-4 and length > candidate.hours * (1 + 1e-6):
+        if chance * candidate.had > confidence + 1e-4 and length > candidate.hours * (1 + 1e-6):
             raise ImpossibleError(f"{length:g} h are more than the task needs")
     return length
 
 
 def _sized(task: PipelineTask, node: Node) -> dict[str, Any]:
     """A candidate that the file itself sizes: the one with the numbers of the answer."""
-    for given in task.candidates:
-        hours, nodes = float(given.hours), given.nodes
-        same = (given.provider, given.region, given.instance_type, nodes) == tuple(
+    for sized in task.candidates:
+        hours, nodes = float(sized.hours), sized.nodes
+        same = (sized.provider, sized.region, sized.instance_type, nodes) == tuple(
             node[name].value for name in ("provider", "region", "instance_type", "nodes")
         )
         if same:
-            each = given.usd_per_hour
+            each = sized.usd_per_hour
             cost = (
-                Fraction(given.cost_usd or 0)
+                Fraction(sized.cost_usd or 0)
                 if each is None
                 else Fraction(each) * nodes * Fraction(repr(hours))
             )
             return {
-                "provider": given.provider, "region": given.region, "zone": "", "instance_type": given.instance_type,
-                "purchase_option": given.purchase_option, "option_variant": "", "nodes": nodes, "in_turn": False,
+                "provider": sized.provider, "region": sized.region, "zone": "", "instance_type": sized.instance_type,
+                "purchase_option": sized.purchase_option, "option_variant": "", "nodes": nodes, "in_turn": False,
                 "parts": [], "expected_hours": Near(hours), "cost_usd": Near(cost, 1e-9, 1e-6), "price_as_of": "",
                 "end_hours": Near(node["start_hours"].number() + hours, slack=_HOURS),
             }  # fmt: skip

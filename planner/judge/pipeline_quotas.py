@@ -40,13 +40,13 @@ def check_shared(findings: Findings, stages: list[Node], limits: list[QuotaLimit
         regions = {part["region"].text() for node in stages for part in node["parts"]}
         for region in sorted(region for region in regions if fnmatchcase(region, limit.region)):
             drawn = [_drawn(node, limit, region, types) for node in stages]
-            for one in drawn:
+            for use in drawn:
                 active = [
                     other for other in drawn
-                    if other.units > 0 and other.begin <= one.begin + _HOURS and other.end > one.begin + _HOURS
+                    if other.units > 0 and other.begin <= use.begin + _HOURS and other.end > use.begin + _HOURS
                 ]  # fmt: skip
                 units = sum(other.units for other in active)
-                if one.units > 0 and len(active) > 1 and units > limit.limit * (1 + 1e-9):
+                if use.units > 0 and len(active) > 1 and units > limit.limit * (1 + 1e-9):
                     who = ", ".join(other.task for other in active)
                     place = f"{limit.provider}/{region} {limit.quota}"
                     findings.fault("tasks", f"{who} draw {units:g} at once on {place}, limit {limit.limit:g}")

@@ -58,15 +58,22 @@ class _Pool:
 
     def sure_ratio(self, level: float, ratio: float) -> Near:
         """Hours kept with probability `level` over expected ones; of spot, that the ratio given keeps them."""
-        own = self.own
-        before = own.waiting + own.steps.fixed
-        if own.situation is None:
-            if own.had <= level:
-                raise ImpossibleError(f"{self.name}: capacity comes with {own.had:.4f}, {level} is asked")
-            sure = sure_hours(own, level / own.had, own.steps.sigma)
-            return Near(max(sure, own.hours) / own.hours, max(Near(0.0).ratio, table_ratio(own)))
-        room = ratio * own.hours - before
-        chance = chance_within(own.situation.course, own.situation.pool, room, own.steps.sigma) * own.had
+        candidate = self.own
+        before = candidate.waiting + candidate.steps.fixed
+        if candidate.situation is None:
+            if candidate.had <= level:
+                raise ImpossibleError(
+                    f"{self.name}: capacity comes with {candidate.had:.4f}, {level} is asked"
+                )
+            sure = sure_hours(candidate, level / candidate.had, candidate.steps.sigma)
+            return Near(
+                max(sure, candidate.hours) / candidate.hours, max(Near(0.0).ratio, table_ratio(candidate))
+            )
+        room = ratio * candidate.hours - before
+        chance = (
+            chance_within(candidate.situation.course, candidate.situation.pool, room, candidate.steps.sigma)
+            * candidate.had
+        )
         if chance < level - 1e-4:
             raise ImpossibleError(f"{self.name}: its hours are met with {chance:.4f}, {level:.4f} is asked")
         return Near(ratio)
@@ -94,21 +101,24 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     bench = memory.bench(workload, created)
     nodes = list(answer["pools"])
     findings.require([n["name"].text() for n in nodes] == list(_NAMES), "pools", "not trainer and rollouts")
-    given = bench.work.training.tuning.rollouts
-    if given is None or len(nodes) != len(_NAMES):
+    rollouts = bench.work.training.tuning.rollouts
+    if rollouts is None or len(nodes) != len(_NAMES):
         raise ImpossibleError("pools: no workload of reinforcement learning, or not two pools")
     pools = [_Pool(bench, node, name) for node, name in zip(nodes, _NAMES, strict=True)]
     refit, moved_gb, moved = _handover(bench, pools)
     both = [pool.step_s for pool in pools]
-    step = (max(both) if given.steps_off_policy else sum(both)) + refit
+    step = (max(both) if rollouts.steps_off_policy else sum(both)) + refit
     limits, deadline = workload.constraints, bench.deadline_hours
     level = None if deadline == inf else 1.0 - (1.0 - limits.deadline_confidence) / 2.0
-    candidates, said = zip(
+    candidates, pool_entries = zip(
         *(pool.paced(step * other.stretch, level) for pool, other in zip(pools, pools[::-1], strict=True)),
         strict=True,
     )
-    cost = sum((one.cost for one in candidates), moved)
-    hours, close = max(one.hours for one in candidates), max(frame.closeness(one) for one in candidates)
+    cost = sum((candidate.cost for candidate in candidates), moved)
+    hours, close = (
+        max(candidate.hours for candidate in candidates),
+        max(frame.closeness(candidate) for candidate in candidates),
+    )
     ratio = nodes[0]["sure_ratio"].number() * nodes[1]["sure_ratio"].number()
     _limits(findings, workload, pools, hours * ratio, deadline)
     bound, logprob = answer["bound_usd"].money(), float(pools[0].own.shape["other_models_s"])
@@ -118,7 +128,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     findings.expect(answer, {
         "workload": workload.name, "workload_sha256": sha256, "created_at": created.isoformat(timespec="minutes"),
         "start": Moment(bench.start), "catalog": frame.catalog_sources(memory.catalog), "currency": "USD",
-        "schema_version": 1, "planner_version": STATED, "pools": list(said), "step_s": Near(step, close),
+        "schema_version": 1, "planner_version": STATED, "pools": list(pool_entries), "step_s": Near(step, close),
         "train_s": Near(both[0]), "logprob_s": Near(logprob), "update_s": Near(both[0] - logprob),
         "generate_s": Near(both[1]), "refit_s": Near(refit), "moved_gb": Near(moved_gb),
         "moved_usd": Near(moved, slack=1e-6), "hours": Near(hours, close), "sure_hours": Near(hours * ratio, close),
@@ -126,7 +136,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         "gap_ratio": Near(gap, 1e-5, 1e-8), "steps": Near(bench.work.steps),
         **dict.fromkeys(("pairs", "reason"), STATED),
         **{name: None if answer[name].is_null else STATED for name in ("colocated", "same_ways", "one_chip")},
-        "steps_off_policy": given.steps_off_policy, "confidence": Near(limits.deadline_confidence),
+        "steps_off_policy": rollouts.steps_off_policy, "confidence": Near(limits.deadline_confidence),
         "deadline_hours": None if deadline == inf else Near(deadline),
         "budget_usd": None if limits.budget_usd is None else Exactly(Fraction(limits.budget_usd)),
     })  # fmt: skip
@@ -173,7 +183,7 @@ def _handover(bench: Bench, pools: list[_Pool]) -> tuple[float, float, Fraction]
     if same:
         return refit, 0.0, Fraction(0)
     tariffs = load_tariffs()
-    known = tariffs.transfer_curve(*ends[0], *ends[1])
-    curve = tariffs.dearest_internet_curve() if known is None else known
+    listed = tariffs.transfer_curve(*ends[0], *ends[1])
+    curve = tariffs.dearest_internet_curve() if listed is None else listed
     moved_gb = size * work.steps / float(GB)
     return refit, moved_gb, moved_usd(curve, Fraction(moved_gb))

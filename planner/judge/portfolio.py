@@ -39,7 +39,7 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
         findings.fault(node["status"].path, "late, though everything fits")
     raised = check_limits(findings, memory, answer, runs, windows, relaxed=relaxed)
     totals = _totals(answer, memory)
-    sure = [one.workload.constraints.deadline_confidence for one in loaded.workloads if one is not None]
+    sure = [item.workload.constraints.deadline_confidence for item in loaded.workloads if item is not None]
     findings.expect(
         answer,
         {
@@ -79,8 +79,8 @@ def jobs_of(
             jobs.append({"job": STATED, "status": STATED, "cost_usd": 0.0, "counted_usd": lost})
             findings.saw(node["job"], node["status"])
             continue
-        wanted, run = memory.job(findings, entry, node, created, windows, follows=follows)
-        jobs.append(wanted)
+        expected, run = memory.job(findings, entry, node, created, windows, follows=follows)
+        jobs.append(expected)
         runs.append(run)
         if run.late_hours is not None:
             late_by[node["job"].text()] = run.late_hours
@@ -124,10 +124,10 @@ def _proof(node: Node, objective: Fraction) -> dict[str, Any]:
         ratio = max(0.0, float((objective - amount) / objective)) if objective else 0.0
         least = min(least, ratio)
         gaps |= {f"bound_{which}_usd": Exactly(amount), f"gap_{which}_ratio": Near(ratio, 1e-6, 1e-15)}
-    asked = node["gap_asked_ratio"].number()
+    gap_asked = node["gap_asked_ratio"].number()
     return dict.fromkeys(_STATED_PROOF, STATED) | gaps | {
         "objective_usd": Near(objective, 0.0, MICRO_USD / 2),
-        "status": "optimal" if least <= asked * (1 + 1e-6) + 1e-9 else "feasible",
+        "status": "optimal" if least <= gap_asked * (1 + 1e-6) + 1e-9 else "feasible",
     }  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def _relaxation(
     answer: Node, memory: PortfolioMemory, raised: dict[int, int], late_by: dict[str, float]
 ) -> dict[str, Any]:
     """What gives way: the limits that are raised, the jobs that are late, the budget; weighed by the file's prices."""
-    given, weights = answer["relaxation"], memory.loaded.portfolio.relaxation
+    relaxation, weights = answer["relaxation"], memory.loaded.portfolio.relaxation
     rows, weighted = [], 0.0
     for at, more in raised.items():
         row = answer["limits"][at]
@@ -150,20 +150,20 @@ def _relaxation(
             }
         )
     # another plan than that which the amounts are of may be shown: a job may be less late in it
-    allowed = {node["job"].text(): node["late_hours"].number() for node in given["deadlines"]}
+    allowed = {node["job"].text(): node["late_hours"].number() for node in relaxation["deadlines"]}
     order = [name for name, _ in memory.copies if name in allowed]
     exact = {name for name in order if abs(late_by.get(name, inf) - allowed[name]) <= 0.0051}
     hours = sum(late_by[name] if name in exact else allowed[name] for name in order)
     weighted += hours * weights.usd_per_hour_late
     over: Any = None
     budget = memory.loaded.portfolio.budget_usd
-    if not given["budget"].is_null and budget is not None:
-        needed = given["budget"]["needed_usd"].money()
+    if not relaxation["budget"].is_null and budget is not None:
+        needed = relaxation["budget"]["needed_usd"].money()
         weighted += float(needed - Fraction(budget)) * weights.usd_per_usd_over_budget
         over = {"now_usd": Near(Fraction(budget)), "needed_usd": Exactly(max(needed, Fraction(budget)))}
     slack = 0.005 * weights.usd_per_hour_late * (len(order) - len(exact)) + 1e-6
-    total = given["weighted_usd"].money()
-    bound = given["bound_usd"]
+    total = relaxation["weighted_usd"].money()
+    bound = relaxation["bound_usd"]
     low = None if bound.is_null else min(bound.money(), total)
     least = inf if low is None else float((total - low) / total) if total else 0.0
     return {
@@ -187,20 +187,20 @@ def _filters(memory: PortfolioMemory) -> list[dict[str, Any]]:
 def _budget(findings: Findings, memory: PortfolioMemory) -> None:
     """The plan costs no more than the budget, raised by what gives way; late jobs are those that may be."""
     answer, budget = findings.answer, memory.loaded.portfolio.budget_usd
-    given = answer["relaxation"]
+    relaxation = answer["relaxation"]
     if budget is not None:
         most = Fraction(budget)
-        if not given.is_null and not given["budget"].is_null:
-            most = given["budget"]["needed_usd"].money()
+        if not relaxation.is_null and not relaxation["budget"].is_null:
+            most = relaxation["budget"]["needed_usd"].money()
         spent = answer["totals"]["cost_usd"].money()
         findings.require(
             spent <= most + Fraction(1, 10**6), "totals.cost_usd", f"above the budget {float(most):.2f}"
         )
-    if given.is_null:
+    if relaxation.is_null:
         return
-    allowed = {node["job"].text(): node["late_hours"].number() for node in given["deadlines"]}
+    allowed = {node["job"].text(): node["late_hours"].number() for node in relaxation["deadlines"]}
     for node in answer["jobs"]:
         if node["status"].value == _LATE:
             late = node["late_hours"].number()
-            held = late <= allowed.get(node["job"].text(), 0.0) + 0.01
-            findings.require(held, node["late_hours"].path, "later than what gives way allows")
+            in_time = late <= allowed.get(node["job"].text(), 0.0) + 0.01
+            findings.require(in_time, node["late_hours"].path, "later than what gives way allows")

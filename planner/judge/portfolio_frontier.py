@@ -96,9 +96,9 @@ def _order(findings: Findings, points: Node) -> None:
     budgets = [node["budget_usd"].money() for node in rows]
     for at, node in enumerate(rows):
         share = Fraction(at, max(len(rows) - 1, 1)) ** 2
-        wanted = budgets[0] + (budgets[-1] - budgets[0]) * share
-        held = abs(budgets[at] - wanted) <= Fraction(1, 10**6)
-        findings.require(held, node["budget_usd"].path, "not in line with the other budgets")
+        expected = budgets[0] + (budgets[-1] - budgets[0]) * share
+        in_line = abs(budgets[at] - expected) <= Fraction(1, 10**6)
+        findings.require(in_line, node["budget_usd"].path, "not in line with the other budgets")
         later = at and node["delay"].money() > rows[at - 1]["delay"].money()
         findings.require(not later, node["delay"].path, "more delay than at the budget before it")
     if rows:

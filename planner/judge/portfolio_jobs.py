@@ -57,9 +57,12 @@ class PortfolioMemory:
     def own(self) -> list[tuple[tuple[str, ...], int]]:
         """Machines of the workloads' files and how many there are of each, in the order of their names."""
         names = ("provider", "region", "instance_type", "purchase_option")
-        found: dict[tuple[str, ...], int] = {}
+        counts: dict[tuple[str, ...], int] = {}
         for path in {
-            path.resolve() for one in self.loaded.workloads if one is not None for path in one.offer_paths()
+            path.resolve()
+            for item in self.loaded.workloads
+            if item is not None
+            for path in item.offer_paths()
         }:
             offers = load_static(path).offers
             of_file: dict[tuple[str, ...], int] = {}
@@ -67,8 +70,8 @@ class PortfolioMemory:
                 key = tuple(str(offers[name][row]) for name in names)
                 of_file[key] = of_file.get(key, 0) + int(offers.number("capacity")[row])
             for key, count in of_file.items():
-                found[key] = min(count, found.get(key, count))
-        return sorted(found.items())
+                counts[key] = min(count, counts.get(key, count))
+        return sorted(counts.items())
 
     def own_pool(self, place: dict[str, str], offer: Offer) -> int | None:
         """The pool of a machine of a workload's file, numbered after the portfolio's commitments."""
@@ -79,8 +82,8 @@ class PortfolioMemory:
 
     def origin(self, created: datetime) -> datetime:
         """The portfolio's start."""
-        given = self.loaded.portfolio.start
-        return created if given is None else start_moment(given)
+        start = self.loaded.portfolio.start
+        return created if start is None else start_moment(start)
 
     def hours(self, moment: datetime, created: datetime) -> float:
         """Hours of a moment after the portfolio's start."""
@@ -88,20 +91,20 @@ class PortfolioMemory:
 
     def first_hours(self, entry: int, created: datetime) -> float:
         """The earliest start of a job."""
-        given = self.loaded.jobs[entry].earliest_start
-        return 0.0 if given is None else max(self.hours(start_moment(given), created), 0.0)
+        earliest = self.loaded.jobs[entry].earliest_start
+        return 0.0 if earliest is None else max(self.hours(start_moment(earliest), created), 0.0)
 
     def deadline_hours(self, entry: int, created: datetime) -> float | None:
         """When a job must have ended: its own deadline, else its workload's; None without one."""
         job, loaded = self.loaded.jobs[entry], self.loaded.workloads[entry]
-        given, begin = job.deadline, 0.0
-        if given is None and loaded is not None:
-            given, begin = loaded.workload.constraints.deadline, self.first_hours(entry, created)
-        if given is None:
+        deadline, begin = job.deadline, 0.0
+        if deadline is None and loaded is not None:
+            deadline, begin = loaded.workload.constraints.deadline, self.first_hours(entry, created)
+        if deadline is None:
             return None
-        if isinstance(given, timedelta):
-            return begin + given / timedelta(hours=1)
-        return self.hours(end_moment(given), created)
+        if isinstance(deadline, timedelta):
+            return begin + deadline / timedelta(hours=1)
+        return self.hours(end_moment(deadline), created)
 
     def pool(self, offer: dict[str, str], part: Node) -> int | None:
         """The commitment that a part says it draws on, by its place in the file; one of those that its offer is of."""
@@ -110,12 +113,12 @@ class PortfolioMemory:
             for at, owned in enumerate(self.loaded.portfolio.commitments)
             if all(getattr(owned, name) == value for name, value in offer.items())
         }
-        named = part["commitment"]
+        label = part["commitment"]
         if not fits:
             return None
-        if not isinstance(named.value, str) or named.value not in fits:
-            named.fail(f"one of {', '.join(fits)}")
-        return fits[named.value]
+        if not isinstance(label.value, str) or label.value not in fits:
+            label.fail(f"one of {', '.join(fits)}")
+        return fits[label.value]
 
     @cached_property
     def sized(self) -> list[list[Sized]]:
@@ -128,11 +131,11 @@ class PortfolioMemory:
         """A job's workload with what the portfolio decides, and what its candidates are recomputed with."""
         key = (entry, created)
         if key not in self._workloads:
-            given = self.loaded.workloads[entry]
-            assert given is not None and self.catalog is not None
+            job_workload = self.loaded.workloads[entry]
+            assert job_workload is not None and self.catalog is not None
             update = {"earliest_start": None, "commitments": self.loaded.portfolio.commitments}
-            workload = given.workload.model_copy(update=update)
-            folder = given.path.parent
+            workload = job_workload.workload.model_copy(update=update)
+            folder = job_workload.path.parent
             memory = self._memories.setdefault(folder, Memory(self.catalog, folder))
             goods = memory.goods(workload, created.date())
             bench = Bench(workload, work_of(workload), goods, self.origin(created), None)
@@ -143,15 +146,15 @@ class PortfolioMemory:
         """What a job's candidates are recomputed with when it begins so many hours after the portfolio."""
         key = (entry, created, begin)
         if key not in self._benches:
-            workload, own = self._own(entry, created)
+            workload, original = self._own(entry, created)
             limit, origin = self.deadline_hours(entry, created), self.origin(created)
             until = None if limit is None else origin + timedelta(hours=min(limit, 1e6))
             start = origin + timedelta(hours=min(begin, 1e6))
-            given = self.loaded.workloads[entry]
-            assert given is not None
-            goods = self._memories[given.path.parent].goods(workload, created.date(), start.date())
-            bench = Bench(workload, own.work, goods, start, until)
-            bench.share(own)
+            job_workload = self.loaded.workloads[entry]
+            assert job_workload is not None
+            goods = self._memories[job_workload.path.parent].goods(workload, created.date(), start.date())
+            bench = Bench(workload, original.work, goods, start, until)
+            bench.share(original)
             self._benches[key] = bench
         return self._benches[key]
 
@@ -163,16 +166,16 @@ class PortfolioMemory:
         first = self.first_hours(entry, created)
         later = follows or self.loaded.portfolio.starts == "windows"
         starts = [first, *(hours for hours in windows.starts if hours > first and later)]
-        held = any(abs(begin - hours) <= _TIE for hours in starts)
+        is_start = any(abs(begin - hours) <= _TIE for hours in starts)
         findings.require(
-            held, node["start_hours"].path, "neither its earliest start nor that of a later window"
+            is_start, node["start_hours"].path, "neither its earliest start nor that of a later window"
         )
         if not 0 <= begin <= 1e6:
             node["start_hours"].fail("hours from 0 to 1e6")
         if self.loaded.workloads[entry] is None:
-            wanted, run = self._sized_job(entry, node, begin, created)
+            expected, run = self._sized_job(entry, node, begin, created)
         else:
-            wanted, run = self._workload_job(findings, entry, node, begin, created)
+            expected, run = self._workload_job(findings, entry, node, begin, created)
         job, origin = self.loaded.jobs[entry], self.origin(created)
         delay = Fraction(job.delay_usd_per_hour) * Fraction(run.end)
         counted = node["cost_usd"].money() + delay
@@ -180,53 +183,58 @@ class PortfolioMemory:
             "job": node["job"].value, "start_hours": Near(begin),
             "start": Moment(origin + timedelta(hours=begin)),
             "end": Moment(origin + timedelta(hours=min(run.end, 1e6))),
-            "counted_usd": Near(counted, slack=2 * MICRO_USD), **wanted,
+            "counted_usd": Near(counted, slack=2 * MICRO_USD), **expected,
         }, run  # fmt: skip
 
     def _sized_job(
         self, entry: int, node: Node, begin: float, created: datetime
     ) -> tuple[dict[str, Any], Run]:
         job = self.loaded.jobs[entry]
-        one = named_candidate(self.sized[entry], node, job)
-        usd = one.usd + self._moved(job, one)
-        end = begin + one.hours
+        sized = named_candidate(self.sized[entry], node, job)
+        usd = sized.usd + self._moved(job, sized)
+        end = begin + sized.hours
         limit = self.deadline_hours(entry, created)
         late = 0.0 if limit is None else max(end - limit, 0.0)
         place = {
-            "provider": one.provider, "region": one.region, "instance_type": one.instance_type,
-            "purchase_option": one.purchase_option,
+            "provider": sized.provider, "region": sized.region, "instance_type": sized.instance_type,
+            "purchase_option": sized.purchase_option,
         }  # fmt: skip
-        pool, amounts = self.pool(place, node["parts"][0]), self._amounts(one)
-        offer_id = "/".join((one.provider, one.region, "-", one.instance_type, one.purchase_option, "-"))
+        pool, amounts = self.pool(place, node["parts"][0]), self._amounts(sized)
+        offer_id = "/".join(
+            (sized.provider, sized.region, "-", sized.instance_type, sized.purchase_option, "-")
+        )
         draws = {unit: Near(amount) for unit, amount in amounts.items()}
-        part = {"offer_id": offer_id, "nodes": one.nodes, "draws": draws, **_of_pool(pool)}
+        part = {"offer_id": offer_id, "nodes": sized.nodes, "draws": draws, **_of_pool(pool)}
         drawn = Draw(
-            one.provider, one.region, one.instance_type, one.purchase_option, nodes=one.nodes, amounts=amounts,
-            names={one.family: SIZED_UNIT} if one.family else {}, declared=one.quota_units, pool=pool, paid=True,
+            sized.provider, sized.region, sized.instance_type, sized.purchase_option, nodes=sized.nodes,
+            amounts=amounts, names={sized.family: SIZED_UNIT} if sized.family else {}, declared=sized.quota_units,
+            pool=pool, paid=True,
         )  # fmt: skip
         return {
-            **place, **_lateness(late), "zone": "", "option_variant": "", "nodes": one.nodes, "offer_id": offer_id,
-            "hours": Printed(one.hours, 4),
+            **place, **_lateness(late), "zone": "", "option_variant": "", "nodes": sized.nodes, "offer_id": offer_id,
+            "hours": Printed(sized.hours, 4),
             "end_hours": Near(end, slack=1e-11), "cost_usd": Near(usd, 1e-12, 2.1 * MICRO_USD),
             "owned": pool is not None, "in_turn": False, "parts": [part],
         }, Run(node.path, begin, node["end_hours"].number(), False, (drawn,), late)  # fmt: skip
 
-    def _amounts(self, one: Sized) -> dict[str, float]:
+    def _amounts(self, candidate: Sized) -> dict[str, float]:
         """What an instance of a sized candidate draws in each unit: as declared, else by its type's own numbers."""
         amounts = {SIZED_UNIT: 1.0, "instances": 1.0}
-        if one.quota_units is not None:
+        if candidate.quota_units is not None:
             return amounts | dict.fromkeys(UNITS, 1.0)
-        wanted = any(quota.unit in ("vCPU", "GPU") for quota in self.loaded.portfolio.quota)
-        if not one.family or not wanted or self.catalog is None:
+        in_units = any(quota.unit in ("vCPU", "GPU") for quota in self.loaded.portfolio.quota)
+        if not candidate.family or not in_units or self.catalog is None:
             return amounts
         types = self.catalog.instance_types
-        hit = types.equals("provider", one.provider) & types.equals("instance_type", one.instance_type)
+        hit = types.equals("provider", candidate.provider) & types.equals(
+            "instance_type", candidate.instance_type
+        )
         rows = hit.nonzero()[0]
         if not len(rows):
             return amounts
         kind = types.row(int(rows[0]))
-        known = {"vCPU": float(kind["vcpus"]), "GPU": float(kind["accelerator_count"])}
-        return amounts | {unit: number for unit, number in known.items() if number > 0}
+        by_unit = {"vCPU": float(kind["vcpus"]), "GPU": float(kind["accelerator_count"])}
+        return amounts | {unit: number for unit, number in by_unit.items() if number > 0}
 
     def _moved(self, job: PortfolioJob, one: Sized) -> Fraction:
         """USD for a job's data into the candidate's region."""
@@ -259,13 +267,13 @@ class PortfolioMemory:
         # a way in parts is named by its first offer
         first = buys[0].offer
         names = {name: first.text(name) for name in ("provider", "region", "zone", "instance_type")}
-        wanted: dict[str, Any] = {
+        expected: dict[str, Any] = {
             **names, "purchase_option": frame.bought_text(buys, in_turn=in_turn), "offer_id": first.offer_id,
             "option_variant": first.text("option_variant") if len(buys) == 1 else "", "in_turn": in_turn,
             "nodes": buys[0].nodes if in_turn else sum(buy.nodes for buy in buys),
             "owned": any(draw.pool is not None and draw.paid for draw in draws),
         }  # fmt: skip
-        for text in (*_offer_faults(bench, buys, wanted["nodes"]), *_quota_faults(bench, draws, in_turn)):
+        for text in (*_offer_faults(bench, buys, expected["nodes"]), *_quota_faults(bench, draws, in_turn)):
             findings.fault(node.path, text)
         try:
             candidate = bench.candidate(buys, in_turn=in_turn)
@@ -279,7 +287,7 @@ class PortfolioMemory:
                 for buy, draw in zip(buys, draws, strict=True)
             ]
             end = node["end_hours"].number()
-            return {**wanted, **left, "parts": parts}, Run(node.path, begin, end, not in_turn, draws, None)
+            return {**expected, **left, "parts": parts}, Run(node.path, begin, end, not in_turn, draws, None)
         ratio = frame.closeness(candidate)
         late, slack = _late_hours(bench, candidate), candidate.hours * ratio
         for text in _budget_faults(bench, candidate):
@@ -288,7 +296,7 @@ class PortfolioMemory:
             part_of(part, candidate) | _drawn(draw) for part, draw in zip(candidate.parts, draws, strict=True)
         ]
         return {
-            **wanted,
+            **expected,
             **_lateness(*late),
             "parts": parts,
             "hours": Printed(candidate.hours, 4, slack),
@@ -356,10 +364,10 @@ def _budget_faults(bench: Bench, candidate: Candidate) -> list[str]:
 
 def _late_hours(bench: Bench, candidate: Candidate) -> tuple[float, float]:
     """Hours after the deadline, and how far they may be off."""
-    wanted = bench.workload.constraints.deadline_confidence
+    confidence = bench.workload.constraints.deadline_confidence
     room = bench.deadline_hours
     over = 0.0 if room == inf else max(candidate.hours - room, 0.0)
-    unsure = candidate.p_meet is not None and candidate.p_meet < wanted - 1e-4
+    unsure = candidate.p_meet is not None and candidate.p_meet < confidence - 1e-4
     return max(
         over, _LACKS_CONFIDENCE
     ) if unsure or over > 1e-9 * candidate.hours else 0.0, candidate.hours * frame.closeness(candidate)

@@ -24,10 +24,10 @@ _TIE = 1e-7
 
 def windows_of(findings: Findings, memory: PortfolioMemory, created: datetime) -> tuple[Windows, bool]:
     """The windows, and whether the answer made them so that jobs may follow each other."""
-    given, nodes = memory.loaded.portfolio.windows, list(findings.answer["windows"])
-    if given:
-        starts = [memory.hours(start_moment(window.start), created) for window in given]
-        names = [window.name for window in given]
+    file_windows, nodes = memory.loaded.portfolio.windows, list(findings.answer["windows"])
+    if file_windows:
+        starts = [memory.hours(start_moment(window.start), created) for window in file_windows]
+        names = [window.name for window in file_windows]
     elif len(nodes) <= 1:
         starts, names = [0.0], [""]
     else:
@@ -41,8 +41,10 @@ def windows_of(findings: Findings, memory: PortfolioMemory, created: datetime) -
         origin = memory.origin(created)
         moments = [origin + timedelta(hours=min(max(hours, 0.0), 1e6)) for hours in starts]
         names = [f"{moment:%Y-%m-%d %H:%M}" for moment in moments]
-    wanted = [{"window": name, "start_hours": Near(hours)} for name, hours in zip(names, starts, strict=True)]
-    return Windows(starts, names, wanted), not given and len(nodes) > 1
+    expected = [
+        {"window": name, "start_hours": Near(hours)} for name, hours in zip(names, starts, strict=True)
+    ]
+    return Windows(starts, names, expected), not file_windows and len(nodes) > 1
 
 
 def limit_rows(plan: Node) -> list[dict[str, Any]]:
@@ -95,8 +97,8 @@ def _check_quota(
 ) -> list[Node]:
     """One row per region and window in which it is drawn on or raised; returns the rows that are not of this quota."""
     option = f" ({quota.purchase_option})" if quota.purchase_option else ""
-    named = {_region(row["limit"].text(), quota, option) for row in left if row["raised"].count()}
-    raised = {region for region in named if region is not None}
+    regions = {_region(row["limit"].text(), quota, option) for row in left if row["raised"].count()}
+    raised = {region for region in regions if region is not None}
     draws = [draw for run in runs for draw in run.draws if draw.counts(quota)]
     for region in sorted({draw.region for draw in draws} | raised):
         label = f"{quota.provider}/{region} {quota.quota}{option}"

@@ -82,8 +82,8 @@ def quota_names(
 ) -> dict[str, str]:
     """What a quota of such an instance may be called, each name with the quota's own unit."""
     rules = [tariffs.quota_rule(provider, family, accelerator, way) for way in (option, "on_demand", "spot")]
-    own = next((rule.unit for rule in rules if rule is not None), "instances")
-    names = {accelerator.split("-")[0]: "GPU", accelerator: "GPU", family: own}
+    own_unit = next((rule.unit for rule in rules if rule is not None), "instances")
+    names = {accelerator.split("-")[0]: "GPU", accelerator: "GPU", family: own_unit}
     if rules[0] is not None:
-        names |= {rules[0].name: own, rules[0].code: own}
+        names |= {rules[0].name: own_unit, rules[0].code: own_unit}
     return {name: unit for name, unit in names.items() if name}

@@ -39,20 +39,20 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
     if [node["job"].value for node in jobs] != [name for name, _ in names]:
         findings.stop("jobs: not every job of the portfolio once, in its order")
         return
-    wanted = [
+    expected_jobs = [
         _job(findings, memory, node, entry, origin) for node, (_, entry) in zip(jobs, names, strict=True)
     ]
     limits = list(answer["limits"])
     peaks = _peaks(findings, jobs, [node["limit"].text() for node in limits])
     _commitments(findings, memory, limits)
-    submitted = max((job["submitted_hours"].value for job in wanted), default=0.0)
+    submitted = max((job["submitted_hours"].value for job in expected_jobs), default=0.0)
     findings.expect(
         answer,
         {
             "schema_version": 1, "planner_version": STATED, "kind": "portfolio_rolling",
             "name": loaded.portfolio.name, "sha256": loaded.sha256, "currency": "USD",
             "created_at": created.isoformat(timespec="minutes"), "start": Moment(origin), "catalog": sources(memory),
-            "every_hours": STATED, "jobs": wanted, "notes": STATED, "seconds": STATED,
+            "every_hours": STATED, "jobs": expected_jobs, "notes": STATED, "seconds": STATED,
             "totals": _sums(jobs) | _owned(memory, jobs, submitted),
             "teams": [
                 {"team": team, **{key: value for key, value in _sums(_of(jobs, team)).items() if key in _TEAM}}
@@ -107,13 +107,13 @@ def _dates(
     def after(moment: datetime) -> float:
         return (moment - origin).total_seconds() / 3600.0
 
-    given = job.submitted
-    there = 0.0 if given is None else given / timedelta(hours=1) if isinstance(given, timedelta) else after(
-        start_moment(given)
+    sent = job.submitted
+    arrival = 0.0 if sent is None else sent / timedelta(hours=1) if isinstance(sent, timedelta) else after(
+        start_moment(sent)
     )  # fmt: skip
-    there = max(there, 0.0)
-    first = there if job.earliest_start is None else max(there, after(start_moment(job.earliest_start)))
-    limit, origin_of_limit, loaded = job.deadline, there, memory.loaded.workloads[entry]
+    arrival = max(arrival, 0.0)
+    first = arrival if job.earliest_start is None else max(arrival, after(start_moment(job.earliest_start)))
+    limit, origin_of_limit, loaded = job.deadline, arrival, memory.loaded.workloads[entry]
     if limit is None and loaded is not None:
         limit, origin_of_limit = loaded.workload.constraints.deadline, first
     if limit is None:
@@ -139,16 +139,16 @@ def _course(
         if stint["preempted"].flag():
             owned = stint["owned"].flag()
             findings.require(owned, stint["preempted"].path, "only runs on what is owned are preempted")
-            kept = max(floor(worked / job.checkpoint_hours + 1e-9), 0) * job.checkpoint_hours
-            findings.expect(stint["lost_hours"], Near(max(worked, 0.0) - kept, slack=_TIE))
-            saved += kept / whole
+            saved_hours = max(floor(worked / job.checkpoint_hours + 1e-9), 0) * job.checkpoint_hours
+            findings.expect(stint["lost_hours"], Near(max(worked, 0.0) - saved_hours, slack=_TIE))
+            saved += saved_hours / whole
             if last:
                 return None
             continue
         findings.expect(stint["lost_hours"], Near(0.0))
         findings.require(last, stint["preempted"].path, "the job is done, and runs again")
-        done = abs(max(1.0 - saved, 0.0) * whole - worked) <= _TIE * max(whole, 1.0)
-        findings.require(done, stint["end_hours"].path, "not when the rest of the work is done")
+        is_done = abs(max(1.0 - saved, 0.0) * whole - worked) <= _TIE * max(whole, 1.0)
+        findings.require(is_done, stint["end_hours"].path, "not when the rest of the work is done")
         findings.saw(stint["lost_hours"])
     if not stints:
         findings.saw(node["stints"])
@@ -161,13 +161,13 @@ def _stint(findings: Findings, memory: PortfolioMemory, stint: Node, entry: int)
         keys = ("provider", "region", "instance_type", "purchase_option", "nodes")
         whole = stint["whole_hours"].number()
         same = [
-            one for one in memory.sized[entry]
-            if all(getattr(one, key) == stint[key].value for key in keys) and abs(one.hours - whole) <= _TIE
+            candidate for candidate in memory.sized[entry]
+            if all(getattr(candidate, key) == stint[key].value for key in keys) and abs(candidate.hours - whole) <= _TIE
         ]  # fmt: skip
         path = stint["instance_type"].path
         findings.require(bool(same), path, "no candidate of the file has these machines and hours")
         usd = stint["whole_cost_usd"].money()
-        dearer = not same or usd >= min(one.usd for one in same) - Fraction(1, 10**6)
+        dearer = not same or usd >= min(candidate.usd for candidate in same) - Fraction(1, 10**6)
         findings.require(dearer, stint["whole_cost_usd"].path, "less than the candidate costs")
         owned = any(_is_of(place, stint) for place, _, _, _ in _pools(memory))
         findings.expect(stint["owned"], owned)
@@ -189,10 +189,10 @@ def _owned_draws(findings: Findings, memory: PortfolioMemory, stint: Node, team:
         if not _is_of(place, stint):
             continue
         within = team is not None and int(amount * _share(memory, team) + 1e-9) < amount
-        wanted = [label, f"{team}: {label}"] if within else [label]
-        for name in wanted:
-            held = draws.get(name) == stint["nodes"].count()
-            findings.require(held, stint["draws"].path, f"does not hold its instances of {name}")
+        labels = [label, f"{team}: {label}"] if within else [label]
+        for name in labels:
+            holds_all = draws.get(name) == stint["nodes"].count()
+            findings.require(holds_all, stint["draws"].path, f"does not hold its instances of {name}")
 
 
 def _pools(memory: PortfolioMemory) -> Iterator[tuple[tuple[str, ...], str, int, float]]:
@@ -221,16 +221,16 @@ def _share(memory: PortfolioMemory, team: str) -> float:
 
 def _commitments(findings: Findings, memory: PortfolioMemory, limits: list[Node]) -> None:
     """Commitments, and the part of each that a team may hold, are as large as the file says."""
-    found = {node["limit"].text(): node["available"] for node in limits}
+    stated = {node["limit"].text(): node["available"] for node in limits}
     for _, label, amount, _ in _pools(memory):
-        wanted = {label: amount} | {
+        expected = {label: amount} | {
             f"{name}: {label}": int(amount * float(team.share) + 1e-9)
             for name, team in memory.loaded.portfolio.teams.items()
             if int(amount * float(team.share) + 1e-9) < amount
         }
-        for name, units in wanted.items():
-            if name in found:
-                findings.expect(found[name], units)
+        for name, units in expected.items():
+            if name in stated:
+                findings.expect(stated[name], units)
             else:
                 findings.fault("limits", f"{name} is missing")
 
@@ -246,10 +246,10 @@ def _peaks(findings: Findings, jobs: list[Node], labels: list[str]) -> list[int]
                 moves[name] += [(stint["end_hours"].number(), -units), (stint["begin_hours"].number(), units)]
     out = []
     for name in labels:
-        held = peak = 0
+        in_use = peak = 0
         for _, units in sorted(moves[name]):
-            held += units
-            peak = max(peak, held)
+            in_use += units
+            peak = max(peak, in_use)
         out.append(peak)
     return out
 
@@ -267,7 +267,7 @@ def _sums(jobs: list[Node]) -> dict[str, Any]:
         + sum(node["end_hours"].is_null and not node["deadline_hours"].is_null for node in jobs),
         "never": sum(node["end_hours"].is_null for node in jobs),
         "late_hours": Near(sum(late), slack=_TIE * max(len(jobs), 1)),
-        "bought_usd": Near(sum((one["cost_usd"].money() for one in stints), Fraction(0)), 1e-9, MICRO_USD),
+        "bought_usd": Near(sum((run["cost_usd"].money() for run in stints), Fraction(0)), 1e-9, MICRO_USD),
         "owned_node_hours": Near(sum(_node_hours(stint) for stint in stints), slack=_TIE * max(len(stints), 1)),
         "preemptions": sum(stint["preempted"].flag() for stint in stints),
     }  # fmt: skip
@@ -282,15 +282,15 @@ def _node_hours(stint: Node, until: float = float("inf"), since: float = 0.0) ->
 def _owned(memory: PortfolioMemory, jobs: list[Node], period: float) -> dict[str, Any]:
     """Cost and use of what is owned: all of it until the last submission, then what is in use."""
     stints = [stint for node in jobs for stint in node["stints"]]
-    usd, there = 0.0, 0
+    usd, owned_nodes = 0.0, 0
     for _, label, amount, price in _pools(memory):
-        there += amount
+        owned_nodes += amount
         of_pool = [stint for stint in stints if any(draw["limit"].value == label for draw in stint["draws"])]
         usd += price * (amount * period + sum(_node_hours(stint, since=period) for stint in of_pool))
     bought = sum((float(stint["cost_usd"].money()) for stint in stints), 0.0)
-    held = sum(_node_hours(stint, until=period) for stint in stints)
+    used_hours = sum(_node_hours(stint, until=period) for stint in stints)
     return {
         "owned_usd": Near(usd, 1e-9, 0.01), "cost_usd": Near(usd + bought, 1e-9, 0.01),
         "period_hours": Near(period), "plans": STATED, "lost_node_hours": STATED,
-        "utilisation_ratio": None if not there * period else Near(held / (there * period), 1e-6),
+        "utilisation_ratio": None if not owned_nodes * period else Near(used_hours / (owned_nodes * period), 1e-6),
     }  # fmt: skip

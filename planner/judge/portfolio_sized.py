@@ -49,24 +49,26 @@ def read_candidates(file: Path) -> dict[str, list[Sized]]:
 
 def sized_in_file(job: PortfolioJob) -> list[Sized]:
     """Candidates listed with a job."""
-    return [_sized_candidate(one) for one in job.candidates]
+    return [_sized_candidate(candidate) for candidate in job.candidates]
 
 
 def named_candidate(candidates: list[Sized], node: Node, job: PortfolioJob) -> Sized:
     """The candidate of the file that a job says it uses; of several, the one with the cost of the answer."""
     same = [
-        one
-        for one in candidates
+        candidate
+        for candidate in candidates
         if all(
-            getattr(one, name) == node[name].value
+            getattr(candidate, name) == node[name].value
             for name in ("provider", "region", "instance_type", "purchase_option", "nodes")
         )
-        and abs(one.hours - node["hours"].number()) <= _HOURS
+        and abs(candidate.hours - node["hours"].number()) <= _HOURS
     ]
     if not same:
         node["instance_type"].fail(f"a candidate of {job.name}")
     usd = node["cost_usd"].money()
-    return min(same, key=lambda one: (abs(one.usd - usd), one.quota_units or one.nodes))
+    return min(
+        same, key=lambda candidate: (abs(candidate.usd - usd), candidate.quota_units or candidate.nodes)
+    )
 
 
 def _sized_candidate(one: SizedCandidate) -> Sized:

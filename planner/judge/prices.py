@@ -102,11 +102,11 @@ def expected_price(
     quote = Fraction(str(offers["price_per_hour"][row]))
     if offers["purchase_option"][row] not in ("spot", *_NOT_CONTRACTUAL):
         return quote
-    own = _deciding(offers, row)
-    table, at = offers.take(own), int((own == row).nonzero()[0][0])
+    deciding = _deciding(offers, row)
+    table, at = offers.take(deciding), int((deciding == row).nonzero()[0][0])
     prices = table.number("price_per_hour").tolist()  # of one currency, in which levels are relative
-    found = quotes_of(table, prices, believed, now, start)[at]
-    return scaled(quote, found.during(run_hours).expected)
+    spot_quote = quotes_of(table, prices, believed, now, start)[at]
+    return scaled(quote, spot_quote.during(run_hours).expected)
 
 
 def _deciding(offers: Table, row: int) -> npt.NDArray[np.int64]:
@@ -170,7 +170,7 @@ class Quotes:
 
     def _with_levels(self, sound: list[bool]) -> dict[int, _Spot]:
         """Quotes of markets by row; a refused price sets no level of others."""
-        constants, found = _constants(), dict[int, _Spot]()
+        constants, spots_of = _constants(), dict[int, _Spot]()
         groups: dict[bool, list[_Spot]] = {True: [], False: []}
         for at, row in enumerate(self._rows):
             if row[3] == "spot" and self._usd[at] > 0:
@@ -178,10 +178,10 @@ class Quotes:
                 if quote.kind in ("observed", "derived"):
                     spot = _Spot(self._usd[at], self._listed(at), quote, row, constants)
                     groups[bool(sound[at])].append(spot)
-                    found[at] = spot
+                    spots_of[at] = spot
         for spots in groups.values():
             _set_levels(spots)
-        return found
+        return spots_of
 
     def _priced(self, at: int) -> Quote:
         spot, price, listed = self._spots.get(at), self._usd[at], self._listed(at)
@@ -290,10 +290,12 @@ class _Spot:
         left = self.of("rest") + (1 - self.of("rest")) * exp(
             -((days / self.of("decay_days")) ** self.of("decay_power"))
         )
-        # what is left of all distances is what those that stand still and those that moved have left
-        kept = max((left - still) / (1 - still), 0.0) if still < 1 else 1.0
-        middle = self.level + kept * (self.of("derived_slope") if derived else 1.0) * (self.x - self.level)
-        variance = self.of("place_sd") ** 2 * (1 - kept**2)
+        # the rest of all distances is that of unchanged prices plus that of changed ones
+        correlation = max((left - still) / (1 - still), 0.0) if still < 1 else 1.0
+        middle = self.level + correlation * (self.of("derived_slope") if derived else 1.0) * (
+            self.x - self.level
+        )
+        variance = self.of("place_sd") ** 2 * (1 - correlation**2)
         variance += (self.of("type_sd") ** 2 + self.of("market_sd") ** 2) * days ** (
             2 * self.of("level_power")
         )
@@ -371,9 +373,9 @@ def _set_levels(spots: list[_Spot]) -> None:
         middle = (fresh[(len(fresh) - 1) // 2] + fresh[len(fresh) // 2]) / 2
         middles[key] = middle, len(fresh), group[0].of("type_weight")
     for provider in {key[0] for key in middles}:
-        own = [key for key in middles if key[0] == provider and key[2]]
-        mean = sum(middles[key][0] for key in own) / len(own) if own else 0.0
-        for key in own:
+        observed = [key for key in middles if key[0] == provider and key[2]]
+        mean = sum(middles[key][0] for key in observed) / len(observed) if observed else 0.0
+        for key in observed:
             value, count, weight = middles[key]
             middles[key] = (count * value + weight * mean) / (count + weight), count, weight
     for spot in spots:

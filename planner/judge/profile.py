@@ -29,7 +29,9 @@ def profiling(plan: Node) -> tuple[float, float] | None:
     start = sum(p["hours"].number() for p in plan["timeline"] if p["id"].text() in ("image_pull", "warm_up"))
     price = float(line["price_per_hour"].money() * line["usd_per_currency"].money())
     cost = nodes * (start + 100.0 * speed["step_time_s"].number() / 3600.0) * price
-    costs = (cost for one in plan["lines"] for cost in one["costs"] if cost["kind"].text() == "compute")
+    costs = (
+        cost for plan_line in plan["lines"] for cost in plan_line["costs"] if cost["kind"].text() == "compute"
+    )
     compute = sum(float(cost["amount_usd"].money()) for cost in costs)
     narrows = compute * (mid / low - mid / high) * (1.0 - _KEPT)
     if not plan["risk"].is_null:  # nothing narrows a cost that is owed however long the run takes
@@ -40,7 +42,7 @@ def profiling(plan: Node) -> tuple[float, float] | None:
 
 def profile_fields(plan: Node) -> dict[str, IfStated]:
     """What the two fields must say where they are stated."""
-    found = profiling(plan)
-    cost, narrows = (None, None) if found is None else found
-    wanted = (("profile_cost_usd", cost), ("profile_narrows_usd", narrows))
-    return {name: IfStated(None if value is None else Near(value, 1e-6)) for name, value in wanted}
+    figures = profiling(plan)
+    cost, narrows = (None, None) if figures is None else figures
+    expected = (("profile_cost_usd", cost), ("profile_narrows_usd", narrows))
+    return {name: IfStated(None if value is None else Near(value, 1e-6)) for name, value in expected}

@@ -15,7 +15,10 @@ def fault_of(buys: Sequence[tuple[Offer, int]], *, in_turn: bool) -> str:
         return "a plan without lines"
     offers = [offer for offer, _ in buys]
     names = ", ".join(offer.offer_id for offer in offers)
-    if any(sum(one.offer_id == offer.offer_id for one in offers) > offer.copies for offer in offers):
+    if any(
+        sum(other_offer.offer_id == offer.offer_id for other_offer in offers) > offer.copies
+        for offer in offers
+    ):
         return f"one offer is bought twice: {names}"
     for offer, nodes in buys:
         if nodes % offer.unit:
@@ -32,8 +35,8 @@ def fault_of(buys: Sequence[tuple[Offer, int]], *, in_turn: bool) -> str:
 def _fault_in_turn(buys: Sequence[tuple[Offer, int]], names: str) -> str:
     spot, last = [offer.is_spot for offer, _ in buys], buys[-1][0]
     others = spot if spot[-1] else spot[:-1]
-    known = spot[-1] or last.text("purchase_option") == "on_demand"
-    if len(buys) < 2 or not others or not all(others) or not known:
+    ends_well = spot[-1] or last.text("purchase_option") == "on_demand"
+    if len(buys) < 2 or not others or not all(others) or not ends_well:
         return f"in turn: spot first, then on-demand, not {names}"
     if len({nodes for _, nodes in buys}) > 1:
         return f"in turn with different numbers of instances: {names}"

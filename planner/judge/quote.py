@@ -83,9 +83,9 @@ def _student_3(level: float) -> float:
 
     With angle a, t = sqrt(3) tan(a) and F = 1/2 + (a + sin(a) cos(a)) / pi, which is concave for a > 0.
     """
-    angle, wanted = 0.0, pi * (level - 0.5)
+    angle, target = 0.0, pi * (level - 0.5)
     for _ in range(60):
-        angle += (wanted - angle - sin(angle) * cos(angle)) / (2.0 * cos(angle) ** 2)
+        angle += (target - angle - sin(angle) * cos(angle)) / (2.0 * cos(angle) ** 2)
     return sqrt(3.0) * tan(angle)
 
 

@@ -43,15 +43,15 @@ def risk_of(
     if not 0 <= level < 1:
         risk["level_ratio"].fail("a level from 0 to below 1")
     if risk_aversion is not None:
-        asked = (risk_aversion.weight, risk_aversion.scenarios, risk_aversion.seed)
-        same = (weight, count, risk["seed"].count()) == asked
+        question = (risk_aversion.weight, risk_aversion.scenarios, risk_aversion.seed)
+        same = (weight, count, risk["seed"].count()) == question
         findings.require(same, risk.path, "not the weight, scenarios and seed of the file")
     chosen, plain = (
-        _outcome([one.number() for one in risk[name]], level, weight)
+        _outcome([cost.number() for cost in risk[name]], level, weight)
         for name in ("scenario_usd", "plain_scenario_usd")
     )
     for name in ("scenario_usd", "plain_scenario_usd"):
-        costs = [one.number() for one in risk[name]]
+        costs = [cost.number() for cost in risk[name]]
         findings.require(len(costs) == count, risk[name].path, "not one cost for each scenario")
         findings.require(costs == sorted(costs), risk[name].path, "not in ascending order")
         findings.saw(risk[name])
@@ -104,9 +104,9 @@ def _outcome(usd: list[float], level: float, weight: float) -> dict[str, float]:
     """Mean, mean of the worst `1 - level` with the outcome on the edge split, and both weighed."""
     mean = fsum(usd) / max(len(usd), 1)
     share, left, worst = 1.0 / max(len(usd), 1), 1.0 - level, 0.0
-    for one in sorted(usd, reverse=True):
-        taken = min(share, left)
-        worst += taken * one
-        left -= taken
+    for cost in sorted(usd, reverse=True):
+        taken_share = min(share, left)
+        worst += taken_share * cost
+        left -= taken_share
     worst /= 1.0 - level
     return {"expected_usd": mean, "worst_usd": worst, "objective_usd": (1.0 - weight) * mean + weight * worst}

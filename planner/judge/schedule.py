@@ -103,11 +103,11 @@ def _nodes(findings: Findings, runs: list[Run]) -> dict[tuple[int, int, int], in
 
 def _starts(nodes: dict[tuple[int, int, int], int]) -> dict[tuple[int, int, int], int]:
     """Nodes that start in an hour: those that were not there the hour before."""
-    found = {
+    started = {
         (job, hour, pool): count - nodes.get((job, hour - 1, pool), 0)
         for (job, hour, pool), count in nodes.items()
     }
-    return {key: count for key, count in found.items() if count > 0}
+    return {key: count for key, count in started.items() if count > 0}
 
 
 def _price(loaded: LoadedSchedule, hour: int, pool: int) -> Fraction:
@@ -146,8 +146,8 @@ def _regions_used(loaded: LoadedSchedule, nodes: dict[tuple[int, int, int], int]
     """Regions that a job runs in, with the hour after its last one there; in the order of the pools."""
     order = list(dict.fromkeys(f"{pool.provider}/{pool.region}" for pool in loaded.schedule.pools))
     last: dict[str, int] = {}
-    for own, hour, pool in nodes:
-        if own == job:
+    for owner, hour, pool in nodes:
+        if owner == job:
             forecast = loaded.schedule.pools[pool]
             name = f"{forecast.provider}/{forecast.region}"
             last[name] = max(last.get(name, 0), hour + 1)
@@ -168,8 +168,8 @@ def _copies(loaded: LoadedSchedule, nodes: dict[tuple[int, int, int], int]) -> l
             if name == job.data.location:
                 continue
             source, target = job.data.location.split("/", 1), name.split("/", 1)
-            known = tariffs.transfer_curve(source[0], source[1], target[0], target[1])
-            curve = tariffs.dearest_internet_curve() if known is None else known
+            listed = tariffs.transfer_curve(source[0], source[1], target[0], target[1])
+            curve = tariffs.dearest_internet_curve() if listed is None else listed
             stored = tariffs.storage_price(target[0], target[1])
             gbps = figures[
                 "inter_region_staging_gbps" if source[0] == target[0] else "cross_cloud_staging_gbps"
@@ -186,7 +186,7 @@ def _copies(loaded: LoadedSchedule, nodes: dict[tuple[int, int, int], int]) -> l
                     "transfer_usd": Fraction(round(moved_usd(curve, size_gb) * 10**6), 10**6),
                     "storage_usd": Fraction(round(month * 10**9), 10**9) * (last - first),
                     "ready_hour": first + ceil(float(size_gb) * 8.0 / gbps / 3600.0),
-                    "transfer_basis": "derived" if known is None else "list",
+                    "transfer_basis": "derived" if listed is None else "list",
                     "storage_basis": stored.basis if stored else "unknown", "price_as_of": curve.as_of,
                 }
             )  # fmt: skip
@@ -211,16 +211,16 @@ def _job(
     copies: list[dict[str, Any]],
 ) -> dict[str, Any]:  # fmt: skip
     job, pools = loaded.schedule.jobs[at], loaded.schedule.pools
-    own = [(hour, pool, count) for (who, hour, pool), count in nodes.items() if who == at]
-    usd = sum((count * _price(loaded, hour, pool) for hour, pool, count in own), Fraction(0))
+    job_nodes = [(hour, pool, count) for (who, hour, pool), count in nodes.items() if who == at]
+    usd = sum((count * _price(loaded, hour, pool) for hour, pool, count in job_nodes), Fraction(0))
     usd += sum(
         (n * _start(loaded, hour, pool) for (who, hour, pool), n in starts.items() if who == at), Fraction(0)
     )
     usd += sum((c["transfer_usd"] + c["storage_usd"] for c in copies if c["job"] == job.name), Fraction(0))
     return {
         "job": job.name, "work": Near(job.work), "cost_usd": Near(usd, slack=_CENTS),
-        "work_done": Near(sum(count * _speed(job, pools[pool]) for _, pool, count in own)),
-        "end_hour": max((hour + 1 for hour, _, _ in own), default=0), "deadline_hour": loaded.windows[at][1],
+        "work_done": Near(sum(count * _speed(job, pools[pool]) for _, pool, count in job_nodes)),
+        "end_hour": max((hour + 1 for hour, _, _ in job_nodes), default=0), "deadline_hour": loaded.windows[at][1],
     }  # fmt: skip
 
 
@@ -231,13 +231,13 @@ def _limits(
     copies: list[dict[str, Any]],
 ) -> None:
     """Work is done, within windows, on nodes that the forecast offers, with data there, as many as allowed."""
-    taken: dict[tuple[int, int], int] = {}
+    in_use: dict[tuple[int, int], int] = {}
     for (_, hour, pool), count in nodes.items():
-        taken[hour, pool] = taken.get((hour, pool), 0) + count
-    for place, count in taken.items():
-        _, held = loaded.forecast.get(place, (0.0, 0))
-        text = f"hour {place[0]}: {count} nodes of {loaded.schedule.pools[place[1]].name}, the forecast has {held}"
-        findings.require(count <= held, "intervals", text)
+        in_use[hour, pool] = in_use.get((hour, pool), 0) + count
+    for place, count in in_use.items():
+        _, available = loaded.forecast.get(place, (0.0, 0))
+        text = f"hour {place[0]}: {count} nodes of {loaded.schedule.pools[place[1]].name}, the forecast has {available}"
+        findings.require(count <= available, "intervals", text)
     ready = {(copy["job"], copy["region"]): copy["ready_hour"] for copy in copies}
     for at, job in enumerate(loaded.schedule.jobs):
         for text in _job_faults(loaded, at, nodes, ready):
@@ -249,12 +249,12 @@ def _job_faults(
 ) -> Iterator[str]:
     job, pools, (first, last) = loaded.schedule.jobs[at], loaded.schedule.pools, loaded.windows[at]
     hours: dict[int, list[tuple[int, int]]] = {}
-    done = 0.0
+    work_done = 0.0
     for (who, hour, pool), count in nodes.items():
         if who != at:
             continue
         hours.setdefault(hour, []).append((pool, count))
-        done += count * _speed(job, pools[pool])
+        work_done += count * _speed(job, pools[pool])
         name = f"{pools[pool].provider}/{pools[pool].region}"
         if not first <= hour < last:
             yield f"runs in hour {hour}, outside {first} to {last}"
@@ -262,8 +262,8 @@ def _job_faults(
             yield f"runs in hour {hour} in {name} before its data is there"
         if not _speed(job, pools[pool]) > 0:
             yield f"cannot run on {pools[pool].name}"
-    if done < job.work * (1 - WORK_SLACK):
-        yield f"{done:.10g} of {job.work:.10g} {loaded.schedule.work_unit} done"
+    if work_done < job.work * (1 - WORK_SLACK):
+        yield f"{work_done:.10g} of {job.work:.10g} {loaded.schedule.work_unit} done"
     for hour, used in hours.items():
         count = sum(number for _, number in used)
         if not job.min_nodes <= count <= (job.max_nodes or count):
@@ -275,11 +275,11 @@ def _job_faults(
 def _proof(answer: Node) -> dict[str, Any]:
     """The bound is the solver's; the gap and the status follow from it."""
     node, total = answer["proof"], answer["total_usd"].money()
-    bound, asked = node["bound_usd"].money(), node["gap_asked_ratio"].number()
+    bound, gap_asked = node["bound_usd"].money(), node["gap_asked_ratio"].number()
     most = total * (1 + Fraction(1, 10**9))  # no bound is above what the answer costs
     gap = max(0.0, float((total - bound) / total)) if total else 0.0
     return {
         "bound_usd": Exactly(min(bound, most)),
         "gap_ratio": Near(gap, 1e-6, 1e-9), "gap_asked_ratio": STATED, "solver": STATED,
-        "status": "optimal" if gap <= asked * (1 + 1e-6) + 1e-9 else "feasible", "seconds": STATED,
+        "status": "optimal" if gap <= gap_asked * (1 + 1e-6) + 1e-9 else "feasible", "seconds": STATED,
     }  # fmt: skip

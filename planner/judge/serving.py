@@ -78,7 +78,7 @@ def _price(machine: Machine, catalog: Catalog, on: date) -> tuple[Fraction, str,
             hit &= offers.equals(name, getattr(machine, name))
     if machine.region is None:
         hit &= ~not_asked(offers)
-    found = []
+    priced = []
     for row in offers.take(hit.nonzero()[0]).rows():
         upfront = Fraction(str(row["upfront_per_instance"]) or "0")
         hourly = Fraction(str(row["price_per_hour"])) + (
@@ -86,10 +86,10 @@ def _price(machine: Machine, catalog: Catalog, on: date) -> tuple[Fraction, str,
         )
         usd = hourly * Fraction(load_tariffs().usd_per(str(row["currency"]), on).rate)
         place = f"{row['provider']}/{row['region']}"
-        found.append((usd, str(row["region"]), place, str(row["source"]), str(row["as_of"])))
-    if not found:
+        priced.append((usd, str(row["region"]), place, str(row["source"]), str(row["as_of"])))
+    if not priced:
         return None
-    best = min(found, key=lambda offer: offer[:2])
+    best = min(priced, key=lambda offer: offer[:2])
     return best[0], *best[2:], machine.purchase_option
 
 
@@ -177,19 +177,19 @@ def _proof(answer: Node, total: Fraction) -> dict[str, Any]:
     bound = node["bound_usd_per_hour"].money()
     most = total * (1 + Fraction(1, 10**9))  # no bound is above what the answer costs
     gap = float((total - bound) / total) if total else 0.0
-    asked = node["gap_asked_ratio"].number()
+    limit = node["gap_asked_ratio"].number()
     return {
         "bound_usd_per_hour": Exactly(min(bound, most)),
         "gap_ratio": Near(max(gap, 0.0), 1e-6, 1e-9), "gap_asked_ratio": STATED,
-        "status": "optimal" if gap <= asked * (1 + 1e-6) + 1e-9 else "feasible", "solver": STATED, "seconds": STATED,
+        "status": "optimal" if gap <= limit * (1 + 1e-6) + 1e-9 else "feasible", "solver": STATED, "seconds": STATED,
     }  # fmt: skip
 
 
 def _proven(loaded: LoadedServing, prices: dict[str, Any], node: Node, total: Fraction) -> dict[str, Any]:
     """The bound that the tree of prices proves, to the micro-dollar below, and the gap to it."""
     serving = loaded.serving
-    known = {name: price[0] for name, price in prices.items() if price is not None}
-    kinds = kinds_of(loaded, known)
+    usd_of = {name: price[0] for name, price in prices.items() if price is not None}
+    kinds = kinds_of(loaded, usd_of)
     bound = proven(kinds, [bucket.name for bucket in serving.buckets], serving.max_nodes, node["tree"])
     stated = node["bound_usd_per_hour"].money()
     gap = max(0.0, float((total - stated) / total)) if total else 0.0

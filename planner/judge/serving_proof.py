@@ -129,6 +129,6 @@ def _earned(rows: list[tuple[Fraction, Fraction]], room: Fraction) -> Fraction:
     """What shares earn on so many machines, those first that earn most per machine."""
     value = Fraction(0)
     for density, load in rows:
-        taken = min(load, room)
-        value, room = value + density * taken, room - taken
+        served = min(load, room)
+        value, room = value + density * served, room - served
     return value

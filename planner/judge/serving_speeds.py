@@ -66,9 +66,11 @@ def _of(serving: Serving, machine: Machine, kind: Table) -> list[tuple[str, floa
     if machine.measured:
         degree = float(at_pace(1.0).tp[0]) or degree
         tested = np.array([[machine.measured.get(bucket.name, nan) for bucket in serving.buckets]])
-        one = float(replicas.pace_of(model, engine, device, classes, target, np.array([degree]), tested)[0])
-        if not isnan(one):
-            pace, spread = one, min(spread, load_constants()["serving.measured_spread"])
+        predicted_pace = float(
+            replicas.pace_of(model, engine, device, classes, target, np.array([degree]), tested)[0]
+        )
+        if not isnan(predicted_pace):
+            pace, spread = predicted_pace, min(spread, load_constants()["serving.measured_spread"])
     sure = exp(-spread * NormalDist().inv_cdf(serving.confidence) / Z80)
     services = {
         "requests_per_s": at_pace(pace * sure), "expected_requests_per_s": at_pace(pace),
@@ -76,10 +78,12 @@ def _of(serving: Serving, machine: Machine, kind: Table) -> list[tuple[str, floa
     }  # fmt: skip
     out = []
     for k, bucket in enumerate(serving.buckets):
-        given = machine.measured.get(bucket.name)
-        rates = {key: given or one.at(0, k).rate for key, one in services.items()}
-        shown = services["requests_per_s" if given is None else "expected_requests_per_s"].at(0, k)
-        basis = "measured" if given is not None else "rescaled" if machine.measured else "predicted"
+        measured_rate = machine.measured.get(bucket.name)
+        rates = {
+            key: measured_rate or predicted_pace.at(0, k).rate for key, predicted_pace in services.items()
+        }
+        shown = services["requests_per_s" if measured_rate is None else "expected_requests_per_s"].at(0, k)
+        basis = "measured" if measured_rate is not None else "rescaled" if machine.measured else "predicted"
         entry = {
             "machine": machine.name, "bucket": bucket.name, "basis": basis,
             **{key: Near(rate) for key, rate in rates.items()}, "tensor_parallel": shown.tp,

@@ -64,7 +64,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     plan = findings.answer
     created = plan["created_at"].moment()
     buys, in_turn = purchases(bench, plan)
-    given = plan["total_usd"].money(), plan["hours"].number()
+    reference = plan["total_usd"].money(), plan["hours"].number()
     money(findings, plan)
     filters(findings, plan)
     try:
@@ -74,7 +74,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         raise
     ratio = frame.closeness(candidate)
     launch = launch_of(bench, plan, candidate) if candidate.situation else None
-    wanted: dict[str, Any] = {
+    expected: dict[str, Any] = {
         **frame.header(bench, sha256, created),
         **dict.fromkeys(_STATED, STATED),
         "status": "planned",
@@ -98,31 +98,33 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "carbon": carbon.carbon(
             bench, candidate, ratio, [frame.part_closeness(candidate, part) for part in candidate.parts]
         ),
-        **stored.stated(bench, candidate, given[0]),
+        **stored.stated(bench, candidate, reference[0]),
     }
-    findings.expect(plan, wanted)
-    others = alternatives(findings, bench, plan, given, decision_of(buys, in_turn=in_turn))
-    on_known_prices(findings, bench, plan, given)
-    savings(findings, bench, plan, given)
-    hidden(findings, bench, plan, given)
+    findings.expect(plan, expected)
+    others = alternatives(findings, bench, plan, reference, decision_of(buys, in_turn=in_turn))
+    on_known_prices(findings, bench, plan, reference)
+    savings(findings, bench, plan, reference)
+    hidden(findings, bench, plan, reference)
     choices.check(findings, bench, plan, candidate, others)
     for part in candidate.parts:
         day = booked_from(part.offer, bench.start, created)
-        said = any(f"from {day}" in text.text() for text in plan["warnings"])
-        findings.require(said or not day, "warnings", f"not said: it can be booked from {day} on, not before")
+        is_said = any(f"from {day}" in text.text() for text in plan["warnings"])
+        findings.require(
+            is_said or not day, "warnings", f"not said: it can be booked from {day} on, not before"
+        )
 
 
 def _without_hours(findings: Findings, bench: Bench, buys: list[Buy], *, in_turn: bool, sha256: str) -> None:
     """Compare what does not rest on how spot comes and goes."""
     plan = findings.answer
     nodes = buys[0].nodes if in_turn else sum(buy.nodes for buy in buys)
-    known = frame.header(bench, sha256, plan["created_at"].moment()) | {
+    header = frame.header(bench, sha256, plan["created_at"].moment()) | {
         "status": "planned",
         "performance": performance(bench, bench.shape(buys[0].offer, nodes)),
         "run_id": run_id(plan),
         "n_results": len(plan["alternatives"]) + 1,
     }
-    findings.members(plan, known)
+    findings.members(plan, header)
     reference = plan["total_usd"].money(), plan["hours"].number()
     alternatives(findings, bench, plan, reference, decision_of(buys, in_turn=in_turn))
 
@@ -150,11 +152,11 @@ def money(findings: Findings, plan: Node) -> None:
         for item in line["costs"]:
             quantity, price = item["quantity"].money(), item["unit_price"].money()
             amount = round(quantity * price * item["usd_per_currency"].money() * 10**12)
-            given = item["amount_usd"].money()
+            amount_usd = item["amount_usd"].money()
             findings.require(
-                given == Fraction(amount, 10**12), item["amount_usd"].path, "not quantity x price"
+                amount_usd == Fraction(amount, 10**12), item["amount_usd"].path, "not quantity x price"
             )
-            sum_of_line += given
+            sum_of_line += amount_usd
         findings.require(
             sum_of_line == line["cost_usd"].money(), line["cost_usd"].path, "not the sum of its costs"
         )
@@ -197,8 +199,8 @@ def prices_of(offer: Offer) -> dict[str, Any]:
 
 def vcpus(offer: Any) -> Near | None:
     """Virtual processors of an instance, None where unknown."""
-    known = float(offer.kind["vcpus"])
-    return None if isnan(known) else Near(known)
+    count = float(offer.kind["vcpus"])
+    return None if isnan(count) else Near(count)
 
 
 def quota_of(bench: Bench, offer: Any, nodes: int) -> dict[str, Any]:
@@ -230,14 +232,14 @@ def timeline(bench: Bench, candidate: Candidate) -> list[dict[str, Any]]:
     if on_spot:  # expected interval by interval, the last of which ends with the run
         saves = max(ceil(saves - 1e-9) - 1, 0)
     saving = saves * steps.write
-    rest = candidate.hours - candidate.waiting - steps.fixed - steps.work - saving
+    interrupted = candidate.hours - candidate.waiting - steps.fixed - steps.work - saving
     rows = (
         ("data_staging", candidate.waiting - provision - wait, "default"), ("capacity", wait, "default"),
         ("provisioning", provision, "default"),
         ("image_pull", work.hours("image_pull"), "default"),
         ("warm_up", work.hours("compile_warmup"), "default"), ("training_steps", training, "model"),
         ("evaluation", steps.work - training, "default"), ("checkpoints", saving, "model"),
-        ("interruptions", rest, "derived"), ("final_export", steps.write + work.hours("export"), "default"),
+        ("interruptions", interrupted, "derived"), ("final_export", steps.write + work.hours("export"), "default"),
     )  # fmt: skip
     return [
         {
@@ -255,14 +257,14 @@ def timeline(bench: Bench, candidate: Candidate) -> list[dict[str, Any]]:
 def performance(bench: Bench, shape: dict[str, Any]) -> dict[str, Any]:
     """Speed and memory, predicted anew."""
     units = bench.work.units_per_step
-    need, held = float(shape["memory_needed_gib"]), float(shape["memory_available_gib"])
+    need, available = float(shape["memory_needed_gib"]), float(shape["memory_available_gib"])
     fits = None if bench.workload.kind == "inference" else Near(1.0 - shape["oom_probability"])
     return {
         "unit": bench.work.unit, "throughput_per_s": Near(units / shape["step_time_s"]),
         "throughput_low_per_s": Near(units / shape["step_time_high_s"]),
         "throughput_high_per_s": Near(units / shape["step_time_low_s"]), "step_time_s": Near(shape["step_time_s"]),
-        "mfu": Near(shape["mfu"]), "memory_needed_gib": Near(need), "memory_available_gib": Near(held),
-        "memory_headroom_gib": Near(held - need),
+        "mfu": Near(shape["mfu"]), "memory_needed_gib": Near(need), "memory_available_gib": Near(available),
+        "memory_headroom_gib": Near(available - need),
         "memory_fits_ratio": IfStated(fits), "limited_by": str(shape["limited_by"]),
         "breakdown_s": {name: Near(float(shape[f"{name}_s"])) for name in BREAKDOWN if f"{name}_s" in shape},
     }  # fmt: skip

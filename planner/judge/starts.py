@@ -58,27 +58,27 @@ class Waits:
     @property
     def mean(self) -> float:
         """Hours expected."""
-        return max(self.data, *(one.mean for one in self.each)) if self.each else self.data
+        return max(self.data, *(wait.mean for wait in self.each)) if self.each else self.data
 
     @property
     def had(self) -> float:
         """P(all come)."""
-        return min((one.had for one in self.each), default=1.0)
+        return min((wait.had for wait in self.each), default=1.0)
 
     @property
     def are_certain(self) -> bool:
         """Whether nothing can come sooner or later."""
-        return all(one.is_certain for one in self.each)
+        return all(wait.is_certain for wait in self.each)
 
     def within(self, hours: float) -> float:
         """P(all is there within `hours`), given that it comes."""
         return (
-            min((one.within(hours) for one in self.each), default=1.0) if hours >= self.data - 1e-9 else 0.0
+            min((wait.within(hours) for wait in self.each), default=1.0) if hours >= self.data - 1e-9 else 0.0
         )
 
     def at(self, level: float) -> float:
         """Hours not exceeded with probability `level`."""
-        return max(self.data, *(one.at(level) for one in self.each)) if self.each else self.data
+        return max(self.data, *(wait.at(level) for wait in self.each)) if self.each else self.data
 
 
 def allotted(wait: Wait, limits: Constraints) -> tuple[float, float]:
@@ -93,7 +93,7 @@ def waits(offers: Sequence[Offer], nodes: int, limits: Constraints, start: datet
     Spot has no wait of this kind: it waits as its records say.
     """
     each = waits_of(offers, nodes, limits, start)
-    return max((one.mean for one in each), default=0.0), min((one.had for one in each), default=1.0)
+    return max((wait.mean for wait in each), default=0.0), min((wait.had for wait in each), default=1.0)
 
 
 def waits_of(offers: Sequence[Offer], nodes: int, limits: Constraints, start: datetime) -> tuple[Wait, ...]:
@@ -106,27 +106,30 @@ def start_of(offer: Offer, nodes: int, limits: Constraints, start: datetime) -> 
     provider, option = offer.text("provider"), offer.text("purchase_option")
     region, accelerator = offer.text("region"), str(offer.kind["accelerator"])
     waits = [
-        own
-        for own in limits.waiting
-        if fnmatchcase(provider, own.provider or "*")
-        if fnmatchcase(option, own.purchase_option)
-        if fnmatchcase(region, own.region) and fnmatchcase(accelerator, own.accelerator)
+        stated
+        for stated in limits.waiting
+        if fnmatchcase(provider, stated.provider or "*")
+        if fnmatchcase(option, stated.purchase_option)
+        if fnmatchcase(region, stated.region) and fnmatchcase(accelerator, stated.accelerator)
     ]
     if waits:
         return Wait(waits[-1].hours, waits[-1].hours, inf, 1.0 - min(waits[-1].never_ratio, 0.5))
     if offer.text("option_variant") == "already_owned":
         return Wait(0.0, 0.0, inf, 1.0)
     for row in _table("waiting"):
-        here = fnmatchcase(provider, row["provider"]) and fnmatchcase(option, row["purchase_option"])
-        if here and fnmatchcase(accelerator, row["accelerator"]):
+        is_place = fnmatchcase(provider, row["provider"]) and fnmatchcase(option, row["purchase_option"])
+        if is_place and fnmatchcase(accelerator, row["accelerator"]):
             most = most_by_asking(provider, region, accelerator, option, limits)
             part = offer.accelerators * nodes / (float(row["accelerators"]) if most is None else most)
-            lead, rest = _lead(float(row["lead_hours"]), row["start_utc"], start), float(row["hours"]) * part
+            lead, mean_hours = (
+                _lead(float(row["lead_hours"]), row["start_utc"], start),
+                float(row["hours"]) * part,
+            )
             never, size = float(row["never_ratio"]) * part, offer.accelerators * nodes
             free = 0.0 if row["start_utc"] else lead  # of a calendar
-            longer, oftener, shape = _learnt(offer, limits, (free, rest / size, never / size))
+            longer, oftener, shape = _learnt(offer, limits, (free, mean_hours / size, never / size))
             before = lead if row["start_utc"] else lead * longer
-            return Wait(before, before + rest * longer, shape, 1.0 - min(never * oftener, 0.5))
+            return Wait(before, before + mean_hours * longer, shape, 1.0 - min(never * oftener, 0.5))
     return Wait(0.0, 0.0, inf, 1.0)
 
 
@@ -143,16 +146,16 @@ def _learnt(
     prior = {row["name"]: float(row["value"]) for row in _table("waiting_prior")}
     names = [offer.text("provider"), offer.text("purchase_option"), offer.text("region")]
     longer, came, missed, expected = prior["requests"], prior["requests"], prior["nevers"], prior["nevers"]
-    for one in limits.waited:
-        rules = zip(names, (one.provider or "*", one.purchase_option, one.region), strict=True)
+    for request in limits.waited:
+        rules = zip(names, (request.provider or "*", request.purchase_option, request.region), strict=True)
         fits = all(fnmatchcase(text, rule) for text, rule in rules)
-        usual = table[0] + table[1] * one.accelerators
-        if not fits or not fnmatchcase(str(offer.kind["accelerator"]), one.accelerator) or usual <= 0:
+        usual = table[0] + table[1] * request.accelerators
+        if not fits or not fnmatchcase(str(offer.kind["accelerator"]), request.accelerator) or usual <= 0:
             continue
-        longer += one.waited_hours / usual
-        came += one.came
-        missed += not one.came and one.waited_hours >= prior["never_after_hours"]
-        expected += min(table[2] * one.accelerators, 0.5)
+        longer += request.waited_hours / usual
+        came += request.came
+        missed += not request.came and request.waited_hours >= prior["never_after_hours"]
+        expected += min(table[2] * request.accelerators, 0.5)
     return longer / came, missed / expected, 1.0 + came
 
 
@@ -174,10 +177,10 @@ def most_by_asking(
 ) -> float | None:
     """Most accelerators that asking brings at once: the user's word, else obtainable.csv; None: firm."""
     limits_of_type = [
-        own.accelerators
-        for own in limits.obtainable
-        if fnmatchcase(accelerator, own.accelerator) and fnmatchcase(region, own.region)
-        if own.purchase_option == option and own.provider in (None, provider)
+        stated.accelerators
+        for stated in limits.obtainable
+        if fnmatchcase(accelerator, stated.accelerator) and fnmatchcase(region, stated.region)
+        if stated.purchase_option == option and stated.provider in (None, provider)
     ]
     if limits_of_type:
         return limits_of_type[-1]

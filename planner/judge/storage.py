@@ -125,12 +125,12 @@ class Storage:
     def per_read(self, offer: Offer) -> Figure | None:
         """Price of 1,000 requests where the offer is."""
         store = self._store(offer)
-        own = None if store is None else store.figure("usd_per_1000_reads")
-        return own or self.goods.tariffs.dearest_reads
+        local_price = None if store is None else store.figure("usd_per_1000_reads")
+        return local_price or self.goods.tariffs.dearest_reads
 
     def _store(self, offer: Offer) -> StorageService | None:
         storage_services = self.goods.tariffs.storage_services(*offer.place)
-        return next((one for one in storage_services if one.kind == "object"), None)
+        return next((service for service in storage_services if service.kind == "object"), None)
 
     def store_name(self, offer: Offer) -> str:
         """The object store where the offer is."""
@@ -162,13 +162,15 @@ class Storage:
     def options(self, offer: Offer, need: Need) -> list[Option]:
         """Every way with a known price, in the order in which equal ones are preferred."""
         storage_services = self.goods.tariffs.storage_services(*offer.place)
-        first = next((one for one in storage_services if one.kind == "block"), None)
+        first = next((option for option in storage_services if option.kind == "block"), None)
         bought = [] if first is None else [self._volumes(need, first)]
-        bought += [self.file_system(need, one) for one in storage_services if one.kind == "file_system"]
+        bought += [
+            self.file_system(need, option) for option in storage_services if option.kind == "file_system"
+        ]
         streams = [self._stream(offer, need, packed=False)]
         if self.object_gb < _SMALL_GB:
             streams.append(self._stream(offer, need, packed=True))
-        return [self._local(offer, need), *streams, *(one for one in bought if one is not None)]
+        return [self._local(offer, need), *streams, *(option for option in bought if option is not None)]
 
     def choice(self, offer: Offer, nodes: int, step_s: float, hours: float) -> Option | None:
         """What one job reads its data from; None without data, and for a run of a fleet."""
@@ -182,12 +184,12 @@ class Storage:
         wish = "object" if self.work.stream else self.workload.storage.data
         figure, best, least = self.per_read(offer), None, inf
         price = 0.0 if figure is None else float(figure.value) / 1000.0
-        for one in every:
-            usd = one.usd(price, hours)
+        for option in every:
+            usd = option.usd(price, hours)
             near = least - 1e-9 * (1.0 + least) if least < inf else inf
-            forced = self.work.stream and one.packing_hours
-            if one.keeps and not forced and wish in ("auto", one.kind) and usd < near:
-                best, least = one, usd
+            forced = self.work.stream and option.packing_hours
+            if option.keeps and not forced and wish in ("auto", option.kind) and usd < near:
+                best, least = option, usd
         local = every[0]
         if (
             best is not None
@@ -213,8 +215,8 @@ class Storage:
         if not reads or figure is None:
             return []
         thousand = rounded(reads / 1000.0)
-        named = ("dataset_reads", "data read from object storage")
-        return [_charge(*named, thousand, "1,000 requests", figure)]
+        names = ("dataset_reads", "data read from object storage")
+        return [_charge(*names, thousand, "1,000 requests", figure)]
 
     def monthly_charges(self, option: Option, hours: float) -> list[Charge]:
         """What a way costs by the month, for `hours`."""
@@ -275,16 +277,16 @@ class Storage:
         if price is None or rate is None:
             return None
         fill = need.share_gb * 1e3 / need.fill_s
-        wanted, included = max(need.mb_s, fill), service.value("included_mb_s") or 0.0
+        mb_s, included = max(need.mb_s, fill), service.value("included_mb_s") or 0.0
         most = service.value("volume_mb_s") or included
         gib = need.nodes * float(ceil(round(_SPARE * need.share_gb / GB_PER_GIB, 6)))
-        more = need.nodes * max(ceil(round(wanted, 6)) - included, 0.0)
+        more = need.nodes * max(ceil(round(mb_s, 6)) - included, 0.0)
         parts = [Monthly("dataset_volumes", gib, "GiB-month", price)]
         parts += [Monthly("dataset_volumes", more, "MB/s-month", rate)] if more else []
         reads, late = self._reads(need.copied_gb), {"image_pull_s": need.fill_s}
         why = ("volumes", {"share_gb": need.share_gb} | late)
-        if wanted > most:
-            why = ("volume_slow", _rates(wanted, most) | late)
+        if mb_s > most:
+            why = ("volume_slow", _rates(mb_s, most) | late)
         elif fill > need.fill_mb_s:
             why = ("volume_late", {"given_mb_per_s": need.fill_mb_s} | late)
         return Option("block", service.name, why[0] == "volumes", reads, tuple(parts), gib, more, why)
@@ -299,9 +301,9 @@ class Storage:
         if price is None or per_tib is None or least is None:
             return None
         data_gib = (self.work.data_gb or 0.0) / GB_PER_GIB / float(usable.value)
-        wanted = max(data_gib, need.nodes * need.mb_s / per_tib * 1024.0)
+        needed_gib = max(data_gib, need.nodes * need.mb_s / per_tib * 1024.0)
         step = service.value("step_gib") or least
-        gib = least if wanted <= least else ceil(round(wanted / step, 6)) * step
+        gib = least if needed_gib <= least else ceil(round(needed_gib / step, 6)) * step
         client = service.value("client_mb_s")
         parts = (Monthly("dataset_file_system", gib, "GiB-month", price),)
         keeps = client is None or need.mb_s <= client
@@ -316,8 +318,8 @@ def packing(option: Option) -> Charge:
     """What it costs to pack the data into shards once."""
     price = loading_rates()["pack_usd_per_hour"]
     hours, usd = rounded(option.packing_hours), Fraction(str(price.value))
-    label, named = "data packed into shards", ("derived", price.source, price.as_of, ("assumed_price",))
-    return Charge("dataset_packing", label, hours, "machine-hour", usd, "USD", Fraction(1), *named)
+    label, source = "data packed into shards", ("derived", price.source, price.as_of, ("assumed_price",))
+    return Charge("dataset_packing", label, hours, "machine-hour", usd, "USD", Fraction(1), *source)
 
 
 def _rates(needed: float, given: float) -> dict[str, float]:
@@ -332,5 +334,5 @@ def _rate(key: str) -> float:
 
 def _charge(name: str, label: str, quantity: Fraction, unit: str, price: Figure) -> Charge:
     flags = () if price.basis == "list" else ("price_of_another_place",)
-    named = (price.basis, price.source, price.as_of, flags)
-    return Charge(name, label, quantity, unit, Fraction(price.value), "USD", Fraction(1), *named)
+    source = (price.basis, price.source, price.as_of, flags)
+    return Charge(name, label, quantity, unit, Fraction(price.value), "USD", Fraction(1), *source)

@@ -52,10 +52,10 @@ def _choice(
     content: str, size: float, read: float, chosen: dict[str, Any], *others: dict[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """A choice with its runner-up, the first of `others` that keeps the rule."""
-    runner = next((one for one in others if one["keeps_rule"]), None)
+    runner = next((other for other in others if other["keeps_rule"]), None)
     return {
         "content": content, "size_gib": Near(size), "read_mb_per_s": Near(read), "chosen": chosen,
-        "runner_up": runner, "refused": [one for one in others if one is not runner], "line": None,
+        "runner_up": runner, "refused": [other for other in others if other is not runner], "line": None,
     }  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def _data(bench: Bench, candidate: Candidate, store: Option) -> dict[str, Any]:
     figure = judge.per_read(offer)
     price = 0.0 if figure is None else float(figure.value) / 1000.0
     regions = len({part.offer.place for part in candidate.parts})
-    every = [(one, one.usd(price, hours) * regions) for one in judge.options(offer, need)]
+    every = [(option, option.usd(price, hours) * regions) for option in judge.options(offer, need)]
     return data(bench, offer, need, every, store)
 
 
@@ -84,15 +84,15 @@ def data(
     bench: Bench, offer: Offer, need: Need, every: Sequence[tuple[Option, float]], store: Option
 ) -> dict[str, Any]:
     """Where the training data lie, of every way with its cost in USD; `store`: the one taken."""
-    rest = [pair for pair in every if pair[0].service != store.service]
-    rest.sort(key=lambda pair: round(pair[1], 9))
+    refused = [pair for pair in every if pair[0].service != store.service]
+    refused.sort(key=lambda pair: round(pair[1], 9))
     mine = next(pair for pair in every if pair[0].service == store.service)
     ways = [
         _way(
-            one.kind, one.service, usd, keeps=one.keeps, gib=one.gib, mb_s=one.mb_s,
-            basis=bench.storage.basis(offer, one), why=one.why,
+            option.kind, option.service, usd, keeps=option.keeps, gib=option.gib, mb_s=option.mb_s,
+            basis=bench.storage.basis(offer, option), why=option.why,
         )
-        for one, usd in (mine, *rest)
+        for option, usd in (mine, *refused)
     ]  # fmt: skip
     return _choice("data", (bench.work.data_gb or 0.0) / GB_PER_GIB, need.mb_s, *ways)
 
@@ -100,7 +100,7 @@ def data(
 def _checkpoints(
     bench: Bench, offer: Offer, stay: tuple[int, float], size: float, charges: Sequence[Charge]
 ) -> dict[str, Any]:
-    own = [charge for charge in charges if charge.id == "checkpoint_storage"]
+    checkpoint_charges = [charge for charge in charges if charge.id == "checkpoint_storage"]
     systems = sorted(
         bench.storage.file_systems(offer, size, stay[1]), key=lambda one: (round(one[1], 9), one[0].name)
     )
@@ -111,9 +111,11 @@ def _checkpoints(
     lost = _way(
         "local_nvme", "local NVMe", Fraction(0), keeps=False, basis="list", why=("ends_with_machine", {})
     )
-    basis = own[0].basis if own else "list"
+    basis = checkpoint_charges[0].basis if checkpoint_charges else "list"
     why = ("outlives", {"kept": float(bench.work.kept * stay[0])})
-    chosen = _way("object", bench.storage.store_name(offer), total(own), gib=size, basis=basis, why=why)
+    chosen = _way(
+        "object", bench.storage.store_name(offer), total(checkpoint_charges), gib=size, basis=basis, why=why
+    )
     return _choice("checkpoints", size, 0.0, chosen, *ways[:1], lost, *ways[1:])
 
 
@@ -125,18 +127,20 @@ def loading(bench: Bench, candidate: Candidate, total_usd: Fraction) -> dict[str
     likely = images and bool(work.training.bytes_per_sample)
     if bench.workload.kind == "fleet" or not (data.encoded or likely or rate is not None):
         return None
-    known = loading_rates()[f"{data.encoded or 'image'}_cpu"]
-    per_core = known.value if rate is None else rate
+    default_rate = loading_rates()[f"{data.encoded or 'image'}_cpu"]
+    per_core = default_rate.value if rate is None else rate
     kind, count = candidate.parts[0].offer.kind, candidate.parts[0].offer.accelerators
     step, exposed = float(candidate.shape["step_time_s"]), float(candidate.shape.get("data_loading_s", 0.0))
-    taken = work.training.global_batch / step / (count * candidate.nodes)
-    free = taken * step / max(step - exposed, 1e-12)
+    samples_per_s = work.training.global_batch / step / (count * candidate.nodes)
+    free = samples_per_s * step / max(step - exposed, 1e-12)
     vcpus = float(kind["vcpus"])
     cores = None if isnan(vcpus) or vcpus <= 0 else vcpus * load_constants()["data.cores_per_vcpu"] / count
     needed = None if per_core is None else free / per_core
     bound = needed is not None and cores is not None and needed > cores * (1.0 + 1e-9)
     cures = (
-        _remedies(bench, candidate, total_usd, (free, taken, cores or 0.0, needed or 0.0)) if bound else []
+        _remedies(bench, candidate, total_usd, (free, samples_per_s, cores or 0.0, needed or 0.0))
+        if bound
+        else []
     )
     return {
         "encoded": data.encoded or "image", "samples_per_s_per_accelerator": Near(free),
@@ -144,14 +148,14 @@ def loading(bench: Bench, candidate: Candidate, total_usd: Fraction) -> dict[str
         "cores_per_accelerator": None if cores is None else Near(cores),
         "cores_needed_per_accelerator": None if needed is None else Near(needed), "exposed_ratio": Near(exposed / step),
         "in_speed": rate is not None, "is_bound": bound,
-        "source": "the workload" if data.decode_samples_per_s_per_core else known.source, "remedies": cures,
+        "source": "the workload" if data.decode_samples_per_s_per_core else default_rate.source, "remedies": cures,
     }  # fmt: skip
 
 
 def _remedies(
     bench: Bench, candidate: Candidate, total_usd: Fraction, loads: tuple[float, float, float, float]
 ) -> list[dict[str, Any]]:
-    free, taken, cores, needed = loads
+    free, samples_per_s, cores, needed = loads
     beside = f"{needed:.3g} cores beside each accelerator; here are {cores:.3g}"
     rates, names = loading_rates(), [("more loader workers on more cores", free, beside)]
     if bench.workload.data.encoded in (None, "image"):
@@ -166,7 +170,7 @@ def _remedies(
     for name, fed, note in names:
         if fed <= 0:
             continue
-        faster = min(fed, free) / taken
+        faster = min(fed, free) / samples_per_s
         usd = max(float(total_usd) - _work_usd(candidate) * (1.0 - 1.0 / faster), 0.0)
         out.append(
             {

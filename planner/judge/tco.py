@@ -58,17 +58,17 @@ def check(findings: Findings, loaded: LoadedTco, catalog: Catalog) -> None:
     answer, tco = findings.answer, loaded.tco
     created = answer["created_at"].moment().date()
     start = tco.start or created
-    own = dict(_inputs(tco))
+    file_inputs = dict(_inputs(tco))
     goods = Goods(
         catalog,
         None,
         load_tariffs(),
         Path(),
         created,
-        start + timedelta(days=round(own["years"].ends[1] * 365 / 2)),
+        start + timedelta(days=round(file_inputs["years"].ends[1] * 365 / 2)),
     )
     rents = [_rented(findings, node, tco, goods) for node in answer["fixed"]["rents"]]
-    inputs = own | {key: item for _, _, items in rents for key, item in items.items()}
+    inputs = file_inputs | {key: item for _, _, items in rents for key, item in items.items()}
     for node in answer["factors"]:
         key = node["key"].text()
         if key in inputs and inputs[key].why:
@@ -91,7 +91,7 @@ def _wanted(
 ) -> dict[str, Any]:  # fmt: skip
     tco, v = loaded.tco, case.values
     own = min(case.sites, key=lambda name: (case.per_hour(name), name))
-    rent = min((one.option for one in case.rents), key=lambda name: (case.per_hour(name), name))
+    rent = min((rented.option for rented in case.rents), key=lambda name: (case.per_hour(name), name))
     best = min((own, rent), key=lambda name: (case.per_hour(name), name))
     ends = {
         key: (case.at(key, item.ends[0]), case.at(key, item.ends[2]))
@@ -112,10 +112,10 @@ def _wanted(
             "months": case.months, "useful_hours_per_month": Near(case.hours),
             "discount": [Near(case.factor**month) for month in range(case.months + 1)],
             "own": [_way(case, name) for name in case.sites],
-            "rent": [_way(case, one.option) for one in case.rents],
+            "rent": [_way(case, rented.option) for rented in case.rents],
         },
-        "spreads": [_spread(case, ends, name) for name in (*case.sites, *(one.option for one in case.rents))],
-        "pairs": [_pair(case, site, one.option) for site in case.sites for one in case.rents],
+        "spreads": [_spread(case, ends, name) for name in (*case.sites, *(rented.option for rented in case.rents))],
+        "pairs": [_pair(case, site, rented.option) for site in case.sites for rented in case.rents],
         "bars": _bars(answer, case, ends, inputs, own, rent), "parts": _parts(tco), "quotes": STATED, "checks": STATED,
         "resales": STATED, "missing": STATED,
         "handover": {
@@ -170,29 +170,29 @@ def _spread(case: Case, ends: Mapping[str, tuple[Case, Case]], name: str) -> dic
 
 
 def _bars(
-    answer: Node, case: Case, ends: Mapping[str, tuple[Case, Case]], inputs: Mapping[str, Input], own: str, rent: str
+    answer: Node, case: Case, ends: Mapping[str, tuple[Case, Case]], inputs: Mapping[str, Input], site: str, rent: str
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Bars in the answer's order, which must fall; a factor that moves the saving must have one."""
-    base = case.per_hour(rent) - case.per_hour(own)
+    base = case.per_hour(rent) - case.per_hour(site)
     moved = {
-        key: [at.per_hour(rent) - at.per_hour(own) for at in both]
+        key: [at.per_hour(rent) - at.per_hour(site) for at in both]
         for key, both in ends.items()
     }  # fmt: skip
-    widths = {key: max(abs(one - base) for one in both) for key, both in moved.items()}
+    widths = {key: max(abs(value - base) for value in both) for key, both in moved.items()}
     keys = [node["key"].text() for node in answer["bars"]]
     still = {key for key, width in widths.items() if width <= 1e-9 * max(1.0, abs(base))}
-    wanted = sorted(widths, key=lambda key: (keys.index(key) if key in keys else len(keys), key))
+    ordered = sorted(widths, key=lambda key: (keys.index(key) if key in keys else len(keys), key))
     out = []
-    for key in (key for key in wanted if key in keys or key not in still):
+    for key in (key for key in ordered if key in keys or key not in still):
         low, high = ends[key]
         sides = [
             {
                 "value": Near(value), "saving_usd_per_useful_hour": Near(saving, slack=1e-7),
-                "saving_usd": Near(at.npv(rent) - at.npv(own), slack=1e-3), "break_even_month": _month(at, own, rent),
+                "saving_usd": Near(at.npv(rent) - at.npv(site), slack=1e-3), "break_even_month": _month(at, site, rent),
             }
             for at, value, saving in zip((low, high), inputs[key].ends[::2], moved[key], strict=True)
         ]  # fmt: skip
-        turns = any((one < 0) != (base < 0) for one in moved[key])
+        turns = any((value < 0) != (base < 0) for value in moved[key])
         out.append(
             {"key": key, "words": STATED, "unit": STATED, "low": sides[0], "high": sides[1], "turns": turns}
         )
@@ -200,13 +200,13 @@ def _bars(
 
 
 def bars_fall(findings: Findings) -> None:
-    """The widest bar stands first."""
+    """The widest bar comes first."""
     bars = list(findings.answer["bars"])
     reach = [[node[end]["saving_usd_per_useful_hour"].number() for end in ("low", "high")] for node in bars]
     centre = {node["name"].text(): node["value"].number() for node in findings.answer["spreads"]}
     base = centre[findings.answer["rent"].text()] - centre[findings.answer["own"].text()]
-    widths = [max(abs(one - base) for one in both) for both in reach]
-    falls = all(one >= other - 1e-9 for one, other in pairwise(widths))
+    widths = [max(abs(saving - base) for saving in both) for both in reach]
+    falls = all(saving >= other - 1e-9 for saving, other in pairwise(widths))
     findings.require(falls, "bars", "not by the width of what they move")
 
 
@@ -221,21 +221,21 @@ def _inputs(tco: Tco) -> Iterator[tuple[str, Input]]:
     else:
         yield "power_kw", Input(_ends(tco.machine.power_kw), "given")
     life, up = tco.life, tco.upkeep
-    for key, given in (
+    for key, ends in (
         ("utilisation_ratio", tco.utilisation_ratio), ("years", life.years), ("residual_ratio", life.residual_ratio),
         ("capital_ratio", tco.capital_ratio), ("idle_ratio", tco.idle_ratio),
         ("maintenance_ratio", up.maintenance_ratio), ("failures_per_year", up.failures_per_year),
         ("repair_days", up.repair_days), ("spares_ratio", up.spares_ratio),
         ("price_change_ratio", tco.cloud.price_change_ratio), ("lost_ratio", tco.cloud.lost_ratio),
     ):  # fmt: skip
-        yield key, _input(key, given)
+        yield key, _input(key, ends)
     for name, site in _sites(tco):
         for key in _SITE_KEYS:
-            given = getattr(site, key)
-            if key == "usd_per_kw_month" and given is None and name == "own_site":
+            ends = getattr(site, key)
+            if key == "usd_per_kw_month" and ends is None and name == "own_site":
                 yield f"{name}.{key}", Input((0.0, 0.0, 0.0), "given")
             else:
-                yield f"{name}.{key}", _input(key, given)
+                yield f"{name}.{key}", _input(key, ends)
 
 
 def _input(key: str, estimate: Estimate | None) -> Input:
@@ -287,10 +287,10 @@ def _rented(findings: Findings, node: Node, tco: Tco, goods: Goods) -> tuple[Ren
     if option not in tco.cloud.options:
         node["option"].fail(f"an option of the question: {', '.join(tco.cloud.options)}")
     if tco.cloud.workload is not None:
-        stands = Input((0.0, 0.0, 0.0), "catalog", _PLANS)
+        catalog_plan = Input((0.0, 0.0, 0.0), "catalog", _PLANS)
         speed = Input((1.0, 1.0, 1.0), "definition")
         return Rented(option, node["accelerators"].number(), 0, 0.0, False), NotRecomputed(_PLANS), dict(
-            zip(keys, (stands, speed), strict=True)
+            zip(keys, (catalog_plan, speed), strict=True)
         )  # fmt: skip
     offer = goods.offer(node["offer_id"].path, node["offer_id"].text())
     rate = float(offer.rate.rate)

@@ -100,7 +100,7 @@ class TcoAnswer(Presentable):
 
     def spread(self, name: str) -> Spread:
         """Cost per useful hour of a way."""
-        return next(one for one in self.spreads if one.name == name)
+        return next(item for item in self.spreads if item.name == name)
 
 
 def plan_tco(loaded: LoadedTco, options: Options, *, catalog_dir: Path | None = None) -> TcoAnswer:
@@ -122,22 +122,22 @@ def plan_tco(loaded: LoadedTco, options: Options, *, catalog_dir: Path | None = 
     tco, day = loaded.tco, options.now.date()
     catalog = load_catalog(catalog_dir, as_of=options.as_of)
     factors = [*machine_factors(loaded), *site_factors(tco)]
-    years = next(one.value for one in factors if one.key == "years")
+    years = next(factor.value for factor in factors if factor.key == "years")
     market = _market(loaded, options, catalog, tco.start or day, years, catalog_dir)
     factors += market.factors
     fixed = Fixed(
         tco.machine.accelerators, tco.machine.machines, tuple(name for name, _ in sites(tco)), accelerator_share(tco),
         float(tco.upkeep.warranty_years), residual_years(tco), market.rents,
     )  # fmt: skip
-    values = {one.key: one.value for one in factors}
-    found, ends = figures_of(values, fixed), ends_of(factors, fixed)
-    own, rent = (_cheapest(found, mine) for mine in (True, False))
-    cost = named(found, own).usd_per_useful_hour
+    values = {factor.key: factor.value for factor in factors}
+    figures, ends = figures_of(values, fixed), ends_of(factors, fixed)
+    best_site, rent = (_cheapest(figures, mine) for mine in (True, False))
+    cost = named(figures, best_site).usd_per_useful_hour
     return TcoAnswer(
         tco.name, loaded.sha256, options.now.isoformat(timespec="minutes"), tco.start or day, tco.machine.accelerator,
-        tuple(factors), fixed, found, spreads(found, ends), own, rent, pairs_of(values, fixed, found),
-        tornado(factors, ends, found, own, rent), part_lines(tco), quotes(tco), checks_of(tco), resales(),
-        handover_of(tco, own, values, fixed, cost), market.missing, sources_of(catalog),
+        tuple(factors), fixed, figures, spreads(figures, ends), best_site, rent, pairs_of(values, fixed, figures),
+        tornado(factors, ends, figures, best_site, rent), part_lines(tco), quotes(tco), checks_of(tco), resales(),
+        handover_of(tco, best_site, values, fixed, cost), market.missing, sources_of(catalog),
     )  # fmt: skip
 
 

@@ -44,11 +44,11 @@ def market_by_workload(loaded: LoadedTco, options: Options, catalog_dir: Path | 
     assert cloud.workload is not None
     path = loaded.document.path.parent / cloud.workload
     limited = with_settings(load_workload(path), [f"constraints.accelerators.allow=[{accelerator}]"])
-    found = compare(limited, options, over="option", catalog_dir=catalog_dir)
+    comparison = compare(limited, options, over="option", catalog_dir=catalog_dir)
     rows: dict[str, Row] = {
         option: row
         for option, name in _ROWS.items()
-        if (row := _kept(found, name)) and option in cloud.options
+        if (row := _kept(comparison, name)) and option in cloud.options
     }
     if not rows:
         text = f"no plan of it on {accelerator} meets its limits: see `planner compare {cloud.workload} --over option`"
@@ -56,7 +56,7 @@ def market_by_workload(loaded: LoadedTco, options: Options, catalog_dir: Path | 
     hours = _useful_hours(rows)
     rents, factors = [], []
     for option, row in rows.items():
-        rent, work = _rent(option, row, hours, found, accelerator)
+        rent, work = _rent(option, row, hours, comparison, accelerator)
         rents.append(rent)
         factors += work
     missing = tuple(option for option in cloud.options if option not in rows)
@@ -65,14 +65,14 @@ def market_by_workload(loaded: LoadedTco, options: Options, catalog_dir: Path | 
 
 def _kept(comparison: Comparison, name: str) -> Row | None:
     """The row of that name, if its plan keeps all limits."""
-    row = next((one for one in comparison.rows if one.name == name), None)
+    row = next((item for item in comparison.rows if item.name == name), None)
     return row if row is not None and row.best is not None and not row.misses else None
 
 
 def _useful_hours(rows: dict[str, Row]) -> float:
     """Accelerator-hours of the work: those of the plan on demand, which nothing interrupts, else of the shortest."""
-    wanted = [rows["on_demand"]] if "on_demand" in rows else list(rows.values())
-    return min(row.best.accelerators * row.best.hours for row in wanted if row.best is not None)
+    chosen = [rows["on_demand"]] if "on_demand" in rows else list(rows.values())
+    return min(row.best.accelerators * row.best.hours for row in chosen if row.best is not None)
 
 
 def _rent(

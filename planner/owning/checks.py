@@ -74,21 +74,21 @@ def _of(machine: Machine, *kinds: str) -> list[Part]:
 
 def _sum(parts: Iterable[Part], field: str) -> float | None:
     """Sum over pieces; None where no part says it."""
-    said = [(part.count, getattr(part, field)) for part in parts if getattr(part, field) is not None]
-    return sum(count * value for count, value in said) if said else None
+    stated = [(part.count, getattr(part, field)) for part in parts if getattr(part, field) is not None]
+    return sum(count * value for count, value in stated) if stated else None
 
 
 def _supply(tco: Tco) -> Check:
     """Power supplies give what all parts draw together, one of them having failed where it is a spare."""
     load = power(tco).value * 1000.0 if tco.machine.power_kw is not None else load_watts(tco)
     supplies = _of(tco.machine, "power_supply")
-    given = _sum(supplies, "watts")
-    if given is None:
+    supplied_watts = _sum(supplies, "watts")
+    if supplied_watts is None:
         return _check(
             "power_supply", "power supply", f"{load:,.0f} W", "the parts name no power supply", None, "R40"
         )
-    usable = given - sum(part.watts or 0.0 for part in supplies if part.spare)
-    spare = " without the spare" if usable < given else ""
+    usable = supplied_watts - sum(part.watts or 0.0 for part in supplies if part.spare)
+    spare = " without the spare" if usable < supplied_watts else ""
     why = "" if any(part.spare for part in supplies) else "no second supply: one failure stops the machine"
     return _check(
         "power_supply",
@@ -134,18 +134,20 @@ def _racks(tco: Tco) -> Iterator[Check]:
 
 
 def _memory_type(machine: Machine) -> Iterator[Check]:
-    taken = {p.memory_type for p in _of(machine, "cpu") if p.memory_type}
-    held = {p.memory_type for p in _of(machine, "memory") if p.memory_type}
-    if taken and held:
-        names = [", ".join(sorted(one)).upper() for one in (taken, held)]
-        yield _check("memory_type", "kind of memory", f"{names[0]} (CPU)", names[1], held <= taken, "R37")
+    cpu_types = {p.memory_type for p in _of(machine, "cpu") if p.memory_type}
+    memory_types = {p.memory_type for p in _of(machine, "memory") if p.memory_type}
+    if cpu_types and memory_types:
+        names = [", ".join(sorted(types)).upper() for types in (cpu_types, memory_types)]
+        yield _check(
+            "memory_type", "kind of memory", f"{names[0]} (CPU)", names[1], memory_types <= cpu_types, "R37"
+        )
 
 
 def device_memory_gb(tco: Tco) -> float:
     """Memory of all accelerators of one machine: what its parts say, else the catalog's nominal size."""
-    said = _sum(_of(tco.machine, "accelerator"), "memory_gb")
-    if said is not None:
-        return said
+    stated_gb = _sum(_of(tco.machine, "accelerator"), "memory_gb")
+    if stated_gb is not None:
+        return stated_gb
     table = load_accelerators()
     at = table["accelerator"].tolist().index(tco.machine.accelerator)
     return float(table.number("memory_gib")[at]) * tco.machine.accelerators
@@ -153,14 +155,14 @@ def device_memory_gb(tco: Tco) -> float:
 
 def _memory(tco: Tco) -> Check:
     """Host memory of at least that of the accelerators; what the published rule asks stands beside it."""
-    device, held = device_memory_gb(tco), _sum(_of(tco.machine, "memory"), "memory_gb")
+    device, host_gb = device_memory_gb(tco), _sum(_of(tco.machine, "memory"), "memory_gb")
     rule = _rules()["R38"]
     why = f"the published rule asks {float(rule['low']) * device:,.0f} to {float(rule['high']) * device:,.0f} GB"
     needs = f"{device:,.0f} to {2 * device:,.0f} GB (1 to 2 x accelerator memory)"
-    if held is None:
+    if host_gb is None:
         return _check("memory", "host memory", needs, "the parts name no memory", None, "R38", why)
-    has = f"{held:,.0f} GB, {held / device:.1f} x"
-    return _check("memory", "host memory", needs, has, held >= device, "R38", why)
+    has = f"{host_gb:,.0f} GB, {host_gb / device:.1f} x"
+    return _check("memory", "host memory", needs, has, host_gb >= device, "R38", why)
 
 
 def _old_memory(machine: Machine) -> Iterator[Check]:
@@ -182,25 +184,27 @@ def _old_memory(machine: Machine) -> Iterator[Check]:
 
 def _cores(machine: Machine) -> Check:
     needed = machine.accelerators * (_WORKERS + 1) + 4
-    held = _sum(_of(machine, "cpu"), "cores")
+    cores = _sum(_of(machine, "cpu"), "cores")
     needs = f"{needed} ({machine.accelerators} x ({_WORKERS} workers + 1) + 4); more for images"
-    holds = None if held is None else held >= needed
-    return _check("cores", "CPU cores", needs, f"{held:g}" if held is not None else "not given", holds, "R37")
+    holds = None if cores is None else cores >= needed
+    return _check(
+        "cores", "CPU cores", needs, f"{cores:g}" if cores is not None else "not given", holds, "R37"
+    )
 
 
 def _drives(tco: Tco) -> Check:
     """Fast drives hold two checkpoints of the largest model whose training state fits the accelerators."""
     needed = 2.0 * device_memory_gb(tco) * _CHECKPOINT_BYTES / _STATE_BYTES / 1000.0
-    held = _sum(_of(tco.machine, "nvme"), "capacity_tb")
+    capacity_tb = _sum(_of(tco.machine, "nvme"), "capacity_tb")
     needs = f"{needed:.2f} TB (two checkpoints of what the accelerators hold)"
-    if held is None:
+    if capacity_tb is None:
         return _check("nvme", "NVMe capacity", needs, "the parts name no NVMe drive", None, "R28")
     return _check(
         "nvme",
         "NVMe capacity",
         needs,
-        f"{held:g} TB",
-        held >= needed,
+        f"{capacity_tb:g} TB",
+        capacity_tb >= needed,
         "R28",
         "data to be cached comes on top",
     )
@@ -210,15 +214,16 @@ def _reads(tco: Tco) -> Iterator[Check]:
     """Sequential reads of all fast drives against what measured workloads ask of this generation."""
     table = load_accelerators()
     at = table["accelerator"].tolist().index(tco.machine.accelerator)
-    generation, held = str(table["generation"][at]), _sum(_of(tco.machine, "nvme"), "read_gb_per_s")
+    generation, gb_per_s = str(table["generation"][at]), _sum(_of(tco.machine, "nvme"), "read_gb_per_s")
     for row in _demands():
         if row["generation"] == generation:
             needed = float(row["mb_per_s"]) * tco.machine.accelerators / 1000.0
             name = row["workload"]
-            has = "not given" if held is None else f"{held:g} GB/s by data sheet"
+            has = "not given" if gb_per_s is None else f"{gb_per_s:g} GB/s by data sheet"
             yield _check(
                 f"nvme_read.{name}", f"reads for {name}", f"{needed:.2f} GB/s", has,
-                None if held is None else held >= needed, "R39", "small files reach a third to a seventh of the sheet",
+                None if gb_per_s is None else gb_per_s >= needed, "R39",
+                "small files reach a third to a seventh of the sheet",
             )  # fmt: skip
 
 
@@ -227,24 +232,25 @@ def _printed(tco: Tco) -> Iterator[Check]:
     printed = tco.machine.printed_usd
     if printed is None:
         return
-    said, computed = ends(printed), hardware(tco)
+    printed_ends, computed = ends(printed), hardware(tco)
     ours = (computed.low, computed.high)
     holds = all(
-        abs(one - other) <= _SAME * max(one, other, 1.0)
-        for one, other in zip((said[0], said[2]), ours, strict=True)
+        abs(stated - other) <= _SAME * max(stated, other, 1.0)
+        for stated, other in zip((printed_ends[0], printed_ends[2]), ours, strict=True)
     )
     why = (
         ""
         if holds
-        else _explained(tco, (said[0], said[2])) or f"off by {percent(ours[0] / said[0] - 1.0, 0)}"
+        else _explained(tco, (printed_ends[0], printed_ends[2]))
+        or f"off by {percent(ours[0] / printed_ends[0] - 1.0, 0)}"
     )
     yield _check(
         "printed_sum", "printed sum", f"{dollars(ours[0], 0)} to {dollars(ours[1], 0)}, the sum of the parts",
-        f"{dollars(said[0], 0)} to {dollars(said[2], 0)}", holds, "R40", why,
+        f"{dollars(printed_ends[0], 0)} to {dollars(printed_ends[2], 0)}", holds, "R40", why,
     )  # fmt: skip
 
 
-def _explained(tco: Tco, said: tuple[float, float]) -> str:
+def _explained(tco: Tco, printed: tuple[float, float]) -> str:
     """Which part was counted too few times for the printed sum to be right; empty where none is."""
     factor = hardware(tco)
     for part in tco.machine.parts:
@@ -252,8 +258,8 @@ def _explained(tco: Tco, said: tuple[float, float]) -> str:
         for count in range(part.count):
             less = part.count - count
             if all(
-                abs(whole - less * each - one) <= _SAME * max(one, 1.0)
-                for whole, each, one in zip((factor.low, factor.high), (low, high), said, strict=True)
+                abs(whole - less * each - stated) <= _SAME * max(stated, 1.0)
+                for whole, each, stated in zip((factor.low, factor.high), (low, high), printed, strict=True)
             ):
                 return f"right only with {count} x {part.name} in place of {part.count}"
     return ""

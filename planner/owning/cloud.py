@@ -70,12 +70,12 @@ def market_of(loaded: LoadedTco, catalog: Catalog, day: date, start: date, years
     rents, factors, missing = [], [], []
     for option in loaded.tco.cloud.options:
         rows = fitting[offer_set.offers.equals("purchase_option", option)[fitting]]
-        found = _cheapest(loaded, offer_set, rows, option)
-        if found is None:
+        cheapest = _cheapest(loaded, offer_set, rows, option)
+        if cheapest is None:
             missing.append(option)
         else:
-            rents.append(found[0])
-            factors += found[1]
+            rents.append(cheapest[0])
+            factors += cheapest[1]
     if not rents:
         raise loaded.document.source.error([_nothing_fits(loaded, offer_set)])
     return Market(tuple(rents), tuple(factors), tuple(missing))
@@ -94,8 +94,8 @@ def _fitting(loaded: LoadedTco, offer_set: OfferSet) -> np.ndarray[Any, np.dtype
     """Rows of usable offers of the accelerator, provider, region and type asked for; parts of a card are none."""
     cloud, offers = loaded.tco.cloud, offer_set.offers
     accelerators = offer_set.types.coded("accelerator")
-    wanted = cloud.accelerator or loaded.tco.machine.accelerator
-    hit = np.asarray([*(fnmatchcase(str(name), wanted) for name in accelerators.values), False])
+    pattern = cloud.accelerator or loaded.tco.machine.accelerator
+    hit = np.asarray([*(fnmatchcase(str(name), pattern) for name in accelerators.values), False])
     mask = hit[accelerators.codes][offer_set.type_of_offer] & np.isfinite(offer_set.usd_per_hour)
     mask &= admit_offers(offers, allow_flagged=False).mask & ~not_asked(offers, cloud.regions)
     mask &= offer_set.types["accelerator_count"][offer_set.type_of_offer] >= 1.0
@@ -152,23 +152,23 @@ def _cheapest(
         rent.price_key, f"price of {option}", price * float(book.p10_ratio[row]) / ratio, price,
         price * float(book.p90_ratio[row]) / ratio, "USD/accelerator-hour", "catalog", rent.source, rent.as_of,
     )  # fmt: skip
-    found = speeds[names[best]]
-    assert found is not None
-    return rent, [ranged, replace(found, key=rent.speed_key)]
+    speed_factor = speeds[names[best]]
+    assert speed_factor is not None
+    return rent, [ranged, replace(speed_factor, key=rent.speed_key)]
 
 
 def _speed(loaded: LoadedTco, accelerator: str) -> Factor | None:
     """Work of one rented accelerator over one owned; None where a peak is not known."""
-    own = loaded.tco.machine.accelerator
-    given = loaded.tco.cloud.speed_ratio
-    words = f"speed of {accelerator} over {own}"
-    if given is not None:
+    owned = loaded.tco.machine.accelerator
+    stated = loaded.tco.cloud.speed_ratio
+    words = f"speed of {accelerator} over {owned}"
+    if stated is not None:
         return Factor(
-            "speed_ratio", words, *ends(given), "ratio", "given", given.source or "", given.as_of or ""
+            "speed_ratio", words, *ends(stated), "ratio", "given", stated.source or "", stated.as_of or ""
         )
-    if accelerator == own:
+    if accelerator == owned:
         return Factor("speed_ratio", words, 1.0, 1.0, 1.0, "ratio", "definition", "the same accelerator")
-    peaks = [_peak(name) for name in (accelerator, own)]
+    peaks = [_peak(name) for name in (accelerator, owned)]
     if peaks[0] is None or peaks[1] is None:
         return None
     ratio = peaks[0] / peaks[1]
@@ -180,8 +180,8 @@ def _speed(loaded: LoadedTco, accelerator: str) -> Factor | None:
 def _peak(accelerator: str) -> float | None:
     table = load_accelerators()
     at = table["accelerator"].tolist().index(accelerator)
-    found = [float(table.number(name)[at]) for name in ("bf16_tflops", "fp16_tflops")]
-    return next((value for value in found if value > 0), None)
+    peaks = [float(table.number(name)[at]) for name in ("bf16_tflops", "fp16_tflops")]
+    return next((value for value in peaks if value > 0), None)
 
 
 def _term_months(option: str) -> int:
@@ -198,14 +198,14 @@ def _basis(offer_set: OfferSet, row: int) -> str:
 def _nothing_fits(loaded: LoadedTco, offer_set: OfferSet) -> Fault:
     """Which wish nothing in the catalog fits."""
     cloud = loaded.tco.cloud
-    wanted = cloud.accelerator or loaded.tco.machine.accelerator
+    pattern = cloud.accelerator or loaded.tco.machine.accelerator
     path = ("cloud", "accelerator") if cloud.accelerator else ("cloud",)
-    known = sorted({str(name) for name in _named(offer_set)})
-    if not any(fnmatchcase(name, wanted) for name in known):
-        text = f"no offer in the catalog has '{wanted}'; name one to rent instead in cloud.accelerator"
-        return Fault(path, text, near(wanted, known))
+    accelerators = sorted({str(name) for name in _named(offer_set)})
+    if not any(fnmatchcase(name, pattern) for name in accelerators):
+        text = f"no offer in the catalog has '{pattern}'; name one to rent instead in cloud.accelerator"
+        return Fault(path, text, near(pattern, accelerators))
     return Fault(
-        ("cloud",), f"no offer of '{wanted}' fits providers, regions, instance_types and options together"
+        ("cloud",), f"no offer of '{pattern}' fits providers, regions, instance_types and options together"
     )
 
 

@@ -39,14 +39,14 @@ def figures_of(values: Values, fixed: Fixed) -> Figures:
         (1.0 + values["capital_ratio"]) ** (-month / MONTHS_PER_YEAR) for month in range(months + 1)
     )
     discounted = hours * math.fsum(discount[1:])
-    own = tuple(
+    owning = tuple(
         _way(site, owning_cash(site, values, fixed, months), discount, discounted) for site in fixed.sites
     )
     rent = tuple(
-        _way(one.option, renting_cash(one, values, fixed, months), discount, discounted)
-        for one in fixed.rents
+        _way(rented.option, renting_cash(rented, values, fixed, months), discount, discounted)
+        for rented in fixed.rents
     )
-    return Figures(months, hours, discount, own, rent)
+    return Figures(months, hours, discount, owning, rent)
 
 
 def useful_hours_per_month(values: Values, fixed: Fixed) -> float:
@@ -73,7 +73,7 @@ def owning_cash(site: str, values: Values, fixed: Fixed, months: int) -> list[fl
     cash = [price + values["spares_ratio"] * fixed.accelerators * each]
     cash += [running + (replaced if month > covered else 0.0) for month in range(1, months + 1)]
     cash[-1] -= price * values["residual_ratio"] ** (values["years"] / fixed.residual_after_years)
-    return [fixed.machines * one for one in cash]
+    return [fixed.machines * usd for usd in cash]
 
 
 def renting_cash(rent: Rent, values: Values, fixed: Fixed, months: int) -> list[float]:
@@ -100,12 +100,12 @@ def pairs_of(values: Values, fixed: Fixed, figures: Figures) -> tuple[Pair, ...]
     """Every site against every way to rent."""
     idle, full = (figures_of({**values, "utilisation_ratio": at}, fixed) for at in (1e-9, 1.0))
     out = []
-    for own, own_idle, own_full in zip(figures.own, idle.own, full.own, strict=True):
+    for owning, own_idle, own_full in zip(figures.own, idle.own, full.own, strict=True):
         for rent, rent_idle, rent_full in zip(figures.rent, idle.rent, full.rent, strict=True):
             holds, ratio = _holds(own_idle.npv_usd - rent_idle.npv_usd, own_full.npv_usd - rent_full.npv_usd)
-            month = break_even_month(own.cash_usd, rent.cash_usd)
-            saving = rent.npv_usd - own.npv_usd
-            out.append(Pair(own.name, rent.name, saving, month, holds, ratio))
+            month = break_even_month(owning.cash_usd, rent.cash_usd)
+            saving = rent.npv_usd - owning.npv_usd
+            out.append(Pair(owning.name, rent.name, saving, month, holds, ratio))
     return tuple(out)
 
 

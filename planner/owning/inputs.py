@@ -89,9 +89,9 @@ def hardware(tco: Tco) -> Factor:
     )
     dated = sorted({line.as_of for line in lines if line.as_of})
     sources = list(dict.fromkeys(line.source for line in lines if line.source))
-    said = f"{len(lines)} parts" + (f": {'; '.join(sources)}" if sources else "")
+    text = f"{len(lines)} parts" + (f": {'; '.join(sources)}" if sources else "")
     return Factor(
-        "hardware_usd", "price of one machine", low, value, high, "USD", "parts", said, "/".join(dated)
+        "hardware_usd", "price of one machine", low, value, high, "USD", "parts", text, "/".join(dated)
     )
 
 
@@ -115,19 +115,19 @@ def site_factors(tco: Tco) -> list[Factor]:
     out = []
     for name, site in sites(tco):
         for key in SITE_KEYS:
-            given, whole = getattr(site, key), f"{name}.{key}"
-            if key == "usd_per_kw_month" and given is None and name == OWN_SITE:
-                out.append(Factor(whole, _NO_RENT.words, 0.0, 0.0, 0.0, _NO_RENT.unit, "given"))
+            stated, full_key = getattr(site, key), f"{name}.{key}"
+            if key == "usd_per_kw_month" and stated is None and name == OWN_SITE:
+                out.append(Factor(full_key, _NO_RENT.words, 0.0, 0.0, 0.0, _NO_RENT.unit, "given"))
                 continue
-            factors = factor(whole, given)
+            factors = factor(full_key, stated)
             out.append(replace(factors, words=f"{factors.words} ({_PLACES[name]})"))
     return out
 
 
 def sites(tco: Tco) -> list[tuple[str, Site]]:
     """Places by name, own rooms first."""
-    found = [(OWN_SITE, tco.own_site), (COLOCATION, tco.colocation)]
-    return [(name, site) for name, site in found if site is not None]
+    places = [(OWN_SITE, tco.own_site), (COLOCATION, tco.colocation)]
+    return [(name, site) for name, site in places if site is not None]
 
 
 def accelerator_share(tco: Tco) -> float:

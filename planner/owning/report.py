@@ -41,7 +41,7 @@ def tco_report(answer: TcoAnswer, *, details: Collection[str] = ()) -> Answer:
     )  # fmt: skip
     whole = Answer(
         "Buy or rent", headline(answer), (asked(answer),), sections, values_of(answer), _COLUMNS, _rows(answer),
-        sources=tuple(f"{one.provider} {one.oldest_as_of} to {one.newest_as_of}" for one in answer.sources),
+        sources=tuple(f"{source.provider} {source.oldest_as_of} to {source.newest_as_of}" for source in answer.sources),
     )  # fmt: skip
     return on_screen(whole, tco_screen(answer), details)
 
@@ -63,18 +63,18 @@ def _pairs(answer: TcoAnswer) -> Section:
     )  # fmt: skip
     rows = [
         (
-            words.short(one.own), words.short(one.rent), words.money(one.saving_usd), words.month(one, months),
-            words.use(one),
+            words.short(pair.own), words.short(pair.rent), words.money(pair.saving_usd), words.month(pair, months),
+            words.use(pair),
         )
-        for one in answer.pairs
+        for pair in answer.pairs
     ]  # fmt: skip
     note = "saved: NPV over the life with the resale; month: by all that was paid, undiscounted, the resale in the last"
     return table_section("pairs", "Owning against renting", columns, rows, (note,))
 
 
 def _tornado(answer: TcoAnswer) -> Section:
-    own, rent = answer.spread(answer.own), answer.spread(answer.rent)
-    base = rent.value - own.value
+    owning, rent = answer.spread(answer.own), answer.spread(answer.rent)
+    base = rent.value - owning.value
     columns = (
         Column("factor", "input", "text"), Column("from", "low", "three"), Column("low", "saves at low", "usd_change"),
         Column("to", "high", "three"), Column("high", "saves at high", "usd_change"), Column("unit", "unit", "text"),
@@ -135,8 +135,17 @@ def _inputs(answer: TcoAnswer) -> Section:
         Column("source", "source", "text"), Column("as_of", "as of", "text"),
     )  # fmt: skip
     rows = [
-        (one.words, one.low, one.value, one.high, one.unit, one.origin, one.source, one.as_of)
-        for one in answer.factors
+        (
+            factor.words,
+            factor.low,
+            factor.value,
+            factor.high,
+            factor.unit,
+            factor.origin,
+            factor.source,
+            factor.as_of,
+        )
+        for factor in answer.factors
     ]
     return table_section("inputs", "Inputs", columns, rows)
 
@@ -148,10 +157,10 @@ def _parts(answer: TcoAnswer) -> Section:
         Column("as_of", "as of", "text"), Column("note", "note", "text"),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = [
-        (one.name, one.count, one.low_usd, one.usd, one.high_usd, one.source, one.as_of, one.note)
-        for one in answer.parts
+        (part.name, part.count, part.low_usd, part.usd, part.high_usd, part.source, part.as_of, part.note)
+        for part in answer.parts
     ]  # fmt: skip
-    price = next(one for one in answer.factors if one.key == "hardware_usd")
+    price = next(factor for factor in answer.factors if factor.key == "hardware_usd")
     rows.append(("one machine", "", price.low, price.value, price.high, "", "", ""))
     return table_section("parts", "Bill of materials", columns, rows)
 
@@ -165,10 +174,10 @@ def _quotes(answer: TcoAnswer) -> Section:
     )  # fmt: skip
     rows = [
         (
-            one.part, one.item, one.condition, one.low_usd, one.high_usd, _times(one.ratio_low, one.ratio_high),
-            "yes" if one.disagrees else "", one.source, one.as_of,
+            quote.part, quote.item, quote.condition, quote.low_usd, quote.high_usd,
+            _times(quote.ratio_low, quote.ratio_high), "yes" if quote.disagrees else "", quote.source, quote.as_of,
         )
-        for one in answer.quotes
+        for quote in answer.quotes
     ]  # fmt: skip
     return table_section("quotes", "Published prices beside the list", columns, rows)
 
@@ -185,15 +194,15 @@ def _checks(answer: TcoAnswer) -> Section:
     )  # fmt: skip
     rows = [
         (
-            one.words,
-            one.needs,
-            one.has,
-            one.verdict,
-            f"{one.rule_id} {one.rule}".strip(),
-            one.rule_verdict,
-            one.why,
+            check.words,
+            check.needs,
+            check.has,
+            check.verdict,
+            f"{check.rule_id} {check.rule}".strip(),
+            check.rule_verdict,
+            check.why,
         )
-        for one in answer.checks
+        for check in answer.checks
     ]
     return table_section("checks", "Tests of the machine", columns, rows)
 
@@ -207,27 +216,36 @@ def _resales(answer: TcoAnswer) -> Section:
         Column("as_of", "as of", "text"),
     )  # fmt: skip
     rows = [
-        (one.item, one.years, one.low, one.high, one.yearly_low, one.yearly_high, one.source, one.as_of)
-        for one in answer.resales
+        (
+            resale.item,
+            resale.years,
+            resale.low,
+            resale.high,
+            resale.yearly_low,
+            resale.yearly_high,
+            resale.source,
+            resale.as_of,
+        )
+        for resale in answer.resales
     ]
-    own = next(one for one in answer.factors if one.key == "residual_ratio")
+    residual = next(factor for factor in answer.factors if factor.key == "residual_ratio")
     after = answer.fixed.residual_after_years
     note = (
-        f"here {own.value:.0%} after {after:g} years ({own.low:.0%} to {own.high:.0%}): {own.value ** (1 / after):.0%} "
-        "kept each year; other lives follow from it"
+        f"here {residual.value:.0%} after {after:g} years ({residual.low:.0%} to {residual.high:.0%}): "
+        f"{residual.value ** (1 / after):.0%} kept each year; other lives follow from it"
     )
     return table_section("resales", "Resale of earlier generations", columns, rows, (note,))
 
 
 def _owned(answer: TcoAnswer) -> Section:
     """The file that makes the machine compete in plans of jobs."""
-    found = answer.handover
+    handover = answer.handover
     first = (
-        f"an hour of one machine costs {usd(found.marginal_usd_per_hour)} at the margin and "
-        f"{usd(found.full_usd_per_hour)} in full; `--owned FILE` writes this"
+        f"an hour of one machine costs {usd(handover.marginal_usd_per_hour)} at the margin and "
+        f"{usd(handover.full_usd_per_hour)} in full; `--owned FILE` writes this"
     )
-    lacking = tuple(f"{name} must be added: the parts do not say it" for name in found.lacks)
-    return Section("owned", "For prices.offers of a workload", (first, *lacking, *found.text.splitlines()))
+    lacking = tuple(f"{name} must be added: the parts do not say it" for name in handover.lacks)
+    return Section("owned", "For prices.offers of a workload", (first, *lacking, *handover.text.splitlines()))
 
 
 def _rows(answer: TcoAnswer) -> list[dict[str, Cell]]:

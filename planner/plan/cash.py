@@ -37,13 +37,13 @@ def spread_days(lines: Sequence[tuple[CostLine, datetime, datetime]]) -> dict[st
     Args:
         lines: cost line, from when and until when it accrues (equal moments: at once).
     """
-    found: dict[str, dict[str, float]] = {}
+    by_kind: dict[str, dict[str, float]] = {}
     for line, begin, end in lines:
-        days = found.setdefault(line.kind, {})
+        days = by_kind.setdefault(line.kind, {})
         for moment, share in _shares(begin, end, _next_day):
             day = f"{moment:%Y-%m-%d}"
             days[day] = days.get(day, 0.0) + float(line.amount_usd) * share
-    return found
+    return by_kind
 
 
 def _next_month(at: datetime) -> datetime:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# keys of the sections that each name stands for
+# keys of the sections that each name selects
 DETAILS: dict[str, tuple[str, ...]] = {
     "warnings": ("warnings",), "plan": ("lines",), "cost": ("cost",), "time": ("time",), "speed": ("performance",),
     "risk": ("risk",), "baseline": ("baseline",), "alternatives": ("alternatives",), "quotas": ("quotas",),

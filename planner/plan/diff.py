@@ -115,10 +115,10 @@ def _figures(old: Plan, new: Plan) -> Iterator[Change]:
         "speed": (_speed(old), _speed(new), (_speed_in_brief(old), _speed_in_brief(new))),
         "memory": (_memory(old), _memory(new), ()),
     }
-    for what, (before, after, brief) in pairs.items():
+    for label, (before, after, brief) in pairs.items():
         if before != after:
             changed = brief if brief and brief[0] != brief[1] else ()
-            yield Change("~", what, before, after, None, changed)
+            yield Change("~", label, before, after, None, changed)
 
 
 def _known_pair(old: Plan, new: Plan) -> tuple[str, str]:
@@ -211,12 +211,14 @@ def _mapped(what: str, before: Mapping[str, str], after: Mapping[str, str]) -> I
 
 
 def _assumed(plan: Plan) -> dict[str, str]:
-    return {one.key: f"{one.value} {one.unit}".strip() for one in plan.assumptions}
+    return {
+        assumption.key: f"{assumption.value} {assumption.unit}".strip() for assumption in plan.assumptions
+    }
 
 
 def _dates(plan: Plan) -> dict[str, str]:
     """Dates of each provider's prices; their hash too, for prices may change within a day."""
-    return {one.provider: f"to {one.newest_as_of} ({one.sha256[:8]})" for one in plan.catalog}
+    return {source.provider: f"to {source.newest_as_of} ({source.sha256[:8]})" for source in plan.catalog}
 
 
 def verdict(plan_diff: PlanDiff) -> str:

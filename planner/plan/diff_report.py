@@ -22,13 +22,13 @@ def diff_report(plan_diff: PlanDiff) -> Answer:
         Column("done", "done", "text"), Column("in_time", "in time", "chance"), Column("choice", "choice", "text"),
     )  # fmt: skip
     rows = [
-        (one.name, one.usd_known, one.hours, one.done_words, one.p_meet_deadline, one.choice or "no plan")
-        for one in sides
-    ]
+        (side.name, side.usd_known, side.hours, side.done_words, side.p_meet_deadline, side.choice or "no plan")
+        for side in sides
+    ]  # fmt: skip
     lines = [
-        (one.mark, one.what, *one.words, "" if one.change_usd is None else plan_diff.known(one.change_usd))
-        for one in plan_diff.changes
-    ]
+        (item.mark, item.what, *item.words, "" if item.change_usd is None else plan_diff.known(item.change_usd))
+        for item in plan_diff.changes
+    ]  # fmt: skip
     change_columns = (
         Column("mark", "", "text"), Column("what", "what", "text"), Column("old", "old", "text"),
         Column("new", "new", "text"), Column("change_usd", "cost", "usd_change_known"),
@@ -39,9 +39,9 @@ def diff_report(plan_diff: PlanDiff) -> Answer:
     if lines:
         sections.append(table_section("changes", "Changes", change_columns, lines, exact))
     sections += [
-        Section("needs", f"What would make a plan possible for {one.name}", one.needs)
-        for one in sides
-        if one.needs
+        Section("needs", f"What would make a plan possible for {side.name}", side.needs)
+        for side in sides
+        if side.needs
     ]
     values = {
         "workload": plan_diff.workload,
@@ -51,9 +51,11 @@ def diff_report(plan_diff: PlanDiff) -> Answer:
         "change_ratio": plan_diff.change_ratio,
         "same_workload": plan_diff.same_workload,
         "verdict": verdict(plan_diff),
-        "changes": [{name: plain(getattr(one, name)) for name in _COLUMNS} for one in plan_diff.changes],
+        "changes": [
+            {name: plain(getattr(change, name)) for name in _COLUMNS} for change in plan_diff.changes
+        ],
     }
-    flat = [{name: getattr(one, name) for name in _COLUMNS} for one in plan_diff.changes]
+    flat = [{name: getattr(change, name) for name in _COLUMNS} for change in plan_diff.changes]
     return Answer(
         f"Plans compared for {plan_diff.workload}",
         verdict(plan_diff),

@@ -62,15 +62,15 @@ def _number(text: str) -> float | None:
 
 def part_types(root: Any) -> Mapping[str, type[Any]]:
     """Every class that `root` is made of, by name, itself first."""
-    found: dict[str, type[Any]] = {}
+    by_name: dict[str, type[Any]] = {}
     waiting: list[Any] = [root]
     while waiting:
         part = waiting.pop(0)
-        if part.__name__ in found:
+        if part.__name__ in by_name:
             continue
-        found[part.__name__] = part
+        by_name[part.__name__] = part
         waiting += [inner for hint in hints_of(part).values() for inner in _parts_in(hint)]
-    return found
+    return by_name
 
 
 def _parts_in(hint: Any) -> list[type[Any]]:
@@ -97,7 +97,7 @@ def derived_hints(part: Any) -> Mapping[str, Any]:
 def split_optional(hint: Any) -> tuple[Any, bool]:
     """The type without `None`, and whether it had it."""
     if get_origin(hint) in (types.UnionType, Union):
-        (inner,) = (one for one in get_args(hint) if one is not type(None))
+        (inner,) = (member for member in get_args(hint) if member is not type(None))
         return inner, True
     return hint, False
 

@@ -125,9 +125,9 @@ def _removed(plan: Plan) -> list[_Row]:
 
 
 def _counts(filters: list[FilterCount]) -> str:
-    said = ", ".join(f"{f.name} {f.removed_only_by_this:,}" for f in filters[:_MOST_FILTERS])
+    counts = ", ".join(f"{f.name} {f.removed_only_by_this:,}" for f in filters[:_MOST_FILTERS])
     more = len(filters) - _MOST_FILTERS
-    return said + (f" and {more} more {'limit' if more == 1 else 'limits'}" if more > 0 else "")
+    return counts + (f" and {more} more {'limit' if more == 1 else 'limits'}" if more > 0 else "")
 
 
 def _too_long(plan: Plan) -> list[_Row]:
@@ -172,8 +172,8 @@ def _fleet(lines: tuple[PlanLine, ...]) -> str:
         for at, ((kind, bought, where), count) in enumerate(nodes.items())
     ]
     more = len(texts) - MOST_PLACES
-    rest = f" and {more} more {'offer' if more == 1 else 'offers'}" if more > 0 else ""
-    return " + ".join(texts[:MOST_PLACES]) + rest
+    remainder = f" and {more} more {'offer' if more == 1 else 'offers'}" if more > 0 else ""
+    return " + ".join(texts[:MOST_PLACES]) + remainder
 
 
 def _share(own: float, speed: dict[tuple[str, ...], float], *, first: bool) -> str:
@@ -233,8 +233,8 @@ def _done(plan: Plan, scale: Scale) -> _Row:
     elif scale.high_hours is not None:
         parts.append(f"90 %: by {scale.after(scale.high_hours)}")
     sure = plan.risk.p_meet_deadline if plan.risk is not None else None
-    kept = "no deadline" if plan.deadline is None else f"in time with {chance(sure)}"
-    parts.append(kept + _at_the_last_moment(plan))
+    deadline_text = "no deadline" if plan.deadline is None else f"in time with {chance(sure)}"
+    parts.append(deadline_text + _at_the_last_moment(plan))
     return ("finish_expected", "done", plan.finish_expected or "", "text", "; ".join(parts))
 
 
@@ -277,10 +277,10 @@ def _saved(plan: Plan, scale: Scale) -> list[_Row]:
 
 def _carbon(plan: Plan) -> list[_Row]:
     """What the run emits, where the file limits it or asks for the least."""
-    found = plan.carbon
-    if found is None or (found.limit_kgco2e is None and plan.objective != "carbon"):
+    footprint = plan.carbon
+    if footprint is None or (footprint.limit_kgco2e is None and plan.objective != "carbon"):
         return []
-    return [("kgco2e", "carbon", found.operational_kgco2e, "number", emissions(found))]
+    return [("kgco2e", "carbon", footprint.operational_kgco2e, "number", emissions(footprint))]
 
 
 def _speed(plan: Plan) -> list[_Row]:
@@ -296,8 +296,8 @@ def _speed(plan: Plan) -> list[_Row]:
     if speed.memory_needed_gib is not None and speed.memory_available_gib is not None:
         needed, available = number(speed.memory_needed_gib), number(speed.memory_available_gib)
         fits = speed.memory_fits_ratio
-        said = "" if fits is None or fits > _SURE_TO_FIT else f", fits with {chance(fits)}"
-        parts.append(f"{needed} of {available} GiB{said}")
+        chance_text = "" if fits is None or fits > _SURE_TO_FIT else f", fits with {chance(fits)}"
+        parts.append(f"{needed} of {available} GiB{chance_text}")
     if plan.lines[0].layout is not None:
         parts.append(short_layout(plan.lines[0].layout, inference=plan.kind == "inference"))
     return [("throughput_per_s", "speed", speed.throughput_per_s, "number", "; ".join(parts))]

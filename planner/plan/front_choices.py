@@ -42,9 +42,9 @@ def choices(plan: Plan) -> list[Section]:
         *([Column("kgco2e", "kgCO2e", "number")] if plan.objective == "carbon" else []),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
-    for item, named, ends in zip(plan.choices, _decisions(plan), _ends(plan, scale), strict=True):
+    for item, decision, ends in zip(plan.choices, _decisions(plan), _ends(plan, scale), strict=True):
         best, kinds = item.best, _kinds(item, first=not rows)
-        same = (named, scale.known(plan.total_usd if best is None else best.cost_usd), ends)
+        same = (decision, scale.known(plan.total_usd if best is None else best.cost_usd), ends)
         if rows and rows[0][1 : 1 + len(same)] == same:  # a fleet of one offer on demand is its own baseline
             rows[0] = (f"{rows[0][0]}, {kinds.strip()}", *rows[0][1:])
             continue
@@ -94,8 +94,8 @@ def _ends(plan: Plan, scale: Scale) -> list[str]:
 
 def _asked_at_once(plan: Plan) -> list[str]:
     """What the plan itself rests on where it is one cluster, had by asking, of more than was ever recorded."""
-    asked = [line for line in plan.lines if line.purchase_option in ("on_demand", "spot")]
-    most = max(asked, key=lambda line: line.nodes * line.accelerators_per_node, default=None)
+    on_request = [line for line in plan.lines if line.purchase_option in ("on_demand", "spot")]
+    most = max(on_request, key=lambda line: line.nodes * line.accelerators_per_node, default=None)
     if plan.kind == "fleet" or most is None:
         return []
     count = most.nodes * most.accelerators_per_node
@@ -108,14 +108,14 @@ def _asked_at_once(plan: Plan) -> list[str]:
 
 
 def _at_once(plan: Plan, item: Choice) -> str:
-    own = max(line.nodes * line.accelerators_per_node for line in plan.lines)
-    return "" if item.best is None else assumed_at_once("sooner", item.best, own)
+    planned = max(line.nodes * line.accelerators_per_node for line in plan.lines)
+    return "" if item.best is None else assumed_at_once("sooner", item.best, planned)
 
 
 def assumed_at_once(name: str, best: Summary, own: float) -> str:
     """What a sooner end rests on, where that is many times more accelerators than `own`; nothing elsewhere."""
-    asked = all(part.purchase_option in ("on_demand", "spot") for part in best.parts)
-    if not asked or best.accelerators <= RECORDED_AT_ONCE or best.accelerators < own * MANY_TIMES:
+    is_on_request = all(part.purchase_option in ("on_demand", "spot") for part in best.parts)
+    if not is_on_request or best.accelerators <= RECORDED_AT_ONCE or best.accelerators < own * MANY_TIMES:
         return ""
     more = f"{best.accelerators:,.0f} {best.accelerator} at once"
     return f"{name}: {more} are assumed available; public records end at {RECORDED_AT_ONCE}"

@@ -33,12 +33,12 @@ _OF_ONE_JOB = _NEXT[1:3]  # a fleet is chosen as a whole
 
 def before_you_buy(plan: Plan) -> list[Section]:
     """Return at most five notes: the worst case, old prices, interruptions, quotas, other warnings."""
-    own = [*_budget(plan), *_prices(plan), *_interruptions(plan), *_quotas(plan)]
-    said = {*_said(plan)}
+    notes = [*_budget(plan), *_prices(plan), *_interruptions(plan), *_quotas(plan)]
+    summarized = {*_said(plan)}
     # those of the chosen machines come last, and matter most
-    rest = [text for text in reversed(plan.warnings) if text not in said]
-    shown = [*rest[: max(_MOST - len(own), 1)], *own][:_MOST]
-    more = len(rest) + len(own) - len(shown)
+    further = [text for text in reversed(plan.warnings) if text not in summarized]
+    shown = [*further[: max(_MOST - len(notes), 1)], *notes][:_MOST]
+    more = len(further) + len(notes) - len(shown)
     if len(shown) < _MOST:
         shown += _profile(plan)
     if more:
@@ -109,10 +109,10 @@ def _interruptions(plan: Plan) -> list[str]:
     every = f"{number(float(f'{launch.checkpoints.interval_hours * 60.0:.2g}'))} min"
     count = about(launch.expected_interruptions)
     word = "interruption" if count in ("about 1", "fewer than 1") else "interruptions"
-    kept = "its progress saved" if plan.kind == "inference" else "a checkpoint"
+    saved = "its progress saved" if plan.kind == "inference" else "a checkpoint"
     if plan.kind != "fleet" and launch.checkpoints.interval_hours >= _steps_hours(plan):
-        return [f"{count} {word}: needs automatic resume; it ends before {kept} is due ({every})"]
-    return [f"{count} {word}: needs automatic resume and {kept} every {every}"]
+        return [f"{count} {word}: needs automatic resume; it ends before {saved} is due ({every})"]
+    return [f"{count} {word}: needs automatic resume and {saved} every {every}"]
 
 
 def _steps_hours(plan: Plan) -> float:
@@ -124,8 +124,8 @@ def _quotas(plan: Plan) -> list[str]:
     """Quotas in one line: what is needed of each, and where."""
     where: dict[tuple[str, str, str], list[str]] = {}
     needed_of: dict[tuple[str, ...], float] = {}
-    asked = (line for line in plan.lines if line.purchase_option != "owned")
-    for line in (line for line in asked if line.option_variant != "already_owned"):
+    bought = (line for line in plan.lines if line.purchase_option != "owned")
+    for line in (line for line in bought if line.option_variant != "already_owned"):
         need = line.quota
         name = (need.name or "quota").partition(" (")[0]
         of: tuple[str, ...] = (
@@ -145,8 +145,8 @@ def _quotas(plan: Plan) -> list[str]:
     off = {line.region for line in plan.lines if f"{line.provider}/{line.region}" in off_by_default()}
     at: dict[tuple[str, str], list[str]] = {}
     for (name, needed, status), regions in where.items():
-        said = f"{needed} of {'an ' * (name == _UNKNOWN_QUOTA)}{name}"
-        at.setdefault((_listed(regions, off), status), []).append(said)
+        need_text = f"{needed} of {'an ' * (name == _UNKNOWN_QUOTA)}{name}"
+        at.setdefault((_listed(regions, off), status), []).append(need_text)
     if not at:
         return []
     texts = [(f"{' and '.join(needs)} in {place}", status) for (place, status), needs in at.items()]
@@ -160,9 +160,9 @@ def _listed(regions: Iterable[str], off: Collection[str]) -> str:
     each = list(dict.fromkeys(regions))
     if len(each) > _MOST_REGIONS:
         each.sort(key=lambda region: region not in off)  # what has to be done is not cut
-    named = [f"{region} (enable it first: off by default)" if region in off else region for region in each]
-    more = f" and {len(named) - _MOST_REGIONS} more" if len(named) > _MOST_REGIONS else ""
-    return f"{', '.join(named[:_MOST_REGIONS])}{more}"
+    labels = [f"{region} (enable it first: off by default)" if region in off else region for region in each]
+    more = f" and {len(labels) - _MOST_REGIONS} more" if len(labels) > _MOST_REGIONS else ""
+    return f"{', '.join(labels[:_MOST_REGIONS])}{more}"
 
 
 def verdict_lines(plan: Plan) -> tuple[str, ...]:
@@ -177,11 +177,11 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
         )
         following = f"next: planner {other}explain FILE; --details filters, relaxations or all"
     else:
-        asked = [step for step in _NEXT if plan.kind != "fleet" or step not in _OF_ONE_JOB]
+        steps = [step for step in _NEXT if plan.kind != "fleet" or step not in _OF_ONE_JOB]
         if plan.objective == "carbon":
-            asked = [step.replace("frontier FILE", "frontier FILE --against carbon") for step in asked]
-        asked.append(f"export PLAN.json --to {starter_of(plan)}")
-        following = f"next: planner {', '.join(asked)}; --details SECTION|all"
+            steps = [step.replace("frontier FILE", "frontier FILE --against carbon") for step in steps]
+        steps.append(f"export PLAN.json --to {starter_of(plan)}")
+        following = f"next: planner {', '.join(steps)}; --details SECTION|all"
     unsure = "Low confidence: name your model." if plan.confidence == "low" and plan.lines else ""
     return " ".join(
         text for text in (_proven(plan), left_out, _beyond_steps(plan), unsure) if text
@@ -216,13 +216,13 @@ def _proven(plan: Plan) -> str:
     feasible = f" ({plan.n_feasible:,} feasible)" if plan.n_feasible else ""
     checks = ["proven"] if proof.status == "optimal" else []
     checks += ["re-checked"] if proof.verified else ["not re-checked"]
-    said = f"{best} {of}{feasible}, {' and '.join(checks)}"
+    text = f"{best} {of}{feasible}, {' and '.join(checks)}"
     if "which agree" in proof.method:
-        said += f" ({proof.method})"
+        text += f" ({proof.method})"
     if proof.near_ties:
         others = "another costs" if proof.near_ties == 1 else f"{proof.near_ties:,} others cost"
         others = others.replace("cost", {"time": "take", "carbon": "emit"}.get(plan.objective, "cost"))
-        said += f"; {others} nearly the same"
+        text += f"; {others} nearly the same"
     if plan.kind == "fleet" and plan.launch is not None and proof.gap_ratio > _NEAR:
-        said += "; the bound excludes the cost of the required probability on spot (--details proof)"
-    return f"{said}."
+        text += "; the bound excludes the cost of the required probability on spot (--details proof)"
+    return f"{text}."

@@ -21,7 +21,7 @@ _NOT_STATED = (
 
 @record(frozen=True)
 class Scale:
-    """The intervals of a plan; what stands beside it is rounded as far, relative to its own size.
+    """The intervals of a plan; other figures are rounded as far, relative to their size.
 
     Attributes:
         low_usd, high_usd: P10 and P90 of the cost, None where not known.

@@ -76,9 +76,9 @@ def _field(hint: Any, rule: FieldRule) -> dict[str, Any]:
 
 def _shape(hint: Any, rule: FieldRule) -> dict[str, Any]:
     kind = rule.kind if rule.kind in TEXT_FORMS else kind_of(hint)
-    word, _, rest = kind.partition(":")
+    word, _, argument = kind.partition(":")
     if word == "part":
-        return {"$ref": f"#/$defs/{rest}"}
+        return {"$ref": f"#/$defs/{argument}"}
     if word == "list":
         return {"type": "array", "items": _shape(get_args(hint)[0], rule)}
     if word == "map":
@@ -86,6 +86,6 @@ def _shape(hint: Any, rule: FieldRule) -> dict[str, Any]:
     if word == "id":
         return {"oneOf": [{"const": member.value, "description": member.__doc__} for member in hint]}
     if word == "one_of":
-        return {"enum": rest.split("|")}
+        return {"enum": argument.split("|")}
     bounds = {"minimum": rule.minimum, "maximum": rule.maximum} if word in ("number", "integer") else {}
     return _FORMS[word] | {key: value for key, value in bounds.items() if value is not None}

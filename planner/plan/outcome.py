@@ -77,7 +77,10 @@ class Outcome:
 def outcome_of(plan: Plan, name: str) -> Outcome:
     """The outcome of a plan."""
     if not plan.lines:
-        needs = tuple(f"{one.constraint} {one.current} -> {one.needed}" for one in plan.relaxations)
+        needs = tuple(
+            f"{relaxation.constraint} {relaxation.current} -> {relaxation.needed}"
+            for relaxation in plan.relaxations
+        )
         return Outcome(name, "infeasible", "", None, None, None, None, needs)
     scale = Scale.of(plan)
     return Outcome(
@@ -112,13 +115,13 @@ def choice_words(plan: Plan) -> str:
 def regions_words(lines: tuple[PlanLine, ...]) -> str:
     """Regions in the order of use, the provider named once: `aws/us-west-2 then us-east-1`."""
     regions = list(dict.fromkeys((line.provider, line.region) for line in lines))
-    named = [
+    places = [
         region if at and provider == regions[at - 1][0] and region else f"{provider}/{region}" if region else provider
         for at, (provider, region) in enumerate(regions)
     ]  # fmt: skip
-    more = len(named) - MOST_PLACES
-    rest = f" and {more} more {'region' if more == 1 else 'regions'}" if more > 0 else ""
-    return " then ".join(named[:MOST_PLACES]) + rest
+    more = len(places) - MOST_PLACES
+    remainder = f" and {more} more {'region' if more == 1 else 'regions'}" if more > 0 else ""
+    return " then ".join(places[:MOST_PLACES]) + remainder
 
 
 def _cost(line: PlanLine) -> Decimal:

@@ -23,12 +23,12 @@ def plain(value: Any) -> Any:
     if dataclasses.is_dataclass(kind):
         some, out = getattr(kind, "left_out", ()), {}
         for name in _saved(kind):
-            given = getattr(value, name)
-            if type(given) in _AS_IS:  # without a call of its own
-                if given is not None or name not in some:
-                    out[name] = given
+            field_value = getattr(value, name)
+            if type(field_value) in _AS_IS:  # without a call of its own
+                if field_value is not None or name not in some:
+                    out[name] = field_value
             else:
-                out[name] = plain(given)
+                out[name] = plain(field_value)
         return out
     if isinstance(value, Decimal):
         return format(value, "f")

@@ -51,7 +51,9 @@ def profiling(plan: Any) -> Profiling | None:
     start = math.fsum(part.hours for part in plan.timeline if part.id in _BEFORE_STEPS)
     hours = start + STEPS * speed.step_time_s / 3600.0
     cost = nodes * hours * float(line.price_per_hour * line.usd_per_currency)
-    compute = math.fsum(float(c.amount_usd) for one in plan.lines for c in one.costs if c.kind == "compute")
+    compute = math.fsum(
+        float(c.amount_usd) for plan_line in plan.lines for c in plan_line.costs if c.kind == "compute"
+    )
     narrows = min(compute * (mid / low - mid / high) * (1.0 - KEPT_RATIO), _spread_usd(plan))
     return Profiling(nodes, cost, narrows) if narrows >= LEAST_RETURN * cost else None
 
@@ -67,11 +69,11 @@ class Profiled(Presentable):
     @property
     def profile_cost_usd(self) -> float | None:
         """What 100 steps on the fewest nodes of the layout cost; None where they are not worth it."""
-        found = profiling(self)
-        return None if found is None else found.cost_usd
+        measurement = profiling(self)
+        return None if measurement is None else measurement.cost_usd
 
     @property
     def profile_narrows_usd(self) -> float | None:
         """By how much these steps narrow the 80 % interval of the cost."""
-        found = profiling(self)
-        return None if found is None else found.narrows_usd
+        measurement = profiling(self)
+        return None if measurement is None else measurement.narrows_usd

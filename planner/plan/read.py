@@ -94,13 +94,13 @@ class _Form:
 
 def _form(hint: Any, rule: FieldRule) -> _Form:
     inner, optional = split_optional(hint)
-    word, _, rest = (rule.kind if rule.kind in TEXT_FORMS else kind_of(inner)).partition(":")
+    word, _, argument = (rule.kind if rule.kind in TEXT_FORMS else kind_of(inner)).partition(":")
     item = _form(get_args(inner)[word == "map"], rule) if word in ("list", "map") else None
     choices = None
     if word == "id":
         choices = {member.value: member for member in inner}
     elif word == "one_of":
-        choices = {choice: choice for choice in rest.split("|")}
+        choices = {choice: choice for choice in argument.split("|")}
     return _Form(word, inner, optional, item, choices, rule)
 
 
@@ -141,15 +141,15 @@ class _Reader:
         for key in value.keys() - fields.keys() - derived.keys():
             hint = near(str(key), hints_of(kind))
             self.faults.append(Fault((*path, str(key)), "unknown key of a plan of this version", hint))
-        given = {}
+        values = {}
         for name, (form, required) in fields.items():
             if name in value:
-                given[name] = self._value(form, value[name], (*path, name))
+                values[name] = self._value(form, value[name], (*path, name))
             elif required:
                 self.faults.append(Fault((*path, name), "is missing"))
         if len(self.faults) > before:
             return None
-        instance = kind(**given)
+        instance = kind(**values)
         self._check_derived(instance, value, path)
         return instance
 
@@ -174,8 +174,8 @@ class _Reader:
             if name == "run_id":
                 if not 0 < len(stated) <= _MAX_RUN_ID:
                     self.faults.append(Fault(where, f"must have 1 to {_MAX_RUN_ID} characters"))
-            elif not _agree(stated, known := getattr(instance, name)):
-                self.faults.append(Fault(where, f"is {_shown(stated)}, but its parts give {_shown(known)}"))
+            elif not _agree(stated, derived := getattr(instance, name)):
+                self.faults.append(Fault(where, f"is {_shown(stated)}, but its parts give {_shown(derived)}"))
 
     def _value(self, form: _Form, value: object, path: Path) -> Any:
         if value is None and form.rule.is_unbounded:
@@ -188,15 +188,15 @@ class _Reader:
             if not isinstance(value, list):
                 return self._wrong(path, f"must be a list, got {_shown(value)}")
             item = form.item
-            return tuple([self._value(item, one, (*path, at)) for at, one in enumerate(value)])
+            return tuple([self._value(item, entry, (*path, at)) for at, entry in enumerate(value)])
         if form.item is not None:
             if not isinstance(value, dict):
                 return self._wrong(path, f"must be an object, got {_shown(value)}")
             item = form.item
-            return {str(key): self._value(item, one, (*path, str(key))) for key, one in value.items()}
+            return {str(key): self._value(item, entry, (*path, str(key))) for key, entry in value.items()}
         if form.choices is not None:
-            found = form.choices.get(value) if isinstance(value, str) else None
-            return self._not_one_of(path, value, form.choices) if found is None else found
+            choice = form.choices.get(value) if isinstance(value, str) else None
+            return self._not_one_of(path, value, form.choices) if choice is None else choice
         return self._scalar(form.word, value, path, form.rule)
 
     def _scalar(self, word: str, value: object, path: Path, rule: FieldRule) -> Any:

@@ -36,8 +36,8 @@ def plan_answer(plan: Plan, *, verbose: bool = False, details: Collection[str] =
         sections = [replace(section, detail=True) for section in sections]
         title = title if plan.status == "infeasible" else f"{choice.claim(plan)}: {brief(plan)}"
     elif ALL_DETAILS not in details:
-        wanted = {key for name in details for key in DETAILS[name]}
-        sections = [section for section in sections if section.key in wanted]
+        keys = {key for name in details for key in DETAILS[name]}
+        sections = [section for section in sections if section.key in keys]
     return Answer(
         f"Plan for {plan.workload}",
         title,

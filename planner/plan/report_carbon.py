@@ -16,16 +16,16 @@ _LEFT_OUT = (
 
 def carbon(plan: Plan) -> list[Section]:
     """Return what the run draws and emits, and where its figures come from."""
-    found = plan.carbon
-    if found is None:
+    footprint = plan.carbon
+    if footprint is None:
         return []
     rows: list[tuple[str, str, Value, Unit, str]] = [
-        ("energy", "energy", found.energy_kwh, "number", _interval(_energy(found), "kWh")),
-        ("emissions", "emissions", found.operational_kgco2e, "number", emissions(found)),
+        ("energy", "energy", footprint.energy_kwh, "number", _interval(_energy(footprint), "kWh")),
+        ("emissions", "emissions", footprint.operational_kgco2e, "number", emissions(footprint)),
     ]
-    if found.embodied_kgco2e is not None:
-        text = f"{number(found.embodied_kgco2e)} kgCO2e of making the machines, beside the emissions"
-        rows.append(("embodied", "embodied", found.embodied_kgco2e, "number", text))
+    if footprint.embodied_kgco2e is not None:
+        text = f"{number(footprint.embodied_kgco2e)} kgCO2e of making the machines, beside the emissions"
+        rows.append(("embodied", "embodied", footprint.embodied_kgco2e, "number", text))
     sums = facts("carbon", "Energy and carbon", rows, detail=True)
     columns = (
         Column("offer", "line", "text"), Column("hours", "h in use", "hours"), Column("node_w", "W per node", "count"),
@@ -39,9 +39,9 @@ def carbon(plan: Plan) -> list[Section]:
             _grid(line),
             None if line.energy_kwh is None else round(line.energy_kwh), line.operational_kgco2e,
         )
-        for line in found.lines
+        for line in footprint.lines
     ]  # fmt: skip
-    notes = (_LEFT_OUT, *found.unknown)
+    notes = (_LEFT_OUT, *footprint.unknown)
     table = table_section("carbon_lines", "Energy and carbon by line", columns, lines, notes, detail=True)
     return [sums, table]
 

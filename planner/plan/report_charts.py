@@ -74,16 +74,16 @@ def time_line(timeline: tuple[TimePart, ...]) -> tuple[Chart, ...]:
     names = tuple(f"{name} {hours(length)} h" for name, length in parts)
     series = (("start", tuple(starts)), ("end", tuple(ends)))
     among = [_AMONG_THE_STEPS[part.id] for part in timeline if part.hours > 0 and part.id in _AMONG_THE_STEPS]
-    said = "Expected hours of each part, drawn one after another"
-    said += f"; {', '.join(among)} fall between the steps." if among else "."
-    return (Chart("time_line", "", "spans", names, series, "hours", said, drawn_only=True),)
+    caption = "Expected hours of each part, drawn one after another"
+    caption += f"; {', '.join(among)} fall between the steps." if among else "."
+    return (Chart("time_line", "", "spans", names, series, "hours", caption, drawn_only=True),)
 
 
 def cash_by_month(cash: tuple[CashMonth, ...]) -> tuple[Chart, ...]:
     """What falls due in each month; none where all falls due in one."""
     if len(cash) < 2:
         return ()
-    months, due = tuple(one.month for one in cash), tuple(float(one.amount_usd) for one in cash)
+    months, due = tuple(month.month for month in cash), tuple(float(month.amount_usd) for month in cash)
     return (
         Chart("cash_by_month", "Due by month", "bars", months, (("due", due),), "usd", "", drawn_only=True),
     )
@@ -117,10 +117,10 @@ def cost_by_day(plan: Plan) -> tuple[Chart, ...]:
         (cost_kind(kind, inference=inference), tuple(paid.get(day, 0.0) for day in days))
         for kind, paid in by_kind.items()
     )
-    said = (
+    caption = (
         "Expected cost as it accrues, spread evenly over the time in which each part is used (days of UTC)."
     )
-    return (Chart("cost_by_day", "Cost by day", "stack", days, series, "usd", said, drawn_only=True),)
+    return (Chart("cost_by_day", "Cost by day", "stack", days, series, "usd", caption, drawn_only=True),)
 
 
 def finish_range(plan: Plan) -> tuple[Chart, ...]:
@@ -130,20 +130,20 @@ def finish_range(plan: Plan) -> tuple[Chart, ...]:
         return ()
     expected = (finish - start).total_seconds() / 3600.0
     low, high = expected, plan.risk.worst_hours
-    said = "From the expected finish to the one that is met with 90 %"
+    caption = "From the expected finish to the one that is met with 90 %"
     if plan.launch is not None:
         early, late = _moment(plan.launch.finish_p10), _moment(plan.launch.finish_p90)
         if early is None or late is None:
             return ()
         low, high = ((end - start).total_seconds() / 3600.0 for end in (early, late))
-        said = "Expected finish with its 80 % interval"
+        caption = "Expected finish with its 80 % interval"
     if not (math.isfinite(low) and math.isfinite(high)):
         return ()
     marks = () if deadline is None else ((deadline - start).total_seconds() / 3600.0,)
-    said += "; the dark line is the deadline." if marks else "."
+    caption += "; the dark line is the deadline." if marks else "."
     series = (("finish", (expected,)), ("finish low", (low,)), ("finish high", (high,)))
     chart = Chart(
-        "finish", "When it is done", "dots", ("finish",), series, "hours", said, marks=marks, drawn_only=True,
+        "finish", "When it is done", "dots", ("finish",), series, "hours", caption, marks=marks, drawn_only=True,
         axis="hours from the start",
     )  # fmt: skip
     return (chart,)

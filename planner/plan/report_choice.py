@@ -31,7 +31,7 @@ def claim(plan: Plan) -> str:
 
 def verdict(plan: Plan) -> str:
     """Return the headline: what to run, where, for how much, ready when."""
-    said = claim(plan)
+    opening = claim(plan)
     until = f", deadline {moment(plan.deadline)}" if plan.deadline else ", no deadline"
     ready = f"{usd(plan.total_usd)}, {hours(plan.hours)} h{days_of(plan.hours)}"
     ready += f", finishes {moment(plan.finish_expected)}{until}"
@@ -41,7 +41,7 @@ def verdict(plan: Plan) -> str:
         machines = cluster(line.nodes, line.instance_type) + (f" ({inside})" if inside else "")
         bought = option(line.purchase_option, line.option_variant)
         where = place(line.provider, line.region, line.zone)
-        return f"{said}: {machines} {bought} in {where}: {ready}"
+        return f"{opening}: {machines} {bought} in {where}: {ready}"
     nodes = sum(line.nodes for line in plan.lines)
     if plan.kind != "fleet" and _in_turn(plan):
         first = plan.lines[0]
@@ -49,7 +49,7 @@ def verdict(plan: Plan) -> str:
         machines = cluster(first.nodes, first.instance_type) + (f" ({inside})" if inside else "")
         regions = len({line.region for line in plan.lines})
         where = place(first.provider, first.region, first.zone) + (" and elsewhere" if regions > 1 else "")
-        return f"{said}: {machines} {strategy_words(plan)}, {where}: {ready}"
+        return f"{opening}: {machines} {strategy_words(plan)}, {where}: {ready}"
     if plan.kind != "fleet":  # one cluster bought in parts
         first = plan.lines[0]
         inside = devices(sum(line.accelerators for line in plan.lines), first.accelerator)
@@ -58,10 +58,10 @@ def verdict(plan: Plan) -> str:
             f"{line.nodes} {option(line.purchase_option, line.option_variant)}" for line in plan.lines
         )
         where = place(first.provider, first.region, max(line.zone for line in plan.lines))
-        return f"{said}: {machines}: {bought} in {where}: {ready}"
+        return f"{opening}: {machines}: {bought} in {where}: {ready}"
     total = number(sum(line.accelerators for line in plan.lines), 6)
     mix = f"{len(plan.lines)} offers, {nodes:,} nodes, {total} accelerators"
-    return f"{said}: {mix}: {ready}"
+    return f"{opening}: {mix}: {ready}"
 
 
 def _in_turn(plan: Plan) -> bool:
@@ -168,15 +168,15 @@ def costs(plan: Plan, verbose: bool) -> list[Section]:
         kind: [cost for cost in every if cost.kind == kind] for kind in dict.fromkeys(c.kind for c in every)
     }
     paid = {kind: sum((cost.amount_usd for cost in parts), Decimal(0)) for kind, parts in kinds.items()}
-    named = partial(cost_kind, inference=plan.kind == "inference")
+    kind_words = partial(cost_kind, inference=plan.kind == "inference")
     drawn = (*charts.cost_by_kind(paid, inference=plan.kind == "inference"), *charts.cost_by_day(plan))
     if verbose:
         return [_every_cost(plan, every, drawn)]
     rows: list[tuple[Value, ...]] = []
     for kind, parts in kinds.items():
         derived = any(is_derived(cost.basis) for cost in parts)
-        what = join_some(list(dict.fromkeys(_item(cost) for cost in parts)), 2)
-        rows.append((named(kind), what, (paid[kind], derived), share(paid[kind], plan.total_usd)))
+        items = join_some(list(dict.fromkeys(_item(cost) for cost in parts)), 2)
+        rows.append((kind_words(kind), items, (paid[kind], derived), share(paid[kind], plan.total_usd)))
     rows.append(("total", "", (plan.total_usd, False), ""))
     columns = (
         Column("kind", "kind", "text"), Column("item", "item", "text"), Column("cost_usd", "cost", "usd_marked"),
@@ -187,7 +187,7 @@ def costs(plan: Plan, verbose: bool) -> list[Section]:
 
 def _every_cost(plan: Plan, every: list[CostLine], drawn: tuple[Chart, ...]) -> Section:
     """One row per priced quantity."""
-    named = partial(cost_kind, inference=plan.kind == "inference")
+    kind_words = partial(cost_kind, inference=plan.kind == "inference")
     columns = (
         Column("kind", "kind", "text"), Column("item", "item", "text"), Column("quantity", "quantity", "measure"),
         Column("unit_price", "unit price", "price"), Column("amount_usd", "cost", "usd"),
@@ -195,7 +195,7 @@ def _every_cost(plan: Plan, every: list[CostLine], drawn: tuple[Chart, ...]) -> 
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = [
         (
-            named(cost.kind), cost.label, (cost.quantity, cost.unit),
+            kind_words(cost.kind), cost.label, (cost.quantity, cost.unit),
             (cost.unit_price, cost.currency, is_derived(cost.basis)), cost.amount_usd,
             share(cost.amount_usd, plan.total_usd),
         )
@@ -211,8 +211,10 @@ def _item(cost: CostLine) -> str:
 
 
 def _sources(kind: str, every: list[CostLine]) -> tuple[str, ...]:
-    named = partial(cost_kind, inference=kind == "inference")
-    texts = (f"{named(c.kind)}: {c.basis} price of {c.as_of or UNKNOWN}, source {c.source}" for c in every)
+    kind_words = partial(cost_kind, inference=kind == "inference")
+    texts = (
+        f"{kind_words(c.kind)}: {c.basis} price of {c.as_of or UNKNOWN}, source {c.source}" for c in every
+    )
     return tuple(dict.fromkeys(texts))
 
 
@@ -268,9 +270,9 @@ def performance(plan: Plan, verbose: bool) -> list[Section]:
         )
     ]  # fmt: skip
     if speed.step_time_s is not None:
-        said = f"{number(speed.step_time_s, 4)} s{_breakdown(plan, verbose)}"
+        words = f"{number(speed.step_time_s, 4)} s{_breakdown(plan, verbose)}"
         label = "batch time" if plan.kind == "inference" else "step time"
-        rows.append(("step_time_s", label, speed.step_time_s, "seconds", said))
+        rows.append(("step_time_s", label, speed.step_time_s, "seconds", words))
     rows.append(("mfu_ratio", "MFU", speed.mfu, "ratio", percent(speed.mfu)))
     if speed.memory_available_gib is not None:
         free = speed.memory_headroom_gib
@@ -278,8 +280,8 @@ def performance(plan: Plan, verbose: bool) -> list[Section]:
         if speed.memory_fits_ratio is not None:
             room += f"; fits with {chance(speed.memory_fits_ratio)}"
         needed, available = number(speed.memory_needed_gib), number(speed.memory_available_gib)
-        said = f"{needed} of {available} GiB per accelerator{room}"
-        rows.append(("memory_needed_gib", "memory", speed.memory_needed_gib, "gib", said))
+        words = f"{needed} of {available} GiB per accelerator{room}"
+        rows.append(("memory_needed_gib", "memory", speed.memory_needed_gib, "gib", words))
     if speed.limited_by:
         limit = step_part(speed.limited_by, inference=plan.kind == "inference")
         rows.append(("limited_by", "limited by", speed.limited_by, "text", limit))
@@ -309,11 +311,11 @@ def risk(plan: Plan) -> list[Section]:
     expected = f"{usd(danger.expected_cost_usd)}, {hours(danger.expected_hours)} h"
     worst = f"{usd(danger.worst_cost_usd)}, {hours(danger.worst_hours)} h"
     lost = f"{number(danger.expected_interruptions)}, losing {hours(danger.expected_lost_hours)} h"
-    met = f"with probability {percent(danger.p_meet_deadline)}"
+    chance_text = f"with probability {percent(danger.p_meet_deadline)}"
     if danger.p_meet_deadline is None:
-        met = "probability unknown" if plan.deadline else "no deadline given"
+        chance_text = "probability unknown" if plan.deadline else "no deadline given"
     rows: list[tuple[str, str, Value, Unit, str]] = [
-        ("p_meet_deadline_ratio", "deadline met", danger.p_meet_deadline, "ratio", met),
+        ("p_meet_deadline_ratio", "deadline met", danger.p_meet_deadline, "ratio", chance_text),
         (
             "expected_interruptions", "interruptions", danger.expected_interruptions, "quantity",
             f"{lost} (expected)",
@@ -332,6 +334,6 @@ def cash(plan: Plan) -> list[Section]:
         return []
     months = [f"{due.month} {usd(due.amount_usd)}" for due in plan.cash]
     total = sum((due.amount_usd for due in plan.cash), Decimal(0))
-    said = join_some(months, _MAX_CASH, "months")
-    section = facts("cash", "Cash", [("due_usd", f"{usd(total)} in all", total, "usd", said)])
+    months_text = join_some(months, _MAX_CASH, "months")
+    section = facts("cash", "Cash", [("due_usd", f"{usd(total)} in all", total, "usd", months_text)])
     return [replace(section, charts=charts.cash_by_month(plan.cash))]

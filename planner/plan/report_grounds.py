@@ -35,9 +35,9 @@ def assumptions(plan: Plan, verbose: bool) -> list[Section]:
             (item.key, f"{item.value} {item.unit}".strip(), item.origin, item.note) for item in ordered
         ]
         return [table_section("assumptions", "Assumptions", columns, rows, detail=True)]
-    given = [item for item in ordered if item.origin != "workload"]
-    hidden = len(ordered) - min(len(given), _MAX_ASSUMPTIONS)
-    notes = [_assumption(item) for item in given[:_MAX_ASSUMPTIONS]]
+    assumed = [item for item in ordered if item.origin != "workload"]
+    hidden = len(ordered) - min(len(assumed), _MAX_ASSUMPTIONS)
+    notes = [_assumption(item) for item in assumed[:_MAX_ASSUMPTIONS]]
     if hidden:
         notes.append(f"{hidden:,} more with -v")
     return [Section("assumptions", "Assumptions", ("; ".join(notes),), detail=True)]
@@ -54,8 +54,8 @@ def filters(plan: Plan, verbose: bool) -> list[Section]:
         return []
     folded = plan.status == "planned"
     if folded and not verbose:
-        said = ", ".join(f"{item.name} {item.removed:,}" for item in active)
-        removed = [("by_filter", "by filter", len(active), "count", said)]
+        counts = ", ".join(f"{item.name} {item.removed:,}" for item in active)
+        removed = [("by_filter", "by filter", len(active), "count", counts)]
         return [facts("filters", "Candidates removed", removed, detail=True)]  # type: ignore[arg-type]
     columns = (
         Column("filter", "filter", "text"), Column("meaning", "meaning", "text"),
@@ -154,10 +154,10 @@ def proof(plan: Plan, verbose: bool) -> list[Section]:
     ]
     notes = [", ".join(parts)]
     if grounds.near_ties:
-        what = {"time": "take", "carbon": "emit"}.get(plan.objective, "cost")
-        one = f"{what}s"
-        said = f"other decision {one}" if grounds.near_ties == 1 else f"other decisions {what}"
-        notes.append(f"{grounds.near_ties:,} {said} nearly the same")
+        verb = {"time": "take", "carbon": "emit"}.get(plan.objective, "cost")
+        singular = f"{verb}s"
+        decisions = f"other decision {singular}" if grounds.near_ties == 1 else f"other decisions {verb}"
+        notes.append(f"{grounds.near_ties:,} {decisions} nearly the same")
     if grounds.note:
         notes.append(grounds.note)
     if verbose:

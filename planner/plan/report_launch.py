@@ -51,10 +51,12 @@ def launch(launch: Launch, *, inference: bool = False) -> Section:
         ("checkpoint_interval_hours", saved, launch.checkpoints.interval_hours, "hours", _checkpoint(launch)),
     ]
     if launch.strategy == "spot_with_fallback":
-        said = f"assumed to be available within {hours(launch.on_demand_acquire_s / 3600.0)} h of the request"
+        words = (
+            f"assumed to be available within {hours(launch.on_demand_acquire_s / 3600.0)} h of the request"
+        )
         if launch.p_on_demand_had_ratio is not None:
-            said += f", with probability {percent(launch.p_on_demand_had_ratio)}"
-        rows.append(("on_demand_acquire_s", "on-demand", launch.on_demand_acquire_s, "seconds", said))
+            words += f", with probability {percent(launch.p_on_demand_had_ratio)}"
+        rows.append(("on_demand_acquire_s", "on-demand", launch.on_demand_acquire_s, "seconds", words))
     if launch.replay is not None:
         rows.append(
             ("replayed_usd", "replayed", launch.replay.expected_cost_usd, "usd", _replayed(launch.replay))
@@ -70,11 +72,11 @@ def launch(launch: Launch, *, inference: bool = False) -> Section:
 
 def _replayed(seen: Replay) -> str:
     spread = f"{usd(seen.cost_p10_usd)} to {usd(seen.cost_p90_usd)}"
-    met = (
+    deadline_text = (
         f"deadline met {percent(seen.p_meet_deadline)}, on spot alone {percent(seen.p_meet_spot_only_ratio)}"
     )
     return (
-        f"{seen.futures:,} futures, policy {seen.policy}: {usd(seen.expected_cost_usd)} ({spread}), {met}, "
+        f"{seen.futures:,} futures, policy {seen.policy}: {usd(seen.expected_cost_usd)} ({spread}), {deadline_text}, "
         f"{hours(seen.on_demand_hours)} h on-demand"
     )
 

@@ -30,8 +30,8 @@ def savings(plan: Plan) -> list[Section]:
     else:
         base = saved.baseline
         label = f"{base.label}: " if base.label else ""
-        said = f"{label}{summary(base)}: {usd(base.cost_usd)}, {hours(base.hours)} h"
-        rows.append(("baseline_usd", "baseline", base.cost_usd, "usd", said))
+        baseline_text = f"{label}{summary(base)}: {usd(base.cost_usd)}, {hours(base.hours)} h"
+        rows.append(("baseline_usd", "baseline", base.cost_usd, "usd", baseline_text))
         if text := own_machines_of(base):
             rows.append(("baseline_own_machines", "own machines", text, "text", text))
     if saved.saved_usd:
@@ -84,8 +84,8 @@ def _on_known_prices(best: Summary) -> str:
 
 def _hidden(item: Relaxation) -> str:
     """What would be better, but for one limit."""
-    what = "nothing" if item.best is None else f"{summary(item.best)}: {usd(item.best.cost_usd)}"
-    return f"hidden: {what}: {item.constraint} {item.current} -> {item.needed}"
+    improvement = "nothing" if item.best is None else f"{summary(item.best)}: {usd(item.best.cost_usd)}"
+    return f"hidden: {improvement}: {item.constraint} {item.current} -> {item.needed}"
 
 
 def _stands_for(plan: Plan, rank: int, verbose: bool) -> str:
@@ -95,16 +95,16 @@ def _stands_for(plan: Plan, rank: int, verbose: bool) -> str:
     head = f"#{rank}" if rank > 1 else "the plan"
     new = " and ".join(FACETS[name][0] for name in brings if name in FACETS)
     also = [_fold(folded[name], verbose, plan.objective) for name in FACETS if name in folded]
-    rest = sum(item.count for name, item in folded.items() if name not in FACETS)
-    also += [f"{rest:,} more"] if rest else []
+    remaining = sum(item.count for name, item in folded.items() if name not in FACETS)
+    also += [f"{remaining:,} more"] if remaining else []
     parts = [f"another {new}"] if new else []
     parts += [f"also {', '.join(also)}"] if also else []
     return f"{head}: {'; '.join(parts)}" if parts else ""
 
 
 def _fold(item: Folded, verbose: bool, objective: str) -> str:
-    _, one, several = FACETS[item.differs_in]
-    text = f"{item.count:,} {one if item.count == 1 else several}"
+    _, singular, plural = FACETS[item.differs_in]
+    text = f"{item.count:,} {singular if item.count == 1 else plural}"
     if item.best is None:
         return text
     best = item.best

@@ -32,12 +32,14 @@ def quotas(plan: Plan) -> list[Section]:
         return []
     in_turn = plan.launch is not None and plan.launch.in_turn
     rows = [_row(group, together=not in_turn) for group in groups.values()]
-    kept = [at for at, column in enumerate(_COLUMNS) if column.key not in ("code", "limit") or _any(rows, at)]
-    said = (note for group in groups.values() for line in group for note in _asides(line))
-    notes = list(dict.fromkeys(said))
+    shown = [
+        at for at, column in enumerate(_COLUMNS) if column.key not in ("code", "limit") or _any(rows, at)
+    ]
+    asides = (note for group in groups.values() for line in group for note in _asides(line))
+    notes = list(dict.fromkeys(asides))
     if in_turn and len(plan.lines) > len(rows):
         notes.append(_IN_TURN)
-    columns, cells = [_COLUMNS[at] for at in kept], [[row[at] for at in kept] for row in rows]
+    columns, cells = [_COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in rows]
     return [table_section("quotas", "Quotas to ask for", columns, cells, notes)]
 
 
@@ -48,8 +50,8 @@ def _any(rows: list[tuple[Value, ...]], at: int) -> bool:
 def _asides(line: PlanLine) -> list[str]:
     """Of what the provider counts it, where its rule says so, and what else is known of its name."""
     need = line.quota
-    known = need.scope and need.scope != line.provider
-    counted = [f"{line.provider} counts it per {need.scope.replace(' x ', ' and ')}"] if known else []
+    has_scope = need.scope and need.scope != line.provider
+    counted = [f"{line.provider} counts it per {need.scope.replace(' x ', ' and ')}"] if has_scope else []
     name, aside = _name(need.name)
     return [*counted, *([f"{name}: {aside}"] if aside else [])]
 

@@ -77,8 +77,8 @@ def flat_rows(plan: Plan) -> list[dict[str, Cell]]:
     rungs = [item.best for item in plan.sensitivity if item.best is not None]
     rows += [_summary("rung", rank, item) for rank, item in enumerate(rungs, start=1)]
     if plan.status == "infeasible":
-        found = [item.best for item in plan.relaxations if item.best is not None]
-        rows += [_summary("relaxation", rank, item) for rank, item in enumerate(found, start=1)]
+        alternatives = [item.best for item in plan.relaxations if item.best is not None]
+        rows += [_summary("relaxation", rank, item) for rank, item in enumerate(alternatives, start=1)]
         rows = rows or [{"row": "infeasible"}]
     for row in rows:
         row |= {"workload": plan.workload, "status": plan.status, "confidence": plan.confidence}

@@ -83,20 +83,20 @@ def loading(plan: Plan) -> list[Section]:
 
 
 def _loader(item: Loading) -> str:
-    taken = f"an accelerator takes {number(item.samples_per_s_per_accelerator, 4)} {item.encoded}s/s"
+    use = f"an accelerator takes {number(item.samples_per_s_per_accelerator, 4)} {item.encoded}s/s"
     if item.decode_samples_per_s_per_core is None:
-        return f"{taken}; how many a core decodes is not measured: not in the speed, give decode_samples_per_s_per_core"
+        return f"{use}; how many a core decodes is not measured: not in the speed, give decode_samples_per_s_per_core"
     needed, cores = item.cores_needed_per_accelerator, item.cores_per_accelerator
     rate = f"{number(item.decode_samples_per_s_per_core, 4)} a core ({item.source})"
     if needed is None or cores is None:
-        return f"{taken}; {rate}; cores of this type unknown"
-    said = f"{taken}, which {number(needed, 3)} cores decode at {rate}; here are {number(cores, 3)}"
+        return f"{use}; {rate}; cores of this type unknown"
+    load = f"{use}, which {number(needed, 3)} cores decode at {rate}; here are {number(cores, 3)}"
     if not item.is_bound:
-        return f"{said}: enough"
+        return f"{load}: enough"
     if item.in_speed:
-        return f"{said}: loader-bound, {percent(item.exposed_ratio)} of the step waits (in speed and cost)"
+        return f"{load}: loader-bound, {percent(item.exposed_ratio)} of the step waits (in speed and cost)"
     fed = cores / needed
     return (
-        f"{said}: if the samples are compressed, the cores feed {percent(fed)} of that; not in speed and cost: say "
+        f"{load}: if the samples are compressed, the cores feed {percent(fed)} of that; not in speed and cost: say "
         f"data.encoded: {item.encoded}"
     )

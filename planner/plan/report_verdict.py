@@ -61,7 +61,7 @@ def verdict_answer(name: str, kind: str, verdict: Verdict) -> Answer:
         grouped = [(", ".join(fields), reason) for reason, fields in by_reason.items()]
         sections.append(table_section("stated", "Stated, not recomputed", columns, grouped))
     values = {
-        "file": name, "kind": kind, "holds": not faults and not verdict.nothing, "faults": [str(one) for one in faults],
+        "file": name, "kind": kind, "holds": not faults and not verdict.nothing, "faults": [str(x) for x in faults],
         "checked": list(verdict.checked), "not_recomputed": dict(left), "summary": verdict.summary,
     }  # fmt: skip
     summary = (f"Recomputed: {', '.join(verdict.checked)}",) if verdict.checked else ()

@@ -25,11 +25,11 @@ def starter_of(plan: Plan) -> str:
     SkyPilot starts no machines of one's own, none of other providers, no block, and no gang on several offers at once;
     Slurm runs on whatever is there.
     """
-    own = any(line.purchase_option in _OWN or line.option_variant in _OWN for line in plan.lines)
+    has_own = any(line.purchase_option in _OWN or line.option_variant in _OWN for line in plan.lines)
     others = any(line.provider not in skypilot_clouds() for line in plan.lines)
     in_turn = plan.launch is not None and plan.launch.in_turn
     at_once = plan.kind != "fleet" and len(plan.lines) > 1 and not in_turn
-    if own or others or at_once:
+    if has_own or others or at_once:
         return "slurm"
     if any(line.purchase_option == "capacity_block" for line in plan.lines):
         return "terraform" if len({line.provider for line in plan.lines}) == 1 else "slurm"

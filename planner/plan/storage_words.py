@@ -51,7 +51,7 @@ def reason_of(choice: StorageChoice, way: StorageWay) -> str:
         return words
     more = float(way.cost_usd - choice.chosen.cost_usd)
     if more <= -_CENT:
-        said = f"{-more:,.2f} USD less, but not as data.access and storage.data of the workload ask"
+        difference = f"{-more:,.2f} USD less, but not as data.access and storage.data of the workload ask"
     else:
-        said = f"{more:,.2f} USD more" if more >= _CENT else "not cheaper"
-    return f"{words}; {said}" if words else said
+        difference = f"{more:,.2f} USD more" if more >= _CENT else "not cheaper"
+    return f"{words}; {difference}" if words else difference

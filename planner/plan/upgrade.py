@@ -67,20 +67,20 @@ def _each(items: Any, change: Any) -> Any:
 
 def _time_part(part: Mapping[str, Any], at: int, faults: list[Fault]) -> dict[str, Any]:
     name = part.get("name")
-    found = _TIME_PARTS.get(name) if isinstance(name, str) else None
-    if found is None:
+    part_id = _TIME_PARTS.get(name) if isinstance(name, str) else None
+    if part_id is None:
         faults.append(Fault(("timeline", at, "name"), f"version 1 of the plan has no part called {name!r}"))
-    return {**part, "id": found}
+    return {**part, "id": part_id}
 
 
 def _line(line: Mapping[str, Any], number: int, faults: list[Fault]) -> dict[str, Any]:
     def cost(item: Mapping[str, Any], at: int) -> dict[str, Any]:
         kind, label = item.get("kind"), item.get("label")
         stored = next((one for start, one in _STORED.items() if str(label).startswith(start)), None)
-        found = stored or _COST_KINDS.get(str(kind)) or _TRANSFERS.get(str(label))
-        if found is None:
+        line_id = stored or _COST_KINDS.get(str(kind)) or _TRANSFERS.get(str(label))
+        if line_id is None:
             path = ("lines", number, "costs", at, "label")
             faults.append(Fault(path, f"version 1 of the plan has no cost {kind!r} called {label!r}"))
-        return {**item, "id": found}
+        return {**item, "id": line_id}
 
     return {**line, "costs": _each(line.get("costs"), cost)}

@@ -79,16 +79,18 @@ def enable_first(places: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     off = [region for provider, region in dict.fromkeys(places) if f"{provider}/{region}" in off_by_default()]
     if not off:
         return ()
-    is_off, it = ("is off by default", "it") if len(off) == 1 else ("are off by default", "them")
+    is_off, pronoun = ("is off by default", "it") if len(off) == 1 else ("are off by default", "them")
     more = f" and {len(off) - _MOST_REGIONS} more" if len(off) > _MOST_REGIONS else ""
-    return (f"{', '.join(off[:_MOST_REGIONS])}{more} {is_off}: enable {it} in the account first",)
+    return (f"{', '.join(off[:_MOST_REGIONS])}{more} {is_off}: enable {pronoun} in the account first",)
 
 
 def places_of(chosen: Iterable[Summary]) -> Iterator[tuple[str, str]]:
     """Provider and region of candidates, with those of a fall-back."""
-    for one in chosen:
+    for candidate in chosen:
         yield from (
-            (one.provider, region) for region in (one.region, *(part.region for part in one.parts)) if region
+            (candidate.provider, region)
+            for region in (candidate.region, *(part.region for part in candidate.parts))
+            if region
         )
 
 
@@ -122,8 +124,8 @@ def own_machines_of(item: Summary) -> str:
 
 def cost_kind(kind: str, *, inference: bool = False) -> str:
     """Return a cost kind in words."""
-    known = COST_KINDS | _KINDS_OF_INFERENCE if inference else COST_KINDS
-    return known.get(kind, kind.replace("_", " "))
+    kinds = COST_KINDS | _KINDS_OF_INFERENCE if inference else COST_KINDS
+    return kinds.get(kind, kind.replace("_", " "))
 
 
 def step_part(name: str, *, inference: bool = False) -> str:

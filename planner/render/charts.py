@@ -72,26 +72,26 @@ Drawn = tuple[float, list[str]]
 
 def _values(chart: Chart, index: int) -> list[float | None]:
     values = chart.series[index][1] if index < len(chart.series) else ()
-    found = [number_of(value) for value in values[: len(chart.labels)]]
-    return [*found, *[None] * (len(chart.labels) - len(found))]
+    numbers = [number_of(value) for value in values[: len(chart.labels)]]
+    return [*numbers, *[None] * (len(chart.labels) - len(numbers))]
 
 
 def _bars(chart: Chart, currency: str, width: float) -> Drawn:
     if as_dates(chart.labels) and len(chart.labels) > 2:
         return columns_over_time(chart, currency, width)
     series = [_values(chart, index) for index in range(len(chart.series))]
-    known = [value for values in series for value in values if value is not None]
-    if not known:
+    drawn = [value for values in series for value in values if value is not None]
+    if not drawn:
         return 0.0, []
     names = [tidy(name) for name, _ in chart.series]
     parts, top = legend(_boxes(names), width) if len(series) > 1 else ([], 4.0)
     beside = width >= 500
     room = min(width * 0.36, max(text_px(tidy(label)) for label in chart.labels) + 8) if beside else 0.0
-    value_px = max(text_px(show(value, chart.unit, currency)) for value in known) + 10
-    left = value_px if min(known) < 0 else 0.0
-    marks = (min(0.0, *known), max(0.0, *known))
-    scale = Scale(*marks, room + left, width - (value_px if max(known) > 0 else 4.0))
-    signed = len(series) == 1 and min(known) < 0  # a change: what adds and what takes away
+    value_px = max(text_px(show(value, chart.unit, currency)) for value in drawn) + 10
+    left = value_px if min(drawn) < 0 else 0.0
+    marks = (min(0.0, *drawn), max(0.0, *drawn))
+    scale = Scale(*marks, room + left, width - (value_px if max(drawn) > 0 else 4.0))
+    signed = len(series) == 1 and min(drawn) < 0  # a change: what adds and what takes away
     thick = _BAR_PX if len(series) == 1 else 14.0
     for index, label in enumerate(chart.labels[:_MAX_BARS]):
         block = thick * len(series)
@@ -257,15 +257,15 @@ def _beside(value: float, unit: str, currency: str, cents_shown: bool) -> str:
 def _levels(chart: Chart, currency: str, width: float) -> Drawn:
     """Levels of a funnel, or parts of a whole: a bar each with its value and its share, as long as the share."""
     values = _values(chart, 0)
-    known = [value for value in values if value is not None]
-    if not known:
+    heights = [value for value in values if value is not None]
+    if not heights:
         return 0.0, []
     parts = chart.kind == "parts"
-    first = next((value for value in known if value > 0), 0.0)
-    whole = (chart.whole or sum(known)) if parts else first
-    scale = Scale(0.0, whole if parts and whole > 0 else max(0.0, *known), 0.0, width)
+    first = next((value for value in heights if value > 0), 0.0)
+    whole = (chart.whole or sum(heights)) if parts else first
+    scale = Scale(0.0, whole if parts and whole > 0 else max(0.0, *heights), 0.0, width)
     drawn, top = [], 4.0
-    cents_shown = chart.unit != "money" or "." in show(max(known, key=abs), chart.unit, currency)
+    cents_shown = chart.unit != "money" or "." in show(max(heights, key=abs), chart.unit, currency)
     for index, (label, value) in enumerate(zip(chart.labels, values, strict=True)):
         text = "unknown" if value is None else _beside(value, chart.unit, currency, cents_shown)
         has_share = value is not None and whole and math.isfinite(whole) and (parts or index)

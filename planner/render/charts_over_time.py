@@ -55,21 +55,21 @@ class _Plot:
 def _series(chart: Chart) -> dict[str, Values]:
     """Every series by name, one value per label."""
     count = len(chart.labels)
-    found: dict[str, Values] = {}
+    by_name: dict[str, Values] = {}
     for name, values in chart.series:
-        known = [number_of(value) for value in values[:count]]
-        found[tidy(name)] = [*known, *[None] * (count - len(known))]
-    return found
+        numbers = [number_of(value) for value in values[:count]]
+        by_name[tidy(name)] = [*numbers, *[None] * (count - len(numbers))]
+    return by_name
 
 
 def _axes(
     chart: Chart, series: Sequence[Values], width: float, top: float, *, inset: bool = False
 ) -> tuple[_Plot, list[str]] | None:
     """The plot's area with its grid and labels; None where there is no value."""
-    known = [value for values in series for value in values if value is not None]
-    if not known:
+    drawn = [value for values in series for value in values if value is not None]
+    if not drawn:
         return None
-    low, high = min(known), max(known)
+    low, high = min(drawn), max(drawn)
     if low >= 0 and (low <= 0.6 * high or inset):
         low = 0.0
     marks = ticks(low, max(high, 0.0) if inset else high, 4)
@@ -117,11 +117,11 @@ def _runs(plot: _Plot, values: Values) -> list[list[tuple[float, float]]]:
     stride = max(1, int(len(values) / max(plot.right - plot.left, 1)))
     for begin in range(0, len(values), stride):
         chunk = [(index, value) for index, value in enumerate(values[begin : begin + stride], begin)]
-        known = [(index, value) for index, value in chunk if value is not None]
-        if not known:
+        points = [(index, value) for index, value in chunk if value is not None]
+        if not points:
             runs += [[]] if runs[-1] else []
             continue
-        lowest, highest = min(known, key=lambda item: item[1]), max(known, key=lambda item: item[1])
+        lowest, highest = min(points, key=lambda item: item[1]), max(points, key=lambda item: item[1])
         for index, value in sorted({lowest, highest}):
             runs[-1].append((plot.x(index), plot.y.at(value)))
     return [run for run in runs if run]
@@ -259,8 +259,8 @@ def draw_stack(chart: Chart, currency: str, width: float) -> tuple[float, list[s
     series = dict(list(_series(chart).items())[:_MAX_SERIES])
     items = [(name, PALETTE[index], "", True) for index, name in enumerate(series)]
     parts, top = legend(items, width, unit_words(chart.unit, currency))
-    known = [[max(value or 0.0, 0.0) for value in values] for values in series.values()]
-    totals: Values = [sum(column) for column in zip(*known, strict=True)]
+    heights = [[max(value or 0.0, 0.0) for value in values] for values in series.values()]
+    totals: Values = [sum(column) for column in zip(*heights, strict=True)]
     axes = _axes(chart, [totals], width, top, inset=True)
     if axes is None:
         return 0.0, []
@@ -269,7 +269,7 @@ def draw_stack(chart: Chart, currency: str, width: float) -> tuple[float, list[s
     wide = 0.75 * (plot.right - plot.left) / plot.count
     for index, label in enumerate(chart.labels):
         level = 0.0
-        for at, (name, values) in enumerate(zip(series, known, strict=True)):
+        for at, (name, values) in enumerate(zip(series, heights, strict=True)):
             if values[index] > 0:
                 low, high = plot.y.at(level), plot.y.at(level + values[index])
                 hint = f"{tidy(label)}, {name}: {show(values[index], chart.unit, currency)}"

@@ -32,9 +32,9 @@ _MAX_ROWS = 60
 
 def _series(chart: Chart, name: str) -> list[float | None]:
     """Values of the series called `name`, one per label."""
-    values = next((given for key, given in chart.series if key == name), ())
-    known = [number_of(value) for value in values[: len(chart.labels)]]
-    return [*known, *[None] * (len(chart.labels) - len(known))]
+    values = next((series_values for key, series_values in chart.series if key == name), ())
+    numbers = [number_of(value) for value in values[: len(chart.labels)]]
+    return [*numbers, *[None] * (len(chart.labels) - len(numbers))]
 
 
 def _known(*series: Sequence[float | None]) -> list[float]:
@@ -118,10 +118,10 @@ def draw_spans(chart: Chart, currency: str, width: float) -> Drawn:
     """One row per label with a bar from `start` to `end`; a third series is written beside it."""
     del currency
     starts, ends = _series(chart, "start"), _series(chart, "end")
-    known = _known(starts, ends)
-    if not known:
+    drawn = _known(starts, ends)
+    if not drawn:
         return 0.0, []
-    marks = ticks(min(0.0, *known), max(0.0, *known), 6 if width >= 500 else 3)
+    marks = ticks(min(0.0, *drawn), max(0.0, *drawn), 6 if width >= 500 else 3)
     beside = width >= 500
     room = min(width * 0.3, max(text_px(tidy(label)) for label in chart.labels) + 10) if beside else 0.0
     scale = Scale(marks[0], marks[-1], room, width - 12)

@@ -108,20 +108,20 @@ def status_words(status: str, reason: str) -> str:
     """`Withheld: reason`; empty where all is well."""
     if status == "ok":
         return ""
-    said = tidy(reason)
-    return f"{status.capitalize()}: {said}" if said else f"{status.capitalize()}."
+    words = tidy(reason)
+    return f"{status.capitalize()}: {words}" if words else f"{status.capitalize()}."
 
 
 def section_blocks(section: Section, currency: str) -> list[Block]:
     """The blocks of one section: its sentences, figures, charts and tables."""
     title, blocks, detail = tidy(section.title), list[Block](), section.detail
     warning = status_words(section.status, section.reason)
-    said = (*((warning,) if warning else ()), *(tidy(text) for text in section.sentences))
-    if said:
-        blocks.append(Notes(title, said, bool(warning) or section.warning, detail))
-    figures = tuple(one for one in section.figures if not one.checked)
+    sentences = (*((warning,) if warning else ()), *(tidy(text) for text in section.sentences))
+    if sentences:
+        blocks.append(Notes(title, sentences, bool(warning) or section.warning, detail))
+    figures = tuple(figure for figure in section.figures if not figure.checked)
     if figures:
-        blocks.append(_figures(figures, "Figures" if said else title, currency, detail))
+        blocks.append(_figures(figures, "Figures" if sentences else title, currency, detail))
     for chart in section.charts:
         blocks += _chart(chart, tidy(chart.title) or title, currency, detail)
     for table in section.tables:
@@ -131,11 +131,17 @@ def section_blocks(section: Section, currency: str) -> list[Block]:
 
 
 def _figures(figures: Sequence[Figure], title: str, currency: str, detail: bool) -> Block:
-    if any(one.words for one in figures):
-        return Facts(title, tuple((tidy(one.label), figure_text(one, currency)) for one in figures), detail)
+    if any(figure.words for figure in figures):
+        return Facts(
+            title, tuple((tidy(figure.label), figure_text(figure, currency)) for figure in figures), detail
+        )
     rows = [
-        (tidy(one.label), figure_text(one, currency), status_words(one.status, one.reason) or tidy(one.note))
-        for one in figures
+        (
+            tidy(figure.label),
+            figure_text(figure, currency),
+            status_words(figure.status, figure.reason) or tidy(figure.note),
+        )
+        for figure in figures
     ]
     notes = ["", *(note for _, _, note in rows)]
     rows = [
@@ -231,9 +237,9 @@ def _chart(chart: Chart, title: str, currency: str, detail: bool) -> list[Block]
         or chart.kind in ("lines", "fan", "steps", "dots")
     ):
         return [Notes(title, captions, detail=detail)] if captions else []
-    known = [value for value in values[0] if value is not None] if values else []
-    if known and max(known) > 0 and (chart.kind == "parts" or (chart.kind == "funnel" and min(known) >= 0)):
-        whole = max(known) if chart.kind == "funnel" else chart.whole or sum(known)
+    drawn = [value for value in values[0] if value is not None] if values else []
+    if drawn and max(drawn) > 0 and (chart.kind == "parts" or (chart.kind == "funnel" and min(drawn) >= 0)):
+        whole = max(drawn) if chart.kind == "funnel" else chart.whole or sum(drawn)
         rows = tuple(
             (tidy(label), _amount(value, chart, currency), (value or 0.0) / whole)
             for label, value in zip(chart.labels, values[0], strict=True)
@@ -267,20 +273,20 @@ def chart_cells(chart: Chart, currency: str) -> tuple[tuple[str, ...], ...]:
 def chart_values(chart: Chart) -> list[list[float | None]]:
     """Values of every series, one per label."""
     count = len(chart.labels)
-    found = []
+    by_series = []
     for _, values in chart.series:
-        known = [number_of(value) for value in values[:count]]
-        found.append([*known, *[None] * (count - len(known))])
-    return found
+        numbers = [number_of(value) for value in values[:count]]
+        by_series.append([*numbers, *[None] * (count - len(numbers))])
+    return by_series
 
 
 def without_empty(
     header: Sequence[str], rows: Sequence[Sequence[str]], align: str
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], str]:
     """Drop the columns in which every cell is empty, such as zones where no price depends on one."""
-    kept = [i for i in range(len(header)) if any(row[i] for row in rows)]
+    shown = [i for i in range(len(header)) if any(row[i] for row in rows)]
     return (
-        tuple(header[i] for i in kept),
-        tuple(tuple(row[i] for i in kept) for row in rows),
-        "".join(align[i] for i in kept),
+        tuple(header[i] for i in shown),
+        tuple(tuple(row[i] for i in shown) for row in rows),
+        "".join(align[i] for i in shown),
     )

@@ -57,7 +57,7 @@ REVIEW_FORMATS = (*ANSWER_FORMATS, *CHAT_FORMATS)
 
 def format_of(name: str, formats: Iterable[str] = tuple(FORMATS)) -> str | None:
     """The format that a file's ending names (`plan.json`, `plan.focus.csv`); None where it names none of these."""
-    endings = {f".{FORMATS[one].extension}": one for one in formats}
+    endings = {f".{FORMATS[key].extension}": key for key in formats}
     return next((endings[end] for end in sorted(endings, key=len, reverse=True) if name.endswith(end)), None)
 
 

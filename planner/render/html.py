@@ -138,10 +138,10 @@ def _section(
     section: Section, number: int, answer: Answer, cut: Callable[[object], str], rows: int, charts: int
 ) -> dict[str, Any]:
     currency = answer.currency
-    held = _held_together(section.figures)
+    withheld = _held_together(section.figures)
     figures = [
-        replace(one, reason="") if one.status == "flagged" and one.reason == section.reason else one
-        for one in _read_figures(section, held)  # the section says why once
+        replace(shown, reason="") if shown.status == "flagged" and shown.reason == section.reason else shown
+        for shown in _read_figures(section, withheld)  # the section says why once
     ]
     return {
         "id": f"s{number}",
@@ -156,7 +156,7 @@ def _section(
             for index, figure in enumerate(figures[: max(rows, 4)])
         ],
         "spelled": any(figure.words for figure in section.figures),
-        "held": [(cut("; ".join(labels)), cut(reason)) for reason, labels in held.items()],
+        "held": [(cut("; ".join(labels)), cut(reason)) for reason, labels in withheld.items()],
         "charts": [
             _chart(chart, f"s{number}c{index}", currency, cut, section.sentences)
             for index, chart in enumerate(section.charts[:charts])
@@ -165,9 +165,13 @@ def _section(
     }
 
 
-def _read_figures(section: Section, held: Mapping[str, list[str]]) -> list[Figure]:
+def _read_figures(section: Section, withheld: Mapping[str, list[str]]) -> list[Figure]:
     """Figures that a page shows: none that a waterfall draws, none of several that are withheld for one reason."""
-    return [one for one in undrawn_figures(section) if one.status != "withheld" or one.reason not in held]
+    return [
+        figure
+        for figure in undrawn_figures(section)
+        if figure.status != "withheld" or figure.reason not in withheld
+    ]
 
 
 def _is_folded(section: Section) -> bool:
@@ -177,11 +181,11 @@ def _is_folded(section: Section) -> bool:
 
 def _held_together(figures: tuple[Figure, ...]) -> dict[str, list[str]]:
     """Labels of withheld figures by reason, where several share one: it is then said once."""
-    found: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for figure in figures:
         if figure.status == "withheld":
-            found.setdefault(figure.reason, []).append(tidy(figure.label))
-    return {reason: labels for reason, labels in found.items() if len(labels) > 1}
+            by_reason.setdefault(figure.reason, []).append(tidy(figure.label))
+    return {reason: labels for reason, labels in by_reason.items() if len(labels) > 1}
 
 
 def _money_words(answer: Answer) -> str:
@@ -234,8 +238,8 @@ def _table(table: Table, answer: Answer, cut: Callable[[object], str], limit: in
     below, table = placed(table, "below"), placed(table, "cell")
     texts = cells(table, currency, limit)
     folds = bool(below.columns) and table.shown < len(texts)
-    kept = [at for at in range(len(table.columns)) if not texts or any(row[at] for row in texts)]
-    units = [table.columns[at].unit for at in kept]
+    columns = [at for at in range(len(table.columns)) if not texts or any(row[at] for row in texts)]
+    units = [table.columns[at].unit for at in columns]
     many = len(units) > _ROOMY_COLUMNS
     sizes = ["dense"] if many else []
     if len(units) > _DENSE_COLUMNS:
@@ -247,12 +251,12 @@ def _table(table: Table, answer: Answer, cut: Callable[[object], str], limit: in
         "size": " ".join(sizes),
         "columns": [
             (cut(column_label(table.columns[at], currency)), _cell_class(table.columns[at].unit))
-            for at in kept
+            for at in columns
         ],
         "rows": [
             [
                 (_minus(cut(row[at])), _cell_class(unit, row[at], many))
-                for at, unit in zip(kept, units, strict=True)
+                for at, unit in zip(columns, units, strict=True)
             ]
             for row in texts
         ],
@@ -300,8 +304,8 @@ def draw_sparkline(values: Sequence[float | None], title: str, said: str, identi
         said: the same in a sentence.
         identity: unique in the page.
     """
-    known = [value for value in values if value is not None]
-    top, low = max(known, default=0.0), min(known, default=0.0)
+    drawn = [value for value in values if value is not None]
+    top, low = max(drawn, default=0.0), min(drawn, default=0.0)
     span = max(top, 0.0) - min(low, 0.0)
     if not span:
         return ""

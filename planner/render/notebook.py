@@ -27,8 +27,12 @@ class Shown:
         parts += [tag("p", {}, escaped(text)) for text in section.sentences]
         if figures := undrawn_figures(section):
             rows = [
-                [tidy(one.label), figure_text(one, self.currency), status_words(one.status, one.reason)]
-                for one in figures
+                [
+                    tidy(figure.label),
+                    figure_text(figure, self.currency),
+                    status_words(figure.status, figure.reason),
+                ]
+                for figure in figures
             ]
             parts.append(_grid(["figure", "value", ""], rows, [False, True, False]))
         parts += [_picture(chart, self.currency) for chart in section.charts]

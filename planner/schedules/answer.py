@@ -140,10 +140,12 @@ def plan_schedule(
     missing: tuple[tuple[str, float, float], ...] = ()
     if explanation is not None and explanation.missing is not None:
         missing = tuple(zip(question.jobs, explanation.missing.tolist(), question.work.tolist(), strict=True))
-    found = result.evaluation
+    evaluation = result.evaluation
     parts: dict[str, Decimal] = {}
-    if found is not None:
-        parts = {name: money(getattr(found.costs, name)) for name in ("nodes", "starts", "copies", "storage")}
+    if evaluation is not None:
+        parts = {
+            name: money(getattr(evaluation.costs, name)) for name in ("nodes", "starts", "copies", "storage")
+        }
     return ScheduleAnswer(
         name=schedule.name, start=start_moment(schedule.start), work_unit=schedule.work_unit, n_hours=question.n_hours,
         intervals=_intervals(loaded, question, result), copies=_copies(loaded, question, result, moves, tariffs),
@@ -234,15 +236,15 @@ def _intervals(
     loaded: LoadedSchedule, question: ScheduleInput, result: ScheduleResult
 ) -> tuple[Interval, ...]:
     """Hours in a row with the same count, joined; a start cost belongs to the interval that it opens."""
-    found = result.evaluation
+    evaluation = result.evaluation
     out: list[Interval] = []
-    if found is None:
+    if evaluation is None:
         return ()
     pools = loaded.schedule.pools
     for (job, hour, pool), count in sorted(
         result.nodes.items(), key=lambda item: (item[0][0], item[0][2], item[0][1])
     ):
-        begun = found.starts.get((job, hour, pool), 0)
+        begun = evaluation.starts.get((job, hour, pool), 0)
         price = Decimal(repr(float(question.usd_per_hour[hour, pool])))
         start = Decimal(repr(float(question.startup_hours[pool]))) * price
         start += Decimal(repr(float(question.startup_usd[pool])))
@@ -262,34 +264,34 @@ def _intervals(
 def _copies(
     loaded: LoadedSchedule, question: ScheduleInput, result: ScheduleResult, moves: Moves, tariffs: Tariffs
 ) -> tuple[Copy, ...]:
-    found = result.evaluation
+    evaluation = result.evaluation
     out = []
-    for (at, region), hours in sorted(found.kept_hours.items()) if found is not None else ():
+    for (at, region), hours in sorted(evaluation.kept_hours.items()) if evaluation is not None else ():
         job, name = loaded.schedule.jobs[at], question.regions[region]
         if job.data is None or name == job.data.location:
             continue
-        curve, known = moves.tariff(moves.places.index(job.data.location), moves.places.index(name))
+        curve, is_listed = moves.tariff(moves.places.index(job.data.location), moves.places.index(name))
         stored = tariffs.storage_price(*name.split("/", 1))
         out.append(Copy(
             job.name, name, float(job.data.size) / GB, Decimal(repr(float(question.copy_usd[at, region]))),
             hours * Decimal(repr(float(question.keep_usd_per_hour[at, region]))), hours,
-            int(question.ready[at, region]), "list" if known else "derived",
+            int(question.ready[at, region]), "list" if is_listed else "derived",
             stored.basis if stored else "unknown", curve.as_of,
         ))  # fmt: skip
     return tuple(out)
 
 
 def _jobs(question: ScheduleInput, result: ScheduleResult) -> tuple[JobLine, ...]:
-    found = result.evaluation
-    if found is None:
+    evaluation = result.evaluation
+    if evaluation is None:
         return ()
     ends = [
         max((hour + 1 for job, hour, _ in result.nodes if job == at), default=0)
         for at in range(len(question.jobs))
     ]
     return tuple(
-        JobLine(name, float(question.work[at]), float(found.work[at]), money(found.by_job[at].total), ends[at],
-                int(question.last[at]))
+        JobLine(name, float(question.work[at]), float(evaluation.work[at]), money(evaluation.by_job[at].total),
+                ends[at], int(question.last[at]))
         for at, name in enumerate(question.jobs)
     )  # fmt: skip
 
@@ -301,7 +303,7 @@ def _explain(question: ScheduleInput, options: SolveOptions) -> tuple[Explanatio
         raise AssertionError("schedule: the solver says infeasible, yet all work can be done: its fault")
     ways = []
     for kind in dict.fromkeys(remedy.kind for remedy in explanation.remedies):
-        remedy = next(one for one in explanation.remedies if one.kind == kind)
+        remedy = next(item for item in explanation.remedies if item.kind == kind)
         solved = solve_schedule(apply_remedy(question, remedy), replace(options, gap=max(options.gap, 1e-3)))
         ways.append(WayOut(remedy, None if math.isnan(solved.usd) else solved.usd))
     return explanation, tuple(ways)

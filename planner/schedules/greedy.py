@@ -15,12 +15,12 @@ def greedy_schedule(question: ScheduleInput) -> dict[tuple[int, int, int], int] 
     left = np.where(question.offered, question.available, 0.0)
     nodes: dict[tuple[int, int, int], int] = {}
     for job in range(len(question.jobs)):
-        taken = _job(question, job, left, fastest=False)
-        taken = _job(question, job, left, fastest=True) if taken is None else taken
-        if taken is None:
+        job_nodes = _job(question, job, left, fastest=False)
+        job_nodes = _job(question, job, left, fastest=True) if job_nodes is None else job_nodes
+        if job_nodes is None:
             return None
-        left -= taken
-        nodes |= {(job, int(t), int(o)): int(taken[t, o]) for t, o in np.argwhere(taken > 0)}
+        left -= job_nodes
+        nodes |= {(job, int(t), int(o)): int(job_nodes[t, o]) for t, o in np.argwhere(job_nodes > 0)}
     return nodes
 
 
@@ -45,16 +45,16 @@ def _job(question: ScheduleInput, job: int, left: Floats, *, fastest: bool) -> F
         np.put_along_axis(used, order, np.clip(question.max_nodes[job] - before, 0.0, sorted_free), axis=1)
         enough = used.sum(axis=1) >= max(int(question.min_nodes[job]), 1)
         work = used @ speed
-        own = np.where(enough, (used * per_node).sum(axis=1) / np.where(work > 0, work, 1.0), np.inf)
+        cost_ratio = np.where(enough, (used * per_node).sum(axis=1) / np.where(work > 0, work, 1.0), np.inf)
         if fastest:
-            own = np.where(enough, -work, np.inf)
-        better = own < best_ratio
-        best[better], best_ratio[better] = used[better], own[better]
+            cost_ratio = np.where(enough, -work, np.inf)
+        better = cost_ratio < best_ratio
+        best[better], best_ratio[better] = used[better], cost_ratio[better]
     hours = np.argsort(best_ratio, kind="stable")
-    done = np.cumsum((best @ speed)[hours])
-    count = int(np.searchsorted(done, question.work[job]))
+    work_done = np.cumsum((best @ speed)[hours])
+    count = int(np.searchsorted(work_done, question.work[job]))
     if count >= len(hours):
         return None
-    taken = np.zeros_like(free)
-    taken[hours[: count + 1]] = best[hours[: count + 1]]
-    return taken
+    chosen = np.zeros_like(free)
+    chosen[hours[: count + 1]] = best[hours[: count + 1]]
+    return chosen

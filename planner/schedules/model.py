@@ -62,12 +62,12 @@ def build_schedule(question: ScheduleInput, *, shortfall: bool = False) -> Milp:
 
 def copies_of(problem: Milp) -> dict[tuple[int, int], int]:
     """The column that says whether a paid copy is made, by (job, region), in the order of the columns."""
-    found: dict[tuple[int, int], int] = {}
+    columns: dict[tuple[int, int], int] = {}
     for block in problem.column_blocks:
         for number, tag in enumerate(block.tags if block.name == "w" else ()):
             assert isinstance(tag, tuple)
-            found.setdefault((tag[1], tag[2]), block.start + number)
-    return found
+            columns.setdefault((tag[1], tag[2]), block.start + number)
+    return columns
 
 
 def _add_nodes(builder: MilpBuilder, question: ScheduleInput, *, cost: bool) -> _Cells:
@@ -97,8 +97,8 @@ def _add_work(builder: MilpBuilder, question: ScheduleInput, cells: _Cells, *, s
 def _add_shared(builder: MilpBuilder, question: ScheduleInput, cells: _Cells) -> None:
     """What several jobs may want at once."""
     place = cells.hour * len(question.pools) + cells.pool
-    wanted = np.bincount(place, weights=cells.most, minlength=question.available.size)
-    tight = np.flatnonzero(wanted > question.available.ravel())
+    demand = np.bincount(place, weights=cells.most, minlength=question.available.size)
+    tight = np.flatnonzero(demand > question.available.ravel())
     row_of = np.full(question.available.size, -1)
     tags = [f"{at // len(question.pools)}.{at % len(question.pools)}" for at in tight.tolist()]
     if not len(tight):
@@ -146,8 +146,8 @@ def _add_switches(builder: MilpBuilder, question: ScheduleInput, cells: _Cells) 
     several = np.bincount(which, minlength=len(hours)) > 1
     if several.any():
         row = np.full(len(hours), -1, dtype=np.int64)
-        one = builder.add_rows("one", int(several.sum()), upper=1.0)
-        row[several] = np.arange(one.start, one.stop)
+        one_region = builder.add_rows("one", int(several.sum()), upper=1.0)
+        row[several] = np.arange(one_region.start, one_region.stop)
         picked = several[which]
         builder.add_entries(row[which][picked], column[lone][picked], 1.0)
     return _Switches(job, hour, place, column, of_cell)
@@ -190,8 +190,8 @@ def _add_group(
     row_of[which] = np.arange(rows.start, rows.stop)
     inside = which[at]
     builder.add_entries(row_of[at][inside], cells.column[inside], sign)
-    held = which & (switch >= 0)
-    builder.add_entries(row_of[held], switch[held], weight[held])
+    has_switch = which & (switch >= 0)
+    builder.add_entries(row_of[has_switch], switch[has_switch], weight[has_switch])
 
 
 def _add_starts(builder: MilpBuilder, question: ScheduleInput, cells: _Cells) -> None:
@@ -275,9 +275,9 @@ def _missing_keys(question: ScheduleInput) -> list[tuple[str, int]]:
 def least_missing(question: ScheduleInput, options: SolveOptions) -> Floats | None:
     """Work that each job lacks at best, all together, shape (J,); None where that was not found in time."""
     problem = build_schedule(question, shortfall=True)
-    found = solve(problem, options)
-    if not found.has_point:
+    solution = solve(problem, options)
+    if not solution.has_point:
         return None
     block = next(block for block in problem.column_blocks if block.name == "missing")
-    lacks = np.asarray([found.x.get(key, 0.0) for key in _missing_keys(question)])
+    lacks = np.asarray([solution.x.get(key, 0.0) for key in _missing_keys(question)])
     return np.asarray(lacks / problem.ub[block.indices] * question.work, dtype=np.float64)

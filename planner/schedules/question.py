@@ -106,8 +106,8 @@ class ScheduleInput:
         """Where each job may run, availability apart, shape (J, T, P)."""
         hour = np.arange(self.n_hours)[None, :, None]
         window = (hour >= self.first[:, None, None]) & (hour < self.last[:, None, None])
-        there = hour >= self.ready[:, self.region][:, None, :]
-        return np.asarray(window & there & self.offered[None] & (self.speed > 0)[:, None, :])
+        data_ready = hour >= self.ready[:, self.region][:, None, :]
+        return np.asarray(window & data_ready & self.offered[None] & (self.speed > 0)[:, None, :])
 
     @property
     def most_nodes(self) -> Floats:
@@ -167,54 +167,56 @@ def evaluate(question: ScheduleInput, nodes: Mapping[tuple[int, int, int], int])
     none = Fraction(0)
     parts = [[none, none, none, none] for _ in question.jobs]
     work = [none] * len(question.jobs)
-    kept: dict[tuple[int, int], int] = {}
+    storage_hours: dict[tuple[int, int], int] = {}
     starts: dict[tuple[int, int, int], int] = {}
     for (job, hour, pool), count in sorted(nodes.items()):
         price = exact(question.usd_per_hour[hour, pool])
         parts[job][0] += count * price
         work[job] += count * exact(question.speed[job, pool])
         region = int(question.region[pool])
-        kept[job, region] = hour + 1 - int(question.first[job])
+        storage_hours[job, region] = hour + 1 - int(question.first[job])
         begun = count - nodes.get((job, hour - 1, pool), 0)
         if begun > 0:
             starts[job, hour, pool] = begun
-            one = exact(question.startup_hours[pool]) * price + exact(question.startup_usd[pool])
-            parts[job][1] += begun * one
-    for (job, region), hours in kept.items():
+            start_usd = exact(question.startup_hours[pool]) * price + exact(question.startup_usd[pool])
+            parts[job][1] += begun * start_usd
+    for (job, region), hours in storage_hours.items():
         parts[job][2] += exact(question.copy_usd[job, region])
         parts[job][3] += hours * exact(question.keep_usd_per_hour[job, region])
     by_job = tuple(Costs(*part) for part in parts)
     total = Costs(*(sum((part[at] for part in parts), none) for at in range(4)))
-    return Evaluation(total, by_job, tuple(work), kept, starts, tuple(_faults(question, nodes, work)))
+    return Evaluation(
+        total, by_job, tuple(work), storage_hours, starts, tuple(_faults(question, nodes, work))
+    )
 
 
 def _faults(
     question: ScheduleInput, nodes: Mapping[tuple[int, int, int], int], work: list[Fraction]
 ) -> list[str]:
     """Every limit that is broken; the work may fall short by the solver's tolerance `HAIR`."""
-    found = []
+    faults = []
     usable = question.usable
     in_pool: dict[tuple[int, int], int] = {}
     in_hour: dict[tuple[int, int], int] = {}
     places: dict[tuple[int, int], set[int]] = {}
     for (job, hour, pool), count in nodes.items():
         if count < 1 or not usable[job, hour, pool]:
-            found.append(f"{question.jobs[job]} cannot run in hour {hour} on {question.pools[pool]}")
+            faults.append(f"{question.jobs[job]} cannot run in hour {hour} on {question.pools[pool]}")
         in_pool[hour, pool] = in_pool.get((hour, pool), 0) + count
         in_hour[job, hour] = in_hour.get((job, hour), 0) + count
         places.setdefault((job, hour), set()).add(int(question.region[pool]))
     for (hour, pool), count in in_pool.items():
         if count > question.available[hour, pool]:
-            found.append(f"{count} nodes of {question.pools[pool]} in hour {hour}: more than available")
+            faults.append(f"{count} nodes of {question.pools[pool]} in hour {hour}: more than available")
     for (job, hour), count in in_hour.items():
         if not question.min_nodes[job] <= count <= question.max_nodes[job]:
-            found.append(f"{question.jobs[job]} has {count} nodes in hour {hour}")
+            faults.append(f"{question.jobs[job]} has {count} nodes in hour {hour}")
         if question.one_region[job] and len(places[job, hour]) > 1:
-            found.append(f"{question.jobs[job]} runs in several regions in hour {hour}")
-    for job, done in enumerate(work):
-        if done < exact(question.work[job]) * (1 - exact(HAIR)):
-            found.append(f"{question.jobs[job]} does {float(done)} of {question.work[job]}")
-    return found
+            faults.append(f"{question.jobs[job]} runs in several regions in hour {hour}")
+    for job, work_done in enumerate(work):
+        if work_done < exact(question.work[job]) * (1 - exact(HAIR)):
+            faults.append(f"{question.jobs[job]} does {float(work_done)} of {question.work[job]}")
+    return faults
 
 
 def most_work(question: ScheduleInput) -> Floats:
@@ -233,8 +235,8 @@ def most_work(question: ScheduleInput) -> Floats:
         for group in groups:
             nodes = available[job][:, order] * group
             before = np.cumsum(nodes, axis=1) - nodes
-            taken = np.clip(question.max_nodes[job] - before, 0.0, nodes)
-            enough = taken.sum(axis=1) >= max(question.min_nodes[job], 1)
-            best = np.maximum(best, np.where(enough, taken @ question.speed[job][order], 0.0))
+            used = np.clip(question.max_nodes[job] - before, 0.0, nodes)
+            enough = used.sum(axis=1) >= max(question.min_nodes[job], 1)
+            best = np.maximum(best, np.where(enough, used @ question.speed[job][order], 0.0))
         out[job] = math.fsum(best)
     return out

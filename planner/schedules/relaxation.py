@@ -48,8 +48,8 @@ def apply_remedy(question: ScheduleInput, remedy: Remedy) -> ScheduleInput:
         last = np.minimum(question.last + remedy.amount, question.n_hours)
         return replace(question, last=last)
     if remedy.kind == "max_nodes":
-        own = np.asarray([name == remedy.target for name in question.jobs])
-        return replace(question, max_nodes=question.max_nodes + own * remedy.amount)
+        is_target = np.asarray([name == remedy.target for name in question.jobs])
+        return replace(question, max_nodes=question.max_nodes + is_target * remedy.amount)
     if remedy.kind == "both":
         question = replace(question, max_nodes=question.max_nodes + remedy.amount)
     more = np.asarray([name == remedy.target for name in question.pools]) * float(remedy.amount)
@@ -79,10 +79,10 @@ def explain_schedule(question: ScheduleInput, options: SolveOptions) -> Explanat
         amount = _least(helps, most)
         return None if amount is None else Remedy(kind, target, amount)
 
-    found = [least(*way) for way in ways]
-    if not any(found):
-        found = [least("both", name, useful) for name in question.pools]
-    remedies = sorted((one for one in found if one is not None), key=lambda one: one.amount)
+    candidates = [least(*way) for way in ways]
+    if not any(candidates):
+        candidates = [least("both", name, useful) for name in question.pools]
+    remedies = sorted((item for item in candidates if item is not None), key=lambda item: item.amount)
     return Explanation(missing, tuple(remedies))
 
 

@@ -33,8 +33,8 @@ def schedule_report(answer: ScheduleAnswer, *, details: Collection[str] = ()) ->
         answer: the answer.
         details: keys of sections to show in place of the screen, or `all`.
     """
-    intervals = [_interval_values(answer, one) for one in answer.intervals]
-    copies = [_copy_values(one) for one in answer.copies]
+    intervals = [_interval_values(answer, item) for item in answer.intervals]
+    copies = [_copy_values(item) for item in answer.copies]
     result = answer.result
     missing = [{"job": name, "missing": lack, "work": work} for name, lack, work in answer.missing]
     values: dict[str, Any] = {
@@ -105,7 +105,7 @@ def _said(answer: ScheduleAnswer) -> _Said:
         f" ({end:,} h from the start{numbers.days_of(end)})"
     )
     paused = paused_hours(answer)
-    used = len({one.pool.name for one in answer.intervals})
+    used = len({interval.pool.name for interval in answer.intervals})
     summary = f"{used} pool{'s' if used != 1 else ''} used" + (f"; paused for {paused:,} h" if paused else "")
     parts = [
         *((name, PARTS[name], usd) for name, usd in answer.parts_usd.items() if usd),
@@ -121,9 +121,9 @@ def _said(answer: ScheduleAnswer) -> _Said:
 def _runs(answer: ScheduleAnswer) -> Section:
     several = len(answer.jobs) > 1
     rows: list[tuple[Value, ...]] = [
-        (one.job if several else "", _moment(answer, one.start_hour), one.hours, one.pool.name, one.nodes,
-         (one.pool.provider, one.pool.region, ""), one.pool.instance_type or "", one.pool.purchase_option, one.usd)
-        for one in answer.intervals
+        (run.job if several else "", _moment(answer, run.start_hour), run.hours, run.pool.name, run.nodes,
+         (run.pool.provider, run.pool.region, ""), run.pool.instance_type or "", run.pool.purchase_option, run.usd)
+        for run in answer.intervals
     ]  # fmt: skip
     columns = (
         Column("job", "job", "text"), Column("from", "from (UTC)", "moment_short"), Column("hours", "hours", "count"),
@@ -131,10 +131,10 @@ def _runs(answer: ScheduleAnswer) -> Section:
         Column("instance_type", "type", "text"), Column("purchase_option", "bought", "text"),
         Column("cost_usd", "cost", "usd"),
     )  # fmt: skip
-    names = tuple(f"{one.job}: {one.pool.name}" if several else one.pool.name for one in answer.intervals)
+    names = tuple(f"{run.job}: {run.pool.name}" if several else run.pool.name for run in answer.intervals)
     series = (
-        ("start", tuple(float(one.start_hour) for one in answer.intervals)),
-        ("end", tuple(float(one.end_hour) for one in answer.intervals)),
+        ("start", tuple(float(run.start_hour) for run in answer.intervals)),
+        ("end", tuple(float(run.end_hour) for run in answer.intervals)),
     )
     chart = Chart(
         "time_line", "", "spans", names, series, "hours", "When and where jobs run.", drawn_only=True
@@ -144,8 +144,16 @@ def _runs(answer: ScheduleAnswer) -> Section:
 
 def _moved(answer: ScheduleAnswer) -> Section:
     rows = [
-        (one.job, one.region, one.size_gb, one.transfer_usd, one.storage_usd, one.kept_hours, _stand_ins(one))
-        for one in answer.copies
+        (
+            copy.job,
+            copy.region,
+            copy.size_gb,
+            copy.transfer_usd,
+            copy.storage_usd,
+            copy.kept_hours,
+            _stand_ins(copy),
+        )
+        for copy in answer.copies
     ]
     columns = (
         Column("job", "job", "text"), Column("region", "copy at", "text"), Column("size_gb", "size", "gb"),
@@ -156,10 +164,10 @@ def _moved(answer: ScheduleAnswer) -> Section:
     return table_section("data", "Data", columns, rows, notes)
 
 
-def _stand_ins(one: Copy) -> str:
+def _stand_ins(copy: Copy) -> str:
     """Which of a copy's prices are not the place's own."""
-    found = {"transfer": one.transfer_basis, "storage": one.storage_basis}
-    return ", ".join(name for name, basis in found.items() if basis != "list")
+    bases = {"transfer": copy.transfer_basis, "storage": copy.storage_basis}
+    return ", ".join(name for name, basis in bases.items() if basis != "list")
 
 
 def _work(answer: ScheduleAnswer) -> Section:
@@ -212,12 +220,12 @@ def _nodes(remedy: Remedy) -> str:
 
 def _proof(answer: ScheduleAnswer) -> Section:
     result = answer.result
-    known = math.isfinite(result.bound_usd)
-    bound = Decimal(repr(round(result.bound_usd, 6))) if known else None
-    said = claims.by_solver(numbers.usd(bound), OF, what="schedule") if known else numbers.usd(bound)
+    has_bound = math.isfinite(result.bound_usd)
+    bound = Decimal(repr(round(result.bound_usd, 6))) if has_bound else None
+    text = claims.by_solver(numbers.usd(bound), OF, what="schedule") if has_bound else numbers.usd(bound)
     return facts("proof", "Proof", [
         ("status", "status", result.status.value, "text", claims.state(result.status.value, OF, result.gap)),
-        ("bound_usd", "bound", bound, "usd", said),
+        ("bound_usd", "bound", bound, "usd", text),
         ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
         ("seconds", "solver", result.seconds, "seconds", f"{result.solver}, {result.seconds:.2f} s"),
     ], detail=True)  # fmt: skip

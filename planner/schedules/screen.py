@@ -33,7 +33,7 @@ def schedule_screen(answer: ScheduleAnswer, why: str, helps: Sequence[str]) -> S
     """
     count = len(answer.jobs) or len(answer.missing)
     jobs = "1 job" if count == 1 else f"{count:,} jobs"
-    asked = f"{answer.name}: {jobs}, forecast of {answer.n_hours:,} h from {answer.start:%Y-%m-%d %H:%M} UTC"
+    title = f"{answer.name}: {jobs}, forecast of {answer.n_hours:,} h from {answer.start:%Y-%m-%d %H:%M} UTC"
     if not answer.intervals:
         rows: list[Row] = [("plan", "plan", "none", "text", f"none: {why}")]
         rows += [
@@ -41,13 +41,13 @@ def schedule_screen(answer: ScheduleAnswer, why: str, helps: Sequence[str]) -> S
         ]
         proof = claims.state(answer.result.status.value, OF, answer.result.gap)
         following = NEXT[:1] if answer.explanation is not None else ("schedule FILE --time-limit 5m",)
-        return Screen(asked, rows, None, (), f"{proof[0].upper()}{proof[1:]}.", following)
+        return Screen(title, rows, None, (), f"{proof[0].upper()}{proof[1:]}.", following)
     rows = [_plan(answer), _cost(answer), _done(answer), *_pauses(answer)]
     best = claims.best_plan("Cheapest", answer.result.status.value, answer.result.gap).replace(
         "plan", "schedule"
     )
     proof = f"{best} {OF}, proven by the solver to {numbers.percent(answer.result.gap, 2)}."
-    return Screen(asked, rows, _pools(answer), _notes(answer), proof, NEXT)
+    return Screen(title, rows, _pools(answer), _notes(answer), proof, NEXT)
 
 
 def _usd(value: Decimal) -> str:
@@ -55,7 +55,7 @@ def _usd(value: Decimal) -> str:
 
 
 def _plan(answer: ScheduleAnswer) -> Row:
-    pools = list(dict.fromkeys(one.pool.name for one in answer.intervals))
+    pools = list(dict.fromkeys(interval.pool.name for interval in answer.intervals))
     runs = "1 run" if len(answer.intervals) == 1 else f"{len(answer.intervals):,} runs"
     text = f"{runs} on {' and '.join(pools[:3])}" + (
         f" and {len(pools) - 3} more pools" if len(pools) > 3 else ""
@@ -92,15 +92,17 @@ def _pauses(answer: ScheduleAnswer) -> list[Row]:
 
 def paused_hours(answer: ScheduleAnswer) -> int:
     """Hours between the first and the last run in which nothing runs."""
-    running = {hour for one in answer.intervals for hour in range(one.start_hour, one.end_hour)}
+    running = {
+        hour for interval in answer.intervals for hour in range(interval.start_hour, interval.end_hour)
+    }
     return max(running) + 1 - min(running) - len(running)
 
 
 def _pools(answer: ScheduleAnswer) -> Section:
     """What each job runs on each pool, all its runs together."""
     groups: dict[tuple[str, str], list[Interval]] = {}
-    for one in answer.intervals:
-        groups.setdefault((one.job, one.pool.name), []).append(one)
+    for interval in answer.intervals:
+        groups.setdefault((interval.job, interval.pool.name), []).append(interval)
     several = len(answer.jobs) > 1
     rows: list[tuple[Value, ...]] = []
     for (job, _), runs in groups.items():
@@ -123,8 +125,8 @@ def _pools(answer: ScheduleAnswer) -> Section:
 
 
 def _notes(answer: ScheduleAnswer) -> tuple[str, ...]:
-    spot = any(one.pool.purchase_option == "spot" for one in answer.intervals)
-    bases = {one.region: {one.transfer_basis, one.storage_basis} for one in answer.copies}
+    spot = any(interval.pool.purchase_option == "spot" for interval in answer.intervals)
+    bases = {interval.region: {interval.transfer_basis, interval.storage_basis} for interval in answer.copies}
     unknown = ", ".join(sorted(region for region, basis in bases.items() if basis != {"list"}))
     stands_in = f"a price of transfer or storage is not known at {unknown}: another one is used"
     return (
@@ -135,6 +137,6 @@ def _notes(answer: ScheduleAnswer) -> tuple[str, ...]:
             else ()
         ),
         *([stands_in] if unknown else ()),
-        *enable_first((one.pool.provider, one.pool.region) for one in answer.intervals),
+        *enable_first((interval.pool.provider, interval.pool.region) for interval in answer.intervals),
         "quotas are not checked",
     )

@@ -117,18 +117,18 @@ def solve_schedule(
             _by_copies(search, question, problem)
         if search.closed or search.empty:
             return _result(search)
-    found = search.solve(problem, core_columns=0)
-    if found is None:
+    solution = search.solve(problem, core_columns=0)
+    if solution is None:
         return _result(search)
-    if found.status is Status.INFEASIBLE and search.best is not None:
+    if solution.status is Status.INFEASIBLE and search.best is not None:
         raise ModelError("schedule: the solver says that there is none, but one is known: its fault")
-    if found.has_point:
-        usd = _take(search, question, _nodes(found.x))
-        if usd > found.objective + 1e-6 * max(1.0, abs(usd)):
-            raise ModelError(f"schedule: it costs {usd}, the solver said {found.objective}")
-    search.raise_bound(found.bound)
+    if solution.has_point:
+        usd = _take(search, question, _nodes(solution.x))
+        if usd > solution.objective + 1e-6 * max(1.0, abs(usd)):
+            raise ModelError(f"schedule: it costs {usd}, the solver said {solution.objective}")
+    search.raise_bound(solution.bound)
     if search.best is None:
-        search.end(found.termination, found.report.message)
+        search.end(solution.termination, solution.report.message)
     return _result(search)
 
 
@@ -189,8 +189,8 @@ def _by_copies(search: Search[_Schedule], question: ScheduleInput, problem: Milp
             if child is None:
                 return
             heapq.heappush(boxes, child)
-    rest = boxes[0].bound if boxes else math.inf
-    search.raise_bound(min(proven, rest))
+    open_bound = boxes[0].bound if boxes else math.inf
+    search.raise_bound(min(proven, open_bound))
     if math.isinf(search.bound) and search.best is None:
         search.end(Termination.INFEASIBLE, "no set of copies has a schedule")
 

@@ -110,7 +110,7 @@ def plan_serving(
     prices = _prices(loaded, on, catalog)
     machines = serving.machines
     predicted = () if catalog is None else predict_speeds(loaded, catalog)
-    speeds = {**loaded.speeds, **{(one.machine, one.bucket): one.requests_per_s for one in predicted}}
+    speeds = {**loaded.speeds, **{(item.machine, item.bucket): item.requests_per_s for item in predicted}}
     speed = [[speeds.get((m.name, b.name), 0.0) for b in serving.buckets] for m in machines]
     question = ServingInput(
         buckets=tuple(b.name for b in serving.buckets),
@@ -169,8 +169,8 @@ def _prices(loaded: LoadedServing, on: date, catalog: Catalog | None) -> list[Pr
 
 def _meant(machine: Machine, catalog: Catalog) -> str:
     """A machine of the provider that is written like it; empty where its name is known."""
-    known = set(catalog.offers["instance_type"][catalog.offers.equals("provider", machine.provider or "")])
-    return "" if machine.instance_type in known else near(machine.instance_type or "", map(str, known))
+    names = set(catalog.offers["instance_type"][catalog.offers.equals("provider", machine.provider or "")])
+    return "" if machine.instance_type in names else near(machine.instance_type or "", map(str, names))
 
 
 def _offer_price(machine: Machine, catalog: Catalog, on: date) -> Price | None:
@@ -181,9 +181,9 @@ def _offer_price(machine: Machine, catalog: Catalog, on: date) -> Price | None:
 
     offers = catalog.offers
     mask = admit_offers(offers, allow_flagged=False).mask.copy()
-    wanted = {"provider": machine.provider, "region": machine.region, "instance_type": machine.instance_type,
+    criteria = {"provider": machine.provider, "region": machine.region, "instance_type": machine.instance_type,
               "purchase_option": machine.purchase_option}  # fmt: skip
-    for name, value in wanted.items():
+    for name, value in criteria.items():
         if value is not None:
             mask &= offers.equals(name, value)
     if machine.region is None:

@@ -141,8 +141,10 @@ def solve_serving(question: ServingInput, options: SolveOptions | None = None) -
         return ServingResult(
             {}, {}, math.nan, solution.bound, math.nan, solution.status, report.backend, report.wall_s
         )
-    known = set(question.keys)
-    counts = {key: round(value) for key, value in solution.x.items() if key in known and round(value) > 0}
+    machine_keys = set(question.keys)
+    counts = {
+        key: round(value) for key, value in solution.x.items() if key in machine_keys and round(value) > 0
+    }
     shares = _shares(question, solution.x)
     _check(question, counts, shares)
     return ServingResult(
@@ -160,10 +162,12 @@ def solve_serving(question: ServingInput, options: SolveOptions | None = None) -
 def _shares(question: ServingInput, x: Mapping[Hashable, float]) -> dict[tuple[str, Hashable], float]:
     """Shares by name, each bucket's raised or lowered by a hair to sum to 1."""
     total = np.zeros(len(question.buckets))
-    found = [(key, value) for key, value in x.items() if isinstance(key, Share) and value > 1e-9]
-    for key, value in found:
+    shares = [(key, value) for key, value in x.items() if isinstance(key, Share) and value > 1e-9]
+    for key, value in shares:
         total[key.bucket] += value
-    return {(question.buckets[k.bucket], question.keys[k.kind]): v / float(total[k.bucket]) for k, v in found}
+    return {
+        (question.buckets[k.bucket], question.keys[k.kind]): v / float(total[k.bucket]) for k, v in shares
+    }
 
 
 def _check(

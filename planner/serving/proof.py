@@ -108,18 +108,20 @@ def _price(question: ServingInput, node: _Node, usd_per_hour: float) -> None:
         total = builder.add_rows("total", 1, upper=question.max_nodes)
         builder.add_entries(total.start, np.arange(n.start, n.stop), 1.0)
     # milliseconds of work; a busy machine would pass a limit while it imports the solver. The search keeps the clock
-    found = relax(builder.build(), math.inf)
+    relaxation = relax(builder.build(), math.inf)
     buckets = len(question.buckets)
-    if found.x is None or found.duals is None:
+    if relaxation.x is None or relaxation.duals is None:
         node.prices = np.zeros(buckets)
     else:
-        node.prices = np.maximum(found.duals[:buckets], 0.0)
+        node.prices = np.maximum(relaxation.duals[:buckets], 0.0)
         if math.isfinite(question.max_nodes):
-            node.machine_price = abs(float(found.duals[-1]))
-        part = np.minimum(found.x[: len(question.keys)] % 1.0, 1.0 - found.x[: len(question.keys)] % 1.0)
+            node.machine_price = abs(float(relaxation.duals[-1]))
+        part = np.minimum(
+            relaxation.x[: len(question.keys)] % 1.0, 1.0 - relaxation.x[: len(question.keys)] % 1.0
+        )
         if part.max(initial=0.0) > 1e-6:
             node.branch = int(np.argmax(part))
-            node.most = math.floor(float(found.x[node.branch]))
+            node.most = math.floor(float(relaxation.x[node.branch]))
     node.bound = lagrangian(question, node.low, node.high, node.prices, node.machine_price)
 
 

@@ -137,8 +137,8 @@ def _buckets(line: Line) -> str:
 
 def _proof(answer: ServingAnswer) -> Section:
     of, result = searched(answer), answer.result
-    known = math.isfinite(result.bound_usd_per_hour) and result.status.value != "infeasible"
-    bound = Decimal(repr(round(result.bound_usd_per_hour, 6))) if known else None
+    has_bound = math.isfinite(result.bound_usd_per_hour) and result.status.value != "infeasible"
+    bound = Decimal(repr(round(result.bound_usd_per_hour, 6))) if has_bound else None
     proof, gap = answer.proof, answer.proven_gap
     proven: list[tuple[str, str, Value, Unit, str]] = []
     if proof is not None and gap is not None:
@@ -151,11 +151,11 @@ def _proof(answer: ServingAnswer) -> Section:
             ("proven_gap_ratio", "gap to it", gap, "ratio", numbers.percent(gap, 3)),
         ]
     per_hour = f"{numbers.usd(bound)} per hour"
-    said = claims.by_solver(per_hour, of, what="fleet") if known else per_hour
+    text = claims.by_solver(per_hour, of, what="fleet") if has_bound else per_hour
     return facts("proof", "Proof", [
         *proven,
         ("status", "status", result.status.value, "text", claims.state(result.status.value, of, result.gap)),
-        ("bound_usd_per_hour", "bound", bound, "usd", said),
+        ("bound_usd_per_hour", "bound", bound, "usd", text),
         ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
         ("seconds", "solver", result.seconds, "seconds", f"{result.solver}, {result.seconds:.2f} s"),
     ], detail=True)  # fmt: skip

@@ -20,7 +20,7 @@ _KEYS = {
 
 def speed_values(answer: ServingAnswer) -> list[dict[str, Any]]:
     """The speeds as machine-readable rows; empty where all are given."""
-    return [{_KEYS.get(key, key): value for key, value in asdict(one).items()} for one in answer.speeds]
+    return [{_KEYS.get(key, key): value for key, value in asdict(speed).items()} for speed in answer.speeds]
 
 
 def speed_section(answer: ServingAnswer) -> Section:
@@ -33,9 +33,9 @@ def speed_section(answer: ServingAnswer) -> Section:
         Column("time_to_first_token_s", "s to first token", "number"), Column("basis", "speed is", "text"),
     )  # fmt: skip
     rows = [
-        (one.machine, one.bucket, one.requests_per_s, _interval(one), one.tensor_parallel or None,
-         one.concurrency or None, one.token_s * 1e3 or None, one.first_token_s or None, _basis(one))
-        for one in answer.speeds
+        (speed.machine, speed.bucket, speed.requests_per_s, _interval(speed), speed.tensor_parallel or None,
+         speed.concurrency or None, speed.token_s * 1e3 or None, speed.first_token_s or None, _basis(speed))
+        for speed in answer.speeds
     ]  # fmt: skip
     note = (
         f"Machines are counted with the speed that they reach with {numbers.percent(answer.confidence, 0)}. A load test"

@@ -32,7 +32,7 @@ def serving_screen(answer: ServingAnswer, table: Section | None, why: str, advic
     """
     buckets = {name for line in answer.lines for name in line.buckets}
     sizes = "1 size" if len(buckets) == 1 else f"{len(buckets)} sizes"
-    asked = f"{answer.name}: requests of {sizes}, {numbers.percent(answer.headroom_ratio, 0)} kept free"
+    title = f"{answer.name}: requests of {sizes}, {numbers.percent(answer.headroom_ratio, 0)} kept free"
     if not answer.lines:
         rows: list[Row] = [
             ("plan", "plan", "none", "text", why),
@@ -40,7 +40,7 @@ def serving_screen(answer: ServingAnswer, table: Section | None, why: str, advic
         ]
         return Screen(f"{answer.name}: no fleet", rows, table, (), _proven(answer), NEXT[:1])
     rows = [_fleet(answer), _cost(answer), *_alone(answer), _load(answer)]
-    return Screen(asked, rows, table, _notes(answer), _proven(answer), NEXT)
+    return Screen(title, rows, table, _notes(answer), _proven(answer), NEXT)
 
 
 def searched(answer: ServingAnswer) -> str:

@@ -75,10 +75,10 @@ def predict_speeds(loaded: LoadedServing, catalog: Catalog) -> tuple[Speed, ...]
         return ()
     model, engine = model_of(served_model(serving)), engine_of_section(serving.inference)
     devices = serving_devices(_hardware(loaded, catalog), model, engine)
-    known = (
+    calibrated = (
         np.isfinite(devices.serve_peak) & np.isfinite(devices.memory_rate) & np.isfinite(devices.memory_gib)
     )
-    for at, fine in zip(rows, known, strict=True):
+    for at, fine in zip(rows, calibrated, strict=True):
         if not fine:
             text = "peak or memory of its accelerator is unknown at this precision: give requests_per_s"
             raise loaded.document.source.error([Fault(("machines", at, "instance_type"), text)])
@@ -96,12 +96,12 @@ def predict_speeds(loaded: LoadedServing, catalog: Catalog) -> tuple[Speed, ...]
     general, machines = serving.inference.tensor_parallel, [serving.machines[at] for at in rows]
     pinned = np.asarray([float(m.tensor_parallel or general or math.nan) for m in machines])
     tested = np.asarray([[m.measured.get(b.name, math.nan) for b in serving.buckets] for m in machines])
-    own = ask(np.ones(len(rows)), pinned)
+    untested = ask(np.ones(len(rows)), pinned)
     measured = np.isfinite(tested).any(axis=1)
     pace = np.ones(len(rows))
     spread = spread_of(engine, devices)
     if measured.any():
-        pinned = np.where(measured & (own.tp > 0), own.tp, pinned)
+        pinned = np.where(measured & (untested.tp > 0), untested.tp, pinned)
         which = np.flatnonzero(measured).astype(np.int64)
         by_test = pace_of(model, engine, devices.take(which), classes, target, pinned[which], tested[which])
         # an engine that is predicted better than one row by another is surer yet where the test agrees

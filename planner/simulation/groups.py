@@ -51,10 +51,10 @@ class ZoneGroup:
     @property
     def on_demand_usd_per_hour(self) -> float | None:
         """Cheapest on-demand price of the gang among the zones, None where none is recorded."""
-        known = [
+        recorded = [
             zone.on_demand_usd_per_hour for zone in self.zones if zone.on_demand_usd_per_hour is not None
         ]
-        return min(known) if known else None
+        return min(recorded) if recorded else None
 
 
 def zone_groups(traces: Iterable[ZoneTrace], kinds: Sequence[str] = KINDS) -> Iterator[ZoneGroup]:
@@ -81,8 +81,8 @@ def _recordings(traces: Iterable[ZoneTrace]) -> Iterator[list[ZoneTrace]]:
         sources: dict[str, list[ZoneTrace]] = {}
         for zone in zones:
             sources.setdefault(zone.source, []).append(zone)
-        loose = [found[0] for found in sources.values() if len(found) == 1]
-        yield from (found for found in sources.values() if len(found) > 1)
+        loose = [recordings[0] for recordings in sources.values() if len(recordings) == 1]
+        yield from (recordings for recordings in sources.values() if len(recordings) > 1)
         while loose:
             first = min(zone.start for zone in loose)
             yield [zone for zone in loose if zone.start - first < _A_DAY]
@@ -132,5 +132,7 @@ def _aligned(zones: Sequence[ZoneTrace]) -> tuple[ZoneTrace, ...]:
 
 
 def _filled(usd: npt.NDArray[np.float64]) -> FloatArray:
-    known = np.isfinite(usd)
-    return usd if known.all() else np.where(known, usd, usd[known].mean() if known.any() else np.nan)
+    is_known = np.isfinite(usd)
+    return (
+        usd if is_known.all() else np.where(is_known, usd, usd[is_known].mean() if is_known.any() else np.nan)
+    )

@@ -70,9 +70,9 @@ def _dots(
     policies = dict.fromkeys(line.policy for _, lines in rows for line in lines if pick(line) is not None)
     series = []
     for policy in policies:
-        found = [next((pick(line) for line in lines if line.policy == policy), None) for _, lines in rows]
+        intervals = [next((pick(line) for line in lines if line.policy == policy), None) for _, lines in rows]
         for name in ("value", "low", "high"):
-            ends = tuple(None if one is None else _finite(getattr(one, name)) for one in found)
+            ends = tuple(None if one is None else _finite(getattr(one, name)) for one in intervals)
             series.append((policy if name == "value" else f"{policy} {name}", ends))
     labels = tuple(label for label, _ in rows)
     return Chart(

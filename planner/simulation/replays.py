@@ -142,7 +142,7 @@ def _cells(task: Task, sim: SimJob) -> list[Cell]:
     ticks = whole_ticks(job.deadline_hours, job.tick_hours)
     window = at[:, None] + np.arange(ticks)
     futures, prices = up[:, window].transpose(1, 0, 2), usd[:, window].transpose(1, 0, 2)
-    held = held_ticks(up, at)
+    availability = held_ticks(up, at)
     whole = sim.work_hours * job.on_demand_usd_per_hour
     cells = []
     for name in task.policies:
@@ -150,7 +150,7 @@ def _cells(task: Task, sim: SimJob) -> list[Cell]:
             cells.append(_optimum(sim, group, job, (up, usd), at, whole))
             continue
         policy = make_policy(name, job, task.tables)
-        batch_replay = replay_starts(job, policy, futures, prices, held)
+        batch_replay = replay_starts(job, policy, futures, prices, availability)
         cells.append(_replayed(sim, group, job, name, batch_replay, whole))
     return cells
 
@@ -189,13 +189,13 @@ def _spot_job(sim: SimJob, group: ZoneGroup, usd: FloatArray) -> SpotJob:
         SpotZone(zone.zone, zone.region, zone.instance_type, float(usd[number]), zone.provider, zone.gang)
         for number, zone in enumerate(group.zones)
     )
-    own = sim.on_demand_usd_per_hour if price is None else price
-    assert own is not None
+    usd_per_hour = sim.on_demand_usd_per_hour if price is None else price
+    assert usd_per_hour is not None
     return SpotJob(
         work_hours=sim.work_hours,
         deadline_hours=sim.deadline_hours,
         restart_hours=sim.restart_hours,
-        on_demand_usd_per_hour=own,
+        on_demand_usd_per_hour=usd_per_hour,
         zones=zones,
         egress_usd=sim.egress_usd,
         on_demand_acquire_hours=sim.on_demand_acquire_hours,

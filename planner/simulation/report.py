@@ -114,19 +114,19 @@ def _counted(count: int, noun: str) -> str:
 def _verdict(simulation: Simulation, by_kind: list[Line]) -> str:
     """Cost and misses of the first policy asked for."""
     name = simulation.setting.policies[0]
-    own = [line for line in by_kind if line.policy == name]
-    words = ", ".join(f"{numbers.percent(line.cost.value)} with {line.label}" for line in own)
-    misses, launches = sum(line.misses for line in own), sum(line.launches for line in own)
+    policy_lines = [line for line in by_kind if line.policy == name]
+    words = ", ".join(f"{numbers.percent(line.cost.value)} with {line.label}" for line in policy_lines)
+    misses, launches = sum(line.misses for line in policy_lines), sum(line.launches for line in policy_lines)
     return f"{name} costs {words} of the same work on-demand; {misses:,} of {launches:,} launches late"
 
 
 def _policies(label: str, lines: list[Line]) -> Section:
-    own = [line for line in lines if line.label == label]
+    policy_lines = [line for line in lines if line.label == label]
     rows: list[tuple[Value, ...]] = [
         (line.policy, _span(line.cost), _known(line.above_optimum), _gap(line),
          "" if line.policy == OPTIMUM else line.misses, _known(line.spot_hours), _known(line.on_demand_hours),
          _known(line.interruptions))
-        for line in own
+        for line in policy_lines
     ]  # fmt: skip
     columns = (
         Column("policy", "policy", "text"), Column("cost", "cost", "interval"),
@@ -134,7 +134,7 @@ def _policies(label: str, lines: list[Line]) -> Section:
         Column("misses", "late", "count"), Column("spot_hours", "spot h", "hours"),
         Column("on_demand_hours", "od h", "hours"), Column("interruptions", "stops", "tenths"),
     )  # fmt: skip
-    title = f"{label[0].upper()}{label[1:]}, {own[0].launches:,} launches"
+    title = f"{label[0].upper()}{label[1:]}, {policy_lines[0].launches:,} launches"
     return table_section(f"policies_{label.replace(' ', '_')}", title, columns, rows)
 
 
@@ -174,12 +174,12 @@ def _groups(simulation: Simulation, lines: list[Line]) -> Section:
     if len(policies) > MOST_POLICIES:
         policies = tuple(name for name in policies if name in (first, BASELINE, OPTIMUM))
     labels = list(dict.fromkeys(line.label for line in lines))
-    found = {(line.label, line.policy): line for line in lines}
+    line_of = {(line.label, line.policy): line for line in lines}
     rows: list[tuple[Value, ...]] = []
     for label in labels:
-        own = found[label, first]
-        costs = [found[label, name].cost.value for name in policies]
-        rows.append((label, own.launches, *costs, _gap(own), own.misses or ""))
+        first_line = line_of[label, first]
+        costs = [line_of[label, name].cost.value for name in policies]
+        rows.append((label, first_line.launches, *costs, _gap(first_line), first_line.misses or ""))
     columns = (
         Column("zone_group", "zone group", "text"), Column("launches", "launches", "count"),
         *(Column(f"cost_{name}", _SHORT.get(name, name), "ratio") for name in policies),

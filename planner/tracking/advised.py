@@ -56,17 +56,17 @@ def advised_of(tracked: Tracked) -> Advised | None:
         clock=max(datetime.now(UTC), tracked.now),
     )  # fmt: skip
     question, model = kept_as_planned(question, (), load_hazards)
-    found = advise(question, model, futures=_FUTURES, memory=kept_arrays)
+    advice = advise(question, model, futures=_FUTURES, memory=kept_arrays)
     first = spot.places[0]
-    what = _ON_SPOT.format(zone=first.zone or first.region) if running else _WAITING
-    supposed = _SUPPOSED.format(what=what)
-    chosen = found.chosen
+    situation = _ON_SPOT.format(zone=first.zone or first.region) if running else _WAITING
+    supposed = _SUPPOSED.format(what=situation)
+    chosen = advice.chosen
     return Advised(
         chosen.word,
-        found.why,
+        advice.why,
         _known(chosen.p_finish),
         _known(chosen.cost_usd),
-        _known(found.no_return_hours),
+        _known(advice.no_return_hours),
         supposed,
     )
 

@@ -139,29 +139,29 @@ def track(
     Raises:
         InputError: log and plan contradict each other, or the log has no speed.
     """
-    asked = ask or Ask()
+    flags = ask or Ask()
     intervals = intervals_of(progress)
     speed = measure_speed(intervals, planned)
     done = _done_steps(planned, progress)
     left = max(planned.steps - done, 0.0)
-    last = _last_moment(planned, progress, asked)
-    now = asked.now or last
+    last = _last_moment(planned, progress, flags)
+    now = flags.now or last
     _check(planned, progress, done, last, now)
     stalled = _stalled_hours(now, last, intervals, finished=left <= 0)
     interruptions = count_interruptions(intervals, planned, stopped_hours=stalled)
     to_deadline = None if planned.deadline is None else (planned.deadline - now) / timedelta(hours=1)
     futures = draw_futures(
         planned, speed, interruptions, left, hours_to_deadline=to_deadline, down=stalled > 0,
-        share_left=left / planned.steps, n=asked.futures, seed=asked.seed,
+        share_left=left / planned.steps, n=flags.futures, seed=flags.seed,
     )  # fmt: skip
     split = split_time(progress, intervals)
     usd, origin = _spent(planned, split, last, done / planned.steps, spent)
-    return _answer(planned, progress, asked, intervals, futures, (now, last), (done, left), (usd, origin), split, speed,
+    return _answer(planned, progress, flags, intervals, futures, (now, last), (done, left), (usd, origin), split, speed,
                    interruptions, stalled, spent)  # fmt: skip
 
 
 def _answer(
-    planned: Planned, progress: Progress, asked: Ask, intervals: Intervals, futures: Futures,
+    planned: Planned, progress: Progress, flags: Ask, intervals: Intervals, futures: Futures,
     moments: tuple[datetime, datetime], work: tuple[float, float], spent: tuple[float, str], split: Split, speed: Speed,
     interruptions: Interruptions, stalled: float, bill: Spent | None,
 ) -> Tracked:  # fmt: skip
@@ -180,7 +180,7 @@ def _answer(
         planned, progress.source, _status(planned, left, p_late, p_over), p_late, p_over, now, last, done, left, hours,
         (_after(end, hours.value), _after(end, hours.low), _after(end, hours.high)), _range(futures.usd), total, usd,
         origin, stalled, speed, slow, split, interruptions, _causes(planned, progress, intervals),
-        _gates(planned, asked, p_late, p_over), _late_mean(progress, "memory_used"), _spend_ratio(planned, bill, split),
+        _gates(planned, flags, p_late, p_over), _late_mean(progress, "memory_used"), _spend_ratio(planned, bill, split),
         _notes(planned, progress, now, last),
     )  # fmt: skip
 
@@ -206,8 +206,8 @@ def _done_steps(planned: Planned, progress: Progress) -> float:
 
 def _grows(units: FloatArray) -> bool:
     """Whether a column says how much is done."""
-    known = units[np.isfinite(units)]
-    return len(known) > 1 and bool(known[-1] > known[0])
+    finite = units[np.isfinite(units)]
+    return len(finite) > 1 and bool(finite[-1] > finite[0])
 
 
 def _last_moment(planned: Planned, progress: Progress, asked: Ask) -> datetime:
@@ -311,8 +311,8 @@ def is_slow(tracked: Tracked) -> bool:
 def _late_mean(progress: Progress, name: str) -> float | None:
     """Mean of a measure over the last rows."""
     values = progress.measures.get(name)
-    known = np.empty(0) if values is None else values[-20:][np.isfinite(values[-20:])]
-    return float(known.mean()) if len(known) else None
+    finite = np.empty(0) if values is None else values[-20:][np.isfinite(values[-20:])]
+    return float(finite.mean()) if len(finite) else None
 
 
 def _notes(planned: Planned, progress: Progress, now: datetime, last: datetime) -> tuple[str, ...]:

@@ -39,13 +39,13 @@ def find_causes(
         network_ratio: share of the step that the model gives to communication; None: unknown.
     """
     seen = _Seen(progress, intervals)
-    found = [
+    causes = [
         *_loader(seen), *_network(seen, network_ratio), *_throttling(seen), *_checkpoints(seen), *_stragglers(progress),
         *_drift(seen),
     ]  # fmt: skip
-    if not found or all(not cause.sure for cause in found):
-        found += _idle(seen)
-    return tuple(sorted(found, key=lambda cause: (not cause.sure, -(cause.share or 0.0))))
+    if not causes or all(not cause.sure for cause in causes):
+        causes += _idle(seen)
+    return tuple(sorted(causes, key=lambda cause: (not cause.sure, -(cause.share or 0.0))))
 
 
 class _Seen:
@@ -57,18 +57,18 @@ class _Seen:
         late = progress.seconds >= progress.seconds[-1] - span
         late[-_FEW_ROWS:] = True
         self.late = late
-        own = self.mean("step_s")
-        self.step_s = intervals.step_s if own is None else own
+        measured_step_s = self.mean("step_s")
+        self.step_s = intervals.step_s if measured_step_s is None else measured_step_s
 
     def values(self, name: str) -> FloatArray:
         """Known figures of a measure."""
-        found = self.progress.measures.get(name)
-        return np.empty(0) if found is None else found[self.late][np.isfinite(found[self.late])]
+        measure = self.progress.measures.get(name)
+        return np.empty(0) if measure is None else measure[self.late][np.isfinite(measure[self.late])]
 
     def mean(self, name: str) -> float | None:
         """Their mean, None where there is none."""
-        found = self.values(name)
-        return float(found.mean()) if len(found) else None
+        figures = self.values(name)
+        return float(figures.mean()) if len(figures) else None
 
 
 def _loader(seen: _Seen) -> Iterator[Cause]:

@@ -73,8 +73,8 @@ def _sections(diagnosis: Diagnosis) -> tuple[Section, ...]:
         )
         rows.append(("remedy", "try", diagnosis.causes[0].remedy, "text", diagnosis.causes[0].remedy))
     elif diagnosis.missing:
-        wanted = f"no column says why: log {', '.join(diagnosis.missing[:3])}"
-        rows.append(("missing", "because", wanted, "text", wanted))
+        missing_text = f"no column says why: log {', '.join(diagnosis.missing[:3])}"
+        rows.append(("missing", "because", missing_text, "text", missing_text))
     else:
         rows.append(("evidence", "because", "", "text", "no figure of the log passes its threshold"))
     pace = f"{seconds_words(speed.step_s)} per step; {diagnosis.steps:,} steps in {number(diagnosis.hours)} h"

@@ -43,11 +43,11 @@ def queries(selector: str, own: Mapping[str, str]) -> tuple[tuple[str, str], ...
     Raises:
         InputError: a quantity is not known.
     """
-    known = list(dict.fromkeys(name for name, _ in default_queries()))
-    known = list(dict.fromkeys((*known, *MEASURES)))
+    names = list(dict.fromkeys(name for name, _ in default_queries()))
+    names = list(dict.fromkeys((*names, *MEASURES)))
     for name in own:
-        if name not in known:
-            raise InputError(f"--metric {name}=...: is not known; there are {', '.join(known)}")
+        if name not in names:
+            raise InputError(f"--metric {name}=...: is not known; there are {', '.join(names)}")
     usual = tuple((name, query) for name, query in default_queries() if name not in own)
     return tuple(
         (name, query.replace(_SELECTOR, f"{{{selector}}}")) for name, query in (*own.items(), *usual)
@@ -71,20 +71,20 @@ def read_metrics(
     """
     if end <= start:
         raise InputError("--prometheus: the run begins after the present: give --started, or --now")
-    found: dict[str, dict[float, float]] = {}
+    series: dict[str, dict[float, float]] = {}
     for name, query in queries(selector, own or {}):
-        if name not in found:
+        if name not in series:
             points = server.query_range(name, query, start, end)
             if points:
-                found[name] = points
-    steps = found.pop("step", None)
+                series[name] = points
+    steps = series.pop("step", None)
     if steps is None:
-        asked = next(query for name, query in queries(selector, own or {}) if name == "step")
+        step_query = next(query for name, query in queries(selector, own or {}) if name == "step")
         raise InputError(
-            f"--prometheus {server.url}: no sample of the step in the span: {asked} is empty; name yours with "
+            f"--prometheus {server.url}: no sample of the step in the span: {step_query} is empty; name yours with "
             "--metric step=QUERY, or its labels with --selector"
         )
-    return in_order(_rows(server.url, steps, found))
+    return in_order(_rows(server.url, steps, series))
 
 
 def read_run(

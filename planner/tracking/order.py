@@ -91,9 +91,9 @@ def _one_row_a_step(
     paces = {}
     for number, name in enumerate(names.tolist()):
         mine = of == number
-        own = columns.get("step_s", np.full(len(of), np.nan))[mine]
-        if np.isfinite(own).any():
-            paces[str(name)] = float(np.nanmedian(own))
+        step_s = columns.get("step_s", np.full(len(of), np.nan))[mine]
+        if np.isfinite(step_s).any():
+            paces[str(name)] = float(np.nanmedian(step_s))
     first = of == int(np.argmax(count))
     return (paces if len(paces) > 1 else {}), {name: values[first] for name, values in columns.items()}
 
@@ -120,7 +120,7 @@ def intervals_of(progress: Progress) -> Intervals:
 
 def as_ratio(name: str, values: FloatArray) -> FloatArray:
     """Shares of 1, from percent where the column has them so."""
-    known = values[np.isfinite(values)]
-    if name in _RATIOS and len(known) and float(known.max()) > _PERCENT_ABOVE:
+    finite = values[np.isfinite(values)]
+    if name in _RATIOS and len(finite) and float(finite.max()) > _PERCENT_ABOVE:
         return values / 100.0
     return values

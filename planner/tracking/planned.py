@@ -138,8 +138,8 @@ def planned_of(plan: Plan, place: str) -> Planned:
 
 def moment_of(text: str) -> datetime:
     """An ISO moment, UTC where it names no zone."""
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _lead_hours(plan: Plan) -> float:
@@ -206,10 +206,10 @@ def _interruptions(plan: Plan, work: float) -> tuple[float, float, float, float]
 def _assumed(plan: Plan, key: str, default: float) -> float:
     text = next((item.value for item in plan.assumptions if item.key == key), None)
     try:
-        found = default if text is None else float(text)
+        value = default if text is None else float(text)
     except ValueError:
         return default
-    return found if math.isfinite(found) and found > 0 else default
+    return value if math.isfinite(value) and value > 0 else default
 
 
 def _other_usd(plan: Plan) -> float:

@@ -68,10 +68,10 @@ def _first_line(path: Path) -> str:
     if head.startswith(b"\x1f\x8b"):
         head = read_text(path)[: 1 << 16].encode()
     lines = head.decode("utf-8-sig", "replace").splitlines()
-    found = next((line for line in lines if line.strip() and not line.startswith("#")), None)
-    if found is None:
+    first = next((line for line in lines if line.strip() and not line.startswith("#")), None)
+    if first is None:
         raise InputError(f"{path}: is empty: no step has been logged yet")
-    return found
+    return first
 
 
 def _is_progress_object(line: str) -> bool:
@@ -86,8 +86,8 @@ def _csv_rows(path: Path, names: list[str | None], delimiter: str) -> Rows:
     lines = (line for line in read_text(path).splitlines() if line.strip() and not line.startswith("#"))
     cells = csv.reader(lines, delimiter=delimiter)
     next(cells)
-    wanted = [(at, name) for at, name in enumerate(names) if name is not None]
-    return _gather(path, "csv", ({name: row[at] for at, name in wanted if at < len(row)} for row in cells))
+    columns = [(at, name) for at, name in enumerate(names) if name is not None]
+    return _gather(path, "csv", ({name: row[at] for at, name in columns if at < len(row)} for row in cells))
 
 
 def _json_rows(path: Path) -> Rows:
@@ -100,11 +100,11 @@ def _objects(path: Path) -> Iterator[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
+            record = json.loads(line)
         except (ValueError, RecursionError):
-            found = None
-        named = found.items() if isinstance(found, dict) else ()
-        yield {kind: value for name, value in named if (kind := known_as(str(name))) is not None}
+            record = None
+        fields = record.items() if isinstance(record, dict) else ()
+        yield {kind: value for name, value in fields if (kind := known_as(str(name))) is not None}
 
 
 def _gather(path: Path, kind: str, rows: Iterable[Mapping[str, Any]]) -> Rows:
@@ -125,12 +125,12 @@ def _gather(path: Path, kind: str, rows: Iterable[Mapping[str, Any]]) -> Rows:
             bad += 1
             continue
         moments += is_moment
-        known = {"step": step, "seconds": time}
-        known |= {name: _figure(name, text) for name, text in row.items() if name not in _OWN}
-        for name in known.keys() - values.keys():
+        figures = {"step": step, "seconds": time}
+        figures |= {name: _figure(name, text) for name, text in row.items() if name not in _OWN}
+        for name in figures.keys() - values.keys():
             values[name] = [math.nan] * len(hosts)
         for name, column in values.items():
-            column.append(known.get(name, math.nan))
+            column.append(figures.get(name, math.nan))
         hosts.append(str(row.get("host", "")))
     _check(path, count, bad, len(hosts), moments)
     notes = (f"{bad:,} of {count:,} rows left out: no step or no time in them",) if bad else ()
@@ -152,8 +152,8 @@ def _check(path: Path, count: int, bad: int, kept: int, moments: int) -> None:
 
 
 def _figure(name: str, value: Any) -> float:
-    found = number(value)
-    return found if name in ("tokens", "samples") or found >= 0 else math.nan
+    figure = number(value)
+    return figure if name in ("tokens", "samples") or figure >= 0 else math.nan
 
 
 def _from_steps(path: Path, kind: str) -> Progress:
@@ -175,8 +175,8 @@ def _from_steps(path: Path, kind: str) -> Progress:
 
 def known_as(name: str) -> str | None:
     """What a column is: `step`, `time`, `tokens`, `samples`, `nodes`, `host`, a key of `MEASURES`, or None."""
-    wanted = name.strip().strip('"').lower()
+    lowered = name.strip().strip('"').lower()
     kinds = {
         "step": STEP, "time": TIME, "tokens": _TOKENS, "samples": _SAMPLES, "nodes": _NODES, "host": _HOST, **MEASURES,
     }  # fmt: skip
-    return next((kind for kind, names in kinds.items() if wanted in names), None)
+    return next((kind for kind, names in kinds.items() if lowered in names), None)

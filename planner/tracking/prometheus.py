@@ -88,8 +88,8 @@ class Prometheus:
             InputError: the server cannot be reached, refuses, or answers something else.
         """
         step = max(LEAST_STEP_S, math.ceil((end - start) / MOST_POINTS))
-        asked = {"query": query, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:.0f}"}
-        status, body = self._get(f"{self.url}/api/v1/query_range", asked)
+        parameters = {"query": query, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:.0f}"}
+        status, body = self._get(f"{self.url}/api/v1/query_range", parameters)
         return self._series(name, query, status, body)
 
     def _get(self, url: str, asked: dict[str, str]) -> tuple[int, bytes]:
@@ -143,9 +143,9 @@ class Prometheus:
         if not isinstance(answer, dict):
             raise InputError(f"{place}: status {status} and no JSON: is it a Prometheus server?")
         if status == 400 or answer.get("status") == "error":
-            said = str(answer.get("error", ""))[:_SHOWN]
+            reason = str(answer.get("error", ""))[:_SHOWN]
             raise InputError(
-                f"{place}: the query of {name} is refused: {said} (query: {query}; --metric {name}=QUERY)"
+                f"{place}: the query of {name} is refused: {reason} (query: {query}; --metric {name}=QUERY)"
             )
         data = answer.get("data")
         result = data.get("result") if isinstance(data, dict) else None
@@ -183,12 +183,12 @@ def _points(series: Any, place: str) -> dict[float, float]:
     values = series.get("values") if isinstance(series, dict) else None
     if not isinstance(values, list):
         raise InputError(f"{place}: a series without values: is it a Prometheus server?")
-    found: dict[float, float] = {}
+    by_moment: dict[float, float] = {}
     for pair in values:
         try:
             moment, value = float(pair[0]), float(pair[1])
         except (TypeError, ValueError, IndexError, KeyError, OverflowError):
             raise InputError(f"{place}: a sample is not a pair of moment and figure") from None
         if math.isfinite(moment) and math.isfinite(value) and abs(value) < _UNSUPPORTED:
-            found[moment] = value
-    return found
+            by_moment[moment] = value
+    return by_moment

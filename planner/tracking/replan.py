@@ -52,18 +52,18 @@ def workload_of(tracked: Tracked, plan_path: Path | None, named: Path | None) ->
     Raises:
         InputError: there is none, or the one named is another one.
     """
-    wanted = tracked.planned.plan.workload_sha256
+    sha256 = tracked.planned.plan.workload_sha256
     if named is not None:
         loaded = load_workload(named)
-        if loaded.sha256 != wanted:
+        if loaded.sha256 != sha256:
             raise InputError(f"--workload {named}: is not the workload file of this plan")
         return loaded
     folders = [Path.cwd()] if plan_path is None else [plan_path.resolve().parent, Path.cwd()]
-    found = (
+    candidates = (
         path for folder in dict.fromkeys(folders) for path in sorted(folder.glob("*.y*ml"))[:_MOST_FILES]
     )
-    for path in found:
-        if _sha256(path) == wanted:
+    for path in candidates:
+        if _sha256(path) == sha256:
             return load_workload(path)
     raise InputError("--replan: needs the workload of this plan: name its file with --workload")
 
@@ -88,9 +88,9 @@ def replan(tracked: Tracked, loaded: LoadedWorkload, *, catalog_dir: Path | None
     """
     if tracked.left_steps <= 0:
         return replace(tracked, replan=Replan(STAY, "the work is done: stop the instances", ()))
-    rest, notes = _rest(tracked, loaded)
-    asked = _Ways(tracked, rest, catalog_dir)
-    ways = (_stay(tracked), *(asked.best(action) for action in ("add nodes", "change type", "go on-demand")))
+    remaining, notes = _rest(tracked, loaded)
+    finder = _Ways(tracked, remaining, catalog_dir)
+    ways = (_stay(tracked), *(finder.best(action) for action in ("add nodes", "change type", "go on-demand")))
     decision, why = _decide(tracked, ways)
     advised = advised_of(tracked)
     supposed = () if advised is None else (advised.supposed,)
@@ -165,7 +165,7 @@ class _Ways:
         elif action == "change type":
             changes = {"instance_types": types.model_copy(update={"deny": (*types.deny, line.instance_type)})}
             sizes = None
-        elif all(one.purchase_option == "on_demand" for one in tracked.planned.plan.lines):
+        elif all(plan_line.purchase_option == "on_demand" for plan_line in tracked.planned.plan.lines):
             return Way(action, "", None, 0.0, None, None, "it runs on-demand already")
         else:
             changes["purchase_options"] = ("on_demand",)

@@ -78,13 +78,13 @@ def _moment(tracked: Tracked, moment: datetime | None, half_hours: float) -> str
 
 def _verdict(tracked: Tracked) -> list[_Row]:
     planned, split = tracked.planned, tracked.split
-    done = min(tracked.done_steps / planned.steps, 1.0)
+    done_ratio = min(tracked.done_steps / planned.steps, 1.0)
     at = _moment(tracked, tracked.now, 0.0)
-    run = f"step {tracked.done_steps:,.0f} of {planned.steps:,.0f} ({percent(done)}) at {at}"
+    run = f"step {tracked.done_steps:,.0f} of {planned.steps:,.0f} ({percent(done_ratio)}) at {at}"
     if tracked.stalled_hours:
         run += f"; no step for {number(tracked.stalled_hours)} h"
     rows: list[_Row] = [
-        ("plan", "plan", _asked(tracked), "text", _asked(tracked)), ("done_ratio", "run", done, "ratio", run),
+        ("plan", "plan", _asked(tracked), "text", _asked(tracked)), ("done_ratio", "run", done_ratio, "ratio", run),
         _done(tracked), _cost(tracked), _speed(tracked),
     ]  # fmt: skip
     rows.append(("goodput_ratio", "time", split.goodput_ratio, "ratio", split_words(split)))
@@ -157,12 +157,10 @@ def split_words(split: Split) -> str:
 
 
 def _breaks(tracked: Tracked) -> str:
-    found = tracked.interruptions
-    each = "" if not found.setbacks else f", {number(sum(found.setbacks) / len(found.setbacks))} h each"
-    expected = about(found.expected)
-    return (
-        f"{found.seen} interruption{'' if found.seen == 1 else 's'}{each}; the plan expects {expected} by now"
-    )
+    breaks = tracked.interruptions
+    each = "" if not breaks.setbacks else f", {number(sum(breaks.setbacks) / len(breaks.setbacks))} h each"
+    expected = about(breaks.expected)
+    return f"{breaks.seen} interruption{'' if breaks.seen == 1 else 's'}{each}; the plan expects {expected} by now"
 
 
 def _cause_words(cause: Cause | None) -> str:
@@ -252,13 +250,13 @@ def _split_section(tracked: Tracked) -> Section:
 
 
 def _interruptions_section(tracked: Tracked) -> Section:
-    found = tracked.interruptions
+    breaks = tracked.interruptions
     rows: list[_Row] = [
-        ("interruptions", "seen", found.seen, "count", f"{found.seen} in {number(found.hours)} h in use"),
-        ("interruptions_expected", "planned for as long", found.expected, "tenths", number(found.expected)),
-        ("interruptions_per_hour", "per hour from now on", found.per_hour, "number",
-         f"{number(found.per_hour)} (planned {number(found.planned_per_hour)})"),
-        ("setback_hours", "hours lost by each", found.setback_hours, "hours", f"{number(found.setback_hours)} h"),
+        ("interruptions", "seen", breaks.seen, "count", f"{breaks.seen} in {number(breaks.hours)} h in use"),
+        ("interruptions_expected", "planned for as long", breaks.expected, "tenths", number(breaks.expected)),
+        ("interruptions_per_hour", "per hour from now on", breaks.per_hour, "number",
+         f"{number(breaks.per_hour)} (planned {number(breaks.planned_per_hour)})"),
+        ("setback_hours", "hours lost by each", breaks.setback_hours, "hours", f"{number(breaks.setback_hours)} h"),
     ]  # fmt: skip
     return facts("interruptions", "Interruptions", rows)
 
@@ -286,7 +284,12 @@ def _gates_section(tracked: Tracked) -> Section:
 
 
 def _values(tracked: Tracked) -> dict[str, Any]:
-    planned, split, found, speed = tracked.planned, tracked.split, tracked.interruptions, tracked.speed
+    planned, split, breaks, speed = (
+        tracked.planned,
+        tracked.split,
+        tracked.interruptions,
+        tracked.speed,
+    )
     finish, early, late = (moment.isoformat(timespec="minutes") for moment in tracked.finish)
     replan = tracked.replan
     return {
@@ -312,8 +315,8 @@ def _values(tracked: Tracked) -> dict[str, Any]:
             "goodput_ratio": split.goodput_ratio, "logged": list(split.known),
         },
         "interruptions": {
-            "seen": found.seen, "expected": found.expected, "hours_in_use": found.hours, "per_hour": found.per_hour,
-            "planned_per_hour": found.planned_per_hour, "setback_hours": found.setback_hours,
+            "seen": breaks.seen, "expected": breaks.expected, "hours_in_use": breaks.hours, "per_hour": breaks.per_hour,
+            "planned_per_hour": breaks.planned_per_hour, "setback_hours": breaks.setback_hours,
         },
         "stalled_hours": tracked.stalled_hours, "memory_used_ratio": tracked.memory_ratio,
         "spend_over_planned_ratio": tracked.spend_ratio, "causes": [cause_values(cause) for cause in tracked.causes],

@@ -56,8 +56,10 @@ def measure_speed(intervals: Intervals, planned: Planned | None) -> Speed:
 
 def _posterior(measured: float, error: float, prior: float, prior_sd: float) -> tuple[float, float]:
     """Mean and standard deviation of a normal figure from a measurement and a prior."""
-    precision, own = 1.0 / max(error, 1e-6) ** 2, 1.0 / max(prior_sd, 1e-6) ** 2
-    return (precision * measured + own * prior) / (precision + own), (precision + own) ** -0.5
+    precision, prior_precision = 1.0 / max(error, 1e-6) ** 2, 1.0 / max(prior_sd, 1e-6) ** 2
+    return (precision * measured + prior_precision * prior) / (precision + prior_precision), (
+        precision + prior_precision
+    ) ** -0.5
 
 
 def _mean(per_step: FloatArray, steps: FloatArray) -> tuple[float, float, float]:

@@ -38,7 +38,7 @@ def split_time(progress: Progress, intervals: Intervals) -> Split:
         extra = np.where(working, excess, 0.0) * share
         checkpoint, stalls = (extra, 0.0) if regular else (np.zeros_like(extra), float(extra.sum()))
     logged = {"loader": "loader_s" in progress.measures, "checkpoint": written is not None}
-    known = tuple(name for name, is_logged in logged.items() if is_logged)
+    components = tuple(name for name, is_logged in logged.items() if is_logged)
     whole = float(seconds.sum())
     written_s, lost_s, stood_s, loader_s = (float(part.sum()) for part in (checkpoint, lost, stood, loader))
     stood_s += stalls
@@ -51,7 +51,7 @@ def split_time(progress: Progress, intervals: Intervals) -> Split:
         lost_s * hours,
         stood_s * hours,
         loader_s * hours,
-        known,
+        components,
     )
 
 

@@ -60,8 +60,8 @@ def parse_arguments(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
     except _EndlessError:
         raise InputError(f"{name}: its variables grow without bound: write the arguments out") from None
     arguments, dropped = _arguments([part for word in words for part in _parts(word)])
-    named = sorted(name for name in dropped if name not in arguments and not _PLACES.search(name))
-    written = [name if "." in name else f"--{name.replace('_', '-')}" for name in named]
+    unread = sorted(name for name in dropped if name not in arguments and not _PLACES.search(name))
+    written = [name if "." in name else f"--{name.replace('_', '-')}" for name in unread]
     remarks = [f"{name} is not read: the file does not set its value" for name in written]
     remarks += [
         f"{name} depends on a condition that the file does not decide: its last form is read"

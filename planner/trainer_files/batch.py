@@ -70,8 +70,8 @@ def _check(facts: dict[str, Fact], stated: Fact, warnings: list[str]) -> None:
 
 def leave_out_what_divides_nothing(facts: dict[str, Fact], warnings: list[str]) -> None:
     """Take degrees of parallelism out of the facts that the model's sizes do not allow; a warning names each."""
-    named = facts.get("model.preset")
-    preset = None if named is None else find_preset(str(named.value))
+    preset_fact = facts.get("model.preset")
+    preset = None if preset_fact is None else find_preset(str(preset_fact.value))
     for name, size in _DIVIDED.items():
         key = f"training.layout.{name}"
         pinned, stated = facts.get(key), facts.get(f"model.{size}")

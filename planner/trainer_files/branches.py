@@ -73,9 +73,9 @@ class Branches:
                 yield from _statements(line) if _SEVERAL.match(line) else [line]
             return
         for part in _statements(line):
-            rest = self._control(part)
-            if rest:
-                yield from self.lines(rest)
+            statement = self._control(part)
+            if statement:
+                yield from self.lines(statement)
 
     def assign(self, name: str, value: str) -> None:
         """Set a variable; a branch that may not be taken leaves a value that is known for one that is not."""
@@ -95,23 +95,25 @@ class Branches:
     def _control(self, part: str) -> str:
         """Take a word that opens, changes or closes a branch; returns what stands behind it."""
         word = re.match(r"[a-z]+|;;", part)
-        named = word[0] if word is not None else ""
-        rest = part[len(named) :].strip()
+        keyword = word[0] if word is not None else ""
+        remainder = part[len(keyword) :].strip()
         frame = self._frames[-1] if self._frames else None
-        if named == "if":
+        if keyword == "if":
             self._frames.append(_Frame(None, False))
-            self._enter(self._holds(rest))
+            self._enter(self._holds(remainder))
             return ""
-        subject = _SUBJECT.match(part) if named == "case" else None
+        subject = _SUBJECT.match(part) if keyword == "case" else None
         if subject is not None:
             self._frames.append(_Frame(self._expand(subject[1]).strip("\"' "), False))
             return subject[2].strip()
-        if frame is None or named == "then":
-            return rest if named == "then" else part if frame is None and named not in _CLOSING else ""
-        if named in ("elif", "else"):
-            self._enter(self._holds(rest) if named == "elif" else True)
-            return rest if named == "else" else ""
-        if named in _CLOSING:
+        if frame is None or keyword == "then":
+            return (
+                remainder if keyword == "then" else part if frame is None and keyword not in _CLOSING else ""
+            )
+        if keyword in ("elif", "else"):
+            self._enter(self._holds(remainder) if keyword == "elif" else True)
+            return remainder if keyword == "else" else ""
+        if keyword in _CLOSING:
             self._close()
             return ""
         return self._labelled(frame, part)
@@ -126,9 +128,9 @@ class Branches:
             return part if self._runs() and not _CONTROL.match(part) else ""
         frame.labelled = True
         patterns = [pattern.strip().strip("\"'") for pattern in label[1].split("|")]
-        known = UNSET not in frame.subject
+        is_known = UNSET not in frame.subject
         matched = any(fnmatchcase(frame.subject, pattern) for pattern in patterns)
-        self._enter(matched if known else None)
+        self._enter(matched if is_known else None)
         return label[2].strip()
 
     def _enter(self, holds: bool | None) -> None:

@@ -89,23 +89,23 @@ def _readings(paths: Sequence[Path], wishes: Wishes) -> list[Reading]:
     if len(paths) > _MOST_FILES:
         raise InputError(f"--from: {len(paths)} files are more than {_MOST_FILES}: name those of one run")
     ranked: list[tuple[int, Reading]] = []
-    known: set[Path] = set()
+    visited: set[Path] = set()
     pending = [(path, wishes.format) for path in paths]
     while pending:
         path, kind = pending.pop(0)
-        if path.resolve() in known:
+        if path.resolve() in visited:
             continue
-        known.add(path.resolve())
+        visited.add(path.resolve())
         document = _named_run(path) or read_document(path)
         name = kind or detect(document)
         reading = read(document, name)
         ranked.append((FORMATS[name].rank, reading))
-        for tool, named in reading.files.items():
-            beside = _beside(path, named)
+        for tool, file_name in reading.files.items():
+            beside = _beside(path, file_name)
             if beside is not None:
                 pending.append((beside, tool))
             else:
-                _guess_stage(reading, named)
+                _guess_stage(reading, file_name)
     return [reading for _, reading in sorted(ranked, key=lambda item: item[0])]
 
 
@@ -167,35 +167,35 @@ def _merged(readings: Sequence[Reading]) -> tuple[dict[str, Fact], list[str]]:
 
 
 def _settle_model(draft: Draft, readings: Sequence[Reading], wishes: Wishes, paths: Sequence[Path]) -> None:
-    named = next((reading for reading in readings if reading.hub_name and reading.model is None), None)
-    draft.name = _name(_called_after(readings, named, wishes), draft.tools[0] if draft.tools else "model")
+    hub = next((reading for reading in readings if reading.hub_name and reading.model is None), None)
+    draft.name = _name(_called_after(readings, hub, wishes), draft.tools[0] if draft.tools else "model")
     if wishes.model_config is not None:
         document = read_document(wishes.model_config)
-        _use_config(draft, read(document, "huggingface"), named)
+        _use_config(draft, read(document, "huggingface"), hub)
         return
     if wishes.model:
         _use_preset(draft, wishes.model)
         return
     sized = next((reading for reading in readings if reading.model is not None), None)
     if sized is not None:
-        _use_config(draft, sized, named)
+        _use_config(draft, sized, hub)
         return
-    if named is None:
+    if hub is None:
         raise InputError(
             f"{', '.join(str(path) for path in paths)}: states no model: add the trainer's own file to --from, or name "
             "the model with --model-config config.json or --model PRESET"
         )
-    local = _local_model(named)
+    local = _local_model(hub)
     if local is not None:
-        _use_config(draft, read(read_document(local), "huggingface"), named)
+        _use_config(draft, read(read_document(local), "huggingface"), hub)
         return
-    preset = preset_of_hub_name(named.hub_name)
+    preset = preset_of_hub_name(hub.hub_name)
     if preset is None:
         raise InputError(
-            f"{named.path}: {named.hub_key} '{named.hub_name}' is not a preset ('planner schema presets' lists them): "
+            f"{hub.path}: {hub.hub_key} '{hub.hub_name}' is not a preset ('planner schema presets' lists them): "
             "download its config.json and add --model-config config.json; nothing is downloaded for you"
         )
-    where = f"{named.path.name}: {named.hub_key} {named.hub_name}, matched by name"
+    where = f"{hub.path.name}: {hub.hub_key} {hub.hub_name}, matched by name"
     draft.facts["model.preset"] = Fact("model.preset", preset.name, where)
 
 
@@ -221,9 +221,9 @@ def _use_preset(draft: Draft, name: str) -> None:
 def _per_sample(draft: Draft) -> bool:
     """Whether the model is trained on samples (images, recordings) and not on sequences of tokens."""
     family, preset = draft.facts.get("model.family"), draft.facts.get("model.preset")
-    known = find_preset(preset.value) if preset is not None else None
-    if family is None and known is not None:
-        return known.values.get("family", "transformer") != "transformer"
+    model_preset = find_preset(preset.value) if preset is not None else None
+    if family is None and model_preset is not None:
+        return model_preset.values.get("family", "transformer") != "transformer"
     return family is not None and family.value != "transformer"
 
 
@@ -286,21 +286,21 @@ def _settle_stated(draft: Draft, values: Mapping[str, Any]) -> None:
         draft.facts = {key: fact for key, fact in draft.facts.items() if key not in lengths}
     for key, value in values.items():
         draft.facts[key] = Fact(key, value, "stated on the command line")
-    given = (*values, *(key.rpartition(".")[0] for key in values))
-    draft.blanks = [blank for blank in draft.blanks if blank.key not in given]
+    stated = (*values, *(key.rpartition(".")[0] for key in values))
+    draft.blanks = [blank for blank in draft.blanks if blank.key not in stated]
 
 
 def _settle_length(draft: Draft) -> None:
     draft.facts.pop("context", None)
-    given = [name for name in _LENGTHS if f"training.{name}" in draft.facts]
-    if not given:
+    lengths = [name for name in _LENGTHS if f"training.{name}" in draft.facts]
+    if not lengths:
         if _per_sample(draft):
             draft.blanks.append(
                 Blank("training.samples", "1e6", "how many samples are trained on, repeats counted")
             )
         else:
             draft.blanks.append(Blank("training.tokens", "1e9", "how many tokens are trained on"))
-    elif given == ["epochs"] and not any(key.startswith("data.") for key in draft.facts):
+    elif lengths == ["epochs"] and not any(key.startswith("data.") for key in draft.facts):
         prompts = any(blank.key == "training.rollouts" for blank in draft.blanks)
         text = f"{'prompts' if prompts else 'samples'} in the training set, for the epochs"
         draft.blanks.append(Blank("data.samples", "50_000", text))
@@ -321,5 +321,5 @@ def _stem(path: Path) -> str:
 
 def _name(text: str, tool: str) -> str:
     word = text.rstrip("/").rsplit("/", 1)[-1].lower()
-    kept = "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in word).strip("-.")
-    return (kept or tool.lower())[:80]
+    cleaned = "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in word).strip("-.")
+    return (cleaned or tool.lower())[:80]

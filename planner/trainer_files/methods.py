@@ -61,9 +61,9 @@ def _adapters(draft: dict[str, Fact], facts: dict[str, Fact], stored_bits: int |
         draft["training.lora_rank"] = rank
     if kind is not None:
         key, name = "training.adapter.kind", adapter_key(str(kind.value))
-        known = name in adapter_names()
-        where = kind.where if known else f"{kind.where}; {kind.value} is not known"
-        draft[key] = Fact(key, name if known else "other", where, not known)
+        is_known = name in adapter_names()
+        where = kind.where if is_known else f"{kind.where}; {kind.value} is not known"
+        draft[key] = Fact(key, name if is_known else "other", where, not is_known)
     if targets is not None:
         key = "training.adapter.targets"
         draft[key] = Fact(key, _target_names(targets.value), targets.where)
@@ -82,14 +82,14 @@ def _objective(
     if stated is None:
         return
     key, name = "training.objective", str(stated.value).lower()
-    known = _OBJECTIVES.get(name, name)
-    objective = load_objectives().get(known)
+    canonical = _OBJECTIVES.get(name, name)
+    objective = load_objectives().get(canonical)
     if objective is None:
         warnings.append(f"{stated.where} {name}: is not modelled; training on the sequences alone is counted")
         return
-    draft[key] = Fact(key, known, stated.where, stated.assumed)
-    if known != name:
-        warnings.append(f"{stated.where} {name}: counted as {known}")
+    draft[key] = Fact(key, canonical, stated.where, stated.assumed)
+    if canonical != name:
+        warnings.append(f"{stated.where} {name}: counted as {canonical}")
     teacher = facts.get("training.teacher")
     preset = preset_of_hub_name(str(teacher.value)) if teacher is not None else None
     if objective.teacher and teacher is not None and preset is not None:

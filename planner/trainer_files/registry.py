@@ -45,10 +45,10 @@ def detect(document: Document) -> str:
             f"then planner optimize {document.path}"
         )
     if not matching:
-        known = ", ".join(kind.title for kind in FORMATS.values())
+        formats = ", ".join(kind.title for kind in FORMATS.values())
         keys = ", ".join(str(key) for key in list(document.data)[:8]) or "none"
         raise InputError(
-            f"{document.path}: is none of the files that are read ({known}); its keys: {keys}; name the format with "
+            f"{document.path}: is none of the files that are read ({formats}); its keys: {keys}; name the format with "
             "--format if it is one"
         )
     titles = " and ".join(FORMATS[name].title for name in matching)

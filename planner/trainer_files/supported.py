@@ -43,8 +43,8 @@ def _options(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _property(node: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:
     for option in _options(node or {}):
         if name in option.get("properties", {}):
-            found: Mapping[str, Any] = option["properties"][name]
-            return found
+            entry: Mapping[str, Any] = option["properties"][name]
+            return entry
     return None
 
 

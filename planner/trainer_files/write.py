@@ -54,9 +54,9 @@ def render_draft(draft: Draft) -> str:
 def _section(draft: Draft, section: str) -> list[str]:
     tree: dict[str, Any] = {}
     for key, fact in draft.facts.items():
-        first, _, rest = key.partition(".")
-        if first == section and rest:
-            _plant(tree, rest.split("."), fact)
+        first, _, subkey = key.partition(".")
+        if first == section and subkey:
+            _plant(tree, subkey.split("."), fact)
     blanks = [blank for blank in draft.blanks if blank.key.startswith(f"{section}.")]
     if not tree and not blanks:
         return []

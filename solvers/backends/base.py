@@ -115,7 +115,7 @@ class Backend(Protocol):
         """About how many seconds the first use will spend on importing the solver; 0 when that is done."""
 
     def solve(self, problem: Milp, options: SolveOptions) -> Solution:
-        """Solve in this process, within the solver's own idea of the time limit."""
+        """Solve in this process; the solver itself applies the time limit."""
 
     def solve_vector(self, problem: Milp, options: SolveOptions) -> Checked:
         """As `solve`, with the point as a vector."""
@@ -280,7 +280,7 @@ def feasible_start(problem: Milp, start: Mapping[Hashable, float]) -> Floats | N
 
 
 def to_solution(problem: Milp, checked: Checked, report: Report, *, gap: float) -> Solution:
-    """Map a checked answer back to keys; "optimal" only when the gap asked for is really met."""
+    """Map a checked answer back to keys; "optimal" only if the requested gap is met."""
     status = status_of(checked.termination, has_point=checked.x is not None)
     if checked.x is None:
         return Solution(status, checked.termination, bound=checked.bound, report=report)

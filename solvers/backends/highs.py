@@ -99,16 +99,16 @@ class HighsBackend(ScalingBackend):
             # the solver's clock goes on from solve to solve
             solver.setOptionValue("time_limit", solver.getRunTime() + max(time_limit_s, 1e-3))
             solver.setOptionValue("objective_bound", cutoff)
-            found = _relaxed(solver)
+            relaxation = _relaxed(solver)
             if solver.getModelStatus().name == "kObjectiveBound":
-                return replace(found, objective=cutoff)
-            return found
+                return replace(relaxation, objective=cutoff)
+            return relaxation
 
         return relax
 
 
 def _strays(problem: Milp, x: Floats, objective: float) -> bool:
-    """Whether an objective is not that of its point.
+    """Whether the reported objective differs from that of the point.
 
     Behind its presolve HiGHS 1.16 takes some starts for cheaper than they are, stops at what it takes them for, and
     returns the start as the optimum.

@@ -18,7 +18,7 @@ from solvers.backends.base import Feature, Raw, Relaxation, ScalingBackend, requ
 from solvers.problem.milp import Floats, Milp
 from solvers.problem.solution import Termination
 
-# scipy.optimize.milp's integer status; 4 ("other") is told apart by its message.
+# scipy.optimize.milp's integer status; 4 ("other") is classified by its message.
 _TERMINATIONS = {
     0: Termination.GAP_REACHED,
     1: Termination.TIME_LIMIT,

@@ -1,1 +1,1 @@
-"""A solve that keeps its deadline: stages, threads and child processes around a backend; programs come in."""
+"""A solve that keeps its deadline: stages, threads and child processes around a backend."""

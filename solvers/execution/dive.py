@@ -28,15 +28,15 @@ def switches(problem: Milp) -> Bools:
     allows |= (problem.data > 0) & (problem.row_lo[rows] == 0)
     per_row = np.bincount(rows[allows], minlength=problem.n_rows)
     alone = allows & (per_row[rows] == 1)
-    found = np.zeros(problem.n_columns, dtype=np.bool_)
-    found[columns[alone]] = True
-    return np.asarray(found & problem.integrality & (problem.lb == 0) & (problem.ub == 1), dtype=np.bool_)
+    is_switch = np.zeros(problem.n_columns, dtype=np.bool_)
+    is_switch[columns[alone]] = True
+    return np.asarray(is_switch & problem.integrality & (problem.lb == 0) & (problem.ub == 1), dtype=np.bool_)
 
 
 def dive(
     problem: Milp, relaxation: Relaxation, backend: Backend, until_s: float
 ) -> tuple[Milp, Relaxation] | None:
-    """Return `problem` with its switches fixed and its relaxation; None where there is nothing to fix or no time.
+    """Return `problem` with its switches fixed and its relaxation; None if there is nothing to fix or no time.
 
     Args:
         problem: the model.

@@ -32,7 +32,7 @@ def watch(thread: threading.Thread) -> None:
     """Remember a thread that runs a solver."""
     if not _threads:
         atexit.register(_leave)
-    _threads[:] = [*(known for known in _threads if known.is_alive()), thread]
+    _threads[:] = [*(watched for watched in _threads if watched.is_alive()), thread]
 
 
 def leave_with(code: int) -> None:

@@ -171,19 +171,19 @@ def _collect(inbox: Inbox, options: SolveOptions, progress: Progress) -> None:
         left = patience - progress.elapsed_s
         try:
             wait = None if math.isinf(left) else max(left, 0.0)
-            stage, found = inbox.get(timeout=wait)
+            stage, result = inbox.get(timeout=wait)
         except queue.Empty:
             progress.take(
                 "limit", Checked(Termination.TIME_LIMIT, message="the solver overran its time limit")
             )
             return
-        if found is None:
+        if result is None:
             return
-        if isinstance(found, (ModelError, BackendError)):
-            raise found
-        if isinstance(found, BaseException):
+        if isinstance(result, (ModelError, BackendError)):
+            raise result
+        if isinstance(result, BaseException):
             progress.take(
-                "error", Checked(Termination.SOLVER_ERROR, message=f"{type(found).__name__}: {found}")
+                "error", Checked(Termination.SOLVER_ERROR, message=f"{type(result).__name__}: {result}")
             )
             return
-        progress.take(stage, found)
+        progress.take(stage, result)

@@ -70,7 +70,7 @@ def run_stages(
     *,
     emit: Callable[[str, Checked], None] = lambda _stage, _found: None,
 ) -> Progress:
-    """Run the stages in this process; `emit` is called after each with what it found."""
+    """Run the stages in this process; `emit` is called after each with its result."""
     progress = Progress()
 
     def take(stage: str, checked: Checked) -> None:
@@ -119,13 +119,13 @@ def _early_plan(
     left = options.time_limit_s - progress.elapsed_s
     if left <= 0:
         return
-    found = _from_core(problem, options, backend, relaxation, time.perf_counter() + left * CORE_TIME_SHARE)
-    if found is None:
-        found = _by_diving(
+    point = _from_core(problem, options, backend, relaxation, time.perf_counter() + left * CORE_TIME_SHARE)
+    if point is None:
+        point = _by_diving(
             problem, options, backend, relaxation, time.perf_counter() + left * DIVE_TIME_SHARE
         )
-    if found is not None:
-        take("restricted", Checked(Termination.ITERATION_LIMIT, found, float(problem.c @ found), -math.inf))
+    if point is not None:
+        take("restricted", Checked(Termination.ITERATION_LIMIT, point, float(problem.c @ point), -math.inf))
 
 
 def _by_diving(
@@ -160,7 +160,7 @@ def _from_core(
 
 
 def _lifted(problem: Milp, core: Milp, part: Floats) -> Floats:
-    """The point of `problem` that a point of its restriction `core` stands for."""
+    """Extend a point of the restriction `core` to a point of `problem`."""
     x = np.array(problem.lb)
     position = {key: number for number, key in enumerate(problem.column_keys)}
     x[[position[key] for key in core.column_keys]] = part
@@ -168,7 +168,7 @@ def _lifted(problem: Milp, core: Milp, part: Floats) -> Floats:
 
 
 def _core(problem: Milp, options: SolveOptions, relaxation: Relaxation, count: int) -> Ints:
-    """The columns in the relaxation's support and those of least reduced cost, in all and for each row to cover."""
+    """The columns in the relaxation's support and those of least reduced cost, overall and for each row to cover."""
     assert relaxation.x is not None and relaxation.reduced_costs is not None
     rank: Floats = np.maximum(relaxation.reduced_costs, 0.0)
     rank = np.where(relaxation.x > problem.lb + 1e-9, -1.0, rank)
@@ -177,8 +177,8 @@ def _core(problem: Milp, options: SolveOptions, relaxation: Relaxation, count: i
             rank[block.indices] = -2.0
     rank[~problem.integrality] = -2.0
     rank[problem.lb == problem.ub] = np.inf  # a restriction leaves them where they are anyway
-    kept = int(np.count_nonzero(rank <= -2.0))
-    size = min(kept + count, problem.n_columns)
+    n_needed = int(np.count_nonzero(rank <= -2.0))
+    size = min(n_needed + count, problem.n_columns)
     core = np.argsort(rank, kind="stable")[:size]
     for _ in range(2):  # helpers may need helpers
         core = np.union1d(core, _helpers(problem, relaxation, rank, core))
@@ -196,7 +196,7 @@ def _helpers(problem: Milp, relaxation: Relaxation, rank: Floats, core: Ints) ->
     columns, rows = problem.column_of_entry(), problem.indices
     chosen = np.zeros(problem.n_columns, dtype=np.bool_)
     chosen[core] = True
-    found = []
+    helpers = []
     for values, sides in ((problem.data, -problem.row_hi), (-problem.data, problem.row_lo)):
         pushes = (values > 0) & chosen[columns]
         most = np.bincount(
@@ -212,8 +212,8 @@ def _helpers(problem: Milp, relaxation: Relaxation, rank: Floats, core: Ints) ->
         before = np.cumsum(share) - share
         first = np.searchsorted(row, row)  # where the row's own entries begin
         near = np.arange(len(row)) - first < CORE_MOST
-        found.append(at[near & (before - before[first] < CORE_COVER - 1e-9)])
-    best: Ints = np.concatenate(found)
+        helpers.append(at[near & (before - before[first] < CORE_COVER - 1e-9)])
+    best: Ints = np.concatenate(helpers)
     return best
 
 

@@ -82,12 +82,12 @@ class Child:
         assert self._process.stdout is not None
         try:
             while (content := read_frame(self._process.stdout)) is not None:
-                stage, found = _decode_result(content)
-                self._inbox.put((stage, found))
-                if found is None:
+                stage, result = _decode_result(content)
+                self._inbox.put((stage, result))
+                if result is None:
                     return
         except (OSError, ValueError, MemoryError):
-            pass  # not a message of ours: told below
+            pass  # not a message of ours: reported below
         code = self._process.wait()
         self._inbox.put(
             ("", RuntimeError(f"the solver process ended without an answer (exit status {code})"))

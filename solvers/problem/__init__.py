@@ -1,1 +1,1 @@
-"""What is asked and answered: a mixed-integer program as a value, its exact reductions, options, solutions, text."""
+"""Problem and solution: a mixed-integer program as a value, its exact reductions, options, solutions, text."""

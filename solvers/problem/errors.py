@@ -12,4 +12,4 @@ class SpreadError(ModelError):
 
 
 class BackendError(RuntimeError):
-    """The backend asked for is unknown or not installed."""
+    """The requested backend is unknown or not installed."""

@@ -215,8 +215,8 @@ class MilpBuilder:
         cost, lower, upper, kinds = _stack(self._columns, 4)
         row_lo, row_hi = _stack(self._rows, 2)
         rows, columns, values = _stack(self._entries, 3)
-        kept = values != 0
-        rows, columns, values = rows[kept], columns[kept], values[kept]
+        nonzero = values != 0
+        rows, columns, values = rows[nonzero], columns[nonzero], values[nonzero]
         data, indices, indptr = _compress(rows.astype(np.int64), columns.astype(np.int64), values, len(cost))
         problem = Milp(
             c=cost,

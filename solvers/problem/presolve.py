@@ -1,4 +1,4 @@
-"""Exact reductions: they never cut off every optimum, and each says how much it removed."""
+"""Exact reductions: an optimum always remains, and each reports how much it removed."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def restrict(problem: Milp, columns: Ints) -> Milp:
 def part_of(problem: Milp, columns: Bools, rows: Bools) -> Milp:
     """Return the columns and rows of `problem` that two masks name; what else its rows would hold is left out."""
     entries = np.repeat(columns, np.diff(problem.indptr)) & rows[problem.indices]
-    taken = np.bincount(problem.column_of_entry()[entries], minlength=problem.n_columns)[columns]
-    indptr = np.zeros(len(taken) + 1, dtype=np.int32)
-    np.cumsum(taken, out=indptr[1:])
+    entries_per_column = np.bincount(problem.column_of_entry()[entries], minlength=problem.n_columns)[columns]
+    indptr = np.zeros(len(entries_per_column) + 1, dtype=np.int32)
+    np.cumsum(entries_per_column, out=indptr[1:])
     place = np.cumsum(rows, dtype=np.int32) - 1
     keys = tuple(problem.column_keys[number] for number in np.flatnonzero(columns).tolist())
     return replace(
@@ -129,13 +129,13 @@ def whole_limits(problem: Milp) -> tuple[Floats, Ints]:
     upper, by_row = problem.ub.copy(), np.full(problem.n_columns, -1)
     columns, rows = problem.column_of_entry(), problem.indices
     for values, sides in ((problem.data, problem.row_hi), (-problem.data, -problem.row_lo)):
-        rest = values * np.where(values > 0, problem.lb[columns], problem.ub[columns])
-        finite = np.isfinite(rest)
-        least = np.bincount(rows[finite], weights=rest[finite], minlength=problem.n_rows)
+        activity = values * np.where(values > 0, problem.lb[columns], problem.ub[columns])
+        finite = np.isfinite(activity)
+        least = np.bincount(rows[finite], weights=activity[finite], minlength=problem.n_rows)
         endless = np.bincount(rows[~finite], minlength=problem.n_rows)
         usable = (values > 0) & np.isfinite(sides[rows]) & (endless[rows] == 0) & problem.integrality[columns]
         at, row = columns[usable], rows[usable]
-        room = sides[row] - (least[row] - rest[usable])
+        room = sides[row] - (least[row] - activity[usable])
         limit = np.floor(room / values[usable] * (1 + ROUNDING) + ROUNDING)
         order = np.lexsort((limit, at))
         first = order[np.r_[True, np.diff(at[order]) != 0]] if len(order) else order

@@ -91,8 +91,8 @@ def _row_factors(problem: Milp) -> Floats:
     np.divide(ROW_TARGET, high, out=target, where=change)
     lift = np.divide(ROW_LOW, low, out=np.zeros_like(low), where=change)
     ceiling = np.divide(ROW_HIGH, high, out=np.ones_like(high), where=change)
-    wanted = np.minimum(np.maximum(target, lift), ceiling)
-    return np.where(change, 2.0 ** np.floor(np.log2(wanted)), 1.0)
+    factor = np.minimum(np.maximum(target, lift), ceiling)
+    return np.where(change, 2.0 ** np.floor(np.log2(factor)), 1.0)
 
 
 def _power_of_two(value: float) -> float:

@@ -1,4 +1,4 @@
-"""What a solver said, in our words.
+"""The result of a solver in common terms.
 
 Two questions are kept apart: *why did it stop* (`Termination`) and *what may be done with the answer*
 (`Status`). `STATUS_OF` maps one to the other and is complete; a word we do not know is an ERROR, never

@@ -49,7 +49,7 @@ class Evaluation:
 
 
 class OutOfTimeError(Exception):
-    """An oracle may raise it when the clock has run out; the search then ends with what it has."""
+    """Raised by an oracle when the time is up; the search then ends with its best point."""
 
 
 class Oracle(Protocol):
@@ -128,15 +128,15 @@ class _Search:
         return self.deadline - time.perf_counter()
 
     def try_point(self, x: Floats) -> None:
-        """Evaluate `x`, keep it where it is the best, and cut there."""
-        found = self.oracle.evaluate(x)
-        cost = self.problem.objective(x, found.value)
+        """Evaluate `x`, keep it if it is the best, and add a cut there."""
+        evaluation = self.oracle.evaluate(x)
+        cost = self.problem.objective(x, evaluation.value)
         if cost < self.relaxed:
             self.relaxed, self.relaxed_x = cost, x
         whole = not (x % 1)[self.problem.integer].any()
         if whole and cost < self.best and self.holds(x):
-            self.best, self.best_x, self.best_recourse = cost, x, found.value
-        self.master.add(x, found.intercept, found.slope)
+            self.best, self.best_x, self.best_recourse = cost, x, evaluation.value
+        self.master.add(x, evaluation.intercept, evaluation.slope)
 
     def fresh(self, rounded: Floats, point: Floats) -> Floats:
         """Return `rounded` where it is allowed and new, else `point`."""

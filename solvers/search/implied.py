@@ -40,12 +40,12 @@ def implied_bounds(
         cutoff: cost of a known point (inf: none); points that cost no more are what matters.
     """
     search = _Search(problem, cutoff)
-    wanted = {(int(column), bool(sign[column] < 0)) for column in columns}
+    pending = {(int(column), bool(sign[column] < 0)) for column in columns}
     for _ in range(ROUNDS):
-        wanted = {item for item in wanted if not search.derive(*item)}
-        wanted |= search.helpers
+        pending = {item for item in pending if not search.derive(*item)}
+        pending |= search.helpers
         search.helpers = set()
-        if not wanted:
+        if not pending:
             break
     return tuple(search.steps)
 
@@ -80,11 +80,11 @@ class _Search:
         if not math.isfinite(side):
             return False
         finite, infinities = self._activity(row, least=from_above)
-        own = self._term(factor, column, least=from_above)
-        if infinities > (0 if math.isfinite(own) else 1):
+        column_term = self._term(factor, column, least=from_above)
+        if infinities > (0 if math.isfinite(column_term) else 1):
             return self._ask_for_others(row, column, least=from_above)
-        others = finite - (own if math.isfinite(own) else 0.0)
-        size = abs(side) + abs(finite) + (abs(own) if math.isfinite(own) else 0.0)
+        others = finite - (column_term if math.isfinite(column_term) else 0.0)
+        size = abs(side) + abs(finite) + (abs(column_term) if math.isfinite(column_term) else 0.0)
         value = (side - others) / factor
         value += (1 if upper else -1) * MARGIN * max(abs(value), size / abs(factor), 1e-300)
         self._set(column, upper, value)

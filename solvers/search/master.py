@@ -137,12 +137,12 @@ class Master:
     def lowest(self) -> MasterPoint:
         """Return the point of least modelled cost with its proof."""
         model, blocks = self._build("lowest")
-        found = self._backend.relax(model, math.inf)
-        if found.x is None or found.duals is None:
+        relaxation = self._backend.relax(model, math.inf)
+        if relaxation.x is None or relaxation.duals is None:
             raise ArithmeticError(
-                f"the master of a decomposition failed: {found.termination}, {found.message}"
+                f"the master of a decomposition failed: {relaxation.termination}, {relaxation.message}"
             )
-        duals = found.duals
+        duals = relaxation.duals
         cut = np.maximum(duals[blocks["cut"].indices], 0.0).reshape(len(self._cuts), -1)
         risk = self._problem.probability
         if "tail" in blocks:
@@ -152,13 +152,13 @@ class Master:
             if "limit" in blocks
             else np.zeros(0)
         )
-        return MasterPoint(self._own(found.x), found.objective * self._money, cut, risk, rows)
+        return MasterPoint(self._own(relaxation.x), relaxation.objective * self._money, cut, risk, rows)
 
     def nearest(self, center: Floats, level: float) -> Floats | None:
         """Return the point nearest to `center` whose modelled cost is at most `level`; None where there is none."""
         model, _ = self._build("nearest", center=center, level=level)
-        found = self._backend.relax(model, math.inf)
-        return None if found.x is None else self._own(found.x)
+        relaxation = self._backend.relax(model, math.inf)
+        return None if relaxation.x is None else self._own(relaxation.x)
 
     def lowest_whole(self, gap: float, time_limit_s: float) -> MasterPoint | None:
         """As `lowest` with whole columns, without proof; None when the clock ended before a point was found."""
@@ -168,20 +168,20 @@ class Master:
         options = SolveOptions(
             gap=gap / 4, time_limit_s=max(time_limit_s, 0.1), backend=self._name, isolate=False
         )
-        found = solve(model, options)
-        if found.termination is Termination.INTERRUPTED:
+        solution = solve(model, options)
+        if solution.termination is Termination.INTERRUPTED:
             raise KeyboardInterrupt
-        if not found.has_point:
+        if not solution.has_point:
             return None
-        x = np.array([found.x.get(("x", column), 0.0) for column in range(len(self._problem.cost))])
+        x = np.array([solution.x.get(("x", column), 0.0) for column in range(len(self._problem.cost))])
         x = np.where(self._problem.integer, np.rint(x), x * self._scale("whole"))
         nothing = np.zeros(0)
         return MasterPoint(
-            np.minimum(x, self._problem.upper), found.bound * self._money, nothing, nothing, nothing
+            np.minimum(x, self._problem.upper), solution.bound * self._money, nothing, nothing, nothing
         )
 
     def _scale(self, goal: Goal) -> Floats:
-        """What one unit of each column inside the solver stands for: all of it, but no more than is of any use."""
+        """Size of one unit of each column inside the solver: its whole range, cut to what is useful."""
         upper = np.where(self._problem.upper > 0, self._problem.upper, 1.0)
         paid = self._problem.cost > 0
         dear = np.full(len(upper), np.inf)
@@ -231,7 +231,7 @@ class Master:
         return builder.build(), blocks
 
     def _prices(self, scale: Floats) -> tuple[Floats, Floats, Floats]:
-        """Prices of the columns x, theta and z; what is a trifle of the largest of its kind counts as 0: less cost.
+        """Prices of the columns x, theta and z; negligible values count as 0, which lowers the cost.
 
         Of its kind: beside a column whose bound is far above any use, the probabilities of all scenarios are trifles.
         """

@@ -19,8 +19,8 @@ def pareto_front(first: Floats, second: Floats) -> Ints:
     Returns:
         Positions with `first` rising and `second` falling strictly; of equal points the earliest.
     """
-    known = np.flatnonzero(np.isfinite(first) & np.isfinite(second))
-    order = known[np.lexsort((second[known], first[known]))]
+    finite = np.flatnonzero(np.isfinite(first) & np.isfinite(second))
+    order = finite[np.lexsort((second[finite], first[finite]))]
     value = second[order]
     if not len(order):
         return order

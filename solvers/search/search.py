@@ -1,4 +1,4 @@
-"""One search: the best point known, what is proven about all points, the clock, and why it ended.
+"""State of a search: incumbent, proven bound, clock, and why it ended.
 
 A question that is answered in stages (a first plan, a relaxation, a restricted model, the whole model) keeps one
 `Search`. Each stage offers points and raises the bound; all solves draw on one clock, so that the answer comes within
@@ -83,7 +83,7 @@ class Search(Generic[Point]):
 
     @property
     def closed(self) -> bool:
-        """Whether the gap asked for is reached."""
+        """Whether the requested gap is reached."""
         return self.gap <= self.options.gap * (1 + 1e-6) + 1e-9
 
     @property
@@ -103,7 +103,7 @@ class Search(Generic[Point]):
 
     @property
     def status(self) -> Status:
-        """What is known, in one word; a point that a proof of emptiness denies is an ERROR."""
+        """The status; a point that contradicts a proof of infeasibility is an ERROR."""
         if self.best is not None:
             if self.empty:
                 return Status.ERROR
@@ -142,21 +142,21 @@ class Search(Generic[Point]):
 
     @contextlib.contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Turn Ctrl-C inside the block into the end of the search; what is known by then is the answer."""
+        """Let Ctrl-C inside the block end the search with its incumbent."""
         try:
             yield
         except KeyboardInterrupt:
             self.end(Termination.INTERRUPTED, "interrupted by the user")
 
     def within(self, limit_s: float = math.inf, **changes: object) -> SolveOptions | None:
-        """Options for one solve within the time left (and `limit_s`); None where there is none left."""
+        """Options for one solve within the time left (and `limit_s`); None if none is left."""
         left = min(self.left_s(), limit_s)
         if left < LEAST_SOLVE_S or self.interrupted:
             return None
         return replace(self.options, time_limit_s=left, **changes)  # type: ignore[arg-type]
 
     def solve(self, problem: Milp, limit_s: float = math.inf, **changes: object) -> Solution | None:
-        """Solve a model on the search's clock; None where no time is left. The caller says what its bound is worth.
+        """Solve a model on the search's clock; None if no time is left. The caller decides what its bound proves.
 
         Args:
             problem: the model.

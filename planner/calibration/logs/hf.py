@@ -51,12 +51,12 @@ def _summary(text: str, path: Path) -> tuple[dict[str, Any], float | None]:
         else:
             history = state.get("log_history")
             entries = history if isinstance(history, list) else [state]
-            found = [entry for entry in entries if isinstance(entry, dict) and "train_runtime" in entry]
-            if not found:
+            summaries = [entry for entry in entries if isinstance(entry, dict) and "train_runtime" in entry]
+            if not summaries:
                 raise InputError(
                     f"{path}: no train_runtime in it: the state of a run that has not ended; let it run to max_steps"
                 )
-            return found[-1], _number(state, "global_step")
+            return summaries[-1], _number(state, "global_step")
     printed = _PRINTED.findall(text)
     if not printed:
         raise InputError(f"{path}: no summary with train_runtime; the Trainer prints it when training ends")

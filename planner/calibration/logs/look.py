@@ -26,8 +26,8 @@ def is_progress(head: str) -> bool:
 
 def _names(line: str) -> set[str | None]:
     if line.lstrip().startswith("{"):
-        found = object_of(line)
-        return set() if found is None else {kind_of(name) for name in found}
+        entry = object_of(line)
+        return set() if entry is None else {kind_of(name) for name in entry}
     return {kind_of(name) for name in line.split(delimiter_of(line))}
 
 
@@ -42,10 +42,10 @@ def names_a_time(head: str) -> bool:
 def object_of(line: str) -> dict[str, Any] | None:
     """The object that a line of JSON is; None for anything else."""
     try:
-        found = json.loads(line)
+        parsed = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return parsed if isinstance(parsed, dict) else None
 
 
 def delimiter_of(line: str) -> str:
@@ -55,5 +55,5 @@ def delimiter_of(line: str) -> str:
 
 def kind_of(name: str) -> str | None:
     """Whether a column is the `step` or the `time`; None for others."""
-    wanted = name.strip().strip('"').lower()
-    return "step" if wanted in STEP else "time" if wanted in TIME else None
+    lowered = name.strip().strip('"').lower()
+    return "step" if lowered in STEP else "time" if lowered in TIME else None

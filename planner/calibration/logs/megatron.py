@@ -22,7 +22,7 @@ def read(path: Path, options: ReadOptions) -> Log:
     Iterations whose batch differs from the last one's (a batch ramp) are left out.
     """
     del options
-    found: list[tuple[int, float, int | None]] = []
+    iterations: list[tuple[int, float, int | None]] = []
     for number, line in enumerate(read_text(path).splitlines(keepends=True), start=1):
         hit = _LINE.search(line)
         # A last line without its end may be cut within the number: 701 of 70123.4.
@@ -38,18 +38,20 @@ def read(path: Path, options: ReadOptions) -> Log:
                 "remove the line if it was cut short"
             )
         batch = _BATCH.search(line)
-        found.append((int(hit["at"]), took, int(batch[1] or batch[2]) if batch else None))
-    if not found:
+        iterations.append((int(hit["at"]), took, int(batch[1] or batch[2]) if batch else None))
+    if not iterations:
         raise InputError(
             f"{path}: no line 'iteration ... | elapsed time per iteration (ms): ...'; run with --log-interval 1 and "
             "keep the output of the last rank"
         )
-    last = found[-1][2]
-    kept = [item for item in found if item[2] == last]
-    gap = kept[1][0] - kept[0][0] if len(kept) > 1 else 1
+    last = iterations[-1][2]
+    same_batch = [item for item in iterations if item[2] == last]
+    gap = same_batch[1][0] - same_batch[0][0] if len(same_batch) > 1 else 1
     note = (
         ""
-        if len(kept) == len(found)
-        else f"{len(found) - len(kept)} iterations with another batch are left out"
+        if len(same_batch) == len(iterations)
+        else f"{len(iterations) - len(same_batch)} iterations with another batch are left out"
     )
-    return Log("megatron", tuple(item[1] for item in kept), steps=max(1, gap), global_batch=last, note=note)
+    return Log(
+        "megatron", tuple(item[1] for item in same_batch), steps=max(1, gap), global_batch=last, note=note
+    )

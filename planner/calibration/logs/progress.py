@@ -51,19 +51,19 @@ def number(value: Any) -> float:
     if value is None or isinstance(value, bool):
         return math.nan
     try:
-        found = float(value)
+        figure = float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
-    return found if abs(found) < _BEYOND else math.nan
+    return figure if abs(figure) < _BEYOND else math.nan
 
 
 def moment(value: Any) -> tuple[float, bool]:
     """Seconds, and whether they are a moment: ISO text, POSIX seconds or milliseconds, or seconds since the start."""
-    found = number(value)
-    if math.isfinite(found):
-        if found >= _MILLI:
-            return found / 1e3, True
-        return found, found >= _EPOCH
+    figure = number(value)
+    if math.isfinite(figure):
+        if figure >= _MILLI:
+            return figure / 1e3, True
+        return figure, figure >= _EPOCH
     if not isinstance(value, str):
         return math.nan, False
     try:

@@ -50,7 +50,7 @@ def read(path: Path, options: ReadOptions) -> Log:
 
 def _spans(events: list[Any]) -> dict[int, tuple[float, float]]:
     """Start and length in microseconds of each step; of several tracks (host, device) the host's."""
-    found: dict[int, tuple[float, float]] = {}
+    spans: dict[int, tuple[float, float]] = {}
     for event in events:
         if (
             not isinstance(event, dict)
@@ -62,6 +62,6 @@ def _spans(events: list[Any]) -> dict[int, tuple[float, float]]:
         start, length = event.get("ts"), event.get("dur")
         if hit and isinstance(start, int | float) and isinstance(length, int | float):
             number = int(hit[1])
-            if number not in found or length > found[number][1]:
-                found[number] = (float(start), float(length))
-    return found
+            if number not in spans or length > spans[number][1]:
+                spans[number] = (float(start), float(length))
+    return spans

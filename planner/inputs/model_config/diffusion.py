@@ -21,9 +21,9 @@ def read_diffusion(keys: Keys) -> ConfigModel:
     name = keys.text("_class_name")
     reader = _READERS.get(name)
     if reader is None:
-        known = ", ".join(_READERS)
+        classes = ", ".join(_READERS)
         raise InputError(
-            f"{keys.place}: _class_name '{name}' is not counted (known: {known}); for the U-Nets of Stable Diffusion "
+            f"{keys.place}: _class_name '{name}' is not counted (known: {classes}); for the U-Nets of Stable Diffusion "
             "name the preset stable-diffusion-1.5, stable-diffusion-2 or stable-diffusion-xl, else give params, "
             "forward_flops_per_sample and activations_per_sample under 'model'"
         )
@@ -43,9 +43,9 @@ def _flux(keys: Keys) -> ConfigModel:
     apart = scores(hidden, 0, image, image) + scores(hidden, 0, texts, texts)
     together = scores(hidden, 0, joined, joined)
     both = both + modulation + Work(0, together.flops - apart.flops, together.activations - apart.activations)
-    one = linear(hidden, 3 * hidden + 4 * hidden, joined) + linear(5 * hidden, hidden, joined)
-    one = one + together + linear(hidden, 3 * hidden, 1)
-    work = both * double + one * single
+    single_block = linear(hidden, 3 * hidden + 4 * hidden, joined) + linear(5 * hidden, hidden, joined)
+    single_block = single_block + together + linear(hidden, 3 * hidden, 1)
+    work = both * double + single_block * single
     work += (
         linear(channels, hidden, image) + linear(text_width, hidden, texts) + linear(hidden, channels, image)
     )
@@ -64,9 +64,9 @@ def _dit(keys: Keys) -> ConfigModel:
     channels, out = keys.size("in_channels") or 4, keys.size("out_channels") or 8
     positions = (sample // patch) ** 2
     text = keys.count("cross_attention_dim") or 0
-    one = block(hidden, 0, 4 * hidden, positions, memory=120 if text else 0)
+    single_block = block(hidden, 0, 4 * hidden, positions, memory=120 if text else 0)
     shared = keys.text("norm_type") == "ada_norm_single"
-    work = one * layers + linear(hidden, 6 * hidden, 1) * (1 if shared else layers)
+    work = single_block * layers + linear(hidden, 6 * hidden, 1) * (1 if shared else layers)
     work += linear(channels * patch * patch, hidden, positions) + linear(
         hidden, out * patch * patch, positions
     )
@@ -86,13 +86,15 @@ def _sd3(keys: Keys) -> ConfigModel:
     image, texts = (sample // patch) ** 2, 333
     apart = scores(hidden, 0, image, image) + scores(hidden, 0, texts, texts)
     together = scores(hidden, 0, image + texts, image + texts)
-    one = block(hidden, 0, 4 * hidden, image) + block(hidden, 0, 4 * hidden, texts)
-    one = one + linear(hidden, 6 * hidden, 1) * 2
-    one = one + Work(0, together.flops - apart.flops, together.activations - apart.activations)
+    single_block = block(hidden, 0, 4 * hidden, image) + block(hidden, 0, 4 * hidden, texts)
+    single_block = single_block + linear(hidden, 6 * hidden, 1) * 2
+    single_block = single_block + Work(
+        0, together.flops - apart.flops, together.activations - apart.activations
+    )
     second = len(keys.items("dual_attention_layers"))
     more = linear(hidden, hidden, image) * 4 + scores(hidden, 0, image, image) + linear(hidden, 3 * hidden, 1)
     channels = keys.size("in_channels") or 16
-    work = one * layers + more * second
+    work = single_block * layers + more * second
     work += linear(channels * patch * patch, hidden, image) + linear(hidden, channels * patch * patch, image)
     work += linear(keys.size("joint_attention_dim") or 4096, hidden, texts)
     pooled = keys.size("pooled_projection_dim") or 2048

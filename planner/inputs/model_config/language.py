@@ -217,21 +217,25 @@ def _count(
     hidden, matrices = attention.hidden, 3 if values["gated_mlp"] else 2
     total = 2 * hidden * len(mixers)
     for layer, mixer in enumerate(mixers):
-        own = keys.of_layer(layer)
-        total += mixer_params(mixer, own, attention if own is keys else _attention(own))
+        layer_keys = keys.of_layer(layer)
+        total += mixer_params(mixer, layer_keys, attention if layer_keys is keys else _attention(layer_keys))
     active = total
-    one = matrices * hidden * experts.ffn if experts else 0
+    expert_params = matrices * hidden * experts.ffn if experts else 0
     always = matrices * hidden * experts.shared_ffn * experts.shared if experts else 0
     doubled = (keys.count("num_kv_shared_layers") or 0) if keys.flag("use_double_wide_mlp", False) else 0
     for layer, has_mlp in enumerate(_has_mlp(keys, len(mixers))):
         if experts is not None and experts.layers[layer]:
             router = hidden * experts.routed
-            total += router + always + experts.routed * one
-            active += router + always + experts.per_token * one
+            total += router + always + experts.routed * expert_params
+            active += router + always + experts.per_token * expert_params
         elif has_mlp:
             times = 2 if layer >= len(mixers) - doubled else 1
-            own = keys.of_layer(layer)
-            width = values["ffn"] if own is keys else _dense_ffn(own, _ffn(own, hidden), experts)
+            layer_keys = keys.of_layer(layer)
+            width = (
+                values["ffn"]
+                if layer_keys is keys
+                else _dense_ffn(layer_keys, _ffn(layer_keys, hidden), experts)
+            )
             total += matrices * hidden * width * times
             active += matrices * hidden * width * times
     tables = values["vocab"] * hidden * (1 if values["tied_embeddings"] else 2) + hidden

@@ -25,11 +25,11 @@ class Attention:
 def pattern_of(keys: Keys) -> str:
     """Layers that are one thing each, a letter for each: `M` state space, `*` attention, `-` dense, `E` experts."""
     pattern = keys.text("hybrid_override_pattern")
-    named = [str(name) for name in keys.items("layers_block_type")]
-    if pattern or not {"moe", "mlp"} & set(named):
+    names = [str(name) for name in keys.items("layers_block_type")]
+    if pattern or not {"moe", "mlp"} & set(names):
         return pattern
     letters = {"moe": "E", "mlp": "-", "attention": "*", "full_attention": "*"}
-    return "".join(letters.get(name, "M") for name in named)
+    return "".join(letters.get(name, "M") for name in names)
 
 
 def mixers_of(keys: Keys, layers: int) -> tuple[str, ...]:
@@ -37,9 +37,9 @@ def mixers_of(keys: Keys, layers: int) -> tuple[str, ...]:
     pattern = pattern_of(keys)
     if pattern:
         return tuple({"M": "mamba", "*": "attention"}.get(letter, "none") for letter in pattern)
-    named = [str(name) for name in (*keys.items("layer_types"), *keys.items("layers_block_type"))][:layers]
-    if len(named) == layers:
-        return tuple(_mixer(name, keys) for name in named)
+    names = [str(name) for name in (*keys.items("layer_types"), *keys.items("layers_block_type"))][:layers]
+    if len(names) == layers:
+        return tuple(_mixer(name, keys) for name in names)
     if keys.items("attn_layer_indices"):
         chosen = set(keys.items("attn_layer_indices"))
         return tuple("attention" if layer in chosen else "mamba" for layer in range(layers))
@@ -150,10 +150,10 @@ def _state_sizes(keys: Keys, hidden: int) -> tuple[int, int, int | None]:
     if heads is None and keys.text("model_type") == "mamba2":
         heads = keys.size("num_heads")
     width = keys.size("mamba_d_ssm", "mamba_intermediate_size", "d_inner") or round(expand * hidden)
-    one = keys.size("mamba_d_head", "mamba_head_dim")
-    if one is None and keys.text("model_type") == "mamba2":
-        one = keys.size("head_dim")
-    return (heads * one if heads and one else width), state, heads
+    head_dim = keys.size("mamba_d_head", "mamba_head_dim")
+    if head_dim is None and keys.text("model_type") == "mamba2":
+        head_dim = keys.size("head_dim")
+    return (heads * head_dim if heads and head_dim else width), state, heads
 
 
 def _is_number(keys: Keys) -> bool:

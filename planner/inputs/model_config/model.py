@@ -96,9 +96,9 @@ class Keys:
         """
         value = self.size(*names)
         if value is None:
-            known = " or ".join(f"'{name}'" for name in names[:3])
+            alternatives = " or ".join(f"'{name}'" for name in names[:3])
             raise InputError(
-                f"{self.place}: has no {known}, so the size of the model is not known; "
+                f"{self.place}: has no {alternatives}, so the size of the model is not known; "
                 "give a complete config.json, or the sizes under 'model' yourself"
             )
         return value
@@ -124,13 +124,15 @@ class Keys:
     def of_layer(self, layer: int) -> Keys:
         """The keys in force for one layer: its own in `per_layer_config` (Transformers 5) over the file's."""
         every = self.section("per_layer_config")
-        own = next(
+        layer_config = next(
             (every[name] for name in (str(layer), f"{layer:02d}", f"{layer:03d}") if name in every), None
         )
-        if not isinstance(own, dict):
+        if not isinstance(layer_config, dict):
             return self
-        older = {old: own[name] for name, old in _OF_GLOBAL_LAYERS.items() if name in own}
-        return Keys({**self.data, **older, **own}, f"{self.place}: per_layer_config: {layer}", self.defaults)
+        older = {old: layer_config[name] for name, old in _OF_GLOBAL_LAYERS.items() if name in layer_config}
+        return Keys(
+            {**self.data, **older, **layer_config}, f"{self.place}: per_layer_config: {layer}", self.defaults
+        )
 
     def ratio(self, name: str) -> float | None:
         """A number above zero."""

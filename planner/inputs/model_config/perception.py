@@ -33,8 +33,8 @@ def read_towers(keys: Keys, kind: ModelType) -> ConfigModel:
     vision = Keys(keys.section("vision_config"), f"{keys.place}: vision_config", _CLIP_VISION)
     text = Keys(keys.section("text_config"), f"{keys.place}: text_config", _CLIP_TEXT)
     hidden, positions = text.need("hidden_size"), text.need("max_position_embeddings")
-    one = block(hidden, text.need("num_attention_heads"), text.need("intermediate_size"), positions)
-    texts = one * text.need("num_hidden_layers")
+    text_block = block(hidden, text.need("num_attention_heads"), text.need("intermediate_size"), positions)
+    texts = text_block * text.need("num_hidden_layers")
     texts += Work(params=(text.need("vocab_size") + positions) * hidden)
     joint = keys.size("projection_dim") or hidden
     work = (

@@ -87,8 +87,8 @@ def reach_of(keys: Keys, mixers: tuple[str, ...], attention: Attention) -> dict[
         return reach | _latent(keys)
     if not attend:
         chunk = keys.size("chunk_size") or _CHUNK
-        kept = state_elements(keys, attention.hidden) if "mamba" in mixers else chunk
-        return {"attention_window": chunk, "kv_width": max(1, round(kept / chunk))}
+        state_width = state_elements(keys, attention.hidden) if "mamba" in mixers else chunk
+        return {"attention_window": chunk, "kv_width": max(1, round(state_width / chunk))}
     share = attend / layers
     whole = _latent(keys).get("kv_width", 2 * attention.kv_heads * attention.head_dim)
     return {"attention_ratio": round(share, 4), "kv_width": max(1, round(whole * share))}

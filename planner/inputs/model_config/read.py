@@ -124,8 +124,8 @@ def _kind(data: Mapping[str, Any], place: str) -> ModelType:
         if not isinstance(first, str):
             raise InputError(f"{place}: has no 'model_type': is it the config.json of a model?")
         return _unknown(first)
-    known = load_model_types().get(name)
-    return known if known is not None else _unknown(name)
+    kind = load_model_types().get(name)
+    return kind if kind is not None else _unknown(name)
 
 
 def _unknown(name: str) -> ModelType:

@@ -39,8 +39,8 @@ def _precision(section: Mapping[str, Any]) -> str | None:
         groups = [
             group.get("weights") for group in section["config_groups"].values() if isinstance(group, dict)
         ]
-        found = {_of_bits(weights) for weights in groups if isinstance(weights, dict)}
-        return found.pop() if len(found) == 1 else None
+        precisions = {_of_bits(weights) for weights in groups if isinstance(weights, dict)}
+        return precisions.pop() if len(precisions) == 1 else None
     return _of_bits({"num_bits": section.get("bits", section.get("w_bit"))})
 
 

@@ -32,7 +32,7 @@ def used_hours(path: Path, pools: Sequence[Pool]) -> Iterator[tuple[datetime, in
             "CommitmentDiscountStatus"
         ) == "Unused":
             continue
-        pool = next((at for at, one in enumerate(pools) if _belongs(cells, one)), None)
+        pool = next((at for at, candidate in enumerate(pools) if _belongs(cells, candidate)), None)
         if pool is None:
             continue
         amount = row.get("ConsumedQuantity")
@@ -47,8 +47,8 @@ def used_hours(path: Path, pools: Sequence[Pool]) -> Iterator[tuple[datetime, in
 
 
 def _utc(moment: Any) -> datetime:
-    found: datetime = moment.to_pydatetime()
-    return found.replace(tzinfo=UTC)
+    aware: datetime = moment.to_pydatetime()
+    return aware.replace(tzinfo=UTC)
 
 
 def _belongs(cells: dict[str, str], pool: Pool) -> bool:
@@ -66,8 +66,8 @@ def _type(cells: dict[str, str]) -> str:
         details = json.loads(cells.get("SkuPriceDetails") or "{}")
     except ValueError:
         details = {}
-    named = [details.get(name) for name in ("InstanceType", "x_InstanceType")]
-    found = [name for name in named if isinstance(name, str)] + [
+    detailed = [details.get(name) for name in ("InstanceType", "x_InstanceType")]
+    types = [name for name in detailed if isinstance(name, str)] + [
         cells[name] for name in _TYPES if cells.get(name)
     ]
-    return found[0] if found else ""
+    return types[0] if types else ""

@@ -36,18 +36,18 @@ def check(findings: Findings, memory: CommitMemory) -> None:
     nothing = memory.figures(())
     shares = [node["share"].number() for node in answer["levels"]]
     skipped = [node.text() for node in answer["not_evaluated"]]
-    held = shares == sorted(
+    is_valid = shares == sorted(
         share for share in _SHARES if share in (0.0, 1.0) or f"levels {share:g}" not in skipped
     )
-    findings.require(held, "levels", "not every multiple of the plan once, in their order")
+    findings.require(is_valid, "levels", "not every multiple of the plan once, in their order")
     lost = [node["share"].number() for node in answer["falls"]]
-    held = lost == [share for share in _FALLS if f"falls {share:g}" not in skipped]
-    findings.require(held, "falls", "not every share of the demand once, in their order")
+    is_valid = lost == [share for share in _FALLS if f"falls {share:g}" not in skipped]
+    findings.require(is_valid, "falls", "not every share of the demand once, in their order")
     unknown = (
         {f"levels {share:g}" for share in _SHARES} | {f"falls {share:g}" for share in _FALLS} | {"regret"}
     )
-    held = skipped == sorted(set(skipped)) and set(skipped) <= unknown - {"levels 0", "levels 1"}
-    findings.require(held, "not_evaluated", "not ids of levels, falls or regret, in their order")
+    is_valid = skipped == sorted(set(skipped)) and set(skipped) <= unknown - {"levels 0", "levels 1"}
+    findings.require(is_valid, "not_evaluated", "not ids of levels, falls or regret, in their order")
     findings.saw(answer["not_evaluated"])
     findings.expect(
         answer,
@@ -58,7 +58,7 @@ def check(findings: Findings, memory: CommitMemory) -> None:
             "rows": sum(len(year.weight) for year in memory.futures.years),
             "risk_weight": Near(weight), "risk_level": Near(question.risk.level),
             "lines": [
-                _line(memory, *one, plan, at) for at, one in enumerate(bought)
+                _line(memory, *line, plan, at) for at, line in enumerate(bought)
             ],
             "objective_usd": _usd(objective), **_proof(answer, objective),
             "plan": _level(1.0, plan, nothing.expected), "nothing": _level(0.0, nothing, nothing.expected),
@@ -95,13 +95,13 @@ def _sources(memory: CommitMemory) -> list[dict[str, Any]]:
     if memory.catalog is None:
         return []
     pools = memory.loaded.question.pools
-    wanted = {pool.provider for pool in pools if pool.instance_type is not None and len(pool.prices) < 8}
+    providers = {pool.provider for pool in pools if pool.instance_type is not None and len(pool.prices) < 8}
     return [
         {
             "provider": m.provider, "sha256": m.sha256, "oldest_as_of": m.oldest_as_of, "newest_as_of": m.newest_as_of,
         }
         for m in memory.catalog.manifests
-        if m.provider in wanted
+        if m.provider in providers
     ]  # fmt: skip
 
 
@@ -115,9 +115,9 @@ def _purchase(memory: CommitMemory, node: Node) -> tuple[Purchase, Node]:
     if not 0 < units <= 1e9 or round(units, 3) != units:
         node["units"].fail("units above 0, in thousandths")
     for plan in memory.plans:
-        named = [question.pools[number].name for number in sorted(plan.rate)]
-        if (plan.option, plan.variant, plan.provider, named) == (option, variant, provider, serves):
-            found: tuple[Term, int | None, int | None, float] = (
+        pool_names = [question.pools[number].name for number in sorted(plan.rate)]
+        if (plan.option, plan.variant, plan.provider, pool_names) == (option, variant, provider, serves):
+            offered: tuple[Term, int | None, int | None, float] = (
                 plan.term,
                 None,
                 memory.row(plan),
@@ -125,8 +125,8 @@ def _purchase(memory: CommitMemory, node: Node) -> tuple[Purchase, Node]:
             )
             break
     else:
-        found = *_unit_term(memory, node, option, variant, serves), None, 1.0
-    term, pool, row, capacity = found
+        offered = *_unit_term(memory, node, option, variant, serves), None, 1.0
+    term, pool, row, capacity = offered
     if option not in question.options.allow:
         node["option"].fail("an option that the question allows")
     if term.years > memory.years and question.tail_value is None:
@@ -158,11 +158,21 @@ def _scaled(purchases: tuple[Purchase, ...], share: float) -> tuple[Purchase, ..
     if share == 1.0:
         return purchases
     units = [
-        one.units * share if one.pool is None else float(np.rint(one.units * share)) for one in purchases
+        purchase.units * share if purchase.pool is None else float(np.rint(purchase.units * share))
+        for purchase in purchases
     ]
     return tuple(
-        Purchase(one.term, one.pool, one.plan, one.capacity, amount, one.first, one.begins, one.expires)
-        for one, amount in zip(purchases, units, strict=True)
+        Purchase(
+            purchase.term,
+            purchase.pool,
+            purchase.plan,
+            purchase.capacity,
+            amount,
+            purchase.first,
+            purchase.begins,
+            purchase.expires,
+        )
+        for purchase, amount in zip(purchases, units, strict=True)
         if amount
     )
 
@@ -191,14 +201,18 @@ def _line(memory: CommitMemory, one: Purchase, node: Node, plan: Figures, at: in
 def _limits(findings: Findings, memory: CommitMemory, bought: Sequence[tuple[Purchase, Node]]) -> None:
     """Whole units, the question's limits, the order of lines, each once."""
     options, question = memory.loaded.question.options, memory.loaded.question
-    for one, node in bought:
-        if one.pool is None:
+    for purchase, node in bought:
+        if purchase.pool is None:
             most = options.max_usd_per_hour
         else:
-            most = options.max_instances.get(question.pools[one.pool].name)
-            findings.require(one.units == int(one.units), node["units"].path, "not a whole number of units")
-        findings.require(most is None or one.units <= most, node["units"].path, f"above the limit of {most}")
-    upfront = sum(one.units * one.upfront_usd for one, _ in bought if one.first == 0)
+            most = options.max_instances.get(question.pools[purchase.pool].name)
+            findings.require(
+                purchase.units == int(purchase.units), node["units"].path, "not a whole number of units"
+            )
+        findings.require(
+            most is None or purchase.units <= most, node["units"].path, f"above the limit of {most}"
+        )
+    upfront = sum(purchase.units * purchase.upfront_usd for purchase, _ in bought if purchase.first == 0)
     limit = options.upfront_limit_usd
     findings.require(
         limit is None or upfront <= limit + 0.005, "lines", f"{upfront:.2f} upfront, at most {limit}"
@@ -214,13 +228,13 @@ def _limits(findings: Findings, memory: CommitMemory, bought: Sequence[tuple[Pur
 
 def _proof(answer: Node, objective: float) -> dict[str, Any]:
     """The bound is proven by the certificate; that it is not above the plan, its gap and the status follow."""
-    bound, asked = answer["bound_usd"].money(), answer["gap_asked_ratio"].number()
+    bound, gap_asked = answer["bound_usd"].money(), answer["gap_asked_ratio"].number()
     most = Fraction(objective) * (1 + Fraction(1, 10**9)) + Fraction(1, 10**6)
     gap = max(0.0, float(Fraction(objective) - bound) / abs(objective)) if objective else 0.0
     closed = answer["method"].value == "closed_form"
     return {
         "bound_usd": _usd(objective) if closed else Exactly(min(bound, most)), "gap_asked_ratio": STATED,
-        "gap_ratio": _ratio(gap), "status": "optimal" if gap <= asked + 2 * _SIX else "feasible",
+        "gap_ratio": _ratio(gap), "status": "optimal" if gap <= gap_asked + 2 * _SIX else "feasible",
     }  # fmt: skip
 
 
@@ -244,7 +258,7 @@ def _regret(
         return None
     mean, p90, worst = (node[name].number() for name in ("mean_usd", "p90_usd", "worst_usd"))
     whole = node["scenarios"].count() == len(chance)
-    partly = "regret" in [one.value for one in findings.answer["not_evaluated"]]
+    partly = "regret" in [item.value for item in findings.answer["not_evaluated"]]
     findings.require(
         whole != partly, node["scenarios"].path, "not of every scenario, or is though it is left out"
     )
@@ -255,10 +269,10 @@ def _regret(
     if whole:
         others = [memory.figures(_scaled(purchases, share)).costs for share in _SHARES]
         least = np.maximum(plan.costs - np.min(others, axis=0) * (1 + 2 * _FORESIGHT), 0.0)
-        held = mean >= float(chance @ least) - 1e-6 and worst >= float(least.max()) - 1e-6
-        findings.require(held, node.path, "less than against other commitments that are recomputed")
-        rest = max(plan.expected - mean, 1e-9)  # what perfect foresight costs, but for its gap
-        ratio = Between(mean / rest / (1 + 2 * _FORESIGHT) - _SIX, mean / rest + _SIX)
+        is_valid = mean >= float(chance @ least) - 1e-6 and worst >= float(least.max()) - 1e-6
+        findings.require(is_valid, node.path, "less than against other commitments that are recomputed")
+        foresight_cost = max(plan.expected - mean, 1e-9)  # what perfect foresight costs, but for its gap
+        ratio = Between(mean / foresight_cost / (1 + 2 * _FORESIGHT) - _SIX, mean / foresight_cost + _SIX)
     ordered = 0.0 <= mean <= worst and 0.0 <= p90 <= worst <= float(plan.costs.max()) + 1e-6
     findings.require(ordered, node.path, "figures that are not in order")
     return {
@@ -282,12 +296,12 @@ def _loss(findings: Findings, memory: CommitMemory, plan: Figures, nothing: Figu
     if "loss" in answer.keys():  # noqa: SIM118 -- a node, not a mapping
         loss = answer["loss"]
         often, usd = loss["plain_chance_ratio"].number(), loss["plain_expected_usd"].number()
-        held = often >= surely - _SIX if risk.loss_price else surely - _SIX <= often <= perhaps + _SIX
+        is_valid = often >= surely - _SIX if risk.loss_price else surely - _SIX <= often <= perhaps + _SIX
         findings.require(
-            held and often <= 1.0 + _SIX, loss["plain_chance_ratio"].path, "less often than the plan"
+            is_valid and often <= 1.0 + _SIX, loss["plain_chance_ratio"].path, "less often than the plan"
         )
-        held = bool(risk.loss_price) or abs(usd - plan.expected) <= 1e-8 * plan.expected + 1e-6
-        findings.require(held, loss["plain_expected_usd"].path, "not what the plan is expected to cost")
+        is_valid = bool(risk.loss_price) or abs(usd - plan.expected) <= 1e-8 * plan.expected + 1e-6
+        findings.require(is_valid, loss["plain_expected_usd"].path, "not what the plan is expected to cost")
     used = bool((nothing.costs > 0).all())
     worst = float(np.max(plan.costs / nothing.costs - 1.0)) if used else None
     return {
@@ -318,7 +332,11 @@ def _expiring(memory: CommitMemory, purchases: Sequence[Purchase]) -> list[dict[
     """Owned commitments that end within the horizon, how much of them is used, and what is bought in their place."""
     question = memory.loaded.question
     end = question.start + timedelta(days=365 * memory.years)
-    rows = [_owned(memory, own, purchases) for own in question.commitments if own.expires < end]
+    rows = [
+        _owned(memory, commitment, purchases)
+        for commitment in question.commitments
+        if commitment.expires < end
+    ]
     return sorted(rows, key=lambda row: str(row["expires"]))
 
 
@@ -327,18 +345,22 @@ def _owned(memory: CommitMemory, owned: Owned, purchases: Sequence[Purchase]) ->
     names = [pool.name for pool in question.pools]
     used: Any = None
     if owned.pool is None:
-        mine = [one for one in purchases if one.plan is not None and _provider(memory, one) == owned.provider]
+        mine = [
+            purchase
+            for purchase in purchases
+            if purchase.plan is not None and _provider(memory, purchase) == owned.provider
+        ]
         unit, serves = "USD/h", f"{owned.provider} plan"
     else:
         pool = names.index(owned.pool)
-        mine = [one for one in purchases if one.pool == pool]
+        mine = [purchase for purchase in purchases if purchase.pool == pool]
         unit, serves, ratio = question.pools[pool].unit, owned.pool, _used_ratio(memory, pool)
         used = None if ratio is None else _ratio(ratio)
     return {
         "option": owned.purchase_option, "serves": serves, "unit": unit, "expires": owned.expires.isoformat(),
         "units": _usd(float(owned.instances or owned.usd_per_hour or 0.0)),
         "days_left": (owned.expires - question.start).days + 1, "used_ratio": used,
-        "renewed_units": _usd(sum(one.units for one in mine)),
+        "renewed_units": _usd(sum(purchase.units for purchase in mine)),
     }  # fmt: skip
 
 

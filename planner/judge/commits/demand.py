@@ -30,7 +30,7 @@ _MOST_HOURS = 5 * 366 * 24
 
 @record(frozen=True, eq=False)
 class Year:
-    """A year of a future: hours after the start and what each stands for, `(n,)`, demand in units, `(n, pools)`."""
+    """A year of a future: hours after the start and the weight of each, `(n,)`, demand in units, `(n, pools)`."""
 
     future: int
     year: int
@@ -107,19 +107,23 @@ def _drawn(
     question: CommitQuestion, history: tuple[datetime, Floats] | None, number: int, years: int
 ) -> Iterator[Year]:
     """A future: its own stream of random numbers gives growth, hours and blocks of days; each plan has one more."""
-    asked = question.scenarios
-    stream = np.random.default_rng([asked.seed, number])
-    growth = _triangular(stream.random(), asked.growth.low, asked.growth.likely, asked.growth.high)
+    scenarios = question.scenarios
+    stream = np.random.default_rng([scenarios.seed, number])
+    growth = _triangular(
+        stream.random(), scenarios.growth.low, scenarios.growth.likely, scenarios.growth.high
+    )
     real = [plan for plan, luck in _lucks(question, number) if luck < plan.probability]
-    starts = None if history is None else _block_starts(history, question, asked.block_hours)
+    starts = None if history is None else _block_starts(history, question, scenarios.block_hours)
     for year in range(years):
-        picked = stream.choice(HOURS_PER_YEAR, asked.hours_per_year, replace=False)
+        picked = stream.choice(HOURS_PER_YEAR, scenarios.hours_per_year, replace=False)
         hours = np.sort(picked) + year * HOURS_PER_YEAR
         demand = np.zeros((len(hours), len(question.pools)))
-        block = hours // asked.block_hours
+        block = hours // scenarios.block_hours
         luck = stream.random(int(block[-1] - block[0]) + 1)[block - block[0]]
         if history is not None and starts is not None:
-            source = _source(starts, question, asked.block_hours, block, luck) + hours % asked.block_hours
+            source = (
+                _source(starts, question, scenarios.block_hours, block, luck) + hours % scenarios.block_hours
+            )
             demand = history[1][source] * growth ** (hours / HOURS_PER_YEAR)[:, None]
         names = [pool.name for pool in question.pools]
         for plan in real:
@@ -195,7 +199,7 @@ def _given(path: Path, question: CommitQuestion, years: int) -> Futures:
         table = tables.setdefault(row["scenario"], {})
         table.setdefault(hour, np.zeros(len(numbers)))[numbers[row["pool"]]] = float(row["instances"])
         chance[row["scenario"]] = float(row.get("probability") or chance.get(row["scenario"], 1.0))
-    found = []
+    years_read = []
     for number, table in enumerate(tables.values()):
         hours = np.array(sorted(table), dtype=np.int64)
         demand = np.array([table[int(hour)] for hour in hours])
@@ -204,6 +208,6 @@ def _given(path: Path, question: CommitQuestion, years: int) -> Futures:
             mine = mine if mine.any() else hours // HOURS_PER_YEAR == hours[-1] // HOURS_PER_YEAR
             at = hours[mine] % HOURS_PER_YEAR + year * HOURS_PER_YEAR
             weight = np.full(len(at), HOURS_PER_YEAR / len(at))
-            found.append(Year(number, year, at, weight, demand[mine].round(PLACES)))
+            years_read.append(Year(number, year, at, weight, demand[mine].round(PLACES)))
     weights = np.array([chance[name] for name in tables])
-    return Futures(weights / weights.sum(), tuple(found))
+    return Futures(weights / weights.sum(), tuple(years_read))

@@ -163,13 +163,13 @@ class CommitMemory:
         for year in self.futures.years:
             demand = (year.demand * factor).round(PLACES)
             owned, room = np.zeros_like(demand), np.zeros((len(demand), len(self.market.rate)))
-            for own in question.commitments:
-                lasts = year.hour < ((own.expires - question.start).days + 1) * 24
-                if own.pool is not None and own.instances is not None:
-                    owned[:, names.index(own.pool)] += lasts * own.instances
-                elif own.usd_per_hour is not None:
-                    plan = owned_plan(self.plans, own.provider, own.purchase_option)
-                    room[:, self.row(plan)] += lasts * own.usd_per_hour * plan.capacity
+            for commitment in question.commitments:
+                lasts = year.hour < ((commitment.expires - question.start).days + 1) * 24
+                if commitment.pool is not None and commitment.instances is not None:
+                    owned[:, names.index(commitment.pool)] += lasts * commitment.instances
+                elif commitment.usd_per_hour is not None:
+                    plan = owned_plan(self.plans, commitment.provider, commitment.purchase_option)
+                    room[:, self.row(plan)] += lasts * commitment.usd_per_hour * plan.capacity
             out.append(_Block(year.year, year.future, year.weight, demand, owned, room))
         return out
 
@@ -193,14 +193,17 @@ class CommitMemory:
                 np.concatenate([getattr(b, name) for b in blocks])
                 for name in ("weight", "demand", "owned", "room")
             )
-            active = [one for one in purchases if one.covers(year)]
+            active = [purchase for purchase in purchases if purchase.covers(year)]
             reserved = np.array(
-                [sum(one.units for one in active if one.pool == p) for p in range(demand.shape[1])],
+                [
+                    sum(purchase.units for purchase in active if purchase.pool == p)
+                    for p in range(demand.shape[1])
+                ],
                 dtype=float,
             )
             dollars = np.array(
                 [
-                    sum(one.capacity * one.units for one in active if one.plan == k)
+                    sum(purchase.capacity * purchase.units for purchase in active if purchase.plan == k)
                     for k in range(room.shape[1])
                 ],
                 dtype=float,
@@ -216,7 +219,9 @@ class CommitMemory:
             served = np.minimum(demand, owned) + use.reserved + use.planned
             sums += [time @ (served @ market.on_demand), time @ (demand @ market.on_demand)]
             self._share(purchases, year, (time, use, room, reserved, dollars), (used, paid))
-        committed = sum(one.cost_usd(self.years, self.loaded.question.tail_value or 0.0) for one in purchases)
+        committed = sum(
+            purchase.cost_usd(self.years, self.loaded.question.tail_value or 0.0) for purchase in purchases
+        )
         worst = committed + _mean_of_worst(costs, chance, self.loaded.question.risk.level)
         return Figures(
             committed, committed + float(chance @ costs), worst, float(sums[0] / sums[1]) if sums[1] else 0.0,
@@ -228,21 +233,21 @@ class CommitMemory:
         return np.array([pool.spot_share for pool in self.loaded.question.pools])
 
     def _share(
-        self, purchases: Sequence[Purchase], year: int, given: tuple[Floats, Use, Floats, Floats, Floats],
+        self, purchases: Sequence[Purchase], year: int, year_figures: tuple[Floats, Use, Floats, Floats, Floats],
         out: tuple[Floats, Floats],
     ) -> None:  # fmt: skip
         """Add what is paid for and used; purchases for the same pool or plan share in proportion to what they give."""
-        time, use, room, reserved, dollars = given
+        time, use, room, reserved, dollars = year_figures
         by_pool, by_plan = time @ use.reserved, time @ np.maximum(use.spent - room, 0.0)  # owned plans first
-        for at, one in enumerate(purchases):
-            if not one.covers(year) or not one.units:
+        for at, purchase in enumerate(purchases):
+            if not purchase.covers(year) or not purchase.units:
                 continue
-            usd = one.usd_per_hour * one.units
+            usd = purchase.usd_per_hour * purchase.units
             out[1][at] += usd * float(time.sum())
-            if one.pool is not None:
-                out[0][at] += usd * float(by_pool[one.pool] / reserved[one.pool])
-            elif one.plan is not None:
-                out[0][at] += usd * float(by_plan[one.plan] / dollars[one.plan])
+            if purchase.pool is not None:
+                out[0][at] += usd * float(by_pool[purchase.pool] / reserved[purchase.pool])
+            elif purchase.plan is not None:
+                out[0][at] += usd * float(by_plan[purchase.plan] / dollars[purchase.plan])
 
 
 def expiry(begins: date, years: int) -> date:

@@ -83,14 +83,14 @@ class Plan:
 
 def rates_of(catalog: Catalog | None, pool: Pool, file: str) -> Rates:
     """Terms of a pool: those of the question come before the catalog's cheapest admitted ones."""
-    found, family = ({}, "") if catalog is None or pool.instance_type is None else _listed(catalog, pool)
+    terms, family = ({}, "") if catalog is None or pool.instance_type is None else _listed(catalog, pool)
     for option, usd in pool.prices.items():
-        found = {key: term for key, term in found.items() if key[0] != option}
+        terms = {key: term for key, term in terms.items() if key[0] != option}
         upfront = next((float(due) for name, due in pool.upfront_usd.items() if name == option), 0.0)
-        found[option, ""] = Term(option, "", round(float(usd), PLACES), upfront, f"given in {file}", "")
-    if not any(option == "on_demand" and term.usd_per_hour > 0 for (option, _), term in found.items()):
+        terms[option, ""] = Term(option, "", round(float(usd), PLACES), upfront, f"given in {file}", "")
+    if not any(option == "on_demand" and term.usd_per_hour > 0 for (option, _), term in terms.items()):
         raise InputError(f"pool {pool.name}: the catalog has no on-demand price of {pool.instance_type}")
-    return Rates(found, family)
+    return Rates(terms, family)
 
 
 def _listed(catalog: Catalog, pool: Pool) -> tuple[dict[tuple[str, str], Term], str]:
@@ -107,28 +107,28 @@ def _listed(catalog: Catalog, pool: Pool) -> tuple[dict[tuple[str, str], Term], 
         rate = float(load_tariffs().usd_per(str(row["currency"]), None).rate)
         ids = (row[name] or "-" for name in ("region", "zone", "purchase_option", "option_variant"))
         rows.append((float(row["price_per_hour"]) * rate, "/".join(map(str, ids)), rate, row))
-    found: dict[tuple[str, str], Term] = {}
+    terms: dict[tuple[str, str], Term] = {}
     for usd, _, rate, row in sorted(rows, key=lambda one: one[:2]):
         option = str(row["purchase_option"])
         key = (option, str(row["option_variant"] or ""))
-        if key in found or not usd > 0 or option not in ("on_demand", "spot", *COMMITTED):
+        if key in terms or not usd > 0 or option not in ("on_demand", "spot", *COMMITTED):
             continue
         upfront = float(row["upfront_per_instance"] or 0.0)
         upfront = 0.0 if isnan(upfront) else upfront * rate
-        found[key] = Term(*key, round(usd, PLACES), round(upfront, 2), str(row["source"]), str(row["as_of"]))
+        terms[key] = Term(*key, round(usd, PLACES), round(upfront, 2), str(row["source"]), str(row["as_of"]))
     kinds = catalog.instance_types
     of = kinds.equals("provider", pool.provider) & kinds.equals("instance_type", str(pool.instance_type))
     at = of.nonzero()[0]
-    return found, str(kinds.row(int(at[0]))["family"]) if len(at) and rows else ""
+    return terms, str(kinds.row(int(at[0]))["family"]) if len(at) and rows else ""
 
 
 def plans_of(question: CommitQuestion, rates: Sequence[Rates]) -> list[Plan]:
     """Plans that several pools draw on: savings plans of a provider, committed use of a family in a region."""
-    wanted = {*question.options.allow, *(own.purchase_option for own in question.commitments)}
+    allowed = {*question.options.allow, *(commitment.purchase_option for commitment in question.commitments)}
     groups: dict[tuple[str, ...], dict[int, Term]] = {}
     for number, (pool, rate) in enumerate(zip(question.pools, rates, strict=True)):
         for term in rate.committed:
-            if term.option in wanted and not term.option.startswith("reserved"):
+            if term.option in allowed and not term.option.startswith("reserved"):
                 cud = term.option.startswith("cud")
                 scope = (pool.region, rate.family or f"pool {number}") if cud else ()
                 groups.setdefault((term.option, term.variant, pool.provider, *scope), {})[number] = term

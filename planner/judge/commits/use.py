@@ -65,16 +65,16 @@ def use_of(market: Market, hours: Hours, reserved: Floats) -> Use:
     amounts = np.concatenate([left - by_spot, by_spot], axis=1)
     spot = np.where(np.isfinite(market.spot), market.spot, 0.0)
     values = np.concatenate([market.on_demand, np.minimum(spot, market.on_demand)])
-    taken, spent = np.zeros_like(amounts), np.zeros_like(hours.room)
+    served, spent = np.zeros_like(amounts), np.zeros_like(hours.room)
     cost = amounts @ values
     for pools, plans in groups(market.rate):
         items = np.concatenate([pools, pools + len(market.on_demand)])
         rate = np.tile(market.rate[np.ix_(plans, pools)], 2)
         part = _Part(values[items], rate, amounts[:, items], hours.room[:, plans])
         prices = part.prices()
-        taken[:, items], spent[:, plans] = part.fill(prices)
+        served[:, items], spent[:, plans] = part.fill(prices)
         cost += part.worth(prices) - amounts[:, items] @ values[items]
-    planned = taken[:, : left.shape[1]] + taken[:, left.shape[1] :]
+    planned = served[:, : left.shape[1]] + served[:, left.shape[1] :]
     return Use(cost, np.minimum(hours.wanted, reserved), planned, spent)
 
 
@@ -84,7 +84,7 @@ def groups(rate: Floats) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int
     Raises:
         ValueError: more than two plans meet.
     """
-    covers, found = np.isfinite(rate), []
+    covers, pairs = np.isfinite(rate), []
     free = set(np.flatnonzero(covers.any(axis=1)).tolist())
     while free:
         plans = {free.pop()}
@@ -94,8 +94,8 @@ def groups(rate: Floats) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int
         if len(plans) > 2:
             raise ValueError(f"{len(plans)} savings plans of different rates meet in a pool")
         order = np.array(sorted(plans))
-        found.append((np.flatnonzero(covers[order].any(axis=0)), order))
-    return found
+        pairs.append((np.flatnonzero(covers[order].any(axis=0)), order))
+    return pairs
 
 
 class _Part:
@@ -114,8 +114,8 @@ class _Part:
 
     def _asked(self, prices: Floats) -> Floats:
         """What each plan asks for a unit of each item, `(n, K, I)`; infinite where it does not serve it."""
-        known = np.isfinite(self.rate)
-        return np.where(known, prices[:, :, None] * np.where(known, self.rate, 0.0), np.inf)
+        serves = np.isfinite(self.rate)
+        return np.where(serves, prices[:, :, None] * np.where(serves, self.rate, 0.0), np.inf)
 
     def prices(self) -> Floats:
         """Prices at which D is the cost, `(n, K)`."""
@@ -139,23 +139,23 @@ class _Part:
 
     def _first(self, a: Floats) -> Floats:
         """What the first plan asks for each item at its price, `(n, I)`."""
-        known = np.isfinite(self.rate[0])
-        return np.where(known, a[:, None] * np.where(known, self.rate[0], 0.0), np.inf)
+        serves = np.isfinite(self.rate[0])
+        return np.where(serves, a[:, None] * np.where(serves, self.rate[0], 0.0), np.inf)
 
     def _best(self, a: Floats) -> Floats:
-        asked = self._first(a)
-        b = self._last(asked, 1)
-        known = np.isfinite(self.rate[1])
-        other = np.where(known, b[:, None] * np.where(known, self.rate[1], 0.0), np.inf)
-        return self._bounded(np.minimum(asked, other), np.stack([a, b], axis=1))
+        first_price = self._first(a)
+        b = self._last(first_price, 1)
+        serves = np.isfinite(self.rate[1])
+        other = np.where(serves, b[:, None] * np.where(serves, self.rate[1], 0.0), np.inf)
+        return self._bounded(np.minimum(first_price, other), np.stack([a, b], axis=1))
 
-    def _last(self, asked: Floats, plan: int) -> Floats:
+    def _last(self, other_price: Floats, plan: int) -> Floats:
         """The best price of one plan where the other asks so much, `(n,)`: that of the item that its room ends in."""
         rate = self.rate[plan]
-        known = np.isfinite(rate)
-        worth = np.minimum(self.values, asked)[:, known] / rate[known]
+        serves = np.isfinite(rate)
+        worth = np.minimum(self.values, other_price)[:, serves] / rate[serves]
         order = np.argsort(-worth, axis=1, kind="stable")
-        dollars = np.take_along_axis((self.amounts[:, known] * rate[known]), order, axis=1).cumsum(axis=1)
+        dollars = np.take_along_axis((self.amounts[:, serves] * rate[serves]), order, axis=1).cumsum(axis=1)
         full = dollars > self.room[:, [plan]] * (1 + _ROUNDED) + _ROUNDED
         at = np.argmax(full, axis=1)
         price = np.take_along_axis(np.take_along_axis(worth, order, axis=1), at[:, None], axis=1)[:, 0]
@@ -163,13 +163,13 @@ class _Part:
 
     def fill(self, prices: Floats) -> tuple[Floats, Floats]:
         """Units that plans serve of each item, `(n, I)`, and their dollars, `(n, K)`."""
-        asked = self._asked(prices)
-        least = asked.min(axis=1)
-        cheapest = asked <= least[:, None] * (1 + _SAME)
+        prices_asked = self._asked(prices)
+        least = prices_asked.min(axis=1)
+        cheapest = prices_asked <= least[:, None] * (1 + _SAME)
         both = cheapest.sum(axis=1) > 1
         above = self.values > least * (1 + _SAME)
         exact = ~above & (self.values >= least * (1 - _SAME))
-        taken, room = np.zeros_like(self.amounts), self.room.copy()
+        served, room = np.zeros_like(self.amounts), self.room.copy()
         plans = range(len(self.rate))
 
         def take(plan: int, items: npt.NDArray[np.bool_], keep: Floats) -> None:
@@ -177,12 +177,12 @@ class _Part:
                 rate = self.rate[plan, item]
                 most = np.maximum(room[:, plan] - keep, 0.0) / rate
                 units = np.where(
-                    items[:, item], np.minimum(self.amounts[:, item] - taken[:, item], most), 0.0
+                    items[:, item], np.minimum(self.amounts[:, item] - served[:, item], most), 0.0
                 )
-                taken[:, item] += units
+                served[:, item] += units
                 room[:, plan] -= units * rate
 
-        nothing = np.zeros(len(taken))
+        nothing = np.zeros(len(served))
         for plan in plans:
             take(plan, above & cheapest[:, plan] & ~both, nothing)
         rates = np.where(np.isfinite(self.rate), self.rate, 0.0)
@@ -197,7 +197,7 @@ class _Part:
         for shared in (~both, both):
             for plan in plans:
                 take(plan, (above | exact) & cheapest[:, plan] & shared, nothing)
-        return taken, self.room - room
+        return served, self.room - room
 
     def _order(self, plan: int) -> Sequence[int]:
         """Items that a plan serves, first those that it serves for least beside the other plan."""

@@ -26,8 +26,8 @@ _UNITS = {
 
 def kinds() -> tuple[str, ...]:
     """Return the kinds of certificate that can be checked: the modules of this package."""
-    found = pkgutil.iter_modules(__path__)
-    return tuple(sorted(item.name for item in found if not item.name.startswith("_")))
+    modules = pkgutil.iter_modules(__path__)
+    return tuple(sorted(item.name for item in modules if not item.name.startswith("_")))
 
 
 def is_certificate(content: object) -> bool:

@@ -232,7 +232,7 @@ def _spot(block: Mapping[str, Any], row: int, price_unit: int) -> tuple[list[int
 
 
 class _Sums:
-    """Sums whole numbers by the hours their row stands for, so that fractions are needed once per weight."""
+    """Sums whole numbers by the weight of their row in hours, so that fractions are needed once per weight."""
 
     def __init__(self, block: Mapping[str, Any]) -> None:
         weight = block["weight"]
@@ -293,10 +293,10 @@ def _use_cost(
     have = [int(value) for value in reserved]
     sums = _Sums(block)
     for row, demand in enumerate(block["demand_milli"]):
-        left = [max(0, wanted * FINE - units) for wanted, units in zip(demand, have, strict=True)]
+        left = [max(0, units_needed * FINE - units) for units_needed, units in zip(demand, have, strict=True)]
         owned = block["owned_plan_micro_usd"]
         more = owned[row] if owned else [0] * len(capacity)
-        room = [int((value + own) * MILLI * FINE) for value, own in zip(capacity, more, strict=True)]
+        room = [int((value + extra) * MILLI * FINE) for value, extra in zip(capacity, more, strict=True)]
         sums.add(row, _row_cost(model, block, row, left, room, hint[row] if hint else []))
     return sums.total() / (MICRO * MILLI * FINE)
 
@@ -338,16 +338,16 @@ def _orders(uses: list[Use], rates: Rates, hint: Sequence[int]) -> Iterator[list
     yield sorted(pairs, key=worth.__getitem__)
     if len(rates) != 2 or len(hint) != 2:
         return
-    asked = {pair: hint[pair[1]] * (rates[pair[1]][uses[pair[0]][1]] or 0) / HINT for pair in pairs}
+    relative_price = {pair: hint[pair[1]] * (rates[pair[1]][uses[pair[0]][1]] or 0) / HINT for pair in pairs}
     least: dict[int, float] = {}
-    for (number, _), price in asked.items():
+    for (number, _), price in relative_price.items():
         least[number] = min(price, least.get(number, math.inf))
     stage = {}
     for number, plan in pairs:
         value, low = uses[number][0], least[number] * (1 + CLOSE)
-        tied = asked.get((number, 1 - plan), math.inf) <= low
+        tied = relative_price.get((number, 1 - plan), math.inf) <= low
         step = (0 if value > low else 2 if value >= least[number] * (1 - CLOSE) else 4) + tied
-        stage[number, plan] = step if asked[number, plan] <= low else 6
+        stage[number, plan] = step if relative_price[number, plan] <= low else 6
     for first in (0, 1):
         rank = {
             pair: (stage[pair], pair[1] != first, _relative(rates, uses[pair[0]][1], pair[1]))
@@ -358,22 +358,22 @@ def _orders(uses: list[Use], rates: Rates, hint: Sequence[int]) -> Iterator[list
 
 def _relative(rates: Rates, pool: int, plan: int) -> float:
     """A plan's rate for a pool over the other plan's; 0 where only this one covers it."""
-    own, other = rates[plan][pool], rates[1 - plan][pool]
-    return (own or 0) / other if other else 0.0
+    rate, other_rate = rates[plan][pool], rates[1 - plan][pool]
+    return (rate or 0) / other_rate if other_rate else 0.0
 
 
 def _filled(uses: list[Use], rates: Rates, room: list[int], order: list[Pair]) -> int:
     """Cost of what the plans leave when filled in `order`, rounded up."""
-    rest = [use[2] for use in uses]
+    uncovered = [use[2] for use in uses]
     free = list(room)
     for number, plan in order:
         rate = rates[plan][uses[number][1]]
-        if not rate or not rest[number] or not free[plan]:
+        if not rate or not uncovered[number] or not free[plan]:
             continue
-        taken = min(rest[number], free[plan] // rate)  # rounded down
-        rest[number] -= taken
-        free[plan] -= taken * rate
-    return sum(use[0] * amount for use, amount in zip(uses, rest, strict=True))
+        covered = min(uncovered[number], free[plan] // rate)  # rounded down
+        uncovered[number] -= covered
+        free[plan] -= covered * rate
+    return sum(use[0] * amount for use, amount in zip(uses, uncovered, strict=True))
 
 
 def set_of(_certificate: Mapping[str, Any]) -> str:

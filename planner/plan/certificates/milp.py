@@ -50,7 +50,9 @@ class Model:
         self.integer = _floats(content["integer"], self.n_columns, None)
         self.row_lower = _floats(content["row_lower"], self.n_rows, -math.inf)
         self.row_upper = _floats(content["row_upper"], self.n_rows, math.inf)
-        ordered = all(one <= two for one, two in zip(self.starts, self.starts[1:], strict=False))
+        ordered = all(
+            start <= following for start, following in zip(self.starts, self.starts[1:], strict=False)
+        )
         if (
             len(self.starts) != self.n_columns + 1
             or self.starts[0]
@@ -246,7 +248,9 @@ class _Activities:
         self, column: int, is_upper: bool, row: int, value: Fraction, objective: Fraction | None
     ) -> bool:
         """Whether `row` leaves no room beyond `value` for the column."""
-        factor = next((Fraction(own) for at, own in self._terms_of(column) if at == row), Fraction(0))
+        factor = next(
+            (Fraction(coefficient) for at, coefficient in self._terms_of(column) if at == row), Fraction(0)
+        )
         if not factor:
             return False
         least = (factor > 0) == is_upper  # the row's upper side speaks, against the least of the other terms
@@ -257,10 +261,10 @@ class _Activities:
         if side is None or (isinstance(side, float) and math.isinf(side)):
             return False
         finite, infinities = self._sum(row, least)
-        own = self._bound(column, factor, least)
-        if infinities - math.isinf(own):
+        bound = self._bound(column, factor, least)
+        if infinities - math.isinf(bound):
             return False
-        room = Fraction(side) - finite + (0 if math.isinf(own) else factor * Fraction(own))
+        room = Fraction(side) - finite + (0 if math.isinf(bound) else factor * Fraction(bound))
         if self._model.integer[column] and value.denominator == 1:
             # the next whole number beyond is impossible already
             beyond = room - factor * (value + (1 if is_upper else -1))
@@ -311,7 +315,7 @@ def _shifted(values: Sequence[Number]) -> tuple[list[int], int]:
 
 
 def _floats(values: Any, count: int, missing: float | None) -> list[Number]:
-    """An array as written: a list, or one value for all; null where `missing` (an infinite side) may stand."""
+    """An array as written: a list, or one value for all; null only where `missing` (an infinite side) is given."""
     parts = values if isinstance(values, list) else [values]
     if not all(type(value) in (int, float) or (value is None and missing is not None) for value in parts):
         raise ValueError("an array has a value that is not a number")

@@ -90,9 +90,9 @@ def _plan_faults(question: Question, picks: list[int], objective: Any) -> list[s
             return [f"the choice of job {job} is not one of its candidates"]
         for limit, units in question.draws[pick]:
             used[limit] += units
-    for limit, (drawn, there) in enumerate(zip(used, question.limit, strict=True)):
-        if drawn > there:
-            faults.append(f"limit {limit}: {drawn} drawn of {there}")
+    for limit, (drawn, available) in enumerate(zip(used, question.limit, strict=True)):
+        if drawn > available:
+            faults.append(f"limit {limit}: {drawn} drawn of {available}")
     paid = sum(question.cost[pick] for pick in picks)
     if question.budget is not None and paid > question.budget:
         faults.append(f"the plan costs {paid} micro-dollars, the budget is {question.budget}")
@@ -103,7 +103,7 @@ def _plan_faults(question: Question, picks: list[int], objective: Any) -> list[s
 
 
 def _bound_faults(question: Question, certificate: Mapping[str, Any]) -> list[str]:
-    kept, faults = _kept(question, certificate["dominated"], certificate["dominators"])
+    candidates, faults = _kept(question, certificate["dominated"], certificate["dominators"])
     if faults:
         return faults
     prices = certificate["prices"]
@@ -112,9 +112,9 @@ def _bound_faults(question: Question, certificate: Mapping[str, Any]) -> list[st
     if any(type(value) is not int for value in mu) or not scale:
         return ["a price is not a whole number"]
     homes = list(certificate["homes"])
-    if len(mu) != len(question.counts) or len(lam) != len(question.limit) or len(homes) != len(kept):
+    if len(mu) != len(question.counts) or len(lam) != len(question.limit) or len(homes) != len(candidates):
         return ["prices or homes do not match the question"]
-    bound = sum(mu) - sum(price * there for price, there in zip(lam, question.limit, strict=True))
+    bound = sum(mu) - sum(price * available for price, available in zip(lam, question.limit, strict=True))
     if beta:
         if question.budget is None:
             return ["the budget has a price, but there is none"]
@@ -122,7 +122,7 @@ def _bound_faults(question: Question, certificate: Mapping[str, Any]) -> list[st
     best = [0] * len(mu)
     members: dict[int, list[tuple[int, int, int]]] = {}
     priced = any(lam)
-    for candidate, home in zip(kept, homes, strict=True):
+    for candidate, home in zip(candidates, homes, strict=True):
         job = question.job[candidate]
         gain = mu[job] - question.objective[candidate]
         if gain <= 0:
@@ -190,15 +190,15 @@ def _live(question: Question, fits: list[bool]) -> list[bool]:
     """Limits that some choice of fitting candidates exceeds."""
     most = [0] * len(question.limit)
     for first, last in pairwise(question.edges):
-        own: dict[int, int] = {}
+        largest: dict[int, int] = {}
         for at in range(first, last):
             if fits[at]:
                 for limit, units in question.draws[at]:
-                    if units > own.get(limit, 0):
-                        own[limit] = units
-        for limit, units in own.items():
+                    if units > largest.get(limit, 0):
+                        largest[limit] = units
+        for limit, units in largest.items():
             most[limit] += units
-    return [total > there for total, there in zip(most, question.limit, strict=True)]
+    return [total > available for total, available in zip(most, question.limit, strict=True)]
 
 
 def _no_worse(question: Question, winner: int, loser: int, live: list[bool]) -> bool:
@@ -221,17 +221,17 @@ def _knapsack(items: list[tuple[int, int, int]], limit: int, most_steps: int) ->
     by_job: dict[int, list[tuple[int, int]]] = {}
     for job, units, gain in items:
         by_job.setdefault(job, []).append((units, gain))
-    if sum(max(units for units, _ in own) for own in by_job.values()) <= limit:
-        return sum(max(gain for _, gain in own) for own in by_job.values()), 0
+    if sum(max(units for units, _ in choices) for choices in by_job.values()) <= limit:
+        return sum(max(gain for _, gain in choices) for choices in by_job.values()), 0
     unit = gcd(*(units for _, units, _ in items))
     size, steps = limit // unit + 1, 0
     table = [0]  # largest gain by units used; beyond its end it stays the same
-    for own in sorted(by_job.values(), key=lambda own: max(own)[0]):
-        own.sort(key=lambda item: (item[0], -item[1]))
-        longer = min(size, len(table) + own[-1][0] // unit)
+    for choices in sorted(by_job.values(), key=lambda choices: max(choices)[0]):
+        choices.sort(key=lambda item: (item[0], -item[1]))
+        longer = min(size, len(table) + choices[-1][0] // unit)
         former = table = table + [table[-1]] * (longer - len(table))
         most = 0
-        for units, gain in own:
+        for units, gain in choices:
             if gain <= most:
                 continue  # a lighter one gains as much
             most = gain

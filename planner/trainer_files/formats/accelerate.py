@@ -25,8 +25,10 @@ _WITHOUT_EFFECT = (
 def recognises(document: Document) -> bool:
     """Whether the keys are those of an Accelerate launch."""
     data = document.data
-    named = any(mark in data for mark in _MARKS) or ("num_processes" in data and "mixed_precision" in data)
-    return document.syntax in ("yaml", "json") and named and "trainer" not in data
+    has_marks = any(mark in data for mark in _MARKS) or (
+        "num_processes" in data and "mixed_precision" in data
+    )
+    return document.syntax in ("yaml", "json") and has_marks and "trainer" not in data
 
 
 def read(document: Document) -> Reading:

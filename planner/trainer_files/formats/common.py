@@ -32,9 +32,9 @@ def add_optimizer(reading: Reading, keys: Lookup, key: str) -> None:
     plain = re.sub(r"[^a-z0-9]", "", name.lower().rsplit(".", 1)[-1])
     if not plain or plain == "auto":
         return
-    for pattern, known, difference in _OPTIMIZERS:
+    for pattern, canonical, difference in _OPTIMIZERS:
         if re.fullmatch(pattern, plain):
-            reading.add("training.optimizer", known, f"{key} {name}")
+            reading.add("training.optimizer", canonical, f"{key} {name}")
             if difference:
                 reading.warn(f"{key} {name}: {difference}")
             return

@@ -87,9 +87,9 @@ def _layout(reading: Reading, keys: Lookup) -> None:
 
 def _precision(reading: Reading, keys: Lookup) -> None:
     word = keys.text("precision") or keys.text("fp16.type")
-    named = {"bfloat16": "bf16", "fp16": "fp16", "fp32": "fp32"}.get(word)
-    if named is not None:
-        reading.add("training.precision", named, "precision" if keys.has("precision") else "fp16.type")
+    precision = {"bfloat16": "bf16", "fp16": "fp16", "fp32": "fp32"}.get(word)
+    if precision is not None:
+        reading.add("training.precision", precision, "precision" if keys.has("precision") else "fp16.type")
     elif keys.flag("bf16.enabled"):
         reading.add("training.precision", "bf16", "bf16.enabled")
     elif keys.flag("fp16.enabled"):

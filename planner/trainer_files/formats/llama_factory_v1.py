@@ -33,8 +33,8 @@ _WITHOUT_EFFECT = (
 def recognises(document: Document) -> bool:
     """Whether the keys are those of the new engine."""
     data = document.data
-    named = isinstance(data.get("model"), str) and document.syntax in ("yaml", "json")
-    return named and sum(mark in data for mark in _MARKS) >= 2
+    has_model = isinstance(data.get("model"), str) and document.syntax in ("yaml", "json")
+    return has_model and sum(mark in data for mark in _MARKS) >= 2
 
 
 def read(document: Document) -> Reading:

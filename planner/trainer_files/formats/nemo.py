@@ -87,7 +87,7 @@ def _opened(document: Document) -> Document:
 
 
 def _model(reading: Reading, keys: Lookup) -> None:
-    named = keys.first(
+    model_key = keys.first(
         "policy.model_name",
         "model.pretrained_model_name_or_path",
         "model.model_id",
@@ -98,7 +98,7 @@ def _model(reading: Reading, keys: Lookup) -> None:
         None,
     )
     if prefix is None:
-        path = named or keys.first("model.restore_from_path", "restore_from_path")
+        path = model_key or keys.first("model.restore_from_path", "restore_from_path")
         reading.hub_name = keys.text(path).removesuffix(".nemo") if path else ""
         reading.hub_key = path
         return
@@ -116,10 +116,10 @@ def _model(reading: Reading, keys: Lookup) -> None:
 
 def _kind(keys: Lookup) -> str:
     """`t5` or `bert` where the data are those of an encoder-decoder or an encoder; empty for a decoder."""
-    named = keys.text("model.data.dataset_type")
-    if named in ("t5", "ul2", "bart") or keys.has("model.decoder_arch"):
+    dataset_type = keys.text("model.data.dataset_type")
+    if dataset_type in ("t5", "ul2", "bart") or keys.has("model.decoder_arch"):
         return "t5"
-    return "bert" if "bert" in named or keys.has("model.bert_binary_head") else ""
+    return "bert" if "bert" in dataset_type or keys.has("model.bert_binary_head") else ""
 
 
 def _layout(reading: Reading, keys: Lookup) -> None:
@@ -187,10 +187,10 @@ def _precision(reading: Reading, keys: Lookup) -> None:
     )
     word = str(keys.get(name)).lower()
     words = (("bf16", "bf16"), ("bfloat16", "bf16"), ("16", "fp16"), ("float16", "fp16"), ("32", "fp32"))
-    found = next((precision for part, precision in words if part in word), None)
+    value = next((precision for part, precision in words if part in word), None)
     if keys.flag("model.fp8") or keys.flag("policy.megatron_cfg.fp8_cfg.enabled"):
-        found, name = "fp8", keys.first("model.fp8", "policy.megatron_cfg.fp8_cfg.enabled")
-    reading.add("training.precision", found, name)
+        value, name = "fp8", keys.first("model.fp8", "policy.megatron_cfg.fp8_cfg.enabled")
+    reading.add("training.precision", value, name)
 
 
 def _adapters(reading: Reading, keys: Lookup) -> None:
@@ -201,8 +201,8 @@ def _adapters(reading: Reading, keys: Lookup) -> None:
     if kind in ("", "none", "null", "false"):
         return
     rank = keys.first("model.peft.lora_tuning.adapter_dim", "peft.dim", "policy.dtensor_cfg.lora_cfg.dim")
-    known = "lora" if kind in ("true", "peft", "lora") else kind
-    add_adapter(reading, known, f"{scheme} {kind}", keys.whole(rank) if rank else None, rank)
+    adapter = "lora" if kind in ("true", "peft", "lora") else kind
+    add_adapter(reading, adapter, f"{scheme} {kind}", keys.whole(rank) if rank else None, rank)
 
 
 def _objective(reading: Reading, keys: Lookup) -> None:

@@ -53,8 +53,8 @@ def stated_model(
         InputError: a size is missing; names the argument.
     """
     data: dict[str, Any] = {"tie_word_embeddings": tied}
-    for name, own in NUMBERS.items():
-        value = keys.whole(prefix + own)
+    for name, size_key in NUMBERS.items():
+        value = keys.whole(prefix + size_key)
         if value is not None:
             data[name] = value
     _complete(data, gated, kv_heads, latent)

@@ -41,8 +41,12 @@ def recognises(document: Document) -> bool:
     model = document.data.get("model")
     if document.syntax == "name":
         return True
-    named = isinstance(model, Mapping) and ("flavor" in model or "name" in model)
-    return named and any(section in document.data for section in _SECTIONS) and "trainer" not in document.data
+    has_model = isinstance(model, Mapping) and ("flavor" in model or "name" in model)
+    return (
+        has_model
+        and any(section in document.data for section in _SECTIONS)
+        and "trainer" not in document.data
+    )
 
 
 def read(document: Document) -> Reading:
@@ -88,7 +92,7 @@ def _model(reading: Reading, keys: Lookup) -> None:
     name, flavour = keys.text("model.name"), keys.text("model.flavor").lower()
     arguments = keys.get("model.args")
     if isinstance(arguments, Mapping) and "dim" in arguments:
-        data = {own: arguments[key] for key, own in _ARGUMENTS.items() if key in arguments}
+        data = {size_key: arguments[key] for key, size_key in _ARGUMENTS.items() if key in arguments}
         data.setdefault("intermediate_size", _ffn(arguments))
         data.setdefault("vocab_size", 32000)
         reading.model = model_of_config(

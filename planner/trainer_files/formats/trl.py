@@ -27,8 +27,8 @@ _WITHOUT_EFFECT = (r".*",)
 def recognises(document: Document) -> bool:
     """Whether the keys are arguments of the Trainer, and not LLaMA-Factory's own."""
     data = document.data
-    named = "model_name_or_path" in data or "model_name" in data
-    return named and any(mark in data for mark in _MARKS) and not is_llama_factory(document)
+    has_model = "model_name_or_path" in data or "model_name" in data
+    return has_model and any(mark in data for mark in _MARKS) and not is_llama_factory(document)
 
 
 def read(document: Document) -> Reading:
@@ -70,8 +70,8 @@ def read(document: Document) -> Reading:
         reading.add("training.objective", "grpo", "num_generations")
     else:
         place = f"{document.path.parent.name}/{document.path.name}".lower()
-        named = next((name for name in _OBJECTIVES if name in place), None)
-        reading.add("training.objective", named, "by the name of the file or its folder", assumed=True)
+        objective = next((name for name in _OBJECTIVES if name in place), None)
+        reading.add("training.objective", objective, "by the name of the file or its folder", assumed=True)
     add_whole(reading, keys, "rollouts.response_max", "max_completion_length")
     add_whole(reading, keys, "rollouts.samples_per_prompt", "num_generations")
     _memory(reading, keys)
@@ -103,5 +103,5 @@ def _memory(reading: Reading, keys: Lookup) -> None:
     if liger and keys.flag(liger):
         reading.add("training.memory.loss", "tiled", liger)
     if keys.text("fsdp"):
-        named = next((word for word in keys.text("fsdp").split() if "shard" in word), "full_shard")
-        add_shard(reading, named, "fsdp")
+        strategy = next((word for word in keys.text("fsdp").split() if "shard" in word), "full_shard")
+        add_shard(reading, strategy, "fsdp")
