@@ -68,7 +68,6 @@ def test_what_has_no_price_is_named_as_such(
         ("p4d", "savings_plan_3y", "p4d.24xlarge"),
         ("p4d", "reserved_3y", "p4d.24xlarge"),
         ("gn7", "spot", "ecs.gn7-c12g1.3xlarge, ecs.gn7-c13g1.13xlarge, ecs.gn7-c13g1.26xlarge"),
-        ("gn7i", "subscription", "ecs.gn7i-2x.8xlarge"),
     ],
 )
 def test_a_way_to_buy_without_a_price_is_called_unpriced(
@@ -77,6 +76,12 @@ def test_a_way_to_buy_without_a_price_is_called_unpriced(
     rule = {"instance_types": {"allow": [machine]}, "purchase_options": [option]}
     done = run_cli("optimize", _workload(tmp_path / "w.yaml", **rule), "--as-of", "2026-11-20", "-o", "json")
     assert done.code == 3 and f"{option} is unpriced, so not considered, for {types}" in done.stdout
+
+
+def test_ways_to_buy_that_nothing_is_priced_by_are_an_error(run_cli: Run, tmp_path: Path) -> None:
+    rule = {"instance_types": {"allow": ["gn7i"]}, "purchase_options": ["subscription"]}
+    done = run_cli("optimize", _workload(tmp_path / "w.yaml", **rule), "--as-of", "2026-11-20")
+    assert done.code == 2 and "no offers with prices for subscription" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["H20", "mi250"])

@@ -28,7 +28,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A plan, and the log of a run 60 h under way whose loader is slow."""
     folder = tmp_path_factory.mktemp("track")
     spot_plan(140.0, "320", 0.8).save(folder / "plan.json")
-    start, run = datetime.fromisoformat(START), draw_runs(12)[3]
+    start, run = datetime.fromisoformat(START), draw_runs(12)[8]
     rows = ["step,time,nodes,loader_seconds,gpu_busy"]
     rows += [
         f"{step:.0f},{(start + timedelta(hours=hours)).isoformat(timespec='seconds')},2,18.5,0.55"

@@ -50,7 +50,7 @@ def test_values_are_yaml(text: str, read: Callable[[object], bool]) -> None:
         ("constraint.deadline=2d", "unknown key 'constraint' (did you mean 'constraints'?)"),
         ("constraints.deadline=soon", "is not a duration: 'soon'"),
         ("constraints.deadline.x=2d", "constraints.deadline is no section"),
-        ("constraints.regions=[aws/us-est-1]", "did you mean 'aws/us-west-1'?"),
+        ("constraints.regions=[aws/us-est-1]", "did you mean 'aws/us-east-1'?"),
         ("training.tokens=-5", "must be more than zero"),
         ("deadline", "is not KEY=VALUE"),
         ("constraints.deadline=[", "the value is not YAML"),

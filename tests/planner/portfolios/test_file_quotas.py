@@ -72,16 +72,16 @@ def test_each_job_keeps_the_quota_of_its_own_file(planned: Callable[..., dict[st
 
 def test_what_jobs_draw_together_beyond_it_is_named(planned: Callable[..., dict[str, Any]]) -> None:
     answer = planned([4, 4])
-    (note,) = [note for note in answer["notes"] if "by itself" in note]
+    (note,) = [note for note in answer["notes"] if "each job separately" in note]
     assert note.startswith("aws/us-east-1 g5: the files of 2 jobs declare 4 GPU")
-    assert f"draw {sum(gpus(answer))} at once" in note
-    assert not any("by itself" in note for note in planned([4, 16])["notes"])
+    assert f"use {sum(gpus(answer))} at once" in note
+    assert not any("each job separately" in note for note in planned([4, 16])["notes"])
 
 
 def test_declared_by_the_portfolio_it_binds_all(planned: Callable[..., dict[str, Any]]) -> None:
     shared = "quota: [{provider: aws, region: us-east-1, quota: g5, unit: GPU, limit: 4}]\n"
     answer = planned([4, 4], shared)
-    assert not any("by itself" in note for note in answer["notes"])
+    assert not any("each job separately" in note for note in answer["notes"])
     assert all(row["used"] <= 4 for row in answer["limits"])
 
 
