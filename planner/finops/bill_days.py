@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import date, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from planner.finops.read import Bill
 
 
+_LONG_CHARGES = Path(__file__).resolve().parent / "data" / "long_charges.sql"
 _UNNAMED = "(unnamed)"
 PATTERN_DAYS = 56  # that show on which weekdays a bill has use
 _LEAST_TIMES = 4  # a weekday without use, before it is one on which none is expected
@@ -62,17 +64,6 @@ def untaxed(daily: Any) -> tuple[Any, Any]:
     return sums.index.to_numpy().astype("datetime64[D]"), sums.to_numpy(dtype=float)
 
 
-_LONG = """
-SELECT ServiceProviderName AS provider, SUM(EffectiveCost) AS cost,
-  SUM(EffectiveCost / DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd)) AS per_day
-FROM focus
-WHERE ChargePeriodStart >= CAST(:start AS TIMESTAMP) AND ChargePeriodStart < CAST(:end AS TIMESTAMP)
-  AND ChargeCategory <> 'Tax'
-  AND DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) > 1
-GROUP BY ServiceProviderName
-"""
-
-
 def long_charges(bill: Bill, month: date, end: date, *, without: Collection[str] = ()) -> tuple[float, float]:
     """Charges of more than a day, such as monthly fees: what they cost, and what they cost a day of their periods.
 
@@ -82,7 +73,8 @@ def long_charges(bill: Bill, month: date, end: date, *, without: Collection[str]
         end: first day after it.
         without: providers that are left out.
     """
-    rows = bill.engine.query(_LONG, {"start": month, "end": end}).itertuples(index=False)
+    sql = _LONG_CHARGES.read_text(encoding="utf-8")
+    rows = bill.engine.query(sql, {"start": month, "end": end}).itertuples(index=False)
     named = ((provider if isinstance(provider, str) else _UNNAMED, *costs) for provider, *costs in rows)
     kept = [(cost, per_day) for provider, cost, per_day in named if provider not in without and cost == cost]
     return sum(float(cost) for cost, _ in kept), sum(float(per_day) for _, per_day in kept)

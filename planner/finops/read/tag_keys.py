@@ -26,7 +26,8 @@ class TagKeys:
     """Keys of a bill's tags.
 
     Attributes:
-        present: those of a sample of the charges, the most frequent first; None where the engine cannot list them.
+        present: those of the charges, of a large bill those of a sample, the most frequent first; None where the engine
+            cannot list them.
     """
 
     present: tuple[str, ...] | None
