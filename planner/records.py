@@ -92,17 +92,18 @@ else:
         A record with a field without a default behind one with a default stays with the shared method.
         """
         owner = next(base for base in cls.__mro__ if "__record_defaults__" in vars(base))
-        names: dict[str, Any] = {"_record_absent": MISSING}
-        signature, body, has_default = ["_record", "/"], ["_record_values = _record.__dict__"], False
-        for name, (default, is_factory) in owner.__record_defaults__.items():
+        # names in the text that no field has: two underscores in front, and defaults by number
+        names: dict[str, Any] = {"__absent": MISSING}
+        signature, body, has_default = ["__self", "/"], ["__values = __self.__dict__"], False
+        for number, (name, (default, is_factory)) in enumerate(owner.__record_defaults__.items()):
             if has_default and default is MISSING:
                 return
             has_default = default is not MISSING
-            names[f"_record_{name}"] = default
-            default_text = "_record_absent" if is_factory else f"_record_{name}"
+            names[f"__default_{number}"] = default
+            default_text = "__absent" if is_factory else f"__default_{number}"
             signature.append(f"{name}={default_text}" if has_default else name)
-            value = f"_record_{name}() if {name} is _record_absent else {name}" if is_factory else name
-            body.append(f"_record_values[{name!r}] = {value}")
+            value = f"__default_{number}() if {name} is __absent else {name}" if is_factory else name
+            body.append(f"__values[{name!r}] = {value}")
         lines = "\n ".join([f"def __init__({', '.join(signature)}):", *body])
         exec(lines, names)  # noqa: S102 - of names of fields and nothing else
         written = names["__init__"]

@@ -112,6 +112,15 @@ class OftenOpen(Open):
 
 
 @record
+class OftenMade:
+    """Fields whose factories are called as what an `__init__` needs itself may be."""
+
+    self_: int = 0
+    values: dict[str, int] = field(default_factory=dict)
+    absent: list[int] = field(default_factory=list)
+
+
+@record
 class Unordered:
     """A field without a default behind one with a default."""
 
@@ -121,8 +130,8 @@ class Unordered:
 
 def test_a_class_of_which_many_are_made_behaves_as_before() -> None:
     for _ in range(300):
-        Often(0), OftenOpen(), Unordered(b=2)
-    assert {vars(kind)["__init__"].__name__ for kind in (Often, OftenOpen)} == {"__init__"}
+        Often(0), OftenOpen(), OftenMade(), Unordered(b=2)
+    assert {vars(kind)["__init__"].__name__ for kind in (Often, OftenOpen, OftenMade)} == {"__init__"}
     for args, given in CALLS:
         try:
             plain = Plain(*args, **given)
@@ -138,6 +147,7 @@ def test_a_class_of_which_many_are_made_behaves_as_before() -> None:
         Often(1).a = 2  # type: ignore[misc]
     assert Often(1).c is not Often(1).c
     assert (OftenOpen(3).a, OftenOpen(values=4).values) == (3, 4)
+    assert asdict(OftenMade(absent=[1])) == {"self_": 0, "values": {}, "absent": [1]}
     assert Unordered(b=2).a == 1
 
 
