@@ -47,7 +47,7 @@ def test_a_gain_of_cents_is_no_line() -> None:
     )  # fmt: skip
     plan = replace(TRAINING, lines=(tiny,))
     assert 0 < (plan.profile_narrows_usd or 0.0) < 1
-    assert "first profile" not in str(before_you_buy(plan))
+    assert "profile 100 steps first" not in str(before_you_buy(plan))
 
 
 def test_nothing_is_gained_where_a_term_is_owed_however_long_the_run_takes() -> None:
