@@ -47,7 +47,7 @@ class Assumptions:
         self.__dict__.update({key: item.value for key, item in items.items()})  # found without a call
 
     def __getattr__(self, key: str) -> float:
-        """Refuse a value that there is not.
+        """Refuse a key without a figure; those that there are never come here.
 
         Raises:
             AttributeError: there is no such assumption.
