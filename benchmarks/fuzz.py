@@ -172,7 +172,7 @@ def readers(plans: Path) -> Iterator[Reader]:
     yield Reader("snapshot", manifest, catalog, linked=rows, place="catalog/gcp/manifest.json")
 
 
-# examples whose answers take long, and what makes them small: each is catalog hundreds of times
+# examples whose answers take long, and what makes them small: each is asked hundreds of times
 SMALLER = {
     "commit": {
         "count: 40": "count: 4",

@@ -10,8 +10,8 @@ import functools
 import inspect
 from collections.abc import Callable, Collection
 from decimal import Decimal
-from math import inf
-from numbers import Real
+from math import inf, nan
+from numbers import Integral, Real
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from catalogs.errors import CatalogError as StoreError
@@ -31,42 +31,64 @@ class Bounds(NamedTuple):
         high: the most; None: any finite number.
         above: whether `low` itself is too little.
         below: whether `high` itself is too much.
+        whole: whether it is counted, so that parts of one mean nothing.
     """
 
     low: float
     high: float | None = None
     above: bool = False
     below: bool = False
+    whole: bool = False
 
-    def holds(self, value: float) -> bool:
-        """Whether a number is inside; compared as it is, for a whole number may be too large for a float."""
+    def holds(self, value: object) -> bool:
+        """Whether a value is a number inside; a count is compared as it is, since it may be too large for a float."""
+        number = _as_count(value) if self.whole else _as_float(value)
+        if number is None:
+            return False
         high = inf if self.high is None else self.high
-        enough = value > self.low if self.above else value >= self.low
-        return enough and (value < high if self.below or self.high is None else value <= high)
+        enough = number > self.low if self.above else number >= self.low
+        return enough and (number < high if self.below or self.high is None else number <= high)
 
     def __str__(self) -> str:
-        low = f"{'above' if self.above else 'at least'} {self.low:g}"
+        low = f"{'whole ' if self.whole else ''}number {'above' if self.above else 'at least'} {self.low:g}"
         return low if self.high is None else f"{low} and {'below' if self.below else 'at most'} {self.high:g}"
+
+
+def _as_count(value: object) -> int | None:
+    """A whole number; None for what is not one."""
+    return int(value) if isinstance(value, Integral) else None
+
+
+def _as_float(value: object) -> float | None:
+    """A number as a float, NaN where it is too large for one; None for what is not a number."""
+    if isinstance(value, Decimal):
+        return float(value) if value.is_finite() else nan
+    if not isinstance(value, Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return nan
 
 
 NUMBERS = {
     "best_within": Bounds(0, above=True),
     "budget_usd": Bounds(0, above=True),
     "deadlines_hours": Bounds(0, 100 * 366 * 24, above=True),
-    "draws": Bounds(0, 100_000),
-    "drop_days": Bounds(0, 31),
+    "draws": Bounds(0, 100_000, whole=True),
+    "drop_days": Bounds(0, 31, whole=True),
     "fail_late": Bounds(0, 1),
     "fail_over": Bounds(0, 1),
     "gap": Bounds(0, 1, below=True),
-    "horizon_days": Bounds(0, 750),
+    "horizon_days": Bounds(0, 750, whole=True),
     "max_age_days": Bounds(0),
-    "max_results": Bounds(1),
-    "nodes": Bounds(1),
-    "periods": Bounds(1, 24),
-    "replays": Bounds(0, 100_000),
+    "max_results": Bounds(1, whole=True),
+    "nodes": Bounds(1, whole=True),
+    "periods": Bounds(1, 24, whole=True),
+    "replays": Bounds(0, 100_000, whole=True),
     "robust": Bounds(0, 1, below=True),
-    "seed": Bounds(0),
-    "skip": Bounds(0),
+    "seed": Bounds(0, whole=True),
+    "skip": Bounds(0, whole=True),
     "time_limit_s": Bounds(0, above=True),
 }
 """Numbers by argument; the same name means the same in every function."""
@@ -115,9 +137,16 @@ def _check(name: str, value: object) -> None:
         raise InputError(f"{name} {value!r}: must be one of {', '.join(CHOICES[name])}")
     if name in NUMBERS:
         for number in value if isinstance(value, Collection) and not isinstance(value, str) else (value,):
-            compared = float(number) if isinstance(number, Decimal) else number
-            if not isinstance(compared, Real) or not NUMBERS[name].holds(compared):  # type: ignore[arg-type]
-                raise InputError(f"{name} {number!r}: must be a number {NUMBERS[name]}")
+            if not NUMBERS[name].holds(number):
+                raise InputError(f"{name} {_written(number)}: must be a {NUMBERS[name]}")
+
+
+def _written(value: object) -> str:
+    """A value as its user wrote it; Python writes no whole number of more than some thousand digits."""
+    try:
+        return repr(value)
+    except ValueError:
+        return "with so many digits"
 
 
 def as_planner_error(error: Exception) -> PlannerError | None:

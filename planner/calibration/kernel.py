@@ -29,7 +29,6 @@ Floats = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 DATA_FILE = Path(__file__).resolve().parent.parent / "data" / "calibration.csv"
-# The model's 80 % interval spans this many standard deviations on each side (normal in the logarithm).
 
 
 @record(frozen=True)

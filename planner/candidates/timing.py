@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 GIB = 2.0**30
 GB = 1e9
-# An 80 % interval spans this many standard deviations on each side of the middle (normal in the logarithm).
 
 
 @record(frozen=True, eq=False)

@@ -7,6 +7,7 @@ per offer. A candidate below its ceiling is never left out, so a question may re
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +118,8 @@ def _shown(asked: Asked, market: Market, rows: IntArray, value: FloatArray) -> f
     """Value up to which decisions are listed: each further accelerator is one, so that of the last one at most."""
     count = asked.workload.preferences.max_results + 1
     accelerators = market.accelerator_of_offer[rows]
-    least = np.full(max(int(accelerators.max(initial=0)) + 1, count), np.inf)
+    least = np.full(int(accelerators.max(initial=0)) + 1, np.inf)
+    if count > len(least):  # all are listed
+        return math.inf
     np.minimum.at(least, accelerators, value)
     return float(np.sort(least)[:count][-1])

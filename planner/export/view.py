@@ -307,7 +307,9 @@ def _pool(plan: Plan, line: PlanLine) -> Pool:
 
 def _training(plan: Plan, layout: Layout | None, run: Run) -> Training:
     stated = {item.key: item.value for item in plan.assumptions}
-    length = stated.get("training.sequence_length", "")
+    length, update = (
+        stated.get(f"training.{key}", "") for key in ("sequence_length", "rollouts.update_batch")
+    )
     batch = None if layout is None else layout.data_parallel * layout.micro_batch * layout.grad_accumulation
     tokens = int(length) if length.isdigit() else None
     units = None if plan.goal is None else plan.goal.units
@@ -321,7 +323,7 @@ def _training(plan: Plan, layout: Layout | None, run: Run) -> Training:
         optimizer=stated.get("training.optimizer", ""), global_batch=batch, sequence_length=tokens,
         unit="" if plan.goal is None else plan.goal.unit, units=whole,
         steps=None if whole is None or per_step is None else max(1, round(whole / run.runs / per_step)),
-        update_batch=int(stated.get("training.rollouts.update_batch") or batch or 0) or None,
+        update_batch=int(update) if update.isdigit() else batch,
     )  # fmt: skip
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
-WHOLE = 1.0 - 1e-6  # shares below this are limits
+_WHOLE = 1.0 - 1e-6  # shares below this are limits
 MOST_ASKED = 200  # offers whose chance is worked out, those of least cost
 NEAR = 0.02  # of the cost: as near to the bound as this no smaller reserve is tried, and one offer is as good as a mix
 
@@ -157,8 +157,8 @@ def cheapest_sure(
 def _beyond_shares(question: FleetInput) -> Bools:
     """Offers of which no fleet is allowed alone, however many workers it has: all of the work is more than a share."""
     shares = (question.max_share_per_region, question.max_share_per_provider, question.max_share_per_offer)
-    nowhere = any(share is not None and share < WHOLE for share in shares)
-    spot = question.max_spot_share is not None and question.max_spot_share < WHOLE
+    nowhere = any(share is not None and share < _WHOLE for share in shares)
+    spot = question.max_spot_share is not None and question.max_spot_share < _WHOLE
     return np.asarray(nowhere | (spot & question.is_spot), dtype=np.bool_)
 
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.judge.goods import Goods, Offer
 
-# an 80 % interval spans this many standard deviations on each side
 MOST_NODES = 4096  # that a baseline may have beyond the workload's own limit
 
 

@@ -98,7 +98,7 @@ def _cost(answer: PipelineAnswer) -> Row:
         low, high = answer.between_usd
         parts.append(f"80 %: {dollars(low, places)} to {dollars(high, places)}, should all tasks err alike")
         sized = sum(1 for stage in answer.stages if stage.way.source is None)
-        parts += [f"jobs sized elsewhere ({sized} tasks) is assumed to be certain"] if sized else []
+        parts += [f"tasks sized elsewhere ({sized:,}) are assumed to be certain"] if sized else []
     else:
         parts.append("no interval: all tasks were sized elsewhere")
     moving = sum((transfer.cost_usd for transfer in answer.transfers), Decimal(0))

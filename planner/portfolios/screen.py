@@ -122,7 +122,7 @@ def _cost(totals: _Values, sized: int) -> Row:
         shown = [dollars(Decimal(repr(round(end, 6))), places(total, half)) for end in (total, low, high)]
         parts = [f"{shown[0]} expected", f"80 %: {shown[1]} to {shown[2]}, should all jobs err alike"]
         if sized:
-            parts.append(f"jobs sized elsewhere ({sized:,} job{'s' * (sized != 1)}) is assumed to be certain")
+            parts.append(f"jobs sized elsewhere ({sized:,}) are assumed to be certain")
     if abs(totals["counted_usd"] - total) >= 0.005:
         parts.append(f"{_usd(totals['counted_usd'])} with delay and lost value, which is what is minimised")
     return ("cost_usd", "cost", total, "usd", "; ".join(parts))

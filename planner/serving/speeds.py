@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from planner.inputs.serving_schema import Machine
 
 Floats = npt.NDArray[np.float64]
-# An interval of 80 % lies this many standard deviations about its middle.
 
 
 @record(frozen=True)

@@ -47,8 +47,8 @@ def best_within(
         InputError: the workload is wrong, or the budget is not above 0.
         CatalogError: the catalog cannot be used.
     """
-    if budget_usd <= 0:
-        raise InputError(f"--best-within {budget_usd}: must be more than 0 US dollars")
+    if not (budget_usd.is_finite() and budget_usd > 0):
+        raise InputError(f"--best-within {budget_usd}: must be an amount above 0 US dollars")
     whole = optimize(_limited(loaded, budget_usd, "time"), options, catalog_dir=catalog_dir)
     asked = usd(budget_usd).removesuffix(".00")
     if whole.plan.status == "planned":

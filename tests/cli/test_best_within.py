@@ -76,8 +76,8 @@ def test_the_commands_of_the_page_run(run_cli: Run, monkeypatch: pytest.MonkeyPa
     run_page("budget-and-proof", run_cli)
 
 
-@pytest.mark.parametrize("budget", ["0", "-5", "much"])
-def test_a_budget_is_above_zero(budget: str, run_cli: Run) -> None:
+@pytest.mark.parametrize("budget", ["0", "-5", "much", "nan", "inf", "1e400"])
+def test_a_budget_is_an_amount_above_zero(budget: str, run_cli: Run) -> None:
     assert run_cli("optimize", BERT, "--best-within", budget, *DAY).code == 2
 
 

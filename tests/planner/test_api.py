@@ -95,7 +95,7 @@ def test_a_choice_is_explained(plan: planner.Plan) -> None:
     assert found.plan.total_usd == plan.total_usd and found.why_not[0][0] == "p4d.24xlarge"
     frame = found.to_frame()
     assert {"limit", "rival", "lost", "filter"} <= set(frame["row"]) and "<div" in found._repr_html_()
-    with pytest.raises(InputError, match="must be a number at least 0"):
+    with pytest.raises(InputError, match="must be a whole number at least 0"):
         planner.explain(EXAMPLES / "bert-large.yaml", draws=-1)
 
 

@@ -91,15 +91,21 @@ def test_wrong_input_is_caught_by_one_class(ask: Callable[[Path], object], tmp_p
     ("name", "given", "message"),
     [
         ("optimize", {"objective": "speed"}, "objective 'speed': must be one of cost, time, carbon"),
-        ("optimize", {"max_results": 0}, "max_results 0: must be a number at least 1"),
+        ("optimize", {"max_results": 0}, "max_results 0: must be a whole number at least 1"),
         ("optimize", {"best_within": float("nan")}, "best_within nan: must be a number above 0"),
         ("optimize", {"best_within": Decimal("NaN")}, "best_within .*NaN.*: must be a number above 0"),
-        ("optimize", {"replays": 10**400}, "replays 10+: must be a number at least 0 and at most 100000"),
+        ("optimize", {"replays": 10**400}, "replays 10+: must be a whole number at least 0 and at most 100000"),
+        ("optimize", {"replays": 10**5000}, "replays with so many digits: must be a whole number at least 0"),
+        ("optimize", {"best_within": 10**400}, "best_within 10+: must be a number above 0"),
+        ("optimize", {"best_within": Decimal("sNaN")}, "best_within .*sNaN.*: must be a number above 0"),
+        ("optimize", {"max_results": 1.5}, "max_results 1.5: must be a whole number at least 1"),
+        ("estimate", {"instance_type": "p4d.24xlarge", "nodes": 1.5}, "nodes 1.5: must be a whole number"),
+        ("explain", {"seed": 0.5}, "seed 0.5: must be a whole number at least 0"),
         ("optimize", {"gap": 1.0}, "gap 1.0: must be a number at least 0 and below 1"),
         ("frontier", {"deadlines_hours": [10, -1]}, "deadlines_hours -1: .*above 0 and at most"),
         ("frontier", {"deadlines_hours": [True, "10h"]}, "deadlines_hours '10h': must be a number"),
         ("compare", {"over": "colour"}, "over 'colour': must be one of region"),
-        ("forecast", {"periods": 25}, "periods 25: must be a number at least 1 and at most 24"),
+        ("forecast", {"periods": 25}, "periods 25: must be a whole number at least 1 and at most 24"),
         ("diagnose", {"kind": "pdf"}, "kind 'pdf': must be one of auto, csv"),
     ],
 )  # fmt: skip
@@ -119,6 +125,12 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert made.to_dict()
 
 
+def test_more_results_than_there_are_lists_all() -> None:
+    some, all_of = (planner.optimize(BERT, max_results=count, as_of=DAY) for count in (1_000, 10**20))
+    assert len(some.alternatives) > 5
+    assert some.alternatives == all_of.alternatives
+
+
 def test_bounds_and_choices_are_those_of_the_commands() -> None:
     """An option of a command and the argument of the function of that name take the same values."""
     held = set()
@@ -135,6 +147,7 @@ def test_bounds_and_choices_are_those_of_the_commands() -> None:
                     name,
                     argument,
                 )
+                assert bounds.whole is isinstance(kind, click.IntRange), (name, argument)
                 held.add(argument)
             elif isinstance(kind, click.Choice):
                 if argument == "solver" and name == "pipeline":

@@ -81,7 +81,7 @@ def parallel_of(launch: Launch) -> Parallel | None:
     if layout is None:
         return None
     every, step = launch.checkpoints.interval_s, launch.limits.step_time_s
-    updates = (training.global_batch or 1) // (training.update_batch or training.global_batch or 1)
+    updates = max(1, (training.global_batch or 1) // (training.update_batch or training.global_batch or 1))
     return Parallel(
         nodes=launch.nodes, gpus=launch.gpus, tensor=layout.tensor_parallel, pipeline=layout.pipeline_parallel,
         context=layout.context_parallel, expert=layout.expert_parallel, data=layout.data_parallel,

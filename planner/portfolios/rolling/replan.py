@@ -34,9 +34,8 @@ from planner.portfolios.solve import PortfolioOptions, solve_portfolio
 MOST_STARTS = 10  # later starts considered at a step
 SECONDS = 3600
 WAITING_USD_PER_HOUR = 0.5  # what an hour until a job's end counts beside others, at priority 0
-WAITING_SHARE = (
-    0.05  # at most, of what an hour of the job's cheapest way costs: waiting decides between like costs
-)
+# At most this part of what an hour of the job's cheapest way costs: waiting decides between like costs.
+WAITING_SHARE = 0.05
 OWNED_WORTH = 0.3  # of what an owned instance-hour costs: what it is worth to jobs that come later
 PREEMPTION_USD = 200.0  # what a preemption counts beside the work that it loses
 NO_LATE_USD = 1_000.0  # a late way counts more than any in time, by at least this
