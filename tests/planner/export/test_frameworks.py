@@ -143,7 +143,9 @@ def test_micro_batches_are_accumulated_over_one_update_of_a_step_of_rollouts() -
     assert (several.global_batch, several.updates) == (128, 4)
     assert several.grad_accumulation * 4 == step.grad_accumulation
     assert step.save_every is not None and several.save_every == pytest.approx(4 * step.save_every, abs=2)
-    larger = parallel_of(replace(base, training=replace(base.training, update_batch=1024)))  # a plan was edited
+    larger = parallel_of(
+        replace(base, training=replace(base.training, update_batch=1024))
+    )  # a plan was edited
     assert larger == step
     written = export(
         replace(base, training=replace(base.training, update_batch=128)), "slurm", Options("none")

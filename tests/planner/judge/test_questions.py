@@ -165,7 +165,5 @@ def test_a_job_on_records_of_ones_own_names_what_is_not_recomputed(run_cli: RunC
     left = json.loads(done.stdout)["not_recomputed"]
     assert done.code == 0
     assert (
-        "spot records" in str(left)
-        and "jobs[*].cost_usd" in str(left)
-        and "jobs[*].nodes" not in str(left)
+        "spot records" in str(left) and "jobs[*].cost_usd" in str(left) and "jobs[*].nodes" not in str(left)
     )
