@@ -129,8 +129,12 @@ def _value(value: Value, indent: str) -> list[str]:
     inner = indent + "  "
     lines = ["["]
     for part in parts:
-        first, *rest = part
-        lines += [f"{inner}{first}" + ("" if rest else ","), *rest[:-1], *(f"{last}," for last in rest[-1:])]
+        first, *further = part
+        lines += [
+            f"{inner}{first}" + ("" if further else ","),
+            *further[:-1],
+            *(f"{last}," for last in further[-1:]),
+        ]
     return [*lines, f"{indent}]"]
 
 

@@ -75,10 +75,10 @@ def spend_series(launch: Launch) -> tuple[Series, ...]:
     if not gpu_series(launch):
         return ()
     at = selector(launch)
-    own = {RUN_TAG: launch.run_id}
+    run_labels = {RUN_TAG: launch.run_id}
     prices = tuple(
         Series("run_pool:price_usd_per_hour:plan", f"vector({pool.usd_per_hour:f})", "currencyUSD",
-               f"Price of one node: {pool.place}, {pool.option}", own | {"planner_pool": str(place)})
+               f"Price of one node: {pool.place}, {pool.option}", run_labels | {"planner_pool": str(place)})
         for place, pool in enumerate(launch.pools)
     )  # fmt: skip
     prices_at = f"on ({RUN_TAG}, planner_pool) run_pool:price_usd_per_hour:plan{at}"
@@ -90,7 +90,7 @@ def spend_series(launch: Launch) -> tuple[Series, ...]:
             f"vector({planned_rate(launch):f})",
             "currencyUSD",
             "Spend, planned",
-            own,
+            run_labels,
         ),
         Series("run:spend_usd_per_hour:estimated", rate, "currencyUSD", "Spend, by nodes that report"),
     )

@@ -78,12 +78,12 @@ def clean(text: str, rule: NameRule, *, most: int | None = None) -> str:
     if not text or is_clean(text, rule, limit):
         return text
     mark = hashlib.sha256(text.encode()).hexdigest()[:_HASH]
-    kept = re.sub(rule.refused, rule.replacement, text.lower() if rule.lower else text)
-    kept = re.sub(rf"(?:{re.escape(rule.replacement)}){{2,}}", rule.replacement, kept)
-    if kept and (not re.match(rule.first, kept) or re.match(rule.reserved, kept)):
-        kept = rule.prefix + (rule.replacement if kept[0] != rule.replacement else "") + kept
-    kept = (kept or rule.prefix)[: limit - _HASH - 1].rstrip(f" .{rule.replacement}")
-    return f"{kept}{rule.replacement}{mark}"
+    cleaned = re.sub(rule.refused, rule.replacement, text.lower() if rule.lower else text)
+    cleaned = re.sub(rf"(?:{re.escape(rule.replacement)}){{2,}}", rule.replacement, cleaned)
+    if cleaned and (not re.match(rule.first, cleaned) or re.match(rule.reserved, cleaned)):
+        cleaned = rule.prefix + (rule.replacement if cleaned[0] != rule.replacement else "") + cleaned
+    cleaned = (cleaned or rule.prefix)[: limit - _HASH - 1].rstrip(f" .{rule.replacement}")
+    return f"{cleaned}{rule.replacement}{mark}"
 
 
 def is_clean(text: str, rule: NameRule, most: int | None = None) -> bool:

@@ -40,9 +40,9 @@ class Software:
 
     def has_code(self, cuda: str) -> bool:
         """Whether a CUDA version compiles for the chip."""
-        asked = version(cuda)
-        return (not self.first_cuda or version(self.first_cuda) <= asked) and (
-            not self.last_cuda or asked <= version(self.last_cuda)
+        requested = version(cuda)
+        return (not self.first_cuda or version(self.first_cuda) <= requested) and (
+            not self.last_cuda or requested <= version(self.last_cuda)
         )
 
 

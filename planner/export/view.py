@@ -206,8 +206,8 @@ class Launch:
     @property
     def tags(self) -> dict[str, str]:
         """Tags for cost allocation, the most important first; `names.clean_tags` fits them to a target."""
-        own = {RUN_TAG: self.run_id, "workload": self.name, "team": self.run.team}
-        return {key: value for key, value in (own | dict(self.run.tags) | own).items() if value}
+        run_tags = {RUN_TAG: self.run_id, "workload": self.name, "team": self.run.team}
+        return {key: value for key, value in (run_tags | dict(self.run.tags) | run_tags).items() if value}
 
     def only(self, *pools: Pool) -> Launch:
         """The same on some of its pools."""

@@ -54,10 +54,10 @@ def parse(part: Part, nodes: int, gpus: int) -> Parallel:
     zero = {value: key for key, value in SHARDING.items()}.get(
         strategy, int("use-distributed-optimizer" in flags)
     )
-    given = set(part.args)
-    precision = next(key for key, words in reversed(_PRECISION.items()) if set(words) <= given)
+    arguments = set(part.args)
+    precision = next(key for key, words in reversed(_PRECISION.items()) if set(words) <= arguments)
     if precision == "fp32":
-        precision = next((key for key in ("bf16", "fp16") if f"--{key}" in given), "fp32")
+        precision = next((key for key in ("bf16", "fp16") if f"--{key}" in arguments), "fp32")
     recompute = flags.get("recompute-granularity", "none")
     return from_variables(
         part, nodes, gpus, **degrees, data=data, zero_stage=zero, sequence_length=int(flags["seq-length"]),

@@ -72,5 +72,5 @@ def part_of(name: str, launch: Launch) -> Part:
     variables = writer_of("none").render(parallel)
     if name == "none":
         return variables
-    own = writer_of(name).render(parallel)
-    return replace(own, env={**variables.env, **own.env})
+    framework_part = writer_of(name).render(parallel)
+    return replace(framework_part, env={**variables.env, **framework_part.env})

@@ -133,15 +133,15 @@ def _reservation(launch: Launch, options: Options) -> str:
     Raises:
         InputError: not an id, or none where a capacity block needs one.
     """
-    given = options.values.get("capacity-reservation", "")
-    if given and not _RESERVATION.match(given):
-        raise InputError(f"--option capacity-reservation={given!r}: an id such as cr-0123456789abcdef0")
-    if not given and any(pool.option == "capacity_block" for pool in launch.pools):
+    reservation = options.values.get("capacity-reservation", "")
+    if reservation and not _RESERVATION.match(reservation):
+        raise InputError(f"--option capacity-reservation={reservation!r}: an id such as cr-0123456789abcdef0")
+    if not reservation and any(pool.option == "capacity_block" for pool in launch.pools):
         raise InputError(
             "--to karpenter: a capacity block is used by its reservation: buy it, then "
             "--option capacity-reservation=cr-..."
         )
-    return given
+    return reservation
 
 
 def _how(launch: Launch, reservation: str) -> list[str]:

@@ -59,13 +59,13 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     job: list[dict[str, Any]] = []
     queue: list[dict[str, Any]] = []
     kinds = _kinds(launch, name, begin, count)
-    for own, kind, first, runs in kinds:
+    for job_launch, kind, first, runs in kinds:
         job += (
-            _job(own, part, kind, queued, (first, runs, total))
+            _job(job_launch, part, kind, queued, (first, runs, total))
             if launch.way == "workers"
-            else _JOBS[options.values["kind"]](own, part, kind, queued)
+            else _JOBS[options.values["kind"]](job_launch, part, kind, queued)
         )
-        queue += _queue(own, kind)
+        queue += _queue(job_launch, kind)
     if queued:
         notes.append("first, once, by an administrator: kubectl apply --server-side -f queue.yaml")
     if launch.run.secrets:
@@ -272,8 +272,8 @@ def _pytorchjob(launch: Launch, part: Part, name: str, queued: bool) -> list[dic
 def _trainjob(launch: Launch, part: Part, name: str, queued: bool) -> list[dict[str, Any]]:
     """The runtime `torch-distributed` gives pods and rendezvous; the script is an argument, in which `$` is doubled."""
     script = "\n".join(_script(launch, part, ["exec torchrun", '"${command[@]}"'])) + "\n"
-    asked = resources(launch.first, launch.nodes)
-    limits = {key: value for key, value in asked.items() if key != "cpu"}
+    requests = resources(launch.first, launch.nodes)
+    limits = {key: value for key, value in requests.items() if key != "cpu"}
     spec: dict[str, Any] = {"runtimeRef": {"name": "torch-distributed"}}
     if not queued:
         pod = pod_spec(launch, name=name, container="node", queued=False)
@@ -287,7 +287,7 @@ def _trainjob(launch: Launch, part: Part, name: str, queued: bool) -> list[dict[
         "image": pod_spec(launch, name=name, container="node", queued=True)["containers"][0]["image"],
         "command": ["/bin/bash", "-c"], "args": [unexpanded(script)],
         **({"env": secret_env(launch, f"{name}-secrets")} if launch.run.secrets else {}),
-        "resourcesPerNode": {"requests": asked, "limits": limits},
+        "resourcesPerNode": {"requests": requests, "limits": limits},
     }  # fmt: skip
     return [{
         "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": _meta(launch, name, queued),

@@ -34,9 +34,9 @@ def _labels() -> tuple[Mapping[str, str], ...]:
 
 @cache
 def _networks() -> Mapping[str, Any]:
-    found = yaml.safe_load((_DATA / "gke_networks.yaml").read_text(encoding="utf-8"))
-    assert isinstance(found, dict)
-    return found
+    networks = yaml.safe_load((_DATA / "gke_networks.yaml").read_text(encoding="utf-8"))
+    assert isinstance(networks, dict)
+    return networks
 
 
 def accelerator_resource(pool: Pool) -> str:
@@ -116,9 +116,9 @@ def _expressions(pool: Pool) -> dict[str, Any]:
 
 def grace_s(launch: Launch) -> int:
     """Seconds from SIGTERM to SIGKILL: two checkpoints, within the provider's warning where it is known."""
-    wanted = _GRACE_S + math.ceil(2 * (launch.checkpoints.write_s or 0.0))
+    needed_s = _GRACE_S + math.ceil(2 * (launch.checkpoints.write_s or 0.0))
     notice = launch.checkpoints.notice_s
-    return wanted if notice is None else max(_GRACE_S, min(wanted, math.floor(notice)))
+    return needed_s if notice is None else max(_GRACE_S, min(needed_s, math.floor(notice)))
 
 
 def secret_env(launch: Launch, secret: str) -> list[dict[str, Any]]:
@@ -140,7 +140,7 @@ def pod_spec(launch: Launch, *, name: str, container: str, queued: bool, config:
         config: name of the ConfigMap with the script; empty: the container's command is given elsewhere.
     """
     pool = launch.first
-    asked = resources(pool, launch.nodes)
+    requests = resources(pool, launch.nodes)
     main: dict[str, Any] = {"name": container, "image": launch.run.image or NO_IMAGE}
     if config:
         main["command"] = ["/bin/bash", f"{SCRIPT_FOLDER}/run.sh"]
@@ -148,8 +148,8 @@ def pod_spec(launch: Launch, *, name: str, container: str, queued: bool, config:
         main["env"] = secret_env(launch, f"{name}-secrets")
     main |= {
         "resources": {
-            "requests": asked,
-            "limits": {key: value for key, value in asked.items() if key != "cpu"},
+            "requests": requests,
+            "limits": {key: value for key, value in requests.items() if key != "cpu"},
         },
         "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],  # noqa: S108
     }

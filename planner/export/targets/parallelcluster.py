@@ -63,14 +63,14 @@ def _regions(launch: Launch) -> list[str]:
         InputError: it refuses all of them, or one that the plan cannot do without.
     """
     regions = list(dict.fromkeys(pool.region for pool in launch.pools))
-    known = [region for region in regions if region in known_regions()]
-    if not known or (not launch.moves and len(known) < len(regions)):
+    supported = [region for region in regions if region in known_regions()]
+    if not supported or (not launch.moves and len(supported) < len(regions)):
         other = next(region for region in regions if region not in known_regions())
         raise InputError(
             f"--to parallelcluster: it makes no clusters in {other}; plan with constraints.regions, or take "
             "--to terraform or --to karpenter"
         )
-    return known
+    return supported
 
 
 def cluster(launch: Launch, region: str, subnets: dict[str, str], reservation: str) -> dict[str, Any]:

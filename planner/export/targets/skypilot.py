@@ -127,19 +127,23 @@ def _fleet(
     runs = split(launch.tasks, [sum(pool.share for pool in pools) for pools in offers.values()])
     files, begin = [], 0
     for number, (pools, count) in enumerate(zip(offers.values(), runs, strict=True), start=1):
-        own, end = launch.only(*pools), "" if len(offers) == 1 else f"-{number}"
+        offer_launch, end = launch.only(*pools), "" if len(offers) == 1 else f"-{number}"
         name = clean(launch.name, KUBERNETES_NAME, most=_NAME_MOST - len(end)) + end
         how = [
             f"workers: sky jobs pool apply --yes --pool {name} pool{end}.yaml",
             f"{count} runs from {begin} on: sky jobs launch --yes --pool {name} --num-jobs {count} task{end}.yaml",
             f"workers stay and are paid until: sky jobs pool down --yes {name}",
         ]
-        text = "\n".join(heading(own, *part.notes, *how, *_notes(own, config, zones))) + "\n"
+        text = (
+            "\n".join(heading(offer_launch, *part.notes, *how, *_notes(offer_launch, config, zones))) + "\n"
+        )
         if count:
             files.append(
-                ExportFile(f"task{end}.yaml", text + yaml_text(_runs(own, part, name, begin, launch.tasks)))
+                ExportFile(
+                    f"task{end}.yaml", text + yaml_text(_runs(offer_launch, part, name, begin, launch.tasks))
+                )
             )
-            files.append(ExportFile(f"pool{end}.yaml", text + yaml_text(_pool(own, zones, mounts))))
+            files.append(ExportFile(f"pool{end}.yaml", text + yaml_text(_pool(offer_launch, zones, mounts))))
         begin += count
     return files
 
@@ -158,8 +162,8 @@ def _runs(launch: Launch, part: Part, name: str, begin: int, tasks: int) -> dict
 
 def _pool(launch: Launch, zones: dict[str, str], mounts: Mounts) -> dict[str, Any]:
     """Workers of one offer; its zones are any of several."""
-    found = places(launch, zones)
-    where = found[0] if len(found) == 1 else {"any_of": found}
+    pool_places = places(launch, zones)
+    where = pool_places[0] if len(pool_places) == 1 else {"any_of": pool_places}
     whole: dict[str, Any] = {
         "pool": {"workers": launch.workers}, "workdir": ".", "num_nodes": launch.nodes,
         "resources": _machine(launch) | where,

@@ -108,8 +108,8 @@ def time_limit(launch: Launch, tasks: int) -> str:
         paid = sum(pool.hours * pool.nodes for pool in launch.pools) / launch.nodes / max(tasks, 1)
         hours = _SPARE * (alone if launch.moves else max(alone, paid))
     minutes = max(60, math.ceil(hours * 4) * 15)
-    days, rest = divmod(minutes, 1440)
-    return f"{days}-{rest // 60:02d}:{rest % 60:02d}:00"
+    days, minutes_left = divmod(minutes, 1440)
+    return f"{days}-{minutes_left // 60:02d}:{minutes_left % 60:02d}:00"
 
 
 def gres_type(accelerator: str) -> str:
@@ -129,7 +129,7 @@ def _directives(launch: Launch, options: Options, begin: int, tasks: int) -> lis
     kind = values["gpu-type"] or gres_type(launch.first.accelerator)
     if not _WORD.fullmatch(kind) and kind != "-":
         raise InputError(f"--option gpu-type={kind}: the type in gres.conf, or - for none")
-    asked = {
+    directives = {
         "job-name": clean(launch.name, SLURM_NAME), "comment": _quoted(tags),
         **{key: values[key] for key in _FREE if values[key]}, "nodes": str(launch.nodes), "ntasks-per-node": "1",
         "gpus-per-node": str(launch.gpus) if kind == "-" else f"{kind}:{launch.gpus}", "mem": "0", "time": time,
@@ -137,11 +137,11 @@ def _directives(launch: Launch, options: Options, begin: int, tasks: int) -> lis
         "output": "%x-%j.log" if launch.way != "workers" else "%x-%A_%a.log",
     }  # fmt: skip
     if not launch.gpus:
-        del asked["gpus-per-node"]
+        del directives["gpus-per-node"]
     if launch.way == "workers":
-        asked["array"] = f"{begin}-{begin + tasks - 1}%{max(1, launch.workers)}"
+        directives["array"] = f"{begin}-{begin + tasks - 1}%{max(1, launch.workers)}"
     return [
-        *(f"#SBATCH --{key}={value}" for key, value in asked.items()),
+        *(f"#SBATCH --{key}={value}" for key, value in directives.items()),
         "#SBATCH --exclusive",
         "#SBATCH --requeue",
     ]
@@ -266,14 +266,14 @@ def _container(launch: Launch, options: Options) -> list[str]:
         raise InputError(
             "--option container=pyxis: the workload names no image; set run.image and plan again"
         )
-    first, slash, rest = image.partition("/")
+    first, slash, path_in_registry = image.partition("/")
     if slash and ("." in first or ":" in first):
-        image = f"{first}#{rest}"
+        image = f"{first}#{path_in_registry}"
     mounts = [
         path for path in (launch.run.checkpoints, launch.run.data, launch.run.outputs) if path.startswith("/")
     ]
-    own = "".join(f",{path}:{path}" for path in dict.fromkeys(mounts))
+    own_mounts = "".join(f",{path}:{path}" for path in dict.fromkeys(mounts))
     return [
         f"--container-image={shell(image)}",
-        f'--container-mounts="$PLANNER_STATE:$PLANNER_STATE"{shell(own) if own else ""}',
+        f'--container-mounts="$PLANNER_STATE:$PLANNER_STATE"{shell(own_mounts) if own_mounts else ""}',
     ]
