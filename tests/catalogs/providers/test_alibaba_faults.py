@@ -108,7 +108,7 @@ def test_rows_that_come_twice_count_once(api: str) -> None:
         ("DescribeRegions", "failed", "not one instance type"),
         ("DescribeInstanceTypes", "failed", "not one instance type"),
         ("DescribeAvailableResource", "failed", "not one price"),
-        ("DescribeSpotPriceHistory", "added", "not one spot price in the answer"),
+        ("DescribeSpotPriceHistory", "added", "no spot price in the answer"),
     ],
 )
 def test_an_empty_answer_never_ends_what_was_sold(api: str, status: str, says: str) -> None:

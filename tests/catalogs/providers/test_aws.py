@@ -104,7 +104,7 @@ def test_a_region_not_opted_in_is_skipped_and_said(enter: Any) -> None:
 
 def test_only_regions_that_cannot_be_used_is_an_error(enter: Any) -> None:
     provider, _ = enter()
-    with pytest.raises(ProviderError, match="none of the regions"):
+    with pytest.raises(ProviderError, match="none of the requested regions"):
         provider.fetch_instance_types(["me-south-1"])
 
 
