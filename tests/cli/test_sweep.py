@@ -185,6 +185,19 @@ def test_a_worker_with_other_prices_is_refused(
     assert said.code == 2 and "has other prices of 2026-11-20" in said.stderr
 
 
+def test_each_sweep_of_a_process_reads_the_prices_of_its_time(
+    run_cli: Run, tmp_path: Path, small_catalog: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, results = str(workload(tmp_path, "one")), []
+    for number, folder in enumerate((str(small_catalog), "", str(small_catalog))):
+        monkeypatch.setenv("PLANNER_CATALOG_DIR", folder)
+        out = tmp_path / f"{number}.csv"
+        said = run_cli("sweep", one, *DAY, "--results", str(out))
+        assert said.code == 0, said.stderr
+        results.append(out.read_text(encoding="utf-8"))
+    assert results[0] == results[2] != results[1]
+
+
 ENGINES = [
     pytest.param("dask", marks=pytest.mark.skipif(
         importlib.util.find_spec("distributed") is None, reason="the extra 'dask' is not installed")),

@@ -11,7 +11,7 @@ from planner.engines.executors import Engine
 from planner.engines.resume import Parts, parts_of, resumed
 from planner.records import record
 from planner.render.presentable import Presentable
-from planner.workloads.sweeps.cells import FAILED, PLANNED, REFUSED, forget, lost_row, run_cell
+from planner.workloads.sweeps.cells import FAILED, PLANNED, REFUSED, lost_row, run_cell
 
 if TYPE_CHECKING:
     from planner.workloads.sweeps.question import Cells
@@ -102,7 +102,6 @@ def sweep(cells: Cells, engine: Engine, folder: Path, *, on_done: OnDone | None 
     Raises:
         InputError: the folder cannot be used, or a worker is not like this process. Results so far are kept.
     """
-    forget()
     with parts_of(folder) as parts:
         known = _known(parts, cells)
         found = resumed(run_cell, cells, engine, parts, on_lost=lost_row, on_done=on_done)

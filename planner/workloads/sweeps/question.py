@@ -14,7 +14,7 @@ from planner.inputs.load import load_workload
 from planner.inputs.settings import with_settings
 from planner.inputs.sweep_load import load_sweep
 from planner.records import record
-from planner.workloads.sweeps.cells import Cell, Source, digest, digest_of_file, source_of
+from planner.workloads.sweeps.cells import Cell, Source, digest, digest_of_file, forget, source_of
 
 if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
@@ -110,6 +110,7 @@ def gather_cells(
         InputError: lists the faults of all files and scenarios.
         CatalogError: there are no prices of a day.
     """
+    forget()
     groups, skipped = _groups(files, scenarios, days, today)
     sources: dict[date, Source] = {}
     found: dict[tuple[date, int], tuple[str, _Place]] = {}
