@@ -92,7 +92,9 @@ def training_bytes() -> Figure:
     """Bytes per parameter of weights, gradients and Adam's states in mixed precision, by the memory model."""
     made = state_bytes_per_param(TrainingSpec(1, 2048, "bf16"))
     total = made["weight_bytes"] + made["grad_bytes"] + made["opt_bytes"]
-    return Figure(total, f"{total:g} bytes a parameter before activations (weights, gradients, Adam in bf16)")
+    return Figure(
+        total, f"{total:g} bytes per parameter before activations (weights, gradients, Adam in bf16)"
+    )
 
 
 def gpt3_memory() -> Figure:
@@ -101,7 +103,8 @@ def gpt3_memory() -> Figure:
     table = estimate_shapes(GPT3, training, hardware("a100-80gb-sxm", 8, 1600.0), [1, 2, 4, 6, 8, 12, 16, 24])
     nodes = min(row["nodes"] for row in table.rows() if row["fits"])
     return Figure(
-        nodes * 640.0, f"{nodes * 640:,.0f} GB: {nodes:g} machines of 8 x 80 GB are the fewest that train it"
+        nodes * 640.0,
+        f"{nodes * 640:,.0f} GB: {nodes:g} machines of 8 x 80 GB are the fewest that can train it",
     )
 
 

@@ -20,14 +20,13 @@ def regret_lines(records: Sequence[Record], folder: Path) -> list[str]:
         return ["## At the prices of later dates", "", f"Skipped: {error}.", ""]
     lines = [
         "## At the prices of later dates", "",
-        "The same workloads planned on days of the price histories of AWS and GCP, on one provider's offers, and"
-        " paid at"
-        " the prices of later dates, the owner's cluster at its list price of those dates. *Surprise*: paid over"
-        " promised,"
-        " less one, with the 90 % interval of its mean (decision days drawn). *Saved*: medians against the owner's"
-        " cluster, promised on the day and kept later. *Over best*: paid over what the cheapest offer of the later day"
-        " would have cost. GCP's list prices are neither a choice nor a baseline (its histories mix in queued prices)."
-        " Machine-hours only, spot without its interruptions; the days ahead are from the decision to the run.", "",
+        "The same workloads, planned on days of the price histories of AWS and GCP with one provider's offers,"
+        " and paid at the prices of later dates; the owner's cluster at its list price of those dates."
+        " *Surprise*: paid over predicted price, minus 1, with the 90 % interval of its mean (decision days"
+        " resampled). *Saved*: medians against the owner's cluster, predicted on the day and realised later."
+        " *Over best*: paid price over that of the cheapest offer of the later day. GCP's list prices are neither"
+        " a choice nor a baseline, because its histories mix in queued prices. Machine-hours only, spot without"
+        " its interruptions; the days ahead are from the decision to the run.", "",
         f"{table['id'].nunique()} workloads, {len(table):,} choices.", "",
         "| provider, days ahead | chosen by | choices on days | surprise, mean | median / P90 | saved: promised /"
         " kept |"

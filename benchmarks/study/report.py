@@ -114,10 +114,9 @@ def _calibration(records: Sequence[Record]) -> list[str]:
     made = calibration(records)
     lines = [
         "## Predicted against published time", "",
-        "Hours of the named baseline without waiting for capacity, predicted over published; below 1: the planner"
-        " thinks"
-        " it faster than its owners were. Intervals draw sources, not rows. The workload files state model, data and"
-        " steps; software, kernels and layout of the time are not in them.", "",
+        "Predicted over published hours of the named baseline, without waiting for capacity. Below 1 the planner"
+        " predicts less time than its owners needed. Intervals resample sources, not rows. The workload files"
+        " state model, data and steps, but not the software, kernels and layout of the time.", "",
         "![Predicted over published hours](pictures/study-times.svg)", "",
         "| rows | n | sources | median [90 %] | quartiles | within 1.5 x | median of sources |",
         "|---|---:|---:|---:|---:|---:|---:|",
@@ -147,10 +146,9 @@ def cells(made: Figures) -> str:
 def _headline(records: Sequence[Record]) -> list[str]:
     lines = [
         "## Against the owner's cluster", "",
-        "Saved against the named baseline, both sides predicted, with storage, transfer, interruptions and idle"
-        " hours, at"
-        " expected prices. Rows whose file is only a stand-in, and baselines that are expected to miss the deadline or"
-        " cannot hold the job, are not in it; they are listed below.", "",
+        "Savings against the named baseline. Both sides are predicted, with storage, transfer, interruptions and"
+        " idle hours, at expected prices. Rows whose file is only a stand-in, and baselines that are expected to"
+        " miss the deadline or cannot hold the job, are left out; they are listed below.", "",
         "![Distribution](pictures/study-savings.svg)", "", f"| arm {_HEAD}", f"|---{_RULE}",
     ]  # fmt: skip
     lines += [
@@ -163,15 +161,15 @@ def _headline(records: Sequence[Record]) -> list[str]:
         for arm, words in HEADLINES.items()
     ]
     lines += [
-        "", "Only savings that count: price seen for that place, P(meet) as asked (software measured on that kind of"
-        " model is a rule of the planner):", "", f"| arm {_HEAD}", f"|---{_RULE}",
+        "", "Only plans whose price was quoted for that place and whose P(meet) is as required (the planner itself"
+        " requires software measured on that kind of model):", "", f"| arm {_HEAD}", f"|---{_RULE}",
     ]  # fmt: skip
     lines += [
         f"| {words} {cells(figures(pairs_of(records, arm, 'named', counted=True)[0]))}"
         for arm, words in HEADLINES.items()
     ]
     sure = [record for record in records if is_sure(record)]
-    lines += ["", "Only baselines that meet the deadline as surely as is asked of the plan:", ""]
+    lines += ["", "Only baselines that meet the deadline with the probability required of the plan:", ""]
     lines += [f"| arm {_HEAD}", f"|---{_RULE}"]
     lines += [
         f"| {words} {cells(figures(pairs_of(sure, arm, 'named')[0]))}" for arm, words in HEADLINES.items()
@@ -192,12 +190,12 @@ def _classes(records: Sequence[Record]) -> list[str]:
 def _baselines(records: Sequence[Record]) -> list[str]:
     lines = [
         "## Against other baselines", "",
-        "(b) is the planner's own best on-demand plan with the owner's accelerator. (c) is SkyPilot's published"
-        " rule on the"
-        " offers that we admit: state an accelerator and its count per machine, the cheapest price per hour of any"
-        " cloud and region wins, the owner's number of machines; for the arm with spot also its choice on spot. Alibaba"
-        " is none of its clouds; owned machines come first. (d) is the published hours times the list price on the date"
-        " in the table of rows; its second line multiplies the plan's cost by the row's own error of time.", "",
+        "(b) is the planner's best on-demand plan with the owner's accelerator. (c) is SkyPilot's published rule"
+        " on the same offers: given an accelerator and its count per machine, take the cheapest price per hour of"
+        " any cloud and region, with the owner's number of machines; for the arm with spot also its choice on"
+        " spot. Alibaba is not one of its clouds; owned machines come first. (d) is the published hours times the"
+        " list price on the date in the table of rows. Its second line multiplies the plan's cost by the row's"
+        " own error of time.", "",
         f"| arm | against {_HEAD}", f"|---|---{_RULE}",
     ]  # fmt: skip
     for arm, words in HEADLINES.items():
@@ -213,14 +211,12 @@ def _waterfall(records: Sequence[Record]) -> list[str]:
     means, count = step_shares(records)
     lines = [
         "## Where it comes from", "", "![Waterfall](pictures/study-waterfall.svg)", "",
-        f"Mean cost over the named baseline's after each freedom, {count} workloads whose baseline meets the"
-        f" deadline as surely as asked, in this order (another order would"
-        " share the same sum differently). `Plain layout`: data parallelism alone on the owner's cluster (FSDP with"
-        " full"
-        " recomputation for transformers, DDP else); the named baseline already has the best layout, so this step is in"
-        " no headline. `Way to buy`: done no later than the on-demand plan's P90; `time to the deadline` is what"
-        " waiting"
-        " adds. Where a step has no feasible plan its cost is that of the step before.", "",
+        f"Mean cost relative to the named baseline after each degree of freedom in turn, on {count} workloads whose"
+        " baseline meets the deadline with the required probability. Another order would split the same sum"
+        " differently. `Plain layout`: data parallelism alone on the owner's cluster (FSDP with full"
+        " recomputation for transformers, otherwise DDP). The named baseline already has the best layout, so this"
+        " step is in no headline. `Way to buy`: done no later than the on-demand plan's P90; `time to the"
+        " deadline` is what waiting adds. If a step has no feasible plan, its cost is that of the step before.", "",
         "| after | cost, baseline = 100 % | step |", "|---|---:|---:|",
     ]  # fmt: skip
     before = means["plain layout"]
@@ -233,8 +229,8 @@ def _waterfall(records: Sequence[Record]) -> list[str]:
 def _beside(records: Sequence[Record]) -> list[str]:
     lines = [
         "## Beside the headlines", "",
-        "Against the named baseline. Lists without a place (Lambda, OCI) name no region in stock; derived prices were"
-        " computed from a ratio and never quoted.", "", f"| arm {_HEAD}", f"|---{_RULE}",
+        "Savings against the named baseline. Price lists without a place (Lambda, OCI) do not say which region"
+        " has stock. Derived prices were computed from a ratio and never quoted.", "", f"| arm {_HEAD}", f"|---{_RULE}",
     ]  # fmt: skip
     for arm, words in ARMS.items():
         if arm not in HEADLINES:
@@ -245,15 +241,16 @@ def _beside(records: Sequence[Record]) -> list[str]:
 def _weak() -> list[str]:
     return [
         "## What is weak", "",
-        "- Both sides of (a), (b) and (c) use one performance model; an error that differs between machines is in the"
-        " saving. (d) has none of it on the owner's side and all of it on the plan's.",
-        "- Newer accelerators at list prices of their first years are most of the gain of `machine type`; owners of the"
-        " published runs could not buy them then.",
-        "- Spot prices are months old (dates below); the regret section says what months do to them. A price says"
-        " nothing of capacity: chances to have it are the planner's own, from few records.",
-        "- Commitments never win a single run that pays for their whole term; the shared arm assumes that other work"
-        " pays the rest.",
-        "- SkyPilot's rule is ours to apply: its own catalog, blocklists and fail-over are not in it.",
-        "- Rows of one repository are not independent; intervals draw repositories, of which some classes have two.",
+        "- Both sides of (a), (b) and (c) use one performance model, so an error that differs between machines is"
+        " part of the saving. In (d) the error is on the plan's side only.",
+        "- Newer accelerators, at list prices of their first years, bring most of the gain of `machine type`."
+        " Owners of the published runs could not buy them then.",
+        "- Spot prices are months old (dates below); the regret section shows what months do to them. A price"
+        " says nothing about capacity: the chances of getting it are the planner's estimates, from few records.",
+        "- Commitments never win for a single run that pays for their whole term. The shared arm assumes that"
+        " other work pays the rest.",
+        "- SkyPilot's rule is applied by us, without its own catalog, blocklists and fail-over.",
+        "- Rows of one repository are not independent. Intervals resample repositories, and some classes have"
+        " only two.",
         "",
     ]  # fmt: skip
