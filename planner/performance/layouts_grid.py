@@ -97,7 +97,7 @@ def build_bounds(model: ModelSpec, training: TrainingSpec, sampled: bool) -> Bou
     if model.parts:
         pin = replace(pin, pipeline_parallel=1, context_parallel=1)
     return Bounds(
-        training.update_batch, training.global_batch // training.update_batch, training.sequence_length,
+        training.update_batch, training.global_batch // max(training.update_batch, 1), training.sequence_length,
         int(model.layers or 1), heads, model.kv_heads or heads, int(model.experts or 1), sampled,
         training.stack == "tuned", pin, MAX_SAMPLES if model.tables is None else MAX_TABLE_SAMPLES,
     )  # fmt: skip

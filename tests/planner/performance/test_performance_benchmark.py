@@ -117,6 +117,7 @@ CELLS = st.dictionaries(
 @given(CELLS)
 @example({"gpus": "1e30", "tp": ""})  # more nodes than an integer holds
 @example({"layers": "1e30", "tp": ""})  # more stages than memory holds
+@example({"global_batch": "0.3", "tp": ""})  # no whole sample in a step
 def test_odd_cells_give_a_number_or_a_reason_never_a_crash(change: dict[str, str]) -> None:
     cases, skipped = load_cases([{**ROW, **change}], load_devices())
     cases, dropped = settle(cases, load_constants())
