@@ -19,7 +19,6 @@ from planner.judge.lines import verify_plan
 from planner.plan.certificates.enumeration import check
 from planner.workloads.certificate import certify
 from solvers.problem.write_lp import lp_text
-from tests.planner.bare_plans import bare_plans
 from tests.planner.fleet.test_model_goldens import FOLDER
 from tests.planner.job.test_frontier import front_of
 from tests.planner.job.test_spine_brute_force import ONE_WAY, compare
@@ -98,9 +97,7 @@ def _offer(rng: random.Random, offer: Offer) -> Offer:
 def check_mix(seed: int) -> str:
     """Hold a cluster bought in parts against every split; returns what the plan is."""
     job, offers = random_mix(seed)
-    with bare_plans(seed):
-        answer = plan_on(make_catalog(offers), job)
-    return compare(answer, job, offers, seed)
+    return compare(plan_on(make_catalog(offers), job), job, offers, seed)
 
 
 @pytest.mark.parametrize("block", range(2))

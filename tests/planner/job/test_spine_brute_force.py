@@ -28,7 +28,6 @@ from planner.performance.search import estimate_shapes
 from planner.spot.pools import find_pool
 from planner.spot.renewal import p_meet_deadline, spot_outcome
 from planner.workloads.answer import Answer
-from tests.planner.bare_plans import bare_plans
 from tests.planner.spine_catalogs import (
     MACHINES,
     NAN,
@@ -359,9 +358,7 @@ def _random_offer(rng: random.Random, *, spot: bool) -> Offer:
 def check(seed: int, **options: Any) -> str:
     """Hold the planner against the brute force; returns the plan's status."""
     sections, offers = random_instance(seed)
-    with bare_plans(seed):
-        answer = plan_on(make_catalog(offers), sections, **options)
-    return compare(answer, sections, offers, seed)
+    return compare(plan_on(make_catalog(offers), sections, **options), sections, offers, seed)
 
 
 def compare(answer: Answer, sections: dict[str, Any], offers: list[Offer], seed: int) -> str:

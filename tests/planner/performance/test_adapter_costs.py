@@ -118,6 +118,7 @@ def test_frozen_weights_never_cost_more_than_their_gradients_but_for_what_adapte
         assert lora < full
     if stack in ("compiled", "tuned"):
         assert lora < full
+    assert lora < 1.25 * full
 
 
 @pytest.mark.parametrize("micro", [4, 32])
