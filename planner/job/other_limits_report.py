@@ -60,8 +60,8 @@ def _by_deadline(frontier: Frontier, plan: Plan, scale: Scale) -> Section:
     note = "in time: the probability of meeting the row's deadline"
     table = Table("by_deadline", "What if the deadline moves?", columns, rows, note, picked=own)
     said = (
-        f"Each point is the cheapest plan for its deadline, kept with {sure} probability and planned anew; the budget "
-        "is set aside. Between two points the least cost lies between theirs."
+        f"Each point is a separate search: the cheapest plan for its deadline, met with {sure} probability. The budget "
+        "is not applied. Between two points, the lowest cost lies between theirs."
     )
     return Section(
         "by_deadline", "Cost by deadline", (said,), tables=(table,), charts=_chart(frontier, plan, scale)
@@ -83,8 +83,8 @@ def _by_budget(other_limits: OtherLimits, plan: Plan, scale: Scale) -> tuple[Sec
     if plan.deadline is not None:
         kept = f" that meets your deadline with {percent(other_limits.frontier.confidence, 0)} probability"
     said = (
-        f"Each point is the soonest plan within its budget{kept}, planned anew. The first budget is what the cheapest "
-        "plan needs."
+        f"Each point is a separate search: the soonest plan within its budget{kept}. The first budget is what the "
+        "cheapest plan needs."
     )
     return (Section("by_budget", "Time by budget", (said,), tables=(table,)),)
 

@@ -346,7 +346,7 @@ def _set_aside(loaded: LoadedPortfolio) -> Iterator[str]:
     """What workloads say that the portfolio decides."""
     for job, workload in zip(loaded.jobs, loaded.workloads, strict=True):
         if workload is not None and workload.workload.commitments:
-            yield f"{job.name}: the commitments of its workload are set aside; list them under the portfolio's"
+            yield f"{job.name}: the commitments of its workload are not used; list them under the portfolio's"
 
 
 def _report(job: PortfolioJob, counts: list[FilterReport]) -> JobReport:
