@@ -89,6 +89,15 @@ class OptionRule(NamedTuple):
         """Whether a term or a block is owed from its start to its end, used or not."""
         return self.whole_term or self.min_term_hours > 0
 
+    @property
+    def is_discount(self) -> bool:
+        """Whether it changes the bill and not what is launched: machines start as on-demand.
+
+        A term of a known least length is owed whole, whatever runs; a future reservation, which has no least term,
+        holds machines of its own.
+        """
+        return self.whole_term and self.min_term_hours > 0
+
 
 class QuotaRule(NamedTuple):
     """A quota: `needed` is counted in `unit` over `scope`; `code` is "" where the source gives none."""

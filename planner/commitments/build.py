@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.commitments.model import CommitColumn, CommitModel, Hours
-from planner.commitments.prices import COMMITTED, HOURS_PER_YEAR, MICRO, PoolPrices, Term
+from planner.commitments.prices import HOURS_PER_YEAR, MICRO, PoolPrices, Term
 from planner.commitments.scenarios import DECIMALS, Futures
 from planner.errors import InputError
+from planner.inputs.commit_schema import COMMIT_OPTIONS
 from planner.records import record
 from solvers.problem.errors import ModelError
 
@@ -245,7 +246,7 @@ def _plans(question: CommitQuestion, prices: Sequence[PoolPrices]) -> list[_Plan
     Committed use of a single pool stays a reservation of that pool, in whole units.
     """
     owned = {own.purchase_option for own in question.commitments}
-    wanted = [option for option in COMMITTED if option in question.options.allow or option in owned]
+    wanted = [option for option in COMMIT_OPTIONS if option in question.options.allow or option in owned]
     groups: dict[tuple[str, ...], dict[int, Term]] = {}
     for number, (pool, price) in enumerate(zip(question.pools, prices, strict=True)):
         for term in price.committed:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.tables.model import HOURS_PER_YEAR, PurchaseOption
 from planner.commitments.bill import BillUse, read_use
 from planner.commitments.bill_prices import Key
 from planner.commitments.prices import pool_prices
 from planner.commitments.walk import draw_year
 from planner.errors import InputError
 from planner.inputs.commit_load import LoadedCommit
-from planner.inputs.commit_schema import CommitQuestion, Options, Owned, Pool, Risk, Scenarios
+from planner.inputs.commit_schema import COMMIT_OPTIONS, CommitQuestion, Options, Owned, Pool, Risk, Scenarios
 from planner.inputs.documents import Document
 from planner.inputs.faults import Source
 from planner.records import record
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
     from planner.commitments.answer import File
     from planner.commitments.scenarios import Futures
-    from planner.inputs.commit_schema import CommitOption
 
-YEAR_OPTIONS: tuple[CommitOption, ...] = ("reserved_1y", "savings_plan_1y", "cud_1y")
+YEAR_OPTIONS = tuple(
+    option for option in COMMIT_OPTIONS if PurchaseOption(option).term_hours == HOURS_PER_YEAR
+)
 RISK = Risk(weight=0.3, level=0.9)
 SELDOM_LOSES = RISK.model_copy(update={"loss_price": 1.5})  # docs/optimisation/commit.md, "Seldom a loss"
 COUNT, HOURS, DAYS = 60, 300, 120  # scenarios; steps of each that are evaluated

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import InputError
+from planner.inputs.commit_schema import COMMIT_OPTIONS
 from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
     from planner.inputs.commit_schema import Pool
 
-COMMITTED = ("reserved_1y", "reserved_3y", "savings_plan_1y", "savings_plan_3y", "cud_1y", "cud_3y")
-WANTED = ("on_demand", "spot", *COMMITTED)
+WANTED = ("on_demand", "spot", *COMMIT_OPTIONS)
 MICRO = 6  # decimals kept of a price in USD per hour: whole micro-dollars, so that certificates can count
 HOURS_PER_YEAR = 8760
 
@@ -118,7 +118,9 @@ def _sorted(pool: Pool, terms: dict[tuple[str, str], Term], family: str) -> Pool
             f"pool {pool.name}: 'spot_share' is set, but there is no spot price; add 'prices' with 'spot'"
         )
     committed = [
-        term for key, term in sorted(terms.items()) if key[0] in COMMITTED and term.all_in_usd_per_hour > 0
+        term
+        for key, term in sorted(terms.items())
+        if key[0] in COMMIT_OPTIONS and term.all_in_usd_per_hour > 0
     ]
     return PoolPrices(on_demand[0], spot, tuple(committed), family)
 

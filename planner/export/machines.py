@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 
+from catalogs.tariffs import load_tariffs
 from planner.errors import InputError
 from planner.export.software import load_efa
 from planner.export.view import Launch, Pool
 from planner.records import record
 
 _ATTACHED = re.compile(r"(?P<machine>[a-z0-9-]+)\+(?P<type>nvidia-[a-z0-9-]+?)x(?P<count>\d+)\Z")
-DISCOUNTS = frozenset(
-    ["reserved_1y", "reserved_3y", "savings_plan_1y", "savings_plan_3y", "cud_1y", "cud_3y", "subscription"]
-)
-"""Ways to buy that change the bill and not what is launched: machines start as on-demand."""
 
 
 @record(frozen=True)
@@ -36,6 +33,18 @@ def gcp_machine(pool: Pool) -> GcpMachine:
 def efa_interfaces(pool: Pool) -> tuple[int, int]:
     """EFA interfaces and network cards of an AWS instance; zeros without EFA."""
     return load_efa().get(pool.instance_type, (0, 0))
+
+
+def discounts(launch: Launch) -> str:
+    """Ways to buy of a plan that change the bill and not what is launched, in its order: `reserved_1y, cud_3y`."""
+    tariffs = load_tariffs()
+    return ", ".join(
+        dict.fromkeys(
+            pool.option
+            for pool in launch.pools
+            if tariffs.option_rule(pool.provider, pool.option, pool.variant).is_discount
+        )
+    )
 
 
 def is_zone_id(zone: str) -> bool:

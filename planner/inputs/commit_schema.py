@@ -5,7 +5,7 @@ Attribute names are the YAML keys. Prices come from the catalog; `prices` of a p
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -23,16 +23,9 @@ from planner.inputs.fields import (
 from planner.inputs.section import Section
 
 CommitOption = Literal["reserved_1y", "reserved_3y", "savings_plan_1y", "savings_plan_3y", "cud_1y", "cud_3y"]
-PriceName = Literal[
-    "on_demand",
-    "spot",
-    "reserved_1y",
-    "reserved_3y",
-    "savings_plan_1y",
-    "savings_plan_3y",
-    "cud_1y",
-    "cud_3y",
-]
+PriceName = Literal["on_demand", "spot", CommitOption]
+COMMIT_OPTIONS: tuple[CommitOption, ...] = get_args(CommitOption)
+"""Options that are owed for a fixed term; a test compares them with the rules of purchase options."""
 
 
 class Pool(Section):
@@ -111,7 +104,7 @@ class Options(Section):
     """Possible purchases."""
 
     allow: tuple[CommitOption, ...] = Field(
-        ("reserved_1y", "reserved_3y", "savings_plan_1y", "savings_plan_3y", "cud_1y", "cud_3y"),
+        COMMIT_OPTIONS,
         description="Options to consider, if they have prices.",
     )
     renewals: Bool = Field(True, description="In horizons beyond a year, plan later 1-year purchases too.")

@@ -14,11 +14,14 @@ from pathlib import Path
 import pytest
 
 from catalogs.errors import CatalogError, CatalogInputError
+from catalogs.tables.model import PurchaseOption
 from catalogs.tariffs import DATA_DIRECTORY, load_tariffs
 from catalogs.tariffs.rules import parse_lengths
+from planner.inputs.commit_schema import COMMIT_OPTIONS
 from tools.import_tariffs import import_tariffs
 
 D = Decimal
+OPTION_KEY = ("provider", "purchase_option", "option_variant")
 TARIFFS = load_tariffs()
 SHARED = Path(__file__).parents[3] / "shared" / "tariffs"
 
@@ -117,6 +120,18 @@ def test_flex_start_and_spot_notices() -> None:
     notices = {p: TARIFFS.option_rule(p, "spot").notice_s for p in ("aws", "gcp", "azure", "alibaba")}
     assert notices == {"aws": 120, "gcp": 30, "azure": 30, "alibaba": 300}
     assert TARIFFS.option_rule("onprem", "owned").billing_granularity_s == 1
+
+
+def test_options_that_are_owed_for_a_term_are_discounts() -> None:
+    options = [str(option) for option in PurchaseOption]
+    discounts = {option for option in options if TARIFFS.option_rule("any", option).is_discount}
+    assert discounts == {*COMMIT_OPTIONS, "subscription"}
+    fixed = {option for option in discounts if PurchaseOption(option).term_hours > 0}
+    assert fixed == set(COMMIT_OPTIONS)  # the schema's list is that of the rules
+    with (DATA_DIRECTORY / "purchase_options.csv").open(encoding="utf-8", newline="") as stream:
+        keys = [[row[name] for name in OPTION_KEY] for row in csv.DictReader(stream)]
+    stated = {key[1] for key in keys if TARIFFS.option_rule(*key).is_discount}
+    assert stated == discounts  # at no provider another one
 
 
 def test_lengths_notation() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.export.files import ExportFile
-from planner.export.machines import DISCOUNTS, efa_interfaces, refuse_others
+from planner.export.machines import discounts, efa_interfaces, refuse_others
 from planner.export.names import KUBERNETES_NAME, clean, clean_tags
 from planner.export.program import heading
 from planner.export.quoting import yaml_text
@@ -167,7 +167,6 @@ def _how(launch: Launch, reservation: str) -> list[str]:
             lines.append(
                 "a block is drained 10 minutes before EC2 ends it, 30 minutes before its end: save by then"
             )
-    discounts = dict.fromkeys(pool.option for pool in launch.pools if pool.option in DISCOUNTS)
-    if discounts:
-        lines.append(f"{', '.join(discounts)}: a discount on the bill; nodes start as on-demand")
+    if owed := discounts(launch):
+        lines.append(f"{owed}: a discount on the bill; nodes start as on-demand")
     return lines

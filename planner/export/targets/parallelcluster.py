@@ -14,7 +14,7 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.export.files import ExportFile
-from planner.export.machines import DISCOUNTS, efa_interfaces, refuse_others
+from planner.export.machines import discounts, efa_interfaces, refuse_others
 from planner.export.names import clean_tags
 from planner.export.program import heading
 from planner.export.quoting import yaml_text
@@ -177,9 +177,8 @@ def _how(launch: Launch, region: str, name: str, subnets: dict[str, str]) -> lis
         lines.append(
             f"{NO_SUBNET} stands for private subnets in {', '.join(missing)}: --option subnets=ZONE_ID=SUBNET,..."
         )
-    discounts = dict.fromkeys(pool.option for pool in launch.pools if pool.option in DISCOUNTS)
-    if discounts:
-        lines.append(f"{', '.join(discounts)}: a discount on the bill; nodes start as on-demand")
+    if owed := discounts(launch):
+        lines.append(f"{owed}: a discount on the bill; nodes start as on-demand")
     if launch.run.checkpoints.startswith("/"):
         lines.append(
             f"{launch.run.checkpoints} must be a file system that all nodes mount: add it under SharedStorage"

@@ -21,7 +21,7 @@ from planner.export.files import ExportFile
 from planner.export.frameworks.model import Part
 from planner.export.frameworks.registry import part_of
 from planner.export.machines import (
-    DISCOUNTS,
+    discounts,
     efa_interfaces,
     gcp_machine,
     is_zone_id,
@@ -257,9 +257,8 @@ def _notes(launch: Launch, config: bool, zones: dict[str, str]) -> Iterator[str]
             f"zones {', '.join(dict.fromkeys(unnamed))} are ids; their names differ by account: "
             "aws ec2 describe-availability-zones; then --option zones=ID=NAME,... (without: all zones of the region)"
         )
-    discounts = dict.fromkeys(pool.option for pool in launch.pools if pool.option in DISCOUNTS)
-    if discounts:
-        yield f"{', '.join(discounts)}: a discount on the bill; nothing of it is launched"
+    if owed := discounts(launch):
+        yield f"{owed}: a discount on the bill; nothing of it is launched"
 
 
 def _mounts(launch: Launch) -> Mounts:

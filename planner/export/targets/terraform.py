@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from planner.export.files import ExportFile
 from planner.export.hcl import Block, Comment, Entry, Raw, document
-from planner.export.machines import DISCOUNTS, refuse_others
+from planner.export.machines import discounts, refuse_others
 from planner.export.program import heading
 from planner.export.registry import Options
 from planner.export.targets import terraform_aws, terraform_azure, terraform_gcp
@@ -130,9 +130,6 @@ def _how(launch: Launch) -> list[str]:
     lines = ["start: terraform init && terraform apply; end: terraform destroy (nodes cost money until then)"]
     if launch.moves:
         lines.append("no capacity at a place, or it was taken back: terraform apply -var place=1, and so on")
-    discounts = dict.fromkeys(pool.option for pool in launch.pools if pool.option in DISCOUNTS)
-    if discounts:
-        lines.append(
-            f"{', '.join(discounts)}: a discount on the bill, bought apart; nodes start as on-demand"
-        )
+    if owed := discounts(launch):
+        lines.append(f"{owed}: a discount on the bill, bought apart; nodes start as on-demand")
     return lines

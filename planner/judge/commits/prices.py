@@ -7,6 +7,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
+from planner.inputs.commit_schema import COMMIT_OPTIONS
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from planner.inputs.commit_schema import CommitQuestion, Pool
 
 HOURS_PER_YEAR = 8760
-COMMITTED = ("reserved_1y", "reserved_3y", "savings_plan_1y", "savings_plan_3y", "cud_1y", "cud_3y")
 PLACES = 6  # prices are whole micro-dollars
 _SAME_RATIO = 1e-9
 
@@ -61,7 +61,9 @@ class Rates:
     @property
     def committed(self) -> list[Term]:
         """Terms with an obligation, by option and variant."""
-        return [term for key, term in sorted(self.terms.items()) if key[0] in COMMITTED and term.all_in > 0]
+        return [
+            term for key, term in sorted(self.terms.items()) if key[0] in COMMIT_OPTIONS and term.all_in > 0
+        ]
 
 
 @record(frozen=True)
@@ -111,7 +113,7 @@ def _listed(catalog: Catalog, pool: Pool) -> tuple[dict[tuple[str, str], Term], 
     for usd, _, rate, row in sorted(rows, key=lambda one: one[:2]):
         option = str(row["purchase_option"])
         key = (option, str(row["option_variant"] or ""))
-        if key in terms or not usd > 0 or option not in ("on_demand", "spot", *COMMITTED):
+        if key in terms or not usd > 0 or option not in ("on_demand", "spot", *COMMIT_OPTIONS):
             continue
         upfront = float(row["upfront_per_instance"] or 0.0)
         upfront = 0.0 if isnan(upfront) else upfront * rate
