@@ -67,7 +67,8 @@ def _day(node: Node) -> date:
 def _price(machine: Machine, catalog: Catalog, on: date) -> tuple[Fraction, str, str, str, str] | None:
     """USD per hour, place, source, date and option: given, or that of the cheapest admitted offer."""
     if machine.usd_per_hour is not None:
-        return Fraction(machine.usd_per_hour), machine.region or "", "given", "", machine.purchase_option
+        place = "/".join(part for part in (machine.provider, machine.region) if part)
+        return Fraction(machine.usd_per_hour), place, "given", "", machine.purchase_option
     from catalogs.tables.partitions import not_asked
     from catalogs.tariffs import load_tariffs
 

@@ -31,13 +31,22 @@ if TYPE_CHECKING:
 
 @record(frozen=True)
 class Price:
-    """Price of one machine, what is paid at the start spread over the term, where it is from, and how it is bought."""
+    """Price of one machine, what is paid at the start spread over the term, where it is from, and how it is bought.
+
+    Provider and region are empty where a machine with a price of its own names none.
+    """
 
     usd_per_hour: Decimal
-    place: str
+    provider: str
+    region: str
     source: str
     as_of: str
     option: str
+
+    @property
+    def place(self) -> str:
+        """`aws/us-east-1`, or the part of it that is known."""
+        return "/".join(part for part in (self.provider, self.region) if part)
 
 
 @record(frozen=True)
@@ -152,17 +161,16 @@ def _prices(loaded: LoadedServing, on: date, catalog: Catalog | None) -> list[Pr
     out = []
     for at, machine in enumerate(machines):
         if machine.usd_per_hour is not None:
-            out.append(
-                Price(machine.usd_per_hour, machine.region or "", "given", "", machine.purchase_option)
-            )
+            where = machine.provider or "", machine.region or ""
+            out.append(Price(machine.usd_per_hour, *where, "given", "", machine.purchase_option))
             continue
         assert catalog is not None
         price = _offer_price(machine, catalog, on)
         if price is None:
             text = f"the catalog has no admitted {machine.purchase_option} price of {machine.instance_type}"
-            where = f" in {machine.provider}" + (f"/{machine.region}" if machine.region else "")
+            text += f" in {machine.provider}" + (f"/{machine.region}" if machine.region else "")
             path = ("machines", at, "instance_type")
-            raise loaded.document.source.error([Fault(path, text + where, _meant(machine, catalog))])
+            raise loaded.document.source.error([Fault(path, text, _meant(machine, catalog))])
         out.append(price)
     return out
 
@@ -195,10 +203,10 @@ def _offer_price(machine: Machine, catalog: Catalog, on: date) -> Price | None:
     usd = [_hourly(offers, int(row)) * tariffs.usd_per(str(offers["currency"][row]), on).rate for row in rows]
     best = min(range(len(rows)), key=lambda k: (usd[k], str(offers["region"][rows[k]])))
     row = rows[best]
-    place = f"{offers['provider'][row]}/{offers['region'][row]}"
-    return Price(
-        usd[best], place, str(offers["source"][row]), str(offers["as_of"][row]), machine.purchase_option
+    provider, region, source, as_of = (
+        str(offers[name][row]) for name in ("provider", "region", "source", "as_of")
     )
+    return Price(usd[best], provider, region, source, as_of, machine.purchase_option)
 
 
 def _hourly(offers: Table, row: int) -> Decimal:

@@ -15,7 +15,7 @@ from planner.render.screen import Row, Screen, prices_note
 from planner.render.words import cluster
 
 if TYPE_CHECKING:
-    from planner.serving.answer import Line, ServingAnswer
+    from planner.serving.answer import ServingAnswer
 
 HOURS_PER_MONTH = 730
 NEXT = ("serving FILE -o json --out answer.json", "verify answer.json --workload FILE")
@@ -87,16 +87,10 @@ def _notes(answer: ServingAnswer) -> tuple[str, ...]:
     return (
         *(prices_note(dates, date.fromisoformat(answer.on)) if answer.on else ()),
         *_bought(answer),
-        *enable_first(_place(line) for line in answer.lines),
+        *enable_first((line.price.provider, line.price.region) for line in answer.lines),
         "quotas and capacity are not checked: ask the provider for this many machines first",
         _speeds(answer),
     )
-
-
-def _place(line: Line) -> tuple[str, str]:
-    """Provider and region of a line."""
-    provider, _, region = line.price.place.partition("/")
-    return provider, region
 
 
 def _bought(answer: ServingAnswer) -> tuple[str, ...]:
@@ -104,7 +98,9 @@ def _bought(answer: ServingAnswer) -> tuple[str, ...]:
     spot = ", ".join(line.name for line in answer.lines if line.price.option == "spot")
     tariffs = load_tariffs()
     owed = ", ".join(
-        line.name for line in answer.lines if tariffs.option_rule(_place(line)[0], line.price.option).is_owed
+        line.name
+        for line in answer.lines
+        if tariffs.option_rule(line.price.provider, line.price.option).is_owed
     )
     return (
         *(

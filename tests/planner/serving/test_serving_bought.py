@@ -72,6 +72,28 @@ def test_what_follows_from_the_way_it_is_bought_is_said(
     assert run_cli("verify", answer, "--workload", path).code == 0
 
 
+@pytest.mark.parametrize(
+    ("where", "place"),
+    [
+        ("provider: aws, region: ap-east-1", "aws/ap-east-1"),
+        ("provider: aws", "aws"),
+        ("region: ap-east-1", "ap-east-1"),
+        ("max_nodes: 9", ""),
+    ],
+)
+def test_a_machine_with_its_own_price_keeps_its_provider(
+    where: str, place: str, tmp_path: Path, run_cli: Run
+) -> None:
+    path, answer = tmp_path / "serving.yaml", tmp_path / "answer.json"
+    path.write_text(TEXT.replace("OPTION", "spot, " + where))
+    shown = run_cli("serving", path)
+    assert not place or place in shown.stdout.split()
+    assert ("ap-east-1 is off by default" in shown.unwrapped) is (place == "aws/ap-east-1")
+    assert run_cli("serving", path, "-o", "json", "--out", answer).code == 0
+    assert json.loads(answer.read_text())["machines"][0]["place"] == place
+    assert run_cli("verify", answer, "--workload", path).code == 0
+
+
 def test_machines_that_are_busy_alike_have_one_share(tmp_path: Path, run_cli: Run) -> None:
     """Both take all the room that they have: "85 % to 85 % busy" is no range."""
     path = tmp_path / "serving.yaml"
