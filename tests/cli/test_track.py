@@ -17,7 +17,7 @@ from planner.render import ANSWER_FORMATS
 from planner.tracking.report import DETAILS
 from tests.conftest import CliResult
 from tests.planner.finops.small_bill import each_day, write_bill
-from tests.planner.tracking.runs import START, draw_runs, spot_plan
+from tests.planner.tracking.runs import PER_ROW, START, STEP_S, spot_plan
 
 Cli = Callable[..., CliResult]
 Golden = Callable[[str, str], None]
@@ -25,16 +25,20 @@ Golden = Callable[[str, str], None]
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A plan, and the log of a run 60 h under way whose loader is slow."""
+    """A plan, and the log of a run 60 h under way whose loader is slow and whose steps take a quarter longer.
+
+    It is up for ten hours at a time and then away for two, and starts again where it was an hour of work before: as
+    often and as long as the plan expects, so that its speed alone makes it late.
+    """
     folder = tmp_path_factory.mktemp("track")
     spot_plan(140.0, "320", 0.8).save(folder / "plan.json")
-    start, run = datetime.fromisoformat(START), draw_runs(12)[8]
+    start, step_s, step, seconds = datetime.fromisoformat(START), 1.25 * STEP_S, 0, 600.0
     rows = ["step,time,nodes,loader_seconds,gpu_busy"]
-    rows += [
-        f"{step:.0f},{(start + timedelta(hours=hours)).isoformat(timespec='seconds')},2,18.5,0.55"
-        for hours, step in zip(run.hours.tolist(), run.steps.tolist(), strict=True)
-        if hours < 60.0
-    ]
+    while seconds < 60 * 3600:
+        step, seconds = step + PER_ROW, seconds + PER_ROW * step_s
+        rows.append(f"{step},{(start + timedelta(seconds=seconds)).isoformat()},2,18.5,0.55")
+        if seconds % (12 * 3600) >= 10 * 3600:
+            step, seconds = step - round(3600 / step_s), seconds + 2 * 3600
     (folder / "log.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     return folder
 
