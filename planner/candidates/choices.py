@@ -20,6 +20,7 @@ from planner.candidates.decisions import (
     PROVIDER_OF,
     Kind,
     best_of,
+    clearly_better,
     is_commitment,
 )
 from planner.candidates.model import MIXED
@@ -121,9 +122,7 @@ def _worth_its_price(candidates: Candidates, winner: int) -> int | None:
     """
     objective = candidates.context.asked.workload.preferences.objective
     value = candidates.hours if objective == "cost" else value_of(candidates)
-    other = candidates.hours if objective == "cost" else candidates.cost_usd
-    feasible = np.flatnonzero(candidates.bits == 0)
-    feasible = feasible[other[feasible] < other[winner] * (1 - HAIR_RATIO)]
+    feasible = np.flatnonzero((candidates.bits == 0) & clearly_better(candidates, winner))
     product = candidates.cost_usd[feasible] * value[feasible]
     if not len(feasible) or product.min() >= candidates.cost_usd[winner] * value[winner]:
         return None

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 # Decisions of one accelerator and provider whose cost and hours both differ by less are one to a buyer: prices and
 # predictions are not known better.
 HAIR_RATIO = 0.03
+# What ends sooner, or costs less, by less than both is not worth a row: nobody pays or waits for minutes or cents.
+LEAST_HOURS = 0.25
+LEAST_USD = 1.0
 
 
 @record(frozen=True)
@@ -239,6 +242,19 @@ def list_decisions(candidates: Candidates, limit: int) -> list[Listed]:
     ]
 
 
+def clearly_better(candidates: Candidates, at: int) -> BoolArray:
+    """What is sooner than a candidate (unless cost is asked for: cheaper) by enough to be worth reading: `(n,)`.
+
+    Args:
+        candidates: all candidates.
+        at: position of the one that they are compared with.
+    """
+    by_cost = candidates.context.asked.workload.preferences.objective == "cost"
+    other, least = (candidates.hours, LEAST_HOURS) if by_cost else (candidates.cost_usd, LEAST_USD)
+    better = other < min(other[at] * (1 - HAIR_RATIO), other[at] - least)
+    return np.asarray(better, dtype=np.bool_)
+
+
 def best_decisions(candidates: Candidates, limit: int) -> IntArray:
     """Position of the best candidate of each of the first decisions, in the order of the objective.
 
@@ -303,9 +319,7 @@ def _of_own_kind(candidates: Candidates, decisions: IntArray, facets: IntArray) 
     """Of the best decision's accelerator, provider and way: the best other region, and the best other size."""
     own = (facets[:, _KIND] == facets[0, _KIND]).all(axis=1)
     here = facets[:, REGION] == facets[0, REGION]
-    by_cost = candidates.context.asked.workload.preferences.objective == "cost"
-    other = (candidates.hours if by_cost else candidates.cost_usd)[decisions]
-    better = own & here & (other < other[0] * (1 - HAIR_RATIO))
+    better = own & here & clearly_better(candidates, int(decisions[0]))[decisions]
     found = [(REGION, np.flatnonzero(own & ~here)), (SIZE, np.flatnonzero(better))]
     return [(column, int(rows[0])) for column, rows in found if len(rows)]
 

@@ -24,7 +24,8 @@ _ORDER = (
     "cheapest", "fastest", "least_carbon", "sooner", "cheaper", "reserved", "firm", "on_demand", "owned", "provider",
     "known_prices",
 )  # fmt: skip
-_HAIR = 0.03  # what is sooner or cheaper by less is no other choice
+_HAIR = 0.03  # what is sooner or cheaper by less is no other choice, nor
+_LEAST = {"cost": 0.25, "time": 1.0, "carbon": 1.0}  # what is by fewer hours, or dollars
 _MARGIN = 1e-6  # to which hours and costs are recomputed
 _FIRST = {"cost": "cheapest", "time": "fastest", "carbon": "least_carbon"}
 _WORTH = {"cost": "sooner", "time": "cheaper", "carbon": "cheaper"}
@@ -243,7 +244,7 @@ def _is(bench: Bench, name: str, candidate: Candidate, plan: Candidate, margin: 
         measure = "time" if objective == "cost" else objective  # what is weighed against cost
         first, second = (float(_value(bench, compared, measure)) for compared in (candidate, plan))
         value, limit = (first, second) if objective == "cost" else (float(candidate.cost), float(plan.cost))
-        better = value < limit * (1 - _HAIR) * (1 + margin)
+        better = value < min(limit * (1 - _HAIR), limit - _LEAST[objective]) * (1 + margin)
         return better and float(candidate.cost) * first < float(plan.cost) * second * (1 + margin)
     if name == "provider":
         return candidate.parts[0].offer.text("provider") != plan.parts[0].offer.text("provider")

@@ -14,6 +14,8 @@ from planner.render.numbers import UNKNOWN
 
 MOST_DIGITS = 4
 _ANY_SIZE = Context(prec=800)  # holds every float, whole
+_CENTS = 2  # decimals of a dollar
+_NO_TENTHS_FROM_USD = 100
 _GUARD = 1  # digits kept below the leading one of the half-width
 _DAY_FROM, _HOUR_FROM = 24.0, 1.0  # hours of half-width from which the hour, or the minute, is not known
 
@@ -50,10 +52,17 @@ def figure(value: float | Decimal, places: int) -> str:
 
 
 def dollars(value: float | Decimal, places: int) -> str:
-    """US dollars: `$13,100`."""
-    text = figure(value, places)
+    """US dollars: `$13,100`, `$18.60`, `$6.6`.
+
+    An amount that is known to the cent has its cents, unless it is whole. A tenth of a dollar is shown only below $100,
+    where the interval ends at it.
+    """
+    text = figure(value, 0 if places == 1 and abs(float(value)) >= _NO_TENTHS_FROM_USD else places)
     if text == UNKNOWN:
         return text
+    whole, point, decimals = text.partition(".")
+    if point and places >= _CENTS:
+        text = f"{whole}.{decimals.ljust(_CENTS, '0')}"
     return f"-${text[1:]}" if text.startswith("-") else f"${text}"
 
 

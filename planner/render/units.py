@@ -14,6 +14,7 @@ from planner.render import numbers, words
 from planner.render.currency import UNKNOWN_CURRENCY
 from planner.render.model import Column, Figure, Table, Unit, Value
 from planner.render.plain import plain_value
+from planner.render.precision import dollars
 
 NOTHING = "\N{EN DASH}"  # an unknown value
 WITHHELD = "withheld"
@@ -168,9 +169,9 @@ def _rounded(value: float | Decimal, _digits: int | None = None) -> str:
 
 
 def _known(value: float | Decimal) -> str:
-    """US dollars that were rounded to what is known of them: no digit is added."""
-    text = f"{exact(value).normalize():,f}"
-    return f"-${text[1:]}" if text.startswith("-") else f"${text}"
+    """US dollars that were rounded to what is known of them: the places of a decimal say to which digit."""
+    known = exact(value)
+    return dollars(known, -int(known.as_tuple().exponent))
 
 
 def three(value: float) -> str:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from planner.candidates.choices import WEIGHED, weigh_choices
 from planner.candidates.choose import choose
-from planner.candidates.decisions import HAIR_RATIO, best_of
+from planner.candidates.decisions import HAIR_RATIO, LEAST_HOURS, best_of
 from planner.judge.judge import judge_plan
 from planner.workloads.answer import Answer
 from tests.planner.job.test_spine_laws import a_job, some_offers
@@ -73,6 +73,21 @@ def test_the_knee_is_where_a_percent_of_time_costs_a_percent_of_money() -> None:
     product = made.cost_usd * made.hours
     assert product[sooner.at] == product[feasible].min()
     assert made.hours[sooner.at] < made.hours[_winner(answer)] * (1 - HAIR_RATIO)
+
+
+@pytest.mark.parametrize(("samples", "is_worth_a_row"), [(2_000_000, True), (200_000, False)])
+def test_a_row_for_minutes_is_not_worth_reading(samples: int, is_worth_a_row: bool) -> None:
+    """The same offers and ratios of time: a tenth of the work ends sooner by minutes."""
+    short = {**BULK["training"], "samples": samples}
+    answer = answer_on([Offer(A10G, "us-east-1", "1.0"), Offer(L4, "us-central1", "3.0")], training=short)
+    assert answer.found is not None
+    made, winner = answer.found.candidates, _winner(answer)
+    hours = made.hours[made.bits == 0]
+    assert hours.min() < made.hours[winner] * (1 - HAIR_RATIO)
+    assert bool(made.hours[winner] - hours.min() >= LEAST_HOURS) is is_worth_a_row
+    assert any("sooner" in kinds for kinds in kinds_of(answer)) is is_worth_a_row
+    listed = [one for one in answer.plan.alternatives if one.brings == ("size",)]
+    assert bool(listed) is is_worth_a_row
 
 
 def test_what_is_dear_and_fast_does_not_move_the_knee() -> None:
