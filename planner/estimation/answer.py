@@ -26,7 +26,7 @@ from planner.market.offers import gather_machines, gather_offers
 from planner.performance.constants import load_constants
 from planner.performance.phases import told_phase
 from planner.performance.spec import COMPONENTS, LayoutPin
-from planner.plan.model import Layout
+from planner.plan.layout import Layout
 from planner.records import record
 from planner.render.presentable import Presentable
 from planner.render.words import assumed_sizes
@@ -217,7 +217,7 @@ def _describe(
 ) -> Estimate:
     fits = not row["reason"]
     hardware = machine_set.hardware.take([machine.hardware])
-    layout = layout_of(row) if fits else None
+    layout = layout_of(row, training) if fits else None
     whole = training
     requests = training.tuning.requests
     writes = requests is not None and requests.answers is not None
@@ -283,13 +283,15 @@ def _reason(word: str, training: TrainingSpec, hardware: Table) -> str:
     return constraint(SHAPE_FILTERS[word]).words
 
 
-def layout_of(row: Mapping[str, Any]) -> Layout:
+def layout_of(row: Mapping[str, Any], training: TrainingSpec) -> Layout:
     """The layout of a row of `estimate_shapes`."""
+    updates, passes = training.updates_and_passes or (None, None)
     return Layout(
         tensor_parallel=row["tp"], pipeline_parallel=row["pp"], context_parallel=row["cp"], data_parallel=row["dp"],
-        zero_stage=row["zero_stage"], micro_batch=row["micro_batch"], grad_accumulation=row["grad_accum"],
-        recompute=row["recompute"], expert_parallel=row["ep"], interleave=row["interleave"],
-        sequence_parallel=bool(row["sequence_parallel"]),
+        zero_stage=row["zero_stage"], micro_batch=row["micro_batch"],
+        grad_accumulation=row["grad_accum"] // (updates or 1), recompute=row["recompute"],
+        expert_parallel=row["ep"], interleave=row["interleave"],
+        sequence_parallel=bool(row["sequence_parallel"]), updates=updates, passes=passes,
     )  # fmt: skip
 
 
@@ -328,4 +330,6 @@ def nearest_fit(
 
 
 def _remedy(asked: Asked, nodes: int, dropped: tuple[str, ...], row: dict[str, Any]) -> Remedy:
-    return Remedy(layout_of(row), nodes, dropped, asked.job.units_per_step / row["step_time_s"])
+    return Remedy(
+        layout_of(row, asked.job.training), nodes, dropped, asked.job.units_per_step / row["step_time_s"]
+    )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from planner.estimation.report_inference import answered_values
 from planner.estimation.report_prices import PRICE_COLUMNS, flat_prices, price_values
+from planner.plan.plain import plain
 
 if TYPE_CHECKING:
     from planner.estimation.values import Estimate
@@ -46,7 +46,7 @@ def values_of(item: Estimate) -> dict[str, Any]:
         "hfu_ratio": item.hfu,
         "breakdown_s": dict(item.breakdown_s) or None,
         "limited_by": item.limited_by or None,
-        "layout": None if item.layout is None else asdict(item.layout),
+        "layout": None if item.layout is None else plain(item.layout),
         **_run_values(item),
         **answered_values(item.answered),
         **price_values(item),
@@ -128,7 +128,7 @@ def _instead_values(item: Estimate) -> dict[str, Any]:
             "nodes": item.remedy.nodes,
             "released": list(item.remedy.dropped),
             "throughput_per_s": item.remedy.throughput_per_s,
-            "layout": asdict(item.remedy.layout),
+            "layout": plain(item.remedy.layout),
         },
     }  # fmt: skip
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from planner.market.machines import Machine
     from planner.performance.search_explain import LayoutReport
-    from planner.plan.model import Layout
+    from planner.plan.layout import Layout
 
 # A loader that keeps pace hides behind the step; beyond these marks it is felt (MLPerf Storage asks 70 to 90 %).
 MAX_LOADING_RATIO = 0.2

@@ -13,7 +13,8 @@ from typing import Literal
 from catalogs.tables.accelerators import load_accelerators
 from planner.errors import InputError
 from planner.export.names import RUN_TAG
-from planner.plan.model import Layout, Plan, PlanLine
+from planner.plan.layout import Layout
+from planner.plan.model import Plan, PlanLine
 from planner.plan.run import Run
 from planner.records import record
 
@@ -88,9 +89,8 @@ class Pool:
 class Training:
     """What is trained: empty text and None where the plan does not say it.
 
-    `global_batch` is samples of one step, `update_batch` those of one optimizer update (fewer where a step of rollouts
-    updates several times), `sequence_length` tokens of a sample, `units` tokens or samples (`unit`) of all runs,
-    `steps` steps of one run.
+    `global_batch` is samples of one step, `sequence_length` tokens of a sample, `units` tokens or samples (`unit`) of
+    all runs, `steps` steps of one run. `updates` is optimizer updates of a step: several where it learns from rollouts.
     """
 
     model: str
@@ -101,7 +101,7 @@ class Training:
     unit: str
     units: float | None
     steps: int | None
-    update_batch: int | None = None
+    updates: int = 1
 
 
 @record(frozen=True)
@@ -275,6 +275,12 @@ def _can_start(plan: Plan, name: str) -> None:
             )
     if any(line.layout is None for line in plan.lines) and plan.kind == "training":
         raise InputError(f"{name}: the plan states no parallel layout; {_SAVED_AGAIN}")
+    generates = plan.performance is not None and plan.performance.breakdown_s.get("generation", 0.0) > 0.0
+    if generates and any(line.layout is not None and line.layout.updates is None for line in plan.lines):
+        raise InputError(
+            f"{name}: an older version saved the plan, which does not state how often a step of rollouts updates the "
+            f"model; {_SAVED_AGAIN}"
+        )
 
 
 def _way(plan: Plan, run: Run, moves: bool) -> Way:
@@ -307,10 +313,8 @@ def _pool(plan: Plan, line: PlanLine) -> Pool:
 
 def _training(plan: Plan, layout: Layout | None, run: Run) -> Training:
     stated = {item.key: item.value for item in plan.assumptions}
-    length, update = (
-        stated.get(f"training.{key}", "") for key in ("sequence_length", "rollouts.update_batch")
-    )
-    batch = None if layout is None else layout.data_parallel * layout.micro_batch * layout.grad_accumulation
+    length = stated.get("training.sequence_length", "")
+    batch = None if layout is None else layout.update_batch * (layout.updates or 1)
     tokens = int(length) if length.isdigit() else None
     units = None if plan.goal is None else plan.goal.units
     per_step = (
@@ -323,7 +327,7 @@ def _training(plan: Plan, layout: Layout | None, run: Run) -> Training:
         optimizer=stated.get("training.optimizer", ""), global_batch=batch, sequence_length=tokens,
         unit="" if plan.goal is None else plan.goal.unit, units=whole,
         steps=None if whole is None or per_step is None else max(1, round(whole / run.runs / per_step)),
-        update_batch=int(update) if update.isdigit() else batch,
+        updates=1 if layout is None else layout.updates_per_step,
     )  # fmt: skip
 
 

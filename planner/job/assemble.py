@@ -26,12 +26,8 @@ from planner.candidates.plan_parts.warnings import memory_warnings, plan_warning
 from planner.job.alternatives import alternatives_of, choices_of
 from planner.market.pricing import total_usd
 from planner.plan.launch import Launch
-from planner.plan.model import (
-    Layout,
-    Plan,
-    PlanLine,
-    Proof,
-)
+from planner.plan.layout import Layout
+from planner.plan.model import Plan, PlanLine, Proof
 
 if TYPE_CHECKING:
     from planner.candidates.engine import CandidateSearch
@@ -127,11 +123,13 @@ def plan_lines(candidates: Candidates, at: int) -> list[PlanLine]:
     """Describe what candidate `at` buys: one line per part; the layout is that of all parts together."""
     context = candidates.context
     shape = candidates.shapes.row(int(candidates.shape[at]))
+    updates, passes = context.asked.job.training.updates_and_passes or (None, None)
     layout = Layout(
         tensor_parallel=shape["tp"], pipeline_parallel=shape["pp"], context_parallel=shape["cp"],
         data_parallel=shape["dp"], zero_stage=shape["zero_stage"], micro_batch=shape["micro_batch"],
-        grad_accumulation=shape["grad_accum"], recompute=shape["recompute"], expert_parallel=shape["ep"],
-        interleave=shape["interleave"], sequence_parallel=bool(shape["sequence_parallel"]),
+        grad_accumulation=shape["grad_accum"] // (updates or 1), recompute=shape["recompute"],
+        expert_parallel=shape["ep"], interleave=shape["interleave"],
+        sequence_parallel=bool(shape["sequence_parallel"]), updates=updates, passes=passes,
     )  # fmt: skip
     units = context.asked.job.units_per_step / shape["step_time_s"]
     parts, whole = candidates.parts(at), int(candidates.nodes[at])

@@ -21,7 +21,7 @@ from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import Engine
 from planner.candidates.filters import count_filters
 from planner.candidates.model import IN_TURN
-from planner.candidates.plan_parts.frame import catalog_sources, moment_text
+from planner.candidates.plan_parts.frame import moment_text
 from planner.candidates.plan_parts.launch import launch_of
 from planner.candidates.plan_parts.storage import data_kind
 from planner.candidates.plan_parts.summary import lines_of, summarize
@@ -38,7 +38,7 @@ from planner.market.pricing import total_usd
 from planner.plan.brief import Summary
 from planner.plan.front_scale import half_ratios
 from planner.plan.ids import STORAGE
-from planner.plan.model import CatalogSource, Performance
+from planner.plan.model import CatalogSource, Performance, sources_of
 from planner.records import record
 from planner.render.presentable import Presentable
 
@@ -351,7 +351,7 @@ def _against(question: _Question, rows: Sequence[Row], base: str | None) -> Comp
         asked.workload.name, question.over, name, question.objective,
         tuple(replace(_relative(row, reference), list_gap=gaps.get(row.name)) for row in ranked), 0,
         tested_claims(question.market, name, [row.name for row in ranked]) if question.over == "region" else (),
-        *ratios, asked.sha256, moment_text(context.dates.now), catalog_sources(question.market),
+        *ratios, asked.sha256, moment_text(context.dates.now), sources_of(question.market.catalog),
     )  # fmt: skip
 
 

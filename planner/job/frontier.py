@@ -22,7 +22,7 @@ from planner.candidates.decisions import HAIR_RATIO
 from planner.candidates.engine import Engine
 from planner.candidates.finish import sure_hours, uninterrupted_hours
 from planner.candidates.model import SINGLE
-from planner.candidates.plan_parts.frame import catalog_sources, moment_text
+from planner.candidates.plan_parts.frame import moment_text
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.prepare import check_ages, prepare, unlimited
 from planner.candidates.wanted import Scope, Wanted
@@ -31,7 +31,7 @@ from planner.inputs.bounds import MOST_HOURS
 from planner.inputs.resolve import resolve_times
 from planner.inputs.tasks import expand_task
 from planner.plan.brief import Summary
-from planner.plan.model import CatalogSource
+from planner.plan.model import CatalogSource, sources_of
 from planner.records import record
 from planner.render.presentable import Presentable
 from solvers.search.pareto import dominated, pareto_front
@@ -161,7 +161,7 @@ def find_frontier(
     count = int((found.candidates.bits == 0).sum()) if points else 0
     return Frontier(
         workload.name, confidence, tuple(points), count, searched(found), len(asked) + len(later), context.asked.sha256,
-        moment_text(context.dates.now), moment_text(context.dates.start), catalog_sources(context.market),
+        moment_text(context.dates.now), moment_text(context.dates.start), sources_of(context.market.catalog),
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from catalogs.store.load import load_catalog
 from planner.candidates.choose import rank
 from planner.candidates.engine import Engine
 from planner.candidates.footprint import operational_kg
-from planner.candidates.plan_parts.frame import catalog_sources, moment_text
+from planner.candidates.plan_parts.frame import moment_text
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.prepare import check_ages, prepare
 from planner.candidates.wanted import Scope, Wanted
@@ -24,7 +24,7 @@ from planner.errors import InputError
 from planner.inputs.tasks import expand_task
 from planner.job.frontier import searched
 from planner.plan.brief import Summary
-from planner.plan.model import CatalogSource
+from planner.plan.model import CatalogSource, sources_of
 from planner.records import record
 from planner.render.presentable import Presentable
 
@@ -144,7 +144,7 @@ def find_carbon_frontier(engine: Engine, workload: Workload, deadline: datetime 
         context.asked.sha256,
         moment_text(context.dates.now),
         moment_text(context.dates.start),
-        catalog_sources(context.market),
+        sources_of(context.market.catalog),
     )
 
 

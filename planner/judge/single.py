@@ -178,7 +178,7 @@ def line_of(bench: Bench, part: Bought, candidate: Candidate) -> dict[str, Any]:
         "usd_per_currency": Exactly(Fraction(offer.rate.rate)),
         "throughput_per_s": Near(units * part.nodes / candidate.nodes), "price_basis": offer.text("basis"),
         "price_source": offer.text("source"), "price_as_of": offer.text("as_of"), "flags": offer.flags,
-        "quota": quota_of(bench, offer, part.nodes), "layout": layout(candidate.shape),
+        "quota": quota_of(bench, offer, part.nodes), "layout": layout(bench, candidate.shape),
         "costs": [charge.wanted(ratio) for charge in part.charges],
         "cost_usd": Near(total(part.charges), ratio, 1e-6),
     }  # fmt: skip
@@ -210,13 +210,20 @@ def quota_of(bench: Bench, offer: Any, nodes: int) -> dict[str, Any]:
     return {**need, "needed": Near(need["needed"]), "limit": limit}
 
 
-def layout(shape: dict[str, Any]) -> dict[str, Any]:
-    """The layout predicted to be the fastest."""
+def layout(bench: Bench, shape: dict[str, Any]) -> dict[str, Any]:
+    """The layout predicted to be the fastest; an update of a step of rollouts has its share of the micro-batches."""
     out = {name: shape[key] for name, key in LAYOUT.items()}
-    return {
+    whole: dict[str, Any] = {
         name: bool(v) if name == "sequence_parallel" else v if isinstance(v, str) else int(v)
         for name, v in out.items()
     }
+    rollouts = bench.workload.training and bench.workload.training.rollouts
+    if not rollouts:
+        return whole
+    batch = whole["data_parallel"] * whole["micro_batch"] * whole["grad_accumulation"]
+    updates = batch // (rollouts.update_batch or batch)
+    each = whole["grad_accumulation"] // updates
+    return {**whole, "grad_accumulation": each, "updates": updates, "passes": rollouts.epochs}
 
 
 def timeline(bench: Bench, candidate: Candidate) -> list[dict[str, Any]]:

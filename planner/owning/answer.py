@@ -116,7 +116,7 @@ def plan_tco(loaded: LoadedTco, options: Options, *, catalog_dir: Path | None = 
         CatalogError: the catalog cannot be used.
     """
     from catalogs.store.load import load_catalog
-    from planner.candidates.plan_parts.frame import sources_of
+    from planner.plan.model import sources_of
 
     refuse_unknown(loaded)
     tco, day = loaded.tco, options.now.date()

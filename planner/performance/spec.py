@@ -203,6 +203,17 @@ class TrainingSpec:
         rollouts = self.tuning.rollouts
         return (rollouts and rollouts.update_batch) or self.global_batch
 
+    @property
+    def updates(self) -> int:
+        """Optimizer updates of one pass over the batch of a step: 1, but where a step of rollouts has several."""
+        return self.global_batch // self.update_batch
+
+    @property
+    def updates_and_passes(self) -> tuple[int, int] | None:
+        """Optimizer updates of one pass over the batch of a step of rollouts, and its passes; None without rollouts."""
+        rollouts = self.tuning.rollouts
+        return None if rollouts is None else (self.updates, rollouts.epochs)
+
 
 @record(frozen=True)
 class Phase:

@@ -14,7 +14,6 @@ import numpy as np
 
 from catalogs.store.load import load_catalog
 from catalogs.tariffs import load_tariffs
-from planner.candidates.plan_parts.frame import sources_of
 from planner.candidates.plan_parts.spread import spread_of, together
 from planner.candidates.prepare import check_ages
 from planner.errors import InfeasibleError, PlannerError
@@ -29,6 +28,7 @@ from planner.pipelines.robust import choose_robust
 from planner.pipelines.shared import in_order, solve_shared
 from planner.pipelines.solve import PipelineResult, least_hours
 from planner.pipelines.way import Way
+from planner.plan.model import sources_of
 from planner.plan.robust import Robust, Terms
 from planner.records import record
 from planner.render.presentable import Presentable

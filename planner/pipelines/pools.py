@@ -26,7 +26,7 @@ from planner.candidates.engine import Engine, build, candidates_of
 from planner.candidates.finish import sure_hours
 from planner.candidates.model import SINGLE
 from planner.candidates.plan_parts.bought import Source
-from planner.candidates.plan_parts.frame import catalog_sources, moment_text
+from planner.candidates.plan_parts.frame import moment_text
 from planner.candidates.prepare import prepare, unlimited
 from planner.candidates.wanted import Scope, Wanted
 from planner.errors import InputError
@@ -35,6 +35,7 @@ from planner.performance.inference.pool import handover_s, node_rates, weight_by
 from planner.pipelines.moves import GB, Moves, build_moves, curve_usd
 from planner.pipelines.pool_pairs import Points, Terms, find_pairs, step_of
 from planner.pipelines.pools_model import POOL_NAMES, Colocated, OneChip, Pool, PoolName, Pools
+from planner.plan.model import sources_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -262,7 +263,7 @@ class _Question:
             steps=self.base.asked.job.total_steps, steps_off_policy=self.given.steps_off_policy,
             deadline_hours=self.deadline, budget_usd=limit, bound_usd=bound, pairs=pairs.compared,
             colocated=_colocated(found, same_ways=False), same_ways=_colocated(found, same_ways=True), reason=reason,
-            one_chip=self._one_chip(best if kept else None), sources=catalog_sources(self.base.market), **best,
+            one_chip=self._one_chip(best if kept else None), sources=sources_of(self.base.market.catalog), **best,
         )  # fmt: skip
 
     def _one_chip(self, best: dict[str, Any] | None) -> OneChip | None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import field
 from decimal import Decimal
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 from planner.plan.brief import Choice, Folded, Summary
 from planner.plan.carbon import Carbon
 from planner.plan.ids import BEFORE_USE, CostId, TimePartId
 from planner.plan.launch import Launch
+from planner.plan.layout import Layout
 from planner.plan.plain import plain
 from planner.plan.profile import PROFILE_FIELDS, Profiled
 from planner.plan.quote import Quote
@@ -21,6 +22,9 @@ from planner.plan.run import Goal, Recurring, Run
 from planner.plan.storage import Loading, StorageChoice
 from planner.plan.upgrade import SCHEMA_VERSION
 from planner.records import record
+
+if TYPE_CHECKING:
+    from catalogs.tables.model import Catalog
 
 Origin = Literal["workload", "default", "catalog", "tariff", "derived", "model", "unknown"]
 
@@ -45,23 +49,6 @@ class CostLine:
     source: str
     as_of: str
     flags: tuple[str, ...] = ()
-
-
-@record(frozen=True)
-class Layout:
-    """Parallel layout of one synchronous job; `interleave` is virtual pipeline stages per accelerator."""
-
-    tensor_parallel: int
-    pipeline_parallel: int
-    context_parallel: int
-    data_parallel: int
-    zero_stage: int
-    micro_batch: int
-    grad_accumulation: int
-    recompute: str
-    expert_parallel: int = 1
-    interleave: int = 1
-    sequence_parallel: bool = False
 
 
 @record(frozen=True)
@@ -289,6 +276,14 @@ class CatalogSource:
     newest_as_of: str
     sha256: str
     offers: int
+
+
+def sources_of(catalog: Catalog) -> tuple[CatalogSource, ...]:
+    """Dates and hashes of the price snapshots of a catalog."""
+    return tuple(
+        CatalogSource(m.provider, m.oldest_as_of, m.newest_as_of, m.sha256, m.n_offers)
+        for m in catalog.manifests
+    )
 
 
 @record(frozen=True)

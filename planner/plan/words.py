@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from catalogs.tables.regions import off_by_default
 from planner.plan.brief import Summary
-from planner.plan.model import Layout
+from planner.plan.layout import Layout
 from planner.render.numbers import usd
 from planner.render.precision import dollars_stated
 from planner.render.words import cluster, devices, option, place
@@ -48,7 +48,9 @@ def layout_words(layout: Layout, *, inference: bool = False) -> str:
     if layout.interleave > 1:
         parts.append(f"{layout.interleave} virtual stages each")
     parts += [f"data {layout.data_parallel}", f"ZeRO stage {layout.zero_stage}"]
-    parts.append(f"micro-batch {layout.micro_batch} x {layout.grad_accumulation} accumulated")
+    parts.append(
+        f"micro-batch {layout.micro_batch} x {layout.grad_accumulation} accumulated{_updates(layout)}"
+    )
     return ", ".join([*parts, f"recompute {layout.recompute}"])
 
 
@@ -62,7 +64,14 @@ def short_layout(layout: Layout, *, inference: bool = False) -> str:
         ("ZeRO", layout.zero_stage),
     )  # fmt: skip
     parts = [f"{name} {degree}" for name, degree in degrees if degree > (0 if name == "ZeRO" else 1)]
-    return ", ".join([*parts, f"micro-batch {layout.micro_batch} x {layout.grad_accumulation}"])
+    batch = f"micro-batch {layout.micro_batch} x {layout.grad_accumulation}{_updates(layout)}"
+    return ", ".join([*parts, batch])
+
+
+def _updates(layout: Layout) -> str:
+    """How often a step updates the model, where it does several times."""
+    count = layout.updates_per_step
+    return f", {count} updates a step" if count > 1 else ""
 
 
 def old_price(instance_type: str, as_of: str, age_days: int) -> str:

@@ -14,12 +14,12 @@ from planner.market.quota import needed_quota
 from planner.market.spot_prices import KINDS
 from planner.plan.cash import spread_months
 from planner.plan.ids import WAITED
-from planner.plan.model import Assumption, CashMonth, CatalogSource, CostLine, Layout, PlanLine
+from planner.plan.layout import Layout
+from planner.plan.model import Assumption, CashMonth, CostLine, PlanLine, sources_of
 from planner.plan.run import Goal, Recurring, Run
 from planner.version import __version__
 
 if TYPE_CHECKING:
-    from catalogs.tables.model import Catalog
     from planner.asked.model import Asked, Dates
     from planner.candidates.context import Context
     from planner.market.model import Market
@@ -45,7 +45,7 @@ def plan_frame(context: Context) -> dict[str, Any]:
         "deadline": None if context.dates.deadline is None else moment_text(context.dates.deadline),
         "objective": context.asked.workload.preferences.objective,
         "assumptions": assumptions_of(context),
-        "catalog": catalog_sources(context.market),
+        "catalog": sources_of(context.market.catalog),
         "excluded": EXCLUDED,
         "goal": goal_of(context.asked, context.dates),
         "run": run_of(context.asked),
@@ -192,19 +192,6 @@ def assumptions_of(context: Context) -> tuple[Assumption, ...]:
         said = f"{len(seen)} requests, {sum(one.came for one in seen)} came"
         notes.append(Assumption(WAITED, said, "", "workload"))
     return (*(Assumption(*item) for item in context.asked.job.assumptions), start, *notes, *defaults)
-
-
-def catalog_sources(market: Market) -> tuple[CatalogSource, ...]:
-    """Dates and hashes of the price snapshots used."""
-    return sources_of(market.catalog)
-
-
-def sources_of(catalog: Catalog) -> tuple[CatalogSource, ...]:
-    """Dates and hashes of the price snapshots of a catalog."""
-    return tuple(
-        CatalogSource(m.provider, m.oldest_as_of, m.newest_as_of, m.sha256, m.n_offers)
-        for m in catalog.manifests
-    )
 
 
 def unknown_options(market: Market, lines: list[PlanLine]) -> tuple[str, ...]:

@@ -38,7 +38,9 @@ def render(parallel: Parallel) -> Part:
     if parallel.zero_stage == 1:
         words += ["--use_deepspeed", "--zero_stage=1"]
     elif parallel.zero_stage:
-        words += ["--use_fsdp", "--fsdp_version=2",
+        # without a policy the whole model is one unit, and each accelerator gathers all of it
+        wrap = "SIZE_BASED_WRAP" if parallel.sequence_length is None else "TRANSFORMER_BASED_WRAP"
+        words += ["--use_fsdp", "--fsdp_version=2", f"--fsdp_auto_wrap_policy={wrap}",
                   f"--fsdp_reshard_after_forward={str(parallel.zero_stage == 3).lower()}",
                   f"--fsdp_activation_checkpointing={str(parallel.recompute == 'full').lower()}",
                   "--fsdp_state_dict_type=SHARDED_STATE_DICT", "--use_parallelism_config",

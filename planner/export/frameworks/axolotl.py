@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from planner.export.files import ExportFile
-from planner.export.frameworks.deepspeed import FILE, configuration
+from planner.export.frameworks.deepspeed import FILE, trainer_configuration
 from planner.export.frameworks.model import Parallel, Part, cannot, from_variables, option_values, save_flags
 
 NAME = "axolotl"
@@ -47,9 +47,10 @@ def render(parallel: Parallel) -> Part:
               f"--gradient_checkpointing={str(parallel.recompute == 'full').lower()}"]  # fmt: skip
     words += save_flags(parallel, "--output_dir={}", "--auto_resume_from_checkpoints=true", "--save_steps={}")
     if not split:
-        text = json.dumps(configuration(parallel), indent=2) + "\n"
+        text = json.dumps(trainer_configuration(parallel), indent=2) + "\n"
         return Part((*words, f"--deepspeed={FILE}"), files=(ExportFile(FILE, text),))
-    words += ["--fsdp_version=2", f"--fsdp_config={{'reshard_after_forward': {parallel.zero_stage == 3}}}",
+    fsdp = {"auto_wrap_policy": "TRANSFORMER_BASED_WRAP", "reshard_after_forward": parallel.zero_stage == 3}
+    words += ["--fsdp_version=2", f"--fsdp_config={fsdp}",
               f"--dp_shard_size={parallel.data}", "--dp_replicate_size=1"]  # fmt: skip
     return Part(tuple(words))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from planner.export.files import ExportFile
-from planner.export.frameworks.deepspeed import FILE, configuration, read_configuration, refuse
+from planner.export.frameworks.deepspeed import FILE, read_configuration, refuse, trainer_configuration
 from planner.export.frameworks.model import Parallel, Part, cannot, option_values, save_flags
 
 NAME = "llama-factory"
@@ -28,9 +28,12 @@ def render(parallel: Parallel) -> Part:
         f"gradient_accumulation_steps={parallel.grad_accumulation}",
         f"cutoff_len={parallel.sequence_length}", *(f"{key}=true" for key in _HALF if key == parallel.precision),
         f"disable_gradient_checkpointing={str(parallel.recompute == 'none').lower()}", f"deepspeed={FILE}",
+        "overwrite_output_dir=false",  # else a run that starts again does so from its first step
         *save_flags(parallel, "output_dir={}", "save_strategy=steps", "save_steps={}"),
     ]  # fmt: skip
-    return Part(tuple(words), files=(ExportFile(FILE, json.dumps(configuration(parallel), indent=2) + "\n"),))
+    return Part(
+        tuple(words), files=(ExportFile(FILE, json.dumps(trainer_configuration(parallel), indent=2) + "\n"),)
+    )
 
 
 def parse(part: Part, nodes: int, gpus: int) -> Parallel:

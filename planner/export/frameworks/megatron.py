@@ -9,6 +9,8 @@ DEGREES = {
     "tensor": "tensor-model-parallel-size", "pipeline": "pipeline-model-parallel-size",
     "context": "context-parallel-size", "expert": "expert-model-parallel-size", "micro_batch": "micro-batch-size",
 }  # fmt: skip
+FSDP_FORMAT = "fsdp_dtensor"  # the only format of checkpoints of its FSDP
+_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
 _PRECISION: dict[str, tuple[str, ...]] = {
     "bf16": ("--bf16",), "fp16": ("--fp16",), "fp32": (), "fp8": ("--bf16", "--fp8-format=hybrid"),
@@ -39,10 +41,18 @@ def render(parallel: Parallel) -> Part:
     if parallel.zero_stage:
         words.append("--use-distributed-optimizer")
     if parallel.zero_stage > 1:
-        words += ["--use-megatron-fsdp", f"--data-parallel-sharding-strategy={SHARDING[parallel.zero_stage]}"]
+        words += ["--use-megatron-fsdp", f"--data-parallel-sharding-strategy={SHARDING[parallel.zero_stage]}",
+                  "--no-gradient-accumulation-fusion", f"--ckpt-format={FSDP_FORMAT}"]  # fmt: skip
     words += [*_PRECISION[parallel.precision], *_RECOMPUTE[parallel.recompute]]
     words += save_flags(parallel, "--save={}", "--load={}", "--save-interval={}")
-    return Part((*words, "--exit-signal-handler"))
+    return Part((*words, "--exit-signal-handler"), env=_connections(parallel))
+
+
+def _connections(parallel: Parallel) -> dict[str, str]:
+    """What it asserts of the queues to a device: several with its FSDP, one with tensor or context parallelism."""
+    if parallel.zero_stage > 1:
+        return {_QUEUES: "8"}  # CUDA's default; images may set 1
+    return {_QUEUES: "1"} if parallel.tensor * parallel.context > 1 else {}
 
 
 def parse(part: Part, nodes: int, gpus: int) -> Parallel:

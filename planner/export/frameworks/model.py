@@ -17,8 +17,8 @@ class Parallel:
     """Parallel layout of one gang and what goes with it: degrees, batch, length in tokens, precision, recompute.
 
     `sequence_length` is None for models without tokens; `interleave` is virtual pipeline stages per accelerator,
-    `save_every` optimizer steps between checkpoints (None: unknown), `save_to` their place. `updates` is optimizer
-    steps for each step of rollouts, whose responses they divide: micro-batches are accumulated over one of them.
+    `save_every` optimizer updates between checkpoints (None: unknown), `save_to` their place. `updates` is optimizer
+    updates of a step, several where it learns from rollouts: micro-batches are accumulated over one of them.
     """
 
     nodes: int
@@ -47,7 +47,7 @@ class Parallel:
 
     @property
     def global_batch(self) -> int:
-        """Samples of one optimizer step."""
+        """Samples of one optimizer update."""
         return self.data * self.micro_batch * self.grad_accumulation
 
 
@@ -81,16 +81,14 @@ def parallel_of(launch: Launch) -> Parallel | None:
     if layout is None:
         return None
     every, step = launch.checkpoints.interval_s, launch.limits.step_time_s
-    updates = max(1, (training.global_batch or 1) // (training.update_batch or training.global_batch or 1))
     return Parallel(
         nodes=launch.nodes, gpus=launch.gpus, tensor=layout.tensor_parallel, pipeline=layout.pipeline_parallel,
         context=layout.context_parallel, expert=layout.expert_parallel, data=layout.data_parallel,
-        zero_stage=layout.zero_stage, micro_batch=layout.micro_batch,
-        grad_accumulation=max(1, layout.grad_accumulation // updates),
+        zero_stage=layout.zero_stage, micro_batch=layout.micro_batch, grad_accumulation=layout.grad_accumulation,
         sequence_length=training.sequence_length, precision=training.precision,
         recompute=layout.recompute, interleave=layout.interleave, sequence_parallel=layout.sequence_parallel,
-        save_every=max(1, round(every / step * updates)) if every and step else None, save_to=launch.run.checkpoints,
-        updates=updates,
+        save_every=max(1, round(every / step * training.updates)) if every and step else None,
+        save_to=launch.run.checkpoints, updates=training.updates,
     )  # fmt: skip
 
 

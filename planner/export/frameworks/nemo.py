@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.export.frameworks.megatron import SHARDING
+from planner.export.frameworks.megatron import FSDP_FORMAT, SHARDING
 from planner.export.frameworks.model import Parallel, Part, cannot, from_variables, option_values, save_flags
 
 NAME = "nemo"
@@ -26,13 +26,15 @@ def render(parallel: Parallel) -> Part:
     words = [f"{key}={getattr(parallel, name)}" for name, key in _DEGREES.items()]
     words += [
         f"train.global_batch_size={parallel.global_batch}", f"model.seq_length={parallel.sequence_length}",
+        f"dataset.seq_length={parallel.sequence_length}",
         f"model.sequence_parallel={str(parallel.sequence_parallel).lower()}",
-        f"ddp.use_distributed_optimizer={str(parallel.zero_stage > 0).lower()}",
+        *(f"{key}.use_distributed_optimizer={str(parallel.zero_stage > 0).lower()}" for key in ("ddp", "optimizer")),
     ]  # fmt: skip
     if parallel.interleave > 1:
         words.append(f"{_VIRTUAL}={parallel.interleave}")
     if parallel.zero_stage > 1:
-        words += ["ddp.use_megatron_fsdp=true", f"{_STRATEGY}={SHARDING[parallel.zero_stage]}"]
+        words += ["ddp.use_megatron_fsdp=true", f"{_STRATEGY}={SHARDING[parallel.zero_stage]}",
+                  f"checkpoint.ckpt_format={FSDP_FORMAT}"]  # fmt: skip
     if parallel.recompute != "none":
         words.append(f"model.recompute_granularity={parallel.recompute}")
     if parallel.recompute == "full":

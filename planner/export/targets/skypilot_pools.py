@@ -21,7 +21,7 @@ from planner.export.quoting import comment, yaml_text
 from planner.export.registry import Options
 from planner.export.targets.skypilot import task
 from planner.export.view import Checkpoints, Launch, Limits, Pool, Training
-from planner.plan.model import Layout
+from planner.plan.layout import Layout
 from planner.plan.run import Run
 from planner.plan.starters import skypilot_clouds
 from planner.plan.words import enable_first

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from planner.export.view import Checkpoints, Launch, Limits, Pool, Training
-from planner.plan.model import Layout
+from planner.plan.layout import Layout
 from planner.plan.run import Run
 
 RUN = Run(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import functools
+import json
 import re
 import shlex
 from dataclasses import replace
@@ -11,16 +14,33 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from planner.asked import options as asked
 from planner.errors import InputError
-from planner.export.frameworks.model import Parallel, Part, parallel_of
+from planner.export.frameworks.model import Parallel, Part, option_values, parallel_of
 from planner.export.frameworks.registry import FRAMEWORKS, part_of, writer_of
 from planner.export.registry import Options, export
-from planner.export.view import Launch
+from planner.export.view import Launch, launch_of
+from planner.inputs.load import parse_workload
+from planner.plan.model import Plan
+from planner.plan.words import short_layout
+from planner.workloads.answer import optimize
+from tests.conftest import ROOT
+from tests.planned_examples import DAY
 from tests.planner.export.launches import LAUNCHES
 from tests.planner.export.validators import shellcheck
 
+GRPO = ROOT / "examples" / "grpo-8b.yaml"
 DEGREES = st.sampled_from([1, 1, 1, 2, 4, 8])
 GANGS = [name for name in LAUNCHES if name != "workers"]
+
+
+@functools.cache
+def planned_grpo(update_batch: int, epochs: int) -> Plan:
+    """The plan of the example with another number of updates."""
+    own = f"update_batch: {update_batch}\n    epochs: {epochs}"
+    text = GRPO.read_text(encoding="utf-8").replace("update_batch: 512", own)
+    assert own in text
+    return optimize(parse_workload(text, GRPO), asked.Options(DAY, as_of=DAY.date())).plan
 
 
 @st.composite
@@ -127,6 +147,59 @@ def test_the_layout_in_every_file_is_that_of_the_plan(target: str, framework: st
     assert checked
 
 
+def what_it_asserts(name: str, parallel: Parallel, part: Part) -> list[bool]:
+    """What a framework asserts before its first step, or silently does otherwise; sources in docs/export.md."""
+    flags = option_values((*part.args, *part.launch))
+    files = {file.path: json.loads(file.text) for file in part.files}
+    if name == "megatron" and "use-megatron-fsdp" in flags:
+        queues = int(part.env["CUDA_DEVICE_MAX_CONNECTIONS"])
+        fusion = "no-gradient-accumulation-fusion" in flags
+        return [
+            flags["ckpt-format"] == "fsdp_dtensor",
+            fusion,
+            "use-distributed-optimizer" in flags,
+            queues > 1,
+        ]
+    if name == "megatron" and parallel.tensor * parallel.context > 1:
+        return [part.env["CUDA_DEVICE_MAX_CONNECTIONS"] == "1"]
+    if name == "nemo":
+        sharded = [flags[f"{key}.use_distributed_optimizer"] for key in ("ddp", "optimizer")]
+        fsdp = "ddp.use_megatron_fsdp" in flags
+        return [
+            flags["model.seq_length"] == flags["dataset.seq_length"], len(set(sharded)) == 1,
+            not fsdp or flags["checkpoint.ckpt_format"] == "fsdp_dtensor",
+        ]  # fmt: skip
+    if name == "accelerate" and "use_fsdp" in flags:
+        return [flags["fsdp_auto_wrap_policy"].endswith("_BASED_WRAP")]
+    if name == "axolotl" and "fsdp_config" in flags:
+        return [ast.literal_eval(flags["fsdp_config"])["auto_wrap_policy"] == "TRANSFORMER_BASED_WRAP"]
+    if name in ("axolotl", "llama-factory"):
+        stated = files["deepspeed.json"]
+        gathers = stated["zero_optimization"].get("stage3_gather_16bit_weights_on_model_save", False)
+        resumes = name == "axolotl" or flags["overwrite_output_dir"] == "false"
+        return [stated["gradient_clipping"] == "auto", gathers is (parallel.zero_stage == 3), resumes]
+    return []
+
+
+@pytest.mark.parametrize("name", ["megatron", "nemo", "accelerate", "axolotl", "llama-factory"])
+def test_what_a_framework_asserts_holds(name: str) -> None:
+    asserted = 0
+
+    @given(layouts())
+    def check(parallel: Parallel) -> None:
+        nonlocal asserted
+        try:
+            part = writer_of(name).render(parallel)
+        except InputError:
+            return
+        holds = what_it_asserts(name, parallel, part)
+        asserted += len(holds)
+        assert all(holds)
+
+    check()
+    assert asserted, "no layout that it can express was drawn"
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_scripts_of_every_framework_are_clean(framework: str) -> None:
     name = "together" if framework in ("megatron", "nemo") else "one"
@@ -134,23 +207,52 @@ def test_scripts_of_every_framework_are_clean(framework: str) -> None:
     assert [shellcheck(script) for script in scripts] == ["", ""]
 
 
-def test_micro_batches_are_accumulated_over_one_update_of_a_step_of_rollouts() -> None:
+def test_checkpoints_of_a_step_with_several_updates_are_counted_in_updates() -> None:
     base = LAUNCHES["one"]
     step = parallel_of(base)
-    several = parallel_of(replace(base, training=replace(base.training, update_batch=128)))
-    assert step is not None and several is not None
-    assert (step.global_batch, step.updates) == (512, 1)
-    assert (several.global_batch, several.updates) == (128, 4)
-    assert several.grad_accumulation * 4 == step.grad_accumulation
-    assert step.save_every is not None and several.save_every == pytest.approx(4 * step.save_every, abs=2)
-    larger = parallel_of(
-        replace(base, training=replace(base.training, update_batch=1024))
-    )  # a plan was edited
-    assert larger == step
-    written = export(
-        replace(base, training=replace(base.training, update_batch=128)), "slurm", Options("none")
-    )[0].text
-    assert "PLANNER_UPDATES_PER_STEP=4" in written and "PLANNER_GLOBAL_BATCH=128" in written
+    several = parallel_of(replace(base, training=replace(base.training, updates=8)))
+    assert step is not None and step.save_every is not None and several is not None
+    assert several == replace(step, updates=8, save_every=several.save_every)
+    assert several.save_every == pytest.approx(8 * step.save_every, abs=4)
+    assert parallel_in(replace(base, training=replace(base.training, updates=8))) == several
+
+
+def parallel_in(launch: Launch) -> Parallel | None:
+    """The layout that a script of no framework states."""
+    part, nodes, gpus = part_in(script_of(launch, "slurm", "none"), part_of("none", launch))
+    return writer_of("none").parse(part, nodes, gpus)
+
+
+@pytest.mark.parametrize(("batch", "epochs"), [(2048, 1), (512, 1), (512, 3)])
+def test_a_plan_of_rollouts_accumulates_to_one_update(batch: int, epochs: int) -> None:
+    """PPO and GRPO divide a step's batch, and may pass over it several times: all from one saved plan."""
+    plan = planned_grpo(batch, epochs)
+    layout, launch = plan.lines[0].layout, launch_of(Plan.from_dict(plan.to_dict()))
+    assert layout is not None and launch.training.global_batch == 2048
+    assert (layout.update_batch, layout.updates, layout.passes) == (batch, 2048 // batch, epochs)
+    found = parallel_in(launch)
+    assert found is not None and (found.global_batch, found.updates) == (batch, 2048 // batch * epochs)
+    step, saved = launch.limits.step_time_s, launch.checkpoints.interval_s
+    assert step and saved and found.save_every is not None
+    assert found.save_every * step / found.updates == pytest.approx(saved, rel=0.02)
+    said = f", micro-batch {layout.micro_batch} x {layout.grad_accumulation}"
+    said += f", {found.updates} updates a step" if found.updates > 1 else ""
+    assert short_layout(layout).endswith(said)
+
+
+def test_an_older_plan_of_rollouts_is_refused_with_the_remedy() -> None:
+    """It counted the micro-batches of the whole step: an update of four would have been one of four times the size."""
+    values = planned_grpo(512, 1).to_dict()
+    for line in values["lines"]:
+        line["layout"] = {
+            key: value for key, value in line["layout"].items() if key not in ("updates", "passes")
+        }
+    older = Plan.from_dict(values)
+    with pytest.raises(
+        InputError, match=r"old.json: an older version saved the plan, .* save the plan again"
+    ):
+        launch_of(older, "old.json")
+    assert launch_of(replace(older, performance=None)).training.updates == 1  # nothing says that it generates
 
 
 def test_a_fleet_has_no_layout_to_state() -> None:

@@ -10,6 +10,7 @@ from planner.job.other_limits import OtherLimits, Within
 from planner.plan.brief import Choice, Summary
 from planner.plan.ids import CostId, TimePartId
 from planner.plan.launch import Checkpoints, Launch, SpotPlace
+from planner.plan.layout import Layout
 from planner.plan.model import (
     Assumption,
     CashMonth,
@@ -17,7 +18,6 @@ from planner.plan.model import (
     CostLine,
     FilterCount,
     FilterPair,
-    Layout,
     Performance,
     Plan,
     PlanLine,

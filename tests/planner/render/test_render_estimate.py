@@ -28,7 +28,7 @@ from planner.estimation.values import (
 from planner.market.machines import Machine
 from planner.performance.search_explain import LayoutReport, RankedLayout
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
-from planner.plan.model import Layout
+from planner.plan.layout import Layout
 from planner.render import render_answer
 from planner.render.model import Answer
 from planner.render.table import BAR_FULL, BAR_PARTS
