@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from planner.inputs.presets import find_preset
-from planner.trainer_files.formats.common import ACCELERATORS, ACCUMULATION, MICRO_BATCH
+from planner.trainer_files.formats.common import (
+    ACCELERATORS,
+    ACCUMULATION,
+    GENERATED,
+    GENERATION_STEPS,
+    MICRO_BATCH,
+    PASSES,
+)
 from planner.trainer_files.model import Fact
 
 _ASSUMED_BATCH = 128
@@ -29,6 +37,36 @@ def global_batch(facts: dict[str, Fact], warnings: list[str]) -> Fact:
     replicas, how, assumed = _replicas(facts)
     parts = f"{micro.where} {micro.value} x {times} accumulated x {how}"
     return Fact(key, micro.value * times * replicas, parts, assumed)
+
+
+def settle_generations(facts: dict[str, Fact], batch: Fact) -> Fact:
+    """The batch of a step of rollouts, by trainers that state that of an update and count steps in updates.
+
+    Args:
+        facts: of the files; the update, the passes and the steps of rollouts are put in.
+        batch: samples of one optimizer update.
+    """
+    steps, whole, passes = (facts.get(key) for key in (GENERATION_STEPS, GENERATED, PASSES))
+    step = batch
+    if whole is not None:
+        step = Fact(batch.key, whole.value, whole.where)
+    elif steps is not None:
+        accumulation = facts.get(ACCUMULATION)
+        times = accumulation.value if accumulation is not None else 1
+        where = f"{batch.where}; {steps.where} {steps.value} of {times}"
+        step = Fact(batch.key, batch.value * steps.value // times, where, batch.assumed)
+    if step.value <= batch.value:  # a generation for each update, or several
+        step = batch
+    elif step.value % batch.value == 0:
+        facts["rollouts.update_batch"] = replace(batch, key="rollouts.update_batch")
+    if passes is not None and passes.value > 1:
+        facts["rollouts.epochs"] = replace(passes, key="rollouts.epochs")
+    updates = step.value // batch.value * (1 if passes is None else passes.value)
+    length = facts.get("training.steps")
+    if updates > 1 and length is not None:
+        where = f"{length.where} {length.value} / {updates} updates a step"
+        facts["training.steps"] = replace(length, value=max(1, length.value // updates), where=where)
+    return step
 
 
 def _replicas(facts: dict[str, Fact]) -> tuple[int, str, bool]:

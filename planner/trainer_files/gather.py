@@ -12,7 +12,7 @@ from planner.errors import InputError
 from planner.inputs.model_config import ConfigModel
 from planner.inputs.presets import find_preset, load_presets
 from planner.records import record
-from planner.trainer_files.batch import global_batch, leave_out_what_divides_nothing
+from planner.trainer_files.batch import global_batch, leave_out_what_divides_nothing, settle_generations
 from planner.trainer_files.files import read_document
 from planner.trainer_files.formats.torchtitan import document_of_name
 from planner.trainer_files.hub import preset_of_hub_name
@@ -254,11 +254,11 @@ def _use_config(draft: Draft, sized: Reading, named: Reading | None) -> None:
 
 
 def _settle_training(draft: Draft, facts: dict[str, Fact], readings: Sequence[Reading]) -> None:
+    batch = settle_generations(facts, global_batch(facts, draft.warnings))
     written = (*_LENGTHS, "precision", "optimizer", "stack")
     for key in (f"training.{name}" for name in written):
         if key in facts:
             draft.facts[key] = facts[key]
-    batch = global_batch(facts, draft.warnings)
     draft.facts["training.global_batch"] = batch
     if not _per_sample(draft):
         _settle_sequence(draft, facts)

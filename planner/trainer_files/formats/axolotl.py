@@ -7,6 +7,7 @@ from planner.trainer_files.formats.common import (
     MICRO_BATCH,
     add_adapter,
     add_fsdp2,
+    add_generations,
     add_length,
     add_offload,
     add_optimizer,
@@ -97,8 +98,7 @@ def _method(reading: Reading, keys: Lookup) -> None:
         _distillation(reading, keys)
     elif not keys.has("pretraining_dataset"):
         reading.add("training.objective", "sft", "no rl is set", assumed=True)
-    add_whole(reading, keys, "rollouts.response_max", "trl.max_completion_length")
-    add_whole(reading, keys, "rollouts.samples_per_prompt", "trl.num_generations")
+    add_generations(reading, keys, "trl.")
 
 
 def _distillation(reading: Reading, keys: Lookup) -> None:

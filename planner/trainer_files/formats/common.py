@@ -9,6 +9,8 @@ from planner.trainer_files.model import Reading
 
 MICRO_BATCH, ACCUMULATION = "batch.per_accelerator", "batch.accumulation"
 ACCELERATORS, NODES = "batch.accelerators", "batch.nodes"
+# of trainers that count optimizer updates: micro-batches, or responses, of one generation, and passes over it
+GENERATION_STEPS, GENERATED, PASSES = "batch.generation_steps", "batch.generated", "batch.passes"
 
 # name of an optimizer (a pattern over letters and digits) -> the workload's name, and what differs
 _OPTIMIZERS: tuple[tuple[str, str, str], ...] = (
@@ -51,6 +53,15 @@ def add_whole(reading: Reading, keys: Lookup, target: str, *names: str) -> None:
         if value is not None:
             reading.add(target, value, name)
             return
+
+
+def add_generations(reading: Reading, keys: Lookup, section: str = "") -> None:
+    """Note the responses of one generation and how often they are learned from, as TRL counts them."""
+    add_whole(reading, keys, "rollouts.response_max", f"{section}max_completion_length")
+    add_whole(reading, keys, "rollouts.samples_per_prompt", f"{section}num_generations")
+    add_whole(reading, keys, GENERATION_STEPS, f"{section}steps_per_generation")
+    add_whole(reading, keys, GENERATED, f"{section}generation_batch_size")
+    add_whole(reading, keys, PASSES, f"{section}num_iterations")
 
 
 def add_length(

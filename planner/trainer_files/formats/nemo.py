@@ -219,9 +219,12 @@ def _rollouts(reading: Reading, keys: Lookup) -> None:
     add_whole(reading, keys, "rollouts.response_max", "policy.generation.max_new_tokens")
     add_whole(reading, keys, "rollouts.samples_per_prompt", "grpo.num_generations_per_prompt")
     prompts, group = keys.whole("grpo.num_prompts_per_step"), keys.whole("grpo.num_generations_per_prompt")
-    if prompts and group and "training.global_batch" not in reading.facts:
-        text = "num_prompts_per_step x num_generations_per_prompt, one update a step"
-        reading.add("training.global_batch", prompts * group, text, assumed=True)
+    update = reading.facts.get("training.global_batch")
+    if prompts and group:
+        text = "grpo.num_prompts_per_step x grpo.num_generations_per_prompt"
+        reading.add("training.global_batch", prompts * group, text)
+        if update is not None and update.value < prompts * group:
+            reading.facts["rollouts.update_batch"] = replace(update, key="rollouts.update_batch")
     apart = "policy.generation.colocated.enabled"
     if keys.flag(apart) is not None:
         reading.add("rollouts.placement", "colocated" if keys.flag(apart) else "disaggregated", apart)

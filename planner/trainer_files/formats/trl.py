@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.trainer_files.formats.common import (
     add_adapter,
+    add_generations,
     add_launcher,
     add_length,
     add_optimizer,
@@ -72,8 +73,8 @@ def read(document: Document) -> Reading:
         place = f"{document.path.parent.name}/{document.path.name}".lower()
         objective = next((name for name in _OBJECTIVES if name in place), None)
         reading.add("training.objective", objective, "by the name of the file or its folder", assumed=True)
-    add_whole(reading, keys, "rollouts.response_max", "max_completion_length")
-    add_whole(reading, keys, "rollouts.samples_per_prompt", "num_generations")
+    add_whole(reading, keys, "rollouts.prompt_max", "max_prompt_length")
+    add_generations(reading, keys)
     _memory(reading, keys)
     if keys.text("deepspeed"):
         reading.files["deepspeed"] = keys.text("deepspeed")

@@ -451,6 +451,55 @@ def test_references_of_omegaconf_are_followed_and_resolvers_left_out(tmp_path: P
     assert found["model.ffn"] == 4 * 2048
 
 
+@pytest.mark.parametrize(
+    ("more", "batch", "rollouts", "steps"),
+    [
+        ("", 256, (), 240),
+        ("steps_per_generation: 8\n", 1024, ("update_batch: 256",), 60),
+        ("generation_batch_size: 512\n", 512, ("update_batch: 256",), 120),
+        ("num_iterations: 3\n", 256, ("epochs: 3",), 80),
+        ("steps_per_generation: 4\nnum_iterations: 2\n", 512, ("update_batch: 256", "epochs: 2"), 60),
+        ("steps_per_generation: 1\n", 256, (), 240),  # a generation for each micro-batch: an update of two
+    ],
+)
+@pytest.mark.parametrize("tool", ["trl", "axolotl"])
+def test_trl_counts_updates_where_a_workload_counts_generations(
+    tool: str, more: str, batch: int, rollouts: tuple[str, ...], steps: int, tmp_path: Path
+) -> None:
+    """32 responses on each of 4 accelerators, accumulated twice, are an update of 256; 240 updates are max_steps."""
+    grpo = f"num_generations: 8\nmax_completion_length: 1024\n{more}"
+    if tool == "axolotl":
+        section = "".join(f"  {line}\n" for line in grpo.splitlines())
+        text = f"base_model: Qwen/Qwen2.5-7B\nrl: grpo\ntrl:\n{section}micro_batch_size: 32\nbf16: true\n"
+        text += "gradient_accumulation_steps: 2\nmax_steps: 240\ndatasets: [{path: a, type: b}]\n"
+    else:
+        text = f"model_name_or_path: Qwen/Qwen2.5-7B\ndataset_name: x\n{grpo}bf16: true\n"
+        text += "per_device_train_batch_size: 32\ngradient_accumulation_steps: 2\nmax_steps: 240\nmax_prompt_length: 512\n"
+    found = gather([write(tmp_path, "run.yaml", text)], Wishes(accelerators=4))
+    assert found.facts["training.global_batch"].value == batch
+    assert found.facts["training.steps"].value == steps
+    (blank,) = [blank for blank in found.blanks if blank.key == "training.rollouts"]
+    assert all(part in blank.example for part in rollouts)
+    assert ("update_batch" in blank.example) is any("update_batch" in part for part in rollouts)
+    assert ("epochs" in blank.example) is any("epochs" in part for part in rollouts)
+    assert ("max: 512" in blank.example) is (tool == "trl")
+
+
+def test_nemo_rl_divides_a_step_into_updates(tmp_path: Path) -> None:
+    text = (
+        "grpo: {num_prompts_per_step: 64, num_generations_per_prompt: 32, max_num_steps: 500}\n"
+        "policy: {model_name: Qwen/Qwen2.5-1.5B, train_global_batch_size: BATCH, train_micro_batch_size: 4,"
+        " max_total_sequence_length: 512, precision: bfloat16, dtensor_cfg: {enabled: true}}\n"
+        "cluster: {gpus_per_node: 8, num_nodes: 1}\n"
+    )
+    for update, said in ((512, "update_batch: 512"), (2048, "")):
+        found = gather([write(tmp_path, "run.yaml", text.replace("BATCH", str(update)))], Wishes())
+        assert found.facts["training.global_batch"].value == 64 * 32
+        assert found.facts["training.steps"].value == 500
+        (blank,) = [blank for blank in found.blanks if blank.key == "training.rollouts"]
+        assert ("update_batch" in blank.example) is bool(said) and said in blank.example
+
+
 def test_verl_counts_prompts_where_a_workload_counts_responses(tmp_path: Path) -> None:
     found = gather([write(tmp_path, "run.sh", VERL)], Wishes())
     values = {key: fact.value for key, fact in found.facts.items()}
