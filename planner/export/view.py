@@ -273,7 +273,9 @@ def _can_start(plan: Plan, name: str) -> None:
                 f"{name}: {line.instance_type} is {line.accelerators_per_node:g} of an accelerator, which "
                 "no export can ask for; plan without constraints.include_fractional"
             )
-    if any(line.layout is None for line in plan.lines) and plan.kind == "training":
+    if plan.kind != "training":
+        return
+    if any(line.layout is None for line in plan.lines):
         raise InputError(f"{name}: the plan states no parallel layout; {_SAVED_AGAIN}")
     generates = plan.performance is not None and plan.performance.breakdown_s.get("generation", 0.0) > 0.0
     if generates and any(line.layout is not None and line.layout.updates is None for line in plan.lines):

@@ -46,7 +46,10 @@ def render(parallel: Parallel) -> Part:
                   "--fsdp_state_dict_type=SHARDED_STATE_DICT", "--use_parallelism_config",
                   *(f"--{key}={getattr(parallel, name)}" for name, key in _DEGREES.items()),
                   f"--{_SHARDS}={parallel.data}", f"--{_REPLICAS}=1"]  # fmt: skip
-    notes = ("the program sets micro-batch, length and checkpoints: PLANNER_* says the plan's",)
+    own = ["micro-batch", "length", "checkpoints"]
+    if parallel.recompute == "selective" or (parallel.recompute == "full" and parallel.zero_stage < 2):
+        own.append("recomputation")
+    notes = (f"the program sets {', '.join(own[:-1])} and {own[-1]}: PLANNER_* says the plan's",)
     return Part(launch=tuple(words), launcher="accelerate", notes=notes)
 
 

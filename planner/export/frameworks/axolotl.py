@@ -45,7 +45,9 @@ def render(parallel: Parallel) -> Part:
     words += [f"--sequence_len={parallel.sequence_length}",
               *(f"--{key}=true" for key in _HALF if key == parallel.precision),
               f"--gradient_checkpointing={str(parallel.recompute == 'full').lower()}"]  # fmt: skip
-    words += save_flags(parallel, "--output_dir={}", "--auto_resume_from_checkpoints=true", "--save_steps={}")
+    words += save_flags(
+        NAME, parallel, "--output_dir={}", "--auto_resume_from_checkpoints=true", "--save_steps={}"
+    )
     if not split:
         text = json.dumps(trainer_configuration(parallel), indent=2) + "\n"
         return Part((*words, f"--deepspeed={FILE}"), files=(ExportFile(FILE, text),))

@@ -29,7 +29,7 @@ def render(parallel: Parallel) -> Part:
         f"cutoff_len={parallel.sequence_length}", *(f"{key}=true" for key in _HALF if key == parallel.precision),
         f"disable_gradient_checkpointing={str(parallel.recompute == 'none').lower()}", f"deepspeed={FILE}",
         "overwrite_output_dir=false",  # else a run that starts again does so from its first step
-        *save_flags(parallel, "output_dir={}", "save_strategy=steps", "save_steps={}"),
+        *save_flags(NAME, parallel, "output_dir={}", "save_strategy=steps", "save_steps={}"),
     ]  # fmt: skip
     return Part(
         tuple(words), files=(ExportFile(FILE, json.dumps(trainer_configuration(parallel), indent=2) + "\n"),)

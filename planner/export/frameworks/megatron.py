@@ -44,7 +44,7 @@ def render(parallel: Parallel) -> Part:
         words += ["--use-megatron-fsdp", f"--data-parallel-sharding-strategy={SHARDING[parallel.zero_stage]}",
                   "--no-gradient-accumulation-fusion", f"--ckpt-format={FSDP_FORMAT}"]  # fmt: skip
     words += [*_PRECISION[parallel.precision], *_RECOMPUTE[parallel.recompute]]
-    words += save_flags(parallel, "--save={}", "--load={}", "--save-interval={}")
+    words += save_flags(NAME, parallel, "--save={}", "--load={}", "--save-interval={}", scheme="msc")
     return Part((*words, "--exit-signal-handler"), env=_connections(parallel))
 
 

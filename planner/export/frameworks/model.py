@@ -142,8 +142,26 @@ def option_values(words: Sequence[str]) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def save_flags(parallel: Parallel, *forms: str) -> list[str]:
-    """Flags of checkpoints: forms with `{}` take the place, the last of them the steps; unknown ones are left out."""
+def save_flags(framework: str, parallel: Parallel, *forms: str, scheme: str = "") -> list[str]:
+    """Flags of checkpoints: forms with `{}` take the place, the last of them the steps; unknown ones are left out.
+
+    Args:
+        framework: its name.
+        parallel: what is saved, and where.
+        forms: flags.
+        scheme: of addresses that the framework writes to; others would become a folder on the node, lost with it.
+
+    Raises:
+        InputError: the place is an address that the framework does not write to.
+    """
+    used = parallel.save_to.partition("://")[0] if "://" in parallel.save_to else scheme
+    if used != scheme:
+        own = f", or write it as {scheme}://" if scheme else ""
+        raise cannot(
+            framework,
+            f"it saves to paths, and run.checkpoints is {parallel.save_to}",
+            f"mount it on every node and set run.checkpoints to the path{own}; --to skypilot mounts it",
+        )
     *places, every = forms
     out = [form.format(parallel.save_to) for form in places] if parallel.save_to else []
     return [*out, every.format(parallel.save_every)] if parallel.save_every else out

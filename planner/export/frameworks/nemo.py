@@ -39,7 +39,14 @@ def render(parallel: Parallel) -> Part:
         words.append(f"model.recompute_granularity={parallel.recompute}")
     if parallel.recompute == "full":
         words += ["model.recompute_method=uniform", "model.recompute_num_layers=1"]
-    words += save_flags(parallel, "checkpoint.save={}", "checkpoint.load={}", "checkpoint.save_interval={}")
+    words += save_flags(
+        NAME,
+        parallel,
+        "checkpoint.save={}",
+        "checkpoint.load={}",
+        "checkpoint.save_interval={}",
+        scheme="msc",
+    )
     return Part(
         tuple(words), notes=("the recipe of NeMo sets the precision: PLANNER_PRECISION says the plan's",)
     )

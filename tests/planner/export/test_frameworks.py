@@ -147,6 +147,39 @@ def test_the_layout_in_every_file_is_that_of_the_plan(target: str, framework: st
     assert checked
 
 
+@pytest.mark.parametrize("framework", ["megatron", "nemo", "axolotl", "llama-factory"])
+def test_checkpoints_at_an_address_are_not_saved_to_a_folder_of_its_name(framework: str) -> None:
+    base = LAUNCHES["one"]
+    address = replace(base, run=replace(base.run, checkpoints="s3://b/runs"))
+    with pytest.raises(
+        InputError, match=rf"{framework}: it saves to paths, and run.checkpoints is s3://b/runs; mount"
+    ):
+        script_of(address, "slurm", framework)
+    assert (
+        "s3://b/runs" not in script_of(address, "skypilot", framework).partition("run: ")[2]
+    )  # mounted there
+    storage = replace(base, run=replace(base.run, checkpoints="msc://profile/runs"))
+    if framework in ("megatron", "nemo"):
+        assert "save=msc://profile/runs" in script_of(storage, "torchrun", framework)
+    else:
+        with pytest.raises(InputError, match="it saves to paths"):
+            script_of(storage, "torchrun", framework)
+
+
+def test_accelerate_says_what_recomputation_is_left_to_the_program() -> None:
+    """Its FSDP recomputes everything or nothing, DeepSpeed and plain replicas nothing."""
+    base = parallel_of(LAUNCHES["one"])
+    assert base is not None
+    for zero, recompute, said in (
+        (3, "selective", True),
+        (3, "full", False),
+        (1, "full", True),
+        (0, "none", False),
+    ):
+        notes = writer_of("accelerate").render(replace(base, zero_stage=zero, recompute=recompute)).notes
+        assert ("recomputation" in notes[0]) is said
+
+
 def what_it_asserts(name: str, parallel: Parallel, part: Part) -> list[bool]:
     """What a framework asserts before its first step, or silently does otherwise; sources in docs/export.md."""
     flags = option_values((*part.args, *part.launch))
