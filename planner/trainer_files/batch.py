@@ -53,7 +53,7 @@ def settle_generations(facts: dict[str, Fact], batch: Fact) -> Fact:
     elif steps is not None:
         accumulation = facts.get(ACCUMULATION)
         times = accumulation.value if accumulation is not None else 1
-        where = f"{batch.where}; {steps.where} {steps.value} of {times}"
+        where = f"{batch.where} x {steps.value} / {times} (steps_per_generation)"
         step = Fact(batch.key, batch.value * steps.value // times, where, batch.assumed)
     if step.value <= batch.value:  # a generation for each update, or several
         step = batch

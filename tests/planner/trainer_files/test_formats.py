@@ -474,7 +474,8 @@ def test_trl_counts_updates_where_a_workload_counts_generations(
         text += "gradient_accumulation_steps: 2\nmax_steps: 240\ndatasets: [{path: a, type: b}]\n"
     else:
         text = f"model_name_or_path: Qwen/Qwen2.5-7B\ndataset_name: x\n{grpo}bf16: true\n"
-        text += "per_device_train_batch_size: 32\ngradient_accumulation_steps: 2\nmax_steps: 240\nmax_prompt_length: 512\n"
+        text += "per_device_train_batch_size: 32\nmax_prompt_length: 512\n"
+        text += "gradient_accumulation_steps: 2\nmax_steps: 240\n"
     found = gather([write(tmp_path, "run.yaml", text)], Wishes(accelerators=4))
     assert found.facts["training.global_batch"].value == batch
     assert found.facts["training.steps"].value == steps
