@@ -26,7 +26,10 @@ from planner.render.units import compact
 from planner.render.words import assumed_sizes, cluster, devices, option, place
 
 _SURE_TO_FIT = 0.99  # a layout that fits more surely needs no word
-_MUCH = 0.3  # share of a step from which its low utilisation is explained
+_MUCH = {
+    "generation": 0.3,
+    "other_models": 0.35,
+}  # shares of a step from which its low utilisation is explained
 _LAST_DAY, _LAST_SHARE = (
     timedelta(days=1),
     0.1,
@@ -306,9 +309,11 @@ def _speed(plan: Plan) -> list[_Row]:
 def _of_other_work(speed: Performance) -> str:
     """Why the utilisation is low of a step that mostly generates or runs other networks; "" of others."""
     step = speed.step_time_s or math.inf
-    parts = {"generation": "generates, bound by memory", "other_models": "is passes of other networks"}
-    shares = {name: speed.breakdown_s.get(name, 0.0) / step for name in parts}
+    words = {"generation": "generates, bound by memory", "other_models": "is passes of other networks"}
+    shares = {name: speed.breakdown_s.get(name, 0.0) / step for name in words}
     said = [
-        f"{chance(shares[name])} of the step {text}" for name, text in parts.items() if shares[name] >= _MUCH
+        f"{chance(shares[name])} of the step {text}"
+        for name, text in words.items()
+        if shares[name] >= _MUCH[name]
     ]
     return f" ({', '.join(said)})" if said else ""
