@@ -17,6 +17,7 @@ _DURATION_WORD = (
     r"(?:w|weeks?|d|days?|h|hrs?|hours?|m|min|mins|minutes?|s|sec|secs|seconds?)"  # first letter is the unit
 )
 _DURATION_PART = re.compile(rf"({NUMBER})\s*({_DURATION_WORD})(?![a-zA-Z])", re.IGNORECASE)
+_OF_NO_FIXED_LENGTH = re.compile(r"(?:months?|mos?|years?|yrs?)\b", re.IGNORECASE)
 _DURATION_ISO = re.compile(
     r"P(?!$)(?:(\d+(?:\.\d+)?)W)?(?:(\d+(?:\.\d+)?)D)?"
     r"(?:T(?!$)(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?$"
@@ -108,7 +109,8 @@ def _parts_seconds(text: str) -> Decimal:
     while rest:
         match = _DURATION_PART.match(rest)
         if match is None:
-            raise ValueError(f"is not a duration: '{text}'; write like '72h', '3d 4h', '30m' or '2w'")
+            more = " (months and years differ in length)" if _OF_NO_FIXED_LENGTH.search(rest) else ""
+            raise ValueError(f"is not a duration: '{text}'; write like '72h', '3d 4h', '30m' or '2w'{more}")
         unit = match.group(2)[0].lower()
         if unit in seen:
             raise ValueError(f"names one unit twice: '{text}'")
@@ -166,10 +168,7 @@ def parse_count(value: object) -> int:
         text = value.strip()
         word = _COUNT_WORD.match(text)
         if word is not None:
-            raise ValueError(
-                f"writes the size in words: '{text}'; "
-                f"write '{word.group(1)}e{_COUNT_POWER[word.group(2)[0].lower()]}'"
-            )
+            raise ValueError(f"writes the size in words: '{text}'; {_in_digits(*word.groups())}")
         if _COUNT.match(text) is None:
             raise ValueError(f"must be a whole number like 300 or 300e9, got '{text}'")
         number = _exact(text)
@@ -184,6 +183,15 @@ def parse_count(value: object) -> int:
     if number != number.to_integral_value():
         raise ValueError(f"must be a whole number, got {text}")
     return int(number)
+
+
+def _in_digits(number: str, word: str) -> str:
+    """How a count with a word is written: `write '1e9'`; k may be 1,000 or, of lengths and batches, 1,024."""
+    plain = f"write '{number}e{_COUNT_POWER[word[0].lower()]}'"
+    binary = _exact(number) * 1024
+    if word.lower() != "k" or binary != binary.to_integral_value():
+        return plain
+    return f"{plain}, or '{binary:f}' where k is 1,024"
 
 
 def parse_money(value: object) -> Decimal:

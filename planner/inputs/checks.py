@@ -268,6 +268,14 @@ def _epochs_have_a_set(w: Workload) -> Iterator[Fault]:
     yield Fault(("training", "epochs"), text, at_key=True)
 
 
+@_rule("checkpoint")
+def _checkpoints_have_units(w: Workload) -> Iterator[Fault]:
+    for name in ("size", "initial"):
+        size = getattr(w.checkpoint, name)
+        if size is not None and size < _MIN_DATA_BYTES:
+            yield Fault(("checkpoint", name), f"is only {size} bytes; write a unit", f"{size}GB")
+
+
 @_rule("data")
 def _data_is_plausible(w: Workload) -> Iterator[Fault]:
     data = w.data

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 
 from planner.inputs.faults import MAX_SHOWN, Fault, Path, alike, near
+from planner.inputs.other_words import KEYS, begins_with, key_meant, other_name, why_not_here
 from planner.inputs.schema import Workload
 
 if TYPE_CHECKING:
@@ -18,29 +19,6 @@ _REMEDIES: dict[Path, str] = {
     ("training", "global_batch"): "samples (sequences) per optimizer step, e.g. 256",
     ("version",): "write 'version: 1' first",
     ("name",): "a name to show on the plan",
-}
-# Words other tools use for what we call otherwise.
-_SYNONYMS = {
-    "batch_size": "global_batch",
-    "seq_len": "sequence_length",
-    "sequence_len": "sequence_length",
-    "seq_length": "sequence_length",
-    "budget": "budget_usd",
-    "max_cost": "budget_usd",
-    "gpus": "accelerators",
-    "gpu": "accelerators",
-    "dtype": "precision",
-    "clouds": "providers",
-    "cloud": "providers",
-    "tp": "tensor_parallel",
-    "pp": "pipeline_parallel",
-    "cp": "context_parallel",
-    "n_layers": "layers",
-    "num_layers": "layers",
-    "d_model": "hidden",
-    "hidden_size": "hidden",
-    "vocab_size": "vocab",
-    "dataset": "data",
 }
 
 
@@ -122,13 +100,17 @@ def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:
         text = f"'{path[-1]}' is missing" + (f": {remedy}" if remedy else "")
         return Fault(path[:-1], text, at_key=True)
     if kind == "extra_forbidden":
-        return _unknown_key(path, root)
+        return _unknown_key(path, value, root)
     if kind in ("model_type", "model_attributes_type"):
-        return Fault(path, f"must be a section of keys and values, got {_shown(value)}{_keys_at(path, root)}")
+        text = f"must be a section of keys and values, got {_shown(value)}{_keys_at(path, root)}"
+        return Fault(path, text + _as_section(path, value, root))
+    if kind == "tuple_type" and isinstance(value, dict):
+        return Fault(path, f"must be a list{_keys_at(path, root, '; keys of each item: ')}")
     text = _too_short(path, ctx, root) if kind == "too_short" else _text(kind, ctx, value, detail["msg"])
     hint = ""
     if kind == "literal_error" and isinstance(value, str):
-        hint = near(value, _choices(path, root))
+        choices = _choices(path, root)
+        hint = other_name(value, choices) or near(value, choices) or begins_with(value, choices)
     return Fault(path, text, hint)
 
 
@@ -149,19 +131,23 @@ def _too_short(path: Path, ctx: Mapping[str, Any], root: type[BaseModel]) -> str
     return f"{state}: give at least {number} item{'s' * (number > 1)}{purpose}"
 
 
-def _unknown_key(path: Path, root: type[BaseModel]) -> Fault:
+def _unknown_key(path: Path, value: object, root: type[BaseModel]) -> Fault:
     section = section_at(path[:-1], root)
     key = str(path[-1])
     keys = tuple(section.model_fields) if section is not None else ()
-    hint = _SYNONYMS.get(key.lower(), "")
     text = f"unknown key {_shown(key)}"
-    hint = hint if hint in keys else alike(key, keys, cutoff=_MISSPELT)
+    reason = why_not_here(str(path[-2]), key) if len(path) > 1 else ""
+    if reason:
+        return Fault(path, f"{text}: {reason}", at_key=True)
+    hint = key_meant(key, value, keys) or alike(key, keys, cutoff=_MISSPELT)
     inside = _homes_of(key, section) if section is not None and not hint else []
     if inside:
         return Fault(path, f"{text}: it belongs under {_either(inside)}", at_key=True)
     hint = hint or near(key, keys)
+    if not hint and value is None:
+        return Fault(path, f"{text} without a value: {_after_comma(key)}", at_key=True)
     if not hint:
-        homes = _homes_of(_SYNONYMS.get(key.lower(), key), root)
+        homes = _homes_of(KEYS.get(key.lower(), key), root)
         if len(homes) == 1:
             text += f": it belongs under '{homes[0]}'"
         else:
@@ -169,9 +155,31 @@ def _unknown_key(path: Path, root: type[BaseModel]) -> Fault:
     return Fault(path, text, hint, at_key=True)
 
 
-def _keys_at(path: Path, root: type[BaseModel]) -> str:
+def _after_comma(key: str) -> str:
+    """What to write where a word stands alone, as after the comma of `{budget_usd: $5,000}` or `{providers: a, b}`."""
+    lead = "within { } a comma begins the next key"
+    if key[:1].isdigit():
+        return f"{lead}, so write numbers without commas, as in 5000 or 5_000"
+    return f"{lead}, so write a list in brackets, as in [a, {key}]"
+
+
+def _as_section(path: Path, value: object, root: type[BaseModel]) -> str:
+    """How a section is written of which only one value was given: `{preset: llama-3-8b}`; "" where none is likely."""
     section = section_at(path, root)
-    return "" if section is None else _listed(tuple(section.model_fields), "; its keys: ")
+    names = () if section is None else tuple(section.model_fields)
+    if isinstance(value, str):
+        key = next((name for name in ("preset", "type") if name in names), "")
+        return f"; write {{{key}: {value}}}" if key else ""
+    if isinstance(value, int | float) and "mean" in names:
+        return f"; write {{mean: {value}}}"
+    if isinstance(value, list) and "allow" in names and all(isinstance(item, str) for item in value):
+        return f"; write {{allow: [{', '.join(value)}]}}"
+    return ""
+
+
+def _keys_at(path: Path, root: type[BaseModel], lead: str = "; its keys: ") -> str:
+    section = section_at(path, root)
+    return "" if section is None else _listed(tuple(section.model_fields), lead)
 
 
 def _listed(keys: Sequence[str], lead: str) -> str:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from planner.inputs.resolved import ResolvedModel
     from planner.inputs.training_schema import Model, Training
 
+_SAMPLE_BY_SAMPLE = frozenset(
+    {"sft", "dpo", "orpo", "kto", "reward"}
+)  # objectives whose samples are seldom packed
+
 
 def noted_choices(training: Training, keys: Sequence[str], post: PostTraining) -> list[Assumed]:
     """Choices by key, then those of adapters, lengths and updates."""
@@ -79,11 +83,21 @@ def noted_of_updates(training: Training) -> list[Assumed]:
 def noted_of_lengths(training: Training, post: PostTraining) -> list[Assumed]:
     """The distribution of lengths, where there is one."""
     if post.lengths is None:
-        return []
+        return _whole_sequences(training)
     lengths = post.lengths
     origin: Origin = "workload" if training.lengths is not None else "derived"
     text = f"mean {lengths.mean:,.0f}, p95 {lengths.p95:,.0f}, longest {lengths.longest:,.0f}"
     return [Assumed("training.lengths", text, "tokens", origin)]
+
+
+def _whole_sequences(training: Training) -> list[Assumed]:
+    """That each sample of a fine-tuning counts as a whole sequence, where neither lengths nor packing is stated."""
+    tuned = training.objective in _SAMPLE_BY_SAMPLE or training.method in ADAPTED
+    stated = training.packing is not None or training.tokens is not None or training.sequence_length is None
+    if stated or not tuned:
+        return []
+    note = "every sample is as long as a sequence; their lengths, e.g. lengths: {mean: 600, p95: 2000}, are not stated"
+    return [Assumed("training.lengths", str(training.sequence_length), "tokens", "default", note)]
 
 
 def open_choices(training: Training, model: ResolvedModel) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from planner.candidates.plan_parts.summary import lines_of
 from planner.errors import InputError
 from planner.job.assemble import assemble_plan
 from planner.job.batch import other_batch
+from planner.job.later_deadline import with_later_deadline
 from planner.job.memory_room import other_confidence
 from planner.job.precision import other_precision
 from planner.market.pricing import total_usd
@@ -78,7 +79,8 @@ def _explain_empty(search: CandidateSearch, begin: float) -> tuple[Plan, Candida
     of_training = (*other_batch(search), *other_precision(search), *other_confidence(search))
     if context.asked.workload.constraints.max_nodes < 128:
         search = build(context, max_nodes=128)
-    relaxations = (*of_training, *find_relaxations(search))[:MOST_RELAXATIONS]
+    found = with_later_deadline(search, find_relaxations(search))
+    relaxations = (*of_training, *found)[:MOST_RELAXATIONS]
     return infeasible_plan(search, relaxations, time.perf_counter() - begin), search
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # of its exact inverse on the other
 SPREAD_RATIO = 5e-4
 _CHANCE_RATIO = 1e-4
+_LIKELY = 0.9  # the level of P90
 UNKNOWN = (
     "whether on-demand can be had when it is asked for is not published, for the newest accelerators (H100 and later) "
     "least of all: the wait and how often none comes are assumed (constraints.waiting)"
@@ -38,7 +39,8 @@ def launch_of(bench: Bench, plan: Node, candidate: Candidate) -> dict[str, Any]:
     paid = sum(part.paid_hours for part in candidate.parts if candidate.in_turn or part.offer.is_spot)
     other = sum(part.paid_hours for part in candidate.parts if candidate.in_turn and not part.offer.is_spot)
     hours, usd = _spread(bench, candidate)
-    low, high = min(hours[0], candidate.hours), max(hours[1], candidate.hours)
+    low = min(hours[0], candidate.hours)
+    high = max(_as_likely(hours[1], bench.deadline_hours, plan["launch"]["p_meet_deadline"]), candidate.hours)
     whole, ratio = plan["total_usd"].money(), frame.closeness(candidate)
     usd = _with_prices(spot, float(whole), usd)
     alone = candidate.p_meet if course is None else course.p_alone
@@ -76,6 +78,13 @@ def launch_of(bench: Bench, plan: Node, candidate: Candidate) -> dict[str, Any]:
         "notes": [UNKNOWN] if fallback else [],
         "replay": None if plan["launch"]["replay"].is_null else STATED,
     }
+
+
+def _as_likely(high: float, deadline_hours: float, stated: Node) -> float:
+    """P90 of the end, before the deadline where that is met with 90 % or more (the chance is checked for itself)."""
+    if stated.is_null:
+        return high
+    return min(high, deadline_hours) if stated.number() >= _LIKELY else max(high, deadline_hours)
 
 
 def first_wait_hours(pool: Capacity) -> float:

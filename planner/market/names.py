@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _WILDCARDS = frozenset("*?[")
 _MISSPELT = 0.9  # likeness of a name with two letters exchanged, as of `difflib`
+_LEAST_LETTERS = 4  # of a city or country that the names of regions are searched for
 _FEW = 12  # names that a message lists whole
 _DIGITS = str.maketrans("", "", "0123456789")
 _UNPRICED = "no offers with prices for {}: refresh the catalog, or name another"
@@ -44,6 +45,7 @@ class _Check(NamedTuple):
     what: str
     listed: bool = True
     is_machine: bool = False
+    hint: str = "planner catalog list shows them"
 
     def faults(self) -> Iterator[Fault]:
         """Yield a fault per name that matches nothing, with the nearest known one."""
@@ -58,12 +60,27 @@ class _Check(NamedTuple):
                 text = f"no {self.what} called {name!r} in the catalog"
                 if sold_nowhere:
                     text, hint = _UNPRICED.format(", ".join(sold_nowhere)), ""
+                elif self.what == "region" and (meant := _places_meant(name)):
+                    text, hint = f"{text}; {meant}", ""
                 elif not hint:
                     few = len(self.known) <= _FEW
-                    text += (
-                        f"; there are {', '.join(self.known)}" if few else "; planner catalog list shows them"
-                    )
+                    text += f"; there are {', '.join(self.known)}" if few else f"; {self.hint}"
                 yield Fault(where, text, hint)
+
+
+def _places_meant(name: str) -> str:
+    """What to write for a group of regions, a country or a city that stands in place of a region; "" for others."""
+    if name.lower() in _residency_names():
+        return f"it names a group of regions: write residency: [{name.lower()}]"
+    from catalogs.tables.regions import load_regions
+
+    table = load_regions()
+    columns = (table[column] for column in ("provider", "region", "location"))
+    wanted = name.lower() if len(name) >= _LEAST_LETTERS else None
+    there = [
+        f"{p}/{region}" for p, region, city in zip(*columns, strict=True) if wanted and wanted in city.lower()
+    ]
+    return f"{name} is {_examples(there)}" if there else ""
 
 
 def _sold_nowhere(name: str, sold: str) -> list[str]:
@@ -320,7 +337,8 @@ def _constraint_checks(
         yield _Check((at, "regions", position), [pattern], known, "region", False)
     if limits.residency:
         groups = [name.lower() for name in limits.residency]
-        yield _Check((at, "residency"), groups, _residency_names(), "residency group")
+        how = "write a group such as eu or us, or a country by its two letters, such as de"
+        yield _Check((at, "residency"), groups, _residency_names(), "residency group", hint=how)
     for key, rule in (("accelerators", limits.accelerators), ("instance_types", limits.instance_types)):
         column = key.removesuffix("s")
         known = sorted(types.coded(column).values)

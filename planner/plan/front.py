@@ -26,7 +26,10 @@ from planner.render.units import compact
 from planner.render.words import assumed_sizes, cluster, devices, option, place
 
 _SURE_TO_FIT = 0.99  # a layout that fits more surely needs no word
-_MUCH_GENERATION = 0.3  # share of a step from which its low utilisation is explained
+_MUCH = {
+    "generation": 0.3,
+    "other_models": 0.35,
+}  # shares of a step from which its low utilisation is explained
 _LAST_DAY, _LAST_SHARE = (
     timedelta(days=1),
     0.1,
@@ -292,7 +295,7 @@ def _speed(plan: Plan) -> list[_Row]:
     spread = f"80 %: {figure(low, places)} to {figure(high, places)}"
     parts = [f"{figure(speed.throughput_per_s, places)} {speed.unit}/s ({spread})"]
     if speed.mfu is not None:
-        parts.append(f"MFU {whole_percent(speed.mfu)}{_of_generation(speed)}")
+        parts.append(f"MFU {whole_percent(speed.mfu)}{_of_other_work(speed)}")
     if speed.memory_needed_gib is not None and speed.memory_available_gib is not None:
         needed, available = number(speed.memory_needed_gib), number(speed.memory_available_gib)
         fits = speed.memory_fits_ratio
@@ -303,8 +306,14 @@ def _speed(plan: Plan) -> list[_Row]:
     return [("throughput_per_s", "speed", speed.throughput_per_s, "number", "; ".join(parts))]
 
 
-def _of_generation(speed: Performance) -> str:
-    """Why the utilisation is low of a step that mostly generates; "" of others."""
-    step = speed.step_time_s or 0.0
-    share = speed.breakdown_s.get("generation", 0.0) / step if step > 0 else 0.0
-    return f" ({chance(share)} of the step generates, bound by memory)" if share >= _MUCH_GENERATION else ""
+def _of_other_work(speed: Performance) -> str:
+    """Why the utilisation is low of a step that mostly generates or runs other networks; "" of others."""
+    step = speed.step_time_s or math.inf
+    words = {"generation": "generates, bound by memory", "other_models": "is passes of other networks"}
+    shares = {name: speed.breakdown_s.get(name, 0.0) / step for name in words}
+    said = [
+        f"{chance(shares[name])} of the step {text}"
+        for name, text in words.items()
+        if shares[name] >= _MUCH[name]
+    ]
+    return f" ({', '.join(said)})" if said else ""

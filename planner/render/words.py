@@ -81,6 +81,8 @@ def assumed_sizes(items: Iterable[AssumedValue]) -> list[str]:
             words.append(f"samples of {int(item.value):,} tokens assumed (data.tokens)")
         elif item.key == "training.sequence_length" and int(item.value) > _LONG_CONTEXT:
             words.append(f"sequences of {int(item.value):,} tokens assumed (training.sequence_length)")
+        elif item.key == "training.lengths":
+            words.append(f"samples of {int(item.value):,} tokens each assumed (training.lengths)")
         elif item.key == "model.image_size":
             words.append(f"images of {item.value} px assumed (model.image_size)")
         elif item.key == "inference.denoising_steps":

@@ -201,3 +201,17 @@ def test_bad_input_in_a_process_of_its_own(run_process: Run, tmp_path: Path) -> 
     refused(run_process("optimize", str(tmp_path)), 2, "folder")
     nowhere = {"PLANNER_CATALOG_DIR": str(tmp_path / "nowhere")}
     refused(run_process("optimize", str(ROOT / "examples" / "bert-large.yaml"), env=nowhere), 4, "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ("regions: [eu]", "it names a group of regions: write residency: [eu]"),
+        ("regions: [frankfurt]", "aws/eu-central-1"),
+        ("residency: [germany]", "a country by its two letters, such as de"),
+    ],
+)
+def test_a_place_in_other_words_is_answered_with_how_it_is_written(
+    optimize: Callable[[str], CliResult], limits: str, said: str
+) -> None:
+    refused(optimize(BASE + f"constraints: {{{limits}}}\n"), 2, said)

@@ -63,8 +63,9 @@ def launch_of(candidates: Candidates, at: int, total: Decimal, *, with_reasons: 
         for value in _with_prices(candidates, at, spot, float(total), _range(usd))
     )
     low, high = _range(hours)
-    low, high = min(low, float(candidates.hours[at])), max(high, float(candidates.hours[at]))
     known = _meets(candidates, at)
+    high = _as_likely(high, known[0], context.dates.deadline_hours)
+    low, high = min(low, float(candidates.hours[at])), max(high, float(candidates.hours[at]))
     rows, nodes = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "nodes"))
     paid = np.asarray([part.paid_hours for part in spot])
     expected_spot = sum(part.paid_hours for part in spot)
@@ -139,6 +140,19 @@ def quantile(values: FloatArray, level: float) -> float:
 def _range(values: FloatArray) -> tuple[float, float]:
     """P10 and P90 of equally likely values."""
     return quantile(values, LOW), quantile(values, HIGH)
+
+
+def _as_likely(high: float, meet: float | None, deadline_hours: float | None) -> float:
+    """P90 of the end on the side of the deadline that its probability says: outcomes are fewer than it is made of.
+
+    Args:
+        high: P90 of the outcomes, hours from the start.
+        meet: probability that the deadline is met, None without one.
+        deadline_hours: likewise.
+    """
+    if meet is None or deadline_hours is None:
+        return high
+    return min(high, deadline_hours) if meet >= HIGH else max(high, deadline_hours)
 
 
 def _with_prices(

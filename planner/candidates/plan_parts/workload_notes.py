@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from planner.market.pricing import total_usd
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from planner.plan.model import PlanLine
 
 
+_MOST_TOKENS = (
+    2**28
+)  # of a step: four times the 67M of Kimi K2 (arXiv 2507.20534), the largest published that we know
 _KNOWN = 0.1  # half-width, relative, of what runs cost: two or three digits are printed
 
 
@@ -25,6 +29,7 @@ def workload_notes(asked: Asked, lines: Sequence[PlanLine]) -> list[str]:
     notes = (
         _recurrence_note(asked.workload, lines),
         _stop_note(asked.workload),
+        _batch_note(asked),
         _tables_note(asked.job.model),
         _looked_up_note(asked.job.model),
         _decoding_note(asked),
@@ -55,6 +60,28 @@ def _stop_note(workload: Workload) -> str:
         f"hours and cost are of {stop.mean_share:.0%} of the training, where it stops on average; run to its end it "
         f"takes {1.0 / stop.mean_share:.1f} times as many steps"
     )
+
+
+def _batch_note(asked: Asked) -> str:
+    """That a step is all of the training or larger than any that was published; "" of other batches.
+
+    Both are mostly a batch that was meant in tokens.
+    """
+    job, training = asked.job, asked.workload.training
+    if job.is_inference or training is None:
+        return ""
+    whole = job.total_steps <= 1.0 and training.steps is None
+    if not whole and not (job.unit == "tokens" and job.units_per_step > _MOST_TOKENS):
+        return ""
+    from planner.render.units import compact  # only where this is said
+
+    text = f"a step of {training.global_batch:,} samples is {compact(job.units_per_step, '')} {job.unit}"
+    text += ", all of the training" if whole else ""
+    length = round(job.units_per_step / training.global_batch)
+    if job.unit == "tokens" and training.global_batch > length > 1:
+        fewer = math.ceil(training.global_batch / length)
+        text += f": global_batch counts samples; if it is meant in tokens, write {fewer:,}"
+    return text
 
 
 def _tables_note(model: ModelSpec) -> str:

@@ -22,6 +22,17 @@ _MARKS = (
     "dataset_mixer", "train_file",
 )  # fmt: skip
 _OBJECTIVES = ("grpo", "dpo", "orpo", "kto", "reward", "ppo", "sft")
+# keys, and values of loss_type, that only one trainer of TRL has
+_KEYS_OF = {
+    "num_generations": "grpo", "desirable_weight": "kto", "undesirable_weight": "kto",
+    "center_rewards_coefficient": "reward", "num_ppo_epochs": "ppo",
+}  # fmt: skip
+_LOSSES_OF = {
+    "nll": "sft", "dft": "sft", "kto": "kto", "apo_zero_unpaired": "kto",
+    **dict.fromkeys(("grpo", "dr_grpo", "bnpo", "dapo"), "grpo"),
+    **dict.fromkeys(("sigmoid", "hinge", "ipo", "exo_pair", "nca_pair", "robust", "bco_pair", "sppo_hard"), "dpo"),
+    **dict.fromkeys(("aot", "aot_pair", "apo_zero", "apo_down", "discopop"), "dpo"),
+}  # fmt: skip
 _WITHOUT_EFFECT = (r".*",)
 
 
@@ -67,12 +78,7 @@ def read(document: Document) -> Reading:
         for bits in (4, 8):
             if keys.flag(f"load_in_{bits}bit"):
                 reading.add("training.frozen_bits", bits, f"load_in_{bits}bit")
-    if keys.has("num_generations"):
-        reading.add("training.objective", "grpo", "num_generations")
-    else:
-        place = f"{document.path.parent.name}/{document.path.name}".lower()
-        objective = next((name for name in _OBJECTIVES if name in place), None)
-        reading.add("training.objective", objective, "by the name of the file or its folder", assumed=True)
+    _objective(reading, keys, document)
     add_whole(reading, keys, "rollouts.prompt_max", "max_prompt_length")
     add_generations(reading, keys)
     _memory(reading, keys)
@@ -80,6 +86,19 @@ def read(document: Document) -> Reading:
         reading.files["deepspeed"] = keys.text("deepspeed")
     reading.unknown = keys.unknown(_WITHOUT_EFFECT)
     return reading
+
+
+def _objective(reading: Reading, keys: Lookup, document: Document) -> None:
+    """By a key or a loss that one trainer alone has, else by the name of the file."""
+    key, loss = next((name for name in _KEYS_OF if keys.has(name)), ""), keys.text("loss_type").lower()
+    if key:
+        reading.add("training.objective", _KEYS_OF[key], key)
+    elif loss in _LOSSES_OF:
+        reading.add("training.objective", _LOSSES_OF[loss], f"loss_type {loss}")
+    else:
+        place = f"{document.path.parent.name}/{document.path.name}".lower()
+        objective = next((name for name in _OBJECTIVES if name in place), None)
+        reading.add("training.objective", objective, "by the name of the file or its folder", assumed=True)
 
 
 def _memory(reading: Reading, keys: Lookup) -> None:

@@ -59,3 +59,31 @@ def test_weights_that_no_layer_multiplies_are_tables(model: dict[str, Any], said
     catalog = make_catalog([Offer(A100X8, "us-east-1", "20.0")])
     plan = plan_on(catalog, work(model=network, training=training)).plan
     assert any("model.embedding_tables" in note for note in plan.warnings) is said
+
+
+@pytest.mark.parametrize(
+    ("training", "said"),
+    [
+        (
+            {"tokens": 1e9, "global_batch": 4_194_304, "sequence_length": 4096},
+            "a step of 4,194,304 samples is 17.2B tokens, all of the training: global_batch counts samples; "
+            "if it is meant in tokens, write 1,024",
+        ),
+        (
+            {"tokens": 15e12, "global_batch": 524_288, "sequence_length": 1024},
+            "a step of 524,288 samples is 537M tokens: global_batch counts samples; "
+            "if it is meant in tokens, write 512",
+        ),
+        (
+            {"tokens": 1000, "global_batch": 64, "sequence_length": 4096},
+            "a step of 64 samples is 262k tokens, all of the training",
+        ),
+        ({"tokens": 1e9, "global_batch": 1024, "sequence_length": 4096}, ""),
+        ({"steps": 1, "global_batch": 1024, "sequence_length": 4096}, ""),
+    ],
+)
+def test_a_batch_that_is_meant_in_tokens_is_said(training: dict[str, Any], said: str) -> None:
+    catalog = make_catalog([Offer(A100X8, "us-east-1", "20.0")])
+    text = work(model={"preset": "gpt-2-124m"}, training=training, constraints={"max_nodes": 64})
+    notes = [note for note in plan_on(catalog, text).plan.warnings if note.startswith("a step of")]
+    assert notes == ([said] if said else [])

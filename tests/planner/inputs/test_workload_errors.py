@@ -18,12 +18,15 @@ from planner.inputs import messages as inputs_messages
 from planner.inputs.budget_schema import BudgetFile
 from planner.inputs.commit_load import load_commit
 from planner.inputs.messages import pydantic_faults
+from planner.inputs.other_words import KEYS
 from planner.inputs.pipeline_load import load_pipeline
 from planner.inputs.pipeline_schema import Pipeline
 from planner.inputs.portfolio_load import load_portfolio
 from planner.inputs.schedule_load import load_schedule
+from planner.inputs.schema import Constraints, Data
 from planner.inputs.serving_schema import Serving
 from planner.inputs.tco_load import load_tco
+from planner.inputs.training_schema import Layout, Model, Training
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "workload"
 GOOD = "version: 1\nname: t\nmodel: {preset: llama-3-8b}\ntraining: {tokens: 1e9, global_batch: 64}\n"
@@ -234,6 +237,16 @@ def test_later_faults_find_their_place() -> None:
         ("training2: {}", "did you mean 'training'?"),
         ("budget: 3", "it belongs under 'constraints'"),
         ("layers: 3", "it belongs under 'model'"),
+        ("constraints: {budget_usd: $5,000}", "write numbers without commas, as in 5000 or 5_000"),
+        ("constraints: {providers: aws, gcp}", "write a list in brackets, as in [a, gcp]"),
+        ("constraints: {deadline: 2 months}", "(months and years differ in length)"),
+        ("constraints: {spot: false}", "write exclude_purchase_options: [spot]"),
+        ("constraints: {gpus: 8}", "did you mean 'max_accelerators'?"),
+        ("constraints: {gpus: [h100]}", "did you mean 'accelerators'?"),
+        ("constraints: {quota: {h100: 16}}", "keys of each item: provider, region, quota"),
+        ("constraints: {accelerators: [h100, a100]}", "write {allow: [h100, a100]}"),
+        ("model: llama-3-8b", "write {preset: llama-3-8b}"),
+        ("checkpoint: {initial: 16}", "is only 16 bytes; write a unit (did you mean '16GB'?)"),
         ("prices: {overlays: [{change: 12 percent}]}", "must be like '-12%', '+0.40' or '3.20'"),
         ("assumptions: {a: yes}", "must be a number, got 'yes'"),
     ],
@@ -341,3 +354,27 @@ def test_a_list_of_wrong_items_is_not_called_empty() -> None:
     assert [(fault.path, fault.message) for fault in faults] == [
         (("budgets", 0, "amount"), "must be more than zero, got 0")
     ]
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("gradient_accumulation_steps: 8", "samples per device x accumulation x devices"),
+        ("learning_rate: 1e-4", "leave it out"),
+        ("num_train_epochs: 3", "are 'epochs'"),
+        ("optimizer: adamw_torch_fused", "did you mean 'adamw'?"),
+        ("objective: fine-tune", "did you mean 'sft'?"),
+        ("precision: mixed", "did you mean 'bf16'?"),
+        ("lengths: 512", "write {mean: 512}"),
+        ("lengths: {mean: 300, max: 4k}", "write '4e3', or '4096' where k is 1,024"),
+    ],
+)
+def test_words_of_trainers_are_answered_with_ours(key: str, expected: str) -> None:
+    assert expected in message(GOOD.replace("global_batch: 64", f"global_batch: 64, {key}"))
+
+
+@pytest.mark.parametrize("key", sorted(KEYS))
+def test_every_other_word_stands_for_a_key_that_a_section_has(key: str) -> None:
+    sections = [Workload, Constraints, Training, Model, Data, Layout]
+    assert any(KEYS[key] in section.model_fields for section in sections)
+    assert not any(key in section.model_fields for section in sections)

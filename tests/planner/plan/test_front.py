@@ -137,3 +137,34 @@ def test_a_budget_reads_as_it_was_stated(usd: object, said: str) -> None:
 def test_a_deadline_at_midnight_has_its_hour() -> None:
     job = work(constraints={**LIMITS, "deadline": "2026-12-31"}, training=TRAINING)
     assert "by Jan 1, 2027 00:00 (60 %)" in headline(plan_on(make_catalog(OFFERS), job).plan)
+
+
+@pytest.mark.parametrize(
+    ("training", "said"),
+    [
+        ({"objective": "distill", "teacher": {"preset": "bert-large"}}, True),
+        ({"objective": "pretrain"}, False),
+    ],
+)
+def test_a_step_that_mostly_runs_other_networks_says_so_beside_its_mfu(
+    training: dict[str, Any], said: bool
+) -> None:
+    plan = plan_on(make_catalog(OFFERS), work(constraints=LIMITS, training={**TRAINING, **training})).plan
+    assert ("of the step is passes of other networks)" in rows_of(plan)["speed"]) is said
+
+
+@pytest.mark.parametrize(
+    ("training", "said"),
+    [
+        ({"objective": "sft"}, True),
+        ({"method": "lora"}, True),
+        ({"objective": "sft", "packing": True}, False),
+        ({"objective": "sft", "lengths": {"mean": 90}}, False),
+        ({}, False),
+    ],
+)
+def test_samples_of_a_fine_tuning_that_count_as_whole_sequences_are_in_the_headline(
+    training: dict[str, Any], said: bool
+) -> None:
+    plan = plan_on(make_catalog(OFFERS), work(constraints=LIMITS, training={**TRAINING, **training})).plan
+    assert ("samples of 128 tokens each assumed (training.lengths)" in headline(plan)) is said

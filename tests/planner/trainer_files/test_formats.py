@@ -777,3 +777,21 @@ def test_every_sample_gives_a_valid_workload_or_a_named_reason(tmp_path: Path) -
         parse_workload(filled(initial.text), tmp_path / "workload.yaml")
     assert all(path in text for path, text in reasons.items())
     assert all("is not a preset" in text or "trains nothing" in text for text in reasons.values()), reasons
+
+
+@pytest.mark.parametrize(
+    ("keys", "objective"),
+    [
+        ("loss_type: sigmoid\nbeta: 0.1", "dpo"),
+        ("loss_type: apo_zero_unpaired", "kto"),
+        ("desirable_weight: 1.0\nloss_type: apo_zero", "kto"),
+        ("center_rewards_coefficient: 0.01", "reward"),
+        ("loss_type: dft", "sft"),
+    ],
+)
+def test_the_objective_of_trl_follows_from_keys_that_one_trainer_alone_has(
+    keys: str, objective: str, tmp_path: Path
+) -> None:
+    text = TRL.replace("max_length: 1024", f"max_length: 1024\n{keys}")
+    found = gather([write(tmp_path, "run.yaml", text)], Wishes())
+    assert found.facts["training.objective"].value == objective

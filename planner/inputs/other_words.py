@@ -1,0 +1,124 @@
+"""Words that other tools use, and what is written here instead: keys, values, and keys that have no place here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+_WHOLE_BATCH = (
+    "global_batch counts what all accelerators do in one optimizer step: samples per device x accumulation x devices; "
+    "layout.micro_batch fixes the samples per device"
+)
+_NEITHER = "it changes neither time nor cost: leave it out"
+_NO_SPOT = "to do without spot, write exclude_purchase_options: [spot]; how spot may be used is 'spot' at the top level"
+_PASSES = "passes over the set are 'epochs', in place of tokens, samples or steps"
+
+KEYS: Mapping[str, str] = {
+    "batch_size": "global_batch",
+    "train_batch_size": "global_batch",
+    "seq_len": "sequence_length",
+    "sequence_len": "sequence_length",
+    "seq_length": "sequence_length",
+    "max_seq_len": "sequence_length",
+    "max_seq_length": "sequence_length",
+    "max_length": "sequence_length",
+    "max_steps": "steps",
+    "train_steps": "steps",
+    "budget": "budget_usd",
+    "max_cost": "budget_usd",
+    "gpus": "accelerators",
+    "gpu": "accelerators",
+    "num_gpus": "accelerators",
+    "dtype": "precision",
+    "clouds": "providers",
+    "cloud": "providers",
+    "region": "location",
+    "tp": "tensor_parallel",
+    "pp": "pipeline_parallel",
+    "cp": "context_parallel",
+    "ep": "expert_parallel",
+    "zero": "zero_stage",
+    "n_layers": "layers",
+    "n_layer": "layers",
+    "num_layers": "layers",
+    "num_hidden_layers": "layers",
+    "d_model": "hidden",
+    "n_embd": "hidden",
+    "hidden_size": "hidden",
+    "n_heads": "heads",
+    "n_head": "heads",
+    "num_attention_heads": "heads",
+    "n_kv_heads": "kv_heads",
+    "num_key_value_heads": "kv_heads",
+    "intermediate_size": "ffn",
+    "num_experts": "experts",
+    "num_local_experts": "experts",
+    "n_routed_experts": "experts",
+    "num_experts_per_tok": "experts_per_token",
+    "n_shared_experts": "shared_experts",
+    "moe_intermediate_size": "moe_ffn",
+    "tie_word_embeddings": "tied_embeddings",
+    "sliding_window": "attention_window",
+    "vocab_size": "vocab",
+    "dataset": "data",
+}
+_OF_NUMBERS: Mapping[str, str] = {"accelerators": "max_accelerators"}  # where the value is a number
+_EXPLAINED: Mapping[str, Mapping[str, str]] = {
+    "training": {
+        "gradient_accumulation_steps": _WHOLE_BATCH,
+        "gradient_accumulation": _WHOLE_BATCH,
+        "per_device_train_batch_size": _WHOLE_BATCH,
+        "per_device_batch_size": _WHOLE_BATCH,
+        "micro_batch_size": _WHOLE_BATCH,
+        "num_train_epochs": _PASSES,
+        "num_epochs": _PASSES,
+        "learning_rate": _NEITHER,
+        "lr": _NEITHER,
+        "lr_scheduler": _NEITHER,
+        "warmup_steps": _NEITHER,
+        "weight_decay": _NEITHER,
+        "seed": _NEITHER,
+    },
+    "constraints": {"spot": _NO_SPOT, "use_spot": _NO_SPOT},
+}
+VALUES: Mapping[str, str] = {
+    "finetune": "sft",
+    "finetuning": "sft",
+    "float16": "fp16",
+    "half": "fp16",
+    "bfloat16": "bf16",
+    "mixed": "bf16",
+    "float32": "fp32",
+    "cheapest": "cost",
+    "fastest": "time",
+}
+
+
+def key_meant(key: str, value: object, known: Sequence[str]) -> str:
+    """Return the key of `known` that another tool calls `key`, "" where none is.
+
+    Args:
+        key: as written.
+        value: what was written for it: `gpus: 8` limits their number, `gpus: [h100]` names them.
+        known: the keys of the section.
+    """
+    meant = KEYS.get(key.lower(), "")
+    if isinstance(value, int) and not isinstance(value, bool):
+        meant = _OF_NUMBERS.get(meant, meant)
+    return meant if meant in known else ""
+
+
+def other_name(value: str, choices: Sequence[str]) -> str:
+    """Return the choice that another tool calls `value`, "" where none is."""
+    meant = VALUES.get(value.lower().replace("-", "").replace("_", ""), "")
+    return meant if meant in choices else ""
+
+
+def begins_with(value: str, choices: Sequence[str]) -> str:
+    """Return the longest choice that `value` begins with, as `adamw_torch_fused` with `adamw`; "" where none."""
+    written = value.lower().replace("-", "_")
+    return max((one for one in choices if written.startswith(f"{one}_")), key=len, default="")
+
+
+def why_not_here(section: str, key: str) -> str:
+    """Return why a section has no such key and what to write instead, "" where nothing is known."""
+    return _EXPLAINED.get(section, {}).get(key.lower(), "")
