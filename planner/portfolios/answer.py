@@ -14,7 +14,7 @@ from planner.inputs.checks import start_moment
 from planner.plan.robust import Robust, Terms
 from planner.portfolios.elastic import ElasticWeights
 from planner.portfolios.file_quotas import beyond_own_quotas
-from planner.portfolios.follow import later_starts
+from planner.portfolios.follow import MOST_STARTS, later_starts
 from planner.portfolios.gather import Gathered, Gatherer, opened
 from planner.portfolios.moments import refuse_arrivals
 from planner.portfolios.question import Question, in_time
@@ -177,8 +177,10 @@ def _with_later_starts(
     if not shared or result.interrupted:
         return at_once
     first = gatherer.first_starts()
-    starts = MOST_BUILDS // max(sum(workload is not None for workload in loaded.workloads), 1)
-    later = later_starts(question, result, first, gatherer.free_hours(), starts)
+    built = sum(workload is not None for workload in loaded.workloads)
+    starts = MOST_BUILDS // built if built else MOST_STARTS
+    deadlines = gatherer.limits_hours(gathered.kinds)
+    later = later_starts(question, result, first, gatherer.free_hours(), deadlines, starts)
     if later is None:
         return at_once
     if left <= 0 or len(later.hours) == 1:

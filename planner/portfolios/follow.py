@@ -71,6 +71,7 @@ def later_starts(
     result: PortfolioResult,
     first: Sequence[float],
     free: Sequence[float],
+    deadlines: Floats,
     most_starts: int,
 ) -> Later | None:
     """Choose later starts; None where none can help, none chosen where they would be too many candidates.
@@ -80,6 +81,7 @@ def later_starts(
         result: its solution.
         first: earliest start of each job, hours.
         free: moments at which owned nodes come free, hours.
+        deadlines: when each job must have ended, hours, infinity without a deadline, shape `(n_jobs,)`.
         most_starts: later starts, at most.
     """
     numbers, live = question.numbers, result.reduced.live
@@ -94,7 +96,7 @@ def later_starts(
     base = sorted({0, *sums})
     for limit in live.tolist():
         runs = _runs(question, int(limit))
-        sums |= start_sums(base, sorted(runs), _horizon(question, int(limit), base[-1]))
+        sums |= start_sums(base, sorted(runs), _horizon(question, int(limit), base[-1], deadlines))
     sums.discard(0)
     if not sums:
         return None
@@ -140,8 +142,11 @@ def _runs(question: Question, limit: int) -> Iterator[int]:
     yield from (_whole(hours) for hours in question.table.hours[order[new]].tolist())
 
 
-def _horizon(question: Question, limit: int, latest_base: int) -> int:
-    """Seconds by which a list of jobs in any order has begun on a limit (Graham 1966: twice its work, and a run)."""
+def _horizon(question: Question, limit: int, latest_base: int, deadlines: Floats) -> int:
+    """Seconds by which a list of jobs in any order has begun on a limit.
+
+    That is twice its work, and a run (Graham 1966), or sooner: when the last job starts that would still be in time.
+    """
     at, units = _drawing(question, limit)
     if not len(at):
         return 0
@@ -150,7 +155,8 @@ def _horizon(question: Question, limit: int, latest_base: int) -> int:
     np.maximum.at(work, job, units * hours)
     most = max(int(question.numbers.limit[limit]), 1)
     later = 2 * float(work.sum()) / most + float(hours.max())
-    return latest_base + _whole(min(later, MOST_HOURS))
+    last = float((deadlines[job] - hours).max())
+    return min(latest_base + _whole(min(later, MOST_HOURS)), _whole(min(last, MOST_HOURS)))
 
 
 def start_sums(base: list[int], runs: list[int], horizon: int) -> set[int]:
@@ -166,10 +172,15 @@ def start_sums(base: list[int], runs: list[int], horizon: int) -> set[int]:
 
 
 def thinned(values: list[int], count: int) -> list[int]:
-    """At most `count` of the values, evenly by rank, the last among them."""
+    """At most `count` of the values, ascending, as even as they come between 0 and the last, which is among them."""
     if len(values) <= count:
         return values
     if count <= 0:
         return []
-    at = np.ceil(np.arange(1, count + 1) * len(values) / count).astype(np.int64) - 1
+    wanted = np.arange(1, count + 1) * (values[-1] / count)
+    at = np.searchsorted(values, wanted, side="right") - 1
+    at[-1] = len(values) - 1
+    for back in range(count - 2, -1, -1):  # each another one
+        at[back] = min(at[back], at[back + 1] - 1)
+    at = np.maximum(at, np.arange(count))
     return [values[k] for k in at.tolist()]

@@ -22,7 +22,7 @@ from planner.portfolios.reduce import fits_limits
 from planner.portfolios.shared_limits import MICRO
 from planner.portfolios.sized import SizedCandidates
 from planner.portfolios.sized_jobs import SizedJobs
-from planner.portfolios.table import CandidateTable, Way, Ways, concat_tables, left_out
+from planner.portfolios.table import CandidateTable, Floats, Way, Ways, concat_tables, left_out
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -230,6 +230,11 @@ class Gatherer:
         """Hours after the portfolio's start by which an entry of the file must have ended; None without a deadline."""
         limit = limit_of(self._loaded.jobs[entry], self._loaded.workloads[entry], self._start)
         return None if limit is None else hours_after(limit, self._start)
+
+    def limits_hours(self, entries: Sequence[int]) -> Floats:
+        """The same of each job by its entry of the file, infinity without a deadline, shape `(n_jobs,)`."""
+        limits = [self.limit_hours(entry) for entry in range(len(self._loaded.jobs))]
+        return np.array([np.inf if one is None else one for one in limits])[list(entries)]
 
     def candidates_of(self, entry: int, begin: datetime) -> CandidateTable:
         """Candidates of one entry of the file that starts at `begin`, as job 0, late ones included.

@@ -120,13 +120,31 @@ def test_four_jobs_take_turns_on_one_owned_machine(tmp_path: Path, run_cli: Run)
     job.deadline, job.earliest, job.delay = 24, 0, 0
     found = json.loads(_plan(tmp_path, run_cli, [job] * 4, 1).stdout)
     assert float(found["totals"]["cost_usd"]) == 4.0
-    assert "may also start at 4 later moments" in json.dumps(found)
+    assert "may also start at 3 later moments" in json.dumps(found)
     job.deadline = 14
     found = json.loads(_plan(tmp_path, run_cli, [job] * 4, 1).stdout)
     assert float(found["totals"]["cost_usd"]) == 202.0
 
 
+def test_later_starts_end_where_no_job_would_be_in_time(tmp_path: Path, run_cli: Run) -> None:
+    """Ten jobs of 7 to 16 h on one machine have sums up to 208 h; only those up to the latest start help."""
+    jobs = []
+    for at in range(10):
+        job = Job(np.random.default_rng(0), 1)
+        job.nodes, job.hours, job.rack_usd, job.cloud_usd, job.cloud_hours = 1, 7 + at, 1, 100, 5
+        job.deadline, job.earliest, job.delay = 26, 0, 0
+        jobs.append(job)
+    found = json.loads(_plan(tmp_path, run_cli, jobs, 1).stdout)
+    later = [window["start_hours"] for window in found["windows"]]
+    assert later == [0.0, *range(7, 20)]  # of 26 h, the shortest job takes 7
+    assert float(found["totals"]["cost_usd"]) == 7 * 100.0 + 3  # 7, 8 and 9 h fit one after another
+
+
 def test_starts_are_thinned_evenly_and_keep_the_last() -> None:
+    """By time: sums of run times crowd together late, where few jobs can still begin."""
+    assert thinned([1, *range(80, 100)], 3) == [1, 80, 99]
+    assert thinned([1, 2, 3, 100], 3) == [2, 3, 100]
+    assert thinned([10, 97, 98, 99, 100], 4) == [10, 97, 98, 100]
     assert thinned([1, 2, 3], 3) == [1, 2, 3]
     assert thinned(list(range(100)), 4) == [24, 49, 74, 99]
     assert thinned([5, 6], 0) == []
