@@ -22,6 +22,7 @@ from planner.portfolios.relax import Relaxed, relax_portfolio
 from planner.portfolios.robust import choose_robust, objective_with_risk
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, Progress, solve_portfolio
+from planner.portfolios.sooner import sooner
 from planner.render.presentable import Presentable
 from solvers.problem.solution import Status
 
@@ -154,10 +155,23 @@ def plan_portfolio(
         gathered, question, result = _widened(gatherer, loaded, options, (gathered, question, result), terms)
         with_risk, robust = choose_robust(gathered, question, result, terms, options)
         result, robust = (with_risk, robust) if robust.confirmed else (result, robust.as_plain())
+    _take_sooner(gathered, question, result, relaxed)
     seconds = time.perf_counter() - began
     return PortfolioAnswer(
         loaded, gathered, question, result, relaxed, source, options, seconds, planning.now, whole, robust
     )
+
+
+def _take_sooner(
+    gathered: Gathered, question: Question, result: PortfolioResult, relaxed: Relaxed | None
+) -> None:
+    """Let the plan's jobs, and those of the plan within moved limits, end as soon as its cost allows."""
+    if result.picks is not None:
+        result.search.best = sooner(question, result.picks)
+    if relaxed is not None and relaxed.plan.picks is not None:
+        every = gathered.question
+        moved = Question(every.table.take(relaxed.kept), relaxed.question, every.limits)
+        relaxed.plan.search.best = sooner(moved, relaxed.plan.picks)
 
 
 def _with_later_starts(
