@@ -138,16 +138,11 @@ def plan_portfolio(
     gatherer = Gatherer(loaded, opened(used, catalog, planning, catalog_dir), planning, progress=sized)
     gathered, question, result = _with_later_starts(gatherer, loaded, options, progress, began)
     relaxed = None
-    every = np.unique(gathered.question.table.job)
-    if result.status is Status.INFEASIBLE and len(every) == len(gathered.jobs):
-        wish = loaded.portfolio.relaxation
-        weights = ElasticWeights(
-            wish.usd_per_quota_unit, wish.usd_per_owned_node, wish.usd_per_usd_over_budget
-        )
-        every_one = gathered.question
-        relaxed = relax_portfolio(
-            every_one.numbers, every_one.table.late_hours, weights, wish.usd_per_hour_late, options
-        )
+    if result.status is Status.INFEASIBLE:
+        gatherer.time_late()
+        gathered = replace(gatherer.gather(), notes=gathered.notes)
+        question = in_time(gathered.question)
+        relaxed = _relaxed(loaded, gathered, options)
     source = used[0] if used else None
     whole = not missing_up_to(loaded, gathered, result)
     terms, robust = Terms.of(loaded.portfolio.risk, robust_level), None
@@ -160,6 +155,15 @@ def plan_portfolio(
     return PortfolioAnswer(
         loaded, gathered, question, result, relaxed, source, options, seconds, planning.now, whole, robust
     )
+
+
+def _relaxed(loaded: LoadedPortfolio, gathered: Gathered, options: PortfolioOptions) -> Relaxed | None:
+    """What must give way; None where a job has no candidate, not even a late one."""
+    wish, every = loaded.portfolio.relaxation, gathered.question
+    if len(np.unique(every.table.job)) < len(gathered.jobs):
+        return None
+    weights = ElasticWeights(wish.usd_per_quota_unit, wish.usd_per_owned_node, wish.usd_per_usd_over_budget)
+    return relax_portfolio(every.numbers, every.table.late_hours, weights, wish.usd_per_hour_late, options)
 
 
 def _take_sooner(

@@ -156,6 +156,14 @@ class Gatherer:
             self._made.for_risk = True
         self._known.clear()
 
+    def time_late(self) -> None:
+        """Gather late candidates with the hours by which they are late, which matter where limits must give way."""
+        if self._made is None or self._made.times_late:
+            return
+        self._made.times_late = True
+        firsts = {self._start + timedelta(hours=hours) for hours in self.first_starts()}
+        self._known = {key: built for key, built in self._known.items() if key[1] not in firsts}
+
     def first_starts(self) -> list[float]:
         """The earliest start of each entry of the file, hours."""
         return [
