@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import inf
+from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
@@ -152,7 +152,7 @@ def _relaxation(
     # another plan than that which the amounts are of may be shown: a job may be less late in it
     allowed = {node["job"].text(): node["late_hours"].number() for node in relaxation["deadlines"]}
     order = [name for name, _ in memory.copies if name in allowed]
-    exact = {name for name in order if abs(late_by.get(name, inf) - allowed[name]) <= 0.0051}
+    exact = {name for name in order if -1e-3 <= allowed[name] - late_by.get(name, inf) <= 0.0101}
     hours = sum(late_by[name] if name in exact else allowed[name] for name in order)
     weighted += hours * weights.usd_per_hour_late
     over: Any = None
@@ -161,7 +161,10 @@ def _relaxation(
         needed = relaxation["budget"]["needed_usd"].money()
         weighted += float(needed - Fraction(budget)) * weights.usd_per_usd_over_budget
         over = {"now_usd": Near(Fraction(budget)), "needed_usd": Exactly(max(needed, Fraction(budget)))}
-    slack = 0.005 * weights.usd_per_hour_late * (len(order) - len(exact)) + 1e-6
+    sized = {name for name, entry in memory.copies if memory.loaded.workloads[entry] is None}
+    slack = (
+        0.01 * weights.usd_per_hour_late * len([name for name in order if name not in exact & sized]) + 1e-6
+    )
     total = relaxation["weighted_usd"].money()
     bound = relaxation["bound_usd"]
     low = None if bound.is_null else min(bound.money(), total)
@@ -169,13 +172,18 @@ def _relaxation(
     return {
         "limits": rows, "budget": over, "least": least <= _CLOSED * (1 + 1e-6) + 1e-9,
         "deadlines": [
-            {"job": name, "late_hours": Printed(late_by[name] if name in exact else allowed[name], 2, 1e-3)}
+            {"job": name, "late_hours": Printed(_enough(late_by[name]) if name in exact else allowed[name], 2, 1e-3)}
             for name in order
         ],
         "weighted_usd": Near(weighted, 1e-6, slack),
         "bound_usd": None if low is None else Exactly(low),
         "gap_ratio": None if low is None else Near(least, 1e-6, 1e-12),
     }  # fmt: skip
+
+
+def _enough(late_hours: float) -> float:
+    """Hours rounded up to two decimals."""
+    return ceil(late_hours * 100 - 1e-6) / 100
 
 
 def _filters(memory: PortfolioMemory) -> list[dict[str, Any]]:

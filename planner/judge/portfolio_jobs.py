@@ -17,6 +17,7 @@ from planner.judge.limits import check_offer
 from planner.judge.memory import Memory
 from planner.judge.money import tiers
 from planner.judge.pipeline import part_of
+from planner.judge.portfolio_late import hours_kept
 from planner.judge.portfolio_parts import MICRO_USD, SIZED_UNIT, UNITS, Draw, Run, Windows, quota_names
 from planner.judge.portfolio_sized import Sized, named_candidate, read_candidates, sized_in_file
 from planner.judge.single import obligations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from planner.judge.goods import Goods, Offer
 
 _TIE = 1e-7
-_LACKS_CONFIDENCE = 0.25  # hours that a job counts as late, at least, which only lacks confidence
+_LEAST_LATE = 0.01  # hours: how late a job is stated to
 
 
 class PortfolioMemory:
@@ -363,14 +364,15 @@ def _budget_faults(bench: Bench, candidate: Candidate) -> list[str]:
 
 
 def _late_hours(bench: Bench, candidate: Candidate) -> tuple[float, float]:
-    """Hours after the deadline, and how far they may be off."""
+    """Hours by which the deadline must be later for the confidence asked, and how far they may be off."""
     confidence = bench.workload.constraints.deadline_confidence
     room = bench.deadline_hours
     over = 0.0 if room == inf else max(candidate.hours - room, 0.0)
     unsure = candidate.p_meet is not None and candidate.p_meet < confidence - 1e-4
-    return max(
-        over, _LACKS_CONFIDENCE
-    ) if unsure or over > 1e-9 * candidate.hours else 0.0, candidate.hours * frame.closeness(candidate)
+    if not unsure and over <= 1e-9 * candidate.hours:
+        return 0.0, 0.0
+    needed, slack = hours_kept(candidate, confidence)
+    return max(needed - room, _LEAST_LATE), slack + needed * frame.closeness(candidate)
 
 
 def _lateness(late: float, slack: float = 0.0) -> dict[str, Any]:

@@ -14,6 +14,7 @@ MICRO_USD = 1e-6
 UNITS = ("vCPU", "GPU", "instances")
 SIZED_UNIT = "units"  # of a quota that names none, drawn on as a sized candidate declares
 _TIE = 1e-7
+_ROUNDING = 1e-9  # hours: of the sum of a start and a length
 
 
 class Draw(NamedTuple):
@@ -74,7 +75,7 @@ class Windows(NamedTuple):
     def touched(self, run: Run, at: int) -> bool:
         """Whether a run is in a window; one that ends when it starts is not."""
         close = self.starts[at + 1] if at + 1 < len(self.starts) else inf
-        return run.begin < close - _TIE and (not at or run.end > self.starts[at])
+        return run.begin < close - _TIE and (not at or run.end > self.starts[at] + _ROUNDING)
 
 
 def quota_names(

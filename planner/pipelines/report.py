@@ -123,12 +123,12 @@ def _reason(answer: PipelineAnswer) -> str:
 
 
 def _advice(answer: PipelineAnswer) -> tuple[str, ...]:
-    if answer.over_budget_usd is not None:
-        change = f"budget {numbers.usd(answer.budget_usd)} -> {numbers.usd(answer.total_usd)}"
+    if answer.over_budget_usd is not None and answer.total_usd is not None:
+        change = f"budget {numbers.usd(answer.budget_usd)} -> {numbers.usd_enough(answer.total_usd)}"
         text = f"Smallest change found ({_set_of(answer)}): {change}"
         return (f"{text}; the plan shown is {numbers.usd(answer.over_budget_usd)} over",)
     if answer.least_hours is not None and answer.least_hours_bound is not None:
-        now, least = numbers.hours(answer.deadline_hours), numbers.hours(answer.least_hours)
+        now, least = numbers.hours(answer.deadline_hours), numbers.hours_enough(answer.least_hours)
         if answer.least_hours <= answer.least_hours_bound * (1 + LEAST_TIME_GAP):
             return (f"Smallest change ({_set_of(answer)}): deadline {now} h -> {least} h",)
         bound = numbers.hours(answer.least_hours_bound)

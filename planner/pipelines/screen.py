@@ -41,10 +41,26 @@ def pipeline_screen(answer: PipelineAnswer, of: str, why: str, helps: Sequence[s
         rows: list[Row] = [("plan", "plan", "none", "text", f"none: {why}"), *changes]
         proof = claims.state(status, of, gap)
         return Screen(asked, rows, None, (), f"{proof[0].upper()}{proof[1:]}.", ("validate FILE",))
-    rows = [*changes, _plan(answer), _cost(answer), *_risk(answer), _done(answer)]
+    over = answer.over_budget_usd is not None
+    none: list[Row] = (
+        [("none", "plan", "none", "text", f"none within the budget: {_found(status)}")] if over else []
+    )
+    rows = [
+        *none,
+        *changes,
+        _plan(answer, "then" if over else "plan"),
+        _cost(answer),
+        *_risk(answer),
+        _done(answer),
+    ]
     best = claims.best_plan("Cheapest", status, gap)
+    if over:
+        best, of = (
+            best.replace("feasible plan", "plan").replace("Feasible plan", "Plan"),
+            f"{of}, whatever the budget",
+        )
     if answer.robust is not None:
-        proof = answer.robust.claim()
+        proof = answer.robust.claim(answer.gap_asked)
         return Screen(asked, rows, _tasks(answer), _notes(answer), proof, NEXT)
     method = "" if answer.result.method == "MILP" else f" by {answer.result.method}"
     proof = f"{best} {of}, proven{method} to {numbers.percent(gap, 2)}. Without taxes and support plans."
@@ -64,7 +80,12 @@ def _asked(answer: PipelineAnswer) -> str:
     return ", ".join(parts)
 
 
-def _plan(answer: PipelineAnswer) -> Row:
+def _found(status: str) -> str:
+    """How the plan shown was found, where it costs more than the budget."""
+    return "the cheapest plan costs more" if status == "optimal" else "the cheapest plan found costs more"
+
+
+def _plan(answer: PipelineAnswer, label: str) -> Row:
     regions = dict.fromkeys(place(stage.way.provider, stage.way.region, "") for stage in answer.stages)
     moved = sum(1 for transfer in answer.transfers if transfer.basis)
     count = "1 task" if len(answer.stages) == 1 else f"{len(answer.stages):,} tasks"
@@ -75,7 +96,7 @@ def _plan(answer: PipelineAnswer) -> Row:
         if moved
         else "all data stay in their region"
     )
-    return ("plan", "plan", text, "text", f"{text}; {edges}" if answer.transfers else text)
+    return ("plan", label, text, "text", f"{text}; {edges}" if answer.transfers else text)
 
 
 def _half_usd(answer: PipelineAnswer) -> float:

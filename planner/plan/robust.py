@@ -186,13 +186,23 @@ class Robust:
             f"{change} in the {worst} of {FRESH:,} fresh scenarios"
         )
 
-    def claim(self) -> str:
-        """The claim below a screen."""
-        return (
-            f"Least of {percent(1.0 - self.terms.weight, 0)} expected cost and {percent(self.terms.weight, 0)} worst "
-            f"outcomes of the {self.considered:,} candidates considered, proven to {percent(self.gap, 2)} over "
-            f"{self.terms.scenarios:,} scenarios. Without taxes and support plans."
-        )
+    def claim(self, gap_asked: float) -> str:
+        """The claim below a screen.
+
+        Args:
+            gap_asked: up to which gap the choice counts as the least.
+        """
+        terms = self.terms
+        of = f"{percent(1.0 - terms.weight, 0)} expected cost and {percent(terms.weight, 0)} worst outcomes"
+        of += f" of the {self.considered:,} candidates considered"
+        tail = f"over {terms.scenarios:,} scenarios. Without taxes and support plans."
+        if self.gap <= gap_asked * (1 + 1e-6) + 1e-9:
+            return f"Least of {of}, proven to {percent(self.gap, 2)} {tail}"
+        bound = max(self.bound_usd, 0.0)
+        if self.chosen.objective_usd >= 2.0 * bound:
+            return f"The least of {of} is not known {tail}"
+        above = math.ceil((self.chosen.objective_usd / bound - 1.0) * 1000) / 1000
+        return f"At most {percent(above, 1)} above the least of {of}, {tail}"
 
     def proof(self) -> str:
         """What is proven, for people."""

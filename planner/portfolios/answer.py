@@ -14,7 +14,7 @@ from planner.inputs.checks import start_moment
 from planner.plan.robust import Robust, Terms
 from planner.portfolios.elastic import ElasticWeights
 from planner.portfolios.file_quotas import beyond_own_quotas
-from planner.portfolios.follow import later_starts
+from planner.portfolios.follow import MOST_STARTS, later_starts
 from planner.portfolios.gather import Gathered, Gatherer, opened
 from planner.portfolios.moments import refuse_arrivals
 from planner.portfolios.question import Question, in_time
@@ -22,6 +22,7 @@ from planner.portfolios.relax import Relaxed, relax_portfolio
 from planner.portfolios.robust import choose_robust, objective_with_risk
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, Progress, solve_portfolio
+from planner.portfolios.sooner import sooner
 from planner.render.presentable import Presentable
 from solvers.problem.solution import Status
 
@@ -137,16 +138,11 @@ def plan_portfolio(
     gatherer = Gatherer(loaded, opened(used, catalog, planning, catalog_dir), planning, progress=sized)
     gathered, question, result = _with_later_starts(gatherer, loaded, options, progress, began)
     relaxed = None
-    every = np.unique(gathered.question.table.job)
-    if result.status is Status.INFEASIBLE and len(every) == len(gathered.jobs):
-        wish = loaded.portfolio.relaxation
-        weights = ElasticWeights(
-            wish.usd_per_quota_unit, wish.usd_per_owned_node, wish.usd_per_usd_over_budget
-        )
-        every_one = gathered.question
-        relaxed = relax_portfolio(
-            every_one.numbers, every_one.table.late_hours, weights, wish.usd_per_hour_late, options
-        )
+    if result.status is Status.INFEASIBLE:
+        gatherer.time_late()
+        gathered = replace(gatherer.gather(), notes=gathered.notes)
+        question = in_time(gathered.question)
+        relaxed = _relaxed(loaded, gathered, options)
     source = used[0] if used else None
     whole = not missing_up_to(loaded, gathered, result)
     terms, robust = Terms.of(loaded.portfolio.risk, robust_level), None
@@ -154,10 +150,32 @@ def plan_portfolio(
         gathered, question, result = _widened(gatherer, loaded, options, (gathered, question, result), terms)
         with_risk, robust = choose_robust(gathered, question, result, terms, options)
         result, robust = (with_risk, robust) if robust.confirmed else (result, robust.as_plain())
+    _take_sooner(gathered, question, result, relaxed)
     seconds = time.perf_counter() - began
     return PortfolioAnswer(
         loaded, gathered, question, result, relaxed, source, options, seconds, planning.now, whole, robust
     )
+
+
+def _relaxed(loaded: LoadedPortfolio, gathered: Gathered, options: PortfolioOptions) -> Relaxed | None:
+    """What must give way; None where a job has no candidate, not even a late one."""
+    wish, every = loaded.portfolio.relaxation, gathered.question
+    if len(np.unique(every.table.job)) < len(gathered.jobs):
+        return None
+    weights = ElasticWeights(wish.usd_per_quota_unit, wish.usd_per_owned_node, wish.usd_per_usd_over_budget)
+    return relax_portfolio(every.numbers, every.table.late_hours, weights, wish.usd_per_hour_late, options)
+
+
+def _take_sooner(
+    gathered: Gathered, question: Question, result: PortfolioResult, relaxed: Relaxed | None
+) -> None:
+    """Let the plan's jobs, and those of the plan within moved limits, end as soon as its cost allows."""
+    if result.picks is not None:
+        result.search.best = sooner(question, result.picks)
+    if relaxed is not None and relaxed.plan.picks is not None:
+        every = gathered.question
+        moved = Question(every.table.take(relaxed.kept), relaxed.question, every.limits)
+        relaxed.plan.search.best = sooner(moved, relaxed.plan.picks)
 
 
 def _with_later_starts(
@@ -177,8 +195,10 @@ def _with_later_starts(
     if not shared or result.interrupted:
         return at_once
     first = gatherer.first_starts()
-    starts = MOST_BUILDS // max(sum(workload is not None for workload in loaded.workloads), 1)
-    later = later_starts(question, result, first, gatherer.free_hours(), starts)
+    built = sum(workload is not None for workload in loaded.workloads)
+    starts = MOST_BUILDS // built if built else MOST_STARTS
+    deadlines = gatherer.limits_hours(gathered.kinds)
+    later = later_starts(question, result, first, gatherer.free_hours(), deadlines, starts)
     if later is None:
         return at_once
     if left <= 0 or len(later.hours) == 1:

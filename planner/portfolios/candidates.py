@@ -17,6 +17,7 @@ import numpy as np
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import Engine
 from planner.candidates.filters import FilterReport, count_filters
+from planner.candidates.finish import sure_hours
 from planner.candidates.model import IN_TURN, MIXED
 from planner.candidates.plan_parts.bought import Source
 from planner.candidates.prepare import prepare
@@ -47,7 +48,9 @@ MOST_FOR_RISK = (
 )
 LOOK_BACK = 16  # rivals compared per candidate; more would find little and is never wrong
 MOST_ENGINES = 12  # kept at once: each holds some ten thousand priced candidates
-_LATE = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"]
+_LATE = BIT["deadline"] | BIT["confidence"]
+_SOME = 0.25  # hours by which candidates count as late, at least, until it matters how late they are
+_LEAST = 0.01  # hours: how late a deadline is stated to
 # on-demand serves as cheaply as such spot does, but it may be on-demand that the jobs lack
 _SHARED = _LATE | BIT["no_discount"]
 
@@ -73,6 +76,8 @@ class WorkloadCandidates:
     Attributes:
         sources: where candidates are described in full.
         for_risk: keep candidates too that others replace at less expected cost: they may be surer.
+        times_late: work out by how much later a deadline late candidates would keep with the confidence asked, instead
+            of only that they are late.
     """
 
     def __init__(
@@ -102,6 +107,7 @@ class WorkloadCandidates:
         self._pools: dict[int, Ints] = {}  # of the offers of an offer set that a source keeps
         self.sources: list[Source] = []
         self.for_risk = False
+        self.times_late = False
 
     @property
     def contexts(self) -> list[Context]:
@@ -138,8 +144,10 @@ class WorkloadCandidates:
         candidates = found.candidates
         report = count_filters(candidates.all_bits())
         at = np.flatnonzero((candidates.bits & ~_SHARED) == 0)
+        late = self._late_hours(candidates, at)
+        at, late = at[np.isfinite(late)], late[np.isfinite(late)]
         begin = (start - origin).total_seconds() / 3600.0
-        table = self._table(found.context, candidates, at, begin, delay_usd_per_hour)
+        table = self._table(found.context, candidates, at, late, begin, delay_usd_per_hour)
         kept = self._worth_keeping(table)
         source = Source(found.context, candidates.take(at[kept]))
         self.sources.append(source)
@@ -183,8 +191,28 @@ class WorkloadCandidates:
             self._engines.popitem(last=False)
         return engine
 
+    def _late_hours(self, candidates: Candidates, at: Ints) -> Floats:
+        """Hours by which the deadline must be later for each of the candidates `at`; 0: none."""
+        context = candidates.context
+        late, limit = (candidates.bits[at] & _LATE) != 0, context.dates.deadline_hours
+        out = np.zeros(len(at))
+        if limit is None or not late.any():
+            return out
+        if self.times_late:
+            level = context.asked.workload.constraints.deadline_confidence
+            out[late] = np.maximum(sure_hours(candidates, at[late], level) - limit, _LEAST)
+        else:
+            out[late] = np.maximum(candidates.hours[at[late]] - limit, _SOME)
+        return out
+
     def _table(
-        self, context: Context, candidates: Candidates, at: Ints, begin: float, delay_usd_per_hour: float
+        self,
+        context: Context,
+        candidates: Candidates,
+        at: Ints,
+        late_hours: Floats,
+        begin: float,
+        delay_usd_per_hour: float,
     ) -> CandidateTable:
         offer, nodes = _purchases(candidates, at)
         bought = offer >= 0
@@ -193,18 +221,13 @@ class WorkloadCandidates:
         way[bought] = self._ways_of(context.market, offer_rows)[inverse]
         pool_of = self._pools_of(context.market)
         hours, cost = candidates.hours[at], candidates.cost_usd[at]
-        late = (candidates.bits[at] & _LATE) != 0
-        limit = context.dates.deadline_hours
-        over = np.zeros(len(at)) if limit is None else np.maximum(hours - limit, 0.0)
-        # one that only lacks confidence is late by what its interval adds; count it as a quarter of an hour at least
-        over = np.where(late, np.maximum(over, 0.25), 0.0)
         paid = np.rint(cost * MICRO).astype(np.int64)
         return CandidateTable(
             job=np.zeros(len(at), dtype=np.int64), way=way, nodes=np.where(bought, nodes, 0), units=np.zeros_like(way),
             pool=np.where(bought, pool_of[offer], -1), together=candidates.kind[at] == MIXED,
             start_hours=np.full(len(at), begin), hours=hours, cost_micro_usd=paid,
             counted_micro_usd=paid + np.rint(delay_usd_per_hour * (begin + hours) * MICRO).astype(np.int64),
-            late_hours=over, source=np.full(len(at), -1), row=np.full(len(at), -1),
+            late_hours=late_hours, source=np.full(len(at), -1), row=np.full(len(at), -1),
         )  # fmt: skip
 
     def _pools_of(self, market: Market) -> Ints:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.inputs.bounds import MOST_HOURS
+from planner.portfolios.list_plan import SECONDS, list_starts, whole_seconds
 from planner.portfolios.question import Question
 from planner.portfolios.shared_limits import CAPACITY, Bools, Floats, Ints
 from planner.portfolios.solve import PortfolioResult
@@ -24,7 +25,6 @@ from solvers.problem.solution import Status
 MOST_STARTS = 24  # later starts: each multiplies the candidates on scarce limits
 MOST_ADDED = 300_000  # candidates that later starts may add
 MOST_SUMS = 4_000  # sums of run times kept while they are made
-SECONDS = 3600  # per hour; starts are whole seconds, rounded up
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +71,7 @@ def later_starts(
     result: PortfolioResult,
     first: Sequence[float],
     free: Sequence[float],
+    deadlines: Floats,
     most_starts: int,
 ) -> Later | None:
     """Choose later starts; None where none can help, none chosen where they would be too many candidates.
@@ -80,6 +81,7 @@ def later_starts(
         result: its solution.
         first: earliest start of each job, hours.
         free: moments at which owned nodes come free, hours.
+        deadlines: when each job must have ended, hours, infinity without a deadline, shape `(n_jobs,)`.
         most_starts: later starts, at most.
     """
     numbers, live = question.numbers, result.reduced.live
@@ -90,15 +92,17 @@ def later_starts(
         return None
     drawing = len(np.unique(numbers.entry_candidate[scarce]))
     count = min(most_starts, MOST_STARTS, MOST_ADDED // drawing)
-    sums: set[int] = {_whole(hours) for hours in (*first, *free) if math.isfinite(hours)}
+    sums: set[int] = {whole_seconds(hours) for hours in (*first, *free) if math.isfinite(hours)}
     base = sorted({0, *sums})
     for limit in live.tolist():
         runs = _runs(question, int(limit))
-        sums |= start_sums(base, sorted(runs), _horizon(question, int(limit), base[-1]))
-    sums.discard(0)
+        sums |= start_sums(base, sorted(runs), _horizon(question, int(limit), base[-1], deadlines))
+    listed = list_starts(question, live, deadlines) - {0}
+    sums = (sums | listed) - {0}
     if not sums:
         return None
-    starts = thinned(sorted(sums), count)
+    starts = thinned(sorted(listed), count)
+    starts = sorted({*starts, *thinned(sorted(sums - set(starts)), count - len(starts))})
     hours = np.array([0, *starts]) / SECONDS
     own = [question.limits[number] for number in live.tolist()]
     pools = tuple(sorted({limit.number for limit in own if limit.kind == CAPACITY}))
@@ -114,11 +118,6 @@ def _every_job_at_its_cheapest(question: Question, result: PortfolioResult) -> b
     least = np.full(numbers.n_jobs, np.iinfo(np.int64).max)
     np.minimum.at(least, numbers.job, numbers.objective)
     return result.objective <= int(least.sum())
-
-
-def _whole(hours: float) -> int:
-    """Whole seconds, rounded up (but for what is rounding itself)."""
-    return max(math.ceil(hours * SECONDS - 1e-6), 0)
 
 
 def _drawing(question: Question, limit: int) -> tuple[Ints, Ints]:
@@ -137,11 +136,14 @@ def _runs(question: Question, limit: int) -> Iterator[int]:
     new = (
         np.r_[True, np.diff(question.numbers.job[order]) != 0] if len(order) else np.zeros(0, dtype=np.bool_)
     )
-    yield from (_whole(hours) for hours in question.table.hours[order[new]].tolist())
+    yield from (whole_seconds(hours) for hours in question.table.hours[order[new]].tolist())
 
 
-def _horizon(question: Question, limit: int, latest_base: int) -> int:
-    """Seconds by which a list of jobs in any order has begun on a limit (Graham 1966: twice its work, and a run)."""
+def _horizon(question: Question, limit: int, latest_base: int, deadlines: Floats) -> int:
+    """Seconds by which a list of jobs in any order has begun on a limit.
+
+    That is twice its work, and a run (Graham 1966), or sooner: when the last job starts that would still be in time.
+    """
     at, units = _drawing(question, limit)
     if not len(at):
         return 0
@@ -150,7 +152,8 @@ def _horizon(question: Question, limit: int, latest_base: int) -> int:
     np.maximum.at(work, job, units * hours)
     most = max(int(question.numbers.limit[limit]), 1)
     later = 2 * float(work.sum()) / most + float(hours.max())
-    return latest_base + _whole(min(later, MOST_HOURS))
+    last = float((deadlines[job] - hours).max())
+    return min(latest_base + whole_seconds(min(later, MOST_HOURS)), whole_seconds(min(last, MOST_HOURS)))
 
 
 def start_sums(base: list[int], runs: list[int], horizon: int) -> set[int]:
@@ -166,10 +169,15 @@ def start_sums(base: list[int], runs: list[int], horizon: int) -> set[int]:
 
 
 def thinned(values: list[int], count: int) -> list[int]:
-    """At most `count` of the values, evenly by rank, the last among them."""
+    """At most `count` of the values, ascending, as even as they come between 0 and the last, which is among them."""
     if len(values) <= count:
         return values
     if count <= 0:
         return []
-    at = np.ceil(np.arange(1, count + 1) * len(values) / count).astype(np.int64) - 1
+    wanted = np.arange(1, count + 1) * (values[-1] / count)
+    at = np.searchsorted(values, wanted, side="right") - 1
+    at[-1] = len(values) - 1
+    for back in range(count - 2, -1, -1):  # each another one
+        at[back] = min(at[back], at[back + 1] - 1)
+    at = np.maximum(at, np.arange(count))
     return [values[k] for k in at.tolist()]

@@ -22,7 +22,7 @@ from planner.portfolios.reduce import fits_limits
 from planner.portfolios.shared_limits import MICRO
 from planner.portfolios.sized import SizedCandidates
 from planner.portfolios.sized_jobs import SizedJobs
-from planner.portfolios.table import CandidateTable, Way, Ways, concat_tables, left_out
+from planner.portfolios.table import CandidateTable, Floats, Way, Ways, concat_tables, left_out
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -156,6 +156,14 @@ class Gatherer:
             self._made.for_risk = True
         self._known.clear()
 
+    def time_late(self) -> None:
+        """Gather late candidates with the hours by which they are late, which matter where limits must give way."""
+        if self._made is None or self._made.times_late:
+            return
+        self._made.times_late = True
+        firsts = {self._start + timedelta(hours=hours) for hours in self.first_starts()}
+        self._known = {key: built for key, built in self._known.items() if key[1] not in firsts}
+
     def first_starts(self) -> list[float]:
         """The earliest start of each entry of the file, hours."""
         return [
@@ -230,6 +238,11 @@ class Gatherer:
         """Hours after the portfolio's start by which an entry of the file must have ended; None without a deadline."""
         limit = limit_of(self._loaded.jobs[entry], self._loaded.workloads[entry], self._start)
         return None if limit is None else hours_after(limit, self._start)
+
+    def limits_hours(self, entries: Sequence[int]) -> Floats:
+        """The same of each job by its entry of the file, infinity without a deadline, shape `(n_jobs,)`."""
+        limits = [self.limit_hours(entry) for entry in range(len(self._loaded.jobs))]
+        return np.array([np.inf if one is None else one for one in limits])[list(entries)]
 
     def candidates_of(self, entry: int, begin: datetime) -> CandidateTable:
         """Candidates of one entry of the file that starts at `begin`, as job 0, late ones included.

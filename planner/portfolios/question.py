@@ -14,6 +14,8 @@ from planner.portfolios.table import MOST_UNITS, CandidateTable, Floats, Way, Wa
 if TYPE_CHECKING:
     from planner.inputs.portfolio_schema import Portfolio, SharedCommitment, SharedQuota
 
+_TIE = 1e-9  # hours: who ends when a window begins, but for rounding, is not in it
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -41,7 +43,7 @@ class Windows:
 
     def touched(self, table: CandidateTable) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
         """Per window, whether each candidate runs in it."""
-        start, end = table.start_hours, table.start_hours + table.hours
+        start, end = table.start_hours, table.start_hours + table.hours - _TIE
         return [
             (start < close) & (end > begin if at else np.ones(len(table), dtype=np.bool_))
             for at, (begin, close) in enumerate(zip(self.starts.tolist(), self.ends.tolist(), strict=True))

@@ -24,7 +24,7 @@ from planner.render.model import (
     table_section,
     versioned,
 )
-from planner.render.numbers import hours, number, percent
+from planner.render.numbers import hours_enough, number, percent, usd_enough
 from planner.render.numbers import usd as decimal_usd
 from planner.render.screen import on_screen
 from solvers.problem.solution import Status
@@ -72,7 +72,11 @@ def portfolio_report(
     why, helps = ("", "") if whole.success else (title, "; ".join(summary))
     of = searched(answer).rstrip(",")
     stuck = [text for part in whole.sections if part.key == "stuck" for text in (part.title, *part.sentences)]
-    risk = None if answer.robust is None else (answer.robust.sentence("job"), answer.robust.claim())
+    risk = (
+        None
+        if answer.robust is None
+        else (answer.robust.sentence("job"), answer.robust.claim(answer.options.gap))
+    )
     chosen = None if answer.shown is None else answer.gathered.question.table.take(answer.shown[1])
     dates = [] if chosen is None else price_dates(answer.gathered, chosen)
     screen = portfolio_screen(values, entries, dates, stuck=stuck, helps=helps, why=why, of=of, risk=risk)
@@ -134,12 +138,12 @@ def _changes(relaxation: dict[str, Any] | None) -> str:
         for item in relaxation["limits"]
     ]
     late = relaxation["deadlines"]
-    parts += [f"{item['job']} {hours(item['late_hours'])} h late" for item in late[:5]]
+    parts += [f"deadline of {item['job']} {hours_enough(item['late_hours'])} h later" for item in late[:5]]
     if len(late) > 5:
-        parts.append(f"{len(late) - 5:,} more jobs late")
+        parts.append(f"{len(late) - 5:,} more deadlines later")
     if relaxation["budget"]:
         parts.append(
-            f"budget {usd(relaxation['budget']['now_usd'])} -> {usd(relaxation['budget']['needed_usd'])}"
+            f"budget {usd(relaxation['budget']['now_usd'])} -> {usd_enough(relaxation['budget']['needed_usd'])}"
         )
     return "; ".join(parts)
 
@@ -159,12 +163,15 @@ def _why(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list
         for item in found["limits"]
     ]
     rows += [
-        (f"deadline of {d['job']}", "", "", f"+{hours(d['late_hours'])}", "h") for d in found["deadlines"]
+        (f"deadline of {d['job']}", "", "", f"+{hours_enough(d['late_hours'])}", "h")
+        for d in found["deadlines"]
     ]
     if found["budget"]:
-        rows.append(("budget", "", usd(found["budget"]["now_usd"]), usd(found["budget"]["needed_usd"]), ""))
+        rows.append(
+            ("budget", "", usd(found["budget"]["now_usd"]), usd_enough(found["budget"]["needed_usd"]), "")
+        )
     weighted = f"weighs {usd(found['weighted_usd'])} by the file's `relaxation`"
-    lighter = f"no lighter set exists {searched(answer).rstrip(',')}"
+    lighter = f"no lighter set exists {searched(answer).rstrip(',')}{_but_in_turn(answer)}"
     claim = lighter if found["least"] else "a lighter set may exist"
     note = f"together they suffice; {weighted}; {claim}; the plan below keeps them"
     columns = (
@@ -173,6 +180,13 @@ def _why(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list
     )  # fmt: skip
     shown = len(rows) if verbose else MOST_JOBS
     return [*sections, table_section("relaxation", "Limits to relax", columns, rows, (note,), shown=shown)]
+
+
+def _but_in_turn(answer: PortfolioAnswer) -> str:
+    """What the search for limits to relax leaves out."""
+    if all(workload is None for workload in answer.loaded.workloads):
+        return ""
+    return " (spot in several zones, or with a fall-back, only as the deadlines given allow it)"
 
 
 def _job_table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -223,7 +224,7 @@ def _relaxation(answer: PortfolioAnswer, relaxed: Relaxed) -> dict[str, Any]:
             for at in np.flatnonzero(relaxed.raised).tolist()
         ],
         "deadlines": [
-            {"job": answer.gathered.jobs[at], "late_hours": round(float(relaxed.late_hours[at]), 2)}
+            {"job": answer.gathered.jobs[at], "late_hours": _hours_enough(float(relaxed.late_hours[at]))}
             for at in np.flatnonzero(relaxed.late_hours > 0).tolist()
         ],
         "budget": over,
@@ -234,9 +235,17 @@ def _relaxation(answer: PortfolioAnswer, relaxed: Relaxed) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _hours_enough(late: float) -> float:
+    """Hours to two decimals, rounded up so that a deadline moved by them is met."""
+    return math.ceil(late * 100 - 1e-6) / 100
+
+
 def searched(answer: PortfolioAnswer) -> str:
     """What the proof is about."""
-    return _candidates(answer) + (", at the starts considered," if answer.gathered.follows else "")
+    if answer.gathered.follows:
+        return f"{_candidates(answer)}, at the starts considered,"
+    starts = " at the starts that the windows allow" if answer.loaded.portfolio.windows else ""
+    return _candidates(answer) + starts
 
 
 def _candidates(answer: PortfolioAnswer) -> str:

@@ -137,7 +137,8 @@ def _done(values: _Values, start: datetime) -> Row:
     last = max(ends, default=values["start"])
     text = f"{moment_known(last, 1.0, start.year)} the last one, by expected hours"
     if values["deadline_confidence"] is not None:
-        text += f"; each in time with {numbers.percent(values['deadline_confidence'], 0)} or more"
+        each = "each but the late ones" if values["totals"]["late"] else "each"
+        text += f"; {each} in time with {numbers.percent(values['deadline_confidence'], 0)} or more"
     return ("end", "done", last, "text", text)
 
 

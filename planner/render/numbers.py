@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 
 UNKNOWN = "unknown"
 
@@ -72,6 +72,18 @@ def hours(value: float | Decimal | None) -> str:
     places = 2 if abs(value) < 9.995 else 1 if abs(value) < 999.95 else 0
     text = f"{value:,.{places}f}"
     return text.lstrip("-") if not text.strip("-0.,") else text
+
+
+def hours_enough(value: float) -> str:
+    """Format hours that suffice: as `hours`, rounded up."""
+    step = 10.0 ** -(2 if abs(value) < 9.995 else 1 if abs(value) < 999.95 else 0)
+    return hours(math.ceil(value / step - 1e-6) * step)
+
+
+def usd_enough(amount: Decimal | float) -> str:
+    """Format dollars that suffice: as `usd`, rounded up to the cent."""
+    cents = (Decimal(repr(amount)) if isinstance(amount, float) else amount) * 100
+    return usd(cents.to_integral_value(ROUND_CEILING) / 100)
 
 
 def hours_change(value: float | None) -> str:

@@ -1,0 +1,83 @@
+"""Jobs that are too late or too unsure: the deadline that the answer names is enough, and no more than it takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CliResult
+
+Run = Callable[..., CliResult]
+pytestmark = pytest.mark.catalog("small")
+
+JOB = """\
+  - name: {name}
+    deadline: {deadline}h
+    inline:
+      version: 1
+      name: {name}
+      model: {{preset: bert-large}}
+      training: {{sequence_length: 512, steps: 200_000, global_batch: 512, precision: bf16}}
+      data: {{samples: 5_000_000, sample_size: 2KB}}
+      constraints:
+        max_nodes: 1
+        providers: [aws]
+        regions: [us-east-1]
+        instance_types: {{allow: [p4d.24xlarge]}}
+        purchase_options: [{option}]
+      spot: {{fallback: none}}
+"""
+
+
+def _file(folder: Path, deadlines: dict[str, float]) -> Path:
+    file = folder / "jobs.yaml"
+    jobs = "".join(
+        JOB.format(name=name, deadline=hours, option=name.replace("steady", "on_demand"))
+        for name, hours in deadlines.items()
+    )
+    file.write_text(
+        f"version: 1\nkind: portfolio\nname: late\nstart: 2027-01-04\njobs:\n{jobs}", encoding="utf-8"
+    )
+    return file
+
+
+@pytest.mark.parametrize("deadlines", [{"spot": 48.0, "steady": 33.0}, {"spot": 60.0, "steady": 20.0}])
+def test_the_later_deadline_is_enough_and_less_is_not(
+    tmp_path: Path, run_cli: Run, deadlines: dict[str, float]
+) -> None:
+    def plan(wanted: dict[str, float]) -> CliResult:
+        return run_cli("portfolio", str(_file(tmp_path, wanted)), "-o", "json", "--as-of", "2026-11-20")
+
+    infeasible = plan(deadlines)
+    assert infeasible.code == 3
+    answer, file = tmp_path / "answer.json", tmp_path / "jobs.yaml"
+    answer.write_text(infeasible.stdout, encoding="utf-8")
+    verified = run_cli("verify", str(answer), "--workload", str(file))
+    assert verified.code == 0, verified.stdout
+    late = {
+        item["job"]: item["late_hours"] for item in json.loads(infeasible.stdout)["relaxation"]["deadlines"]
+    }
+    assert set(late) == set(deadlines)  # spot is expected within 69 h, and surely enough much later
+    enough = {name: round(hours + late[name], 2) for name, hours in deadlines.items()}
+    assert plan(enough).code == 0
+    # steady capacity has no other way; spot in several zones, worked out for the deadline given alone, needs less
+    assert plan(enough | {"steady": round(enough["steady"] - 0.02, 2)}).code == 3
+    text = run_cli("portfolio", str(_file(tmp_path, deadlines)), "--as-of", "2026-11-20").stdout
+    assert "each but the late ones in time with 90 % or more" in " ".join(text.split())
+    assert "deadline of spot " in " ".join(text.split())
+
+
+def test_a_judge_that_recomputes_lateness_sees_a_forged_one(tmp_path: Path, run_cli: Run) -> None:
+    file = _file(tmp_path, {"spot": 48.0, "steady": 33.0})
+    found = json.loads(run_cli("portfolio", str(file), "-o", "json", "--as-of", "2026-11-20").stdout)
+    for job in found["jobs"]:
+        forged = json.loads(json.dumps(found))
+        for item in (*forged["jobs"], *forged["relaxation"]["deadlines"]):
+            if item["job"] == job["job"]:
+                item["late_hours"] = round(item["late_hours"] * 0.9, 2)
+        answer = tmp_path / "answer.json"
+        answer.write_text(json.dumps(forged), encoding="utf-8")
+        assert run_cli("verify", str(answer), "--workload", str(file)).code == 5, job["job"]
