@@ -1,17 +1,15 @@
 """The chance that a fleet with spot is done by its deadline, and what spot workers keep in reserve for it.
 
-Workers come and go independently, but those of one offer share the level of its hazards, and all share the error of
-the predicted speed. Over h hours a worker is up for a h hours in the mean, a = 1 / (1 + L w), with variance
-h 2 L w^2 k / (1 + L w)^3 (alternating renewal process, Cox 1962; k: `dispersion`), and a frailty of log-sd s moves a by
-a (1 - a) s. At a speed slower by e^(-sigma z) the work of the whole fleet is a sum of many such, taken as normal:
+At a speed slower by e^(-sigma z) the work that the fleet does until t is the sum of what each worker does:
 
-    P(done by t) = integral of phi(z) Phi((S(z, t) - W) / D(z, t)) dz
+    P(done by t) = integral of phi(z) P(S(z, t) >= W) dz
 
-with S the mean work until t, D its standard deviation over interruptions, W the work asked. Where runs are stated,
-nobody divides one: what counts is the whole part of what each worker does, S and D its mean and deviation, and half a
-run is added to S as sums of whole numbers are. Machines that are not spot
-may come sooner or later, or never: that is averaged over their luck (`planner.fleet.waits`). Runs are independent, so a
-worker that is done with its share takes runs of those that are late: until the deadline, or the end of its block.
+with S what is done at that speed, W the work asked. Workers come and go independently, but those of one offer share the
+level of its hazards (`planner.fleet.luck`), and all share the error of the predicted speed. Where runs are stated,
+nobody divides one: what counts is the whole part of what each worker does, and half a run is added to S as sums of
+whole numbers are. Machines that are not spot may come sooner or later, or never: that is averaged over their luck
+(`planner.fleet.waits`). Runs are independent, so a worker that is done with its share takes runs of those that are
+late: until the deadline, or the end of its block.
 """
 
 from __future__ import annotations
@@ -19,16 +17,16 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cache
-from itertools import accumulate
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.candidates.starts import waits_of
+from planner.fleet.luck import at_least, luck_of_lines, whole_part
 from planner.fleet.question import WORK_TOLERANCE
 from planner.fleet.waits import levels_of
-from planner.normal.arrays import normal_cdf_by_table, normal_quantile_by_table
+from planner.normal.arrays import normal_quantile_by_table
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -36,18 +34,18 @@ if TYPE_CHECKING:
 
     from planner.candidates.engine import CandidateSearch
     from planner.candidates.model import Candidates
+    from planner.fleet.luck import Luck
     from planner.fleet.mix import Mix
     from planner.fleet.waits import Levels
     from planner.fleet.workers import Workers
 
     FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
 
 SPEEDS = 400  # quantiles of the speed that the chance is averaged over
 MOST_HOURS = 1e6  # nothing takes longer
-_EACH_SIDE, _WIDE = 4, 0.7  # whole numbers looked at on each side of a mean, for a deviation of up to 0.7
 _ROUNDS = 60  # of bisection: more than the digits of a number
 _HOURS_ERROR, _CHANCE_ERROR = 1e-12, 1e-13  # relative, of the hours sought; of the chance that they have
-_TABLE_ERROR = 1e-5  # of `normal_cdf_by_table`, three times what its table is off
 
 
 @record(frozen=True, eq=False)
@@ -56,22 +54,21 @@ class Progress:
 
     Attributes:
         lead: hours before the work begins; most: hours of work that can be paid, infinite where it is sold by the hour.
-        rate: units per hour of all workers of a line, at the middle of the prediction and at spot's mean goodput.
-        count: workers; run_units: of a run that nobody divides, 0 where work divides freely.
+        rate: units per hour of all workers of a line while they are up, at the middle of the prediction.
         sigma: log sd of the speed.
-        alone: sd of one line's relative work times the root of its hours; level: sd that hours do not lessen.
         levels: of luck with the wait, weight and hours before the work begins; empty: `lead` is certain.
+        count: workers; run_units: of a run that nobody divides, 0 where work divides freely.
+        luck: how spot comes and goes; None: nothing is taken back.
     """
 
     lead: FloatArray
     most: FloatArray
     rate: FloatArray
     sigma: FloatArray
-    alone: FloatArray
-    level: FloatArray
     levels: Levels = ()
     count: FloatArray | None = None
     run_units: float = 0.0
+    luck: Luck | None = None
 
     def coming(self) -> Progress:
         """The same given that all workers come."""
@@ -81,69 +78,64 @@ class Progress:
             replace(self, levels=tuple((weight / whole, lead) for weight, lead in there)) if there else self
         )
 
-    def spread(self, hours: FloatArray) -> FloatArray:
-        """Relative sd of each line's work over `hours`."""
-        return np.sqrt(self.alone**2 / np.maximum(hours, 1e-9) + self.level**2)
-
     def chance(self, at_hours: float, work: float) -> float:
         """P(`work` units are done `at_hours` after the start)."""
-        # exact, not from the table: hours are sought by this chance, to more digits than the table has
-        return math.fsum(
-            weight * math.fsum(0.5 * math.erfc(z / math.sqrt(2.0)) for z in short.tolist()) / len(short)
-            for weight, short in self._each(at_hours, work)
-        )
+        levels = self.levels or ((1.0, self.lead),)
+        hours = np.minimum(np.maximum(at_hours - np.stack([lead for _, lead in levels]), 0.0), self.most)
+        lucky = np.zeros(len(self.rate), dtype=np.bool_) if self.luck is None else self.luck.is_lucky
+        of_spot: dict[bytes, tuple[FloatArray, FloatArray, FloatArray]] = {}
+        parts = []
+        for (weight, _), own in zip(levels, hours, strict=True):
+            if not (lucky & (own > 0)).any():
+                z = self._slowest(self.rate * own, work)
+                parts.append(weight * 0.5 * math.erfc(-z / math.sqrt(2.0)))
+                continue
+            key = own[lucky].tobytes()  # spot does not wait beforehand: its work is the same at most levels
+            if key not in of_spot:
+                of_spot[key] = self._on_spot(own, np.flatnonzero(lucky))
+            parts.append(weight * self._beside(own, np.flatnonzero(~lucky), of_spot[key], work))
+        return math.fsum(parts)
 
     def reaches(self, level: float, at_hours: float, work: float) -> bool:
-        """Whether `chance` is at least `level`; worked out exactly only where the table cannot tell."""
-        near = self._near(at_hours, work) - level
-        return near > 0 if abs(near) > _TABLE_ERROR else self.chance(at_hours, work) >= level
+        """Whether `chance` is at least `level`."""
+        return self.chance(at_hours, work) >= level
 
-    def _each(self, at_hours: float, work: float) -> list[tuple[float, FloatArray]]:
-        """Weight of each level of luck, and the standard normal z that is needed there.
-
-        At each of equally likely speeds, or at all of them together where nothing is interrupted.
-        """
-        if self.run_units:
-            return self._each_of_runs(at_hours, round(work / self.run_units))
-        levels = self.levels or ((1.0, self.lead),)
-        begin = np.stack([lead for _, lead in levels])
-        hours = np.minimum(np.maximum(at_hours - begin, 0.0), self.most)
-        done, spread = self.rate * hours, self.spread(hours)
-        noisy = np.flatnonzero((done * spread).any(axis=1))
-        slower = np.exp(-self.sigma * _speeds()[:, None])
-        each = done[noisy][:, None, :] * slower
-        sd = np.sqrt(((each * spread[noisy][:, None, :]) ** 2).sum(axis=2))
-        found = (work - each.sum(axis=2)) / np.maximum(sd, 1e-9 * work)
-        of_noise = dict(zip(noisy.tolist(), found, strict=True))
-        return [
-            (weight, of_noise[at] if at in of_noise else np.asarray([-self._slowest(done[at], work)]))
-            for at, (weight, _) in enumerate(levels)
-        ]
-
-    def _each_of_runs(self, at_hours: float, runs: int) -> list[tuple[float, FloatArray]]:
-        """The same where whole runs count; a worker that is done with its share takes others."""
+    def _on_spot(self, hours: FloatArray, lines: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean, variance and most of what spot does in `hours`, in units or whole runs, at each speed."""
+        assert self.luck is not None
+        luck, hours = self.luck.take(lines), hours[lines]
+        own, level = luck.own_variance(hours), luck.level_variance
+        most = self.rate[lines] * hours * self._slower(lines)
+        if not self.run_units:
+            count = 1.0 if self.count is None else self.count[lines]
+            variance = most**2 * (own / count + level)
+            return (most * luck.mean).sum(axis=1), variance.sum(axis=1), most.sum(axis=1)
         assert self.count is not None
-        levels, slower = self.levels or ((1.0, self.lead),), np.exp(-self.sigma * _speeds()[:, None])
-        out = []
-        for weight, lead in levels:
-            hours = np.minimum(np.maximum(at_hours - lead, 0.0), self.most)
-            each = self.rate / self.count / self.run_units * hours
-            alone = self.alone * np.sqrt(self.count / np.maximum(hours, 1e-9))
-            if not (each * np.hypot(alone, self.level)).any():
-                short = np.asarray([-self._slowest(self.rate * hours, runs * self.run_units)])
-            else:
-                mean, variance = moments_of_whole(each * slower, each * slower * alone)
-                level = (each * slower * self.count * self.level) ** 2
-                sd = np.sqrt((self.count * variance + level).sum(axis=1))
-                short = (runs - 0.5 - (self.count * mean).sum(axis=1)) / np.maximum(sd, 1e-6)
-            out.append((weight, short))
-        return out
+        count = self.count[lines]
+        one = most / count / self.run_units
+        mean, variance = whole_part(one, one * luck.mean, one**2 * (own + level))
+        shared = level / np.maximum(own + level, 1e-300)
+        variance = variance * (count * (1.0 - shared) + count**2 * shared)
+        whole = count * np.floor(one + WORK_TOLERANCE)
+        return (count * mean).sum(axis=1), variance.sum(axis=1), whole.sum(axis=1)
 
-    def _near(self, at_hours: float, work: float) -> float:
-        """`chance` from the table of the normal distribution, off by `_TABLE_ERROR` at most."""
-        each = self._each(at_hours, work)
-        chances = np.split(normal_cdf_by_table(-np.concatenate([short for _, short in each])), _ends(each))
-        return sum(weight * float(own.mean()) for (weight, _), own in zip(each, chances, strict=True))
+    def _beside(
+        self, hours: FloatArray, lines: IntArray, spot: tuple[FloatArray, FloatArray, FloatArray], work: float
+    ) -> float:
+        """The chance that spot does what the others leave of the work."""
+        done = self.rate[lines] * hours[lines] * self._slower(lines)
+        if not self.run_units:
+            need = work * (1.0 - WORK_TOLERANCE) - done.sum(axis=1)
+            return float(at_least(need, *spot).mean())
+        assert self.count is not None
+        one = self.count[lines] * self.run_units
+        runs = (self.count[lines] * np.floor(done / one + WORK_TOLERANCE)).sum(axis=1)
+        left = round(work / self.run_units) - runs
+        return float(np.where(left <= 0, 1.0, at_least(left - 0.5, *spot)).mean())
+
+    def _slower(self, lines: IntArray) -> FloatArray:
+        """Speeds that are as likely as each other, over the predicted one, shape `(SPEEDS, len(lines))`."""
+        return np.exp(-self.sigma[lines] * _speeds()[:, None])
 
     def _slowest(self, done: FloatArray, work: float) -> float:
         """Standard normal z of the slowest speed at which `done` without interruptions is `work`."""
@@ -167,14 +159,14 @@ class Progress:
         low, high = 0.0, most_hours
         if self.chance(high, work) < level:
             return math.inf
-        if len(self.levels) <= 1 and not (self.alone.any() or self.level.any()):
+        if len(self.levels) <= 1 and self.luck is None:
             return self._at_one_speed(NormalDist().inv_cdf(level), work, high)
-        for _ in range(_ROUNDS):
-            middle = (low + high) / 2.0
-            near = self._near(middle, work) - level
-            if abs(near) <= _TABLE_ERROR:
+        middle = min(float(np.max(self.lead)) + work / float(self.rate.sum()), most_hours)
+        while middle < most_hours:
+            if self.chance(middle, work) >= level:
+                high = middle
                 break
-            low, high = (low, middle) if near > 0 else (middle, high)
+            low, middle = middle, 2.0 * middle
         return self._crossing(level, work, low, high)
 
     def _at_one_speed(self, z: float, work: float, high: float) -> float:
@@ -215,32 +207,6 @@ class Progress:
         return high
 
 
-def moments_of_whole(mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of the whole part of normal numbers, none of which is below 0.
-
-    From the chances to reach each whole number near the mean; where a number spreads over more it is as likely to have
-    any fraction: 1/2 less, and 1/12 more.
-    """
-    whole = np.floor(mean + WORK_TOLERANCE)
-    out = np.where(sd > 0, np.maximum(mean - 0.5, 0.0), whole)
-    variance = np.where(sd > 0, sd**2 + 1.0 / 12.0, 0.0)
-    near = (sd > 0) & (sd <= _WIDE)
-    if near.any():
-        middle, spread = mean[near], np.maximum(sd[near], 1e-9)
-        base = np.maximum(whole[near] - _EACH_SIDE, 0.0)
-        steps = np.arange(1, 2 * _EACH_SIDE + 2)
-        reached = normal_cdf_by_table((middle - base - steps[:, None] + WORK_TOLERANCE) / spread)
-        over = reached.sum(axis=0)
-        out[near] = base + over
-        variance[near] = np.maximum((2 * steps - 1) @ reached - over**2, 0.0)
-    return out, variance
-
-
-def _ends(each: list[tuple[float, FloatArray]]) -> list[int]:
-    """Where the values of the levels end, one behind the other, but for the last."""
-    return list(accumulate(len(short) for _, short in each[:-1]))
-
-
 @cache
 def _speeds() -> FloatArray:
     """Standard normal z of speeds that are as likely as each other, shape `(SPEEDS,)`."""
@@ -256,17 +222,16 @@ def progress_of(search: CandidateSearch, mix: Mix, known: Progress | None = None
         known: of a mix of the same workers in other numbers, whose luck is the same.
     """
     workers, candidates = mix.workers, search.candidates
-    alone, level = luck_of(candidates, workers)
+    spot = candidates.context.market.is_spot[workers.rows]
     return Progress(
         lead=workers.lead_hours,
         most=_most_hours(candidates, mix),
-        rate=mix.count * workers.units_per_hour,
+        rate=mix.count * workers.units_per_hour / np.where(spot, workers.paid_ratio, 1.0),
         sigma=candidates.sigma[workers.at],
-        alone=alone / np.sqrt(mix.count),
-        level=level,
         levels=levels_of(candidates, workers) if known is None else known.levels,
         count=mix.count.astype(np.float64),
         run_units=mix.run_units,
+        luck=luck_of_lines(candidates, workers),
     )
 
 

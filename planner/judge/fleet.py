@@ -28,6 +28,7 @@ from planner.judge.fleet_workers import (
     with_hours,
     worker_of,
 )
+from planner.judge.limits import has_fallback
 from planner.judge.money import Charge, by_month, rounded, total
 from planner.judge.prices import Z80
 
@@ -389,6 +390,9 @@ def _one_offer(findings: Findings, bench: Bench, plan: Node, work: float) -> Nea
     findings.require(nodes <= limits.max_nodes, best.path, f"{nodes} nodes, max_nodes is {limits.max_nodes}")
     findings.require(nodes <= worker.buy.offer.capacity, best.path, "more instances than are available")
     findings.require(not choices.exceeds_a_share(bench, worker), best.path, "one offer exceeds a share")
+    if bench.deadline is not None and worker.buy.offer.is_spot and has_fallback(bench.workload):
+        recorded = bench.capacity(worker.buy.offer, worker.buy.nodes)[2] is not None
+        findings.require(recorded, best.path, "spot alone by a deadline without a record of its family")
     if not choice["p_meet_deadline"].is_null:
         sure = choice["p_meet_deadline"].number() >= limits.deadline_confidence - _SURE_RATIO
         findings.require(sure, best.path, "does not reach the required probability for the deadline")

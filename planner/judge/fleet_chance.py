@@ -1,7 +1,7 @@
-"""The chance that a fleet is done by an hour: many workers that come and go independently.
+"""The chance that a fleet is done by an hour: workers that come and go independently, at common levels of hazards.
 
-Over the speeds, the normal distribution function of the work done by then less the work asked, over its standard
-deviation (`FleetCourse`).
+At each speed, a beta distribution between nothing and what spot does if it is never taken back, with the mean and the
+variance of alternating renewal processes in balance (Cox 1962; `FleetCourse`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from math import exp, inf, sqrt
+from math import exp, expm1, inf, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,8 @@ from planner.records import record
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-_SPEEDS = 400
+Levels = tuple[tuple[float, float, float], ...]
+_SPEEDS, _LEVELS = 400, 7
 _HALVINGS = 60
 _LATEST = 1e6
 _SHORT = 1e-6  # of all work; what dividing it among workers may be off by
@@ -32,12 +33,12 @@ _SHORT = 1e-6  # of all work; what dividing it among workers may be off by
 
 @record(frozen=True)
 class FleetCourse:
-    """What lines do: most hours of work, units per hour, log sd of the speed, luck of spot (`_luck`).
+    """What lines do: most hours of work, units per hour up, log sd of the speed, luck of spot (`_luck`).
 
     `begins`: weights of the luck of what is waited for, with the hours before work of each line, infinite: never.
     """
 
-    lines: tuple[tuple[float, float, float, tuple[float, float]], ...]
+    lines: tuple[tuple[float, float, float, Levels], ...]
     begins: tuple[tuple[float, tuple[float, ...]], ...]
     counts: tuple[int, ...] = ()
     run_units: float = 0.0
@@ -58,40 +59,47 @@ class FleetCourse:
         return sum(weight * self._done(at, work, leads) for weight, leads in self.begins)
 
     def _done(self, at: float, work: float, leads: tuple[float, ...]) -> float:
-        each = []
-        for lead, (most, rate, sigma, luck) in zip(leads, self.lines, strict=True):
-            hours = min(max(at - lead, 0.0), most)
-            each.append((rate * hours, sigma, _spread(*luck, hours)))
-        if self.run_units:
-            return self._runs_done([units for units, _, _ in each], at, leads, round(work / self.run_units))
-        if not any(units * spread for units, _, spread in each):
-            return normal(_slowest([(units, sigma) for units, sigma, _ in each], work))
-        units, sigmas, spreads = (np.asarray(column)[:, None] for column in zip(*each, strict=True))
-        slow = units * np.exp(-sigmas * _POINTS)  # by line and speed
-        sd = np.sqrt(((slow * spreads) ** 2).sum(axis=0))
-        scores = (slow.sum(axis=0) - work) / np.maximum(sd, 1e-9 * work)
-        return sum(normal(score) for score in scores.tolist()) / _SPEEDS
+        hours = [min(max(at - lead, 0.0), line[0]) for lead, line in zip(leads, self.lines, strict=True)]
+        units = [line[1] * each for line, each in zip(self.lines, hours, strict=True)]
+        spot = [number for number, line in enumerate(self.lines) if line[3] and units[number]]
+        if not spot:
+            return self._steady(units, work)
+        slow = [each * np.exp(-line[2] * _POINTS) for each, line in zip(units, self.lines, strict=True)]
+        done = [self._in_runs(each, number) for number, each in enumerate(slow)]
+        runs, each_run = round(work / self.run_units) if self.run_units else 0, self.run_units
+        left = np.full(_SPEEDS, runs - 0.5 if each_run else work * (1.0 - _SHORT))
+        for number in range(len(done)):
+            left = left - (0.0 if number in spot else done[number])
+        mean = variance = most = np.zeros(_SPEEDS)
+        for number in spot:
+            share, shared, own = _up(self.lines[number][3], hours[number])
+            whole, count = slow[number], self.counts[number]
+            if each_run:
+                one = whole / count / each_run
+                middle, spread = _whole_parts(one, share, shared + own)
+                common = shared / max(shared + own, 1e-300)
+                mean = mean + count * middle
+                variance = variance + spread * (count * (1.0 - common) + count**2 * common)
+            else:
+                mean = mean + whole * share
+                variance = variance + whole**2 * (shared + own / count)
+            most = most + done[number]
+        return float(np.where(left <= 0, 1.0, _reach(left, mean, variance, most)).mean())
 
-    def _runs_done(self, units: list[float], at: float, leads: tuple[float, ...], runs: int) -> float:
-        """P(so many whole runs are done): the whole part of what each worker does, the level of a line in all of it."""
-        counts = np.asarray(self.counts)[:, None]
-        each = np.asarray(units)[:, None] / counts / self.run_units
-        luck = np.asarray([line[3] for line in self.lines])
-        hours = np.asarray([
-            min(max(at - lead, 1e-9), line[0]) for lead, line in zip(leads, self.lines, strict=True)
-        ])  # fmt: skip
-        own_sigma = luck[:, 0] * np.sqrt(counts[:, 0] / np.maximum(hours, 1e-9))
-        sigmas = np.asarray([line[2] for line in self.lines])[:, None]
-        if not (each[:, 0] * (own_sigma + luck[:, 1])).any():
-            return normal(_slowest_runs(each[:, 0], sigmas[:, 0], counts[:, 0], runs))
-        slow = each * np.exp(-sigmas * _POINTS)
-        total = variance = np.zeros(_SPEEDS)
-        for line, count in enumerate(self.counts):
-            mean, spread = _whole_parts(slow[line], slow[line] * own_sigma[line])
-            total = total + count * mean
-            variance = variance + count * spread + (count * slow[line] * luck[line, 1]) ** 2
-        scores = (total + 0.5 - runs) / np.maximum(np.sqrt(variance), 1e-6)
-        return sum(normal(score) for score in scores.tolist()) / _SPEEDS
+    def _in_runs(self, units: Floats, number: int) -> Floats:
+        """What counts of what a line does: whole runs of each worker, where runs are stated."""
+        if not self.run_units:
+            return units
+        return self.counts[number] * np.floor(units / self.counts[number] / self.run_units + _SHORT)
+
+    def _steady(self, units: list[float], work: float) -> float:
+        """P(`work` is done) where only the speed is unknown."""
+        sigmas = [line[2] for line in self.lines]
+        if not self.run_units:
+            return normal(_slowest(list(zip(units, sigmas, strict=True)), work))
+        counts = np.asarray(self.counts)
+        each = np.asarray(units) / counts / self.run_units
+        return normal(_slowest_runs(each, np.asarray(sigmas), counts, round(work / self.run_units)))
 
     @lru_cache(maxsize=256)  # noqa: B019 - courses are small, and an answer is often judged more than once
     def until(self, level: float, work: float) -> float:
@@ -120,7 +128,8 @@ def course_of(
         elif rule.max_term_hours is not None:
             most = rule.max_term_hours
         most = (most - worker.run.steps.fixed) / worker.paid_ratio
-        rate = worker.count * worker.units_per_hour
+        up = worker.paid_ratio if worker.buy.offer.is_spot else 1.0  # what is not paid it waits
+        rate = worker.count * worker.units_per_hour / up
         out.append((most, rate, worker.run.steps.sigma, _luck(bench, worker)))
     counts = tuple(worker.count for worker in workers)
     return FleetCourse(tuple(out), begins(workers), counts, max(worker.run_units for worker in workers))
@@ -131,34 +140,66 @@ def chance_of(bench: Bench, course: FleetCourse, work: float) -> Near | None:
     return None if bench.deadline is None else Near(course.done(bench.deadline_hours, work), 1e-4, 1e-5)
 
 
-def _luck(bench: Bench, worker: Worker) -> tuple[float, float]:
-    """Relative sd of the work of a line: times the root of its hours, and what hours do not lessen (Cox 1962)."""
+def _luck(bench: Bench, worker: Worker) -> Levels:
+    """Levels of the hazards of spot: weight, share of time up, and how fast that evens out, per hour; else nothing."""
     if not worker.buy.offer.is_spot:
-        return 0.0, 0.0
+        return ()
     pool = bench.capacity(worker.buy.offer, worker.buy.nodes)[0]
-    load = pool.rate * pool.wait
-    up = 1.0 / (1.0 + load)
-    alone = sqrt(2.0 * load * pool.wait * pool.dispersion * up / worker.count)
-    return alone, (1.0 - up) * pool.frailty_sd
+    sd, out = pool.frailty_sd, []
+    for node, weight in _hermite() if sd else ((0.0, 1.0),):
+        level = exp(sd * node / sqrt(2.0) - sd * sd / 2.0)  # of the rate and of the wait
+        load = pool.rate * pool.wait * level * level
+        pace = (pool.rate * level + 1.0 / (pool.wait * level)) / pool.dispersion
+        out.append((weight, 1.0 / (1.0 + load), pace))
+    return tuple(out)
 
 
-def _spread(alone: float, level: float, hours: float) -> float:
-    return sqrt(alone * alone / max(hours, 1e-9) + level * level)
+@lru_cache(maxsize=1)
+def _hermite() -> tuple[tuple[float, float], ...]:
+    """Points and weights of a standard normal variable, from numpy."""
+    from numpy.polynomial.hermite_e import hermegauss
+
+    nodes, weights = hermegauss(_LEVELS)
+    return tuple(zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True))
 
 
-def _whole_parts(means: Floats, deviations: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance of the whole parts of normal numbers; any fraction is as likely where one spreads over 0.7."""
-    whole, variance = np.floor(means + _SHORT), np.zeros_like(means)
-    for at, (mean, sd) in enumerate(zip(means.tolist(), deviations.tolist(), strict=True)):
-        if sd > 0.7:
-            whole[at], variance[at] = max(mean - 0.5, 0.0), sd * sd + 1.0 / 12.0
-        elif sd > 0.0:
-            low = max(int(whole[at]) - 4, 0)
-            reached = [normal((mean + _SHORT - low - k) / max(sd, 1e-9)) for k in range(1, 10)]
-            whole[at] = low + sum(reached)
-            squares = sum((2 * k - 1) * part for k, part in enumerate(reached, 1))
-            variance[at] = max(squares - sum(reached) ** 2, 0.0)
-    return whole, variance
+def _up(levels: Levels, hours: float) -> tuple[float, float, float]:
+    """Mean share of `hours` that a worker is up; its variance that all of a line share, and that of one alone."""
+    mean = sum(weight * up for weight, up, _ in levels)
+    shared = sum(weight * (up - mean) ** 2 for weight, up, _ in levels)
+    own = 0.0
+    for weight, up, pace in levels:
+        y = pace * hours
+        part = 1.0 - y / 3.0 if y < 1e-3 else 2.0 * (y + expm1(-y)) / y**2
+        own += weight * up * (1.0 - up) * part
+    return mean, shared, own
+
+
+def _reach(need: Floats, mean: Floats, variance: Floats, most: Floats) -> Floats:
+    """P(a beta variable between 0 and `most` is `need` or more), by its mean and variance."""
+    from scipy.special import betainc
+
+    middle = np.clip(mean / np.maximum(most, 1e-100), 1e-12, 1.0 - 1e-12)
+    widest = middle * (1.0 - middle)
+    narrow = np.clip(variance / np.maximum(most, 1e-100) ** 2, 1e-12, widest * (1.0 - 1e-9))
+    a, b = middle * (widest / narrow - 1.0), (1.0 - middle) * (widest / narrow - 1.0)
+    short = betainc(b, a, 1.0 - np.clip(need / np.maximum(most, 1e-100), 0.0, 1.0))
+    return np.asarray(np.where(need > most, 0.0, np.where(need <= 0.0, 1.0, short)))
+
+
+def _whole_parts(tops: Floats, share: float, spread: float) -> tuple[Floats, Floats]:
+    """Mean and variance of the whole part of a beta share of each top; any fraction is as likely of what is wide."""
+    means, variances, steps = np.empty_like(tops), np.empty_like(tops), np.arange(1.0, 10.0)
+    for at, top in enumerate(tops.tolist()):
+        mean, variance = share * top, spread * top * top
+        if top > 9.0 and variance > 0.49:
+            means[at], variances[at] = max(mean - 0.5, 0.0), variance + 1.0 / 12.0
+            continue
+        low = 0 if top <= 9.0 else max(int(mean) - 4, 0)
+        reached = _reach(low + steps - _SHORT, np.full(9, mean), np.full(9, variance), np.full(9, top))
+        means[at] = low + reached.sum()
+        variances[at] = max(float((2.0 * steps - 1.0) @ reached - reached.sum() ** 2), 0.0)
+    return means, variances
 
 
 def _slowest_runs(each: Floats, sigmas: Floats, counts: Ints, runs: int) -> float:

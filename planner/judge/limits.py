@@ -65,21 +65,23 @@ def _deadline(plan: Json, workload: Workload) -> list[str]:
 
 
 def _unrecorded(plan: Json, workload: Workload) -> list[str]:
-    """Spot alone by a deadline rests on records, unless the user wants no fall-back."""
+    """Spot alone by a deadline, as every spot worker of a fleet is, rests on records."""
     launch = plan.get("launch")
-    if plan["kind"] == "fleet" or not launch or launch["strategy"] != "spot":
-        return []
-    limits = workload.constraints
-    bought = limits.purchase_options
-    if workload.spot.fallback == "none" or "on_demand" in limits.exclude_purchase_options:
-        return []
-    if bought is not None and "on_demand" not in bought:
+    if not launch or launch["strategy"] not in ("spot", "spot_in_fleet") or not has_fallback(workload):
         return []
     return [
         f"{place['offer_id']}: spot alone by a deadline without a record of its family"
         for place in launch["places"]
         if place["observed_ratio"] is None
     ]
+
+
+def has_fallback(workload: Workload) -> bool:
+    """Whether the user leaves on-demand to fall back on; else spot without a record is allowed."""
+    limits = workload.constraints
+    bought = limits.purchase_options
+    allowed = bought is None or "on_demand" in bought
+    return allowed and "on_demand" not in limits.exclude_purchase_options and workload.spot.fallback != "none"
 
 
 def _totals(plan: Json, limits: Constraints) -> list[str]:

@@ -60,13 +60,14 @@ class Deadline(Constraint):
 class Unrecorded(Constraint):
     """Spot alone by a deadline where nobody recorded how spot comes and goes.
 
-    A published band or a prior is a month's share over a region: enough to expect a cost, not to promise an end.
+    A published band or a prior is a month's share over a region: enough to expect a cost, not to promise an end. A
+    worker of a fleet is spot alone: nothing else takes its place.
     """
 
     id = "unrecorded"
     words = (
         "spot alone by a deadline, where no record of its family says how spot comes and goes"
-        " (with on-demand to fall back on it may run; `spot.fallback: none` admits it)"
+        " (a job may run there with on-demand to fall back on; `spot.fallback: none` admits it)"
     )
     short = "spot alone without a record"
     is_fact = True
@@ -130,11 +131,11 @@ def without_record(workload: Workload, candidates: Candidates) -> Bools | None:
 
 
 def needs_record(workload: Workload) -> bool:
-    """Whether spot alone by a deadline must rest on records: not in fleets, nor where the user leaves no fall-back."""
+    """Whether spot alone by a deadline must rest on records: not where the user leaves no fall-back."""
     limits = workload.constraints
     admitted = limits.purchase_options is None or "on_demand" in limits.purchase_options
     falls_back = admitted and "on_demand" not in limits.exclude_purchase_options
-    return workload.kind != "fleet" and falls_back and workload.spot.fallback != "none"
+    return falls_back and workload.spot.fallback != "none"
 
 
 def hours_needed(case: Case, candidates: Candidates, at: Ints) -> Floats:

@@ -23,15 +23,14 @@ def share_in_time(
         runs: how many; hours: of up-time that one takes at the predicted speed.
         deadline: hours.
         rate: interruptions per hour up; wait: mean hours until a machine is back, both exponential.
-        sigma: log sd of the speed, common to all; frailty_sd: log sd of the level of the hazards, common to all.
+        sigma: log sd of the speed, common to all; frailty_sd: log sd of the level of rate and wait, common to all.
         outcomes: how many; seed: of the draws.
     """
     random, met = np.random.default_rng(seed), 0
     for _ in range(outcomes):
-        level = math.exp(frailty_sd * random.standard_normal() - frailty_sd**2 / 2)
-        own_rate = rate * level
+        level, longer = np.exp(frailty_sd * random.standard_normal(2) - frailty_sd**2 / 2)
         need = hours * math.exp(sigma * random.standard_normal())
-        met += _one(random, machines, np.full(runs, need), deadline, own_rate, wait)
+        met += _one(random, machines, np.full(runs, need), deadline, rate * level, wait * longer)
     return met / outcomes
 
 
@@ -50,3 +49,20 @@ def _one(
         change = random.random(machines)
         up = np.where(up, change >= down_ratio, change < back_ratio)
     return not (left > 0).any()
+
+
+def hours_up(
+    *, machines: int, deadline: float, rate: float, wait: float, frailty_sd: float, outcomes: int, seed: int
+) -> np.ndarray:
+    """Hours that all machines together are up until the deadline, shape `(outcomes,)`."""
+    random = np.random.default_rng(seed)
+    level, longer = np.exp(frailty_sd * random.standard_normal((2, outcomes, 1)) - frailty_sd**2 / 2)
+    own_rate, own_wait = rate * level, wait * longer
+    up = random.random((outcomes, machines)) < 1.0 / (1.0 + own_rate * own_wait)
+    down_ratio, back_ratio = 1.0 - np.exp(-own_rate * STEP_HOURS), 1.0 - np.exp(-STEP_HOURS / own_wait)
+    hours = np.zeros(outcomes)
+    for _ in range(round(deadline / STEP_HOURS)):
+        hours += up.sum(axis=1) * STEP_HOURS
+        change = random.random((outcomes, machines))
+        up = np.where(up, change >= down_ratio, change < back_ratio)
+    return hours

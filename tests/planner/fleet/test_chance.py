@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from benchmarks.instances.drawn_workloads import draw_workload
 from planner.errors import TimeLimitError
 from planner.fleet.chance import Progress
+from planner.fleet.luck import luck_at
 from planner.judge.lines import verify_plan
 from planner.plan.front_notes import verdict_lines
 from planner.plan.report_choice import verdict
 from planner.render.claims import best_plan
+from tests.planner.fleet.simulate_whole_runs import hours_up
 from tests.planner.fleet.test_spine_fleet import POOL, exactly, finely, fleet
 from tests.planner.real_catalog import compared
 from tests.planner.spine_catalogs import loaded, make_catalog, plan_on
@@ -66,7 +70,7 @@ def test_work_is_spread_over_offers_where_one_is_never_sure_enough() -> None:
     of_any_size = []
     for more in (1, 2, 3):
         asked = draw_workload(82300, kind="fleet")
-        limits = asked["constraints"]
+        limits = {**asked["constraints"], "deadline": "40h"}
         plan = compared({**asked, "constraints": {**limits, "max_nodes": more * limits["max_nodes"] // 2}})
         assert plan.status == "planned"
         assert len(plan.lines) > 1
@@ -92,11 +96,13 @@ def test_the_headline_says_cheapest_only_of_what_is_proven_so() -> None:
 
 def test_chances_follow_the_normal_distribution_and_never_fall_with_time() -> None:
     """Without interruptions the speed alone decides; with them an early deadline is likelier met, a late one less."""
-    line = {"lead": np.array([1.0]), "most": np.array([np.inf]), "rate": np.array([100.0])}
-    steady = Progress(**line, sigma=np.array([0.2]), alone=np.zeros(1), level=np.zeros(1))
+    line: dict[str, Any] = {"lead": np.array([1.0]), "most": np.array([np.inf]), "rate": np.array([100.0])}
+    steady = Progress(**line, sigma=np.array([0.2]))
     assert steady.chance(11.0, 1000.0) == pytest.approx(0.5, abs=1e-4)
     assert steady.chance(11.0, 1000.0 * np.exp(-0.2 * 1.2815515655)) == pytest.approx(0.9, abs=1e-4)
-    taken = Progress(**line, sigma=np.array([0.2]), alone=np.array([0.5]), level=np.array([0.3]))
+    taken = Progress(
+        **line, sigma=np.array([0.2]), luck=luck_at(*(np.array([x]) for x in (0.2, 1.0, 0.9, 1.0)))
+    )
     chances = [taken.chance(hours, 1000.0) for hours in (5, 9, 11, 13, 20, 40)]
     assert chances == sorted(chances)
     assert 0.5 < taken.chance(14.0, 1000.0) < steady.chance(14.0, 1000.0)
@@ -105,10 +111,31 @@ def test_chances_follow_the_normal_distribution_and_never_fall_with_time() -> No
         chance = taken.chance(hours, 1000.0)
         for level in (0.0, chance - 1e-4, chance - 1e-12, chance, chance + 1e-12, chance + 1e-4, 1.1):
             assert taken.reaches(level, hours, 1000.0) == (chance >= level)
-    block = Progress(
-        **{**line, "most": np.array([5.0])}, sigma=np.array([0.2]), alone=np.zeros(1), level=np.zeros(1)
-    )
+    block = Progress(**{**line, "most": np.array([5.0])}, sigma=np.array([0.2]))
     assert block.hours_for(0.9, 1000.0) == np.inf
+
+
+# machines, interruptions per hour, hours until one is back, log sd of their level, hours of work of each machine
+FEW = [(1, 0.3, 4.0, 0.88, 3.0), (1, 1.39, 3.58, 0.4, 3.0), (1, 0.1, 1.0, 0.88, 10.0), (4, 0.3, 4.0, 0.88, 3.0),
+       (12, 0.3, 4.0, 0.88, 5.0)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("machines", "rate", "wait", "frailty_sd", "each"), FEW)
+def test_the_chance_of_few_machines_is_that_of_simulated_ones(
+    machines: int, rate: float, wait: float, frailty_sd: float, each: float
+) -> None:
+    """From hardly longer than the work to many times as long; never before the work can be done."""
+    one, work = np.asarray, machines * each
+    progress = Progress(
+        lead=one([0.0]), most=one([np.inf]), rate=one([float(machines)]), sigma=one([0.0]),
+        count=one([float(machines)]), luck=luck_at(*(one([x]) for x in (rate, wait, frailty_sd, 1.0))),
+    )  # fmt: skip
+    assert progress.chance(0.99 * each, work) == 0.0
+    for times in (1.05, 1.5, 2.5, 6.0):
+        hours = round(each * times / 0.02) * 0.02
+        up = hours_up(machines=machines, deadline=hours, rate=rate, wait=wait, frailty_sd=frailty_sd,
+                      outcomes=2_000, seed=1)  # fmt: skip
+        assert progress.chance(hours, work) == pytest.approx(float((up >= work).mean()), abs=0.04), hours
 
 
 @pytest.mark.parametrize("run_units", [0.0, 50.0])
@@ -121,7 +148,7 @@ def test_hours_of_a_fleet_that_nothing_interrupts_are_those_of_its_chance(
     for _ in range(20):
         progress = Progress(
             lead=draw.uniform(0.0, 2.0, 3), most=np.array([np.inf, 6.0, np.inf]), rate=draw.uniform(40.0, 200.0, 3),
-            sigma=draw.uniform(0.1, 0.4, 3), alone=np.zeros(3), level=np.zeros(3),
+            sigma=draw.uniform(0.1, 0.4, 3),
             count=draw.integers(1, 4, 3).astype(float), run_units=run_units,
         )  # fmt: skip
         hours = progress.hours_for(level, 1000.0)

@@ -41,7 +41,11 @@ def _asked() -> Iterator[list[FleetInput]]:
 
 
 def _planned(time_limit_s: float = 300.0) -> Plan:
-    return planner.optimize("examples/hpo-fleet.yaml", as_of="2026-11-28", time_limit_s=time_limit_s)
+    """A plan that needs a reserve."""
+    settings = {"constraints.deadline_confidence": 0.98}
+    return planner.optimize(
+        "examples/hpo-fleet.yaml", as_of="2026-11-28", time_limit_s=time_limit_s, settings=settings
+    )
 
 
 def test_a_mix_with_a_reserve_costs_among_likely_offers_what_it_costs_among_all() -> None:

@@ -48,7 +48,8 @@ TRAINING = {"samples": 5_000_000, "global_batch": 256, "sequence_length": 128, "
 
 def fleet(runs: int = 4, limits: dict[str, Any] | None = None, **wishes: Any) -> dict[str, Any]:
     job = work(training=TRAINING, constraints={"max_nodes": 6, "deadline": "8h", **(limits or {})})
-    return {**job, "kind": "fleet", "fleet": {"runs": runs, **wishes}}
+    # no record says how spot of these machines comes and goes
+    return {**job, "kind": "fleet", "fleet": {"runs": runs, **wishes}, "spot": {"fallback": "none"}}
 
 
 def finely(runs: int, parts: int, limits: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def test_the_chance_is_that_of_drawn_waits_and_speeds() -> None:
     levels.append((0.1, np.array([np.inf, 1.0])))
     one = Progress(
         lead=np.array([2.0, 1.0]), most=np.full(2, np.inf), rate=np.array([60.0, 40.0]), sigma=np.full(2, 0.3),
-        alone=np.zeros(2), level=np.zeros(2), levels=tuple(levels),
+        levels=tuple(levels),
     )  # fmt: skip
     rng = np.random.default_rng(1)
     luck, speed = rng.random(400_000), np.exp(-0.3 * rng.standard_normal(400_000))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import planner
-from planner.fleet.chance import Progress, moments_of_whole
+from planner.fleet.chance import Progress
+from planner.fleet.luck import luck_at, whole_part
 from planner.fleet.whole_runs import whole_share
 from planner.judge.judge import judge_plan
 from planner.judge.lines import verify_plan
@@ -33,13 +33,11 @@ LUCK: Case = {"rate": 0.1, "sigma": 0.15, "frailty_sd": 0.5}
 
 
 def chance(case: Case, *, whole: bool) -> float:
-    load = case["rate"] * case["wait"]
-    up, machines = 1 / (1 + load), case["machines"]
-    one = np.asarray
+    machines, one = case["machines"], np.asarray
     progress = Progress(
-        lead=one([0.0]), most=one([np.inf]), rate=one([machines * up / case["hours"]]), sigma=one([case["sigma"]]),
-        alone=one([math.sqrt(2 * load * case["wait"] * up / machines)]), level=one([(1 - up) * case["frailty_sd"]]),
+        lead=one([0.0]), most=one([np.inf]), rate=one([machines / case["hours"]]), sigma=one([case["sigma"]]),
         count=one([float(machines)]), run_units=1.0 if whole else 0.0,
+        luck=luck_at(one([case["rate"]]), one([case["wait"]]), one([case["frailty_sd"]]), one([1.0])),
     )  # fmt: skip
     return progress.chance(case["deadline"], float(case["runs"]))
 
@@ -55,15 +53,21 @@ def test_the_chance_of_whole_runs_is_that_of_a_simulated_queue(name: str) -> Non
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.floats(0, 30), st.floats(0, 4))
-def test_moments_of_whole_parts_are_those_of_drawn_ones(mean: float, sd: float) -> None:
-    drawn = np.floor(np.maximum(np.random.default_rng(1).normal(mean, sd, 40_000), 0.0) + 1e-6)
-    found, variance = moments_of_whole(np.asarray([mean]), np.asarray([sd]))
-    if sd == 0:
-        assert (found[0], variance[0]) == (math.floor(mean + 1e-6), 0.0)
-    elif mean > 3 * sd:
-        assert found[0] == pytest.approx(drawn.mean(), abs=0.03 + 0.01 * sd)
-        assert math.sqrt(variance[0]) == pytest.approx(drawn.std(), abs=0.05)
+@given(st.floats(0.2, 30), st.floats(0.05, 0.95), st.floats(0.001, 0.95))
+def test_moments_of_whole_parts_are_those_of_drawn_ones(most: float, share: float, part: float) -> None:
+    spread = part * share * (1 - share)
+    size = share * (1 - share) / spread - 1
+    drawn = most * np.random.default_rng(1).beta(share * size, (1 - share) * size, 40_000)
+    whole = np.floor(drawn + 1e-6)
+    one = np.asarray
+    found, variance = whole_part(one([most]), one([most * share]), one([most**2 * spread]))
+    if (
+        most <= 9 or spread * most**2 < 0.49
+    ):  # else any fraction is taken as likely, though the ends are likelier
+        assert found[0] == pytest.approx(whole.mean(), abs=0.02)
+        assert variance[0] == pytest.approx(whole.var(), abs=0.03 + 0.02 * whole.var())
+    else:
+        assert found[0] == pytest.approx(whole.mean(), abs=0.5)
 
 
 def runs_of(plan: Plan, runs: int) -> list[float]:

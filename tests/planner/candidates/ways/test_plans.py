@@ -250,7 +250,7 @@ def test_a_further_zone_never_costs_more() -> None:
 
 
 def test_a_fleet_on_spot_says_what_to_expect() -> None:
-    fleet: dict[str, Any] = {"kind": "fleet", "fleet": {"runs": 40, "nodes_per_run": 1}}
+    fleet: dict[str, Any] = {"kind": "fleet", "fleet": {"runs": 40}, "spot": {"fallback": "none"}}
     training = {"samples": 500_000, "global_batch": 256, "sequence_length": 128, "precision": "fp16"}
     calm = answer([on_demand()], 12.0, max_nodes=8, training=training, **fleet).plan
     assert calm.status == "planned" and calm.launch is None

@@ -1,0 +1,147 @@
+"""How much of the time spot workers are up, and the chance that what they do in it is enough.
+
+A worker is up at the start with probability a and then comes and goes. Over h hours it is up for a share F of them,
+
+    E F = a,   Var F = a (1 - a) g(v h),   g(y) = 2 (y - 1 + e^-y) / y^2
+
+(alternating renewal process that is in balance, Cox 1962): a = 1 / (1 + L w) at L interruptions per hour up and a mean
+wait of w hours, and v = (L + 1 / w) / k, k the dispersion. Workers of one offer share the level of its hazards: rate
+and wait are both multiplied by a log-normal number of mean 1, which is averaged over by quadrature. The work of all
+spot workers lies between nothing and what they do if they are up all the time. Its distribution is taken as the beta
+distribution with those limits, its mean and its variance: within 0.03 of a simulation for 1, 4 and 12 workers, where a
+normal distribution is up to 0.3 off.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.fleet.question import WORK_TOLERANCE
+from planner.records import record
+from planner.spot.distribution import frailties
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.model import Candidates
+    from planner.fleet.workers import Workers
+
+    FloatArray = npt.NDArray[np.float64]
+
+LEVELS = 7  # points of the frailty
+_FEW, _EACH_SIDE, _WIDE = (
+    9.0,
+    4,
+    0.7,
+)  # whole numbers looked at; on each side of a mean; a deviation that covers more
+_LEAST = 1e-12  # of the squared range: a variance below it is taken as this
+
+
+@record(frozen=True, eq=False)
+class Luck:
+    """How workers of each line come and go at levels of its hazards, arrays of shape `(n_levels, n_lines)`.
+
+    Attributes:
+        weight: of each level, shape `(n_levels,)`.
+        up: share of time up; 1 for what nobody takes back.
+        pace: per hour, how fast up and down times even out.
+    """
+
+    weight: FloatArray
+    up: FloatArray
+    pace: FloatArray
+
+    @property
+    def mean(self) -> FloatArray:
+        """Expected share of time up, shape `(n_lines,)`."""
+        return np.asarray(self.weight @ self.up)
+
+    @property
+    def is_lucky(self) -> npt.NDArray[np.bool_]:
+        """Lines that may be taken back, shape `(n_lines,)`."""
+        return np.asarray((self.up < 1.0).any(axis=0))
+
+    @property
+    def level_variance(self) -> FloatArray:
+        """Variance of the share that the workers of a line have in common, shape `(n_lines,)`."""
+        return np.maximum(self.weight @ self.up**2 - self.mean**2, 0.0)
+
+    def own_variance(self, hours: FloatArray) -> FloatArray:
+        """Variance of the share of one worker over `hours` by its own luck, shape `(n_lines,)`."""
+        evened = _evened(self.pace * hours)
+        return np.asarray(self.weight @ (self.up * (1.0 - self.up) * evened))
+
+    def take(self, lines: npt.NDArray[np.int64]) -> Luck:
+        """Of some lines."""
+        return Luck(self.weight, self.up[:, lines], self.pace[:, lines])
+
+
+def luck_of_lines(candidates: Candidates, workers: Workers) -> Luck | None:
+    """The luck of workers of each line; None where none is on spot."""
+    context = candidates.context
+    at = np.flatnonzero(context.market.is_spot[workers.rows])
+    if not len(at):
+        return None
+    pool = context.gang_risk(workers.rows[at], workers.nodes[at]).pool
+    spot = luck_at(pool.rate, pool.wait, pool.frailty_sd, pool.dispersion)
+    shape = (len(spot.weight), len(workers.rows))
+    up, pace = np.ones(shape), np.ones(shape)
+    up[:, at], pace[:, at] = spot.up, spot.pace
+    return Luck(spot.weight, up, pace)
+
+
+def luck_at(rate: FloatArray, wait: FloatArray, frailty_sd: FloatArray, dispersion: FloatArray) -> Luck:
+    """The luck of spot.
+
+    Args:
+        rate: interruptions per hour up, shape `(n_lines,)`.
+        wait: mean hours until a machine is back.
+        frailty_sd: log sd of the level of both.
+        dispersion: variance of hours up over that of exponential spells.
+    """
+    # rate and wait are off by a factor each: their product by the square of one that is off by less
+    levels = frailties(frailty_sd / np.sqrt(2.0), LEVELS)
+    both = np.stack([factor for factor, _ in levels]) * np.exp(-(frailty_sd**2) / 4.0)
+    rate, wait = rate * both, wait * both
+    weight = np.asarray([weight for _, weight in levels])
+    return Luck(weight, 1.0 / (1.0 + rate * wait), (rate + 1.0 / wait) / dispersion)
+
+
+def at_least(need: FloatArray, mean: FloatArray, variance: FloatArray, most: FloatArray) -> FloatArray:
+    """P(X >= need) of X between 0 and `most` with a mean and a variance, as a beta distribution; elementwise."""
+    from scipy.special import betaincc
+
+    top = np.maximum(most, 1e-100)
+    share = np.clip(mean / top, 1e-12, 1.0 - 1e-12)
+    spread = np.clip(variance / top**2, _LEAST, share * (1.0 - share) * (1.0 - 1e-9))
+    size = share * (1.0 - share) / spread - 1.0
+    chance = betaincc(share * size, (1.0 - share) * size, np.clip(need / top, 0.0, 1.0))
+    return np.where(need <= 0, 1.0, np.where(need > most, 0.0, chance))
+
+
+def whole_part(most: FloatArray, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of the whole part of X between 0 and `most`, a beta variable with a mean and a variance.
+
+    From the chances to reach each whole number, where those that matter are few; where X spreads over more it is as
+    likely to have any fraction: 1/2 less, and 1/12 more.
+    """
+    few = (most <= _FEW) | (variance <= _WIDE**2)
+    out = np.where(few, 0.0, np.maximum(mean - 0.5, 0.0))
+    spread = np.where(few, 0.0, variance + 1.0 / 12.0)
+    if few.any():
+        top, middle, own = most[few], mean[few], variance[few]
+        base = np.where(top <= _FEW, 0.0, np.maximum(np.floor(middle) - _EACH_SIDE, 0.0))
+        steps = np.arange(1.0, 2 * _EACH_SIDE + 2)[:, None]
+        reached = at_least(base + steps - WORK_TOLERANCE, middle, own, top)
+        over = reached.sum(axis=0)
+        out[few] = base + over
+        spread[few] = np.maximum(((2 * steps - 1) * reached).sum(axis=0) - over**2, 0.0)
+    return out, spread
+
+
+def _evened(y: FloatArray) -> FloatArray:
+    """2 (y - 1 + e^-y) / y^2, 1 at 0."""
+    safe = np.maximum(y, 1e-3)
+    return np.where(y < 1e-3, 1.0 - y / 3.0, 2.0 * (safe + np.expm1(-safe)) / safe**2)
