@@ -12,6 +12,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from planner.errors import InputError
 from planner.files import temporary_folder
 from planner.files.limited import MAX_RECORD_BYTES, read_limited
 from planner.finops.engine.duckdb import DuckDbEngine, first_line, memory_text, memory_to_write
+from planner.finops.quality import assess_quality
 from planner.finops.read import Bill, open_bill
 from planner.finops.read.columns import COST, focus_columns
 from planner.finops.read.model import Progress
@@ -90,7 +92,8 @@ def build_cube(
         bill: an open bill on the embedded engine.
         folder: what to write; must not exist.
         tags: tag keys to keep; all others are summed over.
-        grain: one row per day, or per month (no anomalies, no daily forecast from it).
+        grain: one row per day, or per month (no anomalies, no daily forecast from it). A month that lacks days is
+            kept by day, so that reviews of the cube know what is missing.
         progress: told the month and the share done.
         sources: files behind the bill, where the bill is made of cubes.
 
@@ -257,11 +260,18 @@ def _write(
         if progress is not None:
             progress(f"{month:%Y-%m}", number / len(bill.months))
         target = folder / f"focus-{month:%Y-%m}.parquet"
-        _copy(engine, cube_sql(tags, grain, month.isoformat(), extras), target)
+        own: Grain = "month" if grain == "month" and not _lacks_days(bill, month) else "day"
+        _copy(engine, cube_sql(tags, own, month.isoformat(), extras), target)
     for dataset in focus_columns():
         if dataset != COST and engine.query(f"SELECT COUNT(*) AS n FROM {dataset}")["n"].iloc[0]:
             names = ", ".join(quote(name) for name in focus_columns()[dataset])
             _copy(engine, f"SELECT {names} FROM {dataset}", folder / f"{dataset}.parquet")
+
+
+def _lacks_days(bill: Bill, month: date) -> bool:
+    """Whether a month, or a provider in it, has no use on some of its days: sums of the month would hide that."""
+    checks = assess_quality(bill, month).checks
+    return any(check.status != "ok" for check in checks if check.key in ("complete", "complete_providers"))
 
 
 def _copy(engine: DuckDbEngine, sql: str, target: Path) -> None:

@@ -23,6 +23,7 @@ from tests.focus_company import make_company
 from tests.planner.finops.engine.golden import CENT, parameters_of, rows_of
 from tests.planner.finops.read.test_adapters import CUR, cur
 from tests.planner.finops.read.test_open import line, write
+from tests.planner.finops.small_bill import each_day, write_bill
 
 QUERIES = sorted((Path(planner.finops.__file__).parent / "kpis").glob("**/*.sql"))
 TAGS = ("team", "env", "cost_center", "run_id")
@@ -108,6 +109,26 @@ def test_a_month_grain_keeps_the_sums(bill: Bill, tmp_path: Path) -> None:
     daily = build_cube(bill, tmp_path / "daily")
     assert monthly.rows < daily.rows
     assert monthly.effective == pytest.approx(daily.effective)
+
+
+@pytest.mark.parametrize("lacking", ["AWS", "Azure"])
+def test_a_month_grain_shows_which_days_a_month_lacks(lacking: str, tmp_path: Path) -> None:
+    """September without its last 20 days was compared as a whole month: 210 % more in October."""
+    rows = []
+    for name in ("AWS", "Azure"):
+        last = date(2026, 9, 10) if name == lacking or lacking == "AWS" else date(2026, 9, 30)
+        rows += each_day(date(2026, 8, 1), date(2026, 8, 31), ProviderName=name)
+        rows += each_day(date(2026, 9, 1), last, ProviderName=name)
+        rows += each_day(date(2026, 10, 1), date(2026, 10, 31), 110, ProviderName=name)
+    path = write_bill(tmp_path / "bill.csv", rows)
+    with open_bill([path]) as bill:
+        months = {"month": date(2026, 10, 1), "before": date(2026, 9, 1)}
+        expected = assess_quality(bill, **months).status("bridge_change_money")
+        cube = build_cube(bill, tmp_path / "cube", grain="month")
+    assert expected[0] == "withheld"
+    assert cube.rows < len(rows)  # October is two rows
+    with open_cube([cube.folder]) as opened:
+        assert assess_quality(opened, **months).status("bridge_change_money") == expected
 
 
 def small(tmp_path: Path, name: str = "a", **options: object) -> Path:
