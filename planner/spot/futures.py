@@ -50,6 +50,25 @@ class Spells:
     survival: FloatArray
 
 
+@record(frozen=True, eq=False)
+class Launch:
+    """Futures of a job's zones at launch, before their first tick.
+
+    Attributes:
+        up: shape `(n, n_zones)`.
+        age: ticks of the present spell less 1, shape `(n, n_zones)`.
+        level: factors of the hazards of up and of down spells, shape `(2, n, n_zones)`.
+        hazard: per tick, by zone: ages of up spells, then of down spells.
+        region: number of each zone's region, shape `(n_zones,)`.
+    """
+
+    up: BoolArray
+    age: IntArray
+    level: FloatArray
+    hazard: Float32Array
+    region: IntArray
+
+
 def spells_of(hazard_per_hour: FloatArray, tick_hours: float) -> Spells:
     """A side of a table on a grid of ticks."""
     n = round(_MAX_AGE_HOURS / tick_hours)
@@ -128,15 +147,23 @@ def sample_futures(
     """
     rng = np.random.default_rng(seed)
     sky = load_weather() if weather is None else weather
+    return run_on(rng, draw_launch(rng, job, tables, n, sky), sky, ticks, job.tick_hours)
+
+
+def draw_launch(
+    rng: np.random.Generator, job: SpotJob, tables: Mapping[str, HazardTable], n: int, sky: Weather
+) -> Launch:
+    """What is drawn at a job's launch, from its tables and what its last hours showed; arguments as above."""
     starts = [_start(rng, job, zone, tables[zone.name], n) for zone in job.zones]
-    up = np.stack([start[0] for start in starts], axis=1)
-    age = np.stack([start[1] for start in starts], axis=1)
     kept = np.asarray([weather_factors(tables[zone.name], sky) for zone in job.zones])
-    level = _levels(rng, job, tables, [start[2] for start in starts], n) * kept.T[:, None, :]
-    hazard = np.concatenate([start[3] for start in starts])
     names = [zone.region for zone in job.zones]
-    region = np.asarray([names.index(name) for name in names])
-    return _run(rng, (up, age, level, hazard), region, sky, ticks, job.tick_hours)
+    return Launch(
+        up=np.stack([start[0] for start in starts], axis=1),
+        age=np.stack([start[1] for start in starts], axis=1),
+        level=_levels(rng, job, tables, [start[2] for start in starts], n) * kept.T[:, None, :],
+        hazard=np.concatenate([start[3] for start in starts]),
+        region=np.asarray([names.index(name) for name in names]),
+    )
 
 
 def weather_factors(table: HazardTable, sky: Weather) -> tuple[float, float]:
@@ -199,16 +226,11 @@ def _levels(
     return np.stack([draw_levels(rng, "down", down, n).T, draw_levels(rng, "up", up, n).T])
 
 
-def _run(
-    rng: np.random.Generator,
-    start: tuple[BoolArray, IntArray, FloatArray, Float32Array],
-    region: IntArray,
-    sky: Weather,
-    ticks: int,
-    tick_hours: float,
+def run_on(
+    rng: np.random.Generator, launch: Launch, sky: Weather, ticks: int, tick_hours: float
 ) -> BoolArray:
-    """Step all zones of all futures through the ticks together."""
-    up, age, level, hazard = start
+    """Step all zones of all futures through the ticks together; shape `(n, n_zones, ticks)`."""
+    up, age, level, hazard, region = launch.up, launch.age, launch.level, launch.hazard, launch.region
     n, n_zones = up.shape
     n_ages = len(hazard) // (2 * n_zones)
     first = np.arange(n_zones) * (2 * n_ages)
