@@ -84,7 +84,7 @@ def check_second_stage(seed: int) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(share_of(16)))
 def test_the_greedy_second_stage_costs_what_the_linear_program_says(seed: int) -> None:
     check_second_stage(seed)
 
@@ -188,7 +188,7 @@ def check_closed_form(seed: int) -> None:
     assert cost == pytest.approx(benders(model, 1e-9).objective, rel=1e-8, abs=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(share_of(16)))
 def test_the_closed_form_agrees_with_the_decomposition(seed: int) -> None:
     check_closed_form(seed)
 
