@@ -1,9 +1,10 @@
 """The suite's property tests with more draws: `python -m benchmarks.properties --times 10 --seed S [PATH ...]`.
 
-The same tests under the same strategies; each draws `--times` as many examples as in the suite, from another seed. A
-failure prints the example that it was shrunk to and how to draw it again. `--cpu-limit` ends the run after the test at
-work then; the first test is drawn by the seed, so that short runs with other seeds begin elsewhere. What is checked on
-seeds instead (enumeration, duality) is drawn by `benchmarks.brute_force`. Exit code 1: a property does not hold.
+The same tests under the same strategies; each draws `--times` as many examples as by the profile `thorough`, which are
+more than in the suite (`tests/draws.py`), from another seed. A failure prints the example that it was shrunk to and how
+to draw it again. `--cpu-limit` ends the run after the test at work then; the first test is drawn by the seed, so that
+short runs with other seeds begin elsewhere. What is checked on seeds instead (enumeration, duality) is drawn by
+`benchmarks.brute_force`. Exit code 1: a property does not hold.
 """
 
 from __future__ import annotations
@@ -67,12 +68,15 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("paths", nargs="*", default=[str(ROOT / "tests")], help="files or folders of tests")
-    parser.add_argument("--times", type=float, default=10, help="as many examples as in the suite")
+    parser.add_argument(
+        "--times", type=float, default=10, help="as many examples as by the profile `thorough`"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of all draws, and of the test to begin with")
     parser.add_argument("--cpu-limit", type=float, default=float("inf"), metavar="S", help="most CPU seconds")
     given = parser.parse_args()
     more = MoreDraws(given.times, given.seed, given.cpu_limit)
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--hypothesis-seed={given.seed}"]
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=thorough"]
+    options.append(f"--hypothesis-seed={given.seed}")
     code = pytest.main([*options, *given.paths], plugins=[more])
     print(
         f"{more.tests:,} property tests hold on {more.examples:,} examples, {time.process_time():.0f} CPU s"

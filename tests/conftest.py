@@ -19,17 +19,13 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from planner.inputs.faults import Source
 from solvers.execution.leftover import leave_with
+from tests.draws import register_profiles
 from tests.small_catalog import write_small_catalog
 
-# The same in CI and outside: no test fails for the speed of a busy machine, and a failure says how to draw it again.
-settings.register_profile(
-    "planner", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("planner")
+register_profiles()
 # Going through all objects again and again took a seventh of the suite's CPU time.
 gc.set_threshold(50_000, 20, 50)
 # Large arrays come and go by the thousand: giving their pages back and taking them again took a twentieth.

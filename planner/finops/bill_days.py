@@ -40,7 +40,8 @@ def in_order(frame: Any) -> Any:
     import pandas as pd
 
     names = [n for n in frame.columns if not pd.api.types.is_numeric_dtype(frame[n])]
-    ordered = frame.sort_values(names, kind="stable", na_position="first") if names else frame
+    is_ordered = not names or len(frame) < 2
+    ordered = frame if is_ordered else frame.sort_values(names, kind="stable", na_position="first")
     return ordered.reset_index(drop=True)
 
 

@@ -7,9 +7,16 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+_AS_IS = frozenset({str, int, bool, type(None)})
+
 
 def plain_value(value: Any) -> Any:
     """The value in JSON's types: unknown or unbounded numbers become None, dates and decimals text (no exponents)."""
+    kind = type(value)
+    if kind in _AS_IS:  # most values; what is a Mapping takes longer to tell
+        return value
+    if kind is float:
+        return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {str(key): plain_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

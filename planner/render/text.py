@@ -41,6 +41,8 @@ def _char_width(char: str) -> int:
 
 def _split_word(word: str, width: int) -> list[str]:
     """Cut a word that is wider than a line."""
+    if display_width(word) <= width:
+        return [word]
     pieces, piece, used = [], "", 0
     for char in word:
         size = _char_width(char)

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.errors import CatalogInputError
@@ -15,6 +15,7 @@ from catalogs.store.history import save_snapshot
 from catalogs.tables.columns import column_names, make_table
 from catalogs.tables.model import Catalog, ProviderManifest
 from tests.catalogs.history_rows import Rows, machine, offer, refresh
+from tests.draws import draws
 
 
 def catalog_of(types: Rows, offers: Rows) -> Catalog:
@@ -125,7 +126,7 @@ KEYS = st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from(["1", "2", "
 
 
 @given(old=KEYS, new=KEYS)
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_every_offer_is_counted_once_and_the_reverse_is_the_mirror(
     old: dict[str, str], new: dict[str, str]
 ) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from catalogs.errors import CatalogError, CatalogInputError
@@ -28,6 +28,7 @@ from catalogs.tables.model import Catalog
 from tests.catalogs.history_rows import machine, offer, refresh
 from tests.catalogs.stored import stored
 from tests.conftest import CliResult
+from tests.draws import draws
 
 BUNDLED = sum(one.is_dir() for one in bundled_directory().iterdir())  # providers
 PRICES = {"north": "16.00", "south": "20.00"}
@@ -413,7 +414,7 @@ def test_the_manifest_tells_the_story(home: Path) -> None:
 
 
 @given(days=st.lists(st.tuples(st.integers(1, 28), st.integers(1, 3)), min_size=1, max_size=8))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@draws(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_series_of_refreshes_reads_as_the_last_one(
     tmp_path_factory: pytest.TempPathFactory, days: list[tuple[int, int]]
 ) -> None:

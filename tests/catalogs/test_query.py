@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.errors import CatalogInputError
 from catalogs.offers.query import SORT_KEYS, OfferQuery, query_offers
 from catalogs.tables.model import OFFER_KEY, Catalog
+from tests.draws import draws
 
 
 @pytest.mark.parametrize("sort", SORT_KEYS)
@@ -24,7 +25,7 @@ def test_order_is_strict_with_unknown_last(bundled: Catalog, sort: str) -> None:
     assert rows == sorted(rows)
 
 
-@settings(max_examples=5, deadline=None)
+@draws(5)
 @given(st.integers(0, 2**32 - 1))
 def test_order_does_not_depend_on_row_order(seed: int) -> None:
     from catalogs.store.load import load_catalog

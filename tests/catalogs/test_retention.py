@@ -6,13 +6,14 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from catalogs.store.history import list_snapshots, save_snapshot
 from catalogs.store.retention import compact, prune
 from catalogs.store.snapshots import source_rows, stored_source
 from tests.catalogs.history_rows import refresh
+from tests.draws import draws
 
 TODAY = date(2026, 11, 20)
 
@@ -61,7 +62,7 @@ def test_only_the_provider_asked_for(tmp_path: Path) -> None:
 
 
 @given(series=st.lists(st.tuples(st.integers(0, 120), st.integers(1, 2)), min_size=1, max_size=9))
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@draws(20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_compact_changes_no_price_of_any_day(
     tmp_path_factory: pytest.TempPathFactory, series: list[tuple[int, int]]
 ) -> None:

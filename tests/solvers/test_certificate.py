@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.plan.certificates import check_certificate, kinds, summary, write_certificate
@@ -31,6 +31,7 @@ from solvers.search.bounds import (
     in_millionths,
     whole_numbers,
 )
+from tests.draws import draws
 from tests.solvers import cases
 
 Certificate = dict[str, Any]
@@ -98,13 +99,13 @@ def check_bound(seed: int, noise: float = 0.0) -> None:
 
 
 @given(seed=st.integers(0, 10**6), noise=st.sampled_from([0.0, 1e-6, 0.1, 5.0]))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_no_point_is_below_the_bound_whatever_the_duals(seed: int, noise: float) -> None:
     check_bound(seed, noise)
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=50, deadline=None)
+@draws(50)
 def test_whole_limits_cut_off_no_point(seed: int) -> None:
     problem = small_model(seed)
     limits, _ = whole_limits(problem)

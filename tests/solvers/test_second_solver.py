@@ -17,6 +17,7 @@ from solvers.execution.solve import solve
 from solvers.problem.milp import Milp, MilpBuilder
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
+from tests.draws import share_of
 from tests.solvers import cases
 from tests.solvers.second_solver import cbc_program, solve_by_cbc
 
@@ -66,7 +67,7 @@ def test_known_models(tmp_path: Path) -> None:
 
 
 def test_random_models(tmp_path: Path) -> None:
-    seen = [agree(random_model(seed), tmp_path) for seed in range(60)]
+    seen = [agree(random_model(seed), tmp_path) for seed in range(share_of(60))]
     assert {Status.OPTIMAL, Status.INFEASIBLE} <= set(seen), "the generator should make both kinds"
 
 

@@ -39,14 +39,20 @@ class DuckDbEngine:
     name = "duckdb"
     dialect = "duckdb"
 
-    def __init__(self, temporary: Path | None = None) -> None:
+    def __init__(self, temporary: Path | None = None, threads: int | None = None) -> None:
+        """Connect.
+
+        Args:
+            temporary: a folder for what memory does not hold.
+            threads: how many work on a query; by default one for each core, at most eight.
+        """
         import duckdb
 
         self._temporary = temporary
         self.kept: set[str] = set()
         self.held: frozenset[str] = frozenset()
         self.tries_json = False
-        self._threads = max(1, min(os.cpu_count() or 1, 8))
+        self._threads = threads or max(1, min(os.cpu_count() or 1, 8))
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": MEMORY_LIMIT,
             "threads": self._threads,
@@ -140,9 +146,11 @@ class DuckDbEngine:
             self.connection.execute(f"CREATE OR REPLACE VIEW {name} AS {sql}")
             return
         # one thread writes it: several leave its rows in another order each time, and sums with other last digits
-        self.connection.execute("SET threads = 1")
+        if self._threads > 1:
+            self.connection.execute("SET threads = 1")
         self._asked(lambda: self.connection.execute(f"CREATE OR REPLACE TABLE {name} AS {sql}"))
-        self.connection.execute(f"SET threads = {self._threads}")
+        if self._threads > 1:
+            self.connection.execute(f"SET threads = {self._threads}")
 
     def without_bad_json(self, name: str, column: str) -> None:
         """Give cells of a view's column that are no JSON no value."""

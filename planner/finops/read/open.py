@@ -54,6 +54,7 @@ from planner.finops.read.totals import (
 )
 from planner.inputs.faults import near
 
+_ONE_THREAD_BYTES = 1 << 20  # so little gives a second thread nothing to do: it is started and waited for
 _ESSENTIAL = ("BilledCost", "EffectiveCost", "ListCost", "ContractedCost", "ChargeCategory")
 
 
@@ -136,7 +137,8 @@ def _open(
     rates: Rates | None, *, tags_later: bool,
 ) -> Bill:  # fmt: skip
     files, findings = inspect_files(find_files(paths))
-    reader = DuckDbEngine(temporary)
+    little = sum(file.path.stat().st_size for file in files) <= _ONE_THREAD_BYTES
+    reader = DuckDbEngine(temporary, threads=1 if little else None)
     stager = Stager(reader.connection, temporary)
     read: list[Group] = []
     for number, file in enumerate(files):

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.bulk_price_list import LIMIT_MIB, generate, measure_in_a_process
@@ -14,6 +14,7 @@ from catalogs.providers.aws_bulk import parse_bulk_csv, parse_region_index
 from catalogs.providers.aws_pricing import parse_price_list
 from catalogs.providers.aws_public import is_commercial, text_lines
 from catalogs.providers.base import SchemaChanged
+from tests.draws import draws
 from tests.fakes.aws import World, bulk_lines, product
 
 TODAY = "2026-11-20"
@@ -68,7 +69,7 @@ def test_a_file_without_header_or_cut_short_is_refused() -> None:
 
 
 @given(data=st.lists(st.text(alphabet='ab,"é\u2028\x0c €', max_size=12), max_size=6), cut=st.integers(1, 7))
-@settings(max_examples=100, deadline=None)
+@draws(100)
 def test_lines_do_not_depend_on_how_the_bytes_arrive(data: list[str], cut: int) -> None:
     text = "".join(f"{part}\n" for part in data)
     raw = text.encode()

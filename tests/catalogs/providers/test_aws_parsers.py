@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.providers import aws_commitments, aws_ec2, aws_pricing, aws_quotas, aws_spot
@@ -20,6 +20,7 @@ from catalogs.providers.aws_rows import Listing, field, option_of_term, reservat
 from catalogs.providers.base import FetchLog, ProviderError, SchemaChanged
 from catalogs.providers.row_reader import RowReader
 from catalogs.tables.model import PurchaseOption
+from tests.draws import draws
 from tests.fakes.aws import NOW, World, load, product
 
 TODAY = "2026-11-20"
@@ -211,7 +212,7 @@ def test_an_element_that_is_no_json_is_named() -> None:
     fee=st.decimals(0, 10**6, places=2),
     option=st.sampled_from(["1yr", "3yr"]),
 )
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_a_reservation_costs_what_was_published(hourly: Decimal, fee: Decimal, option: str) -> None:
     term = option_of_term(option, "Partial Upfront", "standard")
     assert term is not None
@@ -281,7 +282,7 @@ def test_a_zone_nobody_knows_is_named() -> None:
 
 
 @given(st.lists(st.tuples(st.decimals(1, 50, places=2), st.floats(0.01, 9)), min_size=1, max_size=8))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_the_mean_lies_between_the_quotes(pairs: list[tuple[Decimal, float]]) -> None:
     quotes = [aws_spot.Quote("t", "z", price, NOW - timedelta(days=days)) for price, days in pairs]
     ordered = sorted(quotes, key=lambda one: (one.at, one.price))

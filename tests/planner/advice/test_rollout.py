@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.advice.answer import can_still_finish, decide
@@ -17,6 +17,7 @@ from planner.spot.policy.registry import make_policy
 from planner.spot.policy.view import ArrayPolicy, JobView, RunStates
 from planner.spot.replay import replay
 from planner.spot.replay_batch import replay_policy
+from tests.draws import draws
 from tests.planner.advice.test_table import hazard_table, job, weather
 
 
@@ -97,7 +98,7 @@ class Whim(ArrayPolicy):
         return mode, np.where(mode == 1, self.rng.integers(0, runs.up.shape[1], len(mode)), -1)
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(
     seed=st.integers(0, 10_000),
     zones=st.integers(1, 3),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.tables.table import Table
@@ -22,6 +22,7 @@ from planner.performance.layouts import explicit
 from planner.performance.search import estimate_layouts, estimate_shapes
 from planner.performance.search_table import RECOMPUTE_WORDS
 from planner.performance.spec import LayoutPin, TrainingSpec
+from tests.draws import draws
 from tests.planner.performance.test_performance import A100, SMALL, machines
 
 TRAINING = TrainingSpec(64, 2048, "bf16")
@@ -64,7 +65,7 @@ def test_a_measurement_equal_to_the_prediction_changes_only_the_interval() -> No
     assert half_width(after)[0] < 0.5 * half_width(before)[0]
 
 
-@settings(max_examples=40)
+@draws(40)
 @given(st.floats(0.75, 2.5), st.floats(0.75, 2.5))
 def test_the_prediction_moves_towards_the_measurement_and_never_beyond(first: float, second: float) -> None:
     before, hardware = shapes()
@@ -114,7 +115,7 @@ def test_the_name_of_a_model_does_not_count_but_its_sizes_do() -> None:
 
 
 @given(st.floats(0.2, 5.0))
-@settings(max_examples=20)
+@draws(20)
 def test_layouts_keep_their_order(ratio: float) -> None:
     rows = [
         {"tp": tp, "micro_batch": mb, "recompute": r} for tp in (1, 2, 4) for mb in (1, 2, 4) for r in (0, 2)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.store.load import load_catalog
@@ -22,6 +22,7 @@ from planner.candidates.wanted import Scope, Wanted
 from planner.candidates.ways.chances import stated_chance
 from planner.inputs.load import load_workload
 from planner.inputs.settings import with_settings
+from tests.draws import draws
 from tests.planner.candidates.test_cheapest import DAY, EXAMPLES, OPTIONS
 from tests.planner.job.test_spine_laws import a_job, some_offers
 from tests.planner.spine_catalogs import NAN, Offer, loaded, make_world
@@ -50,7 +51,7 @@ def check(context: Context, deadlines: list[float]) -> None:
         below = min(below, 1.001 * float(whole.cost_usd[whole.bits == 0].min(initial=np.inf)))
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(some_offers(2, 14), a_job(), st.booleans(), st.booleans(), st.integers(0, 3))
 def test_on_invented_offers(
     offers: list[Offer], job: dict[str, Any], several: bool, scarce: bool, dear: int

@@ -9,7 +9,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.store.load import load_catalog
@@ -24,6 +24,7 @@ from planner.candidates.plan_parts.summary import describe, summarize
 from planner.candidates.prepare import prepare
 from planner.inputs.load import load_workload
 from planner.inputs.settings import with_settings
+from tests.draws import draws
 from tests.planner.job.test_spine_laws import a_job, some_offers
 from tests.planner.spine_catalogs import NAN, Offer, loaded, make_world
 
@@ -55,7 +56,7 @@ def check(context: Context) -> tuple[CandidateSearch, CandidateSearch]:
     return whole, found
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(some_offers(2, 14), a_job(), st.integers(1, 3), st.booleans())
 def test_on_invented_offers(offers: list[Offer], job: dict[str, Any], sample: int, several: bool) -> None:
     offers = [replace(offer, capacity=NAN) for offer in offers]

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from planner.candidates.choices import WEIGHED, weigh_choices
 from planner.candidates.choose import choose
 from planner.candidates.decisions import HAIR_RATIO, LEAST_HOURS, best_of
 from planner.judge.judge import judge_plan
 from planner.workloads.answer import Answer
+from tests.draws import draws
 from tests.planner.job.test_spine_laws import a_job, some_offers
 from tests.planner.spine_catalogs import A10G, L4, Offer, loaded, make_catalog, make_world, plan_on, work
 
@@ -29,7 +30,7 @@ def kinds_of(answer: Answer) -> list[tuple[str, ...]]:
     return [choice.kinds for choice in answer.plan.choices]
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(some_offers(), a_job())
 def test_each_row_is_the_best_of_its_kinds(offers: list[Offer], job: dict[str, Any]) -> None:
     answer = plan_on(make_world(offers), job)

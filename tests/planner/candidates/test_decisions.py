@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from planner.candidates.decisions import HAIR_RATIO, KINDS, best_of
 from planner.candidates.model import IN_TURN
@@ -15,6 +15,7 @@ from planner.candidates.plan_parts.summary import describe, summarize
 from planner.job.explain import explain_kinds, why_not
 from planner.plan.brief import Summary
 from planner.workloads.answer import Answer
+from tests.draws import draws
 from tests.planner.job.test_spine_laws import a_job, some_offers
 from tests.planner.spine_catalogs import A10G, L4, Offer, make_catalog, make_world, plan_on, work
 
@@ -100,7 +101,7 @@ def way_of(item: Summary, *, in_turn: bool) -> tuple[object, ...]:
     return "in turn", spot > 1, spot < len(options)
 
 
-@settings(max_examples=15, deadline=None)
+@draws(15)
 @given(some_offers(2), a_job())
 def test_listed_decisions_are_the_best_of_their_kind(offers: list[Offer], job: dict[str, Any]) -> None:
     answer = plan_on(make_world(offers), job)

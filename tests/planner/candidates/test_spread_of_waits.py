@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.candidates.in_time import (
@@ -27,6 +27,7 @@ from planner.judge.starts import Wait
 from planner.judge.starts import Waits as JudgedWaits
 from planner.market.starts import Starts
 from planner.plan.model import Plan
+from tests.draws import draws
 from tests.planner.candidates.test_bought_in_parts import LISTED, eight_nodes
 from tests.planner.candidates.test_starts import asked
 from tests.planner.spine_catalogs import V100, Offer, make_catalog, plan_on
@@ -52,7 +53,7 @@ def chance(wait: Waits, need: float, sigma: float, room: float) -> float:
 
 
 @given(HOURS, HOURS, st.floats(1.0, 20.0))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_a_wait_that_may_differ_is_never_likelier_in_time_where_the_slack_is_above_its_mean(
     mean: float, need: float, times: float
 ) -> None:
@@ -63,7 +64,7 @@ def test_a_wait_that_may_differ_is_never_likelier_in_time_where_the_slack_is_abo
 
 
 @given(HOURS, HOURS, st.floats(3.0, 30.0), st.floats(0.0, 0.4), st.integers(1, 20))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_requests_that_waited_as_long_as_the_table_says_make_a_wide_slack_surer(
     mean: float, need: float, times: float, sigma: float, count: int
 ) -> None:
@@ -75,7 +76,7 @@ def test_requests_that_waited_as_long_as_the_table_says_make_a_wide_slack_surer(
 
 
 @given(HOURS, HOURS, HOURS, st.floats(0.0, 0.4), st.floats(1.0, 5.0))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_a_longer_wait_is_never_likelier_in_time(
     mean: float, need: float, room: float, sigma: float, times: float
 ) -> None:
@@ -100,7 +101,7 @@ def test_the_chance_is_that_of_drawn_waits_and_speeds(
 
 
 @given(HOURS, HOURS, st.floats(0.0, 0.4), st.floats(0.05, 0.99), st.floats(0.0, 3.0))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_the_hours_of_a_chance_have_that_chance_and_the_judge_finds_them(
     mean: float, need: float, sigma: float, level: float, data: float
 ) -> None:

@@ -18,6 +18,7 @@ from planner.commitments.solve import solve_commit
 from planner.inputs.commit_schema import Risk
 from tests.cli.test_commit import PLANS, write
 from tests.conftest import CliResult
+from tests.draws import share_of
 from tests.planner.commitments.commit_cases import random_model
 
 Floats = npt.NDArray[np.float64]
@@ -33,7 +34,7 @@ def weighed(model: CommitModel, x: Floats, risk: Risk) -> float:
     return stage.objective(x, recourse) + risk.loss_price * chance * float(model.probability @ nothing)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(share_of(40)))
 def test_no_single_share_of_a_purchase_is_better(seed: int) -> None:
     model = random_model(seed)
     plain = solve_commit(model, gap=1e-6)

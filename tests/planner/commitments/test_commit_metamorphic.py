@@ -10,6 +10,7 @@ import pytest
 
 from planner.commitments.model import CommitModel, Hours
 from planner.commitments.solve import solve_commit
+from tests.draws import share_of
 from tests.planner.commitments.commit_cases import random_model
 
 Floats = npt.NDArray[np.float64]
@@ -21,7 +22,7 @@ def least(model: CommitModel) -> float:
     return solve_commit(model, gap=GAP).objective_usd
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(share_of(12)))
 def test_a_price_drop_never_makes_the_answer_dearer(seed: int) -> None:
     model = random_model(seed)
     most = least(model) * (1 + SLACK) + 1e-6
@@ -32,7 +33,7 @@ def test_a_price_drop_never_makes_the_answer_dearer(seed: int) -> None:
     assert least(replace(model, on_demand_usd=0.8 * model.on_demand_usd)) <= most
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(share_of(12)))
 def test_a_pool_in_two_halves_costs_the_same_where_all_is_even(seed: int) -> None:
     """Twice the demand in one pool, or the demand in each of two that are alike: whole units cover both as well."""
     model = random_model(seed, plans=0)
@@ -63,7 +64,7 @@ def test_a_pool_in_two_halves_costs_the_same_where_all_is_even(seed: int) -> Non
     assert least(halves) == pytest.approx(least(whole), rel=SLACK, abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(share_of(12)))
 def test_what_costs_more_than_on_demand_all_the_time_is_never_bought(seed: int) -> None:
     model = random_model(seed, plans=0)
     hours = max(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.instances.commit import make_commit
@@ -23,12 +23,14 @@ from solvers.problem.errors import ModelError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
 from solvers.search.decompose import BendersResult, solve_benders
+from tests.draws import draws, share_of
 from tests.planner.commitments.commit_cases import random_model
 
 Floats = npt.NDArray[np.float64]
 CLOSE = 1e-6
 BATCHES = range(6)
-PER_BATCH = 8  # 48 questions in all; `python -m benchmarks.brute_force` draws as many as there is time for
+# of six batches: 48 questions in the thorough profile; `python -m benchmarks.brute_force` draws more
+PER_BATCH = share_of(8)
 
 
 def benders(model: CommitModel, gap: float = 1e-7) -> BendersResult:
@@ -82,7 +84,7 @@ def check_second_stage(seed: int) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(share_of(16)))
 def test_the_greedy_second_stage_costs_what_the_linear_program_says(seed: int) -> None:
     check_second_stage(seed)
 
@@ -101,7 +103,7 @@ def check_cuts(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=50, deadline=None)
+@draws(50)
 def test_a_cut_touches_at_its_point_and_exceeds_the_cost_nowhere(seed: int) -> None:
     check_cuts(seed)
 
@@ -135,7 +137,7 @@ def check_use_of(model: CommitModel, seed: int) -> None:
     seed=1587
 )  # both plans cover everything, but only if each pool goes to the plan that serves it for least
 @example(seed=8165)
-@settings(max_examples=50, deadline=None)
+@draws(50)
 def test_the_use_can_be_done_and_costs_what_the_dual_says(seed: int) -> None:
     check_use(seed)
 
@@ -186,7 +188,7 @@ def check_closed_form(seed: int) -> None:
     assert cost == pytest.approx(benders(model, 1e-9).objective, rel=1e-8, abs=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(share_of(16)))
 def test_the_closed_form_agrees_with_the_decomposition(seed: int) -> None:
     check_closed_form(seed)
 

@@ -24,10 +24,11 @@ from planner.job.model import SingleInput, build_single, solve_single
 from solvers.problem.errors import ModelError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status, Termination
+from tests.draws import share_of
 from tests.planner.fleet.fleet_cases import exactly, part_time, permuted, random_fleet, scaled, small_fleet
 
 EXACT = SolveOptions(gap=0.0)
-SEEDS = range(3000, 3020)
+SEEDS = range(3000, 3000 + share_of(20))
 MONEY, UNITS, LONGER = (1e-6, 1e-3, 2.0, 1e3), (1e-6, 1e12), (1.001, 1.3, 7.0)  # factors
 BOTH = pytest.mark.parametrize("hours", [False, True], ids=["full", "part-time"])
 
@@ -130,7 +131,7 @@ def check_money(seed: int, hours: bool, factor: float) -> None:
 @BOTH
 @pytest.mark.parametrize("factor", MONEY)
 def test_scaling_prices_scales_the_cost(factor: float, hours: bool) -> None:
-    for seed in range(5000, 5008):
+    for seed in range(5000, 5000 + share_of(8)):
         check_money(seed, hours, factor)
 
 
@@ -149,7 +150,7 @@ def check_unit_of_work(seed: int, hours: bool, factor: float) -> None:
 @BOTH
 @pytest.mark.parametrize("factor", UNITS)
 def test_throughput_unit_does_not_matter(factor: float, hours: bool) -> None:
-    for seed in range(5100, 5108):
+    for seed in range(5100, 5100 + share_of(8)):
         check_unit_of_work(seed, hours, factor)
 
 
@@ -273,7 +274,7 @@ def check_greedy(seed: int, hours: bool) -> bool:
 
 @BOTH
 def test_greedy_fleet_keeps_every_limit(hours: bool) -> None:
-    assert sum(check_greedy(seed, hours) for seed in range(3000, 3075)) >= 15
+    assert sum(check_greedy(seed, hours) for seed in range(3000, 3000 + share_of(75))) >= share_of(15)
 
 
 def check_alike(seed: int, hours: bool, factors: tuple[float, float]) -> None:
@@ -327,7 +328,7 @@ def test_prefilters_are_counted() -> None:
 @BOTH
 def test_infeasible_is_explained_and_the_relaxation_is_feasible(hours: bool) -> None:
     explained = 0
-    for seed in range(7000, 7080):
+    for seed in range(7000, 7000 + share_of(80)):
         fleet = question(seed, hours)
         if solved(fleet).status is not Status.INFEASIBLE:
             continue
@@ -340,7 +341,7 @@ def test_infeasible_is_explained_and_the_relaxation_is_feasible(hours: bool) -> 
         result = solved(relaxed(fleet, explanation))
         assert result.has_plan, seed
         assert kept(relaxed(fleet, explanation), result)
-    assert explained >= 20
+    assert explained >= share_of(20)
 
 
 def test_a_whole_term_beside_a_cent_is_no_fault() -> None:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.fleet.moving_price import at_full_hours, at_least, at_most
@@ -19,6 +19,7 @@ from planner.judge.lines import verify_plan
 from planner.market.model import Market
 from planner.market.price_path import RUN_HOURS
 from planner.plan.model import Plan
+from tests.draws import draws
 from tests.planner.fleet.test_spine_fleet import exactly, fleet
 from tests.planner.spine_catalogs import A10G, Offer, loaded, make_catalog, not_dearer
 
@@ -53,7 +54,7 @@ def market_of(usd_per_hour: float, growth: list[float]) -> Market:
 growths = st.lists(st.floats(0.5, 2.0), min_size=5, max_size=5).map(lambda rest: [1.0, *rest])
 
 
-@settings(max_examples=200, deadline=None)
+@draws(200)
 @given(
     growths, st.floats(0.1, 3000.0), st.floats(0.0, 2.0), st.floats(0.0, 48.0), st.floats(0.5, 1.0),
     st.floats(1.0, 3000.0), st.integers(1, 8),

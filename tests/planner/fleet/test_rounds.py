@@ -48,9 +48,17 @@ def _planned(time_limit_s: float = 300.0) -> Plan:
     )
 
 
-def test_a_mix_with_a_reserve_costs_among_likely_offers_what_it_costs_among_all() -> None:
+@pytest.fixture(scope="module")
+def among_likely() -> tuple[Plan, list[FleetInput]]:
+    """The plan, and the questions that were solved for it."""
     with _asked() as few:
-        plan = _planned()
+        return _planned(), few
+
+
+def test_a_mix_with_a_reserve_costs_among_likely_offers_what_it_costs_among_all(
+    among_likely: tuple[Plan, list[FleetInput]],
+) -> None:
+    plan, few = among_likely
 
     def everyone(asked: Round) -> Workers:
         return asked.workers
@@ -77,12 +85,12 @@ def test_whole_runs_are_divided_within_the_time_of_the_question() -> None:
     assert limits == sorted(limits, reverse=True)  # each has a share of what is left
 
 
-def test_where_likely_offers_have_no_mix_all_are_asked() -> None:
+def test_where_likely_offers_have_no_mix_all_are_asked(
+    among_likely: tuple[Plan, list[FleetInput]],
+) -> None:
     def hardly_any(asked: Round) -> Workers:
         return asked.workers if asked.likely is None else asked.workers.take(np.zeros(1, dtype=np.int64))
 
-    with _asked():
-        plan = _planned()
-        with mock.patch.object(Round, "among", hardly_any):
-            again = _planned()
-    assert plan.total_usd == again.total_usd
+    with _asked(), mock.patch.object(Round, "among", hardly_any):
+        again = _planned()
+    assert among_likely[0].total_usd == again.total_usd

@@ -13,13 +13,14 @@ from statistics import NormalDist
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from planner.asked.assumptions import load_assumptions
 from planner.judge.lines import verify_plan
 from planner.plan.ids import CostId
 from planner.plan.model import Plan
+from tests.draws import draws
 from tests.planner.job.test_spine_brute_force import GIB_PER_GB, Z80, _steps
 from tests.planner.spine_catalogs import (
     A10,
@@ -345,7 +346,7 @@ def test_a_workers_nodes_are_counted_together() -> None:
     assert sum(line.nodes for line in plan.lines) <= 9
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(st.integers(0, 500))
 def test_another_offer_never_costs_more(seed: int) -> None:
     job, offers = _random_fleet(seed)
@@ -354,7 +355,7 @@ def test_another_offer_never_costs_more(seed: int) -> None:
     assert not_dearer(cost_of(more), before and before * BILLED)
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(st.integers(0, 500), st.floats(0.25, 60))
 @example(29, 4.0)
 @example(33, 4.0)

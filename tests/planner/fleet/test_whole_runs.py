@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import planner
@@ -18,6 +18,7 @@ from planner.fleet.whole_runs import whole_share
 from planner.judge.judge import judge_plan
 from planner.judge.lines import verify_plan
 from planner.plan.model import Plan
+from tests.draws import draws
 from tests.planner.fleet.simulate_whole_runs import share_in_time
 from tests.planner.fleet.test_spine_fleet import POOL, _random_fleet, exactly, fleet
 from tests.planner.spine_catalogs import A10G, Offer, loaded, make_catalog, plan_on
@@ -52,7 +53,7 @@ def test_the_chance_of_whole_runs_is_that_of_a_simulated_queue(name: str) -> Non
         assert abs(chance(case, whole=True) - simulated) < abs(chance(case, whole=False) - simulated)
 
 
-@settings(max_examples=50, deadline=None)
+@draws(50)
 @given(st.floats(0.2, 30), st.floats(0.05, 0.95), st.floats(0.001, 0.95))
 def test_moments_of_whole_parts_are_those_of_drawn_ones(most: float, share: float, part: float) -> None:
     spread = part * share * (1 - share)

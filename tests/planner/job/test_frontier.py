@@ -8,7 +8,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.asked.options import Options
@@ -17,6 +17,7 @@ from planner.job.frontier import Frontier, Point, frontier, thin
 from planner.job.frontier_screen import fitting, frontier_screen
 from planner.plan.brief import Summary
 from solvers.search.pareto import dominated, pareto_front
+from tests.draws import draws
 from tests.planner.job.test_spine_laws import some_offers
 from tests.planner.render.render_plans import alternative
 from tests.planner.spine_catalogs import (
@@ -57,7 +58,7 @@ def test_a_front_is_what_comparing_all_pairs_gives(points: list[tuple[float, flo
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=200)
+@draws(200)
 def test_the_factored_answer_is_the_answer_of_the_whole_grid(seed: int) -> None:
     draw = np.random.default_rng(seed)
     hardware = draw.integers(0, 4, 7)
@@ -90,7 +91,7 @@ def test_spot_that_no_deadline_admits_hides_no_other_point() -> None:
     assert [point.best.cost_usd for point in both.points] == [point.best.cost_usd for point in alone.points]
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(some_offers(2, 6), st.sampled_from([0.6, 0.9]), st.data())
 def test_each_point_is_the_plan_of_its_deadline(
     offers: list[Offer], sure: float, data: st.DataObject

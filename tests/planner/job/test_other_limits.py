@@ -7,11 +7,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.job.other_limits import STEPS, OtherLimits, budget_steps, other_limits
 from planner.job.other_limits_report import other_limits_sections
+from tests.draws import draws
 from tests.planner.job.test_spine_laws import some_offers
 from tests.planner.spine_catalogs import (
     A100X8,
@@ -39,7 +40,7 @@ def small(**limits: Any) -> dict[str, Any]:
     return work(constraints={"max_nodes": 4, "deadline": "3d", **limits})
 
 
-@settings(max_examples=15, deadline=None)
+@draws(15)
 @given(some_offers(2, 5), st.data())
 def test_each_point_is_the_plan_under_its_limit(offers: list[Offer], data: st.DataObject) -> None:
     found = limits_of(offers, small())

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from catalogs.tables.model import Catalog
 from planner.workloads.answer import Answer
+from tests.draws import draws
 from tests.planner.spine_catalogs import (
     A10G,
     L4,
@@ -32,8 +33,8 @@ from tests.planner.spine_catalogs import (
     work,
 )
 
-LAW = settings(max_examples=20, deadline=None)
-BLOCK = settings(max_examples=8, deadline=None)
+LAW = draws(20)
+BLOCK = draws(8)
 OPTIONS = {
     "aws": ("on_demand", "spot", "reserved_1y", "capacity_block"),
     "gcp": ("on_demand", "spot", "flex_start"),

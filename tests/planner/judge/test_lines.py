@@ -8,11 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from planner.inputs.schema import Workload
 from planner.judge.limits import check_limits
 from planner.judge.lines import verify_plan
+from tests.draws import draws
 from tests.planner.job.test_spine_laws import a_job, some_offers
 from tests.planner.spine_catalogs import (
     A10,
@@ -40,7 +41,7 @@ OFFERS = (
 )
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(some_offers(), a_job())
 def test_every_plan_verifies(offers: list[Offer], job: Json) -> None:
     catalog = make_world(offers)

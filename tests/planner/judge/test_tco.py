@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from planner.api.questions import tco
 from planner.inputs.tco_load import LoadedTco, load_tco
@@ -20,13 +20,14 @@ from planner.judge.tco_case import Case, Rented
 from planner.owning.figures import figures_of
 from planner.owning.model import OWN_SITE
 from tests.conftest import ROOT
+from tests.draws import draws
 from tests.planner.owning.test_figures import CASES, FIXED
 
 EXAMPLE = ROOT / "examples" / "tco-4xa100.yaml"
 CLOUD = "  providers: [lambda]\n  options: [on_demand]\n"
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(CASES)
 def test_closed_forms_are_the_sums_of_months(values: dict[str, float]) -> None:
     found = figures_of(values, FIXED)

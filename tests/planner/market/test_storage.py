@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.tariffs import load_tariffs
@@ -21,6 +21,7 @@ from planner.market.pricing import HOURS_PER_MONTH
 from planner.market.storage import stores
 from planner.market.storage.lines import store_lines
 from planner.market.storage.stores import Stores
+from tests.draws import draws
 from tests.planner.spine_catalogs import (
     A10,
     A10G,
@@ -81,7 +82,7 @@ cells = st.tuples(
 jobs = st.builds(lambda make, gb: make(gb), st.sampled_from((_images, _tokens)), st.floats(0.5, 50_000.0))
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(jobs, st.lists(cells, min_size=1, max_size=12))
 def test_the_choice_is_the_cheapest_way_that_keeps_the_rule(job: Json, where: list[Any]) -> None:
     chooser = _stores(job)
@@ -103,14 +104,14 @@ def test_the_choice_is_the_cheapest_way_that_keeps_the_rule(job: Json, where: li
         assert float(sum(line.amount_usd for line in lines)) == pytest.approx(paid, rel=1e-6, abs=1e-8)
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(st.sampled_from((_images, _tokens)), st.floats(0.5, 20_000.0), st.floats(1.0, 3.0), cells)
 def test_more_data_never_cost_less(make: Any, gb: float, times: float, where: Any) -> None:
     less, more = (_cost(_stores(make(size)), *where)[1] for size in (gb, gb * times))
     assert more >= less - stores.ALIKE_USD - 1e-9
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(jobs, cells, st.floats(1.0, 10.0))
 def test_keeping_data_longer_never_costs_less(job: Json, where: Any, times: float) -> None:
     chooser, (row, nodes, step, hours) = _stores(job), where

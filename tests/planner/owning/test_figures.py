@@ -6,12 +6,13 @@ from dataclasses import replace
 from itertools import accumulate
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.owning.figures import break_even_month, figures_of, pairs_of
 from planner.owning.model import OWN_SITE, Factor, Fixed, Rent
 from planner.owning.tornado import ends_of, named, spreads, tornado
+from tests.draws import draws
 
 HOURLY = Rent("on_demand", "", "a/b/-/c/on_demand/-", "x", 8.0, 0, 0.0, "listed", False, "s", "2026-01")
 TERM = replace(HOURLY, option="reserved_1y", term_months=12, upfront_usd=1000.0)
@@ -64,7 +65,7 @@ def test_discounting_is_an_annuity() -> None:
     assert named(found, "on_demand").usd_per_useful_hour == pytest.approx(1.0)
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(CASES)
 def test_break_even_is_the_first_month_in_which_owning_has_cost_no_more(values: dict[str, float]) -> None:
     found = figures_of(values, FIXED)
@@ -85,7 +86,7 @@ def test_break_even_is_the_first_month_in_which_owning_has_cost_no_more(values: 
             assert all(month >= pair.break_even_month for month in strictly)
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(CASES)
 def test_npv_without_capital_cost_is_the_sum_of_cash(values: dict[str, float]) -> None:
     found = figures_of({**values, "capital_ratio": 0.0}, FIXED)
@@ -93,7 +94,7 @@ def test_npv_without_capital_cost_is_the_sum_of_cash(values: dict[str, float]) -
         assert way.npv_usd == pytest.approx(way.total_usd) == pytest.approx(sum(way.cash_usd))
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(CASES, st.floats(1.01, 3.0))
 def test_owning_moves_with_its_inputs(values: dict[str, float], factor: float) -> None:
     """More use costs less per useful hour; a dearer machine, dearer power and more capital cost never less."""
@@ -111,7 +112,7 @@ def test_owning_moves_with_its_inputs(values: dict[str, float], factor: float) -
         assert cost(hardware_usd=values["hardware_usd"] * factor) >= base - 1e-9
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(CASES)
 def test_break_even_utilisation_is_where_both_cost_the_same(values: dict[str, float]) -> None:
     found = figures_of(values, FIXED)
@@ -138,7 +139,7 @@ def factors_of(values: dict[str, float], spread: float) -> list[Factor]:
     ]
 
 
-@settings(max_examples=15, deadline=None)
+@draws(15)
 @given(CASES, st.floats(1.0, 1.5))
 def test_ends_of_the_tornado_are_runs_of_their_own(values: dict[str, float], spread: float) -> None:
     factors = factors_of(values, spread)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from planner.performance.constants import load_constants
@@ -18,13 +18,14 @@ from planner.performance.post_training.spec import Tuning
 from planner.performance.search import estimate_layouts
 from planner.performance.spec import ModelFamily, ModelSpec, StackClass, TrainingSpec
 from planner.performance.work import build_work
+from tests.draws import draws
 from tests.planner.performance.test_performance import A100, machines
 
 # They have LoRA's parameters and build an update as large as the matrix.
 BUILDING = sorted(kind for kind, cost in load_adapters().items() if cost.family == "weight_product")
 STACKS = st.sampled_from(["eager", "compiled", "tuned"])
 WIDTHS = (384, 768, 1024, 2048, 4096, 8192)
-CHECKS = settings(max_examples=40, deadline=None)
+CHECKS = draws(40)
 # Without the host's pace, parts of a layer add up exactly.
 ADDS_UP = {f"floor.layer_s.{stack}": 0.0 for stack in ("eager", "compiled", "tuned")}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.performance.constants import load_constants
@@ -13,6 +13,7 @@ from planner.performance.layouts import explicit
 from planner.performance.post_training.spec import Tuning
 from planner.performance.search import estimate_layouts, estimate_shapes
 from planner.performance.spec import ModelSpec, StackClass, TrainingSpec
+from tests.draws import draws
 from tests.planner.performance.test_performance import A100, RESNET, SMALL, machines
 
 ONE = {**A100, "accelerator_count": 1.0}
@@ -28,7 +29,7 @@ def step_s(
     return float(table["step_time_s"][0])
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(stack=STACKS, gain=st.floats(0.8, 1.0))
 def test_the_step_of_one_accelerator_is_shorter_by_its_ratio_and_of_several_not(
     stack: StackClass, gain: float
@@ -50,7 +51,7 @@ def test_it_was_measured_of_transformers_on_cards_that_a_host_drives() -> None:
     assert step_s(chip, "compiled", 0.8) == step_s(chip, "compiled", 1.0)
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(stack=STACKS, count=st.sampled_from([1.0, 8.0]), nodes=st.sampled_from([1, 4]))
 def test_a_layout_takes_as_long_whether_or_not_it_is_called_fine_tuning(
     stack: StackClass, count: float, nodes: int

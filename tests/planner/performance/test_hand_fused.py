@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.accelerators import load_devices
@@ -16,6 +16,7 @@ from planner.performance.constants import load_constants
 from planner.performance.layouts import explicit
 from planner.performance.search import estimate_layouts
 from planner.performance.spec import AttentionKernel, ModelFamily, ModelSpec, StackClass, TrainingSpec
+from tests.draws import draws
 from tests.planner.performance.test_performance import A100, machines
 
 APART = {"attention.softmax_launch_ratio": 0.0}
@@ -37,7 +38,7 @@ def step_s(
     return float(estimate_layouts(model, training, table, layout, constants=constants)["step_time_s"][0])
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(
     heads=st.sampled_from([8, 12, 16]),
     tp=st.sampled_from([1, 2, 4, 8]),

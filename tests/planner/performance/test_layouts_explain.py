@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.performance.layouts_grid import build_bounds, grid
 from planner.performance.search_explain import LayoutReport, explain_layouts, report_lines
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
+from tests.draws import draws
 from tests.planner.performance.layout_cases import machine_rows, models, trainings
 from tests.planner.performance.test_performance import A100, LLAMA_70B, SMALL, best, machines
 
@@ -21,7 +22,7 @@ def report(nodes: int, training: TrainingSpec = TRAINING, **change: Any) -> Layo
     return explain_layouts(LLAMA_70B, training, machines({**A100, **change}), nodes)
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(model=models(), training=trainings(), row=machine_rows(), nodes=st.sampled_from([1, 2, 6, 8]))
 def test_the_report_agrees_with_the_search(
     model: ModelSpec, training: TrainingSpec, row: dict[str, Any], nodes: int

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from catalogs.tables.table import Table
@@ -20,11 +20,12 @@ from planner.performance.layouts_grid import build_bounds, grid
 from planner.performance.search import estimate_layouts
 from planner.performance.search_job import build_job, memory_levels, step_of
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
+from tests.draws import draws
 from tests.planner.performance.layout_cases import machine_rows, models, trainings
 from tests.planner.performance.test_performance import A100, LLAMA_70B, SMALL, machines
 from tests.planner.performance.test_performance_laws import MOE, RATES
 
-CHECKS = settings(max_examples=60, deadline=None)
+CHECKS = draws(60)
 ACCELERATORS = Path(__file__).resolve().parents[3] / "catalogs" / "data" / "accelerators.csv"
 NUMBERS = ("memory_gib", "memory_gb_per_s", "fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops", "fp8_tflops",
            "fp4_tflops", "achievable_bf16_tflops", "link_gb_per_s", "pcie_gen")  # fmt: skip

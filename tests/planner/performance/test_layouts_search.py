@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.tables.table import Table
@@ -18,11 +18,12 @@ from planner.performance.search import estimate_layouts, estimate_shapes
 from planner.performance.search_best import Group, Pairs, lower_bounds
 from planner.performance.search_job import build_job, distinct_devices, step_of
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
+from tests.draws import draws
 from tests.planner.performance.layout_cases import machine_rows, models, trainings
 from tests.planner.performance.test_performance import A100, LLAMA_70B, RESNET, SMALL, best, machines
 from tests.planner.performance.test_performance_laws import MOE
 
-SLOW = settings(max_examples=40, deadline=None)
+SLOW = draws(40)
 NODES = (1, 2, 3, 4, 6, 8, 16)
 
 
@@ -101,7 +102,7 @@ def everything(rows: int) -> tuple[ModelSpec, TrainingSpec, Table, Layouts]:
     return MOE, training, hardware, Layouts(**columns)
 
 
-@settings(max_examples=10, deadline=None)
+@draws(10)
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, 97))
 def test_equal_layouts_give_equal_output_in_any_order_and_chunk(seed: int, size: int) -> None:
     model, training, hardware, layout = everything(501)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from planner.performance.constants import load_constants
@@ -15,6 +15,7 @@ from planner.performance.memory_options import MemoryOptions
 from planner.performance.memory_risk import oom_probability
 from planner.performance.memory_work import STACKS as MEMORY_STACKS
 from planner.performance.spec import ModelSpec
+from tests.draws import draws
 from tests.planner.performance.memory_cases import (
     BERT,
     GPT3,
@@ -26,7 +27,7 @@ from tests.planner.performance.memory_cases import (
     need,
 )
 
-QUICK = settings(max_examples=60, deadline=None)
+QUICK = draws(60)
 TRANSFORMERS = st.sampled_from([GPT3, LLAMA_8B, MIXTRAL, BERT])
 MODELS = st.sampled_from([GPT3, LLAMA_8B, MIXTRAL, BERT, RESNET])
 DEGREES = st.sampled_from([1, 2, 4, 8])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.accelerators import find_device, load_devices
@@ -33,6 +33,7 @@ from benchmarks.rows import read_csv
 from benchmarks.throughput import Scored, main, score_file
 from planner.performance.constants import Constants, load_constants
 from planner.performance.search import estimate_shapes
+from tests.draws import draws
 
 ROOT = Path(__file__).resolve().parents[3]
 DEV = ROOT.parent / "shared" / "performance" / "dev.csv"
@@ -113,7 +114,7 @@ CELLS = st.dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(CELLS)
 @example({"gpus": "1e30", "tp": ""})  # more nodes than an integer holds
 @example({"layers": "1e30", "tp": ""})  # more stages than memory holds

@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.performance.layouts import explicit
 from planner.performance.search import estimate_layouts, estimate_shapes
 from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
+from tests.draws import draws
 from tests.planner.performance.test_performance import A100, LLAMA_70B, RESNET, SMALL, best, machines
 
 RATES = ("fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops", "achievable_bf16_tflops")
 MODELS = st.sampled_from([SMALL, LLAMA_70B, RESNET])
 FACTORS = st.floats(1.0, 4.0)
-QUICK = settings(max_examples=40, deadline=None)
+QUICK = draws(40)
 MOE = ModelSpec(
     "moe", ModelFamily.TRANSFORMER, 46.7e9, active_params=12.9e9, layers=32, hidden=4096, heads=32, kv_heads=8,
     vocab=32000, gated_mlp=True, experts=8, experts_per_token=2, moe_ffn=14336,

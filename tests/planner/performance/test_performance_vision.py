@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.performance.operators import COLUMN, FIELDS, find_published, operators_of
 from planner.performance.spec import ModelFamily, ModelSpec, StackClass, TrainingSpec
+from tests.draws import draws
 from tests.planner.performance.test_performance import A100, RESNET, best
 
 MOBILE = replace(RESNET, name="a network of one's own", forward_flops_per_sample=0.6e9)
@@ -81,7 +82,7 @@ def test_a_depthwise_network_is_slower_per_flop_than_a_dense_one() -> None:
     assert per_flop[1] > 3 * per_flop[0]
 
 
-@settings(max_examples=20, deadline=None)
+@draws(20)
 @given(
     model=st.sampled_from([RESNET, MOBILE, VIT, REGNET]), precision=st.sampled_from(["fp32", "fp16", "bf16"])
 )

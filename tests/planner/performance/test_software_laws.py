@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.tables.accelerators import load_accelerators
@@ -14,6 +14,7 @@ from planner.performance.layouts import explicit
 from planner.performance.post_training.spec import Tuning
 from planner.performance.search import estimate_layouts, estimate_shapes
 from planner.performance.spec import Precision, StackClass, TrainingSpec
+from tests.draws import draws
 from tests.planner.performance.test_adapter_costs import model
 from tests.planner.performance.test_performance import A100, machines
 
@@ -21,7 +22,7 @@ EIGHT_BIT = sorted(
     row["accelerator"] for row in load_accelerators().rows() if row["fp8_tflops"] > 0 and row["trainable"]
 )
 STACKS = st.sampled_from(["eager", "compiled", "tuned"])
-CHECKS = settings(max_examples=60, deadline=None)
+CHECKS = draws(60)
 
 
 def chip(name: str) -> dict[str, Any]:

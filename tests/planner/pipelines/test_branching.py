@@ -16,14 +16,16 @@ from planner.pipelines.solve import least_hours, solve_pipeline
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
 from solvers.search.search import Search
+from tests.draws import share_of
 from tests.planner.pipelines.test_model import CLOSE, every_choice, least_cost, small
 
 NO_TIME = 1e-6
+PER_BLOCK = share_of(25)
 
 
 @pytest.mark.parametrize("block", range(8))
 def test_branching_equals_enumeration(block: int) -> None:
-    for seed in range(25 * block, 25 * (block + 1)):
+    for seed in range(PER_BLOCK * block, PER_BLOCK * (block + 1)):
         pipe = small(seed)
         best = least_cost(pipe)
         result = solve_pipeline(pipe, SolveOptions(gap=0.0), method="milp", whole_below=0)

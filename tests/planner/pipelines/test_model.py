@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.pipelines.branch import TIME_TOLERANCE
@@ -29,9 +29,10 @@ from solvers.problem.errors import ModelError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
 from solvers.problem.write_lp import lp_text
+from tests.draws import draws, share_of
 
 EXACT = SolveOptions(gap=0.0)
-PER_SEED = 10
+PER_SEED = share_of(10)
 METHODS: tuple[Literal["auto", "milp"], ...] = ("auto", "milp")
 CLOSE = 1e-7
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "lp" / "pipeline"
@@ -112,7 +113,7 @@ def test_the_least_time_is_the_least_of_all_choices() -> None:
 
 
 @given(st.integers(0, 5000))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_a_choice_is_a_point_of_the_model_with_its_cost(seed: int) -> None:
     pipe, _ = reduce(small(seed))
     chosen = local_choice(pipe) if len(np.unique(pipe.task)) == pipe.n_tasks else None
@@ -126,7 +127,7 @@ def test_a_choice_is_a_point_of_the_model_with_its_cost(seed: int) -> None:
 
 
 @given(st.integers(0, 5000), st.sampled_from([1e-3, 1e3, 1e-6]), st.data())
-@settings(max_examples=40, deadline=None)
+@draws(40)
 def test_laws(seed: int, scale: float, data: st.DataObject) -> None:
     pipe = small(seed)
     result = solve_pipeline(pipe, EXACT)

@@ -6,9 +6,10 @@ import pytest
 
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, solve_portfolio
 from solvers.problem.solution import Status
+from tests.draws import share_of
 from tests.planner.portfolios.portfolio_cases import best_choice, random_portfolio
 
-BLOCK = 25
+BLOCK = share_of(25)
 
 
 def agrees(seed: int, result: PortfolioResult, best: int | None, *, exact: bool) -> None:

@@ -6,17 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.instances.portfolio import generate
 from planner.portfolios.shared_limits import PortfolioInput
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, solve_portfolio
 from solvers.problem.solution import Status
+from tests.draws import draws
 from tests.planner.portfolios.portfolio_cases import random_portfolio
 
 seeds = st.integers(0, 100_000)
-few = settings(max_examples=60, deadline=None)
+few = draws(60)
 
 
 def optimum(question: PortfolioInput, **options: object) -> PortfolioResult:

@@ -14,6 +14,7 @@ from planner.finops.review.model import Chart, Column, Figure, Review, Section, 
 from planner.finops.review.report import render_review
 from planner.render.html import MAX_BYTES
 from planner.render.units import SIMPLE_UNITS
+from tests.draws import draws
 from tests.planner.render.markup import read_page
 from tests.planner.render.sample import HOSTILE
 
@@ -54,7 +55,7 @@ FOUND = (
     Phase.reuse,
     Phase.generate,
 )  # no shrinking: it takes minutes
-QUICK = settings(max_examples=30, deadline=None, phases=FOUND, suppress_health_check=list(HealthCheck))
+QUICK = draws(30, phases=FOUND, suppress_health_check=list(HealthCheck))
 
 
 @QUICK

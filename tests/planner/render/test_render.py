@@ -25,6 +25,7 @@ from planner.plan.report import plan_answer
 from planner.render import FORMATS, render_answer
 from planner.render.formats import PLAN_FORMATS
 from planner.render.text import clean, columns, display_width, wrap
+from tests.draws import draws
 from tests.planner.render.render_plans import (
     EVIL,
     FLEET,
@@ -298,7 +299,7 @@ def test_a_plan_with_nothing_optional_renders_in_every_format() -> None:
     ratio=st.floats(),
     width=st.integers(min_value=40, max_value=100),
 )
-@settings(max_examples=30, deadline=None)
+@draws(30)
 def test_any_text_and_any_number_fits(name: str, amount: Decimal, ratio: float, width: int) -> None:
     line = replace(SPOT.lines[0], instance_type=name, region=name, throughput_per_s=ratio)
     plan: Plan = replace(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.instances.schedule import schedule_instance
@@ -25,6 +25,7 @@ from solvers.problem.errors import ModelError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Solution, Status, Termination
 from solvers.problem.write_lp import lp_text
+from tests.draws import draws
 
 EXACT = SolveOptions(gap=0.0)
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "lp" / "schedule.lp"
@@ -151,7 +152,7 @@ def test_schedules_equal_enumeration(block: int) -> None:
 
 
 @given(SEEDS, st.sampled_from([1e-6, 1e-3, 2.0, 1e3]))
-@settings(max_examples=40, deadline=None)
+@draws(40)
 def test_units_and_doubled_prices(seed: int, scale: float) -> None:
     q = small(seed)
     best = cheapest(q)
@@ -162,7 +163,7 @@ def test_units_and_doubled_prices(seed: int, scale: float) -> None:
 
 
 @given(SEEDS)
-@settings(max_examples=30, deadline=None)
+@draws(30)
 def test_order_of_pools_and_jobs_does_not_matter(seed: int) -> None:
     q = small(seed)
     turned = replace(q, pools=q.pools[::-1], region=q.region[::-1], usd_per_hour=q.usd_per_hour[:, ::-1],
@@ -178,7 +179,7 @@ def test_order_of_pools_and_jobs_does_not_matter(seed: int) -> None:
     SEEDS,
     st.sampled_from(["last", "first", "available", "max_nodes", "min_nodes", "one_region", "ready", "work"]),
 )
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_a_wider_limit_never_costs_more(seed: int, limit: str) -> None:
     q = small(seed)
     free = replace(q, keep_usd_per_hour=np.zeros_like(q.keep_usd_per_hour)) if limit == "first" else q

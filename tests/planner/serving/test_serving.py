@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -22,11 +22,12 @@ from solvers.problem.errors import ModelError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status
 from solvers.problem.write_lp import lp_text
+from tests.draws import draws, share_of
 
 EXACT = SolveOptions(gap=0.0)
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "lp" / "serving.lp"
 MOST = 3
-PER_BLOCK = 10
+PER_BLOCK = share_of(10)
 
 
 def small(seed: int) -> ServingInput:
@@ -96,7 +97,7 @@ def test_fleets_equal_enumeration(block: int) -> None:
 
 
 @given(st.integers(0, 5000), st.sampled_from([1e-6, 1e-3, 2.0, 1e3]))
-@settings(max_examples=40, deadline=None)
+@draws(40)
 def test_laws(seed: int, scale: float) -> None:
     question = small(seed)
     best = cost(solve_serving(question, EXACT))

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.simulation.statistics import clustered_gap, clustered_mean, gap_closed
+from tests.draws import draws
 
 Ratios = st.lists(st.floats(0.1, 1.0), min_size=4, max_size=12)
 
@@ -20,7 +21,7 @@ def test_by_hand() -> None:
     assert math.isnan(gap_closed(baseline, optimum, optimum))
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(Ratios)
 def test_the_optimum_closes_all_and_the_baseline_nothing(values: list[float]) -> None:
     optimum = np.array(values)
@@ -29,7 +30,7 @@ def test_the_optimum_closes_all_and_the_baseline_nothing(values: list[float]) ->
     assert gap_closed(baseline, baseline, optimum) == pytest.approx(0.0)
 
 
-@settings(max_examples=20, deadline=None)
+@draws(20)
 @given(Ratios, st.integers(0, 5))
 def test_the_interval_holds_the_value_of_equal_clusters(values: list[float], seed: int) -> None:
     """Where every cluster closes the same share, so does every resample."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.spot.futures import sample_futures, seen_in, spells_of, weather_factors
@@ -17,6 +17,7 @@ from planner.spot.hazards_cells import N_AGES
 from planner.spot.launch import alone_in, forecast_launch, p_meet_spot_only, progress_hours, rank_zones
 from planner.spot.levels import sample_level
 from planner.spot.policy.job import SpotJob, SpotZone
+from tests.draws import draws
 
 NAMES = ("us-west-2a", "us-west-2b", "us-east-1c")
 ZONES = tuple(SpotZone(name, name[:-1], "p3.2xlarge", 0.9, "aws") for name in NAMES)
@@ -118,7 +119,7 @@ def test_zones_of_a_region_share_their_weather() -> None:
     assert near < 0.6
 
 
-@settings(max_examples=10, deadline=None)
+@draws(10)
 @given(st.integers(0, 10_000), st.floats(2.0, 20.0), st.floats(0.0, 0.5))
 def test_p_meet_never_falls_with_a_later_deadline(seed: int, work: float, restart: float) -> None:
     deadlines = [work, work * 1.1, work * 1.5, work * 2.0, work * 3.0]

@@ -6,12 +6,13 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.spot.hindsight import offline_optimum
 from planner.spot.policy.job import Action, JobState, SpotJob
 from planner.spot.replay import replay
+from tests.draws import draws
 from tests.planner.spot.test_replay import job, up
 
 
@@ -53,7 +54,7 @@ class Sequence:
         return self.actions[self.tick]
 
 
-@settings(max_examples=15, deadline=None)
+@draws(15)
 @given(
     st.lists(st.booleans(), min_size=6, max_size=6),
     st.lists(st.sampled_from([0.5, 1.0, 3.0, 9.0]), min_size=6, max_size=6),
@@ -72,7 +73,7 @@ def test_it_is_the_least_of_all_sequences_of_actions(
     assert offline_optimum(made, [seen], [prices]) == pytest.approx(min(costs))
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(st.data())
 def test_more_spot_never_costs_more(data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))

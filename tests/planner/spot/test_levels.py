@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from planner.spot.hazards_cells import scale
 from planner.spot.levels import Known, draw_levels
+from tests.draws import draws
 
 N = 20_000
 SIDES = ("down", "up")
@@ -54,7 +55,7 @@ def test_several_zones_that_agree_say_more_of_their_days_than_one() -> None:
     assert after_three.std() < after_one.std()
 
 
-@settings(max_examples=20, deadline=None)
+@draws(20)
 @given(st.floats(0.4, 0.9), st.integers(0, 30), st.floats(0.5, 30.0))
 def test_a_zone_alone_has_the_posterior_of_its_whole_level(
     frailty_sd: float, ends: int, expected: float

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.spot.hazards import HazardTable, age_bucket, load_hazards
@@ -18,6 +18,7 @@ from planner.spot.policy.registry import POLICIES, make_policy
 from planner.spot.policy.survival import SurvivalPolicy, one_zone_chain
 from planner.spot.policy.view import IDLE, ON_DEMAND, SPOT, ArrayPolicy
 from planner.spot.replay import replay
+from tests.draws import draws
 from tests.planner.spot.test_replay import job, tables
 
 PROMISING = [name for name in POLICIES if name != "spot_only"]
@@ -46,7 +47,7 @@ def made(name: str, which: str) -> ArrayPolicy:
     return make_policy(name, this, tables(this))  # type: ignore[arg-type]
 
 
-@settings(max_examples=10, deadline=None)
+@draws(10)
 @given(st.data())
 @pytest.mark.parametrize("which", jobs())
 @pytest.mark.parametrize("name", PROMISING)

@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.normal.arrays import normal_cdf_by_table
@@ -16,6 +16,7 @@ from planner.spot.distribution import SpotPool, describe_elapsed
 from planner.spot.meet import calibration
 from planner.spot.moments import split_job
 from planner.spot.renewal import FRAILTY_SD, p_meet_deadline, spot_outcome
+from tests.draws import draws
 from tests.planner.spot.simulate_spot import Case, simulate
 
 CASES = [
@@ -161,7 +162,7 @@ def test_a_gang_between_one_node_and_independent_nodes(case: Case, nodes: int) -
     assert made[1] <= made[2] * (1 + 1e-9)
 
 
-@settings(max_examples=50)
+@draws(50)
 @given(st.floats(0.05, 5), st.floats(0.001, 0.2), st.floats(0, 0.5), st.floats(0.5, 100))
 def test_paid_hours_follow_dalys_form(tau: float, delta: float, restart: float, mtbf: float) -> None:
     # Many whole segments, no saving notice, no frailty: work / paid tends to the published useful share.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from planner.commands.init import FORMAT_NAMES
@@ -19,6 +19,7 @@ from planner.trainer_files.files import parse_document
 from planner.trainer_files.gather import Wishes, gather
 from planner.trainer_files.registry import FORMATS, detect
 from tests.conftest import ROOT
+from tests.draws import draws
 
 AXOLOTL = """
 base_model: NousResearch/Meta-Llama-3.1-8B
@@ -730,7 +731,7 @@ ODD = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@draws(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(sorted(FIXTURES)), st.data())
 def test_any_changed_file_gives_a_valid_workload_or_an_error_that_names_it(
     tmp_path: Path, name: str, drawn: st.DataObject

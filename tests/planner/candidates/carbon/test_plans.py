@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.tariffs.carbon import CarbonTables, Grid, load_carbon
 from planner.candidates.carbon import HIGH, LOW, MID, Machines, draw_of_shapes
 from planner.candidates.footprint import energy_kwh, operational_kg
 from planner.workloads.answer import Answer
+from tests.draws import draws
 from tests.planner.spine_catalogs import A10G, L4, Offer, make_catalog, plan_on, work
 
 OFFERS = [
@@ -42,7 +43,7 @@ def machines(count: int = 3, pue: float = 1.2, grid: float = 300.0) -> Machines:
 
 
 @given(low=st.floats(0.1, 0.9), more=st.floats(0.0, 0.1), pue=st.floats(1.0, 2.0), extra=st.floats(0.0, 1.0))
-@settings(max_examples=30, deadline=None)
+@draws(30)
 def test_more_draw_and_more_overhead_never_draw_less(
     low: float, more: float, pue: float, extra: float
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.candidates.ways.build import set_cells, spot_candidates
@@ -24,10 +24,11 @@ from planner.spot.distribution import (
 )
 from planner.spot.moments import split_job
 from planner.spot.zones import subsets, unite, unite_alike
+from tests.draws import draws
 from tests.planner.candidates.ways.cases import A10G, AWAY, HOME, V100, answer, on_demand, spot
 from tests.planner.spine_catalogs import Offer, cost_of, make_world, not_dearer, plan_on, work
 
-LAW = settings(max_examples=15, deadline=None)
+LAW = draws(15)
 
 
 @st.composite

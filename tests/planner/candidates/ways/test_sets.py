@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from unittest import mock
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.candidates.ways import build
@@ -16,6 +16,7 @@ from planner.candidates.ways.build import cost_floor, set_cells, spot_candidates
 from planner.candidates.ways.choice import MAX_CHOICE, MAX_STEADY, MAX_ZONES, sets_of
 from planner.candidates.ways.judged import judged_turns
 from planner.candidates.ways.partners import on_demand_partners
+from tests.draws import draws
 from tests.planner.candidates.ways.test_laws import DEADLINES, job, some_places
 from tests.planner.spine_catalogs import Offer, make_world, plan_on
 
@@ -38,7 +39,7 @@ def groups_of_zones(draw: st.DrawFn) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(groups_of_zones(), st.booleans())
 def test_sets_are_those_that_loops_find(made: dict[str, Any], one_region: bool) -> None:
     offers = SimpleNamespace(equals=lambda _name, _text: made["whole"])
@@ -77,7 +78,7 @@ def apart(made: dict[str, Any], one: tuple[int, ...], one_region: bool) -> bool:
     return not any(whole[a] or whole[b] for a, b in alike) and (not one_region or len(alike) == pairs)
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(some_places(), DEADLINES, st.sampled_from(["on_demand", "none"]))
 def test_what_is_left_out_early_is_dearer_or_not_sure(
     offers: list[Offer], deadline: float, fallback: str

@@ -6,16 +6,17 @@ import itertools
 from datetime import date, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
 from planner.finops.forecast.calendars import FiscalCalendar, Size, parse_calendar
+from tests.draws import draws
 
 WEEKS = FiscalCalendar(weeks=(4, 4, 5), anchor=date(2026, 2, 1))
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(
     st.sampled_from([FiscalCalendar(), FiscalCalendar(2), FiscalCalendar(10), WEEKS]),
     st.sampled_from(["month", "quarter", "year"]),

@@ -6,12 +6,13 @@ from datetime import date
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from planner.finops.forecast.clean import history_start
 from planner.finops.forecast.model import forecast_month_end
+from tests.draws import draws
 
 Days, Floats = NDArray[np.datetime64], NDArray[np.float64]
 FIRST = np.datetime64("2026-07-01")
@@ -44,7 +45,7 @@ def test_days_before_the_first_cost_and_no_cost_at_all() -> None:
     assert history_start(FIRST + 30 * np.arange(4), np.full(4, 9.0)) == 0  # by the month only
 
 
-@settings(max_examples=10, deadline=None)
+@draws(10)
 @given(st.integers(30, 300), st.floats(-60, 60).filter(bool))
 def test_a_lone_charge_before_it_changes_no_forecast(gap: int, cost: float) -> None:
     plain, early = with_lead([], []), with_lead([-gap], [cost])

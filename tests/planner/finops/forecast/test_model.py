@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -14,6 +14,7 @@ from planner.errors import InputError
 from planner.finops.forecast.ensemble import combine, weigh
 from planner.finops.forecast.members import MEMBERS, all_paths
 from planner.finops.forecast.model import forecast_daily, forecast_month_end, forecast_periods
+from tests.draws import draws
 
 Floats = NDArray[np.float64]
 START = np.datetime64("2026-01-01")
@@ -29,7 +30,7 @@ def noisy(n: int = 160, seed: int = 1, noise: float = 0.05, level: float = 100.0
     return np.asarray(level * week * np.exp(rng.normal(0, noise, n)))
 
 
-@settings(max_examples=8, deadline=None)
+@draws(8)
 @given(st.floats(1e-4, 1e7), st.integers(0, 50))
 def test_cost_times_k_gives_forecast_times_k(factor: float, seed: int) -> None:
     cost = noisy(90, seed)
@@ -241,7 +242,7 @@ def test_months_end_on_their_last_day(last: str, month: str, left: int) -> None:
     assert found.landing == pytest.approx((found.end - found.start).days + 1)
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(
     st.lists(st.one_of(st.just(0.0), st.floats(-1e6, 1e9), st.floats(0, 10)), min_size=7, max_size=70),
     st.integers(1, 45),

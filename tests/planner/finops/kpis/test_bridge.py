@@ -10,12 +10,13 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import planner.finops
 from planner.finops.bridge import ABSURD, Bridge, sum_bridge
 from planner.finops.engine.dialects import bind
+from tests.draws import draws
 
 QUERIES = Path(planner.finops.__file__).parent / "things" / "queries"
 amount = st.one_of(st.just(0.0), st.floats(-1e6, 1e7, allow_nan=False).map(lambda x: round(x, 4)))
@@ -74,7 +75,7 @@ def by_hand(rows: list[Row]) -> dict[str, np.ndarray]:
             "new": new * change, "retired": retired * change, "other": rest * change}  # fmt: skip
 
 
-@settings(max_examples=40)
+@draws(40)
 @given(things)
 def test_the_engine_works_out_each_effect_as_its_formula_says(
     engine: duckdb.DuckDBPyConnection, rows: list[Row]
@@ -87,7 +88,7 @@ def test_the_engine_works_out_each_effect_as_its_formula_says(
 
 
 @example([(0.0039, 138.6719, 120792.0, 0.0, True, 0)])  # thirty million times more, for nothing
-@settings(max_examples=40)
+@draws(40)
 @given(things)
 def test_the_effects_sum_to_the_change(engine: duckdb.DuckDBPyConnection, rows: list[Row]) -> None:
     made = bridge(rows, engine)
@@ -95,7 +96,7 @@ def test_the_effects_sum_to_the_change(engine: duckdb.DuckDBPyConnection, rows: 
     assert abs(math.fsum(value for _, value in made.steps) - made.change) <= 1e-9 * scale
 
 
-@settings(max_examples=40)
+@draws(40)
 @given(things)
 def test_swapping_the_months_turns_every_effect_round(
     engine: duckdb.DuckDBPyConnection, rows: list[Row]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
@@ -19,6 +19,7 @@ from planner.finops.ledger.measure import action_id, baseline, saved
 from planner.finops.review.inputs import Beside
 from planner.finops.review.model import Review
 from tests.conftest import CliResult
+from tests.draws import draws
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
 
@@ -141,7 +142,7 @@ PARTS = st.lists(
 
 
 @given(PARTS, st.sampled_from(["sku", "resource", "commitment", "service"]), st.floats(0.1, 10))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_nothing_changed_saves_nothing(
     parts: list[tuple[str, float, float]], scope: str, factor: float
 ) -> None:

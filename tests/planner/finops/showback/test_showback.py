@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
@@ -22,6 +22,7 @@ from planner.finops.showback.statement import rules_by_tag, team_statement
 from planner.inputs.showback_load import load_showback
 from planner.inputs.showback_schema import ShowbackFile
 from tests.conftest import CliResult
+from tests.draws import draws
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, write_bill
 
@@ -110,7 +111,7 @@ def row_of(one: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(ROWS, st.sampled_from(["cost", "usage", "equal", "weights"]), st.sampled_from(["use", "cost", "keep"]))
-@settings(max_examples=150, deadline=None)
+@draws(150)
 def test_teams_add_up_to_the_bill_to_the_cent(rows: list[dict[str, Any]], by: str, unused: str) -> None:
     weights = {"a": 2.0, "z": 1.0} if by == "weights" else {}
     body = {"version": 1, "kind": "showback", "rules": [{"from_tag": "team"}], "unused_commitments": unused,

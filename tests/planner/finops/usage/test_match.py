@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.finops.review.inputs import Beside
@@ -15,6 +15,7 @@ from planner.finops.review.model import Section
 from planner.finops.usage import Usage, load_usage
 from planner.finops.usage.match import Charge, match
 from planner.finops.usage.model import Allocated, Measured, UsageFile
+from tests.draws import draws
 from tests.planner.finops.review.conftest import figures
 from tests.planner.finops.small_bill import charge, each_day, review_of, rows_of, section, write_bill
 from tests.planner.finops.usage.test_read import SACCT, gpu, prometheus, write
@@ -49,7 +50,7 @@ def usages(draw: st.DrawFn) -> Usage:
 
 
 @given(st.lists(st.builds(of, NAMES, HOURS, st.floats(0, 1e6)), max_size=6), usages())
-@settings(max_examples=80, deadline=None)
+@draws(80)
 def test_states_add_up_to_the_bill(charges: list[Charge], usage: Usage) -> None:
     found = match(charges, usage, OCTOBER, END)
     assert found.cost() == pytest.approx(math.fsum(one.cost for one in charges), abs=0.005)

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
 from planner.finops.usage import load_usage
 from planner.finops.usage.slurm import hosts
+from tests.draws import draws
 
 SACCT = (
     "JobID|JobName|Account|User|Cluster|State|Start|End|ElapsedRaw|AllocTRES|NodeList\n"
@@ -80,7 +81,7 @@ def test_columns_of_sacct_may_come_in_any_order(tmp_path: Path) -> None:
 @given(
     st.lists(st.tuples(st.sampled_from(["gpu", "n-"]), st.integers(0, 99), st.integers(0, 40)), max_size=4)
 )
-@settings(max_examples=40, deadline=None)
+@draws(40)
 def test_host_lists_are_expanded(groups: list[tuple[str, int, int]]) -> None:
     text = ",".join(f"{head}[{low:03d}-{low + more:03d},{low + more + 2}]" for head, low, more in groups)
     expected = [
