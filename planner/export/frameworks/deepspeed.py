@@ -48,9 +48,8 @@ def configuration(parallel: Parallel) -> dict[str, Any]:
 
 def trainer_configuration(parallel: Parallel) -> dict[str, Any]:
     """The JSON of a layout for Hugging Face's Trainer, which leaves clipping and 16-bit weights of ZeRO-3 to it."""
-    out = configuration(parallel) | {
-        "gradient_clipping": "auto"
-    }  # the trainer's max_grad_norm; without it, none
+    out = configuration(parallel)
+    out["gradient_clipping"] = "auto"  # the trainer's max_grad_norm; without it, none
     if parallel.zero_stage == 3:
         out["zero_optimization"]["stage3_gather_16bit_weights_on_model_save"] = True
     return out

@@ -39,14 +39,8 @@ def render(parallel: Parallel) -> Part:
         words.append(f"model.recompute_granularity={parallel.recompute}")
     if parallel.recompute == "full":
         words += ["model.recompute_method=uniform", "model.recompute_num_layers=1"]
-    words += save_flags(
-        NAME,
-        parallel,
-        "checkpoint.save={}",
-        "checkpoint.load={}",
-        "checkpoint.save_interval={}",
-        scheme="msc",
-    )
+    words += save_flags(NAME, parallel, "checkpoint.save={}", "checkpoint.load={}", "checkpoint.save_interval={}",
+                        scheme="msc")  # fmt: skip
     return Part(
         tuple(words), notes=("the recipe of NeMo sets the precision: PLANNER_PRECISION says the plan's",)
     )

@@ -223,7 +223,7 @@ def _rollouts(reading: Reading, keys: Lookup) -> None:
     if prompts and group:
         text = "grpo.num_prompts_per_step x grpo.num_generations_per_prompt"
         reading.add("training.global_batch", prompts * group, text)
-        if update is not None and update.value < prompts * group:
+        if update is not None and update.value < prompts * group and prompts * group % update.value == 0:
             reading.facts["rollouts.update_batch"] = replace(update, key="rollouts.update_batch")
     apart = "policy.generation.colocated.enabled"
     if keys.flag(apart) is not None:
