@@ -29,19 +29,23 @@ _STEP, _MOST = 2.0, 32.0  # ratio of deadlines asked for, and of the latest to t
 _CLOSE = 1.005  # ratio of two deadlines between which nobody looks
 
 
-def with_later_deadline(search: CandidateSearch, found: tuple[Relaxation, ...]) -> tuple[Relaxation, ...]:
+def with_later_deadline(
+    search: CandidateSearch, relaxations: tuple[Relaxation, ...]
+) -> tuple[Relaxation, ...]:
     """What is enough, with the deadline from which a plan fits the budget, within half a per cent, if one is near.
 
     Args:
         search: candidates, none of which fits.
-        found: what was found to be enough.
+        relaxations: what was found to be enough.
     """
     context = search.candidates.context
     hours = context.dates.deadline_hours
-    if hours is None or all(item.constraint != "budget" for item in found):
-        return found
+    if hours is None or all(item.constraint != "budget" for item in relaxations):
+        return relaxations
     later = _later(search, hours)
-    return found if later is None else (later, *(item for item in found if item.constraint != Deadline.id))
+    if later is None:
+        return relaxations
+    return (later, *(item for item in relaxations if item.constraint != Deadline.id))
 
 
 def _later(search: CandidateSearch, hours: float) -> Relaxation | None:

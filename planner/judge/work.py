@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.inputs.resolve import resolve_model, resolve_training
+from planner.performance.inference.chips import may_use_fp16
 from planner.performance.kernels import default_attention, default_experts
 from planner.performance.learning import learned_params
 from planner.performance.memory_options import MemoryOptions
@@ -130,6 +131,7 @@ def _training(resolved: ResolvedTraining, model: ModelSpec, learns: ResolvedMode
     kernel = resolved.attention
     if kernel == "auto":
         kernel = default_attention(resolved.stack, model, resolved.software_date)
+    tuning = tuning_of(resolved.post)
     return TrainingSpec(
         global_batch=resolved.global_batch,
         sequence_length=resolved.sequence_length,
@@ -145,7 +147,8 @@ def _training(resolved: ResolvedTraining, model: ModelSpec, learns: ResolvedMode
         bytes_per_sample=resolved.bytes_per_sample,
         decode_samples_per_s_per_core=resolved.decode_samples_per_s_per_core,
         memory=memory,
-        tuning=tuning_of(resolved.post),
+        tuning=tuning,
+        allow_fp16_fallback=may_use_fp16(tuning.requests),
         trains=learns.trains,
         learned_params=learns.learned_params,
         evaluated=resolved.evaluated,

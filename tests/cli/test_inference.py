@@ -47,6 +47,16 @@ def test_evaluation_is_charged_where_the_workload_states_it(run_cli: Run, tmp_pa
     assert done.code == 0, done.stdout + done.stderr
 
 
+def test_a_chip_without_bf16_answers_in_fp16_and_the_judge_agrees(run_cli: Run, tmp_path: Path) -> None:
+    path, target = tmp_path / "answers.yaml", tmp_path / "plan.json"
+    path.write_text(WORKLOAD.replace("a10g*", "t4*").replace("llama-3.1-8b", "qwen2.5-3b"), encoding="utf-8")
+    assert run_cli("optimize", str(path), "-o", "json", "--out", str(target), *DAY).code == 0
+    plan = json.loads(target.read_text(encoding="utf-8"))
+    assert {line["accelerator"] for line in plan["lines"]} == {"t4-16gb-pcie"}
+    done = run_cli("verify", str(target), "--workload", str(path))
+    assert done.code == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     "machines",
     [("g5.xlarge",), ("g6.xlarge", "g5.12xlarge"), ("g6.2xlarge",)],

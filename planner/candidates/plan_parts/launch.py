@@ -62,10 +62,8 @@ def launch_of(candidates: Candidates, at: int, total: Decimal, *, with_reasons: 
         Decimal(repr(round(value, 2)))
         for value in _with_prices(candidates, at, spot, float(total), _range(usd))
     )
-    low, high = _range(hours)
     known = _meets(candidates, at)
-    high = _as_likely(high, known[0], context.dates.deadline_hours)
-    low, high = min(low, float(candidates.hours[at])), max(high, float(candidates.hours[at]))
+    low, high = _ends(hours, float(candidates.hours[at]), known[0], context.dates.deadline_hours)
     rows, nodes = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "nodes"))
     paid = np.asarray([part.paid_hours for part in spot])
     expected_spot = sum(part.paid_hours for part in spot)
@@ -142,17 +140,23 @@ def _range(values: FloatArray) -> tuple[float, float]:
     return quantile(values, LOW), quantile(values, HIGH)
 
 
-def _as_likely(high: float, meet: float | None, deadline_hours: float | None) -> float:
-    """P90 of the end on the side of the deadline that its probability says: outcomes are fewer than it is made of.
+def _ends(
+    hours: FloatArray, expected: float, meet: float | None, deadline_hours: float | None
+) -> tuple[float, float]:
+    """P10 and P90 of the end, around the expected one and on the side of the deadline that its probability says.
+
+    Outcomes are a coarser grid than what the probability is made of.
 
     Args:
-        high: P90 of the outcomes, hours from the start.
+        hours: of equally likely outcomes, from the start, shape `(n_outcomes,)`.
+        expected: mean hours.
         meet: probability that the deadline is met, None without one.
         deadline_hours: likewise.
     """
-    if meet is None or deadline_hours is None:
-        return high
-    return min(high, deadline_hours) if meet >= HIGH else max(high, deadline_hours)
+    low, high = _range(hours)
+    if meet is not None and deadline_hours is not None:
+        high = min(high, deadline_hours) if meet >= HIGH else max(high, deadline_hours)
+    return min(low, expected), max(high, expected)
 
 
 def _with_prices(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from planner.candidates.plan_parts.launch import _as_likely
+from planner.candidates.plan_parts.launch import _ends
 from planner.workloads.answer import optimize
 from tests.planner.real_catalog import OPTIONS
 from tests.planner.spine_catalogs import loaded
@@ -34,5 +35,6 @@ def test_nine_ends_in_ten_are_before_a_deadline_that_is_met_more_often() -> None
 def test_p90_lies_on_the_side_that_the_chance_says(
     high: float, meet: float, deadline: float, expected: float
 ) -> None:
-    assert _as_likely(high, meet, deadline) == expected
-    assert _as_likely(high, None, None) == high
+    outcomes = np.asarray([2.0, high])
+    assert _ends(outcomes, 5.0, meet, deadline) == (2.0, expected)
+    assert _ends(outcomes, 5.0, None, None) == (2.0, high)
