@@ -151,14 +151,20 @@ def _blocks(hours: Ints, block_hours: int) -> Ints:
 
 
 def _realised(question: CommitQuestion, scenario: int) -> list[Planned]:
-    """Plans that come true, each by a random stream of its own: neither their order nor other periods' plans matter."""
+    """Plans that come true, each by random streams of its own: neither their order nor other periods' plans matter.
+
+    The chances of a plan in the scenarios are one in each of as many equal parts of 0..1 (Latin hypercube; M. McKay,
+    R. Beckman, W. Conover, Technometrics 21, 1979), so it comes true in the share of them that its probability says.
+    """
     out: list[Planned] = []
     alike: Counter[tuple[int, int]] = Counter()
+    seed, count = question.scenarios.seed, question.scenarios.count
     for plan in sorted(question.demand.planned, key=_order):
         period = (plan.start.toordinal(), plan.end.toordinal())
-        key = (scenario, *period, alike[period])
-        stream = np.random.default_rng(np.random.SeedSequence(question.scenarios.seed, spawn_key=key))
-        if stream.random() < plan.probability:
+        key = (*period, alike[period])
+        parts = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key)).permutation(count)
+        stream = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(scenario, *key)))
+        if (parts[scenario] + stream.random()) / count < plan.probability:
             out.append(plan)
         alike[period] += 1
     return out

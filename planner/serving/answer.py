@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ import numpy as np
 from planner.inputs.faults import Fault, near
 from planner.records import record
 from planner.render.presentable import Presentable
+from planner.serving.change import Change, least_change
 from planner.serving.model import ServingInput, ServingResult, solve_serving
 from planner.serving.proof import Proof, prove
 from planner.serving.speeds import Speed, predict_speeds
@@ -67,8 +67,8 @@ class ServingAnswer(Presentable):
 
     `sha256` is the question's, `on` the day of exchange rates, `sources` the price snapshots used (none where all
     prices are given), `gap_asked` the gap at which the search may stop, `proof` a bound that is proven, `speeds` those
-    that were predicted, which hold with `confidence`, `needed` the cheapest fleet without `max_nodes` where they leave
-    none.
+    that were predicted, which hold with `confidence`, where the limits leave no fleet, `changes` those to
+    change and `needed` the cheapest fleet then.
     """
 
     REPORT = "planner.serving.report:serving_report"
@@ -87,6 +87,7 @@ class ServingAnswer(Presentable):
     proof: Proof | None = None
     speeds: tuple[Speed, ...] = ()
     confidence: float = 0.0
+    changes: tuple[Change, ...] = ()
     needed: tuple[Line, ...] = ()
 
     @property
@@ -137,13 +138,14 @@ def plan_serving(
     if total is not None and abs(float(total) - result.usd_per_hour) > 1e-9 * max(1.0, float(total)):
         raise AssertionError(f"the fleet's lines cost {total}, its objective was {result.usd_per_hour}")
     manifests = () if catalog is None else catalog.manifests
+    changes, needed = _change(question, result, prices, options)
     return ServingAnswer(
         serving.name, lines, total, _single(question, prices), result, float(serving.headroom_ratio),
         sha256=hashlib.sha256(loaded.document.data).hexdigest(), on=on.isoformat(),
         sources=tuple({"provider": m.provider, "sha256": m.sha256} for m in manifests),
         gap_asked=options.gap,
         proof=prove(question, float(total), options.gap) if total is not None else None,
-        speeds=predicted, confidence=float(serving.confidence), needed=_needed(question, result, prices, options),
+        speeds=predicted, confidence=float(serving.confidence), changes=changes, needed=needed,
     )  # fmt: skip
 
 
@@ -231,14 +233,17 @@ def _lines(question: ServingInput, result: ServingResult, prices: list[Price]) -
     return tuple(sorted(out, key=lambda line: -line.usd_per_hour))
 
 
-def _needed(
+def _change(
     question: ServingInput, result: ServingResult, prices: list[Price], options: SolveOptions
-) -> tuple[Line, ...]:
-    """What would carry the load without limits, where they leave no fleet."""
+) -> tuple[tuple[Change, ...], tuple[Line, ...]]:
+    """The limits to change where they leave no fleet, and the fleet that carries the load then."""
     if result.status is not Status.INFEASIBLE or result.unserved:
-        return ()
-    free = replace(question, limit=np.full_like(question.limit, math.inf), max_nodes=math.inf)
-    return _lines(free, solve_serving(free, options), prices)
+        return (), ()
+    found = least_change(question, options)
+    if found is None:
+        return (), ()
+    changes, changed, fleet = found
+    return changes, _lines(changed, fleet, prices)
 
 
 def _single(question: ServingInput, prices: list[Price]) -> tuple[str, Decimal] | None:

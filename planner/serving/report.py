@@ -48,6 +48,8 @@ def serving_report(answer: ServingAnswer, *, details: Collection[str] = ()) -> A
             },
         },
     }  # fmt: skip
+    if not answer.lines:
+        values["changes"] = [change._asdict() for change in answer.changes]
     flat = [{**row, "buckets": "; ".join(f"{k} {v:.4f}" for k, v in row["buckets"].items())} for row in rows]
     title, summary, sections = _said(answer)
     whole = Answer(
@@ -91,13 +93,17 @@ def _said(answer: ServingAnswer) -> tuple[str, tuple[str, ...], tuple[Section, .
 
 
 def _advice(answer: ServingAnswer) -> str:
-    if not answer.needed:
+    if not answer.changes:
         return "raise max_nodes, or add machines or speeds"
+    changes = " and ".join(
+        f"max_nodes{f' of {one.machine}' if one.machine else ''} {one.now:,} -> {one.needed:,}"
+        for one in answer.changes
+    )
+    if not answer.needed:
+        return f"{changes}, or add machines or speeds"
     fleet = " + ".join(cluster(line.count, line.name) for line in answer.needed)
     cost = numbers.usd(sum((line.usd_per_hour for line in answer.needed), Decimal(0)))
-    return (
-        f"without max_nodes {fleet} carry it, at {cost} per hour: raise it so far, or add machines or speeds"
-    )
+    return f"{changes}: {fleet} carry it then, at {cost} per hour; or add machines or speeds"
 
 
 def _speeds(answer: ServingAnswer) -> tuple[Section, ...]:

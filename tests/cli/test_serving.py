@@ -90,7 +90,7 @@ def test_what_limits_keep_out_is_counted(tmp_path: Path, run_cli: Run) -> None:
         *DAY,
     )
     words = " ".join(done.stdout.split())
-    assert "without max_nodes " in words and " carry it, at $" in words
+    assert "max_nodes " in words and " carry it then, at $" in words
     assert (
         "$0.00" not in run_cli("serving", str(tmp_path / "serving.yaml"), *DAY, "--details", "proof").stdout
     )

@@ -198,17 +198,32 @@ def _line(memory: CommitMemory, one: Purchase, node: Node, plan: Figures, at: in
     }  # fmt: skip
 
 
+def _most_units(memory: CommitMemory, purchase: Purchase) -> float | None:
+    """The question's limit on one purchase."""
+    question = memory.loaded.question
+    if purchase.pool is None:
+        return question.options.max_usd_per_hour
+    return question.options.max_instances.get(question.pools[purchase.pool].name)
+
+
+def _is_within_limits(memory: CommitMemory, purchases: Sequence[Purchase]) -> bool:
+    """Whether the question lets all of them be bought."""
+    most, upfront = (
+        [_most_units(memory, one) for one in purchases],
+        memory.loaded.question.options.upfront_limit_usd,
+    )
+    spent = sum(one.units * one.upfront_usd for one in purchases if one.first == 0)
+    each = all(limit is None or one.units <= limit for one, limit in zip(purchases, most, strict=True))
+    return each and (upfront is None or spent <= upfront + 0.005)
+
+
 def _limits(findings: Findings, memory: CommitMemory, bought: Sequence[tuple[Purchase, Node]]) -> None:
     """Whole units, the question's limits, the order of lines, each once."""
-    options, question = memory.loaded.question.options, memory.loaded.question
+    options = memory.loaded.question.options
     for purchase, node in bought:
-        if purchase.pool is None:
-            most = options.max_usd_per_hour
-        else:
-            most = options.max_instances.get(question.pools[purchase.pool].name)
-            findings.require(
-                purchase.units == int(purchase.units), node["units"].path, "not a whole number of units"
-            )
+        most = _most_units(memory, purchase)
+        is_whole = purchase.pool is None or purchase.units == int(purchase.units)
+        findings.require(is_whole, node["units"].path, "not a whole number of units")
         findings.require(
             most is None or purchase.units <= most, node["units"].path, f"above the limit of {most}"
         )
@@ -267,7 +282,8 @@ def _regret(
     )
     ratio: Any = STATED
     if whole:
-        others = [memory.figures(_scaled(purchases, share)).costs for share in _SHARES]
+        multiples = [_scaled(purchases, share) for share in _SHARES]
+        others = [memory.figures(other).costs for other in multiples if _is_within_limits(memory, other)]
         least = np.maximum(plan.costs - np.min(others, axis=0) * (1 + 2 * _FORESIGHT), 0.0)
         is_valid = mean >= float(chance @ least) - 1e-6 and worst >= float(least.max()) - 1e-6
         findings.require(is_valid, node.path, "less than against other commitments that are recomputed")

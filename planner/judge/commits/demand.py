@@ -134,16 +134,23 @@ def _drawn(
 
 
 def _lucks(question: CommitQuestion, number: int) -> Iterator[tuple[Planned, float]]:
-    """Each plan with its random number in a future: of the k-th of its period by size, chance and pool."""
+    """Each plan with its random number in a future: of the k-th of its period by size, chance and pool.
+
+    A plan's numbers lie one in each of as many equal parts of 0..1 as there are futures.
+    """
+    drawn = question.scenarios
     periods: dict[tuple[date, date], list[Planned]] = {}
     for plan in question.demand.planned:
         periods.setdefault((plan.start, plan.end), []).append(plan)
     for (start, end), plans in periods.items():
         plans.sort(key=lambda plan: (plan.instances, plan.probability, plan.pool))
         for k, plan in enumerate(plans):
-            key = (number, start.toordinal(), end.toordinal(), k)
-            seeds = np.random.SeedSequence(question.scenarios.seed, spawn_key=key)
-            yield plan, float(np.random.default_rng(seeds).random())
+            own = (start.toordinal(), end.toordinal(), k)
+            order = np.random.default_rng(np.random.SeedSequence(drawn.seed, spawn_key=own)).permutation(
+                drawn.count
+            )
+            within = np.random.default_rng(np.random.SeedSequence(drawn.seed, spawn_key=(number, *own)))
+            yield plan, (int(order[number]) + float(within.random())) / drawn.count
 
 
 def _triangular(luck: float, low: float, likely: float, high: float) -> float:
