@@ -2,12 +2,16 @@
 
 `python -m benchmarks.spot_bias --traces DIR [--pools | --seen] [--hours 12] [--futures 10]`
 
-`spot_forecast` makes one forecast per job, and its jobs are few. Here every zone group of DIR/jobs/jobs.json is launched
-every `--hours` of its record, for three kinds of jobs. The launches of a group and a kind of job share one policy and
-are replayed in one batch, each on the days that came and on `--futures` drawn ones, all at the mean prices of the
-record: what prices did after launch is replayed apart. `--seen` fits the hazards to all days, those of the jobs
-included: levels are then right on the mean, and what is left is how zones fail together and in turn. Intervals are of
-launches drawn by instance type, file and four days.
+`spot_forecast` makes one forecast per job, and its jobs are few. Here every zone group of DIR/jobs/jobs.json is
+launched every `--hours` of its record, for three kinds of jobs. The launches of a group and a kind of job share one
+policy and are replayed in one batch, each on the days that came and on `--futures` drawn ones, all at the mean prices
+of the record: what prices did after launch is replayed apart. `--seen` fits the hazards to all days, those of the jobs
+included. Intervals are of launches drawn by instance type, file and four days.
+
+Most of a forecast's error is that its days were scarcer or richer than the record. So the bias is split: `days` is what
+follows from the share of time that zones, and any zone, were up, less what was forecast of it, times the slope of cost
+over it among the drawn futures; where the model is right its mean is 0 whatever the slope. `rest` is the bias for days
+as forecast. The interval of the rest is the smaller one.
 """
 
 from __future__ import annotations
@@ -37,7 +41,10 @@ PARTS = ("on_demand", "spot", "starts", "waiting")
 
 
 class Launched(NamedTuple):
-    """One launch of one kind of job: cost over on-demand and parts in hours per hour of work, forecast and real."""
+    """One launch of one kind of job: cost over on-demand and parts in hours per hour of work, forecast and real.
+
+    `draws` are the costs of its futures; `shares` are `shares_up` of what came and then of each future.
+    """
 
     group: str
     cluster: tuple[str, str, int]
@@ -49,6 +56,7 @@ class Launched(NamedTuple):
     was: FloatArray
     cost_was_paid: float
     draws: FloatArray
+    shares: FloatArray
 
 
 def groups_of(jobs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -131,6 +139,7 @@ def _launched(
         out = _replay(one, tables, paths, paid, up[:, at_launch].T, age[:, at_launch].T)
         n = len(fits)
         said = out[2 * n :].reshape(n, futures, -1)
+        shares = shares_up(real), shares_up(future[rows, :, :ticks]).reshape(n, futures, -1)
         for number, at in enumerate(came):
             cluster = (plain_type(zones[0].instance_type), job["file"], int(at + ticks // 2) // _BLOCK)
             label = f"{job['file']} {job['group']} {job['threshold'] or ''}"
@@ -139,9 +148,32 @@ def _launched(
                     label, cluster, len(zones), zones[0].gang, kind,
                     float(usd.mean() / job["od_price"]), said[number].mean(axis=0), out[number],
                     float(out[n + number, 0]), said[number, :, 0],
+                    np.concatenate([shares[0][number : number + 1], shares[1][number]]),
                 )
             )  # fmt: skip
     return found
+
+
+def shares_up(up: BoolArray) -> FloatArray:
+    """Share of time that zones, and that any zone, were up; `up` of shape `(n, n_zones, ticks)`, answer `(n, 2)`."""
+    return np.stack([up.mean(axis=(1, 2)), up.any(axis=1).mean(axis=1)], axis=1)
+
+
+def by_days(found: Sequence[Launched]) -> FloatArray:
+    """Forecast less real cost that follows from how much capacity the days of each launch had, shape `(n,)`."""
+    error = np.zeros(len(found))
+    alike: dict[tuple[str, Any], list[int]] = {}
+    for number, one in enumerate(found):
+        alike.setdefault((one.group, one.kind), []).append(number)
+    for at in alike.values():
+        shares = np.stack([found[number].shares for number in at])
+        cost = np.stack([found[number].draws for number in at])
+        centre = shares[:, 1:].mean(axis=1, keepdims=True)
+        x = (shares[:, 1:] - centre).reshape(-1, 2)
+        y = (cost - cost.mean(axis=1, keepdims=True)).ravel()
+        slope = np.linalg.lstsq(x, y, rcond=1e-6)[0]
+        error[at] = (centre[:, 0] - shares[:, 0]) @ slope
+    return error
 
 
 def _joined(drawn: Sequence[Launch]) -> Launch:
@@ -191,13 +223,14 @@ def say(name: str, found: Sequence[Launched]) -> None:
     clusters: dict[tuple[str, str, int], list[int]] = {}
     for number, one in enumerate(found):
         clusters.setdefault(one.cluster, []).append(number)
-    of_cluster = np.asarray(
-        [[weight[at] @ said[at, 0], weight[at] @ was[at, 0]] for at in clusters.values()]
-    )
+    days = by_days(found)
+    error = said[:, 0] - was[:, 0]
+    split = weight[:, None] * np.column_stack([error, days, error - days, was[:, 0]])
+    of_cluster = np.stack([split[at].sum(axis=0) for at in clusters.values()])
     rng = np.random.default_rng(0)
-    picks = rng.integers(len(of_cluster), size=(2000, len(of_cluster)))
-    sums = of_cluster[picks].sum(axis=1)
-    low, high = np.quantile(100 * (sums[:, 0] / sums[:, 1] - 1), (0.05, 0.95))
+    sums = of_cluster[rng.integers(len(of_cluster), size=(2000, len(of_cluster)))].sum(axis=1)
+    low, high = np.quantile(100 * sums[:, :3] / sums[:, 3:], (0.05, 0.95), axis=0)
+    bias = 100 * split[:, :3].sum(axis=0) / split[:, 3].sum()
     mean_said, mean_was = weight @ said / weight.sum(), weight @ was / weight.sum()
     price = np.asarray([one.price for one in found])
     more = was - said
@@ -211,8 +244,12 @@ def say(name: str, found: Sequence[Launched]) -> None:
     rank = (draws < was[:, :1]).mean(axis=1) + 0.5 * (draws == was[:, :1]).mean(axis=1)
     inside = weight @ ((rank >= 0.1) & (rank <= 0.9)) / weight.sum()
     print(
-        f"{name:44s} n={len(found):5d} in {len(clusters):3d} clusters: bias {100 * (mean_said[0] / mean_was[0] - 1):+5.1f} % "
-        f"[{low:+.1f}, {high:+.1f}] real {mean_was[0]:.3f}, at prices as they came {100 * (paid / mean_was[0] - 1):+.1f} %; "
+        f"{name:44s} n={len(found):5d} in {len(clusters):3d} clusters: "
+        + ", ".join(
+            f"{part} {bias[i]:+5.1f} % [{low[i]:+.1f}, {high[i]:+.1f}]"
+            for i, part in enumerate(("bias", "days", "rest"))
+        )
+        + f"; real {mean_was[0]:.3f}, at prices as they came {100 * (paid / mean_was[0] - 1):+.1f} %; "
         f"real less forecast: on-demand for spot {instead:+.4f}, hours {hours:+.4f}, "
         f"rest {mean_was[0] - mean_said[0] - instead - hours:+.4f}; "
         + ", ".join(f"{part} {a:.2f}/{b:.2f}" for part, a, b in zip(PARTS, mean_said[1:], mean_was[1:], strict=True))
@@ -251,9 +288,12 @@ def main() -> None:
     say("all", found)
     if given.out:
         np.savez(
-            given.out, draws=np.stack([one.draws for one in found]), was=np.stack([one.was for one in found]),
-            cluster=np.asarray([str(one.cluster) for one in found]), group=np.asarray([str((one.group, one.kind)) for one in found]),
-        )  # fmt: skip
+            given.out,
+            draws=np.stack([one.draws for one in found]),
+            was=np.stack([one.was for one in found]),
+            cluster=np.asarray([str(one.cluster) for one in found]),
+            group=np.asarray([str((one.group, one.kind)) for one in found]),
+        )
 
 
 if __name__ == "__main__":
