@@ -150,7 +150,9 @@ class EngineChoice(Section):
         None, description="Maximum concurrent requests on one replica; default: the engine's limit."
     )
     shared_prefix: Bool = Field(
-        False, description="Prompts share a prefix, and the engine caches its keys and values."
+        False,
+        description="Prompts share nearly all of their text, and the engine caches its keys and values: reading prompts"
+        " takes no time.",
     )
 
 

@@ -186,11 +186,14 @@ def _item_flops(model: ModelSpec, training: TrainingSpec, requests: Requests) ->
 
 
 def _sample_flops(model: ModelSpec, training: TrainingSpec) -> float:
-    """FLOPs of one item, or of a request and its answer."""
+    """FLOPs of one item, or of a request and its answer; of the answer alone where prompts are in the cache."""
     requests, lengths = training.tuning.requests, training.tuning.lengths
     if requests is not None and requests.answers is None:
         return _item_flops(model, training, requests)
-    return 2.0 * float(model.active_params or model.params) * (1.0 if lengths is None else lengths.mean)
+    tokens = 1.0 if lengths is None else lengths.mean
+    if requests is not None and requests.answers is not None and requests.shared_prefix:
+        tokens = requests.answers.mean  # prompts are not read
+    return 2.0 * float(model.active_params or model.params) * tokens
 
 
 def _spread(training: TrainingSpec, devices: Devices, c: Constants) -> Floats:

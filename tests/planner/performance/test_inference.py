@@ -488,3 +488,15 @@ def test_what_is_answered_is_not_stored_with_the_prompts() -> None:
         for mean in (10, 1000)
     )
     assert short.data_gb == long.data_gb
+
+
+def test_prompts_in_the_cache_are_no_work_that_the_utilisation_counts() -> None:
+    def row(prompt: int) -> dict[str, Any]:
+        asked = {"requests": 1e6, "input_tokens": {"mean": prompt}, "output_tokens": {"mean": 300}}
+        return estimate(inference=asked | {"shared_prefix": True}).row(0)
+
+    for prompt in (500, 5_000, 50_000):
+        found = row(prompt)
+        assert found["mfu"] < 0.5
+        answers = 2 * 8.03e9 * 300 * found["samples_per_s"]
+        assert found["mfu"] == pytest.approx(answers / (8 * 989e12), rel=0.01)
