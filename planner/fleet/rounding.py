@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
+MOST_NODES = 10_000  # of branch and bound; the cheapest runs found by then are taken
+
 
 @dataclass(frozen=True)
 class Runs:
@@ -57,7 +59,7 @@ def cheapest_runs(
         keep_idle: workers without a run are kept, for their memory.
     """
     problem = build_whole_runs(mix, question, units, keep_idle=keep_idle)
-    found = solve(problem, SolveOptions(gap=0.0, time_limit_s=time_limit_s))
+    found = solve(problem, SolveOptions(gap=0.0, time_limit_s=time_limit_s, most_nodes=MOST_NODES))
     if not found.has_point:
         return None
     return np.asarray([round(found.x.get(Runs(at), 0.0)) for at in range(len(mix.count))], dtype=np.int64)

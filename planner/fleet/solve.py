@@ -6,10 +6,12 @@
 3. A model restricted to the regions that the relaxation opens, and to the offers of least reduced cost, gives a plan
    that is often the optimum.
 4. Tightened again under the new Z, offers that cannot be part of a cheaper fleet are capped or fall out; what is left
-   is solved to the gap. Where that takes long, each region is opened in turn for tighter caps, and it is solved again.
-   Bounds of all stages are combined.
+   is solved to the gap. Where that is much, or takes many nodes, each region is opened in turn for tighter caps, and it
+   is solved again. Bounds of all stages are combined.
 
-Every stage leaves a plan and a bound behind; at the time limit or Ctrl-C the best of both is the answer.
+Every stage leaves a plan and a bound behind; at the time limit or Ctrl-C the best of both is the answer. What a stage
+may do is counted in offers and nodes, so that equal questions have equal answers on a busy machine too; the clock only
+keeps the time limit.
 """
 
 from __future__ import annotations
@@ -36,11 +38,13 @@ from solvers.search.search import Search
 from solvers.search.tighten import caps_from_reduced_costs
 
 SECONDS_PER_OFFER = 8e-6  # about what building and relaxing the model takes
-CORE_TIME_SHARE = 0.4  # of the time left, at most, for the restricted model
+CORE_TIME_SHARE = 0.6  # of the time left, at most, for the restricted model
+CORE_NODES = 1_000  # of branch and bound, for the restricted model; nearly all need one
 LEAST_CORE = 200  # offers in the restricted model, at least; a tenth of the offers above that
 LIKELY = 4  # regions in the restricted model beside those that the relaxation opens
 CORE_GAP_SHARE = 0.5  # the restricted model is solved to this share of the gap asked for
-SOON_SHARE = 0.1  # of the time left, at most, for a proof without opening each region in turn
+SOON_COLUMNS = 1_000  # whole numbers in a proof that is tried without opening each region in turn, at most
+SOON_NODES = 200  # of branch and bound there
 LEAST_S = 0.05  # for a solve that must be tried
 
 
@@ -99,10 +103,9 @@ def _run(search: FleetSearch) -> None:
         search.raise_exact(problem, relaxation)
     cutoff = record.cost * (1 - 0.9 * options.gap)
     caps = caps_from_reduced_costs(problem, relaxation, cutoff)
-    soon_s = max(record.left_s() * SOON_SHARE, LEAST_S)
     left = restrict(replace(problem, ub=caps), np.flatnonzero(caps > problem.lb))
     search.columns = left.n_integers
-    if _prove(search, left, cutoff, soon_s):
+    if left.n_integers <= SOON_COLUMNS and _prove(search, left, cutoff, SOON_NODES):
         return
     caps = caps_under(search, problem, offers, relaxation, cutoff)
     problem = restrict(replace(problem, ub=caps), np.flatnonzero(caps > problem.lb))
@@ -147,7 +150,8 @@ def _restricted(search: FleetSearch, problem: Milp, offers: Prepared, relaxation
     columns = [np.flatnonzero(shared), chosen, *([chosen + count] if search.fleet.part_time else [])]
     core = restrict(problem, np.concatenate(columns))
     gap, limit_s = record.options.gap * CORE_GAP_SHARE, max(record.left_s() * CORE_TIME_SHARE, LEAST_S)
-    search.offer_solution(record.solve(core, limit_s, gap=gap, core_columns=0, start={}))
+    found = record.solve(core, limit_s, gap=gap, core_columns=0, start={}, most_nodes=CORE_NODES)
+    search.offer_solution(found)
 
 
 def _likely_regions(problem: Milp, offers: Prepared, relaxation: Relaxation) -> Ints:
@@ -163,19 +167,19 @@ def _likely_regions(problem: Milp, offers: Prepared, relaxation: Relaxation) -> 
     return np.union1d(np.flatnonzero(opening > 1e-6), nearest)
 
 
-def _prove(search: FleetSearch, problem: Milp, cutoff: float, limit_s: float = math.inf) -> bool:
+def _prove(search: FleetSearch, problem: Milp, cutoff: float, most_nodes: int | None = None) -> bool:
     """Solve what is left, and tell whether that ends the search; all that was left out costs at least `cutoff`."""
     record = search.record
     start = _point(search, problem) if math.isfinite(cutoff) else {}
     core = 0 if math.isfinite(cutoff) else record.options.core_columns
-    solution = record.solve(problem, limit_s, start=start, core_columns=core)
+    solution = record.solve(problem, start=start, core_columns=core, most_nodes=most_nodes)
     if solution is None:
-        return record.done or math.isinf(limit_s)
+        return True
     search.offer_solution(solution)
     if solution.has_point and not record.best:
         record.end(Termination.SOLVER_ERROR, "the solver's fleet breaks a limit")
         return True
-    if solution.termination is Termination.TIME_LIMIT and math.isfinite(limit_s):
+    if solution.termination is Termination.ITERATION_LIMIT and most_nodes is not None:
         record.raise_bound(min(solution.bound, cutoff))
         return record.done
     emptied = solution.status is Status.INFEASIBLE

@@ -27,7 +27,7 @@ from solvers.search.tighten import caps_from_reduced_costs, largest, safe_bound
 
 LINK_ROUNDS = 6  # rounds of added switch rows; later rounds move the bound by less than 0.1 %
 PATIENCE = 8.0  # tightening goes on while this many relaxations still fit into the time left
-PROBE_TIME_SHARE = 0.3  # of the time left, at most
+PROBE_TIME_SHARE = 0.6  # of the time left, at most
 BROKEN = 1e-3  # of the bound; by less a row is not worth adding
 
 

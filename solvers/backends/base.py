@@ -168,8 +168,15 @@ class ScalingBackend(ABC):
         """Whether it is installed; never raises."""
 
     @abstractmethod
-    def _run(self, problem: Milp, gap: float, time_limit_s: float, start: Floats | None) -> Raw:
-        """Solve the scaled `problem`."""
+    def _run(
+        self,
+        problem: Milp,
+        gap: float,
+        time_limit_s: float,
+        start: Floats | None,
+        most_nodes: int | None = None,
+    ) -> Raw:
+        """Solve the scaled `problem`; a search stopped at `most_nodes` ends with ITERATION_LIMIT."""
 
     @abstractmethod
     def _relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
@@ -186,7 +193,7 @@ class ScalingBackend(ABC):
         """Solve in this process and return the point as a vector."""
         scaled = scale(problem)
         start = feasible_start(problem, options.start)
-        raw = self._run(scaled.problem, options.gap, options.time_limit_s, start)
+        raw = self._run(scaled.problem, options.gap, options.time_limit_s, start, options.most_nodes)
         raw = replace(raw, bound=raw.bound / scaled.cost_factor)
         return self._finish(problem, scaled, raw, options)
 

@@ -50,9 +50,18 @@ class HighsBackend(ScalingBackend):
         """Whether highspy is installed."""
         return importlib.util.find_spec("highspy") is not None
 
-    def _run(self, problem: Milp, gap: float, time_limit_s: float, start: Floats | None) -> Raw:
+    def _run(
+        self,
+        problem: Milp,
+        gap: float,
+        time_limit_s: float,
+        start: Floats | None,
+        most_nodes: int | None = None,
+    ) -> Raw:
         solver = _load(problem, problem.integrality, time_limit_s)
         solver.setOptionValue("mip_rel_gap", gap)
+        if most_nodes is not None:
+            solver.setOptionValue("mip_max_nodes", most_nodes)
         if start is not None:
             import highspy
 
@@ -72,7 +81,7 @@ class HighsBackend(ScalingBackend):
         usable = has_point and termination not in (Termination.INFEASIBLE, Termination.UNBOUNDED)
         x = np.asarray(solver.getSolution().col_value, dtype=np.float64) if usable else None
         if start is not None and x is not None and _strays(problem, x, info.objective_function_value):
-            again = self._run(problem, gap, time_limit_s - solver.getRunTime(), None)
+            again = self._run(problem, gap, time_limit_s - solver.getRunTime(), None, most_nodes)
             late = again.x is None and again.termination is Termination.TIME_LIMIT
             return replace(again, x=x) if late else again
         if problem.integrality.any():

@@ -39,13 +39,22 @@ class ScipyBackend(ScalingBackend):
         """Whether scipy is installed."""
         return importlib.util.find_spec("scipy") is not None
 
-    def _run(self, problem: Milp, gap: float, time_limit_s: float, start: Floats | None) -> Raw:  # noqa: ARG002
+    def _run(
+        self,
+        problem: Milp,
+        gap: float,
+        time_limit_s: float,
+        start: Floats | None,  # noqa: ARG002
+        most_nodes: int | None = None,
+    ) -> Raw:
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         require_plain(problem)
         options: dict[str, Any] = {"mip_rel_gap": gap}
         if math.isfinite(time_limit_s):
             options["time_limit"] = max(time_limit_s, 1e-3)
+        if most_nodes is not None:
+            options["node_limit"] = most_nodes
         rows = LinearConstraint(_matrix(problem), problem.row_lo, problem.row_hi) if problem.n_rows else None
         result = milp(
             problem.c,
@@ -123,6 +132,8 @@ def _termination(status: int, message: str) -> Termination:
     if status in _TERMINATIONS:
         return _TERMINATIONS[status]
     words = message.lower()
+    if "solution limit" in words:  # what HiGHS calls a limit on nodes, too
+        return Termination.ITERATION_LIMIT
     if "unbounded or infeasible" in words or "infeasible or unbounded" in words:
         return Termination.INFEASIBLE_OR_UNBOUNDED
     if "memory" in words:

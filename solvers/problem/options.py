@@ -24,6 +24,8 @@ class SolveOptions:
         isolate: run in a child process that can be ended (`auto`: above `ISOLATE_ABOVE` integer columns).
         core_columns: size of the restricted model that gives the first incumbent; 0 turns the stage off.
         keep_blocks: column blocks that always stay in the restricted model (switches such as `y`).
+        most_nodes: of branch and bound, at which a solver stops as at a time limit (None: no limit). Equal questions
+            stop at equal points, on a busy machine too.
     """
 
     gap: float = 1e-3
@@ -33,9 +35,12 @@ class SolveOptions:
     isolate: bool | Literal["auto"] = "auto"
     core_columns: int = 400
     keep_blocks: tuple[str, ...] = ("y", "total")
+    most_nodes: int | None = None
 
     def __post_init__(self) -> None:
         if not (self.gap >= 0 and math.isfinite(self.gap)):
             raise ModelError(f"gap must be 0 or more, not {self.gap}")
         if not self.time_limit_s > 0:
             raise ModelError(f"time limit must be above 0 s, not {self.time_limit_s}")
+        if self.most_nodes is not None and self.most_nodes < 1:
+            raise ModelError(f"branch and bound needs 1 node or more, not {self.most_nodes}")

@@ -22,6 +22,19 @@ def knapsack() -> Milp:
     return builder.build()
 
 
+def many_nodes() -> Milp:
+    """A knapsack of 60 things and five limits that takes some hundred nodes of branch and bound."""
+    random = np.random.default_rng(0)
+    weight = random.integers(20, 100, (5, 60)).astype(float)
+    builder = MilpBuilder("many nodes")
+    value = random.integers(20, 100, 60).astype(float)
+    x = builder.add_columns("x", list(range(60)), cost=-value, upper=1.0, integer=True)
+    rows = builder.add_rows("limit", 5, upper=weight.sum(axis=1) / 3)
+    row, column = np.nonzero(weight)
+    builder.add_entries(rows.start + row, x.start + column, weight[row, column])
+    return builder.build()
+
+
 def cover(cost_factor: float = 1.0, row_factor: float = 1.0, *, seed: int = 7, size: int = 40) -> Milp:
     """A covering problem with near ties (the case where an absolute gap in the wrong unit is 1 % wrong)."""
     random = np.random.default_rng(seed)

@@ -48,6 +48,17 @@ class Conformance:
         assert solution.objective == pytest.approx(2.5)
         assert solution.x["t"] == pytest.approx(2.5)
 
+    def test_a_search_of_few_nodes_ends_with_a_bound_and_always_the_same(self, backend: Backend) -> None:
+        problem = cases.many_nodes()
+        best = backend.solve(problem, self.options())
+        few, again = (backend.solve(problem, self.options(most_nodes=2)) for _ in range(2))
+        assert best.status is Status.OPTIMAL
+        assert best.report.nodes > 10
+        assert few.termination is Termination.ITERATION_LIMIT
+        assert few.status is Status.FEASIBLE
+        assert few.bound < best.objective <= few.objective
+        assert (dict(few.x), few.bound) == (dict(again.x), again.bound)
+
     def test_infeasible(self, backend: Backend) -> None:
         solution = backend.solve(cases.infeasible_only_whole(), self.options())
         assert solution.status is Status.INFEASIBLE

@@ -438,9 +438,8 @@ def test_staged_search_on_a_question_of_many_offers(
     """All stages run, each plan is cheaper and each bound higher than the one before; backends agree."""
     from benchmarks.instances.fleet import fleet_instance
 
-    # no proof is so quick: then each region is opened in turn
-    monkeypatch.setattr("planner.fleet.solve.SOON_SHARE", 0.0 if late else 1.0)
-    monkeypatch.setattr("planner.fleet.solve.LEAST_S", 0.0 if late else 0.05)
+    # no proof is so small: then each region is opened in turn
+    monkeypatch.setattr("planner.fleet.solve.SOON_COLUMNS", 0 if late else 10_000)
 
     fleet = fleet_instance(400, 1, hours=hours)
     result = solve_fleet(fleet, SolveOptions(gap=1e-3, core_columns=100))
