@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from planner.finops.read import open_bill
 from planner.finops.read.rates import load_rates
 from planner.finops.review.answer import review_bill
 from planner.finops.review.brief import brief_sections
+from planner.finops.review.report import review_answer
+from planner.render.formats import load_renderer
 from tests.planner.finops.small_bill import (
     charge,
     each_day,
@@ -70,6 +73,24 @@ def test_what_credits_took_off_is_said(kind: str, each: float, said: str, tmp_pa
     assert said in made.verdict
     bridge = section(made, "bridge").sentences[0]
     assert ("%" in bridge) == (each != -150), bridge
+
+
+@pytest.mark.parametrize("refund", [{"ChargeCategory": "Adjustment"}, {"ChargeClass": "Correction"}, {}])
+def test_shares_of_a_month_below_0_are_not_shown(refund: dict[str, str], tmp_path: Path) -> None:
+    """They were "ml: -200 % of spend", "-200.0 % of the cost that can be tagged", and "nan %" of a month of 0."""
+    rows = each_day(SEPTEMBER, LAST, 100)
+    of = refund or {"ChargeCategory": "Credit"}
+    rows.append(charge(OCTOBER, -4650 if refund else -3100, Tags="{}") | of)
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("overview", "allocation"))
+    texts = str(load_renderer("md")(review_answer(made), width=100, color=False))
+    overview = texts[: texts.index("Whose cost is it?")]
+    assert "ml cost most: 3,100 USD. What was taken off is as much or more." in overview
+    assert "%" not in overview[overview.index("Spend by provider") :]
+    assert not re.search(r"nan %|-[\d.]+ %", texts)
+    coverage = next(f for s in made.sections for f in s.figures if f.key == "allocation_ratio")
+    assert (coverage.value is None) == ("ChargeClass" in refund)
+    if "ChargeClass" not in refund:
+        assert coverage.value == 1.0
 
 
 def test_a_forecast_of_nothing_has_no_digits_that_its_range_has_not(tmp_path: Path) -> None:
