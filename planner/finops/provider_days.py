@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 STEADY_RATIO = 0.9  # days with use of the month next to it
 MATERIAL_RATIO = 0.01  # of the cost of a day with use, all providers together
 UNNAMED = "(unnamed)"
+ENDED_DAYS = 28  # with use of others and none of its own, after which a bill is not late but over
 _SHOWN = 3
 _SQL = Path(__file__).resolve().parent / "data" / "provider_days.sql"
 _Days = Mapping[date, float]  # day -> effective cost
@@ -36,6 +37,8 @@ class ProviderDays:
         of: days of the month on which any provider has use.
         missing: those of them without use of this provider, in order.
         begins: its first day, where that is in this month and lacks no later one: its bill begins there.
+        ends: its last day of all, where that is in this month, lacks no earlier one and is four weeks past: its bill
+            ends there.
     """
 
     provider: str
@@ -43,12 +46,22 @@ class ProviderDays:
     of: int
     missing: tuple[date, ...]
     begins: date | None = None
+    ends: date | None = None
+
+    @property
+    def turn(self) -> str:
+        """`begins on 15 September`, or `ends on` it; empty where the bill goes on through the month."""
+        if self.begins is not None:
+            return f"begins on {self.begins:%-d %B}"
+        return "" if self.ends is None else f"ends on {self.ends:%-d %B}"
 
     @property
     def words(self) -> str:
-        """`Azure has use on 10 of 31 days (none on 11 to 31 October)`, or that its bill begins there."""
-        if self.begins is not None:
-            return f"the bill of {self.provider} begins on {self.begins:%-d %B}"
+        """`Azure has use on 10 of 31 days (none on 11 to 31 October)`, or that its bill begins or ends there."""
+        if self.turn:
+            return f"the bill of {self.provider} {self.turn}"
+        if not self.days:
+            return f"{self.provider} has no use in {self.missing[0]:%B}"
         return f"{self.provider} has use on {self.days} of {self.of} days (none on {spans(self.missing)})"
 
 
@@ -117,7 +130,8 @@ def _of_month(
             continue
         missing = tuple(sorted(whole - own.keys()))
         begins = _begins(providers[name].keys(), month, end, missing)
-        rows.append(ProviderDays(name, len(whole) - len(missing), len(whole), missing, begins))
+        ends = None if begins else _ends(name, providers, month, end, missing)
+        rows.append(ProviderDays(name, len(whole) - len(missing), len(whole), missing, begins, ends))
     return tuple(sorted(rows, key=lambda one: (one.days, one.provider)))
 
 
@@ -127,9 +141,23 @@ def _begins(own: Collection[date], month: date, end: date, missing: Sequence[dat
     return first if missing and month < first < end and missing[-1] < first else None
 
 
-def begun_before(by_provider: Sequence[ProviderDays]) -> tuple[ProviderDays, ...]:
-    """Those whose bills do not begin within the month: the others lack no days, but no month is compared by them."""
-    return tuple(one for one in by_provider if one.begins is None)
+def _ends(
+    name: str, providers: Mapping[str, _Days], month: date, end: date, missing: Sequence[date]
+) -> date | None:
+    """The last day of a provider that has every day up to it and none since, while others had four weeks of use."""
+    last = max(providers[name], default=month)
+    if not (missing and month <= last < end and last < missing[0]):
+        return None
+    since = {day for days in providers.values() for day in days if day > last}
+    return last if len(since) >= ENDED_DAYS else None
+
+
+def going_on(by_provider: Sequence[ProviderDays]) -> tuple[ProviderDays, ...]:
+    """Those whose bills neither begin nor end within the month.
+
+    The others lack no days, but no month is compared by them.
+    """
+    return tuple(one for one in by_provider if not one.turn)
 
 
 def share_there(by_provider: Sequence[ProviderDays]) -> float | None:

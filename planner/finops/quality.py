@@ -20,7 +20,7 @@ from planner.finops.bill_days import rest_days
 from planner.finops.kpis.registry import gate_of
 from planner.finops.provider_days import (
     ProviderDays,
-    begun_before,
+    going_on,
     missing_words,
     provider_days,
     share_there,
@@ -87,8 +87,8 @@ class Gate:
 
     @property
     def left_out(self) -> tuple[ProviderDays, ...]:
-        """Providers whose bills begin within the month compared with: no comparison has them."""
-        return () if self.before is None else tuple(one for one in self.before.providers if one.begins)
+        """Providers whose bills begin or end within the month compared with: no comparison has them."""
+        return () if self.before is None else tuple(one for one in self.before.providers if one.turn)
 
     @property
     def days(self) -> float:
@@ -154,8 +154,8 @@ def assess_quality(
         values = _values(bill, of, sums[of], days) | {name: found.get(of) for name, found in beside.items()}
         own = providers[of]
         values["complete_providers"] = share_there(own)
-        words = missing_words(own)
-        others = share_there(begun_before(own))
+        words = {"providers": missing_words(own), "days": _days_words(of, values["complete"])}
+        others = share_there(going_on(own))
         to_withhold = {"complete_providers": 1.0 if others is None else others}
         return tuple(
             _judge(check, values.get(check["check"]), withhold, words, to_withhold.get(check["check"]))
@@ -312,11 +312,17 @@ def _reported(
     return {month: _share(*own) for month, own in sums.items()}
 
 
+def _days_words(month: date, share: float | None) -> str:
+    """`17 of 30 days`; empty where it is not known."""
+    of = monthrange(month.year, month.month)[1]
+    return "" if share is None else f"{round(share * of)} of {of} days"
+
+
 def _judge(
     check: Mapping[str, str],
     value: float | None,
     withhold: str,
-    providers: str,
+    words: Mapping[str, str],
     to_withhold: float | None = None,
 ) -> Check:
     """Compare a value with its thresholds; at a threshold it passes.
@@ -325,7 +331,7 @@ def _judge(
         check: row of `quality_checks.csv`.
         value: what was measured.
         withhold: column of the stricter threshold.
-        providers: the providers that lack days, for texts that name them.
+        words: what texts may name beside the value: the days that are there, the providers that lack some.
         to_withhold: what is held against the stricter threshold; None: the value.
     """
     key, label = check["check"], check["label"]
@@ -337,7 +343,7 @@ def _judge(
         status = "withheld"
     elif sign * value < sign * float(check["flag_at"]):
         status = "flagged"
-    reason = "" if status == "ok" else check["text"].format(value=_percent(value), providers=providers)
+    reason = "" if status == "ok" else check["text"].format(value=_percent(value), **words)
     return Check(key, label, value, status, reason)
 
 

@@ -268,7 +268,7 @@ def _levels(chart: Chart, currency: str, width: float) -> Drawn:
     cents_shown = chart.unit != "money" or "." in show(max(heights, key=abs), chart.unit, currency)
     for index, (label, value) in enumerate(zip(chart.labels, values, strict=True)):
         text = "unknown" if value is None else _beside(value, chart.unit, currency, cents_shown)
-        has_share = value is not None and whole and math.isfinite(whole) and (parts or index)
+        has_share = value is not None and whole > 0 and math.isfinite(whole) and (parts or index)
         shown = f"{text} ({percent((value or 0.0) / whole).replace('-', _MINUS)})" if has_share else text
         drawn.append(words(0, top + 12, fit(tidy(label), width - text_px(shown) - 12), bold=not parts))
         drawn.append(words(width, top + 12, shown, anchor="end"))

@@ -10,8 +10,8 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.finops.forecast.calendars import CalendarError, FiscalCalendar, Period, parse_calendar
-from planner.finops.forecast.clean import history_start, regular_series, until
-from planner.finops.forecast.completion import incomplete_days
+from planner.finops.forecast.clean import history_start, until
+from planner.finops.forecast.completion import late_days
 from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
 from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
@@ -147,7 +147,7 @@ def check_budgets(
     calendar = _calendar(loaded)
     _check_scopes(loaded, scopes)
     total = total_of(next(iter(scopes.values())))
-    drop = incomplete_days(regular_series(total.days, total.cost).cost) if drop_days is None else drop_days
+    drop = late_days(total) if drop_days is None else drop_days
     last = total.days[-1] - drop
     when = day or _date(last)
     first = _date(total.days[history_start(total.days, total.cost)])

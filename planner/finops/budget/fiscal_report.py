@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from planner.finops.budget.fiscal import FiscalBudget, FiscalYear
 from planner.render.model import Column, Section, Table, Value
+from planner.render.precision import figure, known_places
 
 
 def fiscal_section(year: FiscalYear, currency: str) -> Section:
@@ -26,7 +28,7 @@ def fiscal_section(year: FiscalYear, currency: str) -> Section:
                             Column("variance", "over budget", "money_short")), tuple(year.explained)))  # fmt: skip
     return Section(
         "fiscal_year",
-        f"Fiscal year {year.label} ({year.start} to {year.end})",
+        f"Fiscal year {year.label} ({year.start} to {year.end - timedelta(days=1)})",
         tuple(said),
         tables=tuple(tables),
     )
@@ -36,7 +38,7 @@ def _said(one: FiscalBudget, currency: str) -> str:
     gap = one.to_date_actual - one.to_date_budget
     side = "over" if gap > 0 else "under"
     spent = f"{one.to_date_actual:,.0f} {currency}"
-    said = f"{one.name}: {spent} in the months that are over, {abs(gap):,.0f} {side} budget"
+    said = f"{one.name}: {spent} in the months that have ended, {abs(gap):,.0f} {side} budget"
     if one.reforecast is not None and one.low is not None and one.high is not None:
         whole = one.reforecast - one.year_budget
         lands = (
@@ -44,10 +46,12 @@ def _said(one: FiscalBudget, currency: str) -> str:
             if all(month.budget is not None for month in one.months)
             else "its months of the year land"
         )
-        said += (
-            f"; {lands} at {one.reforecast:,.0f} ({one.low:,.0f} to {one.high:,.0f}), {abs(whole):,.0f} "
-            f"{'over' if whole > 0 else 'under'}"
+        half = (one.high - one.low) / 2
+        places = min(known_places(one.reforecast, half), 0) if half else 0
+        landing, low, high, off = (
+            figure(value, places) for value in (one.reforecast, one.low, one.high, abs(whole))
         )
+        said += f"; {lands} at {landing} ({low} to {high}), {off} {'over' if whole > 0 else 'under'}"
     return f"{said}."
 
 

@@ -90,7 +90,7 @@ def _gate(answer: BudgetAnswer, verdict: str) -> str:
 def _said(line: BudgetLine) -> str:
     """Where one budget lands, how likely it goes over, and when."""
     if not line.days_left:
-        return f"{figure(line.actual, 0)} of {figure(line.amount, 0)} in {line.period.label}, which is over"
+        return f"{figure(line.actual, 0)} of {figure(line.amount, 0)} in {line.period.label}, which has ended"
     places = min(known_places(line.landing, (line.high - line.low) / 2.0), 2)
     text = f"lands at {figure(line.landing, places)} of {figure(line.amount, 0)} in {line.period.label} "
     text += (
@@ -107,6 +107,8 @@ def _chance(ratio: float) -> str:
 
 def _record(answer: BudgetAnswer) -> str:
     tested = [line for line in answer.lines if line.backtest.windows]
+    if answer.lines and not any(line.days_left for line in answer.lines):
+        return ""  # nothing is forecast
     if not tested:
         return "Not tested: the history is too short for a window of the past."
     errors = sorted(line.backtest.median_error_ratio or 0.0 for line in tested)

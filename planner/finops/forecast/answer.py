@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from planner.errors import InputError
 from planner.finops.forecast.calendars import FiscalCalendar, Period, Size
 from planner.finops.forecast.clean import ForecastError, regular_series, until
-from planner.finops.forecast.completion import Completion, incomplete_days
+from planner.finops.forecast.completion import Completion, late_days
 from planner.finops.forecast.conformal import Spread
 from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
@@ -212,7 +212,7 @@ def _drop(total: DailyCost, question: Question) -> int:
         return 0
     if question.drop_days is not None:
         return question.drop_days
-    return incomplete_days(regular_series(total.days, total.cost).cost)
+    return late_days(total)
 
 
 def _dearest(scopes: Mapping[str, DailyCost], top: int) -> dict[str, DailyCost]:

@@ -60,15 +60,17 @@ def daily_of_bill(
     rows = daily if by == TOTAL else _query(bill, scope, COSTS[cost])
     if by.startswith("tag:") and not exact_tags:
         sums: dict[str, float] = {}
-        for scope, _, amount in rows:
-            sums[scope] = sums.get(scope, 0.0) + amount
+        for scope, _, amounts in rows:
+            sums[scope] = sums.get(scope, 0.0) + amounts[0]
         names = dearest_spellings(sums)
-        rows = [(names[scope], day, amount) for scope, day, amount in rows]
+        rows = [(names[scope], day, amounts) for scope, day, amounts in rows]
     place = {day: at for at, day in enumerate(days.tolist())}
-    found: dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
-    for scope, day, amount in rows:
-        found.setdefault(scope, np.zeros(len(days)))[place[day.astype("datetime64[D]").item()]] += amount
-    return {scope: DailyCost(days, found[scope]) for scope in sorted(found)}
+    found: dict[str, np.ndarray[tuple[int, int], np.dtype[np.float64]]] = {}
+    for scope, day, amounts in rows:
+        found.setdefault(scope, np.zeros((2, len(days))))[:, place[day.astype("datetime64[D]").item()]] += (
+            amounts
+        )
+    return {scope: DailyCost(days, *found[scope]) for scope in sorted(found)}
 
 
 def scope_name(value: object) -> str:
@@ -105,11 +107,14 @@ def scope_sql(by: str) -> str:
     return DIMENSIONS[by]
 
 
-def _query(bill: Bill, scope: str, column: str) -> list[tuple[str, np.datetime64, float]]:
+def _query(bill: Bill, scope: str, column: str) -> list[tuple[str, np.datetime64, tuple[float, float]]]:
+    """Scope, day, and what all and what use alone cost."""
     frame = bill.engine.query(
-        f"SELECT {scope} AS scope, x_day, SUM({column}) AS cost FROM focus "  # noqa: S608 - from this file's tables
+        f"SELECT {scope} AS scope, x_day, SUM({column}) AS cost, "  # noqa: S608 - from this file's tables
+        f"SUM(CASE WHEN ChargeCategory = 'Usage' THEN {column} ELSE 0 END) AS used FROM focus "
         f"WHERE ChargeCategory <> 'Tax' AND {column} IS NOT NULL AND x_day IS NOT NULL GROUP BY {scope}, x_day"
     )
     days = frame["x_day"].to_numpy().astype("datetime64[D]")
     scopes = [scope_name(one) for one in frame["scope"]]
-    return list(zip(scopes, days, frame["cost"].astype(float), strict=True))
+    amounts = zip(frame["cost"].astype(float), frame["used"].astype(float), strict=True)
+    return list(zip(scopes, days, amounts, strict=True))

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from planner.errors import InputError
+from planner.finops.forecast.clean import regular_series
+from planner.finops.forecast.daily import DailyCost
 from planner.records import record
 
 Floats = NDArray[np.float64]
@@ -108,6 +110,12 @@ def settle(
 MOST_DAYS = 3  # a fall that lasts longer is a change, not a late bill
 _SHARE = 0.6  # of the weekday's usual cost; below it a last day is taken as not complete
 _WEEKS = 4
+
+
+def late_days(total: DailyCost) -> int:
+    """How many last days look late: by use alone where it is known, for fees and credits come on single days."""
+    judged = total.cost if total.used is None or not total.used.any() else total.used
+    return incomplete_days(regular_series(total.days, judged).cost)
 
 
 def incomplete_days(cost: Floats) -> int:

@@ -6,6 +6,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import cast
@@ -32,10 +33,12 @@ class DailyCost:
     Attributes:
         days: (n,) datetime64[D], ascending.
         cost: (n,) cost per day; rows of one day are added up.
+        used: (n,) cost per day of use alone, without fees and credits; None where it is not known apart.
     """
 
     days: Days
     cost: Floats
+    used: Floats | None = None
 
 
 def load_daily(
@@ -93,13 +96,19 @@ def load_vintages(path: Path) -> list[tuple[date, Days, Floats]]:
 
 
 def total_of(scopes: Mapping[str, DailyCost]) -> DailyCost:
-    """The sum of all scopes by day."""
+    """The sum of all scopes by day; use alone where every scope knows it."""
     sums: dict[np.datetime64, float] = {}
+    used: dict[np.datetime64, float] = {}
     for one in scopes.values():
         for day, cost in zip(one.days, one.cost, strict=True):
             sums[day] = sums.get(day, 0.0) + float(cost)
+        for day, cost in zip(one.days, one.used, strict=True) if one.used is not None else ():
+            used[day] = used.get(day, 0.0) + float(cost)
     days = sorted(sums)
-    return DailyCost(np.array(days, dtype="datetime64[D]"), np.array([sums[day] for day in days]))
+    whole = DailyCost(np.array(days, dtype="datetime64[D]"), np.array([sums[day] for day in days]))
+    if any(one.used is None for one in scopes.values()):
+        return whole
+    return replace(whole, used=np.array([used[day] for day in days]))
 
 
 def _series(mine: Mapping[date, float], reported: Sequence[date], until_last_day: bool) -> DailyCost:

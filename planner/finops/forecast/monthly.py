@@ -42,6 +42,9 @@ def monthly_charges(cost: Floats, days: Days, horizon: int) -> Monthly | None:
         horizon: days ahead, at least 1.
     """
     excess, alone = above_usual(cost)
+    charged = np.flatnonzero(cost)
+    if len(charged) > 1 and np.diff(charged).min() >= _COMMON_DAYS:  # a bill by the month has no other days
+        excess, alone = np.maximum(cost, 0.0), cost > 0
     if np.count_nonzero(alone) < 2:
         return None
     n = len(cost)

@@ -123,8 +123,10 @@ def _said(answer: ForecastAnswer) -> tuple[str, tuple[str, ...]]:
 def _dropped(answer: ForecastAnswer) -> str:
     if not answer.dropped_days:
         return ""
-    days = "day is" if answer.dropped_days == 1 else f"{answer.dropped_days} days are"
-    return f"; the last {days} left out: the bill is not complete (--drop-days 0 takes them as they are)"
+    days, taken = f"{answer.dropped_days} days are", "them as they are"
+    if answer.dropped_days == 1:
+        days, taken = "day is", "it as it is"
+    return f"; the last {days} left out: the bill is not complete (--drop-days 0 takes {taken})"
 
 
 def _range(answer: ForecastAnswer, one: PeriodForecast) -> str:

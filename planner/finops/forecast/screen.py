@@ -62,7 +62,10 @@ def _places(one: PeriodForecast) -> int:
     """Decimals to which the end of a period is known; once it is over that of what was reported."""
     if not one.days_left:
         return _exact_places(one.expected)
-    return min(known_places(one.expected, (one.high - one.low) / 2.0), 2)
+    half = (one.high - one.low) / 2.0
+    # of next to nothing between wide bounds no digit is known but what the bounds show
+    size = one.expected if abs(one.expected) >= half else max(abs(one.low), abs(one.high))
+    return min(known_places(size, half), 2)
 
 
 def _exact_places(value: float) -> int:

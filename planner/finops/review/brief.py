@@ -82,8 +82,8 @@ def _forecast(review: Review) -> tuple[str, ...]:
     low, high = known.get("forecast_low_money"), known.get("forecast_high_money")
     if low is not None and high is not None:
         roughly = "roughly " if low.status == "flagged" else ""
-        bounds = f"{_words(low, review.currency)} to {_words(high, review.currency)}"
-        said += f" ({roughly}{bounds})"
+        bounds = [_words(one, review.currency) for one in (low, high)]
+        said += f" ({roughly}{' to '.join(bounds)})" if bounds[0] != bounds[1] else ""
     return (said,)
 
 

@@ -234,7 +234,7 @@ class Inputs:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Providers of neither side of a comparison: their bills begin within the month compared with."""
+        """Providers of neither side of a comparison: their bills begin or end within the month compared with."""
         return tuple(one.provider for one in self.gate.left_out)
 
     def spend(

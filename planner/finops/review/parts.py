@@ -48,6 +48,11 @@ def ratio(part: float, whole: float) -> float:
     return part / whole if whole else math.nan
 
 
+def share(part: float, whole: float) -> float:
+    """Part of a whole, NaN where it is 0 or below: more may have been refunded than was charged."""
+    return part / whole if whole > 0 else math.nan
+
+
 def and_words(names: Sequence[str]) -> str:
     """`team`, `team and env`, `a, b and c`."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

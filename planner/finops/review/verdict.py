@@ -6,15 +6,17 @@ from calendar import monthrange
 from datetime import date
 
 from planner.finops.bill_days import long_charges
-from planner.finops.provider_days import begun_before, missing_words, share_there
+from planner.finops.provider_days import going_on, missing_words, share_there
 from planner.finops.quality import EVERY_FIGURE
-from planner.finops.review.inputs import Inputs, month_end, month_name
+from planner.finops.review.inputs import Inputs, month_64, month_end, month_name
 from planner.finops.review.parts import and_words, money, percent
 from planner.finops.review.sections import budgets, earlier
 from planner.finops.review.sections.forecast import EFFECTIVE, Outlook, known_money, outlook, range_words
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
 
 LEAST_PROVIDER_DAYS = 0.9  # as `compared_withhold_at` of the check complete_providers asks of the other month
+LEAST_CREDIT_RATIO = 0.1  # of the cost before credits
+_TAKEN_OFF = {"Credit": "credits", "Adjustment": "adjustments"}
 _TIMES = 9.0  # from ten times on a percentage says less than how many times
 _READABLE = EVERY_FIGURE | {"effective_zero", "effective_zero_rows", "negative_effective"}
 
@@ -38,9 +40,10 @@ def verdict(inputs: Inputs) -> str:
     if (first := inputs.begins_late(inputs.month)) is not None:
         so_far = f" from {first:%-d %B}, where the bill begins,{so_far}"
     said = f"{month_name(inputs.month)} cost {money(spent, currency)}{unsaid}{so_far} without tax"
+    said += _credited(inputs, spent)
     parts = [against(inputs, spent), budgets.verdict_words(inputs), earlier.verdict_words(inputs)]
     parts = [part for part in parts if part]
-    joint = ", and " if inputs.left_out else " and "  # "whose bill begins on ..." ends with a comma
+    joint = ", and " if inputs.left_out else " and "  # "whose bill ends on ..." is set off by a comma
     tail = joint.join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
     out = f"{said}{', ' if tail else ''}{tail}."
     ahead = outlook(inputs)
@@ -50,10 +53,24 @@ def verdict(inputs: Inputs) -> str:
     return out
 
 
+def _credited(inputs: Inputs, spent: float) -> str:
+    """`, after 29,760 USD of credits`, where they took off a tenth or more: they may not come again; else empty."""
+    daily = inputs.daily
+    own = daily[daily["day"].to_numpy().astype("datetime64[M]") == month_64(inputs.month)]
+    sums = {
+        name: -float(own.loc[own["charge_category"] == name, "effective_cost"].sum()) for name in _TAKEN_OFF
+    }
+    taken = {name: off for name, off in sums.items() if off > 0}
+    off = sum(taken.values())
+    if off <= 0 or off < LEAST_CREDIT_RATIO * (spent + off):
+        return ""
+    return f", after {money(off, inputs.bill.currency)} of {and_words([_TAKEN_OFF[name] for name in taken])}"
+
+
 def against(inputs: Inputs, spent: float) -> str:
     """`18.4 % more than September 2026`, per day where one of the months lacks days; empty where there is none.
 
-    A provider whose bill begins within the month compared with is in neither side, and that is said.
+    A provider whose bill begins or ends within the month compared with is in neither side, and that is said.
     """
     if inputs.before is None:
         return ""
@@ -62,17 +79,17 @@ def against(inputs: Inputs, spent: float) -> str:
     without = inputs.left_out
     spent = inputs.spend(inputs.month, without=without) if without else spent
     before = inputs.spend(inputs.before, without=without)
-    if before <= 0:
+    if before <= 0 or spent < 0:  # a percentage of or to what is no cost says nothing
         return (
             f"against {money(before, inputs.bill.currency)} in {month_name(inputs.before)}{_without(inputs)}"
         )
     name, gate = month_name(inputs.before), inputs.gate
     assert gate.before is not None
-    lacks = (share_there(begun_before(gate.before.providers)) or 1.0) < 1.0
+    lacks = (share_there(going_on(gate.before.providers)) or 1.0) < 1.0
     status, reason = gate.status(
         "spend_change_ratio", but=("complete_providers",) if without and not lacks else ()
     )
-    share = share_there(begun_before(gate.providers))
+    share = share_there(going_on(gate.providers))
     if share is not None and share < LEAST_PROVIDER_DAYS:
         return f"not comparable with {name} ({missing_words(gate.providers)})"
     if any(check.status == "withheld" for check in gate.before.failed(frozenset(("complete_providers",)))):
@@ -87,7 +104,22 @@ def against(inputs: Inputs, spent: float) -> str:
     said = f"{percent(abs(change))} {'more' if change >= 0 else 'less'} than {name}"
     if change >= _TIMES:
         said = f"{spent / before:,.0f} times the {money(before, inputs.bill.currency)} of {name}"
-    return said if status == "ok" else f"{said} (with care: {reason})"
+    if status != "ok":
+        return f"{said} (with care: {reason})"
+    return said if without else f"{said}{_calendar(inputs, change, before, spent)}"
+
+
+def _calendar(inputs: Inputs, change: float, before: float, spent: float) -> str:
+    """` (0.1 % more per day)` where most of a change comes from the months' numbers of days; else empty."""
+    assert inputs.before is not None
+    own = _daily_cost(inputs, inputs.month, spent, inputs.days_of(inputs.month))
+    other = _daily_cost(inputs, inputs.before, before, inputs.days_of(inputs.before))
+    per_day = own / other - 1 if other > 0 else change
+    if abs(per_day) >= abs(change) / 2:
+        return ""
+    size = percent(abs(per_day))
+    side = "more" if per_day > 0 else "less"
+    return " (as much per day)" if size == percent(0.0) else f" ({size} {side} per day)"
 
 
 def _daily_cost(inputs: Inputs, month: date, spent: float, days: float) -> float:
@@ -115,7 +147,7 @@ def _per_day(inputs: Inputs, per_day: float, before_per_day: float) -> str:
 
 def _without(inputs: Inputs) -> str:
     """` without Azure, whose bill begins on 15 September`; empty where both months have all providers."""
-    late = [f"{one.provider}, whose bill begins on {one.begins:%-d %B}" for one in inputs.gate.left_out]
+    late = [f"{one.provider}, whose bill {one.turn}" for one in inputs.gate.left_out]
     return f" without {and_words(late)}" if late else ""
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.finops.bill_days import daily_frame, month_before, newest_month
 from planner.finops.kpis import query_kpi
+from planner.finops.quality import assess_quality
 from planner.finops.read.tag_keys import known_spelling
 from planner.finops.showback.divide import Divided, divide
 from planner.inputs.faults import near
@@ -110,15 +111,19 @@ def team_statement(
     if wanted not in bill.months:
         raise InputError(f"--month {wanted:%Y-%m}: the bill has no charges in it")
     now = _divided(bill, wanted, file, usage, exact_tags=exact_tags)
-    before = None
+    before, apart = None, ""
     if (earlier := month_before(bill, wanted, daily)) is not None:
-        before = _divided(bill, earlier, file, usage, called=now.teams, exact_tags=exact_tags)
+        status, reason = assess_quality(bill, wanted, before=earlier).status("spend_change_ratio")
+        if status == "withheld":
+            apart = f"Not compared with {earlier:%B %Y}: {reason}."
+        else:
+            before = _divided(bill, earlier, file, usage, called=now.teams, exact_tags=exact_tags)
     team = team if exact_tags else known_spelling(team, now.teams)
     if team not in now.teams:
         close = near(team, list(now.teams))
         hint = f"did you mean {close}?" if close else f"teams are {', '.join(now.teams[:12])}"
         raise InputError(f"--statement {team}: no charge of {wanted:%Y-%m} is of this team; {hint}")
-    return _answer(bill, wanted, file, team, now, before)
+    return _answer(bill, wanted, file, team, now, before, apart)
 
 
 def _divided(
@@ -136,7 +141,7 @@ def _divided(
 
 
 def _answer(
-    bill: Bill, month: date, file: ShowbackFile, team: str, now: Divided, before: Divided | None
+    bill: Bill, month: date, file: ShowbackFile, team: str, now: Divided, before: Divided | None, apart: str
 ) -> Answer:
     total, whole = now.of(team) / 100, now.of() / 100
     was = None if before is None else before.of(team) / 100
@@ -144,7 +149,7 @@ def _answer(
     head = {"month": f"{month:%Y-%m}", "team": team, "currency": bill.currency}
     flat = [{**head, **dict(zip(_COLUMNS[3:], line, strict=True))} for line in lines]
     change = "" if was is None or was <= 0 else f", {100 * (total / was - 1):+.1f} % against the month before"
-    share = f", {100 * total / whole:.1f} % of the bill's {whole:,.2f}" if whole else ""
+    share = f", {100 * total / whole:.1f} % of the bill's {whole:,.2f}" if whole > 0 else ""
     title = f"{team}: {total:,.2f} {bill.currency} in {month:%B %Y}{change}{share}"
     kinds = [(kind, now.of(team, kind) / 100) for kind in dict.fromkeys(line[0] for line in lines)]
     sections = (
@@ -154,7 +159,7 @@ def _answer(
         table_section("lines", "By service", (Column("kind", "Cost", "text"), Column("provider", "Provider", "text"),
                       Column("service", "Service", "text"), Column("cost", "Amount", "money"),
                       Column("before", "Month before", "money")), lines),
-        Section("basis", "How it was divided", _basis(file, now)),
+        Section("basis", "How it was divided", (*_basis(file, now), *([apart] if apart else []))),
     )  # fmt: skip
     values = versioned({
         **head, "rules": file.name, "cost_kind": file.cost, "total": total, "before": was, "bill_total": whole,

@@ -24,6 +24,10 @@ def use(
     return each_day(month.replace(day=first), end, cost, ProviderName=provider)
 
 
+def august(provider: str) -> list[dict[str, str]]:
+    return each_day(date(2026, 8, 1), date(2026, 8, 31), ProviderName=provider)
+
+
 def made(path: Path, *parts: list[dict[str, str]]) -> Review:
     bill = write_bill(path / "bill.csv", [row for part in parts for row in part])
     return review_of(bill, month=OCTOBER, only=("bridge", "movers", "quality"))
@@ -98,6 +102,33 @@ def test_what_begins_late_is_said_of_the_trend_and_ends_its_clause(tmp_path: Pat
     assert "The bill of Azure begins on 15 September." in trend.alt
 
 
+def test_a_provider_whose_bill_ends_within_the_compared_month_is_left_out(tmp_path: Path) -> None:
+    """A neocloud that was given up on 20 September: the bridge and the movers of the whole bill were withheld."""
+    review = made(tmp_path, august("AWS"), august("Lambda"), use(SEPTEMBER, "AWS"),
+                  use(SEPTEMBER, "Lambda", 700, last=20), use(OCTOBER, "AWS", 120))  # fmt: skip
+    assert review.verdict.endswith(
+        "24.0 % more than September 2026 without Lambda, whose bill ends on 20 September."
+    )
+    found = figures(review)
+    assert found["bridge_before_money"].value == pytest.approx(30 * 100)
+    assert found["bridge_after_money"].value == pytest.approx(31 * 120)
+    for key in ("bridge", "movers"):
+        one = section(review, key)
+        assert one.status == "flagged"
+        assert (
+            "Lambda is left out of both months: the bill of Lambda ends on 20 September." in one.sentences[0]
+        )
+
+
+def test_a_provider_without_use_for_less_than_four_weeks_may_be_late(tmp_path: Path) -> None:
+    lambda_ = august("Lambda") + use(SEPTEMBER, "Lambda", last=20)
+    review = made(tmp_path, lambda_, august("AWS"), use(SEPTEMBER, "AWS"), use(OCTOBER, "AWS", last=17))
+    assert (
+        "Lambda has use on 20 of 30 days (none on 21 to 30 September)"
+        in section(review, "quality").sentences[0]
+    )
+
+
 def test_days_that_another_provider_lacks_are_said_beside_one_that_is_left_out(tmp_path: Path) -> None:
     """Leaving out the one must not hide the other's two days."""
     lacks = use(SEPTEMBER, "Google", last=13) + use(SEPTEMBER, "Google", first=16)
@@ -121,7 +152,7 @@ def test_a_provider_whose_bill_begins_within_the_month_is_new(tmp_path: Path) ->
 
 def test_a_provider_that_is_gone_altogether_is_named(tmp_path: Path) -> None:
     review = made(tmp_path, use(SEPTEMBER, "AWS"), use(SEPTEMBER, "Azure"), use(OCTOBER, "AWS"))
-    assert "Azure has use on 0 of 31 days (none on 1 to 31 October)" in review.verdict
+    assert "not comparable with September 2026 (Azure has no use in October)" in review.verdict
 
 
 def test_a_provider_that_comes_back_does_not_begin(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def zero_effective(cost: str) -> str:
         ([line(), line().replace("Usage", "")], "spend_money", "withheld", "50.0 % of rows do not say whether"),
         ([line()], "allocation_ratio", "withheld", "no charge of the export carries tags"),
         ([line()], "bridge_price_money", "withheld", "SKU and priced quantity are known for 0.0 % of use cost"),
-        ([line()], "budget_variance_money", "flagged", "3.2 % of the month's days have use"),
+        ([line()], "budget_variance_money", "flagged", "1 of 31 days of the month have use"),
     ],
 )  # fmt: skip
 def test_each_fault_has_its_effect(
@@ -123,7 +123,7 @@ def test_late_days_flag_the_month(tmp_path: Path) -> None:
     gate = gate_of(path, completion=Late())
     (check,) = [check for check in gate.checks if check.key == "reported"]
     assert check.value == pytest.approx(0.91)
-    assert gate_of(path).status("budget_variance_money")[1] == "6.5 % of the month's days have use"
+    assert gate_of(path).status("budget_variance_money")[1] == "2 of 31 days of the month have use"
 
 
 def test_a_month_in_one_row_is_complete(tmp_path: Path) -> None:

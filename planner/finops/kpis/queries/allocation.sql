@@ -7,8 +7,8 @@
 --   costs most, unless :tags_apart is 'yes'; spelling_1 and spelling_2 say how they were written. Of values with a digit
 --   dashes count (team-1-2 is not team-12).
 -- unit: ratio; costs are money in the billing currency
--- formula: effective cost with all mandatory tags / effective cost that can be tagged: all but tax, credits, purchases
---   of commitments and unused commitments. Up to six tags; parameters that are not needed repeat the first.
+-- formula: effective cost with all mandatory tags / effective cost that can be tagged: all but tax, credits,
+--   adjustments, purchases of commitments and unused commitments. Up to six tags; parameters that are not needed repeat the first.
 -- source: FOCUS use case analyze-tag-coverage; FinOps maturity model (crawl about 50 %, walk 80 %, run above 90 %);
 --   FINOPS.md section 2
 -- columns: ChargePeriodStart, ChargeCategory, CommitmentDiscountId, CommitmentDiscountStatus, Tags, EffectiveCost,
@@ -23,7 +23,7 @@ WITH charges AS (
     CASE WHEN LENGTH(Tags) > 150 THEN Tags END AS long_text,
     EffectiveCost AS effective_cost
   FROM focus
-  WHERE ChargeCategory NOT IN ('Tax', 'Credit')
+  WHERE ChargeCategory NOT IN ('Tax', 'Credit', 'Adjustment')
     AND NOT (ChargeCategory = 'Purchase' AND CommitmentDiscountId IS NOT NULL)
     AND COALESCE(CommitmentDiscountStatus, 'Used') <> 'Unused'
     AND ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)

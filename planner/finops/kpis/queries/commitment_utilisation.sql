@@ -1,16 +1,40 @@
 -- name: commitment_utilisation
 -- title: Commitment utilisation and waste
 -- meaning: How much of each commitment that was paid for was used; the rest is waste. Also what its use would have cost
---   at contracted prices, so that a commitment that no longer saves is seen.
+--   at contracted prices, so that a commitment that no longer saves is seen; both also for machines with GPUs alone.
 -- unit: ratio; costs are money in the billing currency
 -- formula: used / (used + unused), sums of EffectiveCost by CommitmentDiscountStatus; waste = unused;
 --   net saving = contracted cost of the use - used - unused
 -- source: FOCUS CommitmentDiscountStatus; worked examples of the specification give 1 and 0; FINOPS.md section 2
 -- columns: ChargePeriodStart, CommitmentDiscountId, CommitmentDiscountName, CommitmentDiscountType,
---   CommitmentDiscountStatus, ServiceProviderName, EffectiveCost, ContractedCost, ListCost, BilledCost,
---   ChargeCategory
+--   CommitmentDiscountStatus, ServiceProviderName, PricingUnit, SkuPriceDetails, EffectiveCost, ContractedCost,
+--   ListCost, BilledCost, ChargeCategory
 -- gate: effective_zero, effective_zero_rows, commitment_status
 -- since: 1.0
+WITH charges AS (
+  SELECT
+    x_month,
+    ServiceProviderName,
+    CommitmentDiscountId,
+    CommitmentDiscountName,
+    CommitmentDiscountType,
+    CommitmentDiscountStatus,
+    ChargeCategory,
+    EffectiveCost,
+    BilledCost,
+    CASE WHEN x_contracted_known THEN ContractedCost ELSE 0 END AS contracted_cost,
+    CASE WHEN x_list_known THEN ListCost ELSE 0 END AS list_cost,
+    CASE
+      WHEN x_hours_of = 'gpu' THEN TRUE
+      WHEN SkuPriceDetails LIKE '%GpuCount%'
+        THEN COALESCE(TRY_CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$."GpuCount"') AS DOUBLE) > 0, FALSE)
+      ELSE FALSE
+    END AS has_gpus
+  FROM focus
+  WHERE CommitmentDiscountId IS NOT NULL
+    AND ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
+      OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
+)
 SELECT
   x_month,
   ServiceProviderName AS provider,
@@ -19,12 +43,11 @@ SELECT
   MAX(CommitmentDiscountType) AS commitment_type,
   SUM(CASE WHEN CommitmentDiscountStatus = 'Used' THEN EffectiveCost ELSE 0 END) AS used_cost,
   SUM(CASE WHEN CommitmentDiscountStatus = 'Unused' THEN EffectiveCost ELSE 0 END) AS unused_cost,
-  SUM(CASE WHEN CommitmentDiscountStatus = 'Used' AND x_contracted_known THEN ContractedCost ELSE 0 END)
-    AS used_contracted_cost,
-  SUM(CASE WHEN CommitmentDiscountStatus = 'Used' AND x_list_known THEN ListCost ELSE 0 END) AS used_list_cost,
+  SUM(CASE WHEN CommitmentDiscountStatus = 'Used' THEN contracted_cost ELSE 0 END) AS used_contracted_cost,
+  SUM(CASE WHEN CommitmentDiscountStatus = 'Used' THEN list_cost ELSE 0 END) AS used_list_cost,
+  SUM(CASE WHEN CommitmentDiscountStatus = 'Used' AND has_gpus THEN EffectiveCost ELSE 0 END) AS used_gpu_cost,
+  SUM(CASE WHEN CommitmentDiscountStatus = 'Used' AND has_gpus THEN contracted_cost ELSE 0 END)
+    AS used_gpu_contracted_cost,
   SUM(CASE WHEN ChargeCategory = 'Purchase' THEN BilledCost ELSE 0 END) AS purchased_billed_cost
-FROM focus
-WHERE CommitmentDiscountId IS NOT NULL
-  AND ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
-    OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
+FROM charges
 GROUP BY x_month, ServiceProviderName, CommitmentDiscountId

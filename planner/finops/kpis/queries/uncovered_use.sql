@@ -6,10 +6,11 @@
 -- formula: per SKU and region with charges on 14 days or more, the 10 % quantile of the month's daily effective costs
 --   (linear between ranks, days without a charge count as zero) times the days of the month, summed by service; of a
 --   month that runs all days are those so far; usage at standard price that is eligible (FOCUS 1.4), and compute of a
---   provider none of whose charges says what is
+--   provider none of whose charges says what is; steady_gpu_cost: the part of SKUs with GPUs, as gpu_hours finds them
 -- source: FOCUS 1.4 use case identify-eligible-uncovered-spend-by-program-type; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ServiceCategory, SkuId, RegionId, ChargeCategory,
---   PricingCategory, CommitmentDiscountId, CommitmentProgramEligibilityDetails, EffectiveCost
+--   PricingCategory, PricingUnit, CommitmentDiscountId, CommitmentProgramEligibilityDetails, SkuPriceDetails,
+--   EffectiveCost
 -- gate: effective_zero
 -- since: 1.0
 WITH stating AS (
@@ -26,6 +27,8 @@ WITH stating AS (
     SkuId AS sku_id,
     RegionId AS region_id,
     x_day,
+    MAX(CASE WHEN SkuPriceDetails LIKE '%GpuCount%' THEN SkuPriceDetails END) AS details,
+    MAX(CASE WHEN x_hours_of = 'gpu' THEN 1 ELSE 0 END) AS is_gpu,
     COALESCE(SUM(EffectiveCost), 0) AS effective_cost
   FROM focus
   LEFT JOIN stating ON COALESCE(ServiceProviderName, '') = stating_provider
@@ -39,6 +42,8 @@ WITH stating AS (
   SELECT
     provider,
     service,
+    details,
+    is_gpu,
     effective_cost,
     COUNT(*) OVER (PARTITION BY provider, service, sku_id, region_id) AS charged_days,
     ROW_NUMBER() OVER (PARTITION BY provider, service, sku_id, region_id ORDER BY effective_cost) - 1 AS charged_rank,
@@ -50,6 +55,7 @@ WITH stating AS (
     service,
     effective_cost,
     month_days,
+    is_gpu = 1 OR COALESCE(TRY_CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE) > 0, FALSE) AS has_gpus,
     ABS(
       charged_rank
       + CASE WHEN effective_cost < 0 THEN 0 ELSE month_days - charged_days END
@@ -61,6 +67,8 @@ WITH stating AS (
 SELECT
   provider,
   service,
-  SUM(CASE WHEN ranks_away < 1 THEN effective_cost * (1 - ranks_away) * month_days ELSE 0 END) AS steady_cost
+  SUM(CASE WHEN ranks_away < 1 THEN effective_cost * (1 - ranks_away) * month_days ELSE 0 END) AS steady_cost,
+  SUM(CASE WHEN ranks_away < 1 AND has_gpus THEN effective_cost * (1 - ranks_away) * month_days ELSE 0 END)
+    AS steady_gpu_cost
 FROM placed
 GROUP BY provider, service

@@ -9,6 +9,8 @@ from planner.finops.ledger.measure import action_id
 from planner.finops.review.sections.confidence import Confidence
 from planner.records import record
 
+LEAST_DISCOUNT = 0.25  # of commitments of a year: 25 to 40 % in the bundled catalog
+
 Basis = Literal["estimate", "at most", "kept", "once"]
 
 
@@ -28,6 +30,7 @@ class Action:
         pool: the use it changes; actions of one pool exclude one another.
         sure: how sure the amount is, and why.
         thing: id of the SKU, resource or commitment, where it is one.
+        unknown: cost per month of which the bill cannot tell what the action saves; it counts for the order alone.
         basis: `estimate`; `at most` (an upper bound: all of it can move, pause, be sold); `kept` (what is saved already
             and would end); `once` (an excess that is over).
     """
@@ -45,11 +48,17 @@ class Action:
     plan: str = ""
     needs: str = ""
     file: str = ""
+    unknown: float = 0.0
 
     @property
     def id(self) -> str:
         """By which a ledger accepts it (`planner.finops.ledger`), the same in every month."""
         return action_id(self.kind, *self.pool, self.thing or self.what)
+
+    @property
+    def weight(self) -> float:
+        """What it is ranked by: the amount, and the least that a saving which is not known comes to."""
+        return (self.amount or 0.0) + LEAST_DISCOUNT * self.unknown
 
     @property
     def saves(self) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -25,9 +24,10 @@ from planner.finops.review.parts import (
 from planner.finops.review.sections.action import Action, joint
 from planner.finops.review.sections.action_plan import commit_plan, run_plan, said_of_plan
 from planner.finops.review.sections.allocation import owner_names
-from planner.finops.review.sections.anomalies import unusual_days
+from planner.finops.review.sections.anomalies import Unusual, unusual_days
 from planner.finops.review.sections.commitments import expiries
 from planner.finops.review.sections.confidence import Confidence, confidence
+from planner.finops.review.sections.discounts import Discounts, discounts, unused_room
 from planner.finops.review.sections.things import MATERIAL_RATIO, least_amount, named_things
 from planner.render.currency import with_currency
 
@@ -52,7 +52,7 @@ def actions(inputs: Inputs) -> list[Action]:
     small = [one for one in found if one.amount is not None and 0 < one.amount < least]
     kept += [one for one in _together(small) if one.amount is not None and one.amount >= least]
     kept = [_of_a_month(said_of_plan(one), pace(inputs)) for one in kept]
-    return sorted(kept, key=lambda one: (-(one.amount or 0.0), one.kind, one.what))
+    return sorted(kept, key=lambda one: (-one.weight, one.kind, one.what))
 
 
 def pace(inputs: Inputs) -> float:
@@ -197,11 +197,14 @@ def _waste(inputs: Inputs) -> list[Action]:
     rest = own.drop(low.index)
     for provider, rows in rest.groupby("provider", dropna=False):
         used, unused = float(rows["used_cost"].sum()), float(rows["unused_cost"].sum())
-        many = len(rows) > 1
+        first = rows.iloc[0].to_dict()
+        what, of, key = f"{len(rows)} more commitments of {text(provider)}", "them", ""
+        if len(rows) == 1:
+            what, of, key = _commitment_name(first), "it", text(first["commitment_id"])
         out.append(Action(
-            "commit_less", f"Fill or shrink {len(rows)} more commitment{'s' * many} of {text(provider)}",
-            f"{percent(used / (used + unused))} of {'them' if many else 'it'} is used", unused, "",
-            _command(inputs, "unused_commitments"), (text(provider), ""), "at most", sure,
+            "commit_less", f"Fill or shrink {what}", f"{percent(used / (used + unused))} of {of} is used", unused,
+            _owner(inputs, text(provider), commitment=key) if key else "", _command(inputs, "unused_commitments"),
+            (text(provider), ""), "at most", sure, key,
         ))  # fmt: skip
     return out
 
@@ -212,54 +215,41 @@ def _commitment_name(row: dict[str, Any]) -> str:
     return f"{name} ({key})" if name and name != key else key
 
 
-def _rate(inputs: Inputs) -> dict[str, float]:
-    """Per provider: what its used commitments save against contracted prices, as a share."""
-    own = inputs.of_this_month("commitment_utilisation").groupby("provider").sum(numeric_only=True)
-    return {
-        str(provider): 1 - row["used_cost"] / row["used_contracted_cost"]
-        for provider, row in own.iterrows()
-        if row["used_contracted_cost"] > 0 and row["used_cost"] < row["used_contracted_cost"]
-    }
-
-
 _OTHER_RATE = "the discount is that of other commitments, no offer"
 
 
-def _unused_room(inputs: Inputs, rates: Mapping[str, float]) -> dict[str, float]:
-    """Per provider: use at contracted prices that its unused commitments could carry."""
-    unused = inputs.of_this_month("commitment_utilisation").groupby("provider")["unused_cost"].sum()
-    paid = {name: 1 - rate for name, rate in rates.items() if rate < 1}  # of a contracted price
-    return {str(name): max(0.0, float(cost)) / paid.get(str(name), 1.0) for name, cost in unused.items()}
-
-
 def _commit(inputs: Inputs) -> list[Action]:
-    """Use that is there on nine days of ten without a commitment, at the discount the provider gives already.
+    """Use that is there on nine days of ten without a commitment, at the discount that its like has already.
 
     What the unused commitments of a provider could carry needs no further ones; the largest services get it first.
     """
-    rates = _rate(inputs)
-    room = _unused_room(inputs, rates)
+    known = discounts(inputs)
+    room = unused_room(inputs, known)
     least = MATERIAL_RATIO * inputs.spend(inputs.month)
     out = []
-    known = inputs.end if inputs.is_complete else inputs.last_day + timedelta(days=1)
-    frame = inputs.ask("uncovered_use", end=known).sort_values("steady_cost", ascending=False, kind="stable")
+    until = inputs.end if inputs.is_complete else inputs.last_day + timedelta(days=1)
+    frame = inputs.ask("uncovered_use", end=until).sort_values("steady_cost", ascending=False, kind="stable")
     for row in frame.to_dict("records"):
         provider, service, steady = text(row["provider"]), text(row["service"]), float(row["steady_cost"])
         filled = min(room.get(provider, 0.0), steady)
         amount, room[provider] = steady - filled, room.get(provider, 0.0) - filled
         if amount <= least:
             continue
-        rate = rates.get(provider)
+        gpu = amount * min(max(round(float(row["steady_gpu_cost"]) / steady, 9), 0.0), 1.0)
+        own = known.get(provider, Discounts())
+        saves = own.saved(amount - gpu, gpu)
         shown, kept = (money(one * pace(inputs), inputs.bill.currency) for one in (steady, filled))
         why = f"{shown} a month of it runs nine days of ten and is under no commitment"
         if filled > least:
             why += f"; {kept} of it is left to the commitments with {provider} that are not used"
-        if rate is not None:
-            why += f"; the commitments that you have with {provider} save {percent(rate, 0)}"
+        monthly, gpu_monthly = (one * pace(inputs) for one in (amount - gpu, gpu))
+        if said := own.words(monthly, gpu_monthly, provider, inputs.bill.currency):
+            why += f"; {said}"
         out.append(commit_plan(inputs, Action(
-            "commit_more", f"Commit more: {service} of {provider}", why, None if rate is None else amount * rate,
+            "commit_more", f"Commit more: {service} of {provider}", why, saves,
             _owner(inputs, provider, service), _command(inputs, "commitment_opportunities"), (provider, service),
-            sure=confidence(inputs, doubts=(_OTHER_RATE,)) if rate is not None else Confidence(),
+            sure=confidence(inputs, doubts=(_OTHER_RATE,)) if saves is not None else Confidence(),
+            unknown=own.untold(monthly, gpu_monthly),
         )))  # fmt: skip
     return out
 
@@ -346,14 +336,22 @@ def _renew(inputs: Inputs) -> list[Action]:
     return out
 
 
+def _goes_on(inputs: Inputs, one: Unusual) -> str:
+    """What an excess that has not ended by the last known day costs a day."""
+    if one.days < 2 or one.day + timedelta(days=one.days - 1) < inputs.last_day:
+        return ""
+    return f"; it goes on at {money(one.excess / one.days, inputs.bill.currency)} a day"
+
+
 def _unusual(inputs: Inputs) -> list[Action]:
     """Unusual days that no tagged run explains."""
     found = [one for one in unusual_days(inputs) if not one.run]
     sure = confidence(inputs, doubts=("what is usual is estimated from the days around it",))
     return [
-        Action("look_into", f"Look into {one.service} of {one.day.isoformat()}",
-               f"{one.product or one.service} in {one.region or 'no region'} cost more than the days around it",
-               one.excess, _owner(inputs, one.provider, one.service) or one.account,
+        Action("look_into", f"Look into {one.service} {'from' if one.days > 1 else 'on'} {one.day:%-d %B}",
+               f"{one.product or one.service} in {one.region or 'no region'} cost more than the days around it"
+               + _goes_on(inputs, one),
+               one.excess, one.team or one.account,
                _command(inputs, "anomalies_service"), basis="once", sure=sure, thing=one.sku)
         for one in found[:3]
     ]  # fmt: skip

@@ -6,11 +6,13 @@ from typing import Any
 
 from planner.finops.review.inputs import MAX_TAGS, Inputs
 from planner.finops.review.model import Chart, Figure, Section
-from planner.finops.review.parts import and_words, figure, money, percent, ratio, table, text, withheld
+from planner.finops.review.parts import and_words, figure, money, percent, share, table, text, withheld
 
 TITLE = "Whose cost is it?"
 TOP = 15
 NOBODY = "(no tag)"
+_NOTHING = "the month has no cost that can carry tags"
+_BELOW = "More was refunded in the month than was charged of what can carry tags: shares of it say nothing."
 _MERGED = 3  # values with several spellings named
 # FinOps maturity model: allocated about 50 % crawl, 80 % walk, more than 90 % run (FINOPS.md, section 2)
 _LEVELS = ((0.9, "run"), (0.8, "walk"), (0.5, "crawl"))
@@ -28,16 +30,25 @@ def build(inputs: Inputs) -> Section:
     taggable, tagged = float(own["taggable_cost"].sum()), float(own["tagged_cost"].sum())
     tags = inputs.tags[:MAX_TAGS]
     figures: list[Figure] = [
-        figure(inputs, "allocation_ratio", f"Cost with {and_words(tags)}", ratio(tagged, taggable), "ratio",
-               lacking="the month has no cost that can carry tags"),
+        figure(inputs, "allocation_ratio", f"Cost with {and_words(tags)}", share(tagged, taggable), "ratio",
+               lacking=_NOTHING),
         figure(inputs, "allocation_before_ratio", "The month before",
-               ratio(float(before["tagged_cost"].sum()), float(before["taggable_cost"].sum())), "ratio",
+               share(float(before["tagged_cost"].sum()), float(before["taggable_cost"].sum())), "ratio",
                lacking="there is no month before"),
         figure(inputs, "allocation_untagged_money", "Cost without all of them", taggable - tagged, "money"),
     ]  # fmt: skip
     for number, tag in enumerate(tags, 1):
-        share = ratio(float(own[f"tagged_{number}_cost"].sum()), taggable)
-        figures.append(figure(inputs, f"allocation_tag_{number}_ratio", f"Cost with {tag}", share, "ratio"))
+        tagged_one = share(float(own[f"tagged_{number}_cost"].sum()), taggable)
+        figures.append(
+            figure(
+                inputs,
+                f"allocation_tag_{number}_ratio",
+                f"Cost with {tag}",
+                tagged_one,
+                "ratio",
+                lacking=_NOTHING,
+            )
+        )
     # shares of a part of a month say something, its sums beside those of a whole one do not
     has_sums = (
         comparable and inputs.gate.status("spend_change_ratio")[0] != "withheld" and not inputs.left_out
@@ -101,20 +112,20 @@ def _owners(own: Any, before: Any | None) -> list[tuple[Any, ...]]:
             entry[place + 1] += float(full)
     ranked = sorted(sums.items(), key=lambda item: (-item[1][0], item[0]))
     return [
-        (name, cost, *((None, None) if before is None else (old, cost - old)), ratio(cost, total), ratio(full, cost))
+        (name, cost, *((None, None) if before is None else (old, cost - old)), share(cost, total), share(full, cost))
         for name, (cost, full, old, _) in ranked
     ]  # fmt: skip
 
 
 def _sentence(inputs: Inputs, tagged: float, taggable: float) -> str:
-    if not taggable:
-        return "No cost of the month can carry tags."
-    share = tagged / taggable
-    level = next((name for least, name in _LEVELS if share >= least), "")
+    if taggable <= 0:
+        return "No cost of the month can carry tags." if not taggable else _BELOW
+    there = tagged / taggable
+    level = next((name for least, name in _LEVELS if there >= least), "")
     grade = (
         f', the level "{level}" of the FinOps maturity model'
         if level
         else ', below the lowest level ("crawl", half) of the FinOps maturity model'
     )
     rest = money(taggable - tagged, inputs.bill.currency)
-    return f"{percent(share)} of the cost that can be tagged carries {and_words(inputs.tags)}{grade}; {rest} does not."
+    return f"{percent(there)} of the cost that can be tagged carries {and_words(inputs.tags)}{grade}; {rest} does not."

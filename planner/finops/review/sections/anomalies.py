@@ -13,6 +13,7 @@ from planner.finops.anomalies import find_anomalies
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Section, Table
 from planner.finops.review.parts import figure, money, product_name, run_regions, table, text
+from planner.finops.review.sections.allocation import owner_names
 from planner.records import record
 
 TITLE = "Was anything unusual?"
@@ -31,6 +32,7 @@ class Unusual:
         day, days: the first one, and how many.
         cost, expected: of all of them, in the bill's currency.
         sku, region, account: what moved most on the dearest of them, product its name.
+        team: that used most of it; empty where that use has no team.
         run: a tagged run that explains it.
     """
 
@@ -45,6 +47,7 @@ class Unusual:
     region: str = ""
     account: str = ""
     product: str = ""
+    team: str = ""
     run: str = ""
 
     @property
@@ -106,11 +109,12 @@ def _with_cause(inputs: Inputs, one: Unusual) -> Unusual:
     days = max(1, min(WINDOW_DAYS, (peak - min(inputs.use_days())).days))
     excess = frame["day_cost"].fillna(0.0) - frame["window_cost"].fillna(0.0) / days
     row = frame.loc[excess.idxmax()]
-    sku, region, account = (text(row[name]) for name in ("sku_id", "region_id", "sub_account"))
+    sku, region, account, team = (text(row[name]) for name in ("sku_id", "region_id", "sub_account", "team"))
     product = product_name(row["product"], row["instance_type"], sku)
     return replace(
-        one, sku=sku, product=product, region=region, account=account, run=_run(inputs, one, peak, region)
-    )
+        one, sku=sku, product=product, region=region, account=account, team=owner_names(inputs).get(team, team),
+        run=_run(inputs, one, peak, region),
+    )  # fmt: skip
 
 
 def _run(inputs: Inputs, one: Unusual, peak: date, region: str) -> str:
@@ -142,9 +146,10 @@ def build(inputs: Inputs) -> Section:
     top = found[0]
     cause = f", mostly {top.product} in {top.region or 'no region'}" if top.product else ""
     cause += f" by the run {top.run}" if top.run else ""
+    times = "1 unusual time; it" if len(found) == 1 else f"{len(found)} unusual times; the dearest"
+    more = money(top.excess, inputs.bill.currency)
     said = (
-        f"{len(found)} unusual time{'s' * (len(found) > 1)}; the dearest began on {top.day:%-d %B}: {top.service} cost "
-        f"{money(top.excess, inputs.bill.currency)} more than the days around it{cause}. {note}"
+        f"{times} began on {top.day:%-d %B}: {top.service} cost {more} more than the days around it{cause}. {note}"
     ).strip()
     return Section("anomalies", TITLE, (said,), figures, (_table(found),), (_chart(inputs, top),))
 

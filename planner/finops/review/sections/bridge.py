@@ -37,6 +37,7 @@ _SAID = {"price": ("higher prices", "lower prices"), "volume": ("more use", "les
          "retired": ("things that ended", "things that ended"),
          "other": ("fewer credits, or more fees", "more credits, or fewer fees")}  # fmt: skip
 _UNKNOWN = "(none)"
+_SAME_RATE = 1e-6  # mean rates of two months that differ by less are one rate, rounded
 
 
 @record(frozen=True, eq=False)
@@ -85,9 +86,9 @@ def build(inputs: Inputs) -> Section:
         "bridge", f"From {month_name(inputs.before)} to {month_name(inputs.month)}", "bridge",
         (month_name(inputs.before), *(LABELS[name] for name, _ in bridge.steps), month_name(inputs.month)),
         (("cost", (bridge.before, *(value for _, value in bridge.steps), bridge.after)),), "money",
-        _sentence(bridge, inputs.bill.currency), drawn_only=True,
+        _sentence(inputs, bridge), drawn_only=True,
     )  # fmt: skip
-    sentences = (" ".join(filter(None, (_sentence(bridge, inputs.bill.currency), _left_out(inputs)))),)
+    sentences = (" ".join(filter(None, (_sentence(inputs, bridge), _left_out(inputs)))),)
     return Section(
         "bridge", TITLE, sentences, tuple(figures), (_by_service(parts),), (chart,), status, reason
     )
@@ -102,13 +103,39 @@ def _left_out(inputs: Inputs) -> str:
     return f"{and_words(inputs.left_out)} {verb} left out of both months: {words}."
 
 
-def _sentence(bridge: Bridge, currency: str) -> str:
+def _sentence(inputs: Inputs, bridge: Bridge) -> str:
     ranked = sorted(bridge.steps, key=lambda step: -abs(step[1]))
-    shown = [f"{_SAID[name][value < 0]} ({value:+,.0f})" for name, value in ranked if abs(value) >= 0.005][:3]
-    size = f" ({signed_percent(bridge.change / bridge.before)})" if bridge.before > 0 else ""
+    shown = [
+        f"{_said(inputs, name, value)} ({value:+,.0f})" for name, value in ranked if abs(value) >= 0.005
+    ][:3]
+    size = (
+        f" ({signed_percent(bridge.change / bridge.before)})"
+        if bridge.before > 0 and bridge.after >= 0
+        else ""
+    )
     verb = "rose" if bridge.change >= 0 else "fell"
-    return (
-        f"Cost {verb} by {money(abs(bridge.change), currency)}{size}: {', '.join(shown) or 'nothing moved'}."
+    changed = money(abs(bridge.change), inputs.bill.currency)
+    return f"Cost {verb} by {changed}{size}: {', '.join(shown) or 'nothing moved'}."
+
+
+def _said(inputs: Inputs, name: str, value: float) -> str:
+    """What an effect is in words; prices of other currencies also change with their rates."""
+    words = _SAID[name][value < 0]
+    return f"{words} or exchange rates" if name == "price" and _rates_moved(inputs) else words
+
+
+def _rates_moved(inputs: Inputs) -> bool:
+    """Whether a currency was put into the bill's at another rate than in the month before."""
+    together = inputs.bill.consolidated
+    months = (
+        {}
+        if together is None
+        else {(month, own): here / there for month, own, there, here in together.months if there}
+    )
+    before = {own: rate for (month, own), rate in months.items() if month == inputs.before}
+    now = {own: rate for (month, own), rate in months.items() if month == inputs.month}
+    return any(
+        abs(now[own] - before[own]) > _SAME_RATE * abs(before[own]) for own in now.keys() & before.keys()
     )
 
 

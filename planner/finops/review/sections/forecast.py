@@ -68,7 +68,7 @@ def _outlook(inputs: Inputs) -> Outlook | str:
     days, cost = days[keep], cost[keep]
     late = None if inputs.is_complete else inputs.completion
     if not inputs.is_complete and late is None and len(days) > _JUDGED_DAYS:
-        drop = incomplete_days(cost)  # the last days of an open month may be reported in part
+        drop = incomplete_days(_used(inputs, days))  # the last days of an open month may be reported in part
         days, cost = days[: len(days) - drop], cost[: len(cost) - drop]
     if inputs.is_complete:
         target = month_end(inputs.month)
@@ -79,6 +79,13 @@ def _outlook(inputs: Inputs) -> Outlook | str:
     except InputError as error:
         return f"No forecast can be made: {error}."
     return Outlook(landing, daily, month_name(target))
+
+
+def _used(inputs: Inputs, days: Any) -> Any:
+    """Cost of use alone on these days: fees and credits of single days say nothing of how late a bill is."""
+    use = inputs.daily[inputs.daily["charge_category"] == "Usage"]
+    sums = use.groupby(use["day"].to_numpy().astype("datetime64[D]"))["effective_cost"].sum()
+    return sums.reindex(days, fill_value=0.0).to_numpy(dtype=float)
 
 
 def build(inputs: Inputs) -> Section:
@@ -132,7 +139,9 @@ def _landing(inputs: Inputs, key: str, label: str, value: float | None, end: Any
 def known_money(end: Any, value: float, currency: str) -> str:
     """An amount of the month's forecast in the digits that its interval leaves: `175,000 EUR`."""
     half = (end.high - end.low) / 2 if end.days_left and end.backtest.windows else 0.0
-    places = min(known_places(end.landing, half), 2 if abs(end.landing) < 100 else 0)
+    # of next to nothing between wide bounds no digit is known but what the bounds show
+    size = end.landing if abs(end.landing) >= half else max(abs(end.low), abs(end.high))
+    places = min(known_places(size, half), 2 if abs(size) < 100 else 0)
     return with_currency(in_places(value, places), currency)
 
 
@@ -165,6 +174,8 @@ def _between(end: Any, currency: str) -> str:
 def _likely(end: Any, currency: str) -> str:
     sure = "roughly" if _is_rough(end) else f"{percent(LEVEL, 0)} likely"
     low, high = (known_money(end, one, currency) for one in (end.low, end.high))
+    if low == high:
+        return "with next to no error on earlier periods"
     return f"{sure} between {low} and {high}"
 
 

@@ -22,7 +22,7 @@ TITLE = "The month at a glance"
 MONTHS = 13  # of the trend: the month, and a year back to the same month
 NAMED = 5  # parts of a whole by name; the rest is one part
 _WORDS = {"env": "environment", "stage": "environment"}
-_REST = "Cannot be tagged"  # credits, fees, unused commitments
+_REST = "Cannot be tagged"  # credits, adjustments, fees, unused commitments
 
 
 def build(inputs: Inputs) -> Section:
@@ -181,7 +181,13 @@ def _parts(inputs: Inputs, key: str, label: str, sums: Mapping[str, float]) -> C
         shown = [*shown, (f"{len(rest)} others", math.fsum(cost for _, cost in rest))]
     first, cost = ranked[0] if ranked else ("", 0.0)
     spent = inputs.spend(inputs.month)
-    said = f"{first}: {percent(ratio(cost, spent), 0)} of spend." if cost > 0 else "Nothing was spent."
+    said = (
+        f"{first}: {percent(cost / spent, 0)} of spend." if cost > 0 and spent > 0 else "Nothing was spent."
+    )
+    if cost > 0 >= spent:
+        said = (
+            f"{first} cost most: {money(cost, inputs.bill.currency)}. What was taken off is as much or more."
+        )
     return Chart(key, f"Spend by {label}", "parts", tuple(name for name, _ in shown),
                  (("spend", tuple(cost for _, cost in shown)),), "money", said, spent if spent > 0 else None,
                  small=True)  # fmt: skip

@@ -142,7 +142,7 @@ def test_from_the_command_line(tmp_path: Path, run_cli: Callable[..., CliResult]
     costs = daily(tmp_path / "d.csv", date(2025, 11, 1), date(2026, 5, 15))
     asked = ["budget", str(tmp_path / "budgets.yaml"), "--daily", str(costs), "--fiscal-year-start", "2"]
     done = run_cli(*asked)
-    assert done.code in (0, 5) and "Fiscal year FY2027 (2026-02-01 to 2027-02-01)" in done.stdout
+    assert done.code in (0, 5) and "Fiscal year FY2027 (2026-02-01 to 2027-01-31)" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100 and "The year has no landing" not in done.stdout
     values = json.loads(run_cli(*asked, "-o", "json").stdout)
     assert (

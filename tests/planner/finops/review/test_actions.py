@@ -58,7 +58,7 @@ def test_one_off_excess_is_no_monthly_saving(made: Review) -> None:
 def test_owners_are_teams_and_bounds_are_named(made: Review) -> None:
     rows = {row["what"]: row for row in rows_of(made, "actions", "actions")}
     assert rows["Run gpu on spot where work may pause"]["owner"] == "ml"
-    assert next(row for name, row in rows.items() if name.startswith("Look into"))["owner"] == "data"
+    assert next(row for name, row in rows.items() if name.startswith("Look into"))["owner"] == "ml"  # its day
     assert {rows[name]["basis"] for name in ("Run gpu on spot where work may pause", "Move gpu to west")} == {
         "at most"
     }
@@ -182,6 +182,29 @@ def test_unused_commitments_are_filled_before_more_are_bought(
         assert more["saves"] == pytest.approx(31 * left * 0.4)
         assert ("are not used" in str(more["why"])) == bool(unused)
     assert "Commit more: Small of Google" in found  # another provider's commitments carry none of it
+
+
+@pytest.mark.parametrize(("on_gpus", "saved"), [(None, 20 * 0.5), (75, 20 * 0.5 + 1000 * 0.25)])
+def test_commitments_on_other_machines_tell_no_discount_on_gpus(
+    on_gpus: float | None, saved: float, tmp_path: Path
+) -> None:
+    """A plan of 10 a day on small machines saves 50 %: "Commit more" promised that of GPU machines of 1,000 a day."""
+    gpus = {"SkuPriceDetails": '{"InstanceType":"p5.48xlarge","GpuCount":8}', "SkuId": "p5"}
+    plan = {"CommitmentDiscountId": "c1", "PricingCategory": "Committed", "CommitmentDiscountStatus": "Used"}
+    small = {"SkuPriceDetails": '{"InstanceType":"m5.large","GpuCount":0}', "SkuId": "m5"}
+    rows = each_day(OCTOBER, LAST, 10, ContractedCost="20", **small, **plan)
+    rows += each_day(OCTOBER, LAST, 20, **small) + each_day(OCTOBER, LAST, 1000, **gpus)
+    if on_gpus is not None:
+        rows += each_day(OCTOBER, LAST, on_gpus, ContractedCost="100", **gpus, **plan)
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("actions",))
+    (more,) = [row for row in rows_of(made, "actions", "actions") if row["what"].startswith("Commit more")]
+    assert more["saves"] == pytest.approx(31 * saved)
+    unknown = (
+        "31,000 USD of it is machines with GPUs, and no commitment that you have with AWS tells a discount"
+    )
+    assert (unknown in str(more["why"])) == (on_gpus is None)
+    assert "the commitments that you have with AWS save 50 %" in str(more["why"])
+    assert ("those on machines with GPUs save 25 %" in str(more["why"])) == (on_gpus is not None)
 
 
 @pytest.mark.parametrize("used", ["0", "-5"])

@@ -29,13 +29,13 @@ def test_a_month_without_its_last_20_days_is_compared_per_day(tmp_path: Path) ->
     assert "10.0 % more per day than September 2026 (10 of 30 days of September have use)" in review.verdict
     bridge = section(review, "bridge")
     assert bridge.status == "withheld" and bridge.reason.startswith(
-        "September 2026: 33.3 % of the month's days"
+        "September 2026: 10 of 30 days of the month have use"
     )
     assert section(review, "movers").status == "withheld"
     assert figures(review)["before_complete_ratio"].value == pytest.approx(1 / 3)
-    assert "September 2026, compared with: 33.3 %" in section(review, "quality").sentences[0]
+    assert "September 2026, compared with: 10 of 30 days" in section(review, "quality").sentences[0]
     assert not section(review, "quality").detail  # what fails is not folded, and stands below the verdict
-    assert "33.3 %" in review_answer(review).summary[-1]
+    assert "10 of 30 days" in review_answer(review).summary[-1]
 
 
 def test_a_first_export_that_starts_mid_month_says_so(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_month_that_runs_is_compared_with_none_and_its_actions_are_of_a_month(
     review = review_of(write_bill(tmp_path / "bill.csv", rows))
     for part in ("bridge", "movers"):
         made = section(review, part)
-        assert made.status == "withheld" and made.reason == "64.5 % of the month's days have use"
+        assert made.status == "withheld" and made.reason == "20 of 31 days of the month have use"
     assert {row["before"] for row in rows_of(review, "allocation", "allocation")} == {None}
     found = {row["what"]: row for row in rows_of(review, "actions", "actions")}
     assert found["Delete vol-1"]["saves"] == pytest.approx(3 * 31)

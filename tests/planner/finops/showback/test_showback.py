@@ -157,7 +157,9 @@ def test_a_statement(tmp_path: Path) -> None:
             team_statement(opened, DAY, file, "dat")
     assert sum(round(100 * one.values["total"]) for one in made.values()) == 60477  # type: ignore[call-overload]
     data = made["data"]
-    assert data.title.startswith("data: ") and "against the month before" in data.title
+    assert (
+        data.title.startswith("data: ") and "against" not in data.title
+    )  # charges of single days are no month
     assert sum(row["cost"] for row in data.rows) == pytest.approx(data.values["total"])  # type: ignore[misc,call-overload]
 
 
@@ -169,6 +171,33 @@ def test_a_statement_is_of_the_month_that_a_review_takes(tmp_path: Path) -> None
         made = team_statement(opened, None, rules_by_tag("team"), "ml")
     assert made.title == "ml: 3,100.00 USD in October 2026, 100.0 % of the bill's 3,100.00"
     assert made.values["before"] is None
+
+
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [(31, ", +13.7 % against the month before"), (17, ""), (0, "")],
+)
+def test_a_statement_compares_no_month_with_a_part_of_one(days: int, said: str, tmp_path: Path) -> None:
+    """17 days of October were "-37.7 % against the month before", and Azure without its September "+127.3 %"."""
+    rows = each_day(date(2026, 8, 1), date(2026, 9, 30)) + each_day(DAY, date(2026, 10, days or 31), 110)
+    other = {"ProviderName": "Azure"}
+    rows += each_day(date(2026, 8, 1), date(2026, 8 if not days else 9, 31 if not days else 30), **other)
+    rows += each_day(DAY, date(2026, 10, days or 31), 110, **other)
+    with open_bill([write_bill(tmp_path / "bill.csv", rows)]) as opened:
+        made = team_statement(opened, DAY, rules_by_tag("team"), "ml")
+    total = f"{2 * 110 * (days or 31):,.2f}"
+    assert made.title == f"ml: {total} USD in October 2026{said}, 100.0 % of the bill's {total}"
+    basis = " ".join(next(part for part in made.sections if part.key == "basis").sentences)
+    reason = {31: "", 17: "17 of 31 days of the month have use", 0: "Azure has no use in September"}[days]
+    assert ("Not compared with September 2026" in basis) == bool(reason) and reason in basis
+    assert (made.values["before"] is None) == bool(reason)
+
+
+def test_a_statement_has_no_share_of_a_bill_below_0(tmp_path: Path) -> None:
+    rows = [*each_day(DAY, date(2026, 10, 31)), charge(DAY, -9000, ChargeCategory="Credit", Tags="{}")]
+    with open_bill([write_bill(tmp_path / "bill.csv", rows)]) as opened:
+        made = team_statement(opened, DAY, rules_by_tag("team"), "ml")
+    assert made.title == "ml: 3,100.00 USD in October 2026"
 
 
 def test_statements_from_the_command_line(tmp_path: Path, run_cli: Callable[..., CliResult]) -> None:

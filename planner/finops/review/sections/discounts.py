@@ -1,0 +1,96 @@
+"""What the commitments of a bill save, told apart for machines with GPUs: the one says nothing of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.finops.review.inputs import Inputs
+from planner.finops.review.parts import money, percent
+from planner.records import record
+
+
+@record(frozen=True)
+class Discounts:
+    """What the used commitments of one provider save against contracted prices, as shares; None: there are none.
+
+    Attributes:
+        every: all of them together.
+        plain: on use without GPUs.
+        gpu: on machines with GPUs.
+    """
+
+    every: float | None = None
+    plain: float | None = None
+    gpu: float | None = None
+
+    def saved(self, plain: float, gpu: float) -> float | None:
+        """What commitments on such use would save; None where no part's discount is known.
+
+        Args:
+            plain: cost of use without GPUs and without commitments.
+            gpu: that of machines with GPUs.
+        """
+        parts = [
+            cost * rate
+            for cost, rate in ((plain, self.plain), (gpu, self.gpu))
+            if cost > 0 and rate is not None
+        ]
+        return sum(parts) if parts else None
+
+    def untold(self, plain: float, gpu: float) -> float:
+        """The cost of such use of which no discount is known; arguments as of `saved`."""
+        return sum(cost for cost, rate in ((plain, self.plain), (gpu, self.gpu)) if cost > 0 and rate is None)
+
+    def words(self, plain: float, gpu: float, provider: str, currency: str) -> str:
+        """How the saving is known, and what is not known; empty where nothing is.
+
+        Args:
+            plain: cost of use without GPUs, of a month.
+            gpu: cost of machines with GPUs, of a month.
+            provider: its name.
+            currency: of the costs.
+        """
+        out = []
+        if plain > 0 and self.plain is not None:
+            out.append(f"the commitments that you have with {provider} save {percent(self.plain, 0)}")
+        if gpu > 0 and self.gpu is not None:
+            also = "those" if out else f"the commitments that you have with {provider}"
+            out.append(f"{also} on machines with GPUs save {percent(self.gpu, 0)}")
+        for cost, rate, kind in (
+            (plain, self.plain, "use without GPUs"),
+            (gpu, self.gpu, "machines with GPUs"),
+        ):
+            if cost > 0 and rate is None and self.every is not None:
+                of = f"{money(cost, currency)} of it" if plain > 0 and gpu > 0 else "all of it"
+                out.append(
+                    f"{of} is {kind}, and no commitment that you have with {provider} tells a discount on that"
+                )
+        return "; ".join(out)
+
+
+def discounts(inputs: Inputs) -> Mapping[str, Discounts]:
+    """What the used commitments of the month save, by provider."""
+    own = inputs.of_this_month("commitment_utilisation").groupby("provider").sum(numeric_only=True)
+    return {
+        str(provider): Discounts(
+            _rate(row["used_cost"], row["used_contracted_cost"]),
+            _rate(
+                row["used_cost"] - row["used_gpu_cost"],
+                row["used_contracted_cost"] - row["used_gpu_contracted_cost"],
+            ),
+            _rate(row["used_gpu_cost"], row["used_gpu_contracted_cost"]),
+        )
+        for provider, row in own.iterrows()
+    }
+
+
+def unused_room(inputs: Inputs, known: Mapping[str, Discounts]) -> dict[str, float]:
+    """Per provider: use at contracted prices that its unused commitments could carry."""
+    unused = inputs.of_this_month("commitment_utilisation").groupby("provider")["unused_cost"].sum()
+    paid = {name: 1 - one.every for name, one in known.items() if one.every is not None and one.every < 1}
+    return {str(name): max(0.0, float(cost)) / paid.get(str(name), 1.0) for name, cost in unused.items()}
+
+
+def _rate(cost: float, contracted: float) -> float | None:
+    """The share saved; None without use, or where nothing is saved."""
+    return 1 - float(cost) / float(contracted) if contracted > 0 and cost < contracted else None

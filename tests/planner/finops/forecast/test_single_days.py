@@ -1,0 +1,77 @@
+"""Fees, credits and charges by the month come on single days: they make no bill late, and come again in a month."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner.finops.budget.answer import check_budgets
+from planner.finops.forecast.answer import Question, forecast_scopes
+from planner.finops.forecast.bill import daily_of_bill
+from planner.finops.forecast.daily import DailyCost
+from planner.finops.read import open_bill
+from planner.inputs.budget_load import load_budgets
+from tests.planner.finops.small_bill import charge, each_day, review_of, write_bill
+
+LAST = date(2026, 10, 31)
+
+
+@pytest.fixture
+def credited(tmp_path: Path) -> Path:
+    """Three months at 100 a day; the last day brings 90 of credits."""
+    rows = each_day(date(2026, 8, 1), LAST, 100)
+    return write_bill(tmp_path / "bill.csv", [*rows, charge(LAST, -90, ChargeCategory="Credit", SkuId="c")])
+
+
+def test_a_credit_on_the_last_day_does_not_make_the_bill_late(credited: Path) -> None:
+    """The day was left out, and the month was said to land at 9,390 though 9,210 were known."""
+    with open_bill([credited]) as bill:
+        scopes = daily_of_bill(bill)
+    answer = forecast_scopes(scopes, Question())
+    assert (answer.dropped_days, answer.last_day) == (0, LAST)
+    assert answer.scopes[0].periods[0].period.label == "2026-11"
+
+
+def test_nor_in_a_budget_and_in_the_review_of_a_running_month(credited: Path, tmp_path: Path) -> None:
+    budget = tmp_path / "budget.yaml"
+    budget.write_text(
+        "version: 1\nkind: budget\nname: b\ncurrency: USD\nbudgets: [{name: all, amount: 9300}]\n"
+    )
+    with open_bill([credited]) as bill:
+        answer = check_budgets(load_budgets(budget), {"total": daily_of_bill(bill)}, currency="USD")
+    assert answer.dropped_days == 0
+    assert answer.lines[0].actual == pytest.approx(31 * 100 - 90)
+    assert not answer.exceeded
+    rows = [
+        *each_day(date(2026, 8, 1), date(2026, 10, 20), 100),
+        charge(date(2026, 10, 20), -90, ChargeCategory="Credit"),
+    ]
+    made = review_of(write_bill(tmp_path / "part.csv", rows), only=("forecast",), forecast=True)
+    days = next(figure for figure in made.sections[0].figures if figure.key == "forecast_days_count")
+    assert days.value == 11
+
+
+def test_a_day_with_little_use_is_still_late(tmp_path: Path) -> None:
+    rows = [
+        *each_day(date(2026, 8, 1), date(2026, 10, 30), 100),
+        charge(LAST, 10),
+        charge(LAST, 90, ChargeCategory="Purchase"),
+    ]
+    with open_bill([write_bill(tmp_path / "bill.csv", rows)]) as bill:
+        assert forecast_scopes(daily_of_bill(bill), Question()).dropped_days == 1
+
+
+def test_a_bill_by_the_month_comes_again_each_month() -> None:
+    """Of ten such months December was expected at twice a month."""
+    months = np.arange(np.datetime64("2026-01"), np.datetime64("2026-11"))
+    cost = 74_200.0 + 530.0 * np.arange(1, 11)
+    known = {"total": DailyCost(months.astype("datetime64[D]"), np.asarray(cost, dtype=float))}
+    answer = forecast_scopes(known, Question(horizon_days=0, count=4))
+    october, *ahead = answer.scopes[0].periods
+    assert october.expected == pytest.approx(cost[-1], rel=0.001)
+    for one in ahead:
+        assert one.expected == pytest.approx(cost[-1], rel=0.01)
+        assert one.low <= cost[-1] + 1_590.0 <= one.high
