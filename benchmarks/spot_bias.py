@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,7 +76,15 @@ def launches(
     every_ticks: int,
     futures: int,
 ) -> list[Launched]:
-    """Launch a group at all ticks of which a day before and the shortest deadline are in the record."""
+    """Launch a group every so many ticks, while the day before and the shortest deadline lie in the record.
+
+    Args:
+        job: a job of the group.
+        traces: of its zones.
+        model_at: hazards to forecast a launch at a tick with.
+        every_ticks: between two launches.
+        futures: drawn per launch.
+    """
     n_ticks = min(len(trace.up) for trace in traces)
     up = np.stack([trace.up[:n_ticks] for trace in traces])
     usd = np.stack([trace.spot_usd_per_hour[:n_ticks] for trace in traces])
@@ -215,46 +224,57 @@ def _replay(
 
 def say(name: str, found: Sequence[Launched]) -> None:
     """Print bias, its interval, its parts, coverage and CRPS of some launches; groups and kinds weigh the same."""
-    size: dict[tuple[str, Any], int] = {}
-    for one in found:
-        size[one.group, one.kind] = size.get((one.group, one.kind), 0) + 1
-    weight = np.asarray([1.0 / size[one.group, one.kind] for one in found])
+    weight = _weights(found)
     said, was = np.stack([one.said for one in found]), np.stack([one.was for one in found])
+    days, error = by_days(found), said[:, 0] - was[:, 0]
+    split, clusters = _with_intervals(found, weight, np.column_stack([error, days, error - days]), was[:, 0])
+    price = np.asarray([one.price for one in found])
+    more = was - said
+    instead = weight @ (more[:, 1] * (1 - price))
+    hours = weight @ ((more[:, 1] + more[:, 2]) * price)
+    mean_said, mean_was = weight @ said, weight @ was
+    paid = weight @ np.asarray([one.cost_was_paid for one in found])
+    inside, crps = _of_draws(np.stack([one.draws for one in found]), was[:, 0])
+    parts = (f"{part} {a:.2f}/{b:.2f}" for part, a, b in zip(PARTS, mean_said[1:], mean_was[1:], strict=True))
+    print(
+        f"{name:44s} n={len(found):5d} in {clusters:3d} clusters: {split}; real {mean_was[0]:.3f}, at prices as they "
+        f"came {100 * (paid / mean_was[0] - 1):+.1f} %; real less forecast: on-demand for spot {instead:+.4f}, hours "
+        f"{hours:+.4f}, rest {-(weight @ error) - instead - hours:+.4f}; forecast/real {', '.join(parts)}; covers "
+        f"{100 * (weight @ inside):.0f} %, CRPS {weight @ crps:.4f}"
+    )
+
+
+def _weights(found: Sequence[Launched]) -> FloatArray:
+    """Weights with which each group and kind of job counts the same; their sum is 1."""
+    size = Counter((one.group, one.kind) for one in found)
+    weight = np.asarray([1.0 / size[one.group, one.kind] for one in found])
+    return np.asarray(weight / weight.sum())
+
+
+def _with_intervals(
+    found: Sequence[Launched], weight: FloatArray, errors: FloatArray, was: FloatArray
+) -> tuple[str, int]:
+    """Bias, its part by days and its rest, each with its 90 % interval over clusters; and how many there are."""
     clusters: dict[tuple[str, str, int], list[int]] = {}
     for number, one in enumerate(found):
         clusters.setdefault(one.cluster, []).append(number)
-    days = by_days(found)
-    error = said[:, 0] - was[:, 0]
-    split = weight[:, None] * np.column_stack([error, days, error - days, was[:, 0]])
-    of_cluster = np.stack([split[at].sum(axis=0) for at in clusters.values()])
-    rng = np.random.default_rng(0)
-    sums = of_cluster[rng.integers(len(of_cluster), size=(2000, len(of_cluster)))].sum(axis=1)
-    low, high = np.quantile(100 * sums[:, :3] / sums[:, 3:], (0.05, 0.95), axis=0)
-    bias = 100 * split[:, :3].sum(axis=0) / split[:, 3].sum()
-    mean_said, mean_was = weight @ said / weight.sum(), weight @ was / weight.sum()
-    price = np.asarray([one.price for one in found])
-    more = was - said
-    instead = weight @ (more[:, 1] * (1 - price)) / weight.sum()
-    hours = weight @ ((more[:, 1] + more[:, 2]) * price) / weight.sum()
-    paid = weight @ np.asarray([one.cost_was_paid for one in found]) / weight.sum()
-    draws = np.stack([np.sort(one.draws) for one in found])
-    m = draws.shape[1]
-    gini = draws @ (2 * np.arange(1, m + 1) - m - 1) / (m * (m - 1))
-    crps = weight @ (np.abs(draws - was[:, :1]).mean(axis=1) - gini) / weight.sum()
-    rank = (draws < was[:, :1]).mean(axis=1) + 0.5 * (draws == was[:, :1]).mean(axis=1)
-    inside = weight @ ((rank >= 0.1) & (rank <= 0.9)) / weight.sum()
-    print(
-        f"{name:44s} n={len(found):5d} in {len(clusters):3d} clusters: "
-        + ", ".join(
-            f"{part} {bias[i]:+5.1f} % [{low[i]:+.1f}, {high[i]:+.1f}]"
-            for i, part in enumerate(("bias", "days", "rest"))
-        )
-        + f"; real {mean_was[0]:.3f}, at prices as they came {100 * (paid / mean_was[0] - 1):+.1f} %; "
-        f"real less forecast: on-demand for spot {instead:+.4f}, hours {hours:+.4f}, "
-        f"rest {mean_was[0] - mean_said[0] - instead - hours:+.4f}; "
-        + ", ".join(f"{part} {a:.2f}/{b:.2f}" for part, a, b in zip(PARTS, mean_said[1:], mean_was[1:], strict=True))
-        + f"; covers {100 * inside:.0f} %, CRPS {crps:.4f}"
-    )  # fmt: skip
+    each = weight[:, None] * np.column_stack([errors, was])
+    sums = np.stack([each[at].sum(axis=0) for at in clusters.values()])
+    drawn = np.random.default_rng(0).integers(len(sums), size=(2000, len(sums)))
+    some = sums[drawn].sum(axis=1)
+    low, high = np.quantile(100 * some[:, :-1] / some[:, -1:], (0.05, 0.95), axis=0)
+    mean = 100 * each[:, :-1].sum(axis=0) / each[:, -1].sum()
+    parts = zip(("bias", "days", "rest"), mean, low, high, strict=True)
+    return ", ".join(f"{part} {m:+5.1f} % [{a:+.1f}, {b:+.1f}]" for part, m, a, b in parts), len(clusters)
+
+
+def _of_draws(draws: FloatArray, was: FloatArray) -> tuple[BoolArray, FloatArray]:
+    """Whether P10-P90 of each launch's draws holds what came, and its continuous ranked probability score."""
+    m, ordered = draws.shape[1], np.sort(draws, axis=1)
+    apart = ordered @ (2 * np.arange(1, m + 1) - m - 1) / (m * (m - 1))
+    below, equal = (ordered < was[:, None]).mean(axis=1), (ordered == was[:, None]).mean(axis=1)
+    rank = below + 0.5 * equal
+    return (rank >= 0.1) & (rank <= 0.9), np.abs(draws - was[:, None]).mean(axis=1) - apart
 
 
 def main() -> None:
@@ -274,6 +294,7 @@ def main() -> None:
     for job in groups_of(jobs):
 
         def model_at(at: int, job: Mapping[str, Any] = job) -> HazardModel:
+            # a file that is halved: not the half in which the launch's second day begins
             return load_hazards() if given.seen else days.model({**job, "start_tick": at, "deadline_h": 48.0})
 
         found += launches(job, days.traces(job), model_at, round(given.hours * 10), given.futures)
