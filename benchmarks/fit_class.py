@@ -8,7 +8,6 @@ folds hold the bundled constants of other classes.
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,7 +35,7 @@ from benchmarks.held_out import fold_labels
 from benchmarks.measured import Case, load_cases
 from benchmarks.points import load_rows
 from benchmarks.predict import build_groups, settle, throughput
-from benchmarks.rows import read_csv
+from benchmarks.rows import read_csv, write_csv
 from planner.performance.constants import DIRECTORY, Constants, load_constants
 
 Floats = npt.NDArray[np.float64]
@@ -122,10 +121,7 @@ def write(path: Path, changed: dict[str, float]) -> None:
         if row["name"] in changed:
             digits = 4 if row["name"].startswith(("multiplier.", "interval.")) else 5
             row["value"] = f"{changed[row['name']]:.{digits}g}"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(path, [list(rows[0]), *(row.values() for row in rows)])
 
 
 if __name__ == "__main__":

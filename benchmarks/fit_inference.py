@@ -11,7 +11,6 @@ scored, never fitted.
 from __future__ import annotations
 
 import argparse
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,8 @@ from scipy.optimize import least_squares
 
 from benchmarks.error_figures import errors
 from benchmarks.inference_rows import Measured, load_cases, possible
+from benchmarks.rows import write_csv
+from planner.files import write_atomically
 from planner.performance.constants import DIRECTORY
 from planner.performance.inference.engines import find_engine, load_engines
 from planner.performance.inference.rates import Cases, Efficiency, output_rate
@@ -132,11 +133,18 @@ def write(question: Question, values: Floats, data: Path) -> None:
         figures = (*np.exp(engine[:, at]).tolist(), spread, int(mine.sum()) if measured else 0, source)
         lines.append([name, year, *(f"{x:.3g}" for x in figures[:3]), f"{old.most_running:g}", f"{figures[3]:.3g}",
                       *figures[4:]])  # fmt: skip
-    with (data / "engines.csv").open("w", encoding="utf-8", newline="") as file:
-        made = csv.writer(file, lineterminator="\n")
-        made.writerow(["engine", "year", "compute_ratio", "bandwidth_ratio", "step_s", "most_running", "spread", "rows",
-                       "source"])  # fmt: skip
-        made.writerows(lines)
+    head = [
+        "engine",
+        "year",
+        "compute_ratio",
+        "bandwidth_ratio",
+        "step_s",
+        "most_running",
+        "spread",
+        "rows",
+        "source",
+    ]
+    write_csv(data / "engines.csv", [head, *lines])
     changed = {name: float(x if name in PLAIN else np.exp(x)) for name, x in zip(COMMON, common, strict=True)}
     for row, word in enumerate(("compute", "bandwidth", "step")):
         changed |= {
@@ -146,7 +154,7 @@ def write(question: Question, values: Floats, data: Path) -> None:
     text = path.read_text(encoding="utf-8").splitlines()
     cells = [line.split(",") for line in text]
     out = [[c[0], f"{changed[c[0]]:.4g}", *c[2:]] if c[0] in changed else c for c in cells]
-    path.write_text("\n".join(",".join(c) for c in out) + "\n", encoding="utf-8")
+    write_atomically(path, "\n".join(",".join(c) for c in out) + "\n")
 
 
 def _show(name: str, question: Question, predicted: Floats) -> None:

@@ -10,7 +10,6 @@ median residuals and shrunk to 1 by evidence. No constant belongs to a row or to
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from benchmarks.accelerators import load_devices
 from benchmarks.measured import Case, load_cases
 from benchmarks.points import load_rows
 from benchmarks.predict import build_groups, settle, throughput
-from benchmarks.rows import read_csv
+from benchmarks.rows import read_csv, write_csv
 from planner.performance.constants import DIRECTORY, Constants, load_constants
 from planner.performance.device import accelerator_family
 from planner.performance.work import PRECISION_GROUP
@@ -300,12 +299,8 @@ def write_constants(
         unit, upper = _unit(name)
         if name.split(".")[1] in kinds:
             rows += [_row(name, intervals[name], unit, "0", upper, f"residuals: {command}")]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(
-            file, ["name", "value", "unit", "lower", "upper", "provenance"], lineterminator="\n"
-        )
-        writer.writeheader()
-        writer.writerows(rows)
+    head = ["name", "value", "unit", "lower", "upper", "provenance"]
+    write_csv(path, [head, *([row[name] for name in head] for row in rows)])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,11 +1,11 @@
 """What it costs to trust the model's choice of layout: `python -m benchmarks.layout_regret --data FILE`.
 
-A grid is a set of measured rows of one source, framework, model, accelerator, cluster and global batch that differ in
-their layout ("batch free": the global batch and the accumulation may differ too, as a plan may choose both). Regret is
-the measured throughput of its best row over that of the row with the best prediction, less 1. "All that should fit"
-leaves out rows that the memory model calls too big, as the search does; every row of a grid did run. "As the search
-picks" also prefers a layout that was measured as the fastest for a job nearby (`planner.performance.measured_layouts`):
-one of another workload, or "of other publishers" only.
+A grid is a set of measured rows of one source, framework, model, accelerator, cluster, precision as its publisher names
+it and global batch that differ in their layout ("batch free": the global batch and the accumulation may differ too, as
+a plan may choose both). Regret is the measured throughput of its best row over that of the row with the best
+prediction, less 1. "All that should fit" leaves out rows that the memory model calls too big, as the search does; every
+row of a grid did run. "As the search picks" also prefers a layout that was measured as the fastest for a job nearby
+(`planner.performance.measured_layouts`): one of another workload, or "of other publishers" only.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _key(case: Case) -> tuple[Any, ...]:
     training = case.training
     return (
         case.source, case.framework, case.model.name, case.model.params, case.accelerators, training.sequence_length,
-        training.precision, training.stack, training.attention, training.lora_rank,
+        case.precision, training.stack, training.attention, training.lora_rank,
         case.measured.metric, *(str(case.hardware.get(name)) for name in _HARDWARE),
     )  # fmt: skip
 

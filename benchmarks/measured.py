@@ -60,7 +60,8 @@ class Case:
 
     `stated_layout` are the parts of the layout that the row itself says, `ran_on` the first day of its month (empty:
     unknown):
-    what a user would state; the rest is known of its source.
+    what a user would state; the rest is known of its source. `precision` is the row's own word, of which the training
+    keeps the class: `mxfp8` is slower than `fp8` with one scale per tensor.
     """
 
     row_id: str
@@ -81,6 +82,7 @@ class Case:
     framework: str = ""
     stated_layout: frozenset[str] = frozenset()
     ran_on: str = ""
+    precision: str = ""
 
 
 def load_cases(
@@ -156,7 +158,7 @@ def _case(
         model, training, hardware, -(-gpus // per_node), gpus, layout, int(number(row, "ep") or 1),
         Measured(row["metric"], _in_unit(row["metric"], value), number(row, "mem_gib_per_gpu") or NAN), memory,
         row["framework"],
-        _stated_layout(row), ran_on,
+        _stated_layout(row), ran_on, row["precision"],
     )  # fmt: skip
 
 

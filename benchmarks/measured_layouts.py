@@ -8,7 +8,6 @@ what was fastest there is chance.
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from benchmarks.accelerators import load_devices
 from benchmarks.measured import Case, load_cases
 from benchmarks.points import load_rows
 from benchmarks.predict import settle
+from benchmarks.rows import write_csv
 from planner.performance.constants import load_constants
 from planner.performance.measured_layouts import DATA_FILE, TOLD_APART, MeasuredLayout
 from planner.performance.work import PRECISION_GROUP
@@ -68,10 +68,7 @@ def write_table(
             "read_from": read["url_or_repo_path"],
         })  # fmt: skip
     made.sort(key=lambda row: [str(value).zfill(12) for value in row.values()])
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(made[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(made)
+    write_csv(path, [list(made[0]), *(row.values() for row in made)])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,7 +9,6 @@ source. The spread of the residuals is taken with whole sources left out.
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ from benchmarks.memory_score import (
     summarise,
 )
 from benchmarks.points import load_rows
-from benchmarks.rows import read_csv
+from benchmarks.rows import read_csv, write_csv
 from benchmarks.scatter import scatter_svg
 from planner.performance.constants import DIRECTORY, Constants, load_constants
 
@@ -144,10 +143,7 @@ def write_constants(constants: Constants, file: Path, measured: dict[str, float]
             row["value"] = f"{constants[row['name']]:.4g}"
         if row["name"] in measured:
             row["value"] = f"{measured[row['name']]:.4g}"
-    with file.open("w", encoding="utf-8", newline="") as handle:
-        writer = csv.DictWriter(handle, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(file, [list(rows[0]), *(row.values() for row in rows)])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,7 +12,6 @@ not in their fit; `--leave-source-out` takes the residuals of the model fitted w
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
+from benchmarks.rows import read_csv, write_csv
 from planner.calibration.kernel import DATA_FILE, Points, correlation, load_prior, spread_ratio
 from planner.normal import Z80
 
@@ -263,16 +263,12 @@ def _select(scored: Scored, keep: Callable[[Case], bool]) -> Scored:
 
 def write_prior(prior: Mapping[str, float], path: Path = DATA_FILE) -> None:
     """Rewrite the fitted figures in place."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_csv(path)
     for row in rows:
         if row["name"] in (*FITTED, "spread_scale"):
             value = min(max(prior[row["name"]], float(row["lower"])), float(row["upper"]))
             row["value"] = f"{value:.3g}"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(path, [list(rows[0]), *(row.values() for row in rows)])
 
 
 def render(figures: Mapping[str, Any]) -> list[str]:

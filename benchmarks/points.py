@@ -18,6 +18,7 @@ from pathlib import Path
 from benchmarks.accelerators import find_device, load_devices
 from benchmarks.measured import load_cases
 from benchmarks.rows import read_csv
+from planner.files import write_atomically
 
 POINTS = Path(__file__).resolve().parent / "data" / "measured_points.csv.gz"
 # Our column -> the column of the rows the readers take.
@@ -74,8 +75,10 @@ def write_points(rows: Sequence[dict[str, str]], path: Path = POINTS) -> int:
         device = find_device(devices, row["gpu"])
         assert device is not None  # the row is usable
         writer.writerow({**own, "accelerator": device["accelerator"]})
-    with path.open("wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
-        packed.write(text.getvalue().encode("utf-8"))
+    packed = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as file:
+        file.write(text.getvalue().encode("utf-8"))
+    write_atomically(path, packed.getvalue())
     return len(kept)
 
 

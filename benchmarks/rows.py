@@ -1,10 +1,14 @@
-"""Reading rows of CSV files: cells as text or numbers, and the reason a row is left out."""
+"""Rows of CSV files: cells as text or numbers, the reason a row is left out, and tables written whole."""
 
 from __future__ import annotations
 
 import csv
+import io
 import math
+from collections.abc import Iterable
 from pathlib import Path
+
+from planner.files import write_atomically
 
 
 class Skip(Exception):  # noqa: N818
@@ -15,6 +19,13 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     """Read a CSV file as dicts of text; cells that a short line lacks are empty, a byte-order mark is no text."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         return [{k: v or "" for k, v in row.items() if k is not None} for row in csv.DictReader(file)]
+
+
+def write_csv(path: Path, rows: Iterable[Iterable[object]]) -> None:
+    """Write a table, its head first; a reader, or a killed fit, finds the old table or the new one."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    write_atomically(path, text.getvalue())
 
 
 def number(row: dict[str, str], name: str) -> float | None:

@@ -8,7 +8,7 @@ Bounds (transformers; other models vary data parallelism, micro-batch and ZeRO o
 - cp: powers of 2 up to `MAX_CONTEXT` that divide the sequence and leave `MIN_CONTEXT_TOKENS` tokens per accelerator;
 - dp: the rest; it divides the global batch; ep: divisors of the experts that divide dp x cp, also across nodes;
 - micro-batch: divisors of a replica's batch (of one update, where a step has several), up to a token cap;
-- interleaving: 1 to `MAX_INTERLEAVE` virtual stages of at least two layers where the stack has it (tuned);
+- interleaving: 1 to `MAX_INTERLEAVE` virtual stages of at least one layer where the stack has it (tuned);
 - ZeRO: 0 (one replica), 1, 2 (without a pipeline) and 3.
 
 Left out because they are never better: ZeRO-0 with several replicas (ZeRO-1 moves the same bytes, holds less), ZeRO-2
@@ -241,7 +241,7 @@ def _with_options(
         ok &= np.where(alone, zero == 0, (zero == 1) | (zero == 3) | (flat & (zero == 2)))
     # Interleaved stages take turns in groups of pp micro-batches (Megatron-LM SC'21).
     turns = (number // bounds.updates % pp == 0) | (pin.interleave is not None)
-    deep = (2 * virtual * pp[:, None] <= bounds.layers) & turns[:, None] & (pp > 1)[:, None]
+    deep = (virtual * pp[:, None] <= bounds.layers) & turns[:, None] & (pp > 1)[:, None]
     ok &= (virtual == 1) | deep
     row, option = np.nonzero(ok)
     return [

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.accelerators import load_devices
-from benchmarks.fit_class import fit_class
+from benchmarks.fit_class import fit_class, write
 from benchmarks.measured import load_cases
 from benchmarks.points import load_rows
 from benchmarks.predict import settle
-from planner.performance.constants import load_constants
+from benchmarks.rows import write_csv
+from planner.performance.constants import DIRECTORY, load_constants
 from planner.performance.layouts import explicit
 from planner.performance.search import estimate_layouts
 from planner.performance.spec import AttentionKernel, ModelFamily, ModelSpec, StackClass, TrainingSpec
@@ -76,3 +80,28 @@ def test_what_ran_counts_where_the_table_says_otherwise(name: str) -> None:
     assert {row["activation_ckpt"] for row in rows} == {"full"}
     levels = {case.layout["recompute"] for case in load_cases(rows, load_devices())[0] if case.layout}
     assert levels == ({0} if name.endswith("single") else {2})
+
+
+def test_new_values_are_all_that_a_fit_changes_in_a_table(tmp_path: Path) -> None:
+    table = tmp_path / "transformer.csv"
+    before = (DIRECTORY / "transformer.csv").read_text(encoding="utf-8")
+    table.write_text(before, encoding="utf-8")
+    write(table, {})
+    assert table.read_text(encoding="utf-8") == before
+    write(table, {"tp.skew_s.fused": 0.25})
+    lines = zip(before.splitlines(), table.read_text(encoding="utf-8").splitlines(), strict=True)
+    changed = [after.split(",")[:2] for line, after in lines if line != after]
+    assert changed == [["tp.skew_s.fused", "0.25"]]
+
+
+def test_a_fit_that_stops_leaves_the_table_as_it_was(tmp_path: Path) -> None:
+    def rows() -> Iterator[list[str]]:
+        yield ["name", "value"]
+        raise KeyboardInterrupt
+
+    table = tmp_path / "table.csv"
+    table.write_text("name,value\na,1\n", encoding="utf-8")
+    with pytest.raises(KeyboardInterrupt):
+        write_csv(table, rows())
+    assert [file.name for file in tmp_path.iterdir()] == ["table.csv"]
+    assert table.read_text(encoding="utf-8") == "name,value\na,1\n"

@@ -54,6 +54,13 @@ def test_other_batches_machines_and_single_layouts_are_no_grid() -> None:
     assert layout_regret(rows)["all grids"] == {"grids": 0, "nothing fits": 0}
 
 
+def test_recipes_of_one_class_of_precision_are_no_grid() -> None:
+    rows = scored([({**layout(1, 8), "gpu": "H100-SXM", "precision": "fp8"}, 100.0, 1.0),
+                   ({**layout(2, 4), "gpu": "H100-SXM", "precision": "mxfp8"}, 80.0, 3.0)])  # fmt: skip
+    assert {case.training.precision for case in rows.cases} == {"fp8"}
+    assert grids(rows) == []
+
+
 def test_the_batch_may_be_chosen_too() -> None:
     rows = scored([(layout(1, 8), 100.0, 1.0), ({**layout(2, 4), "global_batch": "64"}, 80.0, 3.0)])
     assert layout_regret(rows)["batch free: all grids"]["mean"] == pytest.approx(25.0)

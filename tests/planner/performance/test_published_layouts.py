@@ -1,0 +1,74 @@
+"""Layouts of published runs that no constant was fitted on: Llama 3 405B on H100 (arXiv 2407.21783, table 4)."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.accelerators import find_device, load_devices
+from catalogs.tables.table import Table
+from planner.asked.job import resolve_job
+from planner.inputs.load import parse_workload
+from planner.performance.layouts import explicit
+from planner.performance.layouts_grid import build_bounds, grid
+from planner.performance.search import estimate_layouts, estimate_shapes
+
+
+def machines() -> Table:
+    """A machine of eight H100 with a network of 400 Gb/s for each."""
+    device: dict[str, Any] | None = find_device(load_devices(), "H100-SXM")
+    assert device is not None
+    row = {
+        **device, "accelerator_count": 8.0, "accelerator_memory_gib": device["memory_gib"], "memory_gib": np.nan,
+        "vcpus": np.nan, "intra_node": "nvswitch", "intra_node_gb_per_s": np.nan, "internode_gbps": 3200.0,
+        "rdma": "roce", "trainable": "true",
+    }  # fmt: skip
+    return Table({name: [value] for name, value in row.items()})
+
+
+def llama(sequence: int, batch: int, layout: dict[str, int]) -> Any:
+    training = {
+        "steps": 1000, "precision": "bf16", "global_batch": batch, "sequence_length": sequence, "stack": "tuned",
+        "layout": layout,
+    }  # fmt: skip
+    workload = {"version": 1, "name": "llama", "model": {"preset": "llama-3.1-405b"}, "training": training}
+    return resolve_job(parse_workload(json.dumps(workload), Path("llama.yaml")).workload, date(2024, 6, 1))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "context", "sequence", "batch", "measured"),
+    [(1024, 1, 8192, 2048, 0.43), (2048, 1, 8192, 2048, 0.41), (2048, 16, 131072, 128, 0.38)],
+)
+def test_llama_3_runs_as_published(
+    nodes: int, context: int, sequence: int, batch: int, measured: float
+) -> None:
+    job = llama(sequence, batch, {"tensor_parallel": 8, "pipeline_parallel": 16, "context_parallel": context})
+    shape = estimate_shapes(job.model, job.training, machines(), [nodes]).row(0)
+    assert shape["fits"]
+    assert shape["mfu"] == pytest.approx(measured, rel=0.12)
+
+
+def test_the_search_tries_virtual_stages_of_one_layer_and_none_shorter() -> None:
+    job = llama(8192, 2048, {"tensor_parallel": 8})
+    found = grid((8,), (1024,), build_bounds(job.model, job.training, sampled=False)).layout
+    stages = found.interleave * found.pp
+    assert found.interleave.max() == 8.0
+    assert 126.0 >= stages.max() > 126.0 / 2.0
+
+
+def test_more_virtual_stages_shorten_the_bubble() -> None:
+    job = llama(8192, 2048, {})
+    rows = [
+        {"nodes": 1024, "tp": 8, "pp": 16, "zero": 1, "interleave": stages, "recompute": 2}
+        for stages in range(1, 8)
+    ]
+    table = estimate_layouts(job.model, job.training, machines(), explicit(8.0, job.training, 126, 1, rows))
+    bubbles = [float(value) for value in table["bubble_s"]]
+    assert all(table["fits"])
+    assert bubbles == sorted(bubbles, reverse=True)
+    assert bubbles[6] == pytest.approx(bubbles[0] / 7.0, rel=0.2)
