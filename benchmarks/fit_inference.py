@@ -133,17 +133,8 @@ def write(question: Question, values: Floats, data: Path) -> None:
         figures = (*np.exp(engine[:, at]).tolist(), spread, int(mine.sum()) if measured else 0, source)
         lines.append([name, year, *(f"{x:.3g}" for x in figures[:3]), f"{old.most_running:g}", f"{figures[3]:.3g}",
                       *figures[4:]])  # fmt: skip
-    head = [
-        "engine",
-        "year",
-        "compute_ratio",
-        "bandwidth_ratio",
-        "step_s",
-        "most_running",
-        "spread",
-        "rows",
-        "source",
-    ]
+    head = ["engine", "year", "compute_ratio", "bandwidth_ratio", "step_s", "most_running", "spread", "rows",
+            "source"]  # fmt: skip
     write_csv(data / "engines.csv", [head, *lines])
     changed = {name: float(x if name in PLAIN else np.exp(x)) for name, x in zip(COMMON, common, strict=True)}
     for row, word in enumerate(("compute", "bandwidth", "step")):
