@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from planner.inputs.resolved import ResolvedModel
     from planner.inputs.training_schema import Model, Training
 
-_SAMPLE_BY_SAMPLE = frozenset(
-    {"sft", "dpo", "orpo", "kto", "reward"}
-)  # objectives whose samples are seldom packed
+# Objectives whose samples are seldom packed.
+_SAMPLE_BY_SAMPLE = frozenset({"sft", "dpo", "orpo", "kto", "reward"})
 
 
 def noted_choices(training: Training, keys: Sequence[str], post: PostTraining) -> list[Assumed]:

@@ -2,8 +2,8 @@
 
 Candidates that only the deadline removes say how far it would have to move. Those of a later deadline that fall back
 on on-demand do not exist before they are asked for, and most within a small budget are such: they need less time than
-what is cheap without them. So the engine is asked
-at later deadlines: at the last one of interest, at multiples until one has a plan, then between the last two.
+what is cheap without them. So the engine is asked at later deadlines: at the last one of interest, at multiples until
+one has a plan, then between the last two.
 """
 
 from __future__ import annotations

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from planner.plan.model import PlanLine
 
 
-_MOST_TOKENS = (
-    2**28
-)  # of a step: four times the 67M of Kimi K2 (arXiv 2507.20534), the largest published that we know
+# Tokens of a step: four times the 67M of Kimi K2 (arXiv 2507.20534), the largest published that we know.
+_MOST_TOKENS = 2**28
 _KNOWN = 0.1  # half-width, relative, of what runs cost: two or three digits are printed
 
 
