@@ -96,7 +96,7 @@ def advise(
     begun = time.perf_counter()
     question = loaded.question
     stage("prices and demand")
-    prices = pool_prices(catalog, question.pools, loaded.document.path.name)
+    prices = pool_prices(catalog, question.pools, loaded.document.path.name, loaded.document.source)
     years = horizon_years(question, prices)
     futures, notes = _futures(loaded, from_bill, years)
     built = build_model(question, prices, futures, years)

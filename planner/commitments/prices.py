@@ -9,11 +9,13 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.inputs.commit_schema import COMMIT_OPTIONS
+from planner.inputs.faults import Fault
 from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
     from planner.inputs.commit_schema import Pool
+    from planner.inputs.faults import Source
 
 WANTED = ("on_demand", "spot", *COMMIT_OPTIONS)
 MICRO = 6  # decimals kept of a price in USD per hour: whole micro-dollars, so that certificates can count
@@ -61,28 +63,41 @@ class PoolPrices:
     family: str
 
 
-def pool_prices(catalog: Catalog | None, pools: Sequence[Pool], file: str) -> list[PoolPrices]:
+def pool_prices(
+    catalog: Catalog | None, pools: Sequence[Pool], file: str, source: Source | None = None
+) -> list[PoolPrices]:
     """Return the prices of every pool.
 
     Args:
         catalog: None where every pool gives its own prices.
         pools: the pools.
         file: the question's name, the source of prices given in it.
+        source: the question's text, of which errors name the place; None of pools that no file lists.
 
     Raises:
         InputError: a pool has no on-demand price, or no spot price where it may use spot.
     """
     out = []
-    for pool in pools:
+    for number, pool in enumerate(pools):
         found: dict[tuple[str, str], Term] = {}
         family = ""
         if pool.instance_type is not None and catalog is not None:
+            if source is not None:
+                _check_provider(catalog, pool, number, source)
             found, family = _from_catalog(catalog, pool)
         for option, usd in pool.prices.items():
             found = {key: term for key, term in found.items() if key[0] != option}
             upfront = next((float(usd) for name, usd in pool.upfront_usd.items() if name == option), 0.0)
             found[option, ""] = Term(option, "", round(float(usd), MICRO), upfront, f"given in {file}", "")
-        out.append(_sorted(pool, found, family))
+        missing = _missing(pool, found)
+        if missing and source is not None and pool.instance_type is not None and catalog is not None:
+            from planner.market.names import unknown_part
+
+            key, close = unknown_part(catalog.offers, pool.provider, pool.region, pool.instance_type)
+            raise source.error([Fault(("pools", number, key or "instance_type"), missing, close)])
+        if missing:
+            raise InputError(missing)
+        out.append(_sorted(found, family))
     return out
 
 
@@ -105,18 +120,36 @@ def without_commitments(
     ]
 
 
-def _sorted(pool: Pool, terms: dict[tuple[str, str], Term], family: str) -> PoolPrices:
-    on_demand = [term for (option, _), term in terms.items() if option == "on_demand"]
-    if not on_demand or on_demand[0].usd_per_hour <= 0:
-        raise InputError(
+def _check_provider(catalog: Catalog, pool: Pool, number: int, source: Source) -> None:
+    """Refuse a provider that the catalog does not have.
+
+    Raises:
+        InputError: its place, and one that is written like it.
+    """
+    from planner.market.names import unknown_part
+
+    key, close = unknown_part(catalog.offers, pool.provider, None, None)
+    if key:
+        raise source.error(
+            [Fault(("pools", number, key), f"pool {pool.name}: unknown provider '{pool.provider}'", close)]
+        )
+
+
+def _missing(pool: Pool, terms: dict[tuple[str, str], Term]) -> str:
+    """The price that a pool lacks, in words; empty where it has what it needs."""
+    if not any(option == "on_demand" and term.usd_per_hour > 0 for (option, _), term in terms.items()):
+        return (
             f"pool {pool.name}: no on-demand price of {pool.instance_type} in {pool.provider}/{pool.region}; "
             "check the names with `planner catalog list`, or give 'prices' with 'on_demand'"
         )
+    if pool.spot_share > 0 and not any(option == "spot" for option, _ in terms):
+        return f"pool {pool.name}: 'spot_share' is set, but there is no spot price; add 'prices' with 'spot'"
+    return ""
+
+
+def _sorted(terms: dict[tuple[str, str], Term], family: str) -> PoolPrices:
+    on_demand = [term for (option, _), term in terms.items() if option == "on_demand"]
     spot = next((term for (option, _), term in terms.items() if option == "spot"), None)
-    if pool.spot_share > 0 and spot is None:
-        raise InputError(
-            f"pool {pool.name}: 'spot_share' is set, but there is no spot price; add 'prices' with 'spot'"
-        )
     committed = [
         term
         for key, term in sorted(terms.items())

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from planner.inputs.checks_of_jobs import over_before, tiny_data
 from planner.inputs.documents import load_document
 from planner.inputs.faults import Fault, Source, near
 from planner.inputs.load import LoadedWorkload, load_workload
@@ -66,6 +67,7 @@ def data_set_aside(loaded: LoadedPipeline) -> tuple[str, ...]:
 
 def _task_faults(pipeline: Pipeline, folder: Path) -> Iterator[Fault]:
     names = [task.name for task in pipeline.tasks]
+    yield from over_before(("deadline",), pipeline.deadline, pipeline.start)
     for at, task in enumerate(pipeline.tasks):
         path: tuple[str | int, ...] = ("tasks", at)
         if task.name in names[:at]:
@@ -76,7 +78,7 @@ def _task_faults(pipeline: Pipeline, folder: Path) -> Iterator[Fault]:
             yield Fault((*path, "workload"), f"no such file: {task.workload}")
         for number, candidate in enumerate(task.candidates):
             if (candidate.cost_usd is None) == (candidate.usd_per_hour is None):
-                yield Fault((*path, "candidates", number), "needs one of cost_usd and usd_per_hour")
+                yield Fault((*path, "candidates", number), "needs either cost_usd or usd_per_hour")
         read = [part.task for part in task.reads]
         for number, other in enumerate(read):
             where = (*path, "reads", number, "task")
@@ -84,6 +86,8 @@ def _task_faults(pipeline: Pipeline, folder: Path) -> Iterator[Fault]:
                 yield Fault(where, f"no task '{other}'", near(other, names))
             elif other in read[:number]:
                 yield Fault(where, f"'{other}' is read twice: give the whole size once")
+        for number, part in enumerate(task.reads):
+            yield from tiny_data((*path, "reads", number, "size"), part.size)
     circle = _circle(pipeline)
     if circle:
         yield Fault(("tasks",), f"tasks wait for each other in a circle: {' -> '.join(circle)}")

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from planner.errors import InputError
 from planner.files.tables import csv_rows
 from planner.inputs.checks import find_faults, start_moment
+from planner.inputs.checks_of_jobs import is_over, over_before, tiny_data
 from planner.inputs.documents import load_document
 from planner.inputs.faults import Fault, Source, near
 from planner.inputs.load import LoadedWorkload, decode, load_workload, read_limited
@@ -117,11 +118,16 @@ def _job_faults(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterato
             yield Fault((*path, "team"), f"job '{job.name}': no team '{job.team}' under 'teams'", close)
         if job.data is not None and sources and sources[0] != "candidates":
             yield Fault((*path, "data"), "the workload gives the location of its data: remove 'data' here")
+        if job.data is not None:
+            yield from tiny_data((*path, "data", "size"), job.data.size)
+        yield from over_before((*path, "deadline"), job.deadline, portfolio.start)
+        if job.earliest_start is not None and is_over(portfolio, job):
+            yield Fault((*path, "earliest_start"), f"job '{job.name}': is not before its deadline")
         if job.must_run is False and job.value_usd is None:
             yield Fault((*path, "must_run"), "a job that may be left out needs a value_usd")
         for number, candidate in enumerate(job.candidates):
             if (candidate.cost_usd is None) == (candidate.usd_per_hour is None):
-                text = "needs one of cost_usd and usd_per_hour"
+                text = "needs either cost_usd or usd_per_hour"
                 yield Fault((*path, "candidates", number), text)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from planner.errors import InputError
 from planner.files.tables import csv_rows
 from planner.inputs.checks import end_moment, start_moment
+from planner.inputs.checks_of_jobs import tiny_data
 from planner.inputs.documents import Document, load_document
 from planner.inputs.faults import Fault, near
 from planner.inputs.load import decode, read_limited
@@ -111,6 +112,8 @@ def _faults(schedule: Schedule) -> Iterator[Fault]:
                 )
         if job.data is not None and not all(job.data.location.partition("/")):
             yield Fault((*path, "data", "location"), "must be provider/region, like aws/us-east-1")
+        if job.data is not None:
+            yield from tiny_data((*path, "data", "size"), job.data.size)
 
 
 def _window(schedule: Schedule, at: int, n_hours: int, faults: list[Fault]) -> tuple[int, int]:

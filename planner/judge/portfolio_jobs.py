@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import cached_property
-from math import inf, isnan
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from catalogs.offers.static import load_static
@@ -17,8 +17,16 @@ from planner.judge.limits import check_offer
 from planner.judge.memory import Memory
 from planner.judge.money import tiers
 from planner.judge.pipeline import part_of
-from planner.judge.portfolio_late import hours_kept
-from planner.judge.portfolio_parts import MICRO_USD, SIZED_UNIT, UNITS, Draw, Run, Windows, quota_names
+from planner.judge.portfolio_parts import (
+    MICRO_USD,
+    SIZED_UNIT,
+    UNITS,
+    Draw,
+    Run,
+    Windows,
+    late_hours,
+    quota_names,
+)
 from planner.judge.portfolio_sized import Sized, named_candidate, read_candidates, sized_in_file
 from planner.judge.single import obligations
 from planner.judge.work import GB, work_of
@@ -32,7 +40,6 @@ if TYPE_CHECKING:
     from planner.judge.goods import Goods, Offer
 
 _TIE = 1e-7
-_LEAST_LATE = 0.01  # hours: how late a job is stated to
 
 
 class PortfolioMemory:
@@ -290,7 +297,7 @@ class PortfolioMemory:
             end = node["end_hours"].number()
             return {**expected, **left, "parts": parts}, Run(node.path, begin, end, not in_turn, draws, None)
         ratio = frame.closeness(candidate)
-        late, slack = _late_hours(bench, candidate), candidate.hours * ratio
+        late, slack = late_hours(bench, candidate), candidate.hours * ratio
         for text in _budget_faults(bench, candidate):
             findings.fault(node["cost_usd"].path, text)
         parts = [
@@ -361,18 +368,6 @@ def _budget_faults(bench: Bench, candidate: Candidate) -> list[str]:
     if budget is None or owed <= Fraction(budget) * (1 + Fraction(1, 10**6)):
         return []
     return [f"cash obligations {float(owed):.2f} exceed the workload's budget {budget}"]
-
-
-def _late_hours(bench: Bench, candidate: Candidate) -> tuple[float, float]:
-    """Hours by which the deadline must be later for the confidence asked, and how far they may be off."""
-    confidence = bench.workload.constraints.deadline_confidence
-    room = bench.deadline_hours
-    over = 0.0 if room == inf else max(candidate.hours - room, 0.0)
-    unsure = candidate.p_meet is not None and candidate.p_meet < confidence - 1e-4
-    if not unsure and over <= 1e-9 * candidate.hours:
-        return 0.0, 0.0
-    needed, slack = hours_kept(candidate, confidence)
-    return max(needed - room, _LEAST_LATE), slack + needed * frame.closeness(candidate)
 
 
 def _lateness(late: float, slack: float = 0.0) -> dict[str, Any]:

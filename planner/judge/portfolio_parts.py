@@ -6,14 +6,22 @@ from fnmatch import fnmatchcase
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from planner.judge.chance import chance_within
+from planner.judge.frame import closeness
+from planner.judge.quote import sure_hours, table_ratio
+
 if TYPE_CHECKING:
     from catalogs.tariffs import Tariffs
     from planner.inputs.schema import QuotaLimit
+    from planner.judge.bench import Bench, Candidate
 
 MICRO_USD = 1e-6
 UNITS = ("vCPU", "GPU", "instances")
 SIZED_UNIT = "units"  # of a quota that names none, drawn on as a sized candidate declares
 _TIE = 1e-7
+_SPOT_RATIO = 2e-3  # stated hours of spot are found on a grid
+_HALVINGS = 40
+_LEAST_LATE = 0.01  # hours: how late a job is stated to
 _ROUNDING = 1e-9  # hours: of the sum of a start and a length
 
 
@@ -88,3 +96,39 @@ def quota_names(
     if rules[0] is not None:
         names |= {rules[0].name: own_unit, rules[0].code: own_unit}
     return {name: unit for name, unit in names.items() if name}
+
+
+def hours_kept(candidate: Candidate, confidence: float) -> tuple[float, float]:
+    """Hours from the start, no less than expected, and how far stated ones may be off; infinity: never so sure."""
+    if candidate.had <= confidence:
+        return inf, 0.0
+    level = confidence / candidate.had
+    if candidate.situation is None:
+        sure = max(sure_hours(candidate, level, candidate.steps.sigma), candidate.hours)
+        return sure, table_ratio(candidate) * sure
+    before = candidate.waiting + candidate.steps.fixed
+    course, pool = candidate.situation.course, candidate.situation.pool
+
+    def is_sure(hours: float) -> bool:
+        return chance_within(course, pool, hours - before, candidate.steps.sigma) >= level
+
+    low, high = before, max(2.0 * candidate.hours, before)
+    while not is_sure(high):
+        low, high = high, 2.0 * high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if is_sure(middle) else (middle, high)
+    sure = max(high, candidate.hours)
+    return sure, _SPOT_RATIO * sure
+
+
+def late_hours(bench: Bench, candidate: Candidate) -> tuple[float, float]:
+    """Hours by which the deadline must be later for the confidence asked, and how far they may be off."""
+    confidence = bench.workload.constraints.deadline_confidence
+    room = bench.deadline_hours
+    over = 0.0 if room == inf else max(candidate.hours - room, 0.0)
+    unsure = candidate.p_meet is not None and candidate.p_meet < confidence - 1e-4
+    if not unsure and over <= 1e-9 * candidate.hours:
+        return 0.0, 0.0
+    needed, slack = hours_kept(candidate, confidence)
+    return max(needed - room, _LEAST_LATE), slack + needed * closeness(candidate)

@@ -377,3 +377,24 @@ def _residency_names() -> list[str]:
     table = load_regions()
     places = {text.lower() for name in ("country", "continent") for text in table.coded(name).values if text}
     return sorted(places | {group for group in residency_groups().values() if group})
+
+
+def unknown_part(
+    offers: Table, provider: str | None, region: str | None, instance_type: str | None
+) -> tuple[str, str]:
+    """Which of an offer's names the catalog does not have, the first of them, and one that is written like it.
+
+    Returns:
+        `provider`, `region` or `instance_type`, empty where it has each; and the near name, empty without one.
+    """
+    rows = np.ones(offers.n_rows, dtype=np.bool_)
+    for key, name in (("provider", provider), ("region", region), ("instance_type", instance_type)):
+        if name is None:
+            continue
+        known = sorted({str(one) for one in np.unique(offers[key][rows])})
+        if name not in known:
+            folded = next((one for one in known if one.casefold() == name.casefold()), "")
+            return key, folded or near(name, known)
+        if key == "provider":  # a region and a type are each the provider's, not one the other's
+            rows = offers.equals(key, name)
+    return "", ""

@@ -1,4 +1,4 @@
-"""The portfolio's quotas against the catalog and the candidates: names that match nothing, units nobody knows."""
+"""The portfolio's quotas and commitments against the catalog and the candidates: names and units nobody knows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from planner.inputs.faults import Fault
 from planner.market.names import quota_faults
 from planner.market.quota import GPU, VCPU
-from planner.portfolios.sized import QUOTA_UNITS
+from planner.portfolios.sized import PAID_ALREADY, QUOTA_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.candidates.context import Context
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.inputs.portfolio_schema import Portfolio
-    from planner.portfolios.table import Ways
+    from planner.portfolios.table import CandidateTable, Way, Ways
 
 
 def type_amounts(
@@ -97,3 +97,23 @@ def unused_quotas(loaded: LoadedPortfolio, ways: Ways) -> Iterator[str]:
     for at, quota in enumerate(loaded.portfolio.quota):
         if not used[:, at].any():
             yield f"no candidate counts against the quota {quota.provider}/{quota.region} {quota.quota}"
+
+
+def commitment_notes(portfolio: Portfolio, table: CandidateTable, ways: Sequence[Way]) -> Iterator[str]:
+    """What the reader should know of commitments and candidates that do not match.
+
+    Args:
+        portfolio: its commitments, pools in their order.
+        table: candidates of all jobs.
+        ways: what the table's numbers mean.
+    """
+    for number, own in enumerate(portfolio.commitments):
+        if not (table.pool == number).any():
+            name = f"{own.provider}/{own.region} {own.instance_type} ({own.purchase_option})"
+            yield f"no candidate draws on the commitment {name}: compare its names with those of the candidates"
+    loose = (table.source < 0)[:, None] & (table.pool < 0) & (table.way >= 0)
+    for code in np.unique(table.way[loose]).tolist():
+        way = ways[code]
+        if way.purchase_option in PAID_ALREADY:
+            name = f"{way.provider}/{way.region} {way.instance_type} ({way.purchase_option})"
+            yield f"as many {name} as wanted are assumed: no commitment of this file limits them; list it"

@@ -13,7 +13,7 @@ from catalogs.tariffs import load_tariffs
 from planner.inputs.checks import start_moment
 from planner.inputs.portfolio_load import LoadedPortfolio
 from planner.portfolios.candidates import Built, WorkloadCandidates
-from planner.portfolios.declared_quotas import check_quotas, type_amounts, unused_quotas
+from planner.portfolios.declared_quotas import check_quotas, commitment_notes, type_amounts, unused_quotas
 from planner.portfolios.job_report import SHARED_LIMIT, JobReport
 from planner.portfolios.moments import hours_after, limit_of, starts_of, windows_of
 from planner.portfolios.own_machines import own_machines
@@ -348,9 +348,14 @@ def _gathered(
     question = build_question(portfolio, shared_commitments, table, ways, len(collected.jobs), windows, busy)
     reports = _with_shared_limits(collected.reports, collected.kinds, question)
     notes = tuple(f"transfer price unknown, dearest used: {item}" for item in sorted(unknown))
+    notes += (
+        *_set_aside(loaded),
+        *unused_quotas(loaded, ways),
+        *commitment_notes(portfolio, table, ways.all),
+    )
     return Gathered(
         question, tuple(ways.all), tuple(collected.jobs), tuple(collected.kinds), tuple(reports), start, windows,
-        (*notes, *_set_aside(loaded), *unused_quotas(loaded, ways)), sources, tuple(collected.whole_usd),
+        notes, sources, tuple(collected.whole_usd),
         declared=len(portfolio.commitments),
     )  # fmt: skip
 

@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from planner.errors import InputError
+from planner.inputs.commit_schema import CommitOption
 from planner.inputs.faults import near
 from planner.market.quota import INSTANCES, UNITS
-from planner.portfolios.shared_limits import MICRO, MOST, Ints
+from planner.portfolios.shared_limits import MICRO, MOST, Bools, Ints
 from planner.portfolios.table import CandidateTable, Way, Ways, single_part
 from solvers.problem.errors import ModelError
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 _TEXTS = ("provider", "region", "instance_type", "family", "purchase_option")
+PAID_ALREADY = frozenset({"owned", *get_args(CommitOption)})  # there are as many as were bought
 QUOTA_UNITS = "units"  # of a quota that a candidate draws on as it declares, where the quota names no unit
 _NUMBERS = ("nodes", "hours", "cost_usd", "usd_per_hour", "quota_units")
 _NEEDED = ("job", "provider", "region", "instance_type", "nodes", "hours")
@@ -106,7 +108,7 @@ def sized_from_csv(file: Path, text: str) -> SizedTable:
     defaults = {"purchase_option": "on_demand"}
     texts = {name: columns.get(name, [defaults.get(name, "")] * len(rows)) for name in _TEXTS}
     numbers = {name: _numbers(file, name, columns.get(name), len(rows)) for name in _NUMBERS}
-    _check(file, numbers)
+    _check(file, numbers, np.isin(texts["purchase_option"], list(PAID_ALREADY)))
     return SizedTable(texts, numbers, columns.get("job", []))
 
 
@@ -128,15 +130,19 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _check(file: Path, numbers: dict[str, Floats]) -> None:
-    """Refuse what no candidate can be; NaN is a number that is missing."""
+def _check(file: Path, numbers: dict[str, Floats], paid: Bools) -> None:
+    """Refuse what no candidate can be; NaN is a number that is missing, `paid` is bought already, shape `(n_rows,)`."""
     nodes, hours = numbers["nodes"], numbers["hours"]
     cost, price, units = numbers["cost_usd"], numbers["usd_per_hour"], numbers["quota_units"]
     rules: list[tuple[Any, str]] = [
         (~(nodes >= 1) | (nodes % 1 != 0), "nodes: must be a whole number of at least 1"),
         (~(hours > 0) | ~np.isfinite(hours), "hours: must be above 0"),
-        (np.isnan(cost) == np.isnan(price), "needs one of cost_usd and usd_per_hour"),
+        (np.isnan(cost) == np.isnan(price), "needs either cost_usd or usd_per_hour"),
         ((cost < 0) | (price < 0), "cost_usd and usd_per_hour must not be below 0"),
+        (
+            ((cost == 0) | (price == 0)) & ~paid,
+            "a price of 0 is none: only what is paid already (owned, reserved, ...) costs nothing more",
+        ),
         ((cost > MOST_USD) | (price * nodes * hours > MOST_USD), "a cost above 1e9 USD"),
         (
             (units < 1) | (units % 1 != 0) & ~np.isnan(units),

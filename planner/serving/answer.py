@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.inputs.faults import Fault, near
+from planner.inputs.faults import Fault
 from planner.records import record
 from planner.render.presentable import Presentable
 from planner.serving.change import Change, least_change
@@ -169,18 +169,15 @@ def _prices(loaded: LoadedServing, on: date, catalog: Catalog | None) -> list[Pr
         assert catalog is not None
         price = _offer_price(machine, catalog, on)
         if price is None:
+            from planner.market.names import unknown_part
+
             text = f"the catalog has no admitted {machine.purchase_option} price of {machine.instance_type}"
-            text += f" in {machine.provider}" + (f"/{machine.region}" if machine.region else "")
-            path = ("machines", at, "instance_type")
-            raise loaded.document.source.error([Fault(path, text, _meant(machine, catalog))])
+            where = f" in {machine.provider}" + (f"/{machine.region}" if machine.region else "")
+            key, close = unknown_part(catalog.offers, machine.provider, machine.region, machine.instance_type)
+            path = ("machines", at, key or "instance_type")
+            raise loaded.document.source.error([Fault(path, text + where, close)])
         out.append(price)
     return out
-
-
-def _meant(machine: Machine, catalog: Catalog) -> str:
-    """A machine of the provider that is written like it; empty where its name is known."""
-    names = set(catalog.offers["instance_type"][catalog.offers.equals("provider", machine.provider or "")])
-    return "" if machine.instance_type in names else near(machine.instance_type or "", map(str, names))
 
 
 def _offer_price(machine: Machine, catalog: Catalog, on: date) -> Price | None:

@@ -111,7 +111,7 @@ def test_the_example_plans_in_every_format(
         ("name: b", "name: a", "two tasks are called 'a'"),
         ("size: 1TB", "size: much", "tasks[1].reads[0].size"),
         ("cost_usd: 10", "price: 10", "unknown key 'price'"),
-        ("cost_usd: 10", "cost_usd: 10, usd_per_hour: 1", "needs one of cost_usd and usd_per_hour"),
+        ("cost_usd: 10", "cost_usd: 10, usd_per_hour: 1", "needs either cost_usd or usd_per_hour"),
         ("    candidates:\n      - {provider: aws, region: us-east-1, " + MACHINE + ", hours: 4, cost_usd: 20}\n"
          "      - {provider: aws, region: us-west-2, " + MACHINE + ", hours: 3, cost_usd: 12}\n",
          "    workload: nowhere.yaml\n", "no such file: nowhere.yaml"),

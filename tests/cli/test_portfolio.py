@@ -168,7 +168,7 @@ BAD = [
     ("budget_usd", "budget", "did you mean 'budget_usd'"),
     ("window: dec", "window: dez", "did you mean 'dec'"),
     ("hours: 28", "hours: -28", "hours"),
-    ("usd_per_hour: 22", "usd_per_hour: 22, cost_usd: 5", "one of cost_usd and usd_per_hour"),
+    ("usd_per_hour: 22", "usd_per_hour: 22, cost_usd: 5", "either cost_usd or usd_per_hour"),
     ("name: b\n", "name: a\n", "two jobs are called 'a'"),
     ("value_usd: 50", "must_run: false", "needs a value_usd"),
     ("{name: jan, start: 2027-01-01}", "{name: jan, start: 2026-01-01}", "must start after"),

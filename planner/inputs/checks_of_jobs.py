@@ -1,0 +1,52 @@
+"""Rules on jobs and tasks that are planned together: sizes of data, deadlines and starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from planner.inputs.checks import end_moment, start_moment
+from planner.inputs.faults import Fault
+
+if TYPE_CHECKING:
+    from planner.inputs.faults import Path
+    from planner.inputs.portfolio_schema import Portfolio, PortfolioJob
+
+_LEAST_DATA = 10_000  # bytes: less is a number whose unit was forgotten
+
+
+def tiny_data(place: Path, size: int) -> Iterator[Fault]:
+    """A size of data that is moved between tasks or regions, which nobody would state in so few bytes."""
+    if size < _LEAST_DATA:
+        yield Fault(
+            place, f"is {size:,} bytes: a number without a unit counts bytes; write '{size}GB' or '{size}TB'"
+        )
+
+
+def over_before(
+    place: Path, limit: timedelta | date | datetime | None, start: date | datetime | None
+) -> Iterator[Fault]:
+    """A deadline that is a date no later than the start."""
+    if (
+        limit is None
+        or start is None
+        or isinstance(limit, timedelta)
+        or end_moment(limit) > start_moment(start)
+    ):
+        return
+    yield Fault(place, f"{limit.isoformat()} is not after the start, {start.isoformat()}")
+
+
+def is_over(portfolio: Portfolio, job: PortfolioJob) -> bool:
+    """Whether the deadline of a job has passed when it may start."""
+    limit, origin = job.deadline, portfolio.start if job.submitted is None else job.submitted
+    if job.earliest_start is None or limit is None:
+        return False
+    if isinstance(limit, timedelta):
+        return (
+            origin is not None
+            and not isinstance(origin, timedelta)
+            and start_moment(job.earliest_start) >= start_moment(origin) + limit
+        )
+    return start_moment(job.earliest_start) >= end_moment(limit)
