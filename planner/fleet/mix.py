@@ -68,11 +68,11 @@ class Mix:
     def price(self, market: Market) -> Bill:
         """What a worker of each line is billed in the mean."""
         few, most, number = self.shifts
-        last = self.workers.price(market, most)
+        last = self.workers.price(market, most, self.hours)
         if (few == most).all():
             return Bill(last.billed_hours, last.instance_hours, last.cost_usd, last.dataset_gib_months,
                         last.checkpoint_gib_months)  # fmt: skip
-        first, share = self.workers.price(market, few), number / self.count
+        first, share = self.workers.price(market, few, self.hours), number / self.count
         billed, hours, usd, saved = (
             getattr(last, name) * share + getattr(first, name) * (1.0 - share)
             for name in ("billed_hours", "instance_hours", "cost_usd", "checkpoint_gib_months")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.constraints.deadline import Unrecorded
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.frame import cash_of, moment_text, plan_frame, unknown_options
 from planner.candidates.plan_parts.warnings import plan_warnings
@@ -24,6 +25,7 @@ from planner.plan.brief import Choice
 from planner.plan.ids import TimePartId
 from planner.plan.launch import Launch
 from planner.plan.model import (
+    FilterCount,
     Performance,
     Plan,
     Proof,
@@ -93,7 +95,7 @@ def fleet_plan(
         relaxations=(),
         unknown_options=unknown_options(context.market, lines),
         proof=_proof(search, mix, total),
-        warnings=plan_warnings(context, lines, risk),
+        warnings=(*plan_warnings(context, lines, risk), *_unrecorded(report.counts)),
         n_results=1,
         n_feasible=report.passed,
         launch=launch,
@@ -101,6 +103,15 @@ def fleet_plan(
         carbon=carbon_of(search.candidates, mix),
         storage=storage_of(search.candidates, mix, lines),
     )
+
+
+def _unrecorded(counts: Sequence[FilterCount]) -> tuple[str, ...]:
+    """How to admit spot that only the lack of a record keeps out; it is often the cheapest."""
+    kept_out = sum(item.removed_only_by_this for item in counts if item.name == Unrecorded.id)
+    if not kept_out:
+        return ()
+    words = "spot without a record of interruptions is not used"
+    return (f"{words} (offers: {kept_out:,}); spot.fallback: none admits it",)
 
 
 def _one_offer(search: CandidateSearch, mix: Mix, one: Alone | None, total: Decimal) -> tuple[Choice, ...]:

@@ -43,7 +43,7 @@ CORE_NODES = 1_000  # of branch and bound, for the restricted model; nearly all 
 LEAST_CORE = 200  # offers in the restricted model, at least; a tenth of the offers above that
 LIKELY = 4  # regions in the restricted model beside those that the relaxation opens
 CORE_GAP_SHARE = 0.5  # the restricted model is solved to this share of the gap asked for
-SOON_COLUMNS = 1_000  # whole numbers in a proof that is tried without opening each region in turn, at most
+SOON_COLUMNS = 1_500  # whole numbers in a proof that is tried without opening each region in turn, at most
 SOON_NODES = 200  # of branch and bound there
 LEAST_S = 0.05  # for a solve that must be tried
 
@@ -146,7 +146,8 @@ def _restricted(search: FleetSearch, problem: Milp, offers: Prepared, relaxation
     order = np.argsort(by_offer, kind="stable")
     likely = order[np.isin(offers.of("region")[order], _likely_regions(problem, offers, relaxation))]
     chosen = np.union1d(order[:wanted], likely[: 2 * wanted])
-    search.core = tuple(offers.keys[number] for number in chosen.tolist())
+    keys = offers.keys
+    search.core = tuple(keys[number] for number in chosen.tolist())
     columns = [np.flatnonzero(shared), chosen, *([chosen + count] if search.fleet.part_time else [])]
     core = restrict(problem, np.concatenate(columns))
     gap, limit_s = record.options.gap * CORE_GAP_SHARE, max(record.left_s() * CORE_TIME_SHARE, LEAST_S)

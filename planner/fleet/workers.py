@@ -99,14 +99,16 @@ class Workers:
         """Return the workers `numbers`."""
         return Workers(*(getattr(self, name)[numbers] for name in self.__dataclass_fields__))
 
-    def price(self, market: Market, hours: FloatArray) -> Money:
+    def price(self, market: Market, hours: FloatArray, mean_hours: FloatArray | None = None) -> Money:
         """Price one worker of each for `hours` of work, as billed (granularity, minimum, blocks, terms).
 
-        Prices are those to expect in the middle of each worker's run, from the start of all work to its end.
+        Prices are those to expect in the middle of a run, from the start of all work to its end: of this worker, or of
+        one that works `mean_hours`, as a line of workers has one price.
         """
         held = np.where(bought_whole(market, self.rows), self.caution, 1.0)  # what is bought holds a slow run
         paid, ends = self.fixed_hours + hours * self.paid_ratio * held, self.lead_hours + hours
-        return market.costs.evaluate(self.rows, self.nodes, paid, ends, run_hours=ends)
+        run = ends if mean_hours is None else self.lead_hours + mean_hours
+        return market.costs.evaluate(self.rows, self.nodes, paid, ends, run_hours=run)
 
 
 def build_workers(candidates: Candidates, limit_hours: float) -> Workers:

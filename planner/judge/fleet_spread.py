@@ -16,6 +16,7 @@ from planner.judge.money import Charge, total
 from planner.judge.prices import Z80
 from planner.records import record
 
+_CHANCE, _STEP = 1e-4, 1e-2  # of a level of the chance; of hours that have it
 Lines = Sequence[tuple[list[Charge], Fraction]]
 
 
@@ -42,7 +43,8 @@ def spread_of(
         bills: of the fleet at the fast and at the slow end of the speed.
     """
     (coming, work), period = done, plan["hours"].number()
-    late = coming.until(0.9, work)
+    launch = plan["launch"]
+    late = _hours(coming, 0.9, work, launch)
     if not isfinite(late):
         late = max(slow.end for slow in (slowed(worker, Z80) for worker in workers))
     whole, luck = plan["total_usd"].money(), Z80 * _luck(bench, workers, lines)
@@ -51,9 +53,26 @@ def spread_of(
     high = hypot(max(float(bills[1] - whole), 0.0), luck, dearer)
     ends = (max(whole - Fraction(round(low, 2)), Fraction(0)), whole + Fraction(round(high, 2)))
     return Spread(
-        (min(coming.until(0.1, work), period), max(late, period)),
+        (min(_hours(coming, 0.1, work, launch), period), max(late, period)),
         (Near(ends[0], 1e-5, 0.011), Near(ends[1], 1e-5, 0.011)),
     )
+
+
+def _hours(coming: FleetCourse, level: float, work: float, launch: Node) -> float:
+    """Hours after which `work` is done with probability `level`: those stated, where their chance is that.
+
+    Whole runs make small steps of the chance, so that more than one hour may have it.
+    """
+    hours = coming.until(level, work)
+    if launch.is_null or not isfinite(hours):
+        return hours
+    stated = launch["p90_hours" if level > 0.5 else "p10_hours"].number()
+    near = (
+        stated > 0
+        and abs(coming.done(stated, work) - level) <= _CHANCE
+        and abs(stated / hours - 1.0) <= _STEP
+    )
+    return stated if near else hours
 
 
 def _luck(bench: Bench, workers: Sequence[Worker], lines: Lines) -> float:

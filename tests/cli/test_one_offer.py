@@ -12,17 +12,16 @@ from tests.conftest import CliResult
 JOB = """
 version: 1
 kind: fleet
-name: bert24
-model: { preset: bert-base }
-training: { samples: 1_000_000, global_batch: 32, sequence_length: 128, precision: fp16 }
-data: { samples: 1_000_000, sample_size: 2KB }
-fleet: { runs: 24 }
+name: search12
+model: { preset: resnet-50 }
+training: { epochs: 30, global_batch: 256, precision: fp16, optimizer: sgd }
+data: { samples: 126_689, sample_size: 114660B, location: aws/us-east-1 }
+fleet: { runs: 12 }
+spot: { fallback: none }
 constraints:
-  deadline: 24h
+  deadline: 36h
   max_nodes: 12
-  regions: ["*", "cn-*"]
-  purchase_options: [spot]
-  instance_types: { allow: [g2-standard-4, Standard_NC4as_T4_v3, ecs.gn7i-c8g1.2xlarge] }
+  instance_types: { allow: [Standard_NC24ads_A100_v4, Standard_NC4as_T4_v3] }
 """
 Run = Callable[..., CliResult]
 
@@ -30,7 +29,7 @@ Run = Callable[..., CliResult]
 def test_one_offer_beside_a_mix_is_recomputed(run_cli: Run, tmp_path: Path) -> None:
     job, saved = tmp_path / "job.yaml", tmp_path / "plan.json"
     job.write_text(JOB, encoding="utf-8")
-    made = run_cli("optimize", str(job), "--as-of", "2026-11-20", "-o", "json", "--out", str(saved))
+    made = run_cli("optimize", str(job), "--as-of", "2026-11-28", "-o", "json", "--out", str(saved))
     assert made.code == 0, made.stderr
     plan = json.loads(saved.read_text(encoding="utf-8"))
     assert len(plan["lines"]) > 1

@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.fleet.alone import fleets_of_one_offer
+from planner.fleet.bill import bill_of
 from planner.fleet.moving_price import at_full_hours, at_least, at_most
 from planner.fleet.workers import Workers
 from planner.judge.lines import verify_plan
@@ -21,6 +23,7 @@ from planner.market.price_path import RUN_HOURS
 from planner.plan.model import Plan
 from tests.draws import draws
 from tests.planner.fleet.test_spine_fleet import exactly, fleet
+from tests.planner.fleet.test_spread import _planned as planned_with
 from tests.planner.spine_catalogs import A10G, Offer, loaded, make_catalog, not_dearer
 
 HOURS = np.linspace(1e-6, 1.0, 401)
@@ -149,3 +152,18 @@ def test_a_fleet_at_the_price_of_the_start_is_rejected() -> None:
     forged = replace(plan, lines=(*plan.lines[:at], line, *plan.lines[at + 1 :]))
     faults = verify_plan(forged.to_dict(), workload, catalog.offers)
     assert any("0.30 USD/h, expected is" in fault for fault in faults)
+
+
+def test_one_offer_costs_its_bill_where_some_workers_do_one_run_more() -> None:
+    """A line has one price, that in the middle of its mean run."""
+    job = fleet(7, {"max_nodes": 3, "deadline": "60d"})
+    job["training"] = {**job["training"], "samples": 300_000_000}
+    plan, found, mix = planned_with(lambda: exactly(ZONES[:1], job))
+    assert plan.status == "planned"
+    few, most, _ = mix.shifts
+    assert few[0] < most[0]
+    one = fleets_of_one_offer(found, mix.limit_hours, mix.work)
+    one = replace(one, count=mix.count.astype(float))
+    assert one.cost_usd(found)[0] == pytest.approx(
+        float(bill_of(found, one.mix(mix.limit_hours))[0]), rel=1e-9
+    )

@@ -69,6 +69,9 @@ def test_workers_on_spot_alone_by_a_deadline_rest_on_records() -> None:
     assert {line.purchase_option for line in kept.lines} == {"on_demand"}
     assert kept.total_usd > admitted.total_usd
     assert next(item for item in kept.filters if item.name == "unrecorded").removed == 1
+    words = "spot without a record of interruptions is not used (offers: 1); spot.fallback: none admits it"
+    assert words in kept.warnings
+    assert not any("without a record" in text for text in admitted.warnings)
     faults = verify_plan(admitted.to_dict(), loaded(careful).workload, CATALOG.offers)
     assert any("spot alone by a deadline without a record" in fault for fault in faults)
 

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 import planner
+from catalogs.store.load import load_catalog
 from planner.fleet.chance import Progress
 from planner.fleet.luck import luck_at, whole_part
 from planner.fleet.whole_runs import whole_share
+from planner.inputs.load import load_workload
 from planner.judge.judge import judge_plan
 from planner.judge.lines import verify_plan
 from planner.plan.model import Plan
+from tests.conftest import ROOT
 from tests.draws import draws
 from tests.planner.fleet.simulate_whole_runs import share_in_time
 from tests.planner.fleet.test_spine_fleet import POOL, _random_fleet, exactly, fleet
@@ -166,3 +171,23 @@ def test_one_offer_answers_where_no_mix_that_was_tried_is_sure(tmp_path: Path) -
         assert plan.status == "planned"
         costs.append(plan.total_usd)
     assert costs[1] <= costs[0]
+
+
+def test_an_hour_whose_chance_is_the_level_is_a_quantile_for_the_judge(tmp_path: Path) -> None:
+    """Whole runs make small steps of the chance: here two hours that differ by 0.02 % have 90 %."""
+    job = yaml.safe_load((ROOT / "examples" / "hpo-fleet.yaml").read_text(encoding="utf-8"))
+    limits = {"deadline": "24h", "max_nodes": 12, "residency": ["eu"]}
+    path = tmp_path / "fleet.yaml"
+    path.write_text(yaml.safe_dump({**job, "fleet": {"runs": 12}, "spot": {}, "constraints": limits}))
+    made, workload = planner.optimize(path, as_of="2026-11-28").to_dict(), load_workload(path, cache=False)
+    assert made["launch"]["strategy"] == "spot_in_fleet"
+    catalog = load_catalog(None, as_of=date(2026, 11, 28))
+
+    def faults() -> list[str]:
+        verdict = judge_plan(made, workload.workload, workload.sha256, catalog, path.parent)
+        return [str(fault) for fault in verdict.faults]
+
+    assert faults() == []
+    made["launch"]["p90_hours"] *= 1.005
+    made["risk"]["worst_hours"] *= 1.005
+    assert any("p90_hours" in fault for fault in faults())
