@@ -313,9 +313,12 @@ def _reported(
 
 
 def _days_words(month: date, share: float | None) -> str:
-    """`17 of 30 days`; empty where it is not known."""
+    """`17 of 30 days of the month have`; empty where it is not known."""
+    if share is None:
+        return ""
     of = monthrange(month.year, month.month)[1]
-    return "" if share is None else f"{round(share * of)} of {of} days"
+    there = round(share * of)
+    return f"{there} of {of} days of the month {'has' if there == 1 else 'have'}"
 
 
 def _judge(

@@ -14,6 +14,7 @@ MIN_DAYS = 7
 MOST_DAYS = 800  # older days say nothing about the coming ones, and cost time
 _NEIGHBOUR_WEEKS = 2
 _MOST_UNKNOWN = 0.05  # share of absent days above which they are days without cost, not days without a report
+_STRAY_DAYS = 3  # last days with next to no cost that do not make more absent ones before them unknown
 _SPIKE_DAYS = 14
 _SPIKE_MADS = 6.0
 _HUGE = 30.0  # times the largest of the days before: more than a month of it
@@ -110,13 +111,19 @@ def history_start(days: Days, cost: Floats) -> int:
 
 def _filled(when: Days, amount: Floats) -> Series:
     at = (when - when[0]).astype(int)
+    whole = float(np.median(amount))
     cost = np.full(at[-1] + 1, np.nan)
     cost[at] = amount
     if np.isnan(cost).mean() > _MOST_UNKNOWN:
         cost[np.isnan(cost)] = 0.0
+    for back in range(1, min(_STRAY_DAYS, len(at) - 1) + 1):
+        is_stray = amount[-back:].max() < _SMALL * whole
+        if (
+            is_stray and at[-back] - at[-back - 1] > _STRAY_DAYS + 1
+        ):  # cost ended, and corrections of it followed
+            cost[at[-back - 1] + 1 : at[-back]] = 0.0
     absent = np.flatnonzero(np.isnan(cost))
     around = 7 * np.array([k for k in range(-_NEIGHBOUR_WEEKS, _NEIGHBOUR_WEEKS + 1) if k])
-    whole = float(np.median(amount))
     filled = cost.copy()
     for day in absent:
         near = day + around

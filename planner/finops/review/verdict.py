@@ -112,8 +112,11 @@ def against(inputs: Inputs, spent: float) -> str:
 def _calendar(inputs: Inputs, change: float, before: float, spent: float) -> str:
     """` (0.1 % more per day)` where most of a change comes from the months' numbers of days; else empty."""
     assert inputs.before is not None
-    own = _daily_cost(inputs, inputs.month, spent, inputs.days_of(inputs.month))
-    other = _daily_cost(inputs, inputs.before, before, inputs.days_of(inputs.before))
+    days, days_before = inputs.days_of(inputs.month), inputs.days_of(inputs.before)
+    if days == days_before:
+        return ""
+    own = _daily_cost(inputs, inputs.month, spent, days)
+    other = _daily_cost(inputs, inputs.before, before, days_before)
     per_day = own / other - 1 if other > 0 else change
     if abs(per_day) >= abs(change) / 2:
         return ""
@@ -124,7 +127,10 @@ def _calendar(inputs: Inputs, change: float, before: float, spent: float) -> str
 
 def _daily_cost(inputs: Inputs, month: date, spent: float, days: float) -> float:
     """What a day with use cost, with a day's part of the month's fees; 0 of a month without such a day."""
-    fees, per_day = long_charges(inputs.bill, month, month_end(month), without=inputs.left_out)
+    key = f"long charges {month}"
+    if key not in inputs.answers:
+        inputs.answers[key] = long_charges(inputs.bill, month, month_end(month), without=inputs.left_out)
+    fees, per_day = inputs.answers[key]
     return (spent - fees) / days + per_day if days else 0.0
 
 

@@ -73,7 +73,7 @@ def zero_effective(cost: str) -> str:
         ([line(), line().replace("Usage", "")], "spend_money", "withheld", "50.0 % of rows do not say whether"),
         ([line()], "allocation_ratio", "withheld", "no charge of the export carries tags"),
         ([line()], "bridge_price_money", "withheld", "SKU and priced quantity are known for 0.0 % of use cost"),
-        ([line()], "budget_variance_money", "flagged", "1 of 31 days of the month have use"),
+        ([line()], "budget_variance_money", "flagged", "1 of 31 days of the month has use"),
     ],
 )  # fmt: skip
 def test_each_fault_has_its_effect(

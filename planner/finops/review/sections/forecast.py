@@ -54,7 +54,8 @@ def outlook(inputs: Inputs) -> Outlook | str:
 
 
 def _outlook(inputs: Inputs) -> Outlook | str:
-    from planner.finops.forecast.completion import incomplete_days
+    from planner.finops.forecast.completion import late_days
+    from planner.finops.forecast.daily import DailyCost
     from planner.finops.forecast.model import forecast_daily, forecast_month_end
 
     if not inputs.with_forecast:
@@ -68,8 +69,9 @@ def _outlook(inputs: Inputs) -> Outlook | str:
     days, cost = days[keep], cost[keep]
     late = None if inputs.is_complete else inputs.completion
     if not inputs.is_complete and late is None and len(days) > _JUDGED_DAYS:
-        drop = incomplete_days(_used(inputs, days))  # the last days of an open month may be reported in part
-        days, cost = days[: len(days) - drop], cost[: len(cost) - drop]
+        # the last days of an open month may be reported in part
+        kept = days <= days[-1] - late_days(DailyCost(days, cost, _used(inputs, days)))
+        days, cost = days[kept], cost[kept]
     if inputs.is_complete:
         target = month_end(inputs.month)
     ahead = int((np.datetime64(month_end(target)) - days[-1]).astype(int)) - 1 if len(days) else 1

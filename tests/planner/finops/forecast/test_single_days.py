@@ -11,6 +11,7 @@ import pytest
 from planner.finops.budget.answer import check_budgets
 from planner.finops.forecast.answer import Question, forecast_scopes
 from planner.finops.forecast.bill import daily_of_bill
+from planner.finops.forecast.clean import regular_series
 from planner.finops.forecast.daily import DailyCost
 from planner.finops.read import open_bill
 from planner.inputs.budget_load import load_budgets
@@ -75,3 +76,24 @@ def test_a_bill_by_the_month_comes_again_each_month() -> None:
     for one in ahead:
         assert one.expected == pytest.approx(cost[-1], rel=0.01)
         assert one.low <= cost[-1] + 1_590.0 <= one.high
+
+
+def test_a_correction_after_the_last_use_does_not_bring_it_back(tmp_path: Path) -> None:
+    """An account that was closed on 30 September was expected to cost 29,760 in October."""
+    rows = each_day(date(2025, 10, 1), date(2026, 9, 30), 960)
+    rows.append(charge(date(2026, 10, 9), -700, ChargeClass="Correction"))
+    path = write_bill(tmp_path / "bill.csv", rows)
+    with open_bill([path]) as bill:
+        answer = forecast_scopes(daily_of_bill(bill), Question())
+    assert answer.dropped_days == 0
+    assert answer.scopes[0].periods[0].expected < 0.1 * 31 * 960
+    made = review_of(path, month=date(2026, 10, 1), only=("forecast",), forecast=True)
+    landing = next(figure for figure in made.sections[0].figures if figure.key == "forecast_landing_money")
+    assert isinstance(landing.value, float) and landing.value < 0.1 * 31 * 960
+
+
+def test_days_that_an_export_lacks_are_still_unknown() -> None:
+    days = np.arange(np.datetime64("2026-01-01"), np.datetime64("2026-10-11"))
+    there = (days < np.datetime64("2026-10-02")) | (days > np.datetime64("2026-10-08"))
+    series = regular_series(days[there], np.full(int(there.sum()), 960.0))
+    assert series.filled == 7 and series.cost.min() == 960.0
