@@ -117,10 +117,10 @@ def _filled(when: Days, amount: Floats) -> Series:
     if np.isnan(cost).mean() > _MOST_UNKNOWN:
         cost[np.isnan(cost)] = 0.0
     for back in range(1, min(_STRAY_DAYS, len(at) - 1) + 1):
-        is_stray = amount[-back:].max() < _SMALL * whole
+        gap = at[-back] - at[-back - 1]
         if (
-            is_stray and at[-back] - at[-back - 1] > _STRAY_DAYS + 1
-        ):  # cost ended, and corrections of it followed
+            gap > _STRAY_DAYS + 1 and amount[-back:].max() < _SMALL * whole
+        ):  # it ended, and was corrected later
             cost[at[-back - 1] + 1 : at[-back]] = 0.0
     absent = np.flatnonzero(np.isnan(cost))
     around = 7 * np.array([k for k in range(-_NEIGHBOUR_WEEKS, _NEIGHBOUR_WEEKS + 1) if k])
