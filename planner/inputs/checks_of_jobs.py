@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from planner.inputs.faults import Path
     from planner.inputs.portfolio_schema import Portfolio, PortfolioJob
 
-_LEAST_DATA = 10_000  # bytes: less is a number whose unit was forgotten
+_LEAST_DATA = 1_000  # bytes: less is a number whose unit was forgotten
 
 
 def tiny_data(place: Path, size: int) -> Iterator[Fault]:

@@ -121,7 +121,7 @@ def _job_faults(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterato
         if job.data is not None:
             yield from tiny_data((*path, "data", "size"), job.data.size)
         yield from over_before((*path, "deadline"), job.deadline, portfolio.start)
-        if job.earliest_start is not None and is_over(portfolio, job):
+        if is_over(portfolio, job):
             yield Fault((*path, "earliest_start"), f"job '{job.name}': is not before its deadline")
         if job.must_run is False and job.value_usd is None:
             yield Fault((*path, "must_run"), "a job that may be left out needs a value_usd")

@@ -21,6 +21,7 @@ SIZED_UNIT = "units"  # of a quota that names none, drawn on as a sized candidat
 _TIE = 1e-7
 _SPOT_RATIO = 2e-3  # stated hours of spot are found on a grid
 _HALVINGS = 40
+_LONG = 1e7  # hours
 _LEAST_LATE = 0.01  # hours: how late a job is stated to
 _ROUNDING = 1e-9  # hours: of the sum of a start and a length
 
@@ -114,6 +115,8 @@ def hours_kept(candidate: Candidate, confidence: float) -> tuple[float, float]:
 
     low, high = before, max(2.0 * candidate.hours, before)
     while not is_sure(high):
+        if high > _LONG:
+            return inf, 0.0
         low, high = high, 2.0 * high
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
@@ -131,4 +134,6 @@ def late_hours(bench: Bench, candidate: Candidate) -> tuple[float, float]:
     if not unsure and over <= 1e-9 * candidate.hours:
         return 0.0, 0.0
     needed, slack = hours_kept(candidate, confidence)
+    if needed == inf:
+        return inf, 0.0
     return max(needed - room, _LEAST_LATE), slack + needed * closeness(candidate)

@@ -97,7 +97,7 @@ commitments:
 candidates_csv: ways.csv
 jobs:
   - {name: a, count: 2, delay_usd_per_hour: 0.5}
-  - {name: b, earliest_start: 2026-12-01T06:00, deadline: 60h, data: {location: gcp/us-east1, size: 2TB}}
+  - {name: b, earliest_start: 2026-12-02T06:00, deadline: 60h, data: {location: gcp/us-east1, size: 2TB}}
 """
 WAYS = """job,provider,region,instance_type,family,purchase_option,nodes,hours,cost_usd,usd_per_hour,quota_units
 a,aws,us-west-2,p4d.24xlarge,p4d,on_demand,2,7.123456,,21.5,
