@@ -25,6 +25,7 @@ from planner.market.machines import Machine, find_machine
 from planner.market.offers import gather_machines, gather_offers
 from planner.performance.constants import load_constants
 from planner.performance.phases import told_phase
+from planner.performance.post_training.quantized import pinned_note
 from planner.performance.spec import COMPONENTS, LayoutPin
 from planner.plan.layout import Layout
 from planner.records import record
@@ -116,7 +117,14 @@ def estimate_workload(
         raise InputError("\n".join(refused))
     warnings = asked.calibration.warnings if asked.calibration else ()
     sizes = assumed_sizes(asked.job.assumptions)
-    notes = (*refused, *_one_of_many(asked.workload), *sizes, *warnings)
+    fixed = pinned_note(replace(asked.job.training, layout=merge_pins(asked.job.training.layout, pin)))
+    notes = (
+        *refused,
+        *_one_of_many(asked.workload),
+        *filter(None, [fixed]),
+        *sizes,
+        *warnings,
+    )
     return Estimates(asked.workload.name, tuple(estimates), notes)
 
 

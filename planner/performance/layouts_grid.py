@@ -14,7 +14,8 @@ Bounds (transformers; other models vary data parallelism, micro-batch and ZeRO o
 Left out because they are never better: ZeRO-0 with several replicas (ZeRO-1 moves the same bytes, holds less), ZeRO-2
 under a pipeline (gradients stay whole between micro-batches: the same as ZeRO-1), tensor without sequence parallelism
 (same bytes, more activations). Offload is not searched: its speed is not modelled.
-Pinned parts replace the bounds of their axis. Networks beside the model (`planner.performance.parts`) keep pp = cp = 1.
+Pinned parts replace the bounds of their axis. Quantised frozen weights keep tp = pp = 1
+(`planner.performance.post_training.quantized`), networks beside the model (`planner.performance.parts`) pp = cp = 1.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import numpy.typing as npt
 
 from catalogs.tables.table import distinct
 from planner.performance.layouts import MAX_INTERLEAVE, Layouts
+from planner.performance.post_training.quantized import searched_pin, splits_experts_and_tokens
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
 from planner.records import record
 
@@ -50,6 +52,7 @@ class Bounds:
     Attributes:
         update_batch: samples of one optimizer update, which replicas and micro-batches divide.
         updates: of a step: more than 1 where a step of reinforcement learning updates several times.
+        beside: expert parallelism may go with context parallelism.
     """
 
     update_batch: int
@@ -63,6 +66,7 @@ class Bounds:
     interleaves: bool
     pin: LayoutPin
     most_samples: int = MAX_SAMPLES
+    beside: bool = True
 
 
 @record(frozen=True, eq=False)
@@ -93,13 +97,14 @@ class Grid:
 def build_bounds(model: ModelSpec, training: TrainingSpec, sampled: bool) -> Bounds:
     """Bounds of one job."""
     heads = model.heads or 0
-    pin = training.layout
+    pin = searched_pin(training)
     if model.parts:
         pin = replace(pin, pipeline_parallel=1, context_parallel=1)
     return Bounds(
         training.update_batch, training.global_batch // max(training.update_batch, 1), training.sequence_length,
         int(model.layers or 1), heads, model.kv_heads or heads, int(model.experts or 1), sampled,
         training.stack == "tuned", pin, MAX_SAMPLES if model.tables is None else MAX_TABLE_SAMPLES,
+        splits_experts_and_tokens(training),
     )  # fmt: skip
 
 
@@ -235,7 +240,7 @@ def _with_options(
     ep, zero, virtual = (np.asarray(axis, dtype=np.int64).ravel() for axis in axes)
     # Pinned experts may also be spread over tensor ranks (Megatron-LM's expert tensor parallelism of 1).
     spread = ranks * tp if pin.expert_parallel else ranks
-    ok = spread[:, None] % ep == 0
+    ok = (spread[:, None] % ep == 0) & (bounds.beside | (ep == 1) | (cp == 1)[:, None])
     if pin.zero_stage is None:
         alone, flat = (ranks == 1)[:, None], (pp == 1)[:, None]
         ok &= np.where(alone, zero == 0, (zero == 1) | (zero == 3) | (flat & (zero == 2)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.market.pricing import total_usd
 from planner.performance.embeddings import TABLES_WITHIN
+from planner.performance.post_training.quantized import pinned_note
 from planner.render.precision import dollars_known
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def workload_notes(asked: Asked, lines: Sequence[PlanLine]) -> list[str]:
         _tables_note(asked.job.model),
         _looked_up_note(asked.job.model),
         _decoding_note(asked),
+        pinned_note(asked.job.training),
     )
     return [note for note in notes if note]
 
