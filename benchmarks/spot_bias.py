@@ -224,6 +224,9 @@ def _replay(
 
 def say(name: str, found: Sequence[Launched]) -> None:
     """Print bias, its interval, its parts, coverage and CRPS of some launches; groups and kinds weigh the same."""
+    if not found:
+        print(f"{name:44s} no launches")
+        return
     weight = _weights(found)
     said, was = np.stack([one.said for one in found]), np.stack([one.was for one in found])
     days, error = by_days(found), said[:, 0] - was[:, 0]
