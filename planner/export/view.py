@@ -91,6 +91,7 @@ class Training:
 
     `global_batch` is samples of one step, `sequence_length` tokens of a sample, `units` tokens or samples (`unit`) of
     all runs, `steps` steps of one run. `updates` is optimizer updates of a step: several where it learns from rollouts.
+    `methods` are its objective and its adapters by the workload's words, empty where it trains all weights on text.
     """
 
     model: str
@@ -102,6 +103,7 @@ class Training:
     units: float | None
     steps: int | None
     updates: int = 1
+    methods: tuple[str, ...] = ()
 
 
 @record(frozen=True)
@@ -330,6 +332,7 @@ def _training(plan: Plan, layout: Layout | None, run: Run) -> Training:
         unit="" if plan.goal is None else plan.goal.unit, units=whole,
         steps=None if whole is None or per_step is None else max(1, round(whole / run.runs / per_step)),
         updates=1 if layout is None else layout.updates_per_step,
+        methods=tuple(stated[key] for key in ("training.method", "training.objective") if key in stated),
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ def noted_choices(training: Training, keys: Sequence[str], post: PostTraining) -
     out = [noted_choice(training, key) for key in keys]
     return [
         *out,
+        *noted_of_method(training),
         *noted_of_adapters(training, post),
         *noted_of_lengths(training, post),
         *noted_of_updates(training),
@@ -53,6 +54,12 @@ def noted_choice(training: Training, key: str) -> Assumed:
     """A choice of the training section, given or defaulted."""
     origin: Origin = "workload" if key in training.model_fields_set else "default"
     return Assumed(f"training.{key}", str(getattr(training, key)), "", origin)
+
+
+def noted_of_method(training: Training) -> list[Assumed]:
+    """What the program does besides predicting the next token with all weights: launch files say who has it."""
+    objective = [] if training.objective == "pretrain" else [noted_choice(training, "objective")]
+    return [*objective, *([noted_choice(training, "method")] if training.method in ADAPTED else [])]
 
 
 def noted_of_adapters(training: Training, post: PostTraining) -> list[Assumed]:

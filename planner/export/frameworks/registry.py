@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, cast
 
@@ -15,10 +15,15 @@ from planner.records import record
 
 @record(frozen=True)
 class Framework:
-    """One framework; `module` holds `render` and `parse` and is imported when it is used."""
+    """One framework; `module` holds `render` and `parse` and is imported when it is used.
+
+    `trains` are the methods and objectives of workloads that it is known to have, besides all weights on text (sources
+    in docs/export.md); None where the program decides, as with a library.
+    """
 
     module: str
     title: str
+    trains: frozenset[str] | None = None
 
 
 class Writer(Protocol):
@@ -38,17 +43,34 @@ class Writer(Protocol):
 FRAMEWORKS: Mapping[str, Framework] = {
     "none": Framework("planner.export.frameworks.none", "variables PLANNER_* for your program"),
     "torchtitan": Framework(
-        "planner.export.frameworks.torchtitan", "overrides of torchtitan's configuration"
+        "planner.export.frameworks.torchtitan",
+        "overrides of torchtitan's configuration",
+        frozenset({"lora", "grpo"}),
     ),
-    "megatron": Framework("planner.export.frameworks.megatron", "arguments of Megatron-LM"),
-    "nemo": Framework("planner.export.frameworks.nemo", "overrides of a recipe of NeMo's Megatron-Bridge"),
+    "megatron": Framework(
+        "planner.export.frameworks.megatron", "arguments of Megatron-LM", frozenset({"grpo", "distill"})
+    ),
+    "nemo": Framework(
+        "planner.export.frameworks.nemo",
+        "overrides of a recipe of NeMo's Megatron-Bridge",
+        frozenset({"lora"}),
+    ),
     "deepspeed": Framework("planner.export.frameworks.deepspeed", "DeepSpeed's JSON and its arguments"),
     "accelerate": Framework(
         "planner.export.frameworks.accelerate", "options of accelerate launch (FSDP2, DeepSpeed)"
     ),
-    "axolotl": Framework("planner.export.frameworks.axolotl", "values over axolotl's configuration"),
-    "llama-factory": Framework("planner.export.frameworks.llama_factory", "values over LLaMA-Factory's YAML"),
+    "axolotl": Framework(
+        "planner.export.frameworks.axolotl",
+        "values over axolotl's configuration",
+        frozenset({"lora", "qlora", "dpo", "kto", "orpo", "reward", "grpo"}),
+    ),
+    "llama-factory": Framework(
+        "planner.export.frameworks.llama_factory",
+        "values over LLaMA-Factory's YAML",
+        frozenset({"lora", "qlora", "dpo", "kto", "orpo", "reward", "ppo"}),
+    ),
 }
+_PLAIN = frozenset({"sft"})  # the loss of pre-training on other text
 
 
 def writer_of(name: str) -> Writer:
@@ -73,4 +95,27 @@ def part_of(name: str, launch: Launch) -> Part:
     if name == "none":
         return variables
     framework_part = writer_of(name).render(parallel)
-    return replace(framework_part, env={**variables.env, **framework_part.env})
+    return replace(
+        framework_part,
+        env={**variables.env, **framework_part.env},
+        notes=(*framework_part.notes, *_method_note(name, launch.training.methods)),
+    )
+
+
+def _method_note(name: str, methods: Sequence[str]) -> list[str]:
+    """Who trains by the plan's methods: the framework, where it has them, else the program, with those that have."""
+    wanted = [method for method in methods if method not in _PLAIN]
+    trains = FRAMEWORKS[name].trains
+    if trains is None or not wanted:
+        return []
+    missing = [method for method in wanted if method not in trains]
+    if not missing:
+        return [
+            f"the flags state the layout alone: set {' and '.join(wanted)} in the configuration of {name}"
+        ]
+    able = [key for key, other in FRAMEWORKS.items() if other.trains and other.trains.issuperset(wanted)]
+    others = f"; --framework {' or '.join(able)} has it, where the layout allows" if able else ""
+    return [
+        f"the plan's method is {' with '.join(wanted)}: {name} is not known to have {' or '.join(missing)}, so your "
+        f"program must bring it{others}"
+    ]

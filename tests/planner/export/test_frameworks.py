@@ -303,3 +303,52 @@ def test_a_fleet_has_no_layout_to_state() -> None:
 def test_kubeflow_starts_torchrun_alone() -> None:
     with pytest.raises(InputError, match="use kind=jobset"):
         export(LAUNCHES["one"], "kubernetes", Options("accelerate", {"kind": "trainjob"}))
+
+
+def method_notes(name: str, *methods: str) -> str:
+    gang = LAUNCHES["one"]
+    launch = replace(
+        gang,
+        layout=replace(gang.layout, zero_stage=3) if gang.layout else None,
+        training=replace(gang.training, methods=methods),
+    )
+    return "; ".join(
+        note for note in part_of(name, launch).notes if "layout alone" in note or "method is" in note
+    )
+
+
+@pytest.mark.parametrize("name", ["megatron", "nemo", "torchtitan"])
+@pytest.mark.parametrize("methods", [("qlora", "sft"), ("dpo",), ("lora", "dpo")])
+def test_a_method_that_the_framework_lacks_is_named_with_those_that_have_it(
+    name: str, methods: tuple[str, ...]
+) -> None:
+    said = method_notes(name, *methods)
+    assert f"{name} is not known to have " in said
+    assert "your program must" in said
+    assert "--framework axolotl or llama-factory" in said
+
+
+def test_lora_is_said_to_be_set_where_the_framework_has_it() -> None:
+    assert (
+        method_notes("nemo", "lora")
+        == "the flags state the layout alone: set lora in the configuration of nemo"
+    )
+    assert "is not known to have lora" in method_notes("megatron", "lora")
+    assert "--framework torchtitan or nemo" in method_notes("megatron", "lora")
+    assert "set qlora and dpo in the configuration of axolotl" in method_notes("axolotl", "qlora", "dpo")
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_plain_training_has_no_note_of_its_method(name: str) -> None:
+    assert method_notes(name) == method_notes(name, "sft") == ""
+
+
+@pytest.mark.parametrize("name", ["none", "deepspeed", "accelerate"])
+def test_libraries_leave_the_method_to_the_program(name: str) -> None:
+    assert method_notes(name, "qlora", "dpo") == ""
+
+
+def test_a_plan_of_grpo_says_its_method_in_the_launch() -> None:
+    launch = launch_of(planned_grpo(512, 1))
+    assert launch.training.methods[-1] == "grpo"
+    assert "set grpo in the configuration of megatron" in "".join(part_of("megatron", launch).notes)
