@@ -148,9 +148,12 @@ def plan_portfolio(
     terms, robust = Terms.of(loaded.portfolio.risk, robust_level), None
     if terms is not None and result.picks is not None:
         gathered, question, result = _widened(gatherer, loaded, options, (gathered, question, result), terms)
+    _take_sooner(
+        gathered, question, result, relaxed
+    )  # before a choice with risk: what costs the same may vary more
+    if terms is not None and result.picks is not None:
         with_risk, robust = choose_robust(gathered, question, result, terms, options)
         result, robust = (with_risk, robust) if robust.confirmed else (result, robust.as_plain())
-    _take_sooner(gathered, question, result, relaxed)
     seconds = time.perf_counter() - began
     return PortfolioAnswer(
         loaded, gathered, question, result, relaxed, source, options, seconds, planning.now, whole, robust

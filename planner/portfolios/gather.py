@@ -161,8 +161,10 @@ class Gatherer:
         if self._made is None or self._made.times_late:
             return
         self._made.times_late = True
+        # later starts of jobs that follow others are only gathered in time; those of windows may be late
         firsts = {self._start + timedelta(hours=hours) for hours in self.first_starts()}
-        self._known = {key: built for key, built in self._known.items() if key[1] not in firsts}
+        kept = () if self._later is None else self._known.items()
+        self._known = {key: built for key, built in kept if key[1] not in firsts}
 
     def first_starts(self) -> list[float]:
         """The earliest start of each entry of the file, hours."""

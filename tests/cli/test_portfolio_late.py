@@ -81,3 +81,39 @@ def test_a_judge_that_recomputes_lateness_sees_a_forged_one(tmp_path: Path, run_
         answer = tmp_path / "answer.json"
         answer.write_text(json.dumps(forged), encoding="utf-8")
         assert run_cli("verify", str(answer), "--workload", str(file)).code == 5, job["job"]
+
+
+WINDOWS = """\
+version: 1
+kind: portfolio
+name: late
+start: 2027-01-04
+starts: windows
+windows:
+  - {name: closed, start: 2027-01-04}
+  - {name: open, start: 2027-01-05}
+quota:
+  - {provider: aws, region: us-east-1, quota: L-417A185B, unit: vCPU, limit: 0, window: closed}
+relaxation: {usd_per_quota_unit: 1000000, usd_per_hour_late: 1}
+jobs:
+"""
+
+
+def test_lateness_of_a_start_in_a_later_window_is_enough_too(tmp_path: Path, run_cli: Run) -> None:
+    file, answer = tmp_path / "jobs.yaml", tmp_path / "answer.json"
+
+    def plan(hours: float) -> CliResult:
+        file.write_text(
+            WINDOWS + JOB.format(name="steady", deadline=hours, option="on_demand"), encoding="utf-8"
+        )
+        result = run_cli("portfolio", str(file), "-o", "json", "--as-of", "2026-11-20")
+        answer.write_text(result.stdout, encoding="utf-8")
+        return result
+
+    infeasible = plan(57)
+    assert infeasible.code == 3
+    assert run_cli("verify", str(answer), "--workload", str(file)).code == 0
+    found = json.loads(infeasible.stdout)
+    assert found["jobs"][0]["start"].startswith("2027-01-05")
+    [late] = found["relaxation"]["deadlines"]
+    assert plan(round(57 + late["late_hours"], 2)).code == 0
