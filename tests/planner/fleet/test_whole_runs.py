@@ -70,9 +70,7 @@ def test_moments_of_whole_parts_are_those_of_drawn_ones(most: float, share: floa
     if most <= 9 or spread * most**2 < 0.49:
         assert found[0] == pytest.approx(whole.mean(), abs=0.02)
         assert variance[0] == pytest.approx(whole.var(), abs=0.03 + 0.02 * whole.var())
-    elif (
-        min(share, 1 - share) * size >= 1
-    ):  # no end is likelier than what is near it: any fraction is as likely
+    elif min(share, 1 - share) * size >= 1:  # neither end is likelier than what is near it
         assert found[0] == pytest.approx(whole.mean(), abs=0.06)
         assert variance[0] == pytest.approx(whole.var(), rel=0.2)
 
