@@ -35,7 +35,7 @@ from benchmarks.held_out import fold_labels
 from benchmarks.measured import Case, load_cases
 from benchmarks.points import load_rows
 from benchmarks.predict import build_groups, settle, throughput
-from benchmarks.rows import read_csv, write_csv
+from benchmarks.rows import read_csv, write_records
 from planner.performance.constants import DIRECTORY, Constants, load_constants
 
 Floats = npt.NDArray[np.float64]
@@ -121,7 +121,7 @@ def write(path: Path, changed: dict[str, float]) -> None:
         if row["name"] in changed:
             digits = 4 if row["name"].startswith(("multiplier.", "interval.")) else 5
             row["value"] = f"{changed[row['name']]:.{digits}g}"
-    write_csv(path, [list(rows[0]), *(row.values() for row in rows)])
+    write_records(path, rows)
 
 
 if __name__ == "__main__":

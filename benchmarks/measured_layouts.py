@@ -17,7 +17,7 @@ from benchmarks.accelerators import load_devices
 from benchmarks.measured import Case, load_cases
 from benchmarks.points import load_rows
 from benchmarks.predict import settle
-from benchmarks.rows import write_csv
+from benchmarks.rows import write_records
 from planner.performance.constants import load_constants
 from planner.performance.measured_layouts import DATA_FILE, TOLD_APART, MeasuredLayout
 from planner.performance.work import PRECISION_GROUP
@@ -68,7 +68,7 @@ def write_table(
             "read_from": read["url_or_repo_path"],
         })  # fmt: skip
     made.sort(key=lambda row: [str(value).zfill(12) for value in row.values()])
-    write_csv(path, [list(made[0]), *(row.values() for row in made)])
+    write_records(path, made)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

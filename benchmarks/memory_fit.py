@@ -28,7 +28,7 @@ from benchmarks.memory_score import (
     summarise,
 )
 from benchmarks.points import load_rows
-from benchmarks.rows import read_csv, write_csv
+from benchmarks.rows import read_csv, write_records
 from benchmarks.scatter import scatter_svg
 from planner.performance.constants import DIRECTORY, Constants, load_constants
 
@@ -143,7 +143,7 @@ def write_constants(constants: Constants, file: Path, measured: dict[str, float]
             row["value"] = f"{constants[row['name']]:.4g}"
         if row["name"] in measured:
             row["value"] = f"{measured[row['name']]:.4g}"
-    write_csv(file, [list(rows[0]), *(row.values() for row in rows)])
+    write_records(file, rows)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

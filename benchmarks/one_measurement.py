@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
-from benchmarks.rows import read_csv, write_csv
+from benchmarks.rows import read_csv, write_records
 from planner.calibration.kernel import DATA_FILE, Points, correlation, load_prior, spread_ratio
 from planner.normal import Z80
 
@@ -268,7 +268,7 @@ def write_prior(prior: Mapping[str, float], path: Path = DATA_FILE) -> None:
         if row["name"] in (*FITTED, "spread_scale"):
             value = min(max(prior[row["name"]], float(row["lower"])), float(row["upper"]))
             row["value"] = f"{value:.3g}"
-    write_csv(path, [list(rows[0]), *(row.values() for row in rows)])
+    write_records(path, rows)
 
 
 def render(figures: Mapping[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from planner.files import write_atomically
@@ -25,6 +25,19 @@ def write_csv(path: Path, rows: Iterable[Iterable[object]]) -> None:
     """Write a table, its head first; a reader, or a killed fit, finds the old table or the new one."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
+    write_atomically(path, text.getvalue())
+
+
+def write_records(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    """Write records below a head of the first one's keys, as `write_csv` does.
+
+    Raises:
+        ValueError: a record has a key that the first lacks.
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     write_atomically(path, text.getvalue())
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # Decisions of one accelerator and provider whose cost and hours both differ by less are one to a buyer: prices and
 # predictions are not known better.
 HAIR_RATIO = 0.03
-# What ends sooner, or costs less, by less than both is not worth a row: nobody pays or waits for minutes or cents.
+# What ends sooner, or costs less, by no more than this is not worth a row: nobody pays or waits for minutes or cents.
 LEAST_HOURS = 0.25
 LEAST_USD = 1.0
 

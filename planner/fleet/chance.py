@@ -231,7 +231,7 @@ def progress_of(search: CandidateSearch, mix: Mix, known: Progress | None = None
         levels=levels_of(candidates, workers) if known is None else known.levels,
         count=mix.count.astype(np.float64),
         run_units=mix.run_units,
-        luck=luck_of_lines(candidates, workers),
+        luck=luck_of_lines(candidates, workers) if known is None else known.luck,
     )
 
 

@@ -6,10 +6,10 @@ A worker is up at the start with probability a and then comes and goes. Over h h
 
 (alternating renewal process that is in balance, Cox 1962): a = 1 / (1 + L w) at L interruptions per hour up and a mean
 wait of w hours, and v = (L + 1 / w) / k, k the dispersion. Workers of one offer share the level of its hazards: rate
-and wait are both multiplied by a log-normal number of mean 1, which is averaged over by quadrature. The work of all
-spot workers lies between nothing and what they do if they are up all the time. Its distribution is taken as the beta
-distribution with those limits, its mean and its variance: within 0.03 of a simulation for 1, 4 and 12 workers, where a
-normal distribution is up to 0.3 off.
+and wait are both multiplied by one log-normal number whose square has mean 1, which is averaged over by quadrature. The
+work of all spot workers lies between nothing and what they do if they are up all the time. Its distribution is taken as
+the beta distribution with those limits, its mean and its variance: within 0.03 of a simulation for 1, 4 and 12 workers,
+where a normal distribution is up to 0.3 off.
 """
 
 from __future__ import annotations
@@ -31,11 +31,8 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
 
 LEVELS = 7  # points of the frailty
-_FEW, _EACH_SIDE, _WIDE = (
-    9.0,
-    4,
-    0.7,
-)  # whole numbers looked at; on each side of a mean; a deviation that covers more
+_FEW, _EACH_SIDE = 9.0, 4  # whole numbers looked at; those below a mean
+_WIDE = 0.7  # a deviation that covers more
 _LEAST = 1e-12  # of the squared range: a variance below it is taken as this
 
 

@@ -60,7 +60,7 @@ class _Check(NamedTuple):
                 text = f"no {self.what} called {name!r} in the catalog"
                 if sold_nowhere:
                     text, hint = _UNPRICED.format(", ".join(sold_nowhere)), ""
-                elif self.what == "region" and (meant := _places_meant(name)):
+                elif self.what == "region" and (meant := _places_meant(name, self.known)):
                     text, hint = f"{text}; {meant}", ""
                 elif not hint:
                     few = len(self.known) <= _FEW
@@ -68,19 +68,24 @@ class _Check(NamedTuple):
                 yield Fault(where, text, hint)
 
 
-def _places_meant(name: str) -> str:
-    """What to write for a group of regions, a country or a city that stands in place of a region; "" for others."""
+def _places_meant(name: str, known: Sequence[str]) -> str:
+    """What to write for a group of regions, a country or a city that stands in place of a region; "" for others.
+
+    Names of regions have hyphens or figures, cities have none: `us-west` is no place in the US-West of a GovCloud.
+    """
     if name.lower() in _residency_names():
         return f"it names a group of regions: write residency: [{name.lower()}]"
+    if len(name) < _LEAST_LETTERS or not name.replace(" ", "").isalpha():
+        return ""
     from catalogs.tables.regions import load_regions
 
-    table = load_regions()
+    table, wanted = load_regions(), name.lower()
     columns = (table[column] for column in ("provider", "region", "location"))
-    wanted = name.lower() if len(name) >= _LEAST_LETTERS else None
     there = [
-        f"{p}/{region}" for p, region, city in zip(*columns, strict=True) if wanted and wanted in city.lower()
+        (f"{p}/{region}", region) for p, region, city in zip(*columns, strict=True) if wanted in city.lower()
     ]
-    return f"{name} is {_examples(there)}" if there else ""
+    sold = [place for place, region in there if place in known or region in known]
+    return f"{name} is {_examples(sold)}" if sold else ""
 
 
 def _sold_nowhere(name: str, sold: str) -> list[str]:

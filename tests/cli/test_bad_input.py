@@ -208,6 +208,7 @@ def test_bad_input_in_a_process_of_its_own(run_process: Run, tmp_path: Path) -> 
     [
         ("regions: [eu]", "it names a group of regions: write residency: [eu]"),
         ("regions: [frankfurt]", "aws/eu-central-1"),
+        ("regions: [us-east]", "(did you mean 'us-east"),  # not the US-East of a GovCloud
         ("residency: [germany]", "a country by its two letters, such as de"),
     ],
 )

@@ -15,7 +15,7 @@ from benchmarks.fit_class import fit_class, write
 from benchmarks.measured import load_cases
 from benchmarks.points import load_rows
 from benchmarks.predict import settle
-from benchmarks.rows import write_csv
+from benchmarks.rows import write_csv, write_records
 from planner.performance.constants import DIRECTORY, load_constants
 from planner.performance.layouts import explicit
 from planner.performance.search import estimate_layouts
@@ -105,3 +105,12 @@ def test_a_fit_that_stops_leaves_the_table_as_it_was(tmp_path: Path) -> None:
         write_csv(table, rows())
     assert [file.name for file in tmp_path.iterdir()] == ["table.csv"]
     assert table.read_text(encoding="utf-8") == "name,value\na,1\n"
+
+
+def test_records_are_written_by_their_keys_not_by_their_order(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    write_records(table, [{"name": "a", "value": 1}, {"value": 2, "name": "b"}])
+    assert table.read_text(encoding="utf-8") == "name,value\na,1\nb,2\n"
+    with pytest.raises(ValueError, match="unit"):
+        write_records(table, [{"name": "a", "value": 1}, {"name": "b", "value": 2, "unit": "s"}])
+    assert table.read_text(encoding="utf-8") == "name,value\na,1\nb,2\n"
