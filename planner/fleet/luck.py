@@ -31,11 +31,8 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
 
 LEVELS = 7  # points of the frailty
-_FEW, _EACH_SIDE, _WIDE = (
-    9.0,
-    4,
-    0.7,
-)  # whole numbers looked at; on each side of a mean; a deviation that covers more
+# whole numbers looked at; on each side of a mean; a deviation that covers more
+_FEW, _EACH_SIDE, _WIDE = 9.0, 4, 0.7
 _LEAST = 1e-12  # of the squared range: a variance below it is taken as this
 
 
