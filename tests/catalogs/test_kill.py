@@ -12,10 +12,8 @@ import pytest
 from tests.conftest import CliResult
 from tests.draws import share_of
 
-KILLS, REFRESHES = (
-    share_of(220),
-    share_of(200),
-)  # at random, beside those before each change of the file system
+# at random, beside those before each change of the file system
+KILLS, REFRESHES = share_of(220), share_of(200)
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked writers")
 

@@ -117,10 +117,8 @@ def _filled(when: Days, amount: Floats) -> Series:
     if np.isnan(cost).mean() > _MOST_UNKNOWN:
         cost[np.isnan(cost)] = 0.0
     for back in range(1, min(_STRAY_DAYS, len(at) - 1) + 1):
-        gap = at[-back] - at[-back - 1]
-        if (
-            gap > _STRAY_DAYS + 1 and amount[-back:].max() < _SMALL * whole
-        ):  # it ended, and was corrected later
+        # it ended, and was corrected later
+        if at[-back] - at[-back - 1] > _STRAY_DAYS + 1 and amount[-back:].max() < _SMALL * whole:
             cost[at[-back - 1] + 1 : at[-back]] = 0.0
     absent = np.flatnonzero(np.isnan(cost))
     around = 7 * np.array([k for k in range(-_NEIGHBOUR_WEEKS, _NEIGHBOUR_WEEKS + 1) if k])

@@ -1,4 +1,4 @@
-"""Portfolios against trying every choice: 600 random instances, fast and full, with and without reductions."""
+"""Portfolios against trying every choice on random instances, fast and full, with and without reductions."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ def actions(inputs: Inputs) -> list[Action]:
     found = [*_waste(inputs), *_commit(inputs), *_idle(inputs), *_move_or_switch(inputs), *_renew(inputs),
              *_unusual(inputs)]  # fmt: skip
     least = least_amount(inputs)
-    kept = [one for one in found if one.amount is None or one.amount >= least]
-    small = [one for one in found if one.amount is not None and 0 < one.amount < least]
+    kept = [one for one in found if one.amount is None or one.weight >= least]
+    small = [one for one in found if one.amount is not None and one.amount > 0 and one.weight < least]
     kept += [one for one in _together(small) if one.amount is not None and one.amount >= least]
     kept = [_of_a_month(said_of_plan(one), pace(inputs)) for one in kept]
     return sorted(kept, key=lambda one: (-one.weight, one.kind, one.what))

@@ -207,6 +207,19 @@ def test_commitments_on_other_machines_tell_no_discount_on_gpus(
     assert ("those on machines with GPUs save 25 %" in str(more["why"])) == (on_gpus is not None)
 
 
+def test_use_whose_discount_is_unknown_keeps_its_line_beside_a_saving_of_cents(tmp_path: Path) -> None:
+    """Cents that were known of small machines hid 31,000 a month of GPU machines without a commitment."""
+    gpus = {"SkuPriceDetails": '{"InstanceType":"p5.48xlarge","GpuCount":8}', "SkuId": "p5"}
+    plan = {"CommitmentDiscountId": "c1", "PricingCategory": "Committed", "CommitmentDiscountStatus": "Used"}
+    small = {"SkuPriceDetails": '{"InstanceType":"m5.large","GpuCount":0}', "SkuId": "m5"}
+    rows = each_day(OCTOBER, LAST, 1, ContractedCost="2", **small, **plan)
+    rows += each_day(OCTOBER, LAST, 1, **small) + each_day(OCTOBER, LAST, 1000, **gpus)
+    made = review_of(write_bill(tmp_path / "bill.csv", rows), only=("actions",))
+    (more,) = [row for row in rows_of(made, "actions", "actions") if row["what"].startswith("Commit more")]
+    assert more["saves"] == pytest.approx(31 * 0.5)
+    assert "31,000 USD of it is machines with GPUs" in str(more["why"])
+
+
 @pytest.mark.parametrize("used", ["0", "-5"])
 def test_use_under_a_commitment_that_costs_nothing_tells_no_discount_for_the_unused(
     used: str, tmp_path: Path
