@@ -17,8 +17,8 @@ COLUMNS = (
     "step_time_s", "step_time_low_s", "step_time_high_s", "mfu_ratio", "hfu_ratio", "limited_by", "memory_needed_gib",
     "memory_usable_gib", "oom_ratio", "tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel",
     "expert_parallel", "interleave", "sequence_parallel", "zero_stage", "micro_batch", "grad_accumulation",
-    "recompute", "precision", "stack", "learned_factor", "calibration", "total_flops", "wall_hours",
-    "accelerator_hours", "accelerator_hours_low", "accelerator_hours_high", "goodput_ratio", "doubts",
+    "updates", "passes", "recompute", "precision", "stack", "learned_factor", "calibration", "total_flops",
+    "wall_hours", "accelerator_hours", "accelerator_hours_low", "accelerator_hours_high", "goodput_ratio", "doubts",
     *PRICE_COLUMNS,
 )  # fmt: skip
 

@@ -69,22 +69,17 @@ class _Check(NamedTuple):
 
 
 def _places_meant(name: str, known: Sequence[str]) -> str:
-    """What to write for a group of regions, a country or a city that stands in place of a region; "" for others.
-
-    Names of regions have hyphens or figures, cities have none: `us-west` is no place in the US-West of a GovCloud.
-    """
+    """What to write for a group of regions, a country or a city that stands in place of a region; "" for others."""
     if name.lower() in _residency_names():
         return f"it names a group of regions: write residency: [{name.lower()}]"
+    # a city has neither hyphen nor figure: `us-west` is not the US-West of a GovCloud
     if len(name) < _LEAST_LETTERS or not name.replace(" ", "").isalpha():
         return ""
     from catalogs.tables.regions import load_regions
 
-    table, wanted = load_regions(), name.lower()
-    columns = (table[column] for column in ("provider", "region", "location"))
-    there = [
-        (f"{p}/{region}", region) for p, region, city in zip(*columns, strict=True) if wanted in city.lower()
-    ]
-    sold = [place for place, region in there if place in known or region in known]
+    there = [row for row in load_regions().rows() if name.lower() in str(row["location"]).lower()]
+    places = [(f"{row['provider']}/{row['region']}", row["region"]) for row in there]
+    sold = [place for place, region in places if place in known or region in known]
     return f"{name} is {_examples(sold)}" if sold else ""
 
 

@@ -180,6 +180,7 @@ class _Ranking:
     def __init__(self, job: Job, layout: Layouts, need: Floats) -> None:
         step = step_of(job, layout)
         self.layout, self.need, self.total = layout, need, step.total
+        self._updates = job.training.updates
         parts = np.stack([np.broadcast_to(step.parts[name], step.total.shape) for name in COMPONENTS])
         # where no engine fits, generation takes for ever: nothing is compared with it
         self.parts = np.where(np.isfinite(parts), parts, 0.0)
@@ -195,7 +196,8 @@ class _Ranking:
             if more[k] > _WORTH_TELLING * self.total[reference]
         ]
         over = time / float(self.total[reference]) - 1.0
-        return RankedLayout(describe_layout(self.layout, at), time, over, float(self.need[at]), tuple(loses))
+        words = describe_layout(self.layout, at, self._updates)
+        return RankedLayout(words, time, over, float(self.need[at]), tuple(loses))
 
 
 def _blocked(
@@ -224,15 +226,15 @@ def _offload(job: Job, layout: Layouts) -> tuple[float, float]:
     return float(memory_levels(without, layout)[2].min()), states / float(layout.nodes[0])
 
 
-def describe_layout(layout: Layouts, at: int) -> str:
-    """One layout in words; degrees of 1 are left out."""
+def describe_layout(layout: Layouts, at: int, updates: int = 1) -> str:
+    """One layout in words; degrees of 1 are left out, micro-batches are those of one of a step's `updates`."""
     degrees = {
         "tensor": layout.tp, "pipeline": layout.pp, "context": layout.cp, "expert": layout.ep, "data": layout.dp,
     }  # fmt: skip
     words = [f"{name} {int(value[at])}" for name, value in degrees.items() if value[at] > 1 or name == "data"]
     if layout.interleave[at] > 1:
         words.append(f"{int(layout.interleave[at])} virtual stages")
-    words.append(f"micro-batch {int(layout.micro_batch[at])} x {int(layout.micro_batches[at])}")
+    words.append(f"micro-batch {int(layout.micro_batch[at])} x {int(layout.micro_batches[at]) // updates}")
     words.append(f"ZeRO {int(layout.zero[at])}")
     return ", ".join([*words, _RECOMPUTE[int(layout.recompute[at])]])
 

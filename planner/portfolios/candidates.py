@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,7 +102,7 @@ class WorkloadCandidates:
         self._shapes: dict[tuple[str, ...], Table] = {}
         self._quota: dict[tuple[str, ...], Machine] = {}
         self._regions: dict[str, int] = {}
-        self._engines: OrderedDict[str, Engine] = OrderedDict()
+        self._engines: OrderedDict[tuple[str, date], Engine] = OrderedDict()
         self._codes: dict[int, Ints] = {}  # of the ways of an offer set that a source keeps, -1 not asked yet
         self._pools: dict[int, Ints] = {}  # of the offers of an offer set that a source keeps
         self.sources: list[Source] = []
@@ -138,7 +138,7 @@ class WorkloadCandidates:
             times = resolve_times(workload, self._options.now)
         except FaultError as error:
             raise loaded.error(error.faults) from None
-        found = self._engine(loaded, workload).at(
+        found = self._engine(loaded, workload, times.start).at(
             times.deadline, Wanted(Scope.SHOWN, up_to=up_to_usd), start=times.start
         )
         candidates = found.candidates
@@ -174,9 +174,12 @@ class WorkloadCandidates:
             update["constraints"] = workload.constraints.model_copy(update={"deadline": moment})
         return workload.model_copy(update=update)
 
-    def _engine(self, loaded: LoadedWorkload, workload: Workload) -> Engine:
-        """The engine of a workload file; jobs of the same model and training on the same offers share shapes."""
-        key = loaded.sha256
+    def _engine(self, loaded: LoadedWorkload, workload: Workload, start: datetime) -> Engine:
+        """The engine of a workload file and the day it starts, by which prices to expect move.
+
+        Jobs of the same model and training on the same offers share shapes.
+        """
+        key = loaded.sha256, start.date()
         if key in self._engines:
             self._engines.move_to_end(key)
             return self._engines[key]

@@ -319,3 +319,20 @@ def test_the_whole_run_of_one_that_may_stop_early_is_its_mean(run_cli: Run, tmp_
         assert ("where it stops on average" in done.unwrapped) is bool(stop)
         hours.append(float(done.stdout.split("WHOLE RUN")[1].split()[0]))
     assert hours[1] < 0.5 * hours[0]
+
+
+def test_every_layout_of_a_step_of_rollouts_accumulates_over_one_update(run_cli: Run) -> None:
+    """Of 512 responses: the layout taken, the next best ones, and the row for a spreadsheet."""
+    args = (example("grpo-8b"), "--instance-type", "p5.48xlarge", "--nodes", "2")
+    (one,) = ask(run_cli, *args)["estimates"]
+    names = ("data_parallel", "micro_batch", "grad_accumulation")
+    data, micro, accumulated = (one["layout"][name] for name in names)
+    assert (data * micro * accumulated, one["layout"]["updates"], one["layout"]["passes"]) == (512, 4, 1)
+    assert one["other_layouts"]
+    for other in one["other_layouts"]:
+        parts = re.search(r"data (\d+), (?:\d+ virtual stages, )?micro-batch (\d+) x (\d+)", other["layout"])
+        assert parts is not None, other["layout"]
+        each, samples, batches = map(int, parts.groups())
+        assert each * samples * batches == 512, other["layout"]
+    (row,) = csv.DictReader(io.StringIO(run_cli("estimate", *args, "-o", "csv").stdout))
+    assert [int(row[name]) for name in (*names, "updates", "passes")] == [data, micro, accumulated, 4, 1]

@@ -117,3 +117,26 @@ def test_lateness_of_a_start_in_a_later_window_is_enough_too(tmp_path: Path, run
     assert found["jobs"][0]["start"].startswith("2027-01-05")
     [late] = found["relaxation"]["deadlines"]
     assert plan(round(57 + late["late_hours"], 2)).code == 0
+
+
+def test_spot_that_starts_in_a_later_window_costs_what_is_expected_of_that_day(
+    tmp_path: Path, run_cli: Run
+) -> None:
+    """Not of the portfolio's start: prices to expect of spot move with the days until then."""
+    file, answer = tmp_path / "jobs.yaml", tmp_path / "answer.json"
+    text = WINDOWS.replace("L-417A185B", "L-7212CCBC").replace("2027-01-05", "2027-03-01")
+    file.write_text(text + JOB.format(name="spot", deadline=3000, option="spot"), encoding="utf-8")
+    result = run_cli("portfolio", str(file), "-o", "json", "--as-of", "2026-11-20")
+    assert result.code == 0
+    later = json.loads(result.stdout)["jobs"][0]
+    assert later["start"].startswith("2027-03-01")
+    answer.write_text(result.stdout, encoding="utf-8")
+    verified = run_cli("verify", str(answer), "--workload", str(file))
+    assert verified.code == 0, verified.stdout
+
+    opened = text.replace("limit: 0", "limit: 1000")
+    file.write_text(opened + JOB.format(name="spot", deadline=1000, option="spot"), encoding="utf-8")
+    now = json.loads(run_cli("portfolio", str(file), "-o", "json", "--as-of", "2026-11-20").stdout)["jobs"][0]
+    assert now["offer_id"] == later["offer_id"]
+    assert now["hours"] == later["hours"]
+    assert now["cost_usd"] != later["cost_usd"]
