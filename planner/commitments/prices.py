@@ -124,15 +124,15 @@ def _check_provider(catalog: Catalog, pool: Pool, number: int, source: Source) -
     """Refuse a provider that the catalog does not have.
 
     Raises:
-        InputError: its place, and one that is written like it.
+        InputError: its place, and one that is written like it, or those that there are.
     """
     from planner.market.names import unknown_part
 
     key, close = unknown_part(catalog.offers, pool.provider, None, None)
     if key:
-        raise source.error(
-            [Fault(("pools", number, key), f"pool {pool.name}: unknown provider '{pool.provider}'", close)]
-        )
+        known = "" if close else f" (known: {', '.join(sorted(set(catalog.offers[key].tolist())))})"
+        text = f"pool {pool.name}: unknown provider '{pool.provider}'{known}"
+        raise source.error([Fault(("pools", number, key), text, close)])
 
 
 def _missing(pool: Pool, terms: dict[tuple[str, str], Term]) -> str:

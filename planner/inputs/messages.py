@@ -144,20 +144,19 @@ def _unknown_key(path: Path, value: object, root: type[BaseModel]) -> Fault:
     if inside:
         return Fault(path, f"{text}: it belongs under {_either(inside)}", at_key=True)
     hint = hint or near(key, keys)
-    if not hint and value is None:
-        return Fault(path, f"{text} without a value: {_after_comma(key)}", at_key=True)
     if not hint:
         homes = _homes_of(KEYS.get(key.lower(), key), root)
         if len(homes) == 1:
             text += f": it belongs under '{homes[0]}'"
         else:
+            text += _after_comma(key) if value is None else ""
             text += _listed(keys, "; known here: ")
     return Fault(path, text, hint, at_key=True)
 
 
 def _after_comma(key: str) -> str:
     """What to write where a word stands alone, as after the comma of `{budget_usd: $5,000}` or `{providers: a, b}`."""
-    lead = "within { } a comma begins the next key"
+    lead = " without a value: within { } a comma begins the next key"
     if key[:1].isdigit():
         return f"{lead}, so write numbers without commas, as in 5000 or 5_000"
     return f"{lead}, so write a list in brackets, as in [a, {key}]"

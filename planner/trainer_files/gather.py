@@ -16,7 +16,7 @@ from planner.trainer_files.batch import global_batch, leave_out_what_divides_not
 from planner.trainer_files.files import read_document
 from planner.trainer_files.formats.torchtitan import document_of_name
 from planner.trainer_files.hub import preset_of_hub_name
-from planner.trainer_files.methods import settle_method, settle_packing
+from planner.trainer_files.methods import generates, settle_method, settle_packing
 from planner.trainer_files.model import Blank, Document, Fact, Reading
 from planner.trainer_files.registry import FORMATS, detect, read
 
@@ -254,7 +254,9 @@ def _use_config(draft: Draft, sized: Reading, named: Reading | None) -> None:
 
 
 def _settle_training(draft: Draft, facts: dict[str, Fact], readings: Sequence[Reading]) -> None:
-    batch = settle_generations(facts, global_batch(facts, draft.warnings))
+    batch = global_batch(facts, draft.warnings)
+    if generates(facts):
+        batch = settle_generations(facts, batch)
     written = (*_LENGTHS, "precision", "optimizer", "stack")
     for key in (f"training.{name}" for name in written):
         if key in facts:

@@ -75,6 +75,14 @@ def _target_names(value: Any) -> list[str]:
     return ["all_linear"] if not names or any(name in _EVERY for name in names) else names
 
 
+def generates(facts: dict[str, Fact]) -> bool:
+    """Whether the objective of the files learns from responses that it generates."""
+    stated = facts.get("training.objective")
+    name = "" if stated is None else str(stated.value).lower()
+    objective = load_objectives().get(_OBJECTIVES.get(name, name))
+    return objective is not None and objective.rollouts
+
+
 def _objective(
     draft: dict[str, Fact], facts: dict[str, Fact], warnings: list[str], blanks: list[Blank]
 ) -> None:

@@ -119,6 +119,21 @@ def test_the_name_that_the_catalog_lacks_is_the_one_that_is_marked(
         assert f"(did you mean '{close}'?)" in result.stderr
 
 
+def test_a_provider_that_is_like_none_is_answered_with_those_that_there_are(
+    tmp_path: Path, run_cli: Run
+) -> None:
+    file = tmp_path / "commit.yaml"
+    file.write_text(
+        "version: 1\nname: c\nstart: 2027-01-01\npools:\n  - {name: m, provider: neocloud, region: r,"
+        " instance_type: box, prices: {on_demand: 2.0}}\ndemand:\n  planned:\n"
+        "    - {pool: m, instances: 1, start: 2027-01-01, end: 2027-12-31}\n",
+        encoding="utf-8",
+    )
+    result = run_cli("commit", str(file), *DAY)
+    assert result.code == 2, result.stderr
+    assert "unknown provider 'neocloud' (known: alibaba, aws, azure, gcp" in result.stderr
+
+
 def test_a_price_of_zero_in_a_table_is_of_what_is_paid_already(tmp_path: Path, run_cli: Run) -> None:
     """Free machines on demand are a missing price; reserved ones may cost nothing more."""
     file, table = tmp_path / "jobs.yaml", tmp_path / "ways.csv"

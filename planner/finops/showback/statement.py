@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from planner.inputs.showback_schema import ShowbackFile
 
 _NO_MONTH = date(1900, 1, 1)
+_OF_EFFECTIVE = frozenset(("effective_stated", "effective_zero", "effective_zero_rows", "negative_effective"))
 _COLUMNS = ("month", "team", "currency", "kind", "provider", "service", "cost", "before")
 
 
@@ -113,7 +114,8 @@ def team_statement(
     now = _divided(bill, wanted, file, usage, exact_tags=exact_tags)
     before, apart = None, ""
     if (earlier := month_before(bill, wanted, daily)) is not None:
-        status, reason = assess_quality(bill, wanted, before=earlier).status("spend_change_ratio")
+        gate = assess_quality(bill, wanted, before=earlier)
+        status, reason = gate.status("spend_change_ratio", but=_OF_EFFECTIVE if file.cost == "billed" else ())
         if status == "withheld":
             apart = f"Not compared with {earlier:%B %Y}: {reason}."
         else:

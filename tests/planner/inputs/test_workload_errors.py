@@ -239,6 +239,8 @@ def test_later_faults_find_their_place() -> None:
         ("layers: 3", "it belongs under 'model'"),
         ("constraints: {budget_usd: $5,000}", "write numbers without commas, as in 5000 or 5_000"),
         ("constraints: {providers: aws, gcp}", "write a list in brackets, as in [a, gcp]"),
+        ("constraints: {frobnicate: }", "as in [a, frobnicate]; known here: deadline,"),
+        ("layers:", "it belongs under 'model'"),
         ("constraints: {deadline: 2 months}", "(months and years differ in length)"),
         ("constraints: {spot: false}", "write exclude_purchase_options: [spot]"),
         ("constraints: {gpus: 8}", "did you mean 'max_accelerators'?"),

@@ -487,6 +487,15 @@ def test_trl_counts_updates_where_a_workload_counts_generations(
     assert ("max: 512" in blank.example) is (tool == "trl")
 
 
+def test_generations_of_an_objective_without_any_change_nothing(tmp_path: Path) -> None:
+    """A section of GRPO that was left in a file of DPO would have divided its steps."""
+    text = "base_model: Qwen/Qwen2.5-7B\nrl: dpo\ntrl: {num_iterations: 2, steps_per_generation: 8}\n"
+    text += "micro_batch_size: 32\nbf16: true\ngradient_accumulation_steps: 2\nmax_steps: 240\n"
+    text += "datasets: [{path: a, type: b}]\n"
+    found = gather([write(tmp_path, "run.yaml", text)], Wishes(accelerators=4))
+    assert (found.facts["training.global_batch"].value, found.facts["training.steps"].value) == (256, 240)
+
+
 def test_nemo_rl_divides_a_step_into_updates(tmp_path: Path) -> None:
     text = (
         "grpo: {num_prompts_per_step: 64, num_generations_per_prompt: 32, max_num_steps: 500}\n"

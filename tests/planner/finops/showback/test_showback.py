@@ -193,6 +193,15 @@ def test_a_statement_compares_no_month_with_a_part_of_one(days: int, said: str, 
     assert (made.values["before"] is None) == bool(reason)
 
 
+def test_a_statement_of_billed_cost_is_compared_whatever_effective_cost_says(tmp_path: Path) -> None:
+    rows = each_day(date(2026, 9, 1), date(2026, 9, 30), EffectiveCost="0")
+    rows += each_day(DAY, date(2026, 10, 31), 110, EffectiveCost="0")
+    file = rules_by_tag("team").model_copy(update={"cost": "billed"})
+    with open_bill([write_bill(tmp_path / "bill.csv", rows)]) as opened:
+        made = team_statement(opened, DAY, file, "ml")
+    assert ", +13.7 % against the month before" in made.title
+
+
 def test_a_statement_has_no_share_of_a_bill_below_0(tmp_path: Path) -> None:
     rows = [*each_day(DAY, date(2026, 10, 31)), charge(DAY, -9000, ChargeCategory="Credit", Tags="{}")]
     with open_bill([write_bill(tmp_path / "bill.csv", rows)]) as opened:
