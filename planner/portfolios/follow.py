@@ -97,7 +97,7 @@ def later_starts(
     for limit in live.tolist():
         runs = _runs(question, int(limit))
         sums |= start_sums(base, sorted(runs), _horizon(question, int(limit), base[-1], deadlines))
-    listed = list_starts(question, live, deadlines) - {0}
+    listed = {start for start in list_starts(question, live, deadlines) if 0 < start <= MOST_HOURS * SECONDS}
     sums = (sums | listed) - {0}
     if not sums:
         return None
@@ -152,7 +152,10 @@ def _horizon(question: Question, limit: int, latest_base: int, deadlines: Floats
     np.maximum.at(work, job, units * hours)
     most = max(int(question.numbers.limit[limit]), 1)
     later = 2 * float(work.sum()) / most + float(hours.max())
-    last = float((deadlines[job] - hours).max())
+    anew = (
+        question.table.source[at] >= 0
+    )  # workloads are planned anew at each start: by quicker ways where time is short
+    last = float((deadlines[job] - np.where(anew, 0.0, hours)).max())
     return min(latest_base + whole_seconds(min(later, MOST_HOURS)), whole_seconds(min(last, MOST_HOURS)))
 
 
