@@ -39,14 +39,16 @@ def over_before(
 
 
 def is_over(portfolio: Portfolio, job: PortfolioJob) -> bool:
-    """Whether the deadline of a job has passed when it may start."""
-    limit, origin = job.deadline, portfolio.start if job.submitted is None else job.submitted
+    """Whether the deadline of a job has passed when it may start; a length of time counts from its submission."""
+    limit, given = job.deadline, job.submitted
     if job.earliest_start is None or limit is None:
         return False
-    if isinstance(limit, timedelta):
-        return (
-            origin is not None
-            and not isinstance(origin, timedelta)
-            and start_moment(job.earliest_start) >= start_moment(origin) + limit
-        )
-    return start_moment(job.earliest_start) >= end_moment(limit)
+    begin = start_moment(job.earliest_start)
+    if not isinstance(limit, timedelta):
+        return begin >= end_moment(limit)
+    if portfolio.start is None:
+        return False
+    origin = start_moment(portfolio.start)
+    if given is not None:
+        origin = max(origin, origin + given if isinstance(given, timedelta) else start_moment(given))
+    return begin >= origin + limit

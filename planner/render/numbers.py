@@ -81,8 +81,8 @@ def hours_enough(value: float) -> str:
 
 
 def usd_enough(amount: Decimal | float) -> str:
-    """Format dollars that suffice: as `usd`, rounded up to the cent."""
-    cents = (Decimal(repr(amount)) if isinstance(amount, float) else amount) * 100
+    """Format dollars that suffice: as `usd`, rounded up to the cent; floats count to a millionth."""
+    cents = (amount if isinstance(amount, Decimal) else Decimal(repr(round(float(amount), 6)))) * 100
     return usd(cents.to_integral_value(ROUND_CEILING) / 100)
 
 

@@ -73,6 +73,22 @@ def test_the_place_and_the_remedy_are_named(
     assert f"{kind}.yaml:" in result.stderr
 
 
+@pytest.mark.parametrize("submitted", ["2027-01-20", "1h", "36h"])
+def test_a_length_of_a_deadline_counts_from_the_submission_and_never_from_before_the_start(
+    submitted: str, tmp_path: Path, run_cli: Run
+) -> None:
+    file, rolling = tmp_path / "portfolio.yaml", ("--rolling", "1d", *DAY)
+    job = PORTFOLIO.replace("deadline: 2027-02-10", f"deadline: 2d\n    submitted: {submitted}")
+    file.write_text(job, encoding="utf-8")
+    result = run_cli("portfolio", str(file), *rolling)
+    assert result.code == 0, result.stderr
+    file.write_text(job.replace("earliest_start: 2027-02-02", "earliest_start: 2027-02-05"), encoding="utf-8")
+    assert (
+        "earliest_start: job 'a': is not before its deadline"
+        in run_cli("portfolio", str(file), *rolling).stderr
+    )
+
+
 def test_commitments_and_candidates_that_do_not_match_are_named(tmp_path: Path, run_cli: Run) -> None:
     """A slip in a name would let candidates draw on as many reserved machines as they like."""
     file = tmp_path / "portfolio.yaml"

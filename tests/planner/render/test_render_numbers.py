@@ -7,6 +7,7 @@ import math
 import os
 from decimal import Decimal
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,6 +47,27 @@ def test_money_of_any_size_is_exact() -> None:
 )
 def test_changes_have_a_sign(value: Decimal | None, text: str) -> None:
     assert numbers.usd_change(value) == text
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (0.1 + 0.2, "$0.30"),  # 0.30000000000000004
+        (np.float64(422.301), "$422.31"),
+        (D("422.300001"), "$422.31"),
+        (D("422.30"), "$422.30"),
+    ],
+)
+def test_dollars_that_suffice_are_rounded_up(amount: Decimal | float, text: str) -> None:
+    assert numbers.usd_enough(amount) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.0 / 3.0, "0.34"), (2.25, "2.25"), (9.991, "10.0"), (100.01, "100.1"), (1000.2, "1,001")],
+)
+def test_hours_that_suffice_are_rounded_up(value: float, text: str) -> None:
+    assert numbers.hours_enough(value) == text
 
 
 @pytest.mark.parametrize(
