@@ -87,7 +87,10 @@ def _rollouts(reading: Reading, keys: Lookup) -> None:
     reading.add("rollouts.response_max", longest[1], _RESPONSE)
     reading.add("rollouts.samples_per_prompt", samples, f"{_ROLLOUT}n")
     update = keys.whole(f"{_ACTOR}ppo_mini_batch_size") or _UPDATE
-    reading.add("rollouts.update_batch", update * samples, f"{_ACTOR}ppo_mini_batch_size")
+    if (asked := prompts or _PROMPTS) % update:
+        reading.warn(f"{_ACTOR}ppo_mini_batch_size: {update} does not divide {asked} prompts: left out")
+    else:
+        reading.add("rollouts.update_batch", update * samples, f"{_ACTOR}ppo_mini_batch_size")
     add_whole(reading, keys, "rollouts.epochs", f"{_ACTOR}ppo_epochs")
     reading.add("rollouts.engine", keys.text(f"{_ROLLOUT}name") or None, f"{_ROLLOUT}name")
     add_whole(reading, keys, "rollouts.tensor_parallel", f"{_ROLLOUT}tensor_model_parallel_size")

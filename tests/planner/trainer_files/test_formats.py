@@ -535,6 +535,15 @@ def test_verl_counts_prompts_where_a_workload_counts_responses(tmp_path: Path) -
     ]
 
 
+def test_an_update_that_divides_no_step_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    path = write(tmp_path, "run.sh", VERL.replace("train_batch_size=1024", "train_batch_size=100"))
+    text = workload_from([path], Wishes()).text
+    assert "256 does not divide 100 prompts: left out" in " ".join(text.replace("#", "").split())
+    training = parse_workload(filled(text), tmp_path / "w.yaml").workload.training
+    assert training is not None and training.rollouts is not None
+    assert training.rollouts.update_batch is None
+
+
 def test_verl_on_megatron_without_a_reference(tmp_path: Path) -> None:
     named = VERL.replace("${MODEL:-Qwen/Qwen2.5-7B-Instruct}", "$HOME/models/Qwen3-235B-A22B")
     text = named.strip().replace("use_kl_loss=True", "use_kl_loss=False") + (
