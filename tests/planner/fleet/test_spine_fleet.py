@@ -374,7 +374,7 @@ def test_hours_billed_whole_are_planned_whole() -> None:
     At the confidence asked spot keeps nothing in reserve: the gap is the price of whole hours alone.
     """
     hourly = Offer(A10G, "us-east-1", "0.30", "dedicated", capacity=3.0)
-    job = finely(12, 20, {"max_nodes": 20, "deadline": "14h", "deadline_confidence": 0.7})
+    job = finely(14, 20, {"max_nodes": 20, "deadline": "12h", "deadline_confidence": 0.5})
     plan = exactly([hourly, *POOL], job)
     lines = [line for line in plan.lines if line.purchase_option == "dedicated"]
     assert lines and {line.purchase_option for line in plan.lines} == {"dedicated", "spot"}
