@@ -163,8 +163,8 @@ def _prices(loaded: LoadedServing, on: date, catalog: Catalog | None) -> list[Pr
     out = []
     for at, machine in enumerate(machines):
         if machine.usd_per_hour is not None:
-            where = machine.provider or "", machine.region or ""
-            out.append(Price(machine.usd_per_hour, *where, "given", "", machine.purchase_option))
+            place = machine.provider or "", machine.region or ""
+            out.append(Price(machine.usd_per_hour, *place, "given", "", machine.purchase_option))
             continue
         assert catalog is not None
         price = _offer_price(machine, catalog, on)
