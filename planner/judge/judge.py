@@ -293,6 +293,8 @@ def judge_serving(answer: Any, loaded: LoadedServing, catalog: Catalog) -> Verdi
     """
     node = Node(answer)
     if not len(node["machines"]):
+        if node["proof"]["status"].text() in ("optimal", "feasible"):
+            return Verdict(("machines: none, though a fleet is said to be found",))
         return Verdict(nothing="no fleet: there is nothing to check")
     findings = Findings(node, SERVING)
     with _faults_of(findings):

@@ -82,6 +82,16 @@ def test_the_command_takes_the_question(run_cli: RunCli, tmp_path: Path, command
     assert run_cli("verify", str(target), "--workload", question).code == 5
 
 
+@pytest.mark.parametrize("example", ["serving", "serving-llama-8b"])
+def test_a_fleet_that_is_left_out_is_missed(run_cli: RunCli, tmp_path: Path, example: str) -> None:
+    target, question = tmp_path / "answer.json", str(EXAMPLES / f"{example}.yaml")
+    assert run_cli("serving", question, "-o", "json", "--out", str(target)).code == 0
+    target.write_text(json.dumps({**json.loads(target.read_text()), "machines": []}), encoding="utf-8")
+    done = run_cli("verify", str(target), "--workload", question)
+    assert done.code == 5
+    assert "none, though a fleet is said to be found" in done.unwrapped
+
+
 WINDOWS = """
 version: 1
 kind: portfolio
