@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from fractions import Fraction
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,10 +23,12 @@ from planner.performance.inference.pool import handover_s, node_rates, weight_by
 if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.judge.document import Node
+    from planner.judge.goods import Offer
     from planner.judge.memory import Memory
     from planner.judge.work import Work
 
 _NAMES = ("trainer", "rollouts")
+_CHANCE_SLACK = 1e-4
 
 
 class _Pool:
@@ -33,28 +36,50 @@ class _Pool:
 
     def __init__(self, base: Bench, node: Node, name: str) -> None:
         self.node, self.name, self.base = node, name, base
+        self.by_deadline = not node["deadline_hours"].is_null
         buys = [
             Buy(base.goods.offer(p.path, p["offer_id"].text()), p["nodes"].count()) for p in node["parts"]
         ]
-        if len(buys) != 1 or not 0 < buys[0].nodes <= 10**5:
-            node["parts"].fail("one purchase")
-        if buys[0].offer.text("purchase_option") not in ("spot", "on_demand"):
-            raise ImpossibleError(f"{name}: pools are bought on demand or on spot")
-        self.buy = buys[0]
-        self.own = self._at(0.0)
+        if not buys or len({buy.nodes for buy in buys}) > 1 or not 0 < buys[0].nodes <= 10**5:
+            node["parts"].fail("one purchase, or purchases in turn")
+        self.in_turn = len(buys) > 1
+        self.buys = frame.in_first_zone(base.goods, buys) if self.in_turn else buys
+        options = {buy.offer.text("purchase_option") for buy in self.buys}
+        if not self.by_deadline and (len(self.buys) > 1 or not options <= {"spot", "on_demand"}):
+            raise ImpossibleError(f"{name}: without a deadline pools are bought on demand or on spot")
+        self.places = {buy.offer.place for buy in self.buys}
+        self.own = self._at(0.0, None)
         self.step_s = float(self.own.shape["step_time_s"])
-        self.stretch = (self.own.hours - self.own.waiting - self.own.steps.fixed) / self.own.steps.work
-        kind = self.buy.offer.kind
-        self.accelerators = float(kind["accelerator_count"]) * self.buy.nodes
+        self.stretch = _stretch(self.own)
+        kind = self.lead.kind
+        self.accelerators = float(kind["accelerator_count"]) * self.nodes
         work = _work_of(base.work, name, 0.0)
-        self.rate = float(node_rates(work.model, work.training, self.buy.offer.hardware)[0])
+        self.rate = float(node_rates(work.model, work.training, self.lead.hardware)[0])
         self.copies = max(float(kind["accelerator_count"]) / max(int(self.own.shape["tp"]), 1), 1.0)
 
-    def _at(self, paced_s: float) -> Candidate:
-        base = self.base
-        bench = Bench(base.workload, _work_of(base.work, self.name, paced_s), base.goods, base.start, None)
-        self.bench = bench
-        return bench.candidate([self.buy], in_turn=False)
+    @property
+    def nodes(self) -> int:
+        """Machines at a time."""
+        return self.buys[0].nodes
+
+    @property
+    def lead(self) -> Offer:
+        """What is bought first."""
+        return self.buys[0].offer
+
+    def _at(self, paced_s: float, by: tuple[float, float] | None) -> Candidate:
+        """What is bought at a pace; `by`: hours of its deadline, and the probability to keep it."""
+        base, workload, deadline = self.base, self.base.workload, None
+        if by is not None:
+            deadline = base.start + timedelta(hours=by[0])
+            limits = workload.constraints.model_copy(update={"deadline_confidence": by[1]})
+            workload = workload.model_copy(update={"constraints": limits})
+        bench = Bench(workload, _work_of(base.work, self.name, paced_s), base.goods, base.start, deadline)
+        return bench.candidate(self.buys, in_turn=self.in_turn)
+
+    def stretched(self, step_s: float, by: tuple[float, float]) -> float:
+        """Elapsed over work hours at a step, by a deadline."""
+        return _stretch(self._at(step_s, by))
 
     def sure_ratio(self, level: float, ratio: float) -> Near:
         """Hours kept with probability `level` over expected ones; of spot, that the ratio given keeps them."""
@@ -74,24 +99,37 @@ class _Pool:
             chance_within(candidate.situation.course, candidate.situation.pool, room, candidate.steps.sigma)
             * candidate.had
         )
-        if chance < level - 1e-4:
+        if chance < level - _CHANCE_SLACK:
             raise ImpossibleError(f"{self.name}: its hours are met with {chance:.4f}, {level:.4f} is asked")
         return Near(ratio)
 
-    def paced(self, pace_s: float, level: float | None) -> tuple[Candidate, dict[str, Any]]:
-        """The pool at the pair's pace, and what its entry must say."""
-        candidate = self._at(pace_s)
+    def paced(
+        self, pace_s: float, level: float | None, *, stretch: float, deadline_hours: float | None = None
+    ) -> tuple[Candidate, dict[str, Any]]:
+        """The pool at the pair's pace, and what its entry must say; `deadline_hours` is its own."""
+        by = None if deadline_hours is None or level is None else (deadline_hours, level)
+        candidate = self._at(pace_s, by)
         shape, closeness = candidate.shape, frame.closeness(candidate)
-        sure = Near(1.0) if level is None else self.sure_ratio(level, self.node["sure_ratio"].number())
+        sure = None
+        if by is None:
+            sure = Near(1.0) if level is None else self.sure_ratio(level, self.node["sure_ratio"].number())
+        elif (candidate.p_meet or 0.0) < by[1] - _CHANCE_SLACK:
+            raise ImpossibleError(f"{self.name}: its hours are met with {candidate.p_meet}, {level} is asked")
         return candidate, {
-            "name": self.name, "accelerator": str(self.buy.offer.kind["accelerator"]), "nodes": self.buy.nodes,
+            "name": self.name, "accelerator": str(self.lead.kind["accelerator"]), "nodes": self.nodes,
             "accelerators": Near(self.accelerators), "own_step_s": Near(self.step_s),
-            "paced_s": Near(pace_s, closeness),
-            "stretch": Near(self.stretch, closeness), "hours": Near(candidate.hours, closeness),
+            "paced_s": Near(pace_s, closeness), "stretch": Near(stretch, closeness),
+            "hours": Near(candidate.hours, closeness),
             "tensor_parallel": int(shape["tp"]), "pipeline_parallel": int(shape["pp"]),
             "data_parallel": int(shape["dp"]), "cost_usd": Near(candidate.cost, closeness), "sure_ratio": sure,
+            "deadline_hours": None if deadline_hours is None else Near(deadline_hours, closeness),
             "parts": [part_of(part, candidate) for part in candidate.parts],
         }  # fmt: skip
+
+
+def _stretch(candidate: Candidate) -> float:
+    """Elapsed over work hours, for interruptions."""
+    return (candidate.hours - candidate.waiting - candidate.steps.fixed) / candidate.steps.work
 
 
 def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -> None:
@@ -110,17 +148,24 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     step = (max(both) if rollouts.steps_off_policy else sum(both)) + refit
     limits, deadline = workload.constraints, bench.deadline_hours
     level = None if deadline == inf else 1.0 - (1.0 - limits.deadline_confidence) / 2.0
-    candidates, pool_entries = zip(
-        *(pool.paced(step * other.stretch, level) for pool, other in zip(pools, pools[::-1], strict=True)),
-        strict=True,
-    )
+    by_deadline = any(pool.by_deadline for pool in pools)
+    if by_deadline:
+        paced = _by_deadline(findings, bench, pools, step, level)
+    else:
+        paced = [
+            pool.paced(step * other.stretch, level, stretch=pool.stretch)
+            for pool, other in zip(pools, pools[::-1], strict=True)
+        ]
+    candidates, pool_entries = zip(*paced, strict=True)
     cost = sum((candidate.cost for candidate in candidates), moved)
     hours, close = (
         max(candidate.hours for candidate in candidates),
         max(frame.closeness(candidate) for candidate in candidates),
     )
-    ratio = nodes[0]["sure_ratio"].number() * nodes[1]["sure_ratio"].number()
-    _limits(findings, workload, pools, hours * ratio, deadline)
+    sure = deadline
+    if not by_deadline:
+        sure = hours * nodes[0]["sure_ratio"].number() * nodes[1]["sure_ratio"].number()
+    _limits(findings, workload, pools, sure, deadline)
     bound, logprob = answer["bound_usd"].money(), float(pools[0].own.shape["other_models_s"])
     gap = float((cost - bound) / cost)
     over = limits.budget_usd is not None and cost > Fraction(limits.budget_usd)
@@ -131,9 +176,9 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         "schema_version": 1, "planner_version": STATED, "pools": list(pool_entries), "step_s": Near(step, close),
         "train_s": Near(both[0]), "logprob_s": Near(logprob), "update_s": Near(both[0] - logprob),
         "generate_s": Near(both[1]), "refit_s": Near(refit), "moved_gb": Near(moved_gb),
-        "moved_usd": Near(moved, slack=1e-6), "hours": Near(hours, close), "sure_hours": Near(hours * ratio, close),
-        "cost_usd": Near(cost, close), "bound_usd": Exactly(min(bound, cost * (1 + Fraction(1, 10**9)))),
-        "gap_ratio": Near(gap, 1e-5, 1e-8), "steps": Near(bench.work.steps),
+        "moved_usd": Near(moved, slack=1e-6), "hours": Near(hours, close), "sure_hours": Near(sure, close),
+        "cost_usd": Near(cost, close), "bound_usd": Exactly(min(bound, cost * (1 + Fraction(max(close, 1e-9))))),
+        "gap_ratio": Near(max(gap, 0.0), 1e-5, max(close, 1e-8)), "steps": Near(bench.work.steps),
         **dict.fromkeys(("pairs", "reason"), STATED),
         **{name: None if answer[name].is_null else STATED for name in ("colocated", "same_ways", "one_chip")},
         "steps_off_policy": rollouts.steps_off_policy, "confidence": Near(limits.deadline_confidence),
@@ -142,12 +187,32 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     })  # fmt: skip
 
 
+def _by_deadline(
+    findings: Findings, bench: Bench, pools: list[_Pool], step: float, level: float | None
+) -> list[tuple[Candidate, dict[str, Any]]]:
+    """Pools of one region that share the room which the deadline leaves beside the work of the pair."""
+    places = set.union(*(pool.places for pool in pools))
+    findings.require(
+        len(places) == 1, "pools", "not in one region, as pools with a deadline of their own are"
+    )
+    whole = bench.deadline_hours
+    work = bench.work.steps * step / 3600.0 * (1.0 + bench.work.figures["evaluation_share_ratio"])
+    half = (whole - work) / 2.0
+    if half <= 0 or level is None:
+        raise ImpossibleError(f"pools: {work:g} h of work by a deadline of {whole:g} h")
+    slowed = [pool.stretched(step, (work + half, level)) for pool in pools]
+    return [
+        pool.paced(step * other, level, stretch=own, deadline_hours=min(whole, work * other + half))
+        for pool, own, other in zip(pools, slowed, slowed[::-1], strict=True)
+    ]
+
+
 def _limits(
     findings: Findings, workload: Workload, pools: list[_Pool], sure_hours: float, deadline: float
 ) -> None:
     limits = workload.constraints
     findings.require(
-        sum(pool.buy.nodes for pool in pools) <= limits.max_nodes, "pools", "more nodes than max_nodes"
+        sum(pool.nodes for pool in pools) <= limits.max_nodes, "pools", "more nodes than max_nodes"
     )
     most = limits.max_accelerators or inf
     findings.require(
@@ -174,7 +239,7 @@ def _handover(bench: Bench, pools: list[_Pool]) -> tuple[float, float, Fraction]
     rollouts = work.training.tuning.rollouts
     assert rollouts is not None
     size = weight_bytes(work.model, rollouts)
-    ends = [pool.buy.offer.place for pool in pools]
+    ends = [pool.lead.place for pool in pools]
     same = ends[0] == ends[1]
     near = "inter_region_staging_gbps" if ends[0][0] == ends[1][0] else "cross_cloud_staging_gbps"
     gbps = inf if same else work.figures[near]

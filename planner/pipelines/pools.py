@@ -7,8 +7,9 @@ the pace. Handing over the weights comes on top:
     step = max(train, generate) + refit      or      train + generate + refit
 
 What one pool loses to interruptions holds up the other, so a pool's step lasts `step` times the other's elapsed over
-work hours. Answers lost with spot capacity are generated again: lost work in the rollouts' own hours. All pairs are
-compared by costs linear in hours (`pool_pairs`); the cheapest are priced by the engine at the pace of the pair.
+work hours. Answers lost with spot capacity are generated again: lost work in the rollouts' own hours. All pairs on
+demand or on spot are compared by costs linear in hours (`pool_pairs`); the cheapest are priced by the engine at the
+pace of the pair. By a deadline, pairs in one region may be bought in every way of the engine (`pools_by_deadline`).
 """
 
 from __future__ import annotations
@@ -20,21 +21,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from catalogs.store.load import load_catalog
-from planner.candidates.choose import best_where, choose
 from planner.candidates.constraints.deadline import without_record
 from planner.candidates.engine import Engine, build, candidates_of
 from planner.candidates.finish import sure_hours
 from planner.candidates.model import SINGLE
-from planner.candidates.plan_parts.bought import Source
 from planner.candidates.plan_parts.frame import moment_text
 from planner.candidates.prepare import prepare, unlimited
 from planner.candidates.wanted import Scope, Wanted
 from planner.errors import InputError
-from planner.market.pricing import total_usd
 from planner.performance.inference.pool import handover_s, node_rates, weight_bytes
 from planner.pipelines.moves import GB, Moves, build_moves, curve_usd
 from planner.pipelines.pool_pairs import Points, Terms, find_pairs, step_of
-from planner.pipelines.pools_model import POOL_NAMES, Colocated, OneChip, Pool, PoolName, Pools
+from planner.pipelines.pools_by_deadline import ByDeadline
+from planner.pipelines.pools_figures import colocated, logprob_s, pool_of
+from planner.pipelines.pools_model import POOL_NAMES, OneChip, Pool, PoolName, Pools
 from planner.plan.model import sources_of
 
 if TYPE_CHECKING:
@@ -45,10 +45,11 @@ if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
     from planner.asked.model import Asked
     from planner.asked.options import Options
-    from planner.candidates.engine import CandidateSearch
+    from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
+    from planner.pipelines.pools_by_deadline import Timed
 
     Ints = npt.NDArray[np.int64]
 
@@ -100,7 +101,7 @@ def by_turns(asked: Asked) -> Asked:
     return replace(asked, job=replace(asked.job, training=training))
 
 
-class _Side:
+class Side:
     """Candidates of one pool and what pairs of them need."""
 
     def __init__(
@@ -133,10 +134,9 @@ class _Side:
 
     def _points(self, candidates: Candidates, at: Ints, place: Ints, level: float | None) -> Points:
         context = self.found.context
-        job, costs, hardware = context.asked.job, context.market.costs, context.market.offer_set.hardware
+        costs = context.market.costs
         rows, nodes, work = candidates.offer[at], candidates.nodes[at], candidates.work_hours[at]
         shape = candidates.shape[at]
-        own = candidates.shapes["hardware_row"].astype(np.int64)[shape]
         fixed, paid = candidates.fixed_hours[at], candidates.paid_hours[at]
         # a pair runs at least as long as its slower pool, so no pair pays less than this
         run = context.market.offer_set.book.cheapest_hours(rows, candidates.hours[at])
@@ -153,7 +153,6 @@ class _Side:
             for at_hours in _USED_HOURS
         )
         hourly = (more - some) / (_USED_HOURS[1] - _USED_HOURS[0])
-        count = hardware["accelerator_count"].astype(np.float64)[own]
         sure = np.ones(len(at))
         if level is not None:
             sure = sure_hours(candidates, at, level) / candidates.hours[at]
@@ -167,27 +166,43 @@ class _Side:
             usd_per_hour=hourly,
             sure=sure,
             nodes=nodes,
-            accelerators=nodes * count,
             place=place,
-            rate=node_rates(job.model, job.training, hardware)[own],
-            copies=np.maximum(count / np.maximum(np.asarray(candidates.shapes["tp"])[shape], 1), 1.0),
-            chip=np.asarray(
-                [self._chips.setdefault(str(name), len(self._chips)) for name in hardware["accelerator"]],
-                dtype=np.int64,
-            )[own],
+            **self.of_machines(at),
         )
-        return points.take(_distinct(points, own))
+        return points.take(_distinct(points, candidates.shapes["hardware_row"].astype(np.int64)[shape]))
 
-    def priced(self, row: int, paced_s: float) -> tuple[Candidates, Source]:
+    def of_machines(self, at: Ints) -> dict[str, Any]:
+        """The columns of `Points` that follow from the machines of candidates alone."""
+        candidates, context = self.found.candidates, self.found.context
+        job, hardware = context.asked.job, context.market.offer_set.hardware
+        shape = candidates.shape[at]
+        own = candidates.shapes["hardware_row"].astype(np.int64)[shape]
+        count = hardware["accelerator_count"].astype(np.float64)[own]
+        chips = [self._chips.setdefault(str(name), len(self._chips)) for name in hardware["accelerator"]]
+        return {
+            "accelerators": candidates.nodes[at] * count,
+            "rate": node_rates(job.model, job.training, hardware)[own],
+            "copies": np.maximum(count / np.maximum(np.asarray(candidates.shapes["tp"])[shape], 1), 1.0),
+            "chip": np.asarray(chips, dtype=np.int64)[own],
+        }
+
+    def step_s(self, at: int) -> float:
+        """Time of a step of a candidate at its own pace."""
+        candidates = self.found.candidates
+        return float(np.asarray(candidates.shapes["step_time_s"])[int(candidates.shape[at])])
+
+    def at_pace(self, paced_s: float) -> Context:
+        """The pool's run with steps of at least `paced_s`; the size of a checkpoint is known by now."""
+        context = self.found.candidates.context
+        paced = context.with_asked(of_pool(context.asked, self.name, paced_s))
+        return paced.with_job(checkpoint_gib=context.asked.job.checkpoint_gib)
+
+    def priced(self, row: int, paced_s: float) -> Candidates:
         """The candidate of point `row` with steps of at least `paced_s`, priced by the engine."""
         candidates = self.found.candidates
-        at = int(self.points.at[row])
-        context = candidates.context.with_asked(of_pool(candidates.context.asked, self.name, paced_s))
-        # the size of a checkpoint is known by now
-        context = context.with_job(checkpoint_gib=candidates.context.asked.job.checkpoint_gib)
+        at, context = int(self.points.at[row]), self.at_pace(paced_s)
         as_pool = replace(self.found, candidates=replace(candidates, context=context))
-        one = candidates_of(as_pool, candidates.offer[at : at + 1], [int(candidates.nodes[at])])
-        return one, Source(context, one)
+        return candidates_of(as_pool, candidates.offer[at : at + 1], [int(candidates.nodes[at])])
 
 
 def _distinct(points: Points, hardware: Ints) -> Ints:
@@ -221,9 +236,10 @@ class _Question:
         places: dict[str, int] = {}
         chips: dict[str, int] = {}
         self.trainer, self.rollouts = (
-            _Side(Engine(free.with_asked(of_pool(free.asked, name))), name, limit, places, chips)
+            Side(Engine(free.with_asked(of_pool(free.asked, name))), name, limit, places, chips)
             for name in POOL_NAMES
         )
+        self.sides = (self.trainer, self.rollouts)
         job = base.asked.job
         assert job.training.tuning.rollouts is not None
         self.given = job.training.tuning.rollouts
@@ -243,68 +259,99 @@ class _Question:
             most_accelerators=float(limits.max_accelerators or _NO_LIMIT),
             deadline_hours=np.inf if self.deadline is None else self.deadline,
         )  # fmt: skip
+        self.by_deadline = None if self.deadline is None else ByDeadline(self.sides, self.terms, level)
 
     def answer(self) -> Pools:
         """The cheapest pair that the engine confirms, beside the best single clusters."""
         found = build(self.base.with_asked(by_turns(self.base.asked)))
-        pairs = find_pairs(self.trainer.points, self.rollouts.points, self.terms, _PRICED)
-        pools = [self._pair(int(a), int(b)) for a, b in zip(pairs.trainer, pairs.rollouts, strict=True)]
-        kept = [one for one in pools if self.deadline is None or one["sure_hours"] <= self.deadline]
-        reason = "" if kept else "no pair of pools meets the limits"
-        best = min(kept, key=lambda one: one["cost_usd"]) if kept else self._nothing()
+        best, bound, compared = self._cheapest()
+        reason = "" if best else "no pair of pools meets the limits"
         limit = self.loaded.workload.constraints.budget_usd
-        if kept and limit is not None and best["cost_usd"] > limit:
+        if best and limit is not None and best["cost_usd"] > limit:
             reason = f"the cheapest pair of pools costs {best['cost_usd']:,.2f} USD, over the budget"
-        bound = min(Decimal(repr(float(pairs.usd[0]))), best["cost_usd"]) if kept else Decimal(0)
+        by_deadline = best is not None and best["pools"][0].deadline_hours is not None
         return Pools(
             workload=self.loaded.workload.name, workload_sha256=self.loaded.sha256,
             created_at=moment_text(self.base.dates.now), start=moment_text(self.base.dates.start),
             confidence=self.loaded.workload.constraints.deadline_confidence,
             steps=self.base.asked.job.total_steps, steps_off_policy=self.given.steps_off_policy,
-            deadline_hours=self.deadline, budget_usd=limit, bound_usd=bound, pairs=pairs.compared,
-            colocated=_colocated(found, same_ways=False), same_ways=_colocated(found, same_ways=True), reason=reason,
-            one_chip=self._one_chip(best if kept else None), sources=sources_of(self.base.market.catalog), **best,
+            deadline_hours=self.deadline, budget_usd=limit, pairs=compared, reason=reason,
+            bound_usd=min(Decimal(repr(bound)), best["cost_usd"]) if best else Decimal(0),
+            colocated=colocated(found, same_ways=False),
+            same_ways=None if by_deadline else colocated(found, same_ways=True),
+            one_chip=self._one_chip(best), sources=sources_of(self.base.market.catalog), **(best or self._nothing()),
         )  # fmt: skip
+
+    def _cheapest(self, *, one_chip: bool = False) -> tuple[dict[str, Any] | None, float, int]:
+        """The cheapest pair that keeps the limits, what none costs less than (USD), and how many were compared."""
+        pairs = find_pairs(
+            self.trainer.points, self.rollouts.points, replace(self.terms, one_chip=one_chip), _PRICED
+        )
+        priced = [self._pair(int(a), int(b)) for a, b in zip(pairs.trainer, pairs.rollouts, strict=True)]
+        kept = [one for one in priced if self.deadline is None or one["sure_hours"] <= self.deadline]
+        bound = float(pairs.usd.min(initial=np.inf))
+        if self.by_deadline is not None:
+            known = min((float(one["cost_usd"]) for one in kept), default=np.inf)
+            found = self.by_deadline.cheapest(known, one_chip=one_chip)
+            bound = min(bound, found.bound_usd)
+            if found.pair is not None:
+                kept.append(self._timed(found.pair))
+        return min(kept, key=lambda one: one["cost_usd"], default=None), bound, pairs.compared
 
     def _one_chip(self, best: dict[str, Any] | None) -> OneChip | None:
         """The cheapest pair whose pools have the same type of accelerator; None where no such pair meets the limits."""
-        if best is None:
+        one = best
+        if best is not None and len({pool.accelerator for pool in best["pools"]}) > 1:
+            one = self._cheapest(one_chip=True)[0]
+        if one is None:
             return None
-        pools = [best]
-        if len({pool.accelerator for pool in best["pools"]}) > 1:
-            terms = replace(self.terms, one_chip=True)
-            pairs = find_pairs(self.trainer.points, self.rollouts.points, terms, _PRICED)
-            pools = [self._pair(int(a), int(b)) for a, b in zip(pairs.trainer, pairs.rollouts, strict=True)]
-        kept = [one for one in pools if self.deadline is None or one["sure_hours"] <= self.deadline]
-        if not kept:
-            return None
-        one = min(kept, key=lambda one: one["cost_usd"])
         train, generate = one["pools"]
         return OneChip(
             train.accelerator, train.accelerators, generate.accelerators, one["hours"], one["cost_usd"]
         )
 
+    def _timed(self, pair: Timed) -> dict[str, Any]:
+        """Figures of a pair by the deadline, which it keeps with the confidence asked."""
+        assert self.deadline is not None
+        own = [side.step_s(one.own_at) for side, one in zip(self.sides, pair.pools, strict=True)]
+        pools = [
+            pool_of(side.name, one.search.candidates, one.at, own_step_s=step, paced_s=one.paced_s,
+                    stretch=one.stretch, deadline_hours=one.deadline_hours)
+            for side, one, step in zip(self.sides, pair.pools, own, strict=True)
+        ]  # fmt: skip
+        return self._figures(pools, pair.pools[0].own_at, pair.step_s, pair.refit_s) | {
+            "sure_hours": self.deadline
+        }
+
     def _pair(self, a: int, b: int) -> dict[str, Any]:
         """Figures of one pair, its pools priced by the engine."""
-        sides = (self.trainer, self.rollouts)
-        t, r = (side.points.take(np.asarray([row])) for side, row in zip(sides, (a, b), strict=True))
+        t, r = (side.points.take(np.asarray([row])) for side, row in zip(self.sides, (a, b), strict=True))
         gbps = self.terms.gbps[t.place, r.place]
         refit = handover_s(self.weights, r.copies, np.minimum(t.rate, r.rate), gbps)
         step = float(step_of(self.terms, t.step_s, r.step_s, refit)[0])
         paces = (step * float(r.stretch[0]), step * float(t.stretch[0]))
-        pools = tuple(_pool(side, row, pace) for side, row, pace in zip(sides, (a, b), paces, strict=True))
+        pools = [
+            pool_of(side.name, side.priced(row, pace), 0, own_step_s=float(side.points.step_s[row]), paced_s=pace,
+                    stretch=float(side.points.stretch[row]), sure_ratio=float(side.points.sure[row]))
+            for side, row, pace in zip(self.sides, (a, b), paces, strict=True)
+        ]  # fmt: skip
+        figures = self._figures(pools, int(t.at[0]), step, float(refit[0]))
         moved = self._moved(int(t.place[0]), int(r.place[0]))
-        hours = max(pool.hours for pool in pools)
-        shape = self.trainer.found.candidates.shapes.row(
-            int(self.trainer.found.candidates.shape[int(t.at[0])])
-        )
-        logprob = float(shape["other_models_s"])
+        return figures | {
+            "moved_gb": self.moved_gb if t.place[0] != r.place[0] else 0.0, "moved_usd": moved,
+            "sure_hours": figures["hours"] * float(t.sure[0]) * float(r.sure[0]),
+            "cost_usd": figures["cost_usd"] + moved,
+        }  # fmt: skip
+
+    def _figures(self, pools: list[Pool], trainer_at: int, step_s: float, refit_s: float) -> dict[str, Any]:
+        """Figures of a pair in one region; `trainer_at`: the trainer among its side's candidates."""
+        train, generate = pools
+        logprob = logprob_s(self.trainer.found.candidates, trainer_at)
         return {
-            "pools": pools, "step_s": step, "train_s": float(t.step_s[0]), "logprob_s": logprob,
-            "update_s": float(t.step_s[0]) - logprob, "generate_s": float(r.step_s[0]), "refit_s": float(refit[0]),
-            "moved_gb": self.moved_gb if t.place[0] != r.place[0] else 0.0, "moved_usd": moved, "hours": hours,
-            "sure_hours": hours * pools[0].sure_ratio * pools[1].sure_ratio,
-            "cost_usd": pools[0].cost_usd + pools[1].cost_usd + moved,
+            "pools": tuple(pools), "step_s": step_s, "train_s": train.own_step_s, "logprob_s": logprob,
+            "update_s": train.own_step_s - logprob, "generate_s": generate.own_step_s, "refit_s": refit_s,
+            "moved_gb": 0.0, "moved_usd": Decimal(0), "hours": max(pool.hours for pool in pools),
+            "cost_usd": train.cost_usd + generate.cost_usd,
         }  # fmt: skip
 
     def _moved(self, source: int, target: int) -> Decimal:
@@ -319,41 +366,3 @@ class _Question:
             "pools": (), **dict.fromkeys((*figures, "hours", "sure_hours"), 0.0),
             "moved_usd": Decimal(0), "cost_usd": Decimal(0),
         }  # fmt: skip
-
-
-def _pool(side: _Side, row: int, paced_s: float) -> Pool:
-    candidates, source = side.priced(row, paced_s)
-    points, bought = side.points, source.bought(0)
-    shape = candidates.shapes.row(int(candidates.shape[0]))
-    offer_set = source.context.market.offer_set
-    hardware = offer_set.hardware.row(int(shape["hardware_row"]))
-    return Pool(
-        name=side.name, bought=bought, accelerator=str(hardware["accelerator"]), nodes=int(candidates.nodes[0]),
-        accelerators=float(points.accelerators[row]), own_step_s=float(points.step_s[row]), paced_s=paced_s,
-        stretch=float(points.stretch[row]), hours=float(candidates.hours[0]), tensor_parallel=int(shape["tp"]),
-        pipeline_parallel=int(shape["pp"]), data_parallel=int(shape["dp"]),
-        cost_usd=total_usd([line for part in bought.parts for line in part.lines]),
-        sure_ratio=float(points.sure[row]),
-    )  # fmt: skip
-
-
-def _colocated(search: CandidateSearch, *, same_ways: bool) -> Colocated | None:
-    """The best single cluster; `same_ways`: of on-demand and spot without a fall-back, as pools are bought."""
-    candidates, market = search.candidates, search.context.market
-    if same_ways:
-        timed = market.is_spot | market.offer_set.offers.equals("purchase_option", "on_demand")
-        at = best_where(
-            candidates, (candidates.bits == 0) & (candidates.kind == SINGLE) & timed[candidates.offer], "cost"
-        )
-    else:
-        choice = choose(candidates, "cost")
-        at = None if choice is None else choice.winner
-    if at is None:
-        return None
-    bought = Source(search.context, candidates).bought(at)
-    lead = bought.parts[0]
-    return Colocated(
-        how=bought.how, provider=lead.provider, region=lead.region, instance_type=lead.instance_type,
-        nodes=int(candidates.nodes[at]), hours=float(candidates.hours[at]),
-        cost_usd=total_usd([line for part in bought.parts for line in part.lines]),
-    )  # fmt: skip

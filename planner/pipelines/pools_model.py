@@ -23,7 +23,8 @@ class Pool:
         own_step_s: time of a step at its own pace; `paced_s`: the step that it shares, the other's outages included.
         stretch: elapsed over work hours, for interruptions; `hours`: expected elapsed hours.
         tensor_parallel, data_parallel: its layout; `pipeline_parallel` of the trainer.
-        sure_ratio: hours kept with the confidence asked, over expected hours.
+        sure_ratio: hours kept with the confidence asked, over expected hours; None for a pool with a deadline.
+        deadline_hours: of the pool, where the pair is bought by its deadline (`pools_by_deadline`).
     """
 
     name: PoolName
@@ -39,7 +40,8 @@ class Pool:
     pipeline_parallel: int
     data_parallel: int
     cost_usd: Decimal
-    sure_ratio: float
+    sure_ratio: float | None
+    deadline_hours: float | None
 
 
 @record(frozen=True)
@@ -77,7 +79,7 @@ class Pools(Presentable):
         moved_gb, moved_usd: weights between regions, over all steps.
         hours, sure_hours: expected, and kept with `confidence`.
         bound_usd: no pair compared costs less; `pairs`: how many were compared.
-        colocated: best single cluster of all ways to buy; `same_ways`: of those that pools are bought by.
+        colocated: best single cluster of all ways to buy; `same_ways`: on demand or spot, where the pools are so.
         one_chip: best pair whose pools have the same type of accelerator, the pair itself where it has.
     """
 

@@ -60,7 +60,7 @@ def _gap(pools: Pools) -> float:
 def _values(pool: Pool) -> dict[str, Any]:
     names = (
         "name", "accelerator", "nodes", "accelerators", "own_step_s", "paced_s", "stretch", "hours", "tensor_parallel",
-        "pipeline_parallel", "data_parallel", "cost_usd", "sure_ratio",
+        "pipeline_parallel", "data_parallel", "cost_usd", "sure_ratio", "deadline_hours",
     )  # fmt: skip
     return {name: getattr(pool, name) for name in names} | {
         "parts": [part.to_dict() for part in pool.bought.parts]
@@ -146,8 +146,11 @@ def _beside(pools: Pools) -> str:
 
 
 def _proof(pools: Pools) -> Section:
+    ways = (
+        "" if pools.deadline_hours is None else " and, in one region, those bought in any way by the deadline"
+    )
     text = (
-        f"optimal over {pools.pairs:,} pairs of pools bought on demand or on spot, by costs linear in hours; the "
-        f"cheapest are priced by the engine, gap {percent(_gap(pools), 2)} to the bound {usd(pools.bound_usd)}"
+        f"cheapest of {pools.pairs:,} pairs on demand or on spot, by costs linear in hours{ways}; the engine prices "
+        f"the best of them, and no other costs less than {usd(pools.bound_usd)} (gap {percent(_gap(pools), 2)})"
     )
     return facts("proof", "Proof", [("gap_ratio", "search", _gap(pools), "ratio", text)])

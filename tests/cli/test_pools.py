@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -57,11 +58,14 @@ def test_a_pair_holds_and_its_step_is_that_of_both(
     assert found["step_s"] == pytest.approx((max(parts) if ahead else sum(parts)) + found["refit_s"])
     assert found["logprob_s"] + found["update_s"] == pytest.approx(found["train_s"])
     assert sum(pool["nodes"] for pool in found["pools"]) <= 8
-    assert 0 <= found["gap_ratio"] < 0.02
-    if limits:
-        assert found["sure_hours"] <= 72 and not any(
-            "spot" in p["parts"][0]["purchase_option"] for p in found["pools"]
-        )
+    if limits:  # spot with on-demand to fall back on, in one region
+        assert found["sure_hours"] == 72 and 0 <= found["gap_ratio"] < 0.5
+        assert all(pool["deadline_hours"] <= 72 for pool in found["pools"])
+        assert len({(part["provider"], part["region"]) for p in found["pools"] for part in p["parts"]}) == 1
+        assert all(p["parts"][-1]["purchase_option"] == "on_demand" for p in found["pools"])
+    else:
+        assert 0 <= found["gap_ratio"] < 0.02
+        assert all(pool["deadline_hours"] is None for pool in found["pools"])
     verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
     assert (verdict.code, verdict.stderr) == (0, ""), verdict.stdout
 
@@ -77,6 +81,34 @@ def test_a_changed_figure_is_a_fault(run_cli: Run, tmp_path: Path, place: str, f
     (tmp_path / "pools.json").write_text(json.dumps(found), encoding="utf-8")
     verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
     assert verdict.code == 5 and place in verdict.stdout
+
+
+def test_a_pair_by_a_deadline_costs_less_with_a_fall_back_than_without(run_cli: Run, tmp_path: Path) -> None:
+    _, _, some = asked(run_cli, tmp_path, limits="  deadline: 3d")
+    _, _, none = asked(run_cli, tmp_path, limits="  deadline: 3d\nspot: {fallback: none}")
+    assert Decimal(some["cost_usd"]) < Decimal(none["cost_usd"])
+    assert Decimal(some["bound_usd"]) <= Decimal(some["cost_usd"])
+
+
+def _forged(pool: dict[str, Any], key: str) -> None:
+    if key == "places":
+        here = pool["parts"][0]["region"]
+        elsewhere = {"us-west-2": "us-east-1", "us-east-1": "us-west-2"}[here]
+        pool["parts"][0]["offer_id"] = pool["parts"][0]["offer_id"].replace(here, elsewhere)
+    elif key == "turns":
+        del pool["parts"][-1]
+    else:
+        pool[key] *= 0.97
+
+
+def test_a_changed_pool_with_a_deadline_is_a_fault(run_cli: Run, tmp_path: Path) -> None:
+    _, path, found = asked(run_cli, tmp_path, limits="  deadline: 3d")
+    for key in ("deadline_hours", "stretch", "paced_s", "hours", "turns", "places"):
+        forged = deepcopy(found)
+        _forged(forged["pools"][1], key)
+        (tmp_path / "pools.json").write_text(json.dumps(forged), encoding="utf-8")
+        verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
+        assert verdict.code in (2, 5), key
 
 
 def test_a_budget_that_no_pair_keeps_is_said(run_cli: Run, tmp_path: Path) -> None:
