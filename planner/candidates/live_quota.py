@@ -82,5 +82,5 @@ def _spellings(names: Iterable[str]) -> dict[str, str]:
 
 
 def _spelt(name: str) -> str:
-    """A name by its letters: accounts spell one quota with other cases and blanks; asides in brackets are ours."""
-    return name.partition(" (")[0].replace(" ", "").lower()
+    """A name by its letters: accounts spell one quota with other cases and blanks."""
+    return name.replace(" ", "").lower()

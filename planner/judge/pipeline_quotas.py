@@ -55,12 +55,13 @@ def check_shared(findings: Findings, stages: list[Node], limits: list[QuotaLimit
 
 def _drawn(node: Node, limit: QuotaLimit, region: str, types: Table) -> Drawn:
     """Parts in turn: the most of them; side by side: their sum."""
-    each = [_units(part, limit, types) for part in node["parts"] if part["region"].text() == region]
+    each = [units_of(part, limit, types) for part in node["parts"] if part["region"].text() == region]
     units = max(each, default=0.0) if node["in_turn"].flag() else sum(each)
     return Drawn(node["task"].text(), node["start_hours"].number(), node["end_hours"].number(), units)
 
 
-def _units(part: Node, limit: QuotaLimit, types: Table) -> float:
+def units_of(part: Node, limit: QuotaLimit, types: Table) -> float:
+    """What a part of an answer draws on a quota, infinity where that is unknown."""
     from catalogs.tariffs import load_tariffs
 
     provider, option = part["provider"].text(), part["purchase_option"].text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,11 +17,13 @@ from planner.judge.bench import Bench, Buy, Candidate, ImpossibleError
 from planner.judge.chance import chance_within
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
 from planner.judge.pipeline import part_of
+from planner.judge.pipeline_quotas import units_of
 from planner.judge.quote import sure_hours, table_ratio
 from planner.judge.schedule import GB, moved_usd
 from planner.performance.inference.pool import handover_s, node_rates, weight_bytes
 
 if TYPE_CHECKING:
+    from catalogs.tables.table import Table
     from planner.inputs.schema import Workload
     from planner.judge.document import Node
     from planner.judge.goods import Offer
@@ -104,12 +107,22 @@ class _Pool:
         return Near(ratio)
 
     def paced(
-        self, pace_s: float, level: float | None, *, stretch: float, deadline_hours: float | None = None
+        self,
+        pace_s: float,
+        level: float | None,
+        *,
+        stretch: float,
+        deadline_hours: float | None = None,
+        beside: _Pool | None = None,
     ) -> tuple[Candidate, dict[str, Any]]:
         """The pool at the pair's pace, and what its entry must say; `deadline_hours` is its own."""
         by = None if deadline_hours is None or level is None else (deadline_hours, level)
         candidate = self._at(pace_s, by)
-        shape, closeness = candidate.shape, frame.closeness(candidate)
+        # a pool that waits for one whose hours are expected over futures is known as closely as that one
+        closely = (
+            candidate if beside is None else replace(candidate, in_turn=candidate.in_turn or beside.in_turn)
+        )
+        shape, closeness = candidate.shape, frame.closeness(closely)
         sure = None
         if by is None:
             sure = Near(1.0) if level is None else self.sure_ratio(level, self.node["sure_ratio"].number())
@@ -123,7 +136,7 @@ class _Pool:
             "tensor_parallel": int(shape["tp"]), "pipeline_parallel": int(shape["pp"]),
             "data_parallel": int(shape["dp"]), "cost_usd": Near(candidate.cost, closeness), "sure_ratio": sure,
             "deadline_hours": None if deadline_hours is None else Near(deadline_hours, closeness),
-            "parts": [part_of(part, candidate) for part in candidate.parts],
+            "parts": [part_of(part, closely) for part in candidate.parts],
         }  # fmt: skip
 
 
@@ -166,6 +179,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     if not by_deadline:
         sure = hours * nodes[0]["sure_ratio"].number() * nodes[1]["sure_ratio"].number()
     _limits(findings, workload, pools, sure, deadline)
+    _quotas(findings, workload, nodes, memory.catalog.instance_types)
     bound, logprob = answer["bound_usd"].money(), float(pools[0].own.shape["other_models_s"])
     gap = float((cost - bound) / cost)
     over = limits.budget_usd is not None and cost > Fraction(limits.budget_usd)
@@ -202,8 +216,10 @@ def _by_deadline(
         raise ImpossibleError(f"pools: {work:g} h of work by a deadline of {whole:g} h")
     slowed = [pool.stretched(step, (work + half, level)) for pool in pools]
     return [
-        pool.paced(step * other, level, stretch=own, deadline_hours=min(whole, work * other + half))
-        for pool, own, other in zip(pools, slowed, slowed[::-1], strict=True)
+        pool.paced(
+            step * other, level, stretch=own, deadline_hours=min(whole, work * other + half), beside=beside
+        )
+        for pool, own, other, beside in zip(pools, slowed, slowed[::-1], pools[::-1], strict=True)
     ]
 
 
@@ -219,6 +235,21 @@ def _limits(
         sum(p.accelerators for p in pools) <= most, "pools", "more accelerators than max_accelerators"
     )
     findings.require(sure_hours <= deadline * (1 + 1e-9), "sure_hours", f"after the deadline of {deadline} h")
+
+
+def _quotas(findings: Findings, workload: Workload, pools: list[Node], types: Table) -> None:
+    """Pools of one region keep each quota together; what a pool uses in turn is not in use together."""
+    for limit in workload.constraints.quota:
+        drawn: dict[str, float] = {}
+        for pool in pools:
+            parts = [part for part in pool["parts"] if fnmatchcase(part["region"].text(), limit.region)]
+            for region in {part["region"].text() for part in parts}:
+                most = max(units_of(part, limit, types) for part in parts if part["region"].text() == region)
+                drawn[region] = drawn.get(region, 0.0) + most
+        for region, units in drawn.items():
+            if units > limit.limit * (1 + 1e-9):
+                place = f"{limit.provider}/{region} {limit.quota}"
+                findings.fault("pools", f"draw {units:g} together on {place}, limit {limit.limit:g}")
 
 
 def _work_of(work: Work, name: str, paced_s: float) -> Work:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
+    Bools = npt.NDArray[np.bool_]
 
 _BLOCK = 256  # trainers paired at once
 _EDGES = 200  # paces at which the cheapest other pool is looked up
@@ -36,6 +37,7 @@ class Points:
         sure: hours kept with the confidence asked, over expected hours.
         nodes, accelerators: of the pool; `place`: number of its region; `rate`: of a node's network, bytes/s.
         copies: replicas on a node; `chip`: number of its accelerator's type.
+        uses: of each declared quota, shape `(n, k)`.
     """
 
     at: Ints
@@ -52,6 +54,7 @@ class Points:
     rate: Floats
     copies: Floats
     chip: Ints
+    uses: Floats
 
     def take(self, index: Ints) -> Points:
         """Rows `index`."""
@@ -68,6 +71,7 @@ class Terms:
         weights: bytes that each step hands over.
         moved_usd, gbps: of all steps between regions, and the rate, by number of the two places, shape `(P, P)`.
         most_nodes, most_accelerators, deadline_hours: limits of both pools together.
+        quotas: limit of each declared quota, which pools of one region share, shape `(k,)`.
         one_chip: both pools have the same type of accelerator.
     """
 
@@ -79,6 +83,7 @@ class Terms:
     most_nodes: float
     most_accelerators: float
     deadline_hours: float
+    quotas: Floats
     one_chip: bool = False
 
 
@@ -171,9 +176,15 @@ def _costs(trainers: Points, rollouts: Points, terms: Terms) -> Floats:
     sure = (np.maximum(t.before_hours, r.before_hours) + hours) * t.sure * r.sure
     fits = (t.nodes + r.nodes <= terms.most_nodes) & (sure <= terms.deadline_hours)
     fits &= t.accelerators + r.accelerators <= terms.most_accelerators
+    fits &= (t.place != r.place) | within(terms.quotas, t.uses + r.uses)
     if terms.one_chip:
         fits &= t.chip == r.chip
     return np.where(fits & np.isfinite(usd), usd, np.inf)
+
+
+def within(quotas: Floats, uses: Floats) -> Bools:
+    """Whether uses, shape `(..., k)`, keep the quotas."""
+    return np.asarray((uses <= quotas * (1.0 + 1e-9)).all(axis=-1), dtype=np.bool_)
 
 
 def _column(points: Points) -> Points:

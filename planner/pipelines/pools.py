@@ -29,6 +29,7 @@ from planner.candidates.plan_parts.frame import moment_text
 from planner.candidates.prepare import prepare, unlimited
 from planner.candidates.wanted import Scope, Wanted
 from planner.errors import InputError
+from planner.market.quota import draws_on
 from planner.performance.inference.pool import handover_s, node_rates, weight_bytes
 from planner.pipelines.moves import GB, Moves, build_moves, curve_usd
 from planner.pipelines.pool_pairs import Points, Terms, find_pairs, step_of
@@ -121,6 +122,11 @@ class Side:
         self.name, self.found = name, engine.at(None, Wanted(Scope.BEST, one_offer=True))
         candidates, market = self.found.candidates, self.found.context.market
         offers = market.offer_set.offers
+        drawn = draws_on(engine.context.asked.workload.constraints.quota, market.offer_set, market.tariffs)
+        self.quotas = np.asarray([most for most, _ in drawn])
+        self.units = (
+            np.stack([units for _, units in drawn], axis=1) if drawn else np.zeros((offers.n_rows, 0))
+        )
         timed = market.is_spot | offers.equals("purchase_option", "on_demand")
         at = np.flatnonzero((candidates.bits == 0) & (candidates.kind == SINGLE) & timed[candidates.offer])
         if limit is not None:  # spot that no record speaks for is no candidate by a deadline
@@ -184,6 +190,7 @@ class Side:
             "rate": node_rates(job.model, job.training, hardware)[own],
             "copies": np.maximum(count / np.maximum(np.asarray(candidates.shapes["tp"])[shape], 1), 1.0),
             "chip": np.asarray(chips, dtype=np.int64)[own],
+            "uses": self.units[candidates.offer[at]] * candidates.nodes[at][:, None],
         }
 
     def step_s(self, at: int) -> float:
@@ -257,7 +264,7 @@ class _Question:
             hours_per_step_s=job.total_steps * share / 3600.0, ahead=self.given.steps_off_policy > 0,
             weights=self.weights, moved_usd=usd, gbps=gbps, most_nodes=float(limits.max_nodes),
             most_accelerators=float(limits.max_accelerators or _NO_LIMIT),
-            deadline_hours=np.inf if self.deadline is None else self.deadline,
+            deadline_hours=np.inf if self.deadline is None else self.deadline, quotas=self.trainer.quotas,
         )  # fmt: skip
         self.by_deadline = None if self.deadline is None else ByDeadline(self.sides, self.terms, level)
 

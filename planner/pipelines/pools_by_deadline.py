@@ -22,7 +22,7 @@ from planner.candidates.model import IN_TURN, SINGLE
 from planner.candidates.sizes import estimate_for, hardware_of_offer
 from planner.candidates.wanted import Scope, Wanted
 from planner.performance.inference.pool import handover_s
-from planner.pipelines.pool_pairs import Points, Terms, find_pairs, step_of
+from planner.pipelines.pool_pairs import Points, Terms, find_pairs, step_of, within
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -120,7 +120,8 @@ class ByDeadline:
 
     def _by_bound(self, *, one_chip: bool) -> tuple[list[tuple[float, tuple[int, int]]], float]:
         """Pairs of sizes, the least lower bound first: USD and the row of each pool's size; and the bound of others."""
-        terms = replace(self.terms, one_chip=one_chip)
+        # a size may be bought in another way than the cheapest, which draws on another quota
+        terms = replace(self.terms, one_chip=one_chip, quotas=np.full_like(self.terms.quotas, np.inf))
         pairs = find_pairs(self._points[0], self._points[1], terms, _LOOKED_AT)
         first: dict[tuple[Size, Size], tuple[float, tuple[int, int]]] = {}
         rows = zip(pairs.trainer.tolist(), pairs.rollouts.tolist(), strict=True)
@@ -146,12 +147,40 @@ class ByDeadline:
             for side, size in zip(self.sides, sizes, strict=True)
         ]
         own = (int(t.at[0]), int(r.at[0]))
-        for chosen in _together(first):
+        for chosen in self._together(first):
             pools = self._at_pace(first, chosen, sizes, step, work, half, own)
             if pools is not None:
                 usd = sum(float(pool.search.candidates.cost_usd[pool.at]) for pool in pools)
                 return Timed(pools, step, refit, usd)
         return None
+
+    def _together(self, first: list[CandidateSearch]) -> list[tuple[int, int]]:
+        """Ways of trainer and rollouts in one region: those of the least cost beside each other, cheapest first.
+
+        A pool is paid while it waits for the other, so the cost of each counts times the stretch of the other.
+        """
+        found: list[tuple[float, int, int]] = []
+        ways = []
+        for side, search in zip(self.sides, first, strict=True):
+            candidates = search.candidates
+            at = np.flatnonzero((candidates.bits == 0) & np.isin(candidates.kind, (SINGLE, IN_TURN)))
+            region = search.context.market.region_of_offer[candidates.offer[at]]
+            # what runs in turn is not in use together
+            uses = [
+                (side.units[list(_bought(search, one))] * candidates.nodes[one]).max(axis=0)
+                for one in at.tolist()
+            ]
+            ways.append((at, region, candidates.cost_usd[at], stretch_of(search, at), np.asarray(uses)))
+        (at_t, region_t, usd_t, slow_t, uses_t), (at_r, region_r, usd_r, slow_r, uses_r) = ways
+        for region in np.intersect1d(region_t, region_r).tolist():
+            t, r = np.flatnonzero(region_t == region), np.flatnonzero(region_r == region)
+            usd = np.outer(usd_t[t], slow_r[r]) + np.outer(slow_t[t], usd_r[r])
+            usd = np.where(within(self.terms.quotas, uses_t[t][:, None] + uses_r[r]), usd, np.inf)
+            for place in np.argsort(usd, axis=None, kind="stable")[:_TRIED].tolist():
+                a, b = divmod(place, len(r))
+                if np.isfinite(usd[a, b]):
+                    found.append((float(usd[a, b]), int(at_t[t[a]]), int(at_r[r[b]])))
+        return [(a, b) for _, a, b in sorted(found)[:_TRIED]]
 
     def _at_pace(
         self, first: list[CandidateSearch], chosen: tuple[int, int], sizes: tuple[Size, Size], step: float,
@@ -211,28 +240,6 @@ def stretch_of(search: CandidateSearch, at: IntArray) -> FloatArray:
 def _bought(search: CandidateSearch, at: int) -> tuple[int, ...]:
     """Rows of the offers that a candidate buys, in the order of its turns."""
     return tuple(part.row for part in search.candidates.parts(at))
-
-
-def _together(first: list[CandidateSearch]) -> list[tuple[int, int]]:
-    """Ways of trainer and rollouts in one region: those of the least cost beside each other, cheapest first.
-
-    A pool is paid while it waits for the other, so the cost of each counts times the stretch of the other.
-    """
-    found: list[tuple[float, int, int]] = []
-    ways = []
-    for search in first:
-        candidates = search.candidates
-        at = np.flatnonzero((candidates.bits == 0) & np.isin(candidates.kind, (SINGLE, IN_TURN)))
-        region = search.context.market.region_of_offer[candidates.offer[at]]
-        ways.append((at, region, candidates.cost_usd[at], stretch_of(search, at)))
-    (at_t, region_t, usd_t, slow_t), (at_r, region_r, usd_r, slow_r) = ways
-    for region in np.intersect1d(region_t, region_r).tolist():
-        mine_t, mine_r = np.flatnonzero(region_t == region), np.flatnonzero(region_r == region)
-        usd = np.outer(usd_t[mine_t], slow_r[mine_r]) + np.outer(slow_t[mine_t], usd_r[mine_r])
-        for place in np.argsort(usd, axis=None, kind="stable")[:_TRIED].tolist():
-            a, b = divmod(place, len(mine_r))
-            found.append((float(usd[a, b]), int(at_t[mine_t[a]]), int(at_r[mine_r[b]])))
-    return [(a, b) for _, a, b in sorted(found)[:_TRIED]]
 
 
 def _least(side: Side, places: dict[str, int]) -> tuple[Points, list[Size]]:

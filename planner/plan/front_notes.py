@@ -127,9 +127,8 @@ def _quotas(plan: Plan) -> list[str]:
     bought = (line for line in plan.lines if line.purchase_option != "owned")
     for line in (line for line in bought if line.option_variant != "already_owned"):
         need = line.quota
-        name = (need.name or "quota").partition(" (")[0]
         of: tuple[str, ...] = (
-            name,
+            need.name or "quota",
             need.unit,
             need.status,
             _PLACES.get(line.region, line.region) or line.provider,

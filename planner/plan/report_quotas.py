@@ -35,8 +35,8 @@ def quotas(plan: Plan) -> list[Section]:
     shown = [
         at for at, column in enumerate(_COLUMNS) if column.key not in ("code", "limit") or _any(rows, at)
     ]
-    asides = (note for group in groups.values() for line in group for note in _asides(line))
-    notes = list(dict.fromkeys(asides))
+    scopes = (note for group in groups.values() for line in group for note in _scopes(line))
+    notes = list(dict.fromkeys(scopes))
     if in_turn and len(plan.lines) > len(rows):
         notes.append(_IN_TURN)
     columns, cells = [_COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in rows]
@@ -47,19 +47,12 @@ def _any(rows: list[tuple[Value, ...]], at: int) -> bool:
     return any(row[at] not in ("", None) for row in rows)
 
 
-def _asides(line: PlanLine) -> list[str]:
-    """Of what the provider counts it, where its rule says so, and what else is known of its name."""
+def _scopes(line: PlanLine) -> list[str]:
+    """Of what the provider counts it, where its rule says so."""
     need = line.quota
-    has_scope = need.scope and need.scope != line.provider
-    counted = [f"{line.provider} counts it per {need.scope.replace(' x ', ' and ')}"] if has_scope else []
-    name, aside = _name(need.name)
-    return [*counted, *([f"{name}: {aside}"] if aside else [])]
-
-
-def _name(text: str) -> tuple[str, str]:
-    """A quota's name, and what its source adds in brackets."""
-    name, bracket, aside = text.partition(" (")
-    return (name, aside.removesuffix(")")) if bracket and text.endswith(")") else (text, "")
+    if not need.scope or need.scope == line.provider:
+        return []
+    return [f"{line.provider} counts it per {need.scope.replace(' x ', ' and ')}"]
 
 
 def _row(lines: list[PlanLine], *, together: bool) -> tuple[Value, ...]:
@@ -72,7 +65,7 @@ def _row(lines: list[PlanLine], *, together: bool) -> tuple[Value, ...]:
     unit = first.unit.removesuffix("s") if needed == 1 else first.unit
     code = "" if first.code == first.name else first.code
     return (
-        _name(first.name)[0] or "not known",
+        first.name or "not known",
         code,
         where,
         (needed, unit),

@@ -90,6 +90,35 @@ def test_a_pair_by_a_deadline_costs_less_with_a_fall_back_than_without(run_cli: 
     assert Decimal(some["bound_usd"]) <= Decimal(some["cost_usd"])
 
 
+QUOTA = "  quota: [{provider: aws, region: '*', quota: All P5 Spot Instance Requests, limit: 192}]"
+
+
+@pytest.mark.parametrize("deadline", ["", "  deadline: 3d\n"])
+def test_pools_of_a_region_share_a_quota(run_cli: Run, tmp_path: Path, deadline: str) -> None:
+    _, _, free = asked(run_cli, tmp_path, limits=deadline)
+    done, path, found = asked(run_cli, tmp_path, limits=deadline + QUOTA)
+    assert done.code == 0, done.stderr
+    assert _p5_spot(free) > 192 >= _p5_spot(found)
+    verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
+    assert verdict.code == 0, verdict.stdout
+    free |= {"workload_sha256": found["workload_sha256"]}
+    (tmp_path / "pools.json").write_text(json.dumps(free), encoding="utf-8")
+    verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
+    assert verdict.code == 5 and "together on aws/" in verdict.stdout
+
+
+def _p5_spot(found: dict[str, Any]) -> float:
+    """vCPUs of P5 on spot in the region that uses most."""
+    drawn: dict[str, int] = {}
+    for pool in found["pools"]:
+        spot = [
+            p for p in pool["parts"] if p["purchase_option"] == "spot" and p["instance_type"].startswith("p5")
+        ]
+        for region in {part["region"] for part in spot}:
+            drawn[region] = drawn.get(region, 0) + 192 * pool["nodes"]
+    return max(drawn.values(), default=0)
+
+
 def _forged(pool: dict[str, Any], key: str) -> None:
     if key == "places":
         here = pool["parts"][0]["region"]

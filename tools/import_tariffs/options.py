@@ -89,7 +89,7 @@ def convert_quotas(source_dir: Path) -> list[Row]:
             raise CatalogInputError(f"quota_rules.csv: {key} is missing")
         used.add(key)
         out.append(_quota(found[key], term))
-    unused = {"family": "", "accelerator": "", "options": "", "name": "", "code": ""}
+    unused = dict.fromkeys(("family", "accelerator", "options", "name", "code", "also"), "")
     out.extend(_quota(row, unused) for key, row in found.items() if key not in used)
     return out
 
@@ -106,5 +106,5 @@ def _quota(row: Row, term: Row) -> Row:
         "unit": row["unit"],
         "default_value": row["default_value"],
         "use": "yes" if term["family"] else "no",
-        **provenance(row),
+        **provenance(row, note="; ".join(filter(None, (term["also"], row["note"].strip())))),
     }

@@ -197,6 +197,20 @@ def test_what_matches_nothing_is_refused_by_name(case: str) -> None:
     assert text in str(caught.value)
 
 
+def test_a_quota_is_declared_by_the_name_that_a_plan_shows() -> None:
+    """No name holds what only our tables add to it, such as "(in other copies: ...)"."""
+    search = plan_on(make_catalog(OFFERS), work())
+    offers, market = search.context.market.offer_set, search.context.market
+    shown = {
+        (offers.offers["provider"][row], needed_quota(offers, market.tariffs, [], row, 1).name)
+        for row in range(len(OFFERS) - 1)
+    }
+    assert ("aws", "All P5 Spot Instance Requests") in shown
+    assert ("azure", "Spot (low-priority) vCPUs") in shown
+    for provider, name in shown - {("aws", "Capacity Blocks")}:
+        plan_on(make_catalog(OFFERS), quotas({"provider": provider, "quota": name, "limit": 1e6}))
+
+
 JOB = """\
 name: job
 version: 1

@@ -49,12 +49,11 @@ def test_of_lines_in_turn_the_largest_counts() -> None:
     assert _row(table)["needed"] == (60.0, "vCPU") and any("one after another" in note for note in table.note)
 
 
-def test_what_is_not_known_takes_no_column_and_brackets_are_a_note() -> None:
+def test_what_is_not_known_takes_no_column_and_a_name_is_whole() -> None:
     table = _table(_asked(FLEET, replace(NEED, code="", limit=None, needed=1.0, unit="instances")))
     row = _row(table)
     assert row.keys() == {"name", "region", "needed", "status"}
-    assert (row["name"], row["needed"]) == ("GPU instances", (1.0, "instance"))
-    assert "GPU instances: all" in table.note
+    assert (row["name"], row["needed"]) == (NEED.name, (1.0, "instance"))
 
 
 def test_own_machines_need_none() -> None:
