@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import as_of_option, examples, output_options
+from planner.commands.options import as_of_option, details_option, examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -25,6 +25,7 @@ from planner.render.formats import ANSWER_FORMATS
     "--allow-flagged", is_flag=True, help="Include offers that a flag refuses (see `catalog show`)."
 )
 @click.option("--allow-derived", is_flag=True, help="Include commitment prices derived from median ratios.")
+@details_option("pools", "step", "colocated", "proof")
 def pools(
     workload: Path,
     output: str,
@@ -32,6 +33,7 @@ def pools(
     allow_flagged: bool,
     allow_derived: bool,
     out: Path | None,
+    details: tuple[str, ...],
 ) -> None:
     """Choose training and generation pools for WORKLOAD (training.rollouts), and compare with one cluster.
 
@@ -41,9 +43,10 @@ def pools(
     from planner.inputs.load import load_workload
     from planner.job.overrides import override
     from planner.pipelines.pools import plan_pools
+    from planner.pipelines.pools_report import pools_report
 
     loaded = override(load_workload(workload), allow_flagged=allow_flagged, allow_derived=allow_derived)
     pools = plan_pools(loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()))
-    show_answer(pools.report(), output, out)
+    show_answer(pools_report(pools, details=details), output, out)
     if pools.reason:
         click.get_current_context().exit(3)

@@ -136,6 +136,7 @@ class _Pool:
             "tensor_parallel": int(shape["tp"]), "pipeline_parallel": int(shape["pp"]),
             "data_parallel": int(shape["dp"]), "cost_usd": Near(candidate.cost, closeness), "sure_ratio": sure,
             "deadline_hours": None if deadline_hours is None else Near(deadline_hours, closeness),
+            "price_as_of": min(buy.offer.text("as_of") for buy in self.buys),
             "parts": [part_of(part, closely) for part in candidate.parts],
         }  # fmt: skip
 
@@ -193,7 +194,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         "moved_usd": Near(moved, slack=1e-6), "hours": Near(hours, close), "sure_hours": Near(sure, close),
         "cost_usd": Near(cost, close), "bound_usd": Exactly(min(bound, cost * (1 + Fraction(max(close, 1e-9))))),
         "gap_ratio": Near(max(gap, 0.0), 1e-5, max(close, 1e-8)), "steps": Near(bench.work.steps),
-        **dict.fromkeys(("pairs", "reason"), STATED),
+        **dict.fromkeys(("pairs", "reason", "cost_p10_usd", "cost_p90_usd"), STATED),
         **{name: None if answer[name].is_null else STATED for name in ("colocated", "same_ways", "one_chip")},
         "steps_off_policy": rollouts.steps_off_policy, "confidence": Near(limits.deadline_confidence),
         "deadline_hours": None if deadline == inf else Near(deadline),

@@ -16,7 +16,12 @@ FRONTIER = {
     "searched": _WORDS,
     "points[*].wished": "whether the command line asked for this deadline",
 }
+_INTERVAL = (
+    "an interval; `planner optimize` on a job's own workload gives it, and `verify` recomputes it there"
+)
 POOLS = {
+    "cost_p10_usd": _INTERVAL,
+    "cost_p90_usd": _INTERVAL,
     "planner_version": _WHEN,
     "pairs": _SEARCH,
     "colocated": _SEARCH,
@@ -27,9 +32,6 @@ POOLS = {
     "one_chip.*": _SEARCH,
     "reason": _WORDS,
 }
-_INTERVAL = (
-    "an interval; `planner optimize` on a job's own workload gives it, and `verify` recomputes it there"
-)
 SERVING = {
     "planner_version": _WHEN,
     "proof.seconds": _WHEN,

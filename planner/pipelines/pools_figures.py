@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from planner.candidates.choose import best_where, choose
 from planner.candidates.model import SINGLE
 from planner.candidates.plan_parts.bought import Source
+from planner.candidates.plan_parts.spread import spread_of
 from planner.market.pricing import total_usd
 from planner.pipelines.pools_model import Colocated, Pool, PoolName
 
@@ -26,7 +27,10 @@ def pool_of(
 ) -> Pool:  # fmt: skip
     """What candidate `at` comes to as a pool of a pair; the figures given are those of `Pool`."""
     context = candidates.context
-    bought = Source(context, candidates).bought(at)
+    source = Source(context, candidates)
+    bought = source.bought(at)
+    cost = total_usd([line for part in bought.parts for line in part.lines])
+    dates = context.market.offer_set.offers["as_of"]
     shape = candidates.shapes.row(int(candidates.shape[at]))
     hardware = context.market.offer_set.hardware.row(int(shape["hardware_row"]))
     nodes = int(candidates.nodes[at])
@@ -35,8 +39,8 @@ def pool_of(
         accelerators=float(hardware["accelerator_count"]) * nodes, own_step_s=own_step_s, paced_s=paced_s,
         stretch=stretch, hours=float(candidates.hours[at]), tensor_parallel=int(shape["tp"]),
         pipeline_parallel=int(shape["pp"]), data_parallel=int(shape["dp"]),
-        cost_usd=total_usd([line for part in bought.parts for line in part.lines]),
-        sure_ratio=sure_ratio, deadline_hours=deadline_hours,
+        cost_usd=cost, sure_ratio=sure_ratio, deadline_hours=deadline_hours,
+        price_as_of=min(str(dates[part.row]) for part in candidates.parts(at)), spread=spread_of(source, at, cost),
     )  # fmt: skip
 
 

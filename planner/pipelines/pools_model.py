@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Literal
 
 from planner.candidates.plan_parts.bought import Bought
+from planner.candidates.plan_parts.spread import Spread, together
 from planner.plan.model import CatalogSource
 from planner.records import record
 from planner.render.presentable import Presentable
@@ -25,6 +26,7 @@ class Pool:
         tensor_parallel, data_parallel: its layout; `pipeline_parallel` of the trainer.
         sure_ratio: hours kept with the confidence asked, over expected hours; None for a pool with a deadline.
         deadline_hours: of the pool, where the pair is bought by its deadline (`pools_by_deadline`).
+        price_as_of: date of its oldest price; `spread`: interval of its cost.
     """
 
     name: PoolName
@@ -42,6 +44,8 @@ class Pool:
     cost_usd: Decimal
     sure_ratio: float | None
     deadline_hours: float | None
+    price_as_of: str
+    spread: Spread
 
 
 @record(frozen=True)
@@ -114,3 +118,8 @@ class Pools(Presentable):
     one_chip: OneChip | None
     reason: str
     sources: tuple[CatalogSource, ...]
+
+    @property
+    def between_usd(self) -> tuple[Decimal, Decimal]:
+        """P10 and P90 of the cost, should both pools err alike."""
+        return together([pool.spread for pool in self.pools], self.moved_usd)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from planner.pipelines.pools_screen import pools_screen
 from planner.plan.words import enable_first
 from planner.render.model import Answer, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.numbers import hours, number, percent, usd
+from planner.render.screen import on_screen
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from planner.pipelines.pools_model import Colocated, Pool, Pools
 
 _COLUMNS = (
@@ -28,13 +32,19 @@ _PAIR = (
 )  # fmt: skip
 
 
-def pools_report(pools: Pools) -> Answer:
-    """The answer of `planner pools`."""
+def pools_report(pools: Pools, *, details: Collection[str] = ()) -> Answer:
+    """The answer of `planner pools`.
+
+    Args:
+        pools: the answer.
+        details: keys of sections to show in place of the screen, or `all`.
+    """
+    between = pools.between_usd if pools.pools else (None, None)
     values = {
         "workload": pools.workload, "workload_sha256": pools.workload_sha256, "created_at": pools.created_at,
         "start": pools.start, "currency": "USD", "catalog": [vars(source) for source in pools.sources],
         "pools": [_values(pool) for pool in pools.pools], **{name: getattr(pools, name) for name in _PAIR},
-        "gap_ratio": _gap(pools),
+        "gap_ratio": _gap(pools), **dict(zip(("cost_p10_usd", "cost_p90_usd"), between, strict=True)),
         "colocated": None if pools.colocated is None else vars(pools.colocated),
         "same_ways": None if pools.same_ways is None else vars(pools.same_ways),
         "one_chip": None if pools.one_chip is None else vars(pools.one_chip),
@@ -48,9 +58,10 @@ def pools_report(pools: Pools) -> Answer:
         )
         sections = (_pools(pools), _step(pools), *_colocated(pools), _proof(pools))
     summary = (pools.reason,) if pools.reason and pools.pools else ()
-    return Answer(
+    whole = Answer(
         title, title, summary, sections, versioned(values), _COLUMNS, rows, success=not pools.reason
     )
+    return on_screen(whole, pools_screen(pools, _claim(pools)), details)
 
 
 def _gap(pools: Pools) -> float:
@@ -60,7 +71,7 @@ def _gap(pools: Pools) -> float:
 def _values(pool: Pool) -> dict[str, Any]:
     names = (
         "name", "accelerator", "nodes", "accelerators", "own_step_s", "paced_s", "stretch", "hours", "tensor_parallel",
-        "pipeline_parallel", "data_parallel", "cost_usd", "sure_ratio", "deadline_hours",
+        "pipeline_parallel", "data_parallel", "cost_usd", "sure_ratio", "deadline_hours", "price_as_of",
     )  # fmt: skip
     return {name: getattr(pool, name) for name in names} | {
         "parts": [part.to_dict() for part in pool.bought.parts]
@@ -145,12 +156,19 @@ def _beside(pools: Pools) -> str:
     return f"; one cluster by turns is cheaper: {usd(one.cost_usd)}, {hours(one.hours)} h"
 
 
-def _proof(pools: Pools) -> Section:
+def _claim(pools: Pools) -> str:
+    """What was compared, and how near the pair is to what none costs less than."""
     ways = (
-        "" if pools.deadline_hours is None else " and, in one region, those bought in any way by the deadline"
+        "" if pools.deadline_hours is None else " and of all ways to buy both in one region by the deadline"
     )
-    text = (
-        f"cheapest of {pools.pairs:,} pairs on demand or on spot, by costs linear in hours{ways}; the engine prices "
-        f"the best of them, and no other costs less than {usd(pools.bound_usd)} (gap {percent(_gap(pools), 2)})"
+    near = f"no other costs less than {usd(pools.bound_usd)} (gap {percent(_gap(pools), 0)})"
+    return (
+        f"Cheapest pair found: of {pools.pairs:,} on demand or on spot by costs linear in hours{ways}, the engine "
+        f"prices the best; {near}"
     )
+
+
+def _proof(pools: Pools) -> Section:
+    claim = _claim(pools)
+    text = f"{claim[0].lower()}{claim[1:]}"
     return facts("proof", "Proof", [("gap_ratio", "search", _gap(pools), "ratio", text)])

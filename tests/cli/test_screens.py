@@ -29,6 +29,7 @@ COMMANDS = {
     "serving": ((str(EXAMPLES / "serving.yaml"), *DAY), ("PLAN", "COST", "LOAD"), True),
     "schedule": ((str(EXAMPLES / "schedule.yaml"), "--gap", "5%"), ("PLAN", "COST", "DONE"), False),
     "pipeline": ((str(EXAMPLES / "pipeline.yaml"), *DAY), ("PLAN", "COST", "DONE"), True),
+    "pools": ((str(EXAMPLES / "grpo-8b.yaml"), *DAY), ("PLAN", "COST", "DONE", "STEP", "INSTEAD"), True),
     "commit": (
         (str(EXAMPLES / "commit.yaml"), "--gap", "10%", "--no-regret"),
         ("BUY", "COST", "WORST", "OWED"),
