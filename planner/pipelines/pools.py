@@ -21,21 +21,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from catalogs.store.load import load_catalog
-from planner.candidates.constraints.deadline import without_record
-from planner.candidates.engine import Engine, build, candidates_of
-from planner.candidates.finish import sure_hours
-from planner.candidates.model import SINGLE
+from planner.candidates.engine import Engine, build
 from planner.candidates.plan_parts.frame import moment_text
 from planner.candidates.prepare import prepare, unlimited
-from planner.candidates.wanted import Scope, Wanted
 from planner.errors import InputError
-from planner.market.quota import draws_on
-from planner.performance.inference.pool import handover_s, node_rates, weight_bytes
+from planner.performance.inference.pool import handover_s, weight_bytes
 from planner.pipelines.moves import GB, Moves, build_moves, curve_usd
-from planner.pipelines.pool_pairs import Points, Terms, find_pairs, step_of
+from planner.pipelines.pool_pairs import Terms, find_pairs, step_of
 from planner.pipelines.pools_by_deadline import ByDeadline
 from planner.pipelines.pools_figures import colocated, logprob_s, pool_of
-from planner.pipelines.pools_model import POOL_NAMES, OneChip, Pool, PoolName, Pools
+from planner.pipelines.pools_model import POOL_NAMES, OneChip, Pool, Pools
+from planner.pipelines.pools_side import Side, of_pool
 from planner.plan.model import sources_of
 
 if TYPE_CHECKING:
@@ -46,8 +42,6 @@ if TYPE_CHECKING:
     from catalogs.tables.model import Catalog
     from planner.asked.model import Asked
     from planner.asked.options import Options
-    from planner.candidates.context import Context
-    from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
     from planner.pipelines.pools_by_deadline import Timed
@@ -56,7 +50,6 @@ if TYPE_CHECKING:
 
 _PRICED = 12  # pairs that the engine prices, cheapest by linear costs first
 _NO_LIMIT = 1e9
-_USED_HOURS = (500.0, 1000.0)  # of work, between which costs are taken to be linear
 
 
 def plan_pools(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | None = None) -> Pools:
@@ -77,20 +70,7 @@ def plan_pools(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | 
         raise InputError("pools: the workload has no training.rollouts (objective ppo or grpo)")
     if workload.constraints.min_throughput is not None:
         raise InputError("pools: constraints.min_throughput is for one cluster: give a deadline instead")
-    return _Question(loaded, load_catalog(catalog_dir, as_of=options.as_of), options).answer()
-
-
-def of_pool(asked: Asked, name: PoolName, paced_s: float = 0.0) -> Asked:
-    """What one pool must do; the rollouts bring no data, save no model, and lose at most the answers in flight."""
-    job = asked.job
-    rollouts = job.training.tuning.rollouts
-    assert rollouts is not None
-    paced = replace(rollouts, pool=name, colocated=False, paced_s=paced_s)
-    training = replace(job.training, tuning=replace(job.training.tuning, rollouts=paced))
-    job = replace(job, training=training)
-    if name == "rollouts":
-        job = replace(job, data_gb=0.0, read_gb=0.0, export_gb=0.0, checkpoint_gib=0.0)
-    return replace(asked, job=job, calibration=None)
+    return PoolsQuestion(loaded, load_catalog(catalog_dir, as_of=options.as_of), options).answer()
 
 
 def by_turns(asked: Asked) -> Asked:
@@ -102,134 +82,9 @@ def by_turns(asked: Asked) -> Asked:
     return replace(asked, job=replace(asked.job, training=training))
 
 
-class Side:
-    """Candidates of one pool and what pairs of them need."""
+class PoolsQuestion:
+    """Both pools with what they share."""
 
-    def __init__(
-        self, engine: Engine, name: PoolName, limit: tuple[float, float] | None, places: dict[str, int],
-        chips: dict[str, int],
-    ) -> None:  # fmt: skip
-        """Ask the engine.
-
-        Args:
-            engine: of the pool, without a deadline.
-            name: of the pool.
-            limit: deadline in hours and the probability to keep it, None where time does not matter.
-            places: numbers of the regions; new ones are added.
-            chips: the same of types of accelerators.
-        """
-        self._chips = chips
-        self.name, self.found = name, engine.at(None, Wanted(Scope.BEST, one_offer=True))
-        candidates, market = self.found.candidates, self.found.context.market
-        offers = market.offer_set.offers
-        drawn = draws_on(engine.context.asked.workload.constraints.quota, market.offer_set, market.tariffs)
-        self.quotas = np.asarray([most for most, _ in drawn])
-        self.units = (
-            np.stack([units for _, units in drawn], axis=1) if drawn else np.zeros((offers.n_rows, 0))
-        )
-        timed = market.is_spot | offers.equals("purchase_option", "on_demand")
-        at = np.flatnonzero((candidates.bits == 0) & (candidates.kind == SINGLE) & timed[candidates.offer])
-        if limit is not None:  # spot that no record speaks for is no candidate by a deadline
-            unrecorded = without_record(candidates.context.asked.workload, candidates)
-            late = candidates.hours[at] > limit[0]
-            at = at[~late if unrecorded is None else ~(late | unrecorded[at])]
-        rows = candidates.offer[at]
-        names = zip(offers["provider"][rows].tolist(), offers["region"][rows].tolist(), strict=True)
-        place = np.asarray([places.setdefault(f"{p}/{r}", len(places)) for p, r in names], dtype=np.int64)
-        self.points = self._points(candidates, at, place, None if limit is None else limit[1])
-
-    def _points(self, candidates: Candidates, at: Ints, place: Ints, level: float | None) -> Points:
-        context = self.found.context
-        costs = context.market.costs
-        rows, nodes, work = candidates.offer[at], candidates.nodes[at], candidates.work_hours[at]
-        shape = candidates.shape[at]
-        fixed, paid = candidates.fixed_hours[at], candidates.paid_hours[at]
-        # a pair runs at least as long as its slower pool, so no pair pays less than this
-        run = context.market.offer_set.book.cheapest_hours(rows, candidates.hours[at])
-        # far from the least charge and the rounding of short use
-        some, more = (
-            costs.evaluate(
-                rows,
-                nodes,
-                fixed + at_hours,
-                candidates.waiting_hours[at] + fixed + at_hours,
-                stored=candidates.stored(at),
-                run_hours=run,
-            ).cost_usd
-            for at_hours in _USED_HOURS
-        )
-        hourly = (more - some) / (_USED_HOURS[1] - _USED_HOURS[0])
-        sure = np.ones(len(at))
-        if level is not None:
-            sure = sure_hours(candidates, at, level) / candidates.hours[at]
-        points = Points(
-            at=at,
-            step_s=np.asarray(candidates.shapes["step_time_s"])[shape],
-            stretch=(candidates.hours[at] - candidates.waiting_hours[at] - fixed) / work,
-            held=(paid - fixed) / work,
-            before_hours=candidates.waiting_hours[at] + fixed,
-            fixed_usd=np.maximum(some - hourly * _USED_HOURS[0], 0.0),
-            usd_per_hour=hourly,
-            sure=sure,
-            nodes=nodes,
-            place=place,
-            **self.of_machines(at),
-        )
-        return points.take(_distinct(points, candidates.shapes["hardware_row"].astype(np.int64)[shape]))
-
-    def of_machines(self, at: Ints) -> dict[str, Any]:
-        """The columns of `Points` that follow from the machines of candidates alone."""
-        candidates, context = self.found.candidates, self.found.context
-        job, hardware = context.asked.job, context.market.offer_set.hardware
-        shape = candidates.shape[at]
-        own = candidates.shapes["hardware_row"].astype(np.int64)[shape]
-        count = hardware["accelerator_count"].astype(np.float64)[own]
-        chips = [self._chips.setdefault(str(name), len(self._chips)) for name in hardware["accelerator"]]
-        return {
-            "accelerators": candidates.nodes[at] * count,
-            "rate": node_rates(job.model, job.training, hardware)[own],
-            "copies": np.maximum(count / np.maximum(np.asarray(candidates.shapes["tp"])[shape], 1), 1.0),
-            "chip": np.asarray(chips, dtype=np.int64)[own],
-            "uses": self.units[candidates.offer[at]] * candidates.nodes[at][:, None],
-        }
-
-    def step_s(self, at: int) -> float:
-        """Time of a step of a candidate at its own pace."""
-        candidates = self.found.candidates
-        return float(np.asarray(candidates.shapes["step_time_s"])[int(candidates.shape[at])])
-
-    def at_pace(self, paced_s: float) -> Context:
-        """The pool's run with steps of at least `paced_s`; the size of a checkpoint is known by now."""
-        context = self.found.candidates.context
-        paced = context.with_asked(of_pool(context.asked, self.name, paced_s))
-        return paced.with_job(checkpoint_gib=context.asked.job.checkpoint_gib)
-
-    def priced(self, row: int, paced_s: float) -> Candidates:
-        """The candidate of point `row` with steps of at least `paced_s`, priced by the engine."""
-        candidates = self.found.candidates
-        at, context = int(self.points.at[row]), self.at_pace(paced_s)
-        as_pool = replace(self.found, candidates=replace(candidates, context=context))
-        return candidates_of(as_pool, candidates.offer[at : at + 1], [int(candidates.nodes[at])])
-
-
-def _distinct(points: Points, hardware: Ints) -> Ints:
-    """The cheapest of pools that are alike in all but price: one of the zones of a region."""
-    same = (
-        hardware,
-        points.place,
-        points.nodes,
-        points.stretch,
-        points.held,
-        points.before_hours,
-        points.sure,
-    )
-    order = np.lexsort((points.usd_per_hour, *same))
-    new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = np.any([column[order][1:] != column[order][:-1] for column in same], axis=0)
-    return np.sort(order[new])
-
-
-class _Question:
     def __init__(self, loaded: LoadedWorkload, catalog: Catalog, options: Options) -> None:
         base = prepare(loaded, loaded.workload, catalog, options)
         free = prepare(loaded, unlimited(loaded.workload), catalog, options)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.engine import CandidateSearch
-    from planner.pipelines.pools import Side
+    from planner.pipelines.pools_side import Side
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]

@@ -12,7 +12,7 @@ from catalogs.store.load import load_catalog
 from planner.asked.options import Options
 from planner.inputs.load import load_workload
 from planner.pipelines import pools_by_deadline
-from planner.pipelines.pools import _Question
+from planner.pipelines.pools import PoolsQuestion
 from planner.pipelines.pools_by_deadline import ByDeadline, Timed
 from tests.cli.test_pools import WORKLOAD
 
@@ -24,7 +24,7 @@ def search(folder: Path, ahead: int, deadline: str) -> ByDeadline:
     path = folder / "grpo.yaml"
     few = WORKLOAD.replace("AHEAD", str(ahead)).replace("max_nodes: 8", "max_nodes: 2")
     path.write_text(f"{few}  deadline: {deadline}\n", encoding="utf-8")
-    question = _Question(load_workload(path), load_catalog(None), Options(now=NOON))
+    question = PoolsQuestion(load_workload(path), load_catalog(None), Options(now=NOON))
     assert question.by_deadline is not None
     return question.by_deadline
 
