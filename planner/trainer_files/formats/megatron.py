@@ -96,12 +96,16 @@ def _model(reading: Reading, keys: Lookup) -> ConfigModel:
 
 
 def _length(reading: Reading, keys: Lookup) -> None:
-    if keys.whole("train_iters") is not None:
-        add_whole(reading, keys, "training.steps", "train_iters")
+    """Note the first of the ends that are stated: Megatron-DeepSpeed stops at its tokens or at its steps."""
+    steps, samples, tokens = (keys.whole(f"train_{unit}") for unit in ("iters", "samples", "tokens"))
+    batch, length = (reading.facts.get(f"training.{name}") for name in ("global_batch", "sequence_length"))
+    of_step = batch.value * length.value if batch is not None and length is not None else None
+    if tokens and (not steps or of_step is None or tokens < steps * of_step):
+        reading.add("training.tokens", tokens, "train_tokens")
+    elif steps:
+        reading.add("training.steps", steps, "train_iters")
     else:
-        add_whole(reading, keys, "training.samples", "train_samples")
-    if "training.steps" not in reading.facts and "training.samples" not in reading.facts:
-        add_whole(reading, keys, "training.tokens", "train_tokens")
+        reading.add("training.samples", samples, "train_samples")
     if keys.has("rampup_batch_size"):
         reading.warn("rampup_batch_size: the smaller batches of the beginning are counted as full ones")
 
@@ -123,8 +127,13 @@ def _layout(reading: Reading, keys: Lookup) -> None:
     add_whole(reading, keys, f"{layout}tensor_parallel", "tensor_model_parallel_size", "model_parallel_size")
     add_whole(reading, keys, f"{layout}pipeline_parallel", "pipeline_model_parallel_size")
     add_whole(reading, keys, f"{layout}context_parallel", "context_parallel_size")
-    add_whole(reading, keys, f"{layout}expert_parallel", "expert_model_parallel_size")
-    if keys.flag("sequence_parallel") and f"{layout}tensor_parallel" in reading.facts:
+    add_whole(
+        reading, keys, f"{layout}expert_parallel", "expert_model_parallel_size", "moe_expert_parallel_size"
+    )
+    split = reading.facts.get(f"{layout}tensor_parallel")
+    if (
+        keys.flag("sequence_parallel") and split is not None and split.value > 1
+    ):  # else it turns it off itself
         reading.add(f"{layout}sequence_parallel", True, "sequence_parallel")
     _interleave(reading, keys)
     strategy = keys.text("data_parallel_sharding_strategy")

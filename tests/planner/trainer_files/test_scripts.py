@@ -75,6 +75,13 @@ def test_a_text_that_only_looks_like_a_branch_hides_nothing() -> None:
     assert parse_arguments(text, "run.sh")[0] == {"num_layers": "4"}
 
 
+def test_a_flag_at_the_end_of_a_command_takes_no_word_of_the_next() -> None:
+    text = "read -r words <<EOF\ntrain --layers 4 --checkpointing\nEOF\ntorchrun --standalone"
+    assert parse_arguments(text, "run.sh")[0] == {
+        "layers": "4", "checkpointing": True, "standalone": True,
+    }  # fmt: skip
+
+
 def test_a_program_says_what_its_sizes_are_of(tmp_path: Path) -> None:
     bert = draft(tmp_path, "bert.sh", f"torchrun pretrain_bert.py {SIZES} --max-position-embeddings 64")
     assert (bert["model.architecture"], bert["model.vocab"]) == ("encoder", 30592)
