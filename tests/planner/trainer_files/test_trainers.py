@@ -304,3 +304,11 @@ def test_adapters_on_a_model_that_is_known_as_a_whole_state_their_rank_alone(
     assert training is not None
     assert (training.method, training.lora_rank, training.adapter) == ("lora", 64, None)
     assert "only the rank counts" in " ".join(initial.text.replace("#", "").split())
+
+
+def test_a_degree_of_experts_is_left_out_where_the_model_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "train.sh"
+    path.write_text(f"{MEGATRON} --expert-model-parallel-size 8", encoding="utf-8")
+    found = gather([path], Wishes())
+    assert "training.layout.expert_parallel" not in found.facts
+    assert any("8, but the model has no experts: left out" in text for text in found.warnings)
