@@ -62,8 +62,9 @@ def read(document: Document) -> Reading:
     reading.add("training.stack", "tuned", "Megatron-LM's fused kernels", assumed=True)
     if keys.flag("optimizer_cpu_offload") or keys.flag("cpu_optimizer"):
         add_offload(reading, keys.first("optimizer_cpu_offload", "cpu_optimizer"), "optimizer")
-    if keys.whole("mtp_num_layers"):
-        reading.warn("mtp_num_layers: layers that predict further tokens are not counted")
+    pattern = keys.text("hybrid_layer_pattern") or keys.text("hybrid_override_pattern")
+    if keys.whole("mtp_num_layers") or "/" in pattern:
+        reading.warn("layers that predict further tokens are not counted")
     reading.unknown = keys.unknown((*_WITHOUT_EFFECT, *NUMBERS.values()))
     return reading
 
@@ -83,13 +84,17 @@ def _model(reading: Reading, keys: Lookup) -> ConfigModel:
     kind = next((name for mark, name in _KINDS.items() if mark in programs), "")
     split = reading.facts.get("training.layout.tensor_parallel")
     gated = bool(keys.flag("swiglu") or keys.flag("gated_linear_unit"))
-    groups = (keys.whole("num_query_groups") or 1) if keys.flag("group_query_attention") else None
+    groups = keys.whole("num_query_groups")
+    grouped = keys.flag("group_query_attention")
+    if groups and not grouped:
+        reading.warn("num_query_groups: Megatron-LM ignores it without group_query_attention")
     tied = not keys.flag("untie_embeddings_and_output_weights")
     learned = keys.text("position_embedding_type") in ("", "learned_absolute") and not keys.flag(
         "use_rotary_position_embeddings"
     )
     return stated_model(
-        keys, "", gated=gated, tied=tied, learned_positions=learned, kv_heads=groups,
+        keys, "", gated=gated, tied=tied, learned_positions=learned,
+        kv_heads=groups or 1 if grouped else None,
         vocab=keys.whole("vocab_size"), kind=kind,
         split=split.value if split is not None else 1, latent=bool(keys.flag("multi_latent_attention")),
     )  # fmt: skip

@@ -62,7 +62,7 @@ def stated_model(
     _experts(keys, prefix, data)
     pattern = _pattern(keys, prefix, data.get("num_hidden_layers") or 0)
     if pattern:
-        data = {**_STATE_SPACE, **data, "hybrid_override_pattern": pattern.replace("/", "").split(":")[0]}
+        data = {**_STATE_SPACE, **data, "hybrid_override_pattern": pattern}
         hidden = data.get("hidden_size") or 0
         data.setdefault("mamba_num_heads", 2 * hidden // data["mamba_head_dim"])
     notes = []
@@ -132,7 +132,8 @@ def _pattern(keys: Lookup, prefix: str, layers: int) -> str:
     module = keys.document.data.get("spec")
     state_spaces = "mamba" in " ".join(map(str, module if isinstance(module, list) else [module]))
     if stated or not (any(shares) or state_spaces):
-        return stated
+        # after a slash are the layers that predict further tokens; bars and brackets part stages and groups
+        return re.sub(r"[|\[\]]", "", re.split("[/:]", stated)[0])
     attention, dense = (min(layers, max(0, round(layers * share))) for share in shares)
     return ("*" * attention + "-" * dense + "M" * layers)[:layers]
 

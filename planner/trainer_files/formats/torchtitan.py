@@ -7,7 +7,13 @@ from collections.abc import Mapping
 
 from planner.inputs.model_config import model_of_config
 from planner.inputs.presets import find_preset
-from planner.trainer_files.formats.common import MICRO_BATCH, add_offload, add_optimizer, add_whole
+from planner.trainer_files.formats.common import (
+    MICRO_BATCH,
+    add_offload,
+    add_optimizer,
+    add_whole,
+    warn_of_groups,
+)
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -135,6 +141,8 @@ def _parallel(reading: Reading, keys: Lookup) -> None:
         if replicas:
             add_whole(reading, keys, "batch.replicas", replicas)
     if not shards or keys.number(shards) != 1:
+        if replicas and (keys.whole(replicas) or 1) > 1:
+            warn_of_groups(reading, replicas)
         policy = keys.text("parallelism.fsdp_reshard_after_forward")
         reading.add(f"{layout}zero_stage", 2 if policy == "never" else 3, shards or "sharded by default",
                     assumed=not shards)  # fmt: skip

@@ -15,6 +15,7 @@ from planner.trainer_files.formats.common import (
     add_adapter,
     add_offload,
     add_whole,
+    warn_of_groups,
 )
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
@@ -131,6 +132,9 @@ def _accelerators(reading: Reading, keys: Lookup) -> None:
 
 def _fsdp(reading: Reading, keys: Lookup, config: str, ulysses: str) -> None:
     reading.add("training.layout.zero_stage", 3, "FSDP, resharding after forward", assumed=True)
+    sharing, accelerators = keys.whole(f"{config}fsdp_size"), reading.facts.get(ACCELERATORS)
+    if sharing and (accelerators is None or sharing < accelerators.value):
+        warn_of_groups(reading, f"{config}fsdp_size")
     add_whole(reading, keys, "training.layout.context_parallel", ulysses)
     reading.add("training.stack", "eager", "the model runs as Transformers has it", assumed=True)
     if keys.flag(f"{config}offload_policy"):

@@ -111,6 +111,25 @@ def test_shares_of_a_hybrid_replace_layers_of_attention(tmp_path: Path) -> None:
     assert draft(tmp_path, "train.sh", f"run {sizes}")["model.params"] == pytest.approx(8.66e9, rel=0.01)
 
 
+HYBRID = (
+    "--hidden-size 4096 --num-attention-heads 32 --group-query-attention --num-query-groups 8 --seq-length 4096 "
+    "--micro-batch-size 1 --untie-embeddings-and-output-weights --position-embedding-type none --vocab-size 256000"
+)
+
+
+def test_a_pattern_of_layers_states_stages_and_further_tokens_too(tmp_path: Path) -> None:
+    half = "M-" * 12 + "*-" * 2
+    plain = draft(tmp_path, "train.sh", f'run {HYBRID} --hybrid-layer-pattern "{half * 2}"')
+    assert plain["model.layers"] == 56 and plain["model.params"] == pytest.approx(8.66e9, rel=0.01)
+    staged = draft(tmp_path, "train.sh", f'run {HYBRID} --hybrid-layer-pattern "{half}|{half}/*-/*-"')
+    assert staged == plain
+
+
+def test_layers_that_are_not_known_are_a_reason(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="layers 'C', 'H' of the hybrid pattern are not known"):
+        draft(tmp_path, "train.sh", f'run {HYBRID} --hybrid-layer-pattern "M-MCM-MHM-"')
+
+
 def test_gpt_neox(tmp_path: Path) -> None:
     found = draft(tmp_path, "run.yml", GPT_NEOX, accelerators=16)
     assert found["model.params"] == pytest.approx(20 * 12 * 2048**2 + 2 * 50_432 * 2048, rel=0.01)

@@ -12,7 +12,17 @@ from planner.errors import InputError
 from planner.inputs import parse_workload
 from planner.trainer_files.answer import workload_from
 from planner.trainer_files.gather import Wishes, gather
-from tests.planner.trainer_files.test_formats import COMPOSER, GPT_NEOX, MEGATRON, OPENRLHF, PEFT, filled
+from tests.planner.trainer_files.test_formats import (
+    AXOLOTL,
+    COMPOSER,
+    GPT_NEOX,
+    MEGATRON,
+    OPENRLHF,
+    PEFT,
+    TORCHTITAN,
+    VERL,
+    filled,
+)
 
 
 def draft(folder: Path, text: str, name: str = "run.txt", **wishes: Any) -> dict[str, Any]:
@@ -223,6 +233,25 @@ def test_verl_adapters_under_their_newer_name(tmp_path: Path) -> None:
     )
     found = draft(tmp_path, text)
     assert (found["training.method"], found["training.lora_rank"]) == ("lora", 16)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "groups"),
+    [
+        ("run.sh", f"{VERL.strip()} actor_rollout_ref.actor.fsdp_config.fsdp_size=4", True),
+        ("run.sh", f"{VERL.strip()} actor_rollout_ref.actor.fsdp_config.fsdp_size=8", False),
+        ("run.sh", f"{VERL.strip()} actor_rollout_ref.actor.fsdp_config.fsdp_size=-1", False),
+        ("run.toml", TORCHTITAN.replace("replicate_degree = 1", "replicate_degree = 2"), True),
+        ("run.toml", TORCHTITAN, False),
+        ("run.yml", f"{AXOLOTL}dp_shard_size: 4\ndp_replicate_size: 2\n", True),
+        ("run.yml", f"{AXOLOTL}dp_shard_size: 4\n", False),
+    ],
+)
+def test_weights_that_only_groups_share_are_named(name: str, text: str, groups: bool, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    warnings = gather([path], Wishes(accelerators=8)).warnings
+    assert any("sharding within groups is not modelled" in warning for warning in warnings) == groups
 
 
 NEMO_RL = """
