@@ -51,7 +51,10 @@ def outcome(path: Path) -> tuple[str, str]:
         loaded = parse_workload(filled(initial.text), Path("workload.yaml"))
     except InputError as error:
         return "INVALID", str(error).splitlines()[0]
-    estimates = estimate_workload(loaded, [MACHINE], NODES, calibrated=False).estimates
+    try:
+        estimates = estimate_workload(loaded, [MACHINE], NODES, calibrated=False).estimates
+    except InputError:  # no layout at all: the file pins degrees of more accelerators
+        estimates = []
     runs = any(not estimate.reason for estimate in estimates)
     model, training = loaded.workload.model, loaded.workload.training
     assert model is not None and training is not None

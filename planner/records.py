@@ -40,6 +40,8 @@ else:
         for name, method in added.items():
             setattr(new_type, name, method)
         new_type.__record_defaults__ = _defaults(new_type)
+        items = new_type.__dataclass_fields__.items()
+        new_type.__record_compared__ = tuple(name for name, item in items if item.compare)
         return new_type
 
     def _is_plain(cls: Any) -> bool:
@@ -114,7 +116,8 @@ else:
         return f"{type(self).__qualname__}({inner})"
 
     def _values(self: Any) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in self.__record_defaults__)
+        compared = type(self).__record_compared__
+        return tuple(getattr(self, name) for name in compared)
 
     def _eq(self: Any, other: object) -> bool:
         return _values(self) == _values(other) if type(other) is type(self) else NotImplemented

@@ -12,8 +12,8 @@ from planner.commands.options import examples
 
 # The names of planner.trainer_files.registry.FORMATS, which is imported only when a file is read; a test compares them.
 FORMAT_NAMES = (
-    "axolotl", "llama_factory", "llama_factory_v1", "trl", "torchtitan", "megatron", "nemo", "verl", "gpt_neox", "peft",
-    "accelerate", "deepspeed", "huggingface",
+    "axolotl", "llama_factory", "llama_factory_v1", "trl", "torchtitan", "megatron", "nemo", "verl", "openrlhf",
+    "gpt_neox", "composer", "peft", "accelerate", "deepspeed", "huggingface",
 )  # fmt: skip
 
 

@@ -198,6 +198,8 @@ def _others(item: Estimate) -> list[Section]:
     notes = [f"{report.layouts:,} layouts searched, {report.too_big:,} out of memory, {fitting}"]
     if report.measured:
         notes.append(f"the layout is {report.measured}")
+    if report.simpler is not None:
+        notes.append(report.simpler_words)
     if report.blocked is not None:
         gain, blocked = percent(-report.blocked.over_best_ratio), report.blocked
         notes.append(f"with {three(blocked.memory_gib)} GiB allowed, {blocked.words} would be {gain} faster")

@@ -13,6 +13,7 @@ from typing import Literal
 from catalogs.tables.accelerators import load_accelerators
 from planner.errors import InputError
 from planner.export.names import RUN_TAG
+from planner.inputs.presets import find_preset
 from planner.plan.layout import Layout
 from planner.plan.model import Plan, PlanLine
 from planner.plan.run import Run
@@ -92,6 +93,7 @@ class Training:
     `global_batch` is samples of one step, `sequence_length` tokens of a sample, `units` tokens or samples (`unit`) of
     all runs, `steps` steps of one run. `updates` is optimizer updates of a step: several where it learns from rollouts.
     `methods` are its objective and its adapters by the workload's words, empty where it trains all weights on text.
+    `layers` are those of a preset; None: unknown.
     """
 
     model: str
@@ -104,6 +106,7 @@ class Training:
     steps: int | None
     updates: int = 1
     methods: tuple[str, ...] = ()
+    layers: int | None = None
 
 
 @record(frozen=True)
@@ -326,6 +329,8 @@ def _training(plan: Plan, layout: Layout | None, run: Run) -> Training:
     )
     # of a run that may stop early the plan counts the mean; what is started is told the whole
     whole = None if units is None else units / float(stated.get("training.early_stop.mean_share") or 1.0)
+    preset = find_preset(stated["model.preset"]) if "model.preset" in stated else None
+    layers = None if preset is None else preset.values.get("layers")
     return Training(
         model=stated.get("model.preset", ""), precision=stated.get("training.precision", ""),
         optimizer=stated.get("training.optimizer", ""), global_batch=batch, sequence_length=tokens,
@@ -333,6 +338,7 @@ def _training(plan: Plan, layout: Layout | None, run: Run) -> Training:
         steps=None if whole is None or per_step is None else max(1, round(whole / run.runs / per_step)),
         updates=1 if layout is None else layout.updates_per_step,
         methods=tuple(stated[key] for key in ("training.method", "training.objective") if key in stated),
+        layers=int(layers) if layers else None,
     )  # fmt: skip
 
 

@@ -128,8 +128,8 @@ def explicit(
             raise ValueError(
                 f"layout {position}: tp x pp x cp must divide the accelerators, dp x micro-batch the batch"
             )
-        if dp[position] * table["cp"][position] % table["ep"][position]:
-            raise ValueError(f"layout {position}: ep must divide dp x cp")
+        if dp[position] * table["cp"][position] * table["tp"][position] % table["ep"][position]:
+            raise ValueError(f"layout {position}: ep must divide dp x cp x tp")
     return Layouts(
         table["hardware"].astype(np.int64), table["nodes"], table["tp"], table["pp"], table["cp"], table["ep"], dp,
         table["zero"], table["micro_batch"], micro_batches, table["interleave"], table["sequence_parallel"],

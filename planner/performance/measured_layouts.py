@@ -23,6 +23,8 @@ from planner.performance.work import PRECISION_GROUP, Floats
 from planner.records import record
 
 DATA_FILE = Path(__file__).parents[1] / "data" / "measured_layouts.csv"
+# The error between layouts of one job that 80 % of the measured ones stay within.
+LAYOUT_ERROR = 0.065
 # Predictions within this factor do not tell which of two layouts is faster.
 TOLD_APART = 1.1
 # Doublings of layers, sequence and batch and of the square of the width, together, beyond which a model is another one.

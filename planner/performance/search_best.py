@@ -338,8 +338,10 @@ def lower_bounds(job: Job, grid: Grid, groups: list[Group]) -> tuple[list[Floats
 def _whole_model(job: Job, layout: Layouts) -> tuple[Floats, Layer]:
     """Work of one micro-batch through the whole model on one tensor and context parallel group, s, and its layers."""
     one = np.ones(layout.n_rows)
-    # The fewest replicas that expert parallelism allows: every layout of this kind has a multiple of them.
-    dp = layout.ep / np.gcd(layout.ep.astype(np.int64), layout.cp.astype(np.int64))
+    # The fewest replicas that expert parallelism allows: every layout of this kind has a multiple of them. Pinned
+    # experts may be spread over tensor ranks too.
+    ranks = layout.cp * (layout.tp if job.training.layout.expert_parallel else 1.0)
+    dp = layout.ep / np.gcd(layout.ep.astype(np.int64), ranks.astype(np.int64))
     nodes = np.maximum(layout.tp * layout.cp * dp / job.devices.count[layout.hardware], 1.0)
     alone = replace(layout, nodes=nodes, pp=one, dp=dp, zero=0.0 * one, micro_batches=one, interleave=one)
     # A batch of nothing: neither the roofline of the whole batch nor its loading counts here.

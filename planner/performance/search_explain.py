@@ -10,7 +10,7 @@ from catalogs.tables.table import Table
 from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import Grid, build_bounds, fits_node, grid, shard_axes
-from planner.performance.measured_layouts import measured_words, nearby, with_measured
+from planner.performance.measured_layouts import LAYOUT_ERROR, measured_words, nearby, with_measured
 from planner.performance.memory import NONE, SELECTIVE
 from planner.performance.search_job import LEVELS, Job, build_job, memory_levels, step_of
 from planner.performance.spec import COMPONENTS, ModelSpec, TrainingSpec
@@ -67,6 +67,7 @@ class LayoutReport:
         offload_gib: what the most frugal layout would need with its optimizer states in host memory, None where
             something fits; `host_gib`: what the states then take of each node's memory. No time is claimed for it.
         measured: who measured the best layout as the fastest, where others are predicted to be a little faster.
+        simpler: the layout with the fewest kinds of parallelism within the model's error, where the best has more.
     """
 
     accelerators: int
@@ -85,6 +86,15 @@ class LayoutReport:
     offload_gib: float | None
     host_gib: float | None
     measured: str = ""
+    simpler: RankedLayout | None = None
+
+    @property
+    def simpler_words(self) -> str:
+        """The simpler layout, what it costs and how it is planned; empty without any."""
+        if self.simpler is None:
+            return ""
+        more = f"{self.simpler.over_best_ratio:+.1%}, within the model's error"
+        return f"simpler: {self.simpler.words}: {more}; training.layout pins it"
 
 
 def explain_layouts(
@@ -153,6 +163,7 @@ def _report(job: Job, grid: Grid, counted: tuple[int, float, int, int, int, int]
         *counted, len(fits), int((~fits).sum()), int(fits.sum()) - 1, table.ranked(best, best),
         tuple(table.ranked(k, best) for k in _distinct(layout, order)[1 : 1 + top]),
         _blocked(job, grid, needs, budget, table, best), None, None, None, measured,
+        None if measured else _simpler(layout, np.where(fits, table.total, np.inf), table, best),
     )  # fmt: skip
 
 
@@ -163,6 +174,17 @@ def _best(job: Job, layout: Layouts, times: Floats) -> tuple[int, str]:
     clusters, codes = layout.nodes * job.devices.count[0], np.full(len(times), job.devices.measured[0])
     taken = int(with_measured(known, layout, clusters, codes, times, cell, best)[0])
     return taken, measured_words(known, layout, clusters, codes, taken) if times[taken] > times.min() else ""
+
+
+def _simpler(layout: Layouts, times: Floats, table: _Ranking, best: int) -> RankedLayout | None:
+    """The fastest of the layouts with the fewest kinds of parallelism that the model cannot tell from the best."""
+    kinds = np.sum(
+        [layout.tp > 1, layout.pp > 1, layout.cp > 1, layout.ep > 1, layout.interleave > 1], axis=0
+    )
+    near = np.where(times <= (1.0 + LAYOUT_ERROR) * times[best], kinds, np.inf)
+    if near.min() >= kinds[best]:
+        return None
+    return table.ranked(int(np.argmin(np.where(near == near.min(), times, np.inf))), best)
 
 
 def _distinct(layout: Layouts, order: list[int]) -> list[int]:
@@ -260,6 +282,8 @@ def report_lines(report: LayoutReport) -> list[str]:
     for other in report.others:
         why = ", ".join(f"{name} +{seconds:,.2g} s" for name, seconds in other.loses[:3])
         lines.append(f"next: {other.words}: {other.over_best_ratio:+.1%}{f' ({why})' if why else ''}")
+    if report.simpler is not None:
+        lines.append(report.simpler_words)
     if report.blocked is not None:
         lines.append(f"out of memory: {report.blocked.words}: {report.blocked.over_best_ratio:+.1%}, "
                      f"but needs {report.blocked.memory_gib:,.1f} GiB")  # fmt: skip

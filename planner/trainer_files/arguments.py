@@ -20,6 +20,7 @@ from planner.trainer_files.branches import UNSET, Branches
 MAX_WORDS = 20_000
 _MOST_EXPANSION = 100_000
 _DEPTH = 8
+_END = "--"  # behind the words of a command: what follows is no value of its last argument
 _ASSIGNMENT = re.compile(
     r"(?:export\s+|local\s+|readonly\s+|declare\s+(?:-\w+\s+)?)?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL
 )
@@ -30,6 +31,8 @@ _ARITHMETIC = re.compile(r"\$\(\(([^()]*(?:\([^()]*\)[^()]*)*)\)\)")
 _COMMAND = re.compile(r"\$\((?!\()[^()]*\)|`[^`]*`")
 # an override of Hydra: `model.hidden_size=4096`
 _OVERRIDE = re.compile(r"\+*([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
+# a module with the packages that it is in
+_MODULE = re.compile(r"[a-z_]\w*(?:\.[a-z_]\w*){2,}")
 # arguments that name places, which change neither speed nor memory
 _PLACES = re.compile(
     r"path|file|save|load|dir|addr|port|node_rank|local_rank|prefix|blend|name|tensorboard|wandb|tokenizer|cache"
@@ -71,10 +74,18 @@ def parse_arguments(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
 
 
 def programs_of(text: str, name: str) -> tuple[str, ...]:
-    """Names of the Python programs that a script starts, without folder and ending, such as `pretrain_gpt`."""
+    """Names of the Python programs that a script starts, without folder and ending, such as `pretrain_gpt`.
+
+    Of a module that is started by its path (`-m package.cli.train`) it is the last part.
+    """
     words, _ = _words(text, name)
     parts = (part for word in words for part in _parts(word))
-    return tuple(dict.fromkeys(part.rsplit("/", 1)[-1][:-3] for part in parts if part.endswith(".py")))
+    programs = (
+        part.rsplit("/", 1)[-1][:-3] if part.endswith(".py") else part.rsplit(".", 1)[-1]
+        for part in parts
+        if part.endswith(".py") or _MODULE.fullmatch(part)
+    )
+    return tuple(dict.fromkeys(programs))
 
 
 def _words(text: str, name: str, *, branching: bool = True) -> tuple[list[str], set[str]]:
@@ -92,13 +103,13 @@ def _words(text: str, name: str, *, branching: bool = True) -> tuple[list[str], 
             branches.assign(match[1], joined)
             continue
         if "--" in line or "$" in line or "=" in line:
-            words += _split(_expand(line, variables), name)
+            words += [*_split(_expand(line, variables), name), _END]
         if len(words) > MAX_WORDS:
             raise InputError(f"{name}: holds more than {MAX_WORDS:,} words: name the script of one run")
     if branches.open:  # what looked like a branch was none: a text, or another language's
         return _words(text, name, branching=False)
     if not any(
-        word.startswith("--") or _OVERRIDE.fullmatch(word) for word in words
+        (word.startswith("--") and word != _END) or _OVERRIDE.fullmatch(word) for word in words
     ):  # the variables are put together elsewhere
         words = [word for value in variables.values() for word in _split(_expand(value, variables), name)]
     return words, branches.doubtful
@@ -199,7 +210,7 @@ def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
     arguments: dict[str, Any] = {}
     dropped: set[str] = set()
     name, values = "", []
-    for word in [*words, "--"]:
+    for word in [*words, _END]:
         override = _OVERRIDE.fullmatch(word)
         if override is not None:
             value = override[2].rpartition("/")[2] if UNSET in override[2] else override[2]

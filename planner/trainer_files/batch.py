@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
+from typing import Any
 
-from planner.inputs.presets import find_preset
+from planner.inputs.presets import Preset, find_preset
 from planner.trainer_files.formats.common import (
     ACCELERATORS,
     ACCUMULATION,
@@ -110,10 +111,15 @@ def leave_out_what_divides_nothing(facts: dict[str, Fact], warnings: list[str]) 
     """Take degrees of parallelism out of the facts that the model's sizes do not allow; a warning names each."""
     preset_fact = facts.get("model.preset")
     preset = None if preset_fact is None else find_preset(str(preset_fact.value))
+    experts = facts.get("training.layout.expert_parallel")
+    known = preset is not None or "model.layers" in facts
+    if experts is not None and known and not _stated_size(facts, preset, "experts"):
+        del facts[experts.key]
+        if experts.value > 1:
+            warnings.append(f"{experts.where}: {experts.value}, but the model has no experts: left out")
     for name, size in _DIVIDED.items():
         key = f"training.layout.{name}"
-        pinned, stated = facts.get(key), facts.get(f"model.{size}")
-        of = stated.value if stated is not None else preset.values.get(size) if preset is not None else None
+        pinned, of = facts.get(key), _stated_size(facts, preset, size)
         if pinned is None or not of:
             continue
         if pinned.value > of or (size != "layers" and of % pinned.value):
@@ -121,3 +127,9 @@ def leave_out_what_divides_nothing(facts: dict[str, Fact], warnings: list[str]) 
             warnings.append(
                 f"{pinned.where}: {pinned.value} does not divide the model's {of} {size}: left out"
             )
+
+
+def _stated_size(facts: dict[str, Fact], preset: Preset | None, size: str) -> Any:
+    """A size of the model, by its own facts or by its preset; None where neither has it."""
+    stated = facts.get(f"model.{size}")
+    return stated.value if stated is not None else preset.values.get(size) if preset is not None else None

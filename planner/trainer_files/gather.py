@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,8 @@ def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
     _settle_training(draft, facts, readings)
     base = next((reading.hub_name for reading in readings if reading.hub_name), "")
     settle_method(draft.facts, facts, base, draft.warnings, draft.blanks)
+    if _per_sample(draft):
+        _leave_out_adapted_layers(draft)
     leave_out_what_divides_nothing(draft.facts, draft.warnings)
     _settle_stated(draft, wishes.values)
     if not _per_sample(draft):
@@ -225,6 +227,22 @@ def _per_sample(draft: Draft) -> bool:
     if family is None and model_preset is not None:
         return model_preset.values.get("family", "transformer") != "transformer"
     return family is not None and family.value != "transformer"
+
+
+def _leave_out_adapted_layers(draft: Draft) -> None:
+    """Take out which layers adapters sit on, where the model is known as a whole and not by its layers."""
+    dropped = [draft.facts.pop(key) for key in list(draft.facts) if key.startswith("training.adapter.")]
+    if dropped:
+        draft.warnings.append(
+            f"{dropped[0].where}: the model's layers are not known one by one: only the rank counts"
+        )
+    method = draft.facts.get("training.method")
+    if method is not None and method.value == "qlora":
+        draft.facts["training.method"] = replace(method, value="lora")
+        draft.facts.pop("training.quantization", None)
+        draft.warnings.append(
+            f"{method.where}: weights in few bits are modelled for transformers: counted as LoRA"
+        )
 
 
 def _local_model(reading: Reading) -> Path | None:

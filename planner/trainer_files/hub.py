@@ -10,7 +10,8 @@ from planner.inputs.presets import Preset, find_preset
 _ENDINGS = re.compile(
     r"[-_.]("
     # how it was tuned
-    r"instruct|chat|base|it|pt|ft|sft|dpo|rlhf|thinking|reasoning|abliterated|uncensored|distilled|merged|"
+    r"instruct|chat|base|it|pt|ft|sft|dpo|orpo|kto|ppo|grpo|simpo|q?lora|rlhf|thinking|reasoning|abliterated|"
+    r"uncensored|distilled|merged|mixture|checkpoints|"
     # how it is stored
     r"hf|awq|gptq|aqlm|gguf|mlx|exl2|fp8|fp16|fp32|bf16|nf4|nvfp4|mxfp4|bnb|linearized|prequantized|[248]bit|[12]x(8|15|16)|[48]-bit|int[48]|w[48]a(8|16)|g128|dynamic|quantized|"
     r"quantized\.w[48]a(8|16)|dequantized|unquantized|unsloth|fixed|mirror|original|"

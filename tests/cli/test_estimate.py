@@ -336,3 +336,12 @@ def test_every_layout_of_a_step_of_rollouts_accumulates_over_one_update(run_cli:
         assert each * samples * batches == 512, other["layout"]
     (row,) = csv.DictReader(io.StringIO(run_cli("estimate", *args, "-o", "csv").stdout))
     assert [int(row[name]) for name in (*names, "updates", "passes")] == [data, micro, accumulated, 4, 1]
+
+
+def test_an_expert_degree_above_the_data_parallel_one_is_estimated(run_cli: Run, tmp_path: Path) -> None:
+    layout = {"tensor_parallel": 4, "expert_parallel": 16}
+    training = {"tokens": 1e9, "global_batch": 128, "sequence_length": 4096, "layout": layout}
+    asked = write(tmp_path, model={"preset": "llama-3.1-8b"}, training=training)
+    (one,) = ask(run_cli, asked, "--instance-type", "p5.48xlarge", "--nodes", "4")["estimates"]
+    assert (one["layout"]["data_parallel"], one["layout"]["expert_parallel"]) == (8, 16)
+    assert sum(one["memory"]["parts_gib"].values()) == pytest.approx(one["memory"]["needed_gib"])

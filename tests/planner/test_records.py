@@ -138,3 +138,17 @@ def test_copies() -> None:
     assert copy.copy(one) == one
     assert copy.deepcopy(one) == one
     assert pickle.loads(pickle.dumps(one)) == one
+
+
+@record(frozen=True)
+class Beside:
+    """A field that does not tell records apart."""
+
+    a: int
+    note: str = field(default="", compare=False)
+
+
+def test_a_field_that_is_not_compared_tells_no_records_apart() -> None:
+    assert Beside(1, "x") == Beside(1, "y") != Beside(2, "x")
+    assert hash(Beside(1, "x")) == hash(Beside(1, "y"))
+    assert "note='x'" in repr(Beside(1, "x"))

@@ -12,6 +12,7 @@ NAME = "axolotl"
 _DEGREES = {"tensor": "tensor_parallel_size", "context": "context_parallel_size", "micro_batch": "micro_batch_size",
             "grad_accumulation": "gradient_accumulation_steps"}  # fmt: skip
 _HALF = ("bf16", "fp16")
+_PREFERENCES = ("dpo", "kto", "orpo")
 
 
 def render(parallel: Parallel) -> Part:
@@ -19,13 +20,17 @@ def render(parallel: Parallel) -> Part:
 
     Raises:
         InputError: pipeline or expert parallelism, sequences split, selective recomputation, ZeRO-0 or 1 with other
-            degrees, or a model without tokens.
+            degrees, a model without tokens, or what its validation refuses.
     """
-    for degree in ("pipeline", "expert"):
-        if getattr(parallel, degree) > 1:
-            raise cannot(
-                NAME, f"it has no key for {degree} parallelism", "megatron, nemo and torchtitan have"
-            )
+    if parallel.pipeline > 1:
+        raise cannot(NAME, "it has no key for pipeline parallelism", "megatron, nemo and torchtitan have")
+    if parallel.expert > 1:
+        raise cannot(
+            NAME,
+            f"its expert parallelism shards other weights over {parallel.data // parallel.expert} accelerators, not "
+            f"over {parallel.data}",
+            "megatron, nemo and torchtitan have the plan's; or plan with layout.expert_parallel: 1",
+        )
     if parallel.sequence_length is None:
         raise cannot(NAME, "it trains models of tokens", "accelerate and deepspeed train others")
     if parallel.sequence_parallel:
@@ -51,10 +56,35 @@ def render(parallel: Parallel) -> Part:
     if not split:
         text = json.dumps(trainer_configuration(parallel), indent=2) + "\n"
         return Part((*words, f"--deepspeed={FILE}"), files=(ExportFile(FILE, text),))
+    words += _fully_sharded(parallel)
     fsdp = {"auto_wrap_policy": "TRANSFORMER_BASED_WRAP", "reshard_after_forward": parallel.zero_stage == 3}
     words += ["--fsdp_version=2", f"--fsdp_config={fsdp}",
               f"--dp_shard_size={parallel.data}", "--dp_replicate_size=1"]  # fmt: skip
-    return Part(tuple(words))
+    packed = parallel.context > 1 and parallel.micro_batch > 1
+    note = "axolotl splits packed sequences only in micro-batches of 1: without sample_packing, or with micro_batch: 1"
+    return Part(tuple(words), notes=(note,) if packed else ())
+
+
+def _fully_sharded(parallel: Parallel) -> list[str]:
+    """What its FSDP2 and its split sequences and tensors need (axolotl/utils/schemas/validation.py, 0.19).
+
+    Raises:
+        InputError: an optimizer or a method that it refuses with them.
+    """
+    few_bits = "qlora" in parallel.methods
+    preference = next((method for method in parallel.methods if method in _PREFERENCES), "")
+    if few_bits and preference:
+        raise cannot(
+            NAME,
+            f"its FSDP2 has no {preference} on weights in few bits",
+            "plan without tensor and context parallelism",
+        )
+    if parallel.tensor > 1 and parallel.optimizer == "paged_adamw_8bit":
+        raise cannot(
+            NAME, "its tensor parallelism has no paged 8-bit AdamW", "plan with optimizer: adamw_8bit"
+        )
+    words = ["--optimizer=adamw_torch_8bit"] if parallel.optimizer == "adamw_8bit" else []
+    return [*words, "--attn_implementation=flash_attention_2"] if parallel.context > 1 else words
 
 
 def parse(part: Part, nodes: int, gpus: int) -> Parallel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.export.frameworks.model import Parallel, Part, cannot, from_variables, option_values, save_flags
+from planner.export.frameworks.stages import layers_of_stages, refuse_what_it_asserts, uneven_stages
 
 NAME = "megatron"
 DEGREES = {
@@ -10,6 +11,7 @@ DEGREES = {
     "context": "context-parallel-size", "expert": "expert-model-parallel-size", "micro_batch": "micro-batch-size",
 }  # fmt: skip
 FSDP_FORMAT = "fsdp_dtensor"  # the only format of checkpoints of its FSDP
+_VIRTUAL, _STAGES = "num-virtual-stages-per-pipeline-rank", "pipeline-model-parallel-layout"
 _QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
 _PRECISION: dict[str, tuple[str, ...]] = {
@@ -26,16 +28,19 @@ def render(parallel: Parallel) -> Part:
     """Return its arguments.
 
     Raises:
-        InputError: a model without tokens, or a precision that it has no argument for.
+        InputError: a model without tokens, a precision that it has no argument for, or a layout that it stops at.
     """
     if parallel.sequence_length is None:
         raise cannot(NAME, "it trains models of tokens", "accelerate and deepspeed train others")
     if parallel.precision not in _PRECISION:
         raise cannot(NAME, f"it has no argument for {parallel.precision}", f"it has {', '.join(_PRECISION)}")
+    refuse_what_it_asserts(NAME, parallel)
     words = [f"--{key}={getattr(parallel, name)}" for name, key in DEGREES.items()]
     words += [f"--global-batch-size={parallel.global_batch}", f"--seq-length={parallel.sequence_length}"]
-    if parallel.interleave > 1:
-        words.append(f"--num-virtual-stages-per-pipeline-rank={parallel.interleave}")
+    if stages := uneven_stages(parallel):
+        words.append(f"--{_STAGES}={stages}")
+    elif parallel.interleave > 1:
+        words.append(f"--{_VIRTUAL}={parallel.interleave}")
     if parallel.sequence_parallel:
         words.append("--sequence-parallel")
     if parallel.zero_stage:
@@ -69,10 +74,13 @@ def parse(part: Part, nodes: int, gpus: int) -> Parallel:
     if precision == "fp32":
         precision = next((key for key in ("bf16", "fp16") if f"--{key}" in arguments), "fp32")
     recompute = flags.get("recompute-granularity", "none")
+    turns = int(flags.get(_VIRTUAL, 1))
+    if _STAGES in flags:
+        turns = len(layers_of_stages(flags[_STAGES])) // degrees["pipeline"]
     return from_variables(
         part, nodes, gpus, **degrees, data=data, zero_stage=zero, sequence_length=int(flags["seq-length"]),
         grad_accumulation=int(flags["global-batch-size"]) // (data * degrees["micro_batch"]), precision=precision,
-        recompute=recompute, interleave=int(flags.get("num-virtual-stages-per-pipeline-rank", 1)),
+        recompute=recompute, interleave=turns,
         sequence_parallel="sequence-parallel" in flags,
         save_every=int(flags["save-interval"]) if "save-interval" in flags else None, save_to=flags.get("save", ""),
     )  # fmt: skip

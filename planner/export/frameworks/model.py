@@ -18,7 +18,8 @@ class Parallel:
 
     `sequence_length` is None for models without tokens; `interleave` is virtual pipeline stages per accelerator,
     `save_every` optimizer updates between checkpoints (None: unknown), `save_to` their place. `updates` is optimizer
-    updates of a step, several where it learns from rollouts: micro-batches are accumulated over one of them.
+    updates of a step, several where it learns from rollouts: micro-batches are accumulated over one of them. What a
+    framework refuses may also depend on the model's `layers` (None: unknown), the optimizer and the methods.
     """
 
     nodes: int
@@ -39,6 +40,9 @@ class Parallel:
     save_every: int | None = None
     save_to: str = ""
     updates: int = 1
+    layers: int | None = field(default=None, compare=False)
+    optimizer: str = field(default="", compare=False)
+    methods: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def world(self) -> int:
@@ -88,7 +92,8 @@ def parallel_of(launch: Launch) -> Parallel | None:
         sequence_length=training.sequence_length, precision=training.precision,
         recompute=layout.recompute, interleave=layout.interleave, sequence_parallel=layout.sequence_parallel,
         save_every=max(1, round(every / step * training.updates)) if every and step else None,
-        save_to=launch.run.checkpoints, updates=training.updates,
+        save_to=launch.run.checkpoints, updates=training.updates, layers=training.layers,
+        optimizer=training.optimizer, methods=training.methods,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.export.frameworks.megatron import FSDP_FORMAT, SHARDING
 from planner.export.frameworks.model import Parallel, Part, cannot, from_variables, option_values, save_flags
+from planner.export.frameworks.stages import refuse_what_it_asserts, uneven_stages
 
 NAME = "nemo"
 _DEGREES = {
@@ -12,6 +13,7 @@ _DEGREES = {
     "micro_batch": "train.micro_batch_size",
 }  # fmt: skip
 _VIRTUAL = "model.virtual_pipeline_model_parallel_size"
+_STAGES = "model.pipeline_model_parallel_layout"
 _STRATEGY = "ddp.data_parallel_sharding_strategy"
 
 
@@ -19,10 +21,11 @@ def render(parallel: Parallel) -> Part:
     """Return overrides of the recipe.
 
     Raises:
-        InputError: a model without tokens.
+        InputError: a model without tokens, or a layout that it stops at.
     """
     if parallel.sequence_length is None:
         raise cannot(NAME, "it trains models of tokens", "accelerate and deepspeed train others")
+    refuse_what_it_asserts(NAME, parallel)
     words = [f"{key}={getattr(parallel, name)}" for name, key in _DEGREES.items()]
     words += [
         f"train.global_batch_size={parallel.global_batch}", f"model.seq_length={parallel.sequence_length}",
@@ -32,6 +35,8 @@ def render(parallel: Parallel) -> Part:
     ]  # fmt: skip
     if parallel.interleave > 1:
         words.append(f"{_VIRTUAL}={parallel.interleave}")
+    if stages := uneven_stages(parallel):
+        words.append(f"{_STAGES}='{stages}'")  # quoted for Hydra, which gives brackets a meaning
     if parallel.zero_stage > 1:
         words += ["ddp.use_megatron_fsdp=true", f"{_STRATEGY}={SHARDING[parallel.zero_stage]}",
                   f"checkpoint.ckpt_format={FSDP_FORMAT}"]  # fmt: skip

@@ -262,16 +262,22 @@ def _notes(launch: Launch, config: bool, zones: dict[str, str]) -> Iterator[str]
 
 
 def _mounts(launch: Launch) -> Mounts:
-    """By key of `run`: the path that the program sees, and what is mounted there; a path is left as it is."""
+    """By key of `run`: the path that the program sees, and what is mounted there; a path is left as it is.
+
+    What is written goes through a cache on the node's disk, which uploads files in the order in which they were closed
+    and takes appended and random writes. Checkpoints of several nodes do not: a node's file that says that the
+    checkpoint is whole could be uploaded before the parts of others.
+    """
     run = launch.run
+    cached = "MOUNT_CACHED"
     wanted = (
-        ("data", "/data", run.data),
-        ("checkpoints", "/checkpoints", run.checkpoints),
-        ("outputs", "/outputs", run.outputs),
+        ("data", "/data", run.data, "MOUNT"),
+        ("checkpoints", "/checkpoints", run.checkpoints, cached if launch.nodes == 1 else "MOUNT"),
+        ("outputs", "/outputs", run.outputs, cached),
     )
     return {
-        key: (path, {"source": source, "mode": "MOUNT"})
-        for key, path, source in wanted
+        key: (path, {"source": source, "mode": mode})
+        for key, path, source, mode in wanted
         if source.startswith(_MOUNTED)
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from planner.errors import InputError
 from planner.inputs.model_config.model import Keys
 from planner.records import record
 
@@ -23,8 +24,18 @@ class Attention:
 
 
 def pattern_of(keys: Keys) -> str:
-    """Layers that are one thing each, a letter for each: `M` state space, `*` attention, `-` dense, `E` experts."""
+    """Layers that are one thing each, a letter for each: `M` state space, `*` attention, `-` dense, `E` experts.
+
+    Raises:
+        InputError: another letter, such as those of Megatron-LM's sparse attention; names them.
+    """
     pattern = keys.text("hybrid_override_pattern")
+    others = sorted(set(pattern) - set("M*-E"))
+    if others:
+        raise InputError(
+            f"{keys.place}: layers {', '.join(map(repr, others))} of the hybrid pattern are not known, so the size of "
+            "the model is not known; give the sizes under 'model' yourself"
+        )
     names = [str(name) for name in keys.items("layers_block_type")]
     if pattern or not {"moe", "mlp"} & set(names):
         return pattern

@@ -50,7 +50,7 @@ def read(document: Document) -> Reading:
             add_whole(reading, keys, f"training.layout.{target}", f"megatron_lm_config.megatron_lm_{name}")
     prefix = "parallelism_config.parallelism_config_"
     add_whole(reading, keys, "training.layout.tensor_parallel", f"{prefix}tp_size", "tp_config.tp_size")
-    add_whole(reading, keys, "training.layout.context_parallel", f"{prefix}cp_size")
+    add_whole(reading, keys, "training.layout.context_parallel", f"{prefix}cp_size", f"{prefix}sp_size")
     reading.unknown = keys.unknown(_WITHOUT_EFFECT)
     return reading
 

@@ -14,6 +14,7 @@ from planner.trainer_files.formats.common import (
     add_shard,
     add_trainer_precision,
     add_whole,
+    warn_of_groups,
 )
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
@@ -161,6 +162,8 @@ def _degrees_of_data(reading: Reading, keys: Lookup) -> None:
     if any((keys.whole(name) or 1) > 1 for name in ("dp_shard_size", "dp_replicate_size")):
         for target, name in degrees.items():
             add_whole(reading, keys, target, name)
+    if all((keys.whole(name) or 1) > 1 for name in ("dp_shard_size", "dp_replicate_size")):
+        warn_of_groups(reading, "dp_replicate_size")
 
 
 def _memory(reading: Reading, keys: Lookup) -> None:

@@ -103,7 +103,12 @@ def add_shard(reading: Reading, strategy: str, source: str) -> None:
     }.get(plain)  # fmt: skip
     reading.add("training.layout.zero_stage", stage, f"{source} {strategy}")
     if plain.startswith("hybrid"):
-        reading.warn(f"{source} {strategy}: sharding within groups is not modelled; full sharding is taken")
+        warn_of_groups(reading, f"{source} {strategy}")
+
+
+def warn_of_groups(reading: Reading, source: str) -> None:
+    """Note that only groups of accelerators share weights (hybrid sharding)."""
+    reading.warn(f"{source}: sharding within groups is not modelled; full sharding is taken")
 
 
 def add_fsdp2(reading: Reading, reshard: bool | None, source: str) -> None:

@@ -74,6 +74,7 @@ def _layout(reading: Reading, keys: Lookup) -> None:
     layout = "training.layout."
     add_whole(reading, keys, f"{layout}tensor_parallel", "model_parallel_size")
     add_whole(reading, keys, f"{layout}pipeline_parallel", "pipe_parallel_size")
+    add_whole(reading, keys, f"{layout}expert_parallel", "moe_expert_parallel_size")
     if keys.flag("sequence_parallel") and f"{layout}tensor_parallel" in reading.facts:
         reading.add(f"{layout}sequence_parallel", True, "sequence_parallel")
     stage = keys.number("zero_optimization.stage")

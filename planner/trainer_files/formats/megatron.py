@@ -62,8 +62,9 @@ def read(document: Document) -> Reading:
     reading.add("training.stack", "tuned", "Megatron-LM's fused kernels", assumed=True)
     if keys.flag("optimizer_cpu_offload") or keys.flag("cpu_optimizer"):
         add_offload(reading, keys.first("optimizer_cpu_offload", "cpu_optimizer"), "optimizer")
-    if keys.whole("mtp_num_layers"):
-        reading.warn("mtp_num_layers: layers that predict further tokens are not counted")
+    pattern = keys.text("hybrid_layer_pattern") or keys.text("hybrid_override_pattern")
+    if keys.whole("mtp_num_layers") or "/" in pattern:
+        reading.warn("layers that predict further tokens are not counted")
     reading.unknown = keys.unknown((*_WITHOUT_EFFECT, *NUMBERS.values()))
     return reading
 
@@ -83,25 +84,33 @@ def _model(reading: Reading, keys: Lookup) -> ConfigModel:
     kind = next((name for mark, name in _KINDS.items() if mark in programs), "")
     split = reading.facts.get("training.layout.tensor_parallel")
     gated = bool(keys.flag("swiglu") or keys.flag("gated_linear_unit"))
-    groups = (keys.whole("num_query_groups") or 1) if keys.flag("group_query_attention") else None
+    groups = keys.whole("num_query_groups")
+    grouped = keys.flag("group_query_attention")
+    if groups and not grouped:
+        reading.warn("num_query_groups: Megatron-LM ignores it without group_query_attention")
     tied = not keys.flag("untie_embeddings_and_output_weights")
     learned = keys.text("position_embedding_type") in ("", "learned_absolute") and not keys.flag(
         "use_rotary_position_embeddings"
     )
     return stated_model(
-        keys, "", gated=gated, tied=tied, learned_positions=learned, kv_heads=groups,
+        keys, "", gated=gated, tied=tied, learned_positions=learned,
+        kv_heads=groups or 1 if grouped else None,
         vocab=keys.whole("vocab_size"), kind=kind,
         split=split.value if split is not None else 1, latent=bool(keys.flag("multi_latent_attention")),
     )  # fmt: skip
 
 
 def _length(reading: Reading, keys: Lookup) -> None:
-    if keys.whole("train_iters") is not None:
-        add_whole(reading, keys, "training.steps", "train_iters")
+    """Note the first of the ends that are stated: Megatron-DeepSpeed stops at its tokens or at its steps."""
+    steps, samples, tokens = (keys.whole(f"train_{unit}") for unit in ("iters", "samples", "tokens"))
+    batch, length = (reading.facts.get(f"training.{name}") for name in ("global_batch", "sequence_length"))
+    of_step = batch.value * length.value if batch is not None and length is not None else None
+    if tokens and (not steps or of_step is None or tokens < steps * of_step):
+        reading.add("training.tokens", tokens, "train_tokens")
+    elif steps:
+        reading.add("training.steps", steps, "train_iters")
     else:
-        add_whole(reading, keys, "training.samples", "train_samples")
-    if "training.steps" not in reading.facts and "training.samples" not in reading.facts:
-        add_whole(reading, keys, "training.tokens", "train_tokens")
+        reading.add("training.samples", samples, "train_samples")
     if keys.has("rampup_batch_size"):
         reading.warn("rampup_batch_size: the smaller batches of the beginning are counted as full ones")
 
@@ -123,8 +132,13 @@ def _layout(reading: Reading, keys: Lookup) -> None:
     add_whole(reading, keys, f"{layout}tensor_parallel", "tensor_model_parallel_size", "model_parallel_size")
     add_whole(reading, keys, f"{layout}pipeline_parallel", "pipeline_model_parallel_size")
     add_whole(reading, keys, f"{layout}context_parallel", "context_parallel_size")
-    add_whole(reading, keys, f"{layout}expert_parallel", "expert_model_parallel_size")
-    if keys.flag("sequence_parallel") and f"{layout}tensor_parallel" in reading.facts:
+    add_whole(
+        reading, keys, f"{layout}expert_parallel", "expert_model_parallel_size", "moe_expert_parallel_size"
+    )
+    split = reading.facts.get(f"{layout}tensor_parallel")
+    if (
+        keys.flag("sequence_parallel") and split is not None and split.value > 1
+    ):  # else it turns it off itself
         reading.add(f"{layout}sequence_parallel", True, "sequence_parallel")
     _interleave(reading, keys)
     strategy = keys.text("data_parallel_sharding_strategy")

@@ -28,9 +28,18 @@ _DEGREES = {
     "expert_parallel": ("expert_model_parallel_size", "ep_size"),
 }
 _PLACES = (
-    "model.", "trainer.strategy.", "policy.megatron_cfg.", "policy.dtensor_cfg.", "distributed.", "strategy.",
-    "model.config.",
+    "model.", "trainer.strategy.", "policy.megatron_cfg.", "policy.dtensor_cfg.", "policy.automodel_cfg.",
+    "distributed.", "strategy.", "model.config.", "parallelizer.",
 )  # fmt: skip
+_AUTOMODEL = "policy.automodel_cfg"
+_POLICIES = ("policy.megatron_cfg.", "policy.dtensor_cfg.", f"{_AUTOMODEL}.")
+_GROUP = 16  # responses to a prompt in NeMo RL's own files
+_REINFORCED = ("sft", "dpo", "grpo", "distillation", "rm")
+_OF_REINFORCEMENT = tuple(f"{section}.max_num_steps" for section in _REINFORCED)
+_STEPS = ("trainer.max_steps", "step_scheduler.max_steps", *_OF_REINFORCEMENT, "train.train_iters")
+_EPOCHS = ("trainer.max_epochs", "step_scheduler.num_epochs",
+           *(f"{section}.max_num_epochs" for section in _REINFORCED))  # fmt: skip
+_NO_LIMIT = 1_000_000  # steps that NeMo RL's own files write where epochs end the run
 _OBJECTIVES = ("grpo", "ppo", "dpo", "kto", "rm", "distillation", "sft")
 
 
@@ -39,7 +48,8 @@ def recognises(document: Document) -> bool:
     data = document.data
     model, trainer = data.get("model"), data.get("trainer")
     first = isinstance(model, Mapping) and isinstance(trainer, Mapping) and not is_verl(document)
-    reinforcement = isinstance(data.get("policy"), Mapping) and "model_name" in data["policy"]
+    policy = data.get("policy")
+    reinforcement = isinstance(policy, Mapping) and ("model_name" in policy or "defaults" in data)
     automodel = isinstance(data.get("step_scheduler"), Mapping) and isinstance(model, Mapping)
     return (first or reinforcement or automodel) and document.syntax in ("yaml", "json", "arguments")
 
@@ -58,7 +68,8 @@ def read(document: Document) -> Reading:
               "model.data.train_ds.global_batch_size")  # fmt: skip
     add_whole(reading, keys, "training.sequence_length", "model.encoder_seq_length", "data.seq_length",
               "model.data.seq_length", "model.data.train_ds.max_seq_length", "policy.max_total_sequence_length",
-              "model.config.seq_length", "dataset.seq_length", "packed_sequence.packed_sequence_size")  # fmt: skip
+              "model.config.seq_length", "dataset.seq_length", "dataset.seq_len",
+              "packed_sequence.packed_sequence_size")  # fmt: skip
     _length(reading, keys)
     _precision(reading, keys)
     for name in ("model.optim.name", "optim.config.optimizer", "policy.optimizer.name", "optimizer._target_",
@@ -71,7 +82,11 @@ def read(document: Document) -> Reading:
     _rollouts(reading, keys)
     _automodel(reading, keys)
     _name_what_is_not_read(reading, keys)
-    reading.add("training.stack", "tuned", "NeMo's fused kernels", assumed=True)
+    plain = reading.facts.get("training.layout.zero_stage")
+    if plain is not None and plain.value == 3:  # FSDP2 around models of Transformers
+        reading.add("training.stack", "eager", "the model runs as Transformers has it", assumed=True)
+    else:
+        reading.add("training.stack", "tuned", "NeMo's fused kernels", assumed=True)
     return reading
 
 
@@ -90,6 +105,7 @@ def _model(reading: Reading, keys: Lookup) -> None:
     model_key = keys.first(
         "policy.model_name",
         "model.pretrained_model_name_or_path",
+        "model.config.pretrained_model_name_or_path",
         "model.model_id",
         "resume.restore_config.path",
     )
@@ -124,11 +140,10 @@ def _kind(keys: Lookup) -> str:
 
 def _layout(reading: Reading, keys: Lookup) -> None:
     layout = "training.layout."
-    off = [
-        place
-        for place in ("policy.megatron_cfg.", "policy.dtensor_cfg.")
-        if keys.flag(f"{place}enabled") is False
-    ]
+    off = [place for place in _POLICIES if keys.flag(f"{place}enabled") is False]
+    own = [place for place in _POLICIES if keys.flag(f"{place}enabled")]
+    if not off and not own and keys.has(_AUTOMODEL):  # on in NeMo RL's own files, which this one builds on
+        off = ["policy.megatron_cfg."]
     places = [place for place in _PLACES if place not in off]
     for name, words in _DEGREES.items():
         add_whole(reading, keys, layout + name, *(place + word for place in places for word in words))
@@ -140,19 +155,30 @@ def _layout(reading: Reading, keys: Lookup) -> None:
         "model.config.recompute_granularity",
         "model.recompute_granularity",
     )
+    method = "model.activations_checkpoint_method"
     if keys.text(granularity) in ("full", "selective"):
         reading.add(f"{layout}recompute", keys.text(granularity), granularity)
+    elif keys.text(method) in ("uniform", "block"):  # before there was a granularity, whole layers
+        reading.add(f"{layout}recompute", "full", f"{method} {keys.text(method)}")
     checkpointing = keys.first(*(f"{place}activation_checkpointing" for place in places))
     if checkpointing:
         reading.add(f"{layout}recompute", "full" if keys.flag(checkpointing) else "none", checkpointing)
-    if keys.flag("policy.dtensor_cfg.enabled"):
-        reading.add(f"{layout}zero_stage", 3, "policy.dtensor_cfg")
+    virtual = keys.first(*(f"{place}virtual_pipeline_model_parallel_size" for place in places))
+    stages = reading.facts.get(f"{layout}pipeline_parallel")
+    if virtual and stages is not None and stages.value > 1:
+        add_whole(reading, keys, f"{layout}interleave", virtual)
+    sharded = keys.flag("policy.dtensor_cfg.enabled") or (
+        keys.has(_AUTOMODEL) and f"{_AUTOMODEL}." not in off
+    )
+    if sharded:
+        reading.add(f"{layout}zero_stage", 3, keys.first(_AUTOMODEL, "policy.dtensor_cfg"))
     elif "dist" in keys.text("model.optim.name") or keys.flag(
         "trainer.strategy.ddp.use_distributed_optimizer"
     ):
         reading.add(f"{layout}zero_stage", 1, "the distributed optimizer")
-    if keys.flag("policy.dtensor_cfg.cpu_offload"):
-        add_offload(reading, "policy.dtensor_cfg.cpu_offload", "optimizer", "weights")
+    moved = next((f"{place}cpu_offload" for place in _POLICIES if keys.flag(f"{place}cpu_offload")), "")
+    if moved:
+        add_offload(reading, moved, "optimizer", "weights")
     devices = keys.first("trainer.devices", "cluster.gpus_per_node", "trainer.gpus")
     nodes = keys.first("trainer.num_nodes", "cluster.num_nodes")
     count = keys.get(devices)
@@ -165,20 +191,14 @@ def _layout(reading: Reading, keys: Lookup) -> None:
 
 
 def _length(reading: Reading, keys: Lookup) -> None:
-    add_whole(reading, keys, "training.steps", "trainer.max_steps", "step_scheduler.max_steps", "sft.max_num_steps",
-              "dpo.max_num_steps", "grpo.max_num_steps", "train.train_iters")  # fmt: skip
-    if "training.steps" in reading.facts:
-        return
-    for name in (
-        "trainer.max_epochs",
-        "step_scheduler.num_epochs",
-        "sft.max_num_epochs",
-        "dpo.max_num_epochs",
-    ):
-        passes = keys.number(name)
-        if passes is not None and passes > 0:
-            reading.add("training.epochs", float(passes), name)
-            return
+    """Note steps before epochs, but for limits so high that they stand for none."""
+    steps = keys.first(*_STEPS)
+    count = keys.whole(steps) if steps else None
+    epochs = next((name for name in _EPOCHS if (keys.number(name) or 0) > 0), "")
+    if epochs and (count is None or (count >= _NO_LIMIT and steps in _OF_REINFORCEMENT)):
+        reading.add("training.epochs", float(keys.number(epochs) or 0), epochs)
+    else:
+        reading.add("training.steps", count, steps)
 
 
 def _precision(reading: Reading, keys: Lookup) -> None:
@@ -195,12 +215,17 @@ def _precision(reading: Reading, keys: Lookup) -> None:
 
 def _adapters(reading: Reading, keys: Lookup) -> None:
     scheme = keys.first(
-        "model.peft.peft_scheme", "peft.peft_scheme", "peft._target_", "policy.dtensor_cfg.lora_cfg.enabled"
+        "model.peft.peft_scheme",
+        "peft.peft_scheme",
+        "peft._target_",
+        "policy.dtensor_cfg.lora_cfg.enabled",
+        f"{_AUTOMODEL}.lora_cfg.enabled",
     )
     kind = str(keys.get(scheme)).lower().rsplit(".", 1)[-1].removesuffix("config") if scheme else ""
     if kind in ("", "none", "null", "false"):
         return
-    rank = keys.first("model.peft.lora_tuning.adapter_dim", "peft.dim", "policy.dtensor_cfg.lora_cfg.dim")
+    rank = keys.first("model.peft.lora_tuning.adapter_dim", "peft.dim", "policy.dtensor_cfg.lora_cfg.dim",
+                      f"{_AUTOMODEL}.lora_cfg.dim")  # fmt: skip
     adapter = "lora" if kind in ("true", "peft", "lora") else kind
     add_adapter(reading, adapter, f"{scheme} {kind}", keys.whole(rank) if rank else None, rank)
 
@@ -218,13 +243,30 @@ def _objective(reading: Reading, keys: Lookup) -> None:
 def _rollouts(reading: Reading, keys: Lookup) -> None:
     add_whole(reading, keys, "rollouts.response_max", "policy.generation.max_new_tokens")
     add_whole(reading, keys, "rollouts.samples_per_prompt", "grpo.num_generations_per_prompt")
-    prompts, group = keys.whole("grpo.num_prompts_per_step"), keys.whole("grpo.num_generations_per_prompt")
+    add_whole(reading, keys, "rollouts.tensor_parallel", "policy.generation.vllm_cfg.tensor_parallel_size")
+    backend = keys.text("policy.generation.backend")
+    reading.add(
+        "rollouts.engine", backend if backend in ("vllm", "sglang") else None, "policy.generation.backend"
+    )
+    penalty = keys.first("loss_fn.reference_policy_kl_penalty", "grpo.reference_policy_kl_penalty")
+    if penalty and keys.number(penalty) == 0:
+        reading.add("training.reference", "none", f"{penalty} 0")
+    prompts, stated = keys.whole("grpo.num_prompts_per_step"), keys.whole("grpo.num_generations_per_prompt")
     update = reading.facts.get("training.global_batch")
-    if prompts and group:
-        text = "grpo.num_prompts_per_step x grpo.num_generations_per_prompt"
-        reading.add("training.global_batch", prompts * group, text)
+    if prompts:
+        group = stated or _GROUP
+        text = f"grpo.num_prompts_per_step x {'grpo.num_generations_per_prompt' if stated else f'{group} by default'}"
+        reading.add("training.global_batch", prompts * group, text, assumed=stated is None)
         if update is not None and update.value < prompts * group and prompts * group % update.value == 0:
             reading.facts["rollouts.update_batch"] = replace(update, key="rollouts.update_batch")
+    asked = keys.whole("distillation.num_prompts_per_step")
+    if asked:
+        group, text = (
+            keys.whole("distillation.num_generations_per_prompt") or 1,
+            "distillation.num_prompts_per_step",
+        )
+        reading.add("training.global_batch", asked * group, text)
+        reading.warn(f"{text}: the time in which the student writes its own answers is not counted")
     apart = "policy.generation.colocated.enabled"
     if keys.flag(apart) is not None:
         reading.add("rollouts.placement", "colocated" if keys.flag(apart) else "disaggregated", apart)

@@ -28,6 +28,7 @@ _TOKENIZERS = {
     "GPT2BPETokenizer": 50257, "BertWordPieceLowerCase": 30522, "BertWordPieceCase": 28996, "Llama2Tokenizer": 32000,
 }  # fmt: skip
 _USUAL_VOCAB = 50257
+_INTERVAL = 2
 _VOCAB_STEP = 128
 
 
@@ -61,7 +62,7 @@ def stated_model(
     _experts(keys, prefix, data)
     pattern = _pattern(keys, prefix, data.get("num_hidden_layers") or 0)
     if pattern:
-        data = {**_STATE_SPACE, **data, "hybrid_override_pattern": pattern.replace("/", "").split(":")[0]}
+        data = {**_STATE_SPACE, **data, "hybrid_override_pattern": pattern}
         hidden = data.get("hidden_size") or 0
         data.setdefault("mamba_num_heads", 2 * hidden // data["mamba_head_dim"])
     notes = []
@@ -131,7 +132,8 @@ def _pattern(keys: Lookup, prefix: str, layers: int) -> str:
     module = keys.document.data.get("spec")
     state_spaces = "mamba" in " ".join(map(str, module if isinstance(module, list) else [module]))
     if stated or not (any(shares) or state_spaces):
-        return stated
+        # after a slash are the layers that predict further tokens; bars and brackets part stages and groups
+        return re.sub(r"[|\[\]]", "", re.split("[/:]", stated)[0])
     attention, dense = (min(layers, max(0, round(layers * share))) for share in shares)
     return ("*" * attention + "-" * dense + "M" * layers)[:layers]
 
@@ -150,15 +152,20 @@ def _complete(data: dict[str, Any], gated: bool, kv_heads: int | None, latent: b
 
 
 def _experts(keys: Lookup, prefix: str, data: dict[str, Any]) -> None:
-    experts = keys.whole(f"{prefix}num_experts") or keys.whole(f"{prefix}num_moe_experts")
-    if experts is None:
+    names = (f"{prefix}num_experts", f"{prefix}num_moe_experts", "moe_num_experts")
+    experts = next((keys.whole(name) for name in names if keys.has(name)), None)
+    if experts in (None, 1):  # Megatron-DeepSpeed says 1 of a dense model
         for name in ("num_experts_per_tok", "moe_intermediate_size", "shared_expert_intermediate_size"):
             data.pop(name, None)
         return
     data["num_experts"] = experts
-    data.setdefault("num_experts_per_tok", 2)
     frequency = keys.get(f"{prefix}moe_layer_freq")
     layers = data.get("num_hidden_layers") or 0
+    if keys.has("moe_expert_parallel_size") or keys.has("deepspeed") or keys.has("zero_optimization"):
+        # DeepSpeed's experts (Megatron-DeepSpeed, GPT-NeoX): in every other layer, one for a token
+        frequency = keys.whole("expert_interval") or _INTERVAL
+        data.setdefault("num_experts_per_tok", keys.whole("topk") or keys.whole("moe_top_k") or 1)
+    data.setdefault("num_experts_per_tok", 2)
     if isinstance(frequency, str) and not frequency.isdigit():
         frequency = _frequency(frequency)
     if isinstance(frequency, list) and len(frequency) == layers:

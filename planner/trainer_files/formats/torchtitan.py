@@ -7,7 +7,13 @@ from collections.abc import Mapping
 
 from planner.inputs.model_config import model_of_config
 from planner.inputs.presets import find_preset
-from planner.trainer_files.formats.common import MICRO_BATCH, add_offload, add_optimizer, add_whole
+from planner.trainer_files.formats.common import (
+    MICRO_BATCH,
+    add_offload,
+    add_optimizer,
+    add_whole,
+    warn_of_groups,
+)
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -70,6 +76,10 @@ def read(document: Document) -> Reading:
     compiled = (keys.flag("compile.enable") and whole) or keys.flag("training.compile")
     source = keys.first("compile.enable", "training.compile") if compiled else "compile is not set"
     reading.add("training.stack", "compiled" if compiled else "eager", source, assumed=not compiled)
+    if keys.text("training.dtype") == "bfloat16":
+        reading.add("training.memory.master", "none", "training.dtype bfloat16")
+    if keys.flag("optimizer.early_step_in_backward"):
+        reading.add("training.memory.optimizer_in_backward", True, "optimizer.early_step_in_backward")
     if keys.flag("training.enable_cpu_offload") or keys.flag("experimental.enable_cpu_offload"):
         add_offload(reading, "enable_cpu_offload", "optimizer", "weights")
     keys.seen |= {
@@ -121,7 +131,8 @@ def _parallel(reading: Reading, keys: Lookup) -> None:
         name = f"{degree}_parallel_degree"
         places = (f"parallelism.{name}", f"training.{name}", f"experimental.{name}")
         add_whole(reading, keys, f"{layout}{degree}_parallel", *places)
-    shards = keys.first("parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree")
+    shards = keys.first("parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree",
+                        "training.data_parallel_degree")  # fmt: skip
     replicas = keys.first(
         "parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"
     )
@@ -130,6 +141,8 @@ def _parallel(reading: Reading, keys: Lookup) -> None:
         if replicas:
             add_whole(reading, keys, "batch.replicas", replicas)
     if not shards or keys.number(shards) != 1:
+        if replicas and (keys.whole(replicas) or 1) > 1:
+            warn_of_groups(reading, replicas)
         policy = keys.text("parallelism.fsdp_reshard_after_forward")
         reading.add(f"{layout}zero_stage", 2 if policy == "never" else 3, shards or "sharded by default",
                     assumed=not shards)  # fmt: skip
@@ -138,8 +151,15 @@ def _parallel(reading: Reading, keys: Lookup) -> None:
 def _precision(reading: Reading, keys: Lookup) -> None:
     converters = keys.get("model.converters")
     listed = " ".join(map(str, converters)) if isinstance(converters, list) else str(converters or "")
-    if "float8" in listed or "mx" in listed or keys.flag("float8.enable_float8_linear"):
-        reading.add("training.precision", "fp8", "model.converters")
+    if (
+        "float8" in listed
+        or "mx" in listed
+        or any(keys.flag(f"{section}.enable_float8_linear") for section in ("float8", "training"))
+    ):
+        source = keys.first(
+            "model.converters", "float8.enable_float8_linear", "training.enable_float8_linear"
+        )
+        reading.add("training.precision", "fp8", source)
     else:
         word = keys.text("training.mixed_precision_param")
         precision = {"float32": "fp32", "bfloat16": "bf16"}.get(word, "bf16")

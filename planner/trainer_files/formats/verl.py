@@ -15,6 +15,7 @@ from planner.trainer_files.formats.common import (
     add_adapter,
     add_offload,
     add_whole,
+    warn_of_groups,
 )
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
@@ -62,7 +63,7 @@ def _reinforcement(reading: Reading, keys: Lookup) -> None:
     estimator = keys.text("algorithm.adv_estimator") or "gae"
     reading.add("training.objective", "ppo" if estimator == "gae" else estimator, "algorithm.adv_estimator")
     _rollouts(reading, keys)
-    _adapters(reading, keys, f"{_MODEL}lora_rank", f"{_MODEL}target_modules")
+    _adapters(reading, keys, _MODEL)
     _accelerators(reading, keys)
     if keys.has("actor_rollout_ref.actor.megatron"):
         _megatron(reading, keys)
@@ -106,16 +107,19 @@ def _tuning(reading: Reading, keys: Lookup) -> None:
     add_whole(reading, keys, "training.global_batch", _BATCH)
     add_whole(reading, keys, MICRO_BATCH, "data.micro_batch_size_per_gpu")
     add_whole(reading, keys, "training.sequence_length", "data.max_length")
-    _adapters(reading, keys, "model.lora_rank", "model.target_modules")
+    _adapters(reading, keys, "model.")
     _fsdp(reading, keys, "model.fsdp_config.", "ulysses_sequence_parallel_size")
     _recompute(reading, keys, "model.enable_gradient_checkpointing")
 
 
-def _adapters(reading: Reading, keys: Lookup, rank: str, targets: str) -> None:
-    if keys.whole(rank) is None:
+def _adapters(reading: Reading, keys: Lookup, model: str) -> None:
+    """Adapters under FSDP (`lora_rank`) and under Megatron-Bridge (`lora.rank`)."""
+    rank = next((name for name in ("lora_rank", "lora.rank") if keys.whole(model + name) is not None), "")
+    if not rank:
         return
-    add_adapter(reading, "lora", rank, keys.whole(rank), rank)
-    if keys.has(targets):
+    add_adapter(reading, "lora", model + rank, keys.whole(model + rank), model + rank)
+    targets = keys.first(f"{model}target_modules", f"{model}lora.target_modules")
+    if targets:
         reading.add("training.lora_targets", keys.get(targets), targets)
 
 
@@ -128,6 +132,9 @@ def _accelerators(reading: Reading, keys: Lookup) -> None:
 
 def _fsdp(reading: Reading, keys: Lookup, config: str, ulysses: str) -> None:
     reading.add("training.layout.zero_stage", 3, "FSDP, resharding after forward", assumed=True)
+    sharing, accelerators = keys.whole(f"{config}fsdp_size"), reading.facts.get(ACCELERATORS)
+    if sharing and (accelerators is None or sharing < accelerators.value):
+        warn_of_groups(reading, f"{config}fsdp_size")
     add_whole(reading, keys, "training.layout.context_parallel", ulysses)
     reading.add("training.stack", "eager", "the model runs as Transformers has it", assumed=True)
     if keys.flag(f"{config}offload_policy"):

@@ -7,7 +7,9 @@ import functools
 import json
 import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import yaml
@@ -18,6 +20,7 @@ from planner.asked import options as asked
 from planner.errors import InputError
 from planner.export.frameworks.model import Parallel, Part, option_values, parallel_of
 from planner.export.frameworks.registry import FRAMEWORKS, part_of, writer_of
+from planner.export.frameworks.stages import layers_of_stages, uneven_stages
 from planner.export.registry import Options, export
 from planner.export.view import Launch, launch_of
 from planner.inputs.load import parse_workload
@@ -57,7 +60,9 @@ def layouts(draw: st.DrawFn) -> Parallel:
         recompute=draw(st.sampled_from(["none", "selective", "full"])),
         interleave=draw(st.integers(1, 4)) if pipeline > 1 else 1, sequence_parallel=tensor > 1 and draw(st.booleans()),
         save_every=draw(st.none() | st.integers(1, 10**6)), save_to=draw(st.sampled_from(["", "/mnt/c", "s3://b/a b"])),
-        updates=draw(st.sampled_from([1, 1, 4])),
+        updates=draw(st.sampled_from([1, 1, 4])), layers=draw(st.sampled_from([None, 32, 61, 126])),
+        optimizer=draw(st.sampled_from(["adamw", "adamw_8bit", "paged_adamw_8bit"])),
+        methods=draw(st.sampled_from([(), ("lora",), ("qlora", "dpo")])),
     )  # fmt: skip
 
 
@@ -186,10 +191,35 @@ def of_replicas(parallel: Parallel) -> Parallel:
     return replace(flat, recompute="full", save_to="")
 
 
+def stages_as_megatron_core_takes_them(name: str, parallel: Parallel, flags: Mapping[str, str]) -> bool:
+    """Every stage has as many layers, or the list of stages has all of them between embedding and loss."""
+    turns, ranks = parallel.interleave, parallel.pipeline
+    assert parallel.layers is not None
+    listed = flags.get(
+        "pipeline-model-parallel-layout" if name == "megatron" else "model.pipeline_model_parallel_layout"
+    )
+    if turns > 1 and parallel.grad_accumulation % ranks:
+        return False
+    if listed is None:
+        return parallel.layers % (ranks * turns) == 0
+    if name == "megatron" and "num-virtual-stages-per-pipeline-rank" in flags:
+        return False  # one or the other
+    counts = layers_of_stages(listed.strip("'"))
+    of_rank = [sum(counts[rank::ranks]) for rank in range(ranks)]
+    return (
+        len(counts) == ranks * turns and sum(counts) == parallel.layers and min(counts) > 0
+        and max(of_rank) - min(of_rank) <= 1 and listed.count("E") == listed.count("L") == 1
+    )  # fmt: skip
+
+
 def what_it_asserts(name: str, parallel: Parallel, part: Part) -> list[bool]:
     """What a framework asserts before its first step, or silently does otherwise; sources in docs/export.md."""
     flags = option_values((*part.args, *part.launch))
     files = {file.path: json.loads(file.text) for file in part.files}
+    if name in ("megatron", "nemo") and parallel.layers is not None:
+        core = stages_as_megatron_core_takes_them(name, parallel, flags)
+        if not core:
+            return [False]
     if name == "megatron" and "use-megatron-fsdp" in flags:
         queues = int(part.env["CUDA_DEVICE_MAX_CONNECTIONS"])
         fusion = "no-gradient-accumulation-fusion" in flags
@@ -211,7 +241,13 @@ def what_it_asserts(name: str, parallel: Parallel, part: Part) -> list[bool]:
     if name == "accelerate" and "use_fsdp" in flags:
         return [flags["fsdp_auto_wrap_policy"].endswith("_BASED_WRAP")]
     if name == "axolotl" and "fsdp_config" in flags:
-        return [ast.literal_eval(flags["fsdp_config"])["auto_wrap_policy"] == "TRANSFORMER_BASED_WRAP"]
+        states = flags.get("optimizer", parallel.optimizer)
+        return [
+            ast.literal_eval(flags["fsdp_config"])["auto_wrap_policy"] == "TRANSFORMER_BASED_WRAP",
+            states != "adamw_8bit" and (states != "paged_adamw_8bit" or parallel.tensor == 1),
+            parallel.methods != ("qlora", "dpo"),
+            parallel.context == 1 or flags["attn_implementation"] == "flash_attention_2",
+        ]
     if name in ("axolotl", "llama-factory"):
         stated = files["deepspeed.json"]
         gathers = stated["zero_optimization"].get("stage3_gather_16bit_weights_on_model_save", False)
@@ -352,3 +388,93 @@ def test_a_plan_of_grpo_says_its_method_in_the_launch() -> None:
     launch = launch_of(planned_grpo(512, 1))
     assert launch.training.methods[-1] == "grpo"
     assert "set grpo in the configuration of megatron" in "".join(part_of("megatron", launch).notes)
+
+
+LLAMA_405B = Parallel(
+    128, 8, 8, 16, 1, 1, 8, 1, 1, 32, 8192, "bf16", "full", interleave=7, sequence_parallel=True, layers=126
+)
+
+
+def test_126_layers_on_16_stages_of_seven_turns_are_listed_stage_by_stage() -> None:
+    """Megatron-Core refuses 126 layers in 112 virtual stages unless each stage is named."""
+    listed = "Et|(tt|)*14(t|)*96tL"
+    assert uneven_stages(LLAMA_405B) == listed
+    counts = layers_of_stages(listed)
+    assert (len(counts), sum(counts)) == (112, 126)
+    assert [sum(counts[rank::16]) for rank in range(16)] == [7, *[8] * 14, 7]  # embedding and loss take less
+    megatron = writer_of("megatron").render(LLAMA_405B).args
+    assert f"--pipeline-model-parallel-layout={listed}" in megatron
+    assert not any("virtual" in word for word in megatron)
+    nemo = writer_of("nemo").render(LLAMA_405B).args
+    assert f"model.pipeline_model_parallel_layout='{listed}'" in nemo
+    assert "model.virtual_pipeline_model_parallel_size=7" in nemo
+    even = replace(LLAMA_405B, layers=112)
+    assert "--num-virtual-stages-per-pipeline-rank=7" in writer_of("megatron").render(even).args
+    assert uneven_stages(even) == uneven_stages(replace(LLAMA_405B, layers=None)) == ""
+
+
+def test_a_list_of_stages_survives_the_shell() -> None:
+    base = LAUNCHES["together"]
+    assert base.layout is not None
+    layout = replace(base.layout, interleave=3)
+    launch = replace(base, layout=layout, training=replace(base.training, layers=32))
+    for framework in ("megatron", "nemo"):
+        script = script_of(launch, "torchrun", framework)
+        part, nodes, gpus = part_in(script, part_of(framework, launch))
+        assert any("|" in word for word in part.args)
+        assert writer_of(framework).parse(part, nodes, gpus) == parallel_of(launch)
+        assert shellcheck(script) == ""
+
+
+@pytest.mark.parametrize("name", ["megatron", "nemo"])
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (
+            {"grad_accumulation": 40},
+            "interleaved stages take turns with 16 micro-batches each, and an update has 40",
+        ),
+        (
+            {"expert": 8, "sequence_parallel": False},
+            "experts with tensor parallelism need sequence parallelism",
+        ),
+        (
+            {"context": 2, "data": 4, "sequence_length": 4098},
+            "it cuts sequences into 4 equal parts, and they have 4098",
+        ),
+        ({"layers": 100}, "112 stages are more than the model's 100 layers"),
+    ],
+)
+def test_what_megatron_core_stops_at_is_refused(name: str, changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InputError, match=rf"--framework {name}: {reason}"):
+        writer_of(name).render(replace(LLAMA_405B, **changes))
+
+
+SPLIT = Parallel(1, 8, 2, 1, 2, 1, 2, 3, 2, 4, 8192, "bf16", "full")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"expert": 2}, "its expert parallelism shards other weights over 1 accelerators, not over 2"),
+        ({"optimizer": "paged_adamw_8bit"}, "its tensor parallelism has no paged 8-bit AdamW"),
+        ({"methods": ("qlora", "dpo")}, "its FSDP2 has no dpo on weights in few bits"),
+    ],
+)
+def test_what_axolotl_refuses_is_not_exported(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InputError, match=f"--framework axolotl: {reason}"):
+        writer_of("axolotl").render(replace(SPLIT, **changes))
+
+
+def test_what_axolotl_asks_of_split_sequences_and_states_in_eight_bits() -> None:
+    part = writer_of("axolotl").render(replace(SPLIT, optimizer="adamw_8bit"))
+    assert {"--optimizer=adamw_torch_8bit", "--attn_implementation=flash_attention_2"} <= set(part.args)
+    assert "packed sequences only in micro-batches of 1" in part.notes[0]
+    assert writer_of("axolotl").render(replace(SPLIT, micro_batch=1)).notes == ()
+
+
+def test_a_launch_knows_the_layers_of_its_preset() -> None:
+    launch = launch_of(planned_grpo(512, 1))
+    assert launch.training.layers == 32
+    parallel = parallel_of(launch)
+    assert parallel is not None and parallel.layers == 32

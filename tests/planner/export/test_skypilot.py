@@ -115,10 +115,17 @@ def test_an_address_is_mounted_and_a_path_is_left_alone() -> None:
     task = task_of(LAUNCHES["one"])
     assert task["file_mounts"] == {
         "/data": {"source": "s3://example-data/tokens", "mode": "MOUNT"},
-        "/outputs": {"source": "s3://example-data/models", "mode": "MOUNT"},
+        "/outputs": {"source": "s3://example-data/models", "mode": "MOUNT_CACHED"},
     }
     assert task["envs"]["PLANNER_DATA"] == "/data"
     assert task["envs"]["PLANNER_CHECKPOINTS"] == "/mnt/checkpoints"
+
+
+@pytest.mark.parametrize(("name", "mode"), [("single_gpu", "MOUNT_CACHED"), ("one", "MOUNT")])
+def test_parts_of_several_nodes_are_uploaded_before_the_checkpoint_counts(name: str, mode: str) -> None:
+    launch = LAUNCHES[name]
+    task = task_of(replace(launch, run=replace(launch.run, checkpoints="s3://example/runs")))
+    assert task["file_mounts"]["/checkpoints"] == {"source": "s3://example/runs", "mode": mode}
 
 
 def test_flags_of_a_framework_name_the_mounted_path() -> None:

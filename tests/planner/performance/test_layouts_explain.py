@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.performance.layouts_grid import build_bounds, grid
-from planner.performance.search_explain import LayoutReport, explain_layouts, report_lines
+from planner.performance.measured_layouts import LAYOUT_ERROR
+from planner.performance.search_explain import LayoutReport, RankedLayout, explain_layouts, report_lines
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
 from tests.draws import draws
 from tests.planner.performance.layout_cases import machine_rows, models, trainings
@@ -52,6 +53,43 @@ def test_the_report_agrees_with_the_search(
     if told.blocked is not None:
         assert told.blocked.memory_gib > told.available_gib
         assert told.blocked.step_time_s < told.best.step_time_s
+
+
+KINDS = ("tensor", "pipeline", "context", "expert", "virtual stages")
+
+
+def kinds(layout: RankedLayout) -> int:
+    return sum(kind in layout.words for kind in KINDS)
+
+
+@draws(40)
+@given(model=models(), training=trainings(), row=machine_rows(), nodes=st.sampled_from([2, 6, 8]))
+def test_a_simpler_layout_is_the_simplest_within_the_models_error(
+    model: ModelSpec, training: TrainingSpec, row: dict[str, Any], nodes: int
+) -> None:
+    try:
+        told = explain_layouts(model, training, machines(row), nodes, top=10_000)
+    except ValueError:
+        return
+    if told.best is None or told.measured:
+        assert told.simpler is None and told.simpler_words == ""
+        return
+    near = [kinds(other) for other in told.others if other.over_best_ratio <= LAYOUT_ERROR]
+    if told.simpler is None:
+        assert all(kinds(told.best) <= number for number in near)
+        return
+    assert 0.0 <= told.simpler.over_best_ratio <= LAYOUT_ERROR
+    assert told.simpler.memory_gib <= told.available_gib
+    assert kinds(told.simpler) < kinds(told.best)
+    assert kinds(told.simpler) <= min(near, default=len(KINDS))
+
+
+def test_a_plain_layout_is_named_beside_a_slightly_faster_one() -> None:
+    told = report(8, TrainingSpec(256, 4096, "bf16", stack="tuned"))
+    assert told.best is not None and kinds(told.best) == 1
+    assert told.simpler is not None and told.simpler.words.startswith("data 64, micro-batch 1 x 4, ZeRO 3")
+    assert told.simpler_words in report_lines(told)
+    assert report(8).simpler is None  # the fastest is data parallel alone
 
 
 def test_counts_tell_why_combinations_were_left_out() -> None:

@@ -67,6 +67,26 @@ def test_a_lower_bound_is_never_above_the_step(
 
 
 @SLOW
+@given(
+    tensor=st.sampled_from([None, 2, 4, 8]),
+    experts=st.sampled_from([2, 4, 8]),
+    batch=st.sampled_from([64, 480]),
+    row=machine_rows(),
+)
+def test_lower_bounds_hold_for_pinned_experts(
+    tensor: int | None, experts: int, batch: int, row: dict[str, Any]
+) -> None:
+    """Pinned experts may be spread over tensor ranks: then fewer replicas, on fewer nodes, are enough for them."""
+    pin = LayoutPin(tensor_parallel=tensor, expert_parallel=experts)
+    training = TrainingSpec(batch, 4096, "bf16", stack="tuned", layout=pin)
+    hardware = machines(row)
+    same(
+        estimate_shapes(MOE, training, hardware, NODES),
+        estimate_shapes(MOE, training, hardware, NODES, prune=False),
+    )
+
+
+@SLOW
 @given(model=models(), training=trainings(), row=machine_rows(), nodes=st.sampled_from(NODES))
 def test_no_layout_within_bounds_beats_the_search(
     model: ModelSpec, training: TrainingSpec, row: dict[str, Any], nodes: int

@@ -198,8 +198,27 @@ micro_batch_size: 2
 cutoff_len: 4096
 max_steps: 200
 """
+OPENRLHF = """
+ray job submit --address="http://127.0.0.1:8265" --runtime-env-json='{"working_dir": "/w"}' \\
+   -- python3 -m openrlhf.cli.train_ppo_ray \\
+   --actor_num_nodes 1 --actor_num_gpus_per_node 8 --vllm_num_engines 4 --vllm_tensor_parallel_size 2 \\
+   --colocate_all_models --advantage_estimator group_norm --init_kl_coef 0 \\
+   --pretrain Qwen/Qwen3-8B --micro_train_batch_size 2 --train_batch_size 128 \\
+   --rollout_batch_size 64 --n_samples_per_prompt 8 --num_episodes 3 --max_samples 20000 \\
+   --prompt_max_len 1024 --generate_max_len 3072 --zero_stage 3 --bf16 --adam_offload --gradient_checkpointing
+"""
+COMPOSER = """
+max_seq_len: 2048
+model: {name: mpt_causal_lm, d_model: 4096, n_heads: 32, n_layers: 32, expansion_ratio: 4, vocab_size: 50368}
+optimizer: {name: decoupled_adamw, lr: 1.0e-4}
+max_duration: 1000ba
+global_train_batch_size: 1024
+device_train_microbatch_size: 8
+precision: amp_bf16
+fsdp_config: {sharding_strategy: FULL_SHARD, activation_checkpointing: true, activation_cpu_offload: false}
+"""
 FIXTURES: dict[str, str] = {
-    "llama_factory_v1": LLAMA_FACTORY_V1,
+    "llama_factory_v1": LLAMA_FACTORY_V1, "openrlhf": OPENRLHF, "composer": COMPOSER,
     "gpt_neox": GPT_NEOX, "megatron": MEGATRON, "nemo": NEMO, "verl": VERL, "torchtitan": TORCHTITAN,
     "axolotl": AXOLOTL, "deepspeed": json.dumps(DEEPSPEED), "llama_factory": LLAMA_FACTORY,
     "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),

@@ -75,6 +75,13 @@ def test_a_text_that_only_looks_like_a_branch_hides_nothing() -> None:
     assert parse_arguments(text, "run.sh")[0] == {"num_layers": "4"}
 
 
+def test_a_flag_at_the_end_of_a_command_takes_no_word_of_the_next() -> None:
+    text = "read -r words <<EOF\ntrain --layers 4 --checkpointing\nEOF\ntorchrun --standalone"
+    assert parse_arguments(text, "run.sh")[0] == {
+        "layers": "4", "checkpointing": True, "standalone": True,
+    }  # fmt: skip
+
+
 def test_a_program_says_what_its_sizes_are_of(tmp_path: Path) -> None:
     bert = draft(tmp_path, "bert.sh", f"torchrun pretrain_bert.py {SIZES} --max-position-embeddings 64")
     assert (bert["model.architecture"], bert["model.vocab"]) == ("encoder", 30592)
@@ -102,6 +109,25 @@ def test_shares_of_a_hybrid_replace_layers_of_attention(tmp_path: Path) -> None:
         "--vocab-size 256000 --hybrid-attention-ratio 0.08 --hybrid-mlp-ratio 0.5"
     )
     assert draft(tmp_path, "train.sh", f"run {sizes}")["model.params"] == pytest.approx(8.66e9, rel=0.01)
+
+
+HYBRID = (
+    "--hidden-size 4096 --num-attention-heads 32 --group-query-attention --num-query-groups 8 --seq-length 4096 "
+    "--micro-batch-size 1 --untie-embeddings-and-output-weights --position-embedding-type none --vocab-size 256000"
+)
+
+
+def test_a_pattern_of_layers_states_stages_and_further_tokens_too(tmp_path: Path) -> None:
+    half = "M-" * 12 + "*-" * 2
+    plain = draft(tmp_path, "train.sh", f'run {HYBRID} --hybrid-layer-pattern "{half * 2}"')
+    assert plain["model.layers"] == 56 and plain["model.params"] == pytest.approx(8.66e9, rel=0.01)
+    staged = draft(tmp_path, "train.sh", f'run {HYBRID} --hybrid-layer-pattern "{half}|{half}/*-/*-"')
+    assert staged == plain
+
+
+def test_layers_that_are_not_known_are_a_reason(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="layers 'C', 'H' of the hybrid pattern are not known"):
+        draft(tmp_path, "train.sh", f'run {HYBRID} --hybrid-layer-pattern "M-MCM-MHM-"')
 
 
 def test_gpt_neox(tmp_path: Path) -> None:
