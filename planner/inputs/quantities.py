@@ -13,7 +13,7 @@ from typing import Any
 
 from planner.inputs.bounds import MOST_HOURS
 from planner.inputs.measured import EXAMPLE, parse_measured
-from planner.units import parse_count, parse_duration, parse_money, parse_size
+from planner.units import parse_cost, parse_count, parse_duration, parse_money, parse_size
 
 SOFTWARE = ("cuda", "rocm", "neuron", "tpu", "gaudi", "cann", "any")
 FIRST_YEAR, LAST_YEAR = 2000, 2100  # of cloud prices; one step from them cannot leave the calendar
@@ -178,6 +178,7 @@ QUANTITIES: Mapping[str, Callable[[object], Any]] = {
     "size": parse_size,
     "count": parse_count,
     "money": parse_money,
+    "cost": parse_cost,
     "measured": check_measured,
     "moment": parse_moment,
     "day": parse_day,

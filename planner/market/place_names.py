@@ -1,0 +1,129 @@
+"""Names of places that stand outside the limits of a workload: where data lies, and where sized candidates run."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from planner.inputs.faults import Fault, alike, near
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from planner.inputs.pipeline_load import LoadedPipeline
+    from planner.inputs.portfolio_load import LoadedPortfolio
+    from planner.inputs.portfolio_schema import SizedCandidate
+
+_MISSPELT = 0.9  # likeness of a name with two letters exchanged, as of `difflib`
+_MISSPELT_PROVIDER = (
+    0.85  # of a word with a letter too many or too few; `azure-stack` may be somebody's own name
+)
+_DIGITS = str.maketrans("", "", "0123456789")
+AT_HOME = "onprem"
+
+
+def location_fault(
+    path: tuple[str | int, ...], location: str | None, providers: Collection[str], places: Sequence[str] = ()
+) -> Fault | None:
+    """The fault at `path` where data lies in a place that is misspelt; None where it may be one.
+
+    A place outside the catalog may still be priced by the transfer tables, but a misspelt one never is.
+
+    Args:
+        path: where the location is written.
+        location: `provider/region`, `onprem`, or None (with the user).
+        providers: those that may be named.
+        places: known to be right, and suggested where a name is like them.
+    """
+    if location is None or location == AT_HOME or location in places:
+        return None
+    provider, _, region = location.partition("/")
+    if not region or provider not in providers:
+        text = f"{location!r} is not a place: write provider/region, or onprem"
+        return Fault(path, text, near(location, [*places] or known_places()))
+    meant = misspelt_region(location)
+    return Fault(path, f"no region called {location!r} in the catalog", meant) if meant else None
+
+
+def misspelt_region(place: str) -> str:
+    """The known `provider/region` that `place` was meant for; "" where it is known, or is like none.
+
+    One letter off a known region is misspelt; another number (ap-southeast-9) may be a region that is newer.
+    """
+    known = known_places()
+    close = "" if place in known else near(place, known, cutoff=_MISSPELT)
+    return close if close and _without_digits(close) != _without_digits(place) else ""
+
+
+def check_portfolio_places(loaded: LoadedPortfolio) -> None:
+    """Refuse misspelt places of the candidates that a portfolio lists, and of the data of its jobs.
+
+    Raises:
+        InputError: every such name with its place.
+    """
+    faults: list[Fault] = []
+    listed = len(loaded.portfolio.jobs)
+    for at, job in enumerate(loaded.jobs):
+        faults += _candidate_faults(("jobs", at, "candidates"), job.candidates)
+        if job.data is not None:
+            path = ("jobs", at, "data", "location") if at < listed else ("jobs_csv",)
+            providers = {*known_providers(), *(item.provider for item in job.candidates)}
+            found = location_fault(path, job.data.location, providers)
+            faults += [found] if found is not None else []
+    if faults:
+        raise loaded.source.error(faults)
+
+
+def check_pipeline_places(loaded: LoadedPipeline) -> None:
+    """Refuse misspelt places of the candidates that a pipeline lists.
+
+    Raises:
+        InputError: every such name with its place.
+    """
+    faults: list[Fault] = []
+    for at, task in enumerate(loaded.pipeline.tasks):
+        faults += _candidate_faults(("tasks", at, "candidates"), task.candidates)
+    if faults:
+        raise loaded.source.error(faults)
+
+
+@cache
+def misspelt_field(provider: str, region: str) -> tuple[str, str, str] | None:
+    """The field (provider or region) of a sized candidate that is misspelt, what is wrong, and what was meant.
+
+    Other places than the catalog's are the user's own, so only what is like a known name is refused.
+    """
+    known = known_providers()
+    if provider not in known:
+        exchanged = alike(
+            provider, [name for name in known if sorted(name) == sorted(provider.lower())], cutoff=0.5
+        )
+        close = exchanged or alike(provider, known, cutoff=_MISSPELT_PROVIDER)
+        return ("provider", f"no provider called {provider!r} in the catalog", close) if close else None
+    meant = misspelt_region(f"{provider}/{region}")
+    if not meant:
+        return None
+    return "region", f"no region of {provider} called {region!r} in the catalog", meant.partition("/")[2]
+
+
+def _candidate_faults(path: tuple[str | int, ...], candidates: Sequence[SizedCandidate]) -> Iterator[Fault]:
+    for at, item in enumerate(candidates):
+        found = misspelt_field(item.provider, item.region)
+        if found is not None:
+            yield Fault((*path, at, found[0]), *found[1:])
+
+
+def known_places() -> list[str]:
+    """`provider/region` of every region that the catalog lists, sold there or not."""
+    from catalogs.tables.regions import load_regions
+
+    return [f"{row['provider']}/{row['region']}" for row in load_regions().rows()]
+
+
+def known_providers() -> list[str]:
+    """Providers of the listed regions."""
+    return sorted({place.partition("/")[0] for place in known_places()})
+
+
+def _without_digits(name: str) -> str:
+    return name.translate(_DIGITS)
