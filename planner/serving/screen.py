@@ -126,7 +126,7 @@ def _proven(answer: ServingAnswer) -> str:
         return f"Not proven: {result.status.value}." if result.status.value != "infeasible" else (
             f"No fleet {searched(answer)} carries the load."
         )  # fmt: skip
-    best = claims.best_plan("Cheapest", result.status.value, result.gap).replace("plan", "fleet")
+    best = claims.best_plan("Cheapest", result.status.value, result.gap, "feasible fleet")
     gap = answer.proven_gap
     how = "" if gap is None else f", proven to {numbers.percent(gap, 3)} (`planner verify` checks it)"
     return f"{best} {searched(answer)}{how}. Without taxes, support and traffic."
