@@ -10,9 +10,11 @@ from planner.inputs.faults import Fault, alike, near
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from catalogs.tables.table import Table
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.inputs.portfolio_schema import SizedCandidate
+    from planner.inputs.schema import OwnedCommitment
 
 _MISSPELT = 0.9  # likeness of a name with two letters exchanged, as of `difflib`
 _MISSPELT_PROVIDER = (
@@ -111,6 +113,21 @@ def _candidate_faults(path: tuple[str | int, ...], candidates: Sequence[SizedCan
         found = misspelt_field(item.provider, item.region)
         if found is not None:
             yield Fault((*path, at, found[0]), *found[1:])
+
+
+def unsold_fault(path: tuple[str | int, ...], wanted: OwnedCommitment, offers: Table) -> Fault:
+    """The fault at `path` of a commitment that no offer is like: its provider, region or type, whichever is wrong."""
+    known = offers.keys_of("provider", "region", "instance_type")
+    names = (wanted.provider, wanted.region, wanted.instance_type)
+    at = next((at for at in range(2) if all(one[: at + 1] != names[: at + 1] for one in known)), 2)
+    sold = sorted({one[at] for one in known if one[:at] == names[:at]})
+    field = ("provider", "region", "instance_type")[at]
+    where = f" in {wanted.provider}/{wanted.region}" if field == "instance_type" else ""
+    text = (
+        f"no offer of {names[at]}{where} in the catalog; check the names with `planner catalog list` or add it to "
+        "prices.offers"
+    )
+    return Fault((*path, field), text, near(names[at], sold))
 
 
 def known_places() -> list[str]:

@@ -17,6 +17,10 @@ model: {preset: bert-base}
 training: {samples: 1e6, global_batch: 256, sequence_length: 128}
 """
 
+OWNED = (
+    "commitments: [{{provider: {}, region: {}, instance_type: {}, purchase_option: reserved_1y, nodes: 2}}]\n"
+)
+
 
 def refused(done: CliResult, code: int, *words: str) -> None:
     assert done.code == code, (done.code, done.stdout[:300], done.stderr)
@@ -67,6 +71,27 @@ def optimize(run_cli: Run, tmp_path: Path) -> Callable[[str], CliResult]:
         (BASE + "prices: {offers: [nowhere.yaml]}\n", ["w.yaml:5:19", "no such file"]),
         (BASE + "prices: {offers: [w.yaml]}\n", ["w.yaml"]),
         (BASE + "prices: {overlays: [{provider: aws, change: cheap}]}\n", ["change"]),
+        (BASE + "constraints: {deadline: 31.12.2026}\n", ["w.yaml:5:25", "write the date as year-month-day"]),
+        (
+            BASE + "constraints: {deadline: 12/31/2026}\n",
+            ["write the date as year-month-day, like 2026-12-31"],
+        ),
+        (BASE + "start: Dec 31 2026\n", ["w.yaml:5:8", "write the date as year-month-day, like 2026-12-31"]),
+        (BASE + "constraints: {deadline: 3 months}\n", ["months and years differ in length"]),
+        (BASE + "constraints: {software: trainium}\n", ["w.yaml:5:25", "did you mean 'neuron'"]),
+        (BASE + "spot: false\n", ["w.yaml:5:7", "got false", "exclude_purchase_options: [spot]"]),
+        (
+            BASE + OWNED.format("aws", "us-east-1", "p4d.48xlarge"),
+            ["w.yaml:5:65", "commitments[0].instance_type", "did you mean 'p4d.24xlarge'"],
+        ),
+        (
+            BASE + OWNED.format("aws", "us-east-l", "p4d.24xlarge"),
+            ["w.yaml:5:39", "commitments[0].region", "did you mean 'us-east-1'"],
+        ),
+        (
+            BASE + OWNED.format("asw", "us-east-1", "p4d.24xlarge"),
+            ["w.yaml:5:26", "commitments[0].provider", "did you mean 'aws'"],
+        ),
     ],
 )
 def test_a_wrong_file_is_told_with_its_place(
