@@ -78,7 +78,7 @@ def optimize(run_cli: Run, tmp_path: Path) -> Callable[[str], CliResult]:
         ),
         (BASE + "start: Dec 31 2026\n", ["w.yaml:5:8", "write the date as year-month-day, like 2026-12-31"]),
         (BASE + "constraints: {deadline: 3 months}\n", ["months and years differ in length"]),
-        (BASE + "constraints: {software: trainium}\n", ["w.yaml:5:25", "did you mean 'neuron'"]),
+        (BASE + "constraints: {software: trainium}\n", ["w.yaml:5:15", "did you mean 'neuron'"]),
         (BASE + "spot: false\n", ["w.yaml:5:7", "got false", "exclude_purchase_options: [spot]"]),
         (
             BASE + OWNED.format("aws", "us-east-1", "p4d.48xlarge"),
