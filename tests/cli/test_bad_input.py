@@ -241,3 +241,53 @@ def test_a_place_in_other_words_is_answered_with_how_it_is_written(
     optimize: Callable[[str], CliResult], limits: str, said: str
 ) -> None:
     refused(optimize(BASE + f"constraints: {{{limits}}}\n"), 2, said)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            ("estimate", "FILE", "--instance-type", "h100"),
+            ["it is an accelerator: name a machine", "p5.48xlarge"],
+        ),
+        (("estimate", "FILE", "--instance-type", "p4d.24xlarg"), ["did you mean p4d.24xlarge?"]),
+        (("estimate", "FILE", "--instance-type", "p4d.24xlarge", "--provider", "asw"), ["did you mean aws?"]),
+        (
+            ("compare", "FILE", "--pick", "p4d.24xlarge,a100"),
+            ["--pick a100", "it is an accelerator: name a machine"],
+        ),
+        (("compare", "FILE", "--pick", "nonsense"), ["--pick nonsense", "`planner catalog list` shows them"]),
+        (("optimize", "FILE", "--quote", "95"), ["write it as 95% or 0.95"]),
+        (
+            ("size", "--data", "100", "--goal", "image_classification"),
+            ["--data 100: is 100 bytes", "'100GB'"],
+        ),
+        (("size", "--data", "9GB", "--goal", "image_classification", "--deadline", "5"), ["--deadline 5: "]),
+        (
+            ("size", "--data", "0GB", "--goal", "image_classification"),
+            ["--data 0GB: must be at least one byte"],
+        ),
+    ],
+)
+def test_options_are_answered_with_what_to_write(
+    line: tuple[str, ...], words: list[str], run_cli: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(BASE, encoding="utf-8")
+    done = run_cli(*(str(path) if word == "FILE" else word for word in line))
+    assert done.code == 2 and done.stdout == "", done.stderr
+    for word in words:
+        assert word in done.unwrapped or word in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"), [("pipeline", "portfolio"), ("tco", "sweep"), ("portfolio", "budget")]
+)
+def test_a_file_of_another_question_names_its_command(
+    command: str, kind: str, run_cli: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "f.yaml"
+    path.write_text(f"version: 1\nkind: {kind}\nname: x\n", encoding="utf-8")
+    refused(
+        run_cli(command, str(path)), 2, f"is a {kind} file, not a {command} file: use `planner {kind} {path}`"
+    )
