@@ -330,7 +330,7 @@ def _known(
     if same:
         raise InputError(f"{flag} {name}: matches several: {', '.join(same[:8])}: name one")
     close = near(name, known)
-    hint = hint_of(name) if hint_of is not None else f" (did you mean {close}?)" if close else ""
+    hint = hint_of(name) if hint_of is not None else f" (did you mean {close!r}?)" if close else ""
     raise InputError(f"{flag} {name}: the catalog has no {what} of that name{hint}")
 
 

@@ -109,7 +109,7 @@ def find_machine(machine_set: MachineSet, name: str, provider: str | None) -> Ma
     if provider is not None:
         if not types.equals("provider", provider).any():
             close = near(provider, sorted(set(types.coded("provider").values) - {""}))
-            hint = f" (did you mean {close}?)" if close else "; `planner catalog list` shows them"
+            hint = f" (did you mean {close!r}?)" if close else "; `planner catalog list` shows them"
             raise InputError(f"--provider: no provider called {provider!r} in the catalog{hint}")
         hit &= types.equals("provider", provider)
     rows = np.flatnonzero(hit)
@@ -145,4 +145,4 @@ def machine_hint(types: Table, name: str) -> str:
         some = ", ".join(first[provider] for provider in sorted(first)[:_SOME])
         return f"; it is an accelerator: name a machine that has it, such as {some}"
     close = near(name, sorted(set(map(str, types["instance_type"])) - {""}))
-    return f" (did you mean {close}?)" if close else "; `planner catalog list` shows them"
+    return f" (did you mean {close!r}?)" if close else "; `planner catalog list` shows them"
