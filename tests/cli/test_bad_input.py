@@ -251,7 +251,10 @@ def test_a_place_in_other_words_is_answered_with_how_it_is_written(
             ["it is an accelerator: name a machine", "p5.48xlarge"],
         ),
         (("estimate", "FILE", "--instance-type", "p4d.24xlarg"), ["did you mean 'p4d.24xlarge'?"]),
-        (("estimate", "FILE", "--instance-type", "p4d.24xlarge", "--provider", "asw"), ["did you mean 'aws'?"]),
+        (
+            ("estimate", "FILE", "--instance-type", "p4d.24xlarge", "--provider", "asw"),
+            ["did you mean 'aws'?"],
+        ),
         (
             ("compare", "FILE", "--pick", "p4d.24xlarge,a100"),
             ["--pick a100", "it is an accelerator: name a machine"],
