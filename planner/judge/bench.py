@@ -201,18 +201,12 @@ class Bench:
             raise NotRecomputedError("it depends on the workload's spot records")
         figures, kind = self.work.figures, offer.kind
         prior = self.goods.tariffs.interruption_prior(
-            offer.text("provider"),
-            str(kind["family"]),
-            str(kind["accelerator"]),
-            offer.text("interruption_band"),
-        )
+            offer.text("provider"), str(kind["family"]), str(kind["accelerator"]), offer.text("interruption_band")
+        )  # fmt: skip
         recorded = prior.basis == "measured"
         names = (
-            offer.text("provider"),
-            offer.text("instance_type"),
-            offer.text("region"),
-            offer.text("zone"),
-        )
+            offer.text("provider"), offer.text("instance_type"), offer.text("region"), offer.text("zone")
+        )  # fmt: skip
         pool = nearest_pool(*names, float(kind["accelerator_count"])) if recorded else None
         observed = None
         if pool is not None:

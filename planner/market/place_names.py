@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from planner.inputs.faults import Fault, alike, near
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from catalogs.tables.table import Table
     from planner.inputs.pipeline_load import LoadedPipeline
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
     from planner.inputs.schema import OwnedCommitment
 
 _MISSPELT = 0.9  # likeness of a name with two letters exchanged, as of `difflib`
-_MISSPELT_PROVIDER = (
-    0.85  # of a word with a letter too many or too few; `azure-stack` may be somebody's own name
-)
+_MISSPELT_PROVIDER = 0.85  # of a word with a letter too many or too few; `azure-stack` may be one's own
+_MOST_PLACES = 500  # different ones of a file that are compared with the known ones: each takes a millisecond
 _DIGITS = str.maketrans("", "", "0123456789")
 AT_HOME = "onprem"
+_Place = tuple[str, str]  # provider and region
 
 
 def location_fault(
@@ -63,15 +64,19 @@ def check_portfolio_places(loaded: LoadedPortfolio) -> None:
     Raises:
         InputError: every such name with its place.
     """
+    wrong = misspelt_places((item.provider, item.region) for job in loaded.jobs for item in job.candidates)
+    own = {item.provider for job in loaded.jobs for item in job.candidates}
+    lying = _misplaced(
+        [job.data.location for job in loaded.jobs if job.data is not None], {*known_providers(), *own}
+    )
     faults: list[Fault] = []
     listed = len(loaded.portfolio.jobs)
-    for at, job in enumerate(loaded.jobs):
-        faults += _candidate_faults(("jobs", at, "candidates"), job.candidates)
-        if job.data is not None:
+    for at, job in enumerate(loaded.jobs if wrong or lying else ()):
+        faults += _candidate_faults(("jobs", at, "candidates"), job.candidates, wrong)
+        found = None if job.data is None else lying.get(job.data.location)
+        if found is not None:
             path = ("jobs", at, "data", "location") if at < listed else ("jobs_csv",)
-            providers = {*known_providers(), *(item.provider for item in job.candidates)}
-            found = location_fault(path, job.data.location, providers)
-            faults += [found] if found is not None else []
+            faults.append(Fault(path, found.message, found.did_you_mean))
     if faults:
         raise loaded.source.error(faults)
 
@@ -82,25 +87,33 @@ def check_pipeline_places(loaded: LoadedPipeline) -> None:
     Raises:
         InputError: every such name with its place.
     """
+    tasks = loaded.pipeline.tasks
+    wrong = misspelt_places((item.provider, item.region) for task in tasks for item in task.candidates)
     faults: list[Fault] = []
-    for at, task in enumerate(loaded.pipeline.tasks):
-        faults += _candidate_faults(("tasks", at, "candidates"), task.candidates)
+    for at, task in enumerate(tasks):
+        faults += _candidate_faults(("tasks", at, "candidates"), task.candidates, wrong)
     if faults:
         raise loaded.source.error(faults)
 
 
-@cache
-def misspelt_field(provider: str, region: str) -> tuple[str, str, str] | None:
-    """The field (provider or region) of a sized candidate that is misspelt, what is wrong, and what was meant.
+def misspelt_places(places: Iterable[_Place]) -> dict[_Place, tuple[str, str, str]]:
+    """Of places (provider and region) of sized candidates, those that are misspelt.
 
-    Other places than the catalog's are the user's own, so only what is like a known name is refused.
+    Other places than the catalog's are the user's own, so only what is like a known name is refused; of very many
+    different ones the first.
+
+    Returns:
+        By place: the field that is wrong, what is wrong, and what was meant.
     """
+    found = {place: _misspelt_field(*place) for place in islice(dict.fromkeys(places), _MOST_PLACES)}
+    return {place: wrong for place, wrong in found.items() if wrong is not None}
+
+
+def _misspelt_field(provider: str, region: str) -> tuple[str, str, str] | None:
     known = known_providers()
     if provider not in known:
-        exchanged = alike(
-            provider, [name for name in known if sorted(name) == sorted(provider.lower())], cutoff=0.5
-        )
-        close = exchanged or alike(provider, known, cutoff=_MISSPELT_PROVIDER)
+        same_letters = [name for name in known if sorted(name) == sorted(provider.lower())]
+        close = alike(provider, same_letters, cutoff=0.5) or alike(provider, known, cutoff=_MISSPELT_PROVIDER)
         return ("provider", f"no provider called {provider!r} in the catalog", close) if close else None
     meant = misspelt_region(f"{provider}/{region}")
     if not meant:
@@ -108,9 +121,20 @@ def misspelt_field(provider: str, region: str) -> tuple[str, str, str] | None:
     return "region", f"no region of {provider} called {region!r} in the catalog", meant.partition("/")[2]
 
 
-def _candidate_faults(path: tuple[str | int, ...], candidates: Sequence[SizedCandidate]) -> Iterator[Fault]:
-    for at, item in enumerate(candidates):
-        found = misspelt_field(item.provider, item.region)
+def _misplaced(locations: Iterable[str], providers: Collection[str]) -> dict[str, Fault]:
+    """The faults of places of data, by place."""
+    different = islice(dict.fromkeys(locations), _MOST_PLACES)
+    found = {location: location_fault((), location, providers) for location in different}
+    return {location: fault for location, fault in found.items() if fault is not None}
+
+
+def _candidate_faults(
+    path: tuple[str | int, ...],
+    candidates: Sequence[SizedCandidate],
+    wrong: Mapping[_Place, tuple[str, str, str]],
+) -> Iterator[Fault]:
+    for at, item in enumerate(candidates if wrong else ()):
+        found = wrong.get((item.provider, item.region))
         if found is not None:
             yield Fault((*path, at, found[0]), *found[1:])
 
@@ -130,16 +154,18 @@ def unsold_fault(path: tuple[str | int, ...], wanted: OwnedCommitment, offers: T
     return Fault((*path, field), text, near(names[at], sold))
 
 
-def known_places() -> list[str]:
+@cache
+def known_places() -> tuple[str, ...]:
     """`provider/region` of every region that the catalog lists, sold there or not."""
     from catalogs.tables.regions import load_regions
 
-    return [f"{row['provider']}/{row['region']}" for row in load_regions().rows()]
+    return tuple(f"{row['provider']}/{row['region']}" for row in load_regions().rows())
 
 
-def known_providers() -> list[str]:
+@cache
+def known_providers() -> tuple[str, ...]:
     """Providers of the listed regions."""
-    return sorted({place.partition("/")[0] for place in known_places()})
+    return tuple(sorted({place.partition("/")[0] for place in known_places()}))
 
 
 def _without_digits(name: str) -> str:

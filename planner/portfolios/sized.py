@@ -17,7 +17,7 @@ from planner.errors import InputError
 from planner.inputs.faults import near
 from planner.inputs.fields import PurchaseOption
 from planner.inputs.sized_checks import NO_PRICE, ONE_PRICE, PAID_ALREADY
-from planner.market.place_names import misspelt_field
+from planner.market.place_names import misspelt_places
 from planner.market.quota import INSTANCES, UNITS
 from planner.portfolios.shared_limits import MICRO, MOST, Bools, Ints
 from planner.portfolios.table import CandidateTable, Way, Ways, single_part
@@ -124,10 +124,8 @@ def _check_names(file: Path, texts: dict[str, list[str]]) -> None:
         line = options.index(option) + 2
         raise InputError(f"{file}:{line}: purchase_option: there is no {option[:40]!r}{hint}")
     places = list(zip(texts["provider"], texts["region"], strict=True))
-    for place in dict.fromkeys(places):
-        if (found := misspelt_field(*place)) is not None:
-            field, text, meant = found
-            raise InputError(f"{file}:{places.index(place) + 2}: {field}: {text} (did you mean '{meant}'?)")
+    for place, (field, text, meant) in misspelt_places(places).items():
+        raise InputError(f"{file}:{places.index(place) + 2}: {field}: {text} (did you mean '{meant}'?)")
 
 
 def _numbers(file: Path, name: str, cells: list[str] | None, count: int) -> Floats:
