@@ -194,8 +194,18 @@ def _in_digits(number: str, word: str) -> str:
     return f"{plain}, or '{binary:f}' where k is 1,024"
 
 
+def parse_cost(value: object) -> Decimal:
+    """Read what something costs: an amount like those of `parse_money`, or 0 for what is already paid."""
+    return _parse_usd(value, zero=True)
+
+
 def parse_money(value: object) -> Decimal:
     """Read an amount in US dollars written `5000`, `5000.50`, `$5,000` or `5000 USD`; must be positive."""
+    return _parse_usd(value, zero=False)
+
+
+def _parse_usd(value: object, *, zero: bool) -> Decimal:
+    least = "must not be below zero" if zero else "must be more than zero"
     if isinstance(value, Decimal):
         amount = value
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -203,7 +213,7 @@ def parse_money(value: object) -> Decimal:
     elif isinstance(value, str):
         text = value.strip()
         if text.startswith("-"):
-            raise ValueError(f"must be more than zero, got {text}")
+            raise ValueError(f"{least}, got {text}")
         match = _MONEY.match(text)
         if match is None:
             raise ValueError(f"is not an amount in US dollars: '{value}'; write like 5000 or 5000.50")
@@ -212,8 +222,8 @@ def parse_money(value: object) -> Decimal:
         raise ValueError("must be an amount in US dollars like 5000")
     if not amount.is_finite():
         raise ValueError("must be a finite amount")
-    if amount <= 0:
-        raise ValueError(f"must be more than zero, got {value}")
+    if amount < 0 or (amount == 0 and not zero):
+        raise ValueError(f"{least}, got {value}")
     if amount > MAX_USD:
         raise ValueError(f"is more than 1e15 dollars: {value}")
     return amount

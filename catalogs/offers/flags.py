@@ -131,6 +131,20 @@ def _first_refusing(text: str, definitions: Mapping[str, Flag], tolerated: froze
 
 
 def _is_priced(offers: Table) -> BoolArray:
+    """Offers with a price: above zero, or zero for a machine that its owner says costs nothing more."""
+    return _has_price(offers) | _owned_for_nothing(offers)
+
+
+def _owned_for_nothing(offers: Table) -> BoolArray:
+    if "purchase_option" not in offers:
+        return np.zeros(offers.n_rows, dtype=np.bool_)
+    prices, options = offers.coded("price_per_hour"), offers.coded("purchase_option")
+    nothing = np.asarray([text == "0" for text in (*prices.values, "")], dtype=np.bool_)
+    owned = np.asarray([text == "owned" for text in (*options.values, "")], dtype=np.bool_)
+    return np.asarray(nothing[prices.codes] & owned[options.codes], dtype=np.bool_)
+
+
+def _has_price(offers: Table) -> BoolArray:
     column = offers.coded("price_per_hour")
     try:
         price = offers.number("price_per_hour")

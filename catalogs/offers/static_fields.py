@@ -58,7 +58,7 @@ FIELDS: Mapping[str, Field] = {
     "local_nvme_gib": _number("0", "1e6", of_type=True),
     "nodes": _number("1", "1e6"),
     "purchase_option": Field(default="owned", choices=tuple(option.value for option in PurchaseOption)),
-    "price_per_hour": _number("0.000001", "100000"),
+    "price_per_hour": _number("0", "100000"),
     "currency": Field(default="USD"),
     "cost_basis": Field(choices=("full", "marginal")),
     "purchase_price_usd": _number("0.01", "1e9"),
@@ -233,6 +233,11 @@ def _cost(
     """Price of the machine: None when it is given per hour, else computed from purchase and power."""
     owning = [name for name in OWNING_FIELDS if name in numbers]
     if "price_per_hour" in numbers:
+        if not numbers["price_per_hour"] and texts["purchase_option"] != "owned":
+            line = entry.values["price_per_hour"][1]
+            return None, [
+                (line, "price_per_hour: only a machine that is owned costs nothing more; give its price")
+            ]
         if owning:
             line = entry.values[owning[0]][1]
             return None, [
@@ -287,8 +292,8 @@ def _owned_cost(
         return None, [
             (
                 entry.line,
-                "usd_per_kwh: an hour of the machine would cost nothing; give what power or hosting cost, or "
-                "cost_basis: full to count the purchase",
+                "usd_per_kwh: an hour of the machine would cost nothing; give what power or hosting cost, "
+                "cost_basis: full to count the purchase, or price_per_hour: 0 if nothing is to count",
             )
         ]
     return cost, []

@@ -60,6 +60,7 @@ class OptionRule(NamedTuple):
         upfront_all: everything is paid at the start.
         upfront: `none`, `partial` or `all`.
         cancellable: whether it can be given back before its end for what is left of its price; None unknown.
+        is_booked: machines are asked for by day and length, ahead or when they are needed.
         book_days: most days before its start that it can be booked, 0: only when it is needed; None unknown.
         confidence: `assumed` marks a cautious default for a provider without a known rule.
     """
@@ -78,6 +79,7 @@ class OptionRule(NamedTuple):
     upfront_all: bool
     upfront: str
     cancellable: bool | None
+    is_booked: bool
     book_days: int | None
     confidence: str
     note: str
@@ -134,7 +136,7 @@ class OptionTable:
 
 
 def _option_rule(row: Row) -> OptionRule:
-    limit, days = number(row["max_instances"]), number(row["book_days"])
+    limit, days = number(row["max_instances"]), row["book_days"]
     return OptionRule(
         provider=row["provider"],
         purchase_option=row["purchase_option"],
@@ -150,7 +152,8 @@ def _option_rule(row: Row) -> OptionRule:
         upfront_all=row["upfront"] == "all",
         upfront=row["upfront"],
         cancellable={"yes": True, "no": False}.get(row["cancellable"]),
-        book_days=None if days is None else int(days),
+        is_booked=bool(days),
+        book_days=int(days) if days.isdigit() else None,
         confidence=row["confidence"],
         note=row["note"],
         source=row["source"],

@@ -63,7 +63,9 @@ class RatioOption(click.ParamType[float]):
         except ValueError:
             ratio = -1.0
         if not 0.0 <= ratio < 1.0:
-            self.fail(f"{value!r} is not a ratio; write it as 0.1% or 0.001", param, ctx)
+            percent = not text.endswith("%") and 1.0 <= ratio < 100.0
+            how = f"{text}% or {ratio / 100.0:g}" if percent else "0.1% or 0.001"
+            self.fail(f"{value!r} is not a ratio; write it as {how}", param, ctx)
         return ratio
 
 

@@ -40,7 +40,7 @@ def commit_screen(answer: CommitAnswer, of: str, why_stopped: str, asked_as: str
         *_owed(answer),
         *_falls(answer),
     ]
-    best = claims.best_plan("Best", answer.status, answer.gap_ratio).replace("feasible plan", "choice")
+    best = claims.best_plan("Best", answer.status, answer.gap_ratio, "choice")
     proof = f"{best} {of}, proven to {percent(answer.gap_ratio, 2)}"
     proof += f" ({why_stopped})" if why_stopped else ""
     table = _lines(answer) if answer.lines else None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from planner.errors import InputError
 from planner.inputs.faults import Fault, Source
-from planner.inputs.load import MAX_BYTES, decode, is_workload, read_limited
+from planner.inputs.load import MAX_BYTES, decode, is_workload, read_limited, refuse_file_of
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ def load_document(
         raise document.source.error([Fault((), "the file must be a mapping that starts with 'version: 1'")])
     if parsed.data.keys().isdisjoint(model.model_fields.keys() - _COMMON_KEYS) and is_workload(parsed.data):
         raise InputError(f"{name}: is a workload: `planner optimize {name}` plans it")
+    if "kind" in model.model_fields:
+        refuse_file_of(get_args(model.model_fields["kind"].annotation), parsed.data, name)
     try:
         value = model.model_validate(parsed.data)
     except ValidationError as error:

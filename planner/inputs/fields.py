@@ -109,6 +109,23 @@ Money = Annotated[
     PlainSerializer(lambda value: format(value, "f"), return_type=str),
     WithJsonSchema(_named("money", _text_or_number(MONEY_PATTERN, MAX_USD, [5000, "$5,000"]))),
 ]
+Cost = Annotated[
+    Decimal,
+    _quantity("cost"),
+    PlainSerializer(lambda value: format(value, "f"), return_type=str),
+    WithJsonSchema(
+        _named(
+            "cost",
+            {
+                "anyOf": [
+                    {"type": "number", "minimum": 0, "maximum": MAX_USD},
+                    {"type": "string", "pattern": MONEY_PATTERN},
+                ],
+                "examples": [5000, "$5,000", 0],
+            },
+        )
+    ),
+]
 MeasuredLine = Annotated[
     str,
     _quantity("measured"),

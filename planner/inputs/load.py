@@ -10,7 +10,7 @@ import errno
 import hashlib
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -264,8 +264,21 @@ def refuse_other_kind(data: dict[str, Any], name: str) -> None:
             f"{name}: lists machines that you own; it is not a workload: name it under `prices.offers` of one"
         )
     if kind:
-        command = _COMMANDS.get(kind, kind)
-        raise InputError(f"{name}: is a {kind} file, not a workload: use `planner {command} {name}`")
+        raise InputError(
+            f"{name}: is a {kind} file, not a workload: use `planner {_COMMANDS.get(kind, kind)} {name}`"
+        )
+
+
+def refuse_file_of(kinds: Sequence[str], data: dict[str, Any], name: str) -> None:
+    """Name the command of a file that says it is of another kind than `kinds`, where there is one.
+
+    Raises:
+        InputError: the file says so.
+    """
+    said = data.get("kind")
+    if isinstance(said, str) and said in _OTHERS and said not in kinds:
+        command = _COMMANDS.get(said, said)
+        raise InputError(f"{name}: is a {said} file, not a {kinds[0]} file: use `planner {command} {name}`")
 
 
 def is_workload(data: dict[str, Any]) -> bool:

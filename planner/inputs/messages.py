@@ -26,7 +26,9 @@ def _shown(value: object) -> str:
     if isinstance(value, dict | list | tuple):
         return "a list" if not isinstance(value, dict) else "a mapping"
     text = str(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        return text.lower()
+    if isinstance(value, int | float):
         return text
     return f"'{text}'" if len(text) <= 60 else f"'{text[:57]}...'"
 
@@ -103,7 +105,8 @@ def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:
         return _unknown_key(path, value, root)
     if kind in ("model_type", "model_attributes_type"):
         text = f"must be a section of keys and values, got {_shown(value)}{_keys_at(path, root)}"
-        return Fault(path, text + _as_section(path, value, root))
+        said = why_not_here("", str(path[-1])) if isinstance(value, bool) and path else ""
+        return Fault(path, f"{text}; {said}" if said else text + _as_section(path, value, root))
     if kind == "tuple_type" and isinstance(value, dict):
         return Fault(path, f"must be a list{_keys_at(path, root, '; keys of each item: ')}")
     text = _too_short(path, ctx, root) if kind == "too_short" else _text(kind, ctx, value, detail["msg"])

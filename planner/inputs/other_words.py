@@ -9,6 +9,7 @@ _WHOLE_BATCH = (
     "layout.micro_batch fixes the samples per device"
 )
 _NEITHER = "it changes neither time nor cost: leave it out"
+_WITHOUT_SPOT = "to do without spot, write exclude_purchase_options: [spot] under 'constraints'"
 _NO_SPOT = "to do without spot, write exclude_purchase_options: [spot]; how spot may be used is 'spot' at the top level"
 _PASSES = "passes over the set are 'epochs', in place of tokens, samples or steps"
 
@@ -79,6 +80,7 @@ _EXPLAINED: Mapping[str, Mapping[str, str]] = {
         "seed": _NEITHER,
     },
     "constraints": {"spot": _NO_SPOT, "use_spot": _NO_SPOT},
+    "": {"spot": _WITHOUT_SPOT},
 }
 VALUES: Mapping[str, str] = {
     "finetune": "sft",
@@ -88,6 +90,12 @@ VALUES: Mapping[str, str] = {
     "bfloat16": "bf16",
     "mixed": "bf16",
     "float32": "fp32",
+    "nvidia": "cuda",
+    "amd": "rocm",
+    "trainium": "neuron",
+    "inferentia": "neuron",
+    "habana": "gaudi",
+    "ascend": "cann",
     "cheapest": "cost",
     "fastest": "time",
 }

@@ -11,6 +11,7 @@ from planner.inputs.documents import load_document
 from planner.inputs.faults import Fault, Source, near
 from planner.inputs.load import LoadedWorkload, load_workload
 from planner.inputs.pipeline_schema import Pipeline
+from planner.inputs.sized_checks import cost_faults
 from planner.records import record
 
 
@@ -76,9 +77,7 @@ def _task_faults(pipeline: Pipeline, folder: Path) -> Iterator[Fault]:
             yield Fault(path, f"task '{task.name}' needs exactly one of workload and candidates")
         if task.workload is not None and not (folder / task.workload).is_file():
             yield Fault((*path, "workload"), f"no such file: {task.workload}")
-        for number, candidate in enumerate(task.candidates):
-            if (candidate.cost_usd is None) == (candidate.usd_per_hour is None):
-                yield Fault((*path, "candidates", number), "needs either cost_usd or usd_per_hour")
+        yield from cost_faults((*path, "candidates"), task.candidates)
         read = [part.task for part in task.reads]
         for number, other in enumerate(read):
             where = (*path, "reads", number, "task")

@@ -20,6 +20,7 @@ from planner.inputs.load import LoadedWorkload, decode, load_workload, read_limi
 from planner.inputs.messages import pydantic_faults
 from planner.inputs.portfolio_schema import Portfolio, PortfolioJob
 from planner.inputs.schema import Workload
+from planner.inputs.sized_checks import cost_faults
 from planner.inputs.view import as_view
 from planner.records import record
 
@@ -125,10 +126,7 @@ def _job_faults(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterato
             yield Fault((*path, "earliest_start"), f"job '{job.name}': is not before its deadline")
         if job.must_run is False and job.value_usd is None:
             yield Fault((*path, "must_run"), "a job that may be left out needs a value_usd")
-        for number, candidate in enumerate(job.candidates):
-            if (candidate.cost_usd is None) == (candidate.usd_per_hour is None):
-                text = "needs either cost_usd or usd_per_hour"
-                yield Fault((*path, "candidates", number), text)
+        yield from cost_faults((*path, "candidates"), job.candidates)
 
 
 _ONCE = (

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from planner.inputs.fields import (
     Bool,
+    Cost,
     Deadline,
     Duration,
     Hours,
@@ -68,8 +69,10 @@ class SizedCandidate(Section):
     purchase_option: PurchaseOption = Field("on_demand", description="How it is bought.")
     nodes: PositiveInt = Field(description="Instances.")
     hours: PositiveHours = Field(description="Elapsed hours from start to end.")
-    cost_usd: Money | None = Field(None, description="Whole cost without data transfer.")
-    usd_per_hour: Money | None = Field(None, description="Or: price per instance and hour.")
+    cost_usd: Cost | None = Field(
+        None, description="Whole cost without data transfer; 0: nothing more than is already paid."
+    )
+    usd_per_hour: Cost | None = Field(None, description="Or: price per instance and hour; 0 as above.")
     quota_units: PositiveInt | None = Field(None, description="Draw on the quota; default: nodes.")
 
 

@@ -13,12 +13,18 @@ from typing import Any
 
 from planner.inputs.bounds import MOST_HOURS
 from planner.inputs.measured import EXAMPLE, parse_measured
-from planner.units import parse_count, parse_duration, parse_money, parse_size
+from planner.units import parse_cost, parse_count, parse_duration, parse_money, parse_size
 
 SOFTWARE = ("cuda", "rocm", "neuron", "tpu", "gaudi", "cann", "any")
 FIRST_YEAR, LAST_YEAR = 2000, 2100  # of cloud prices; one step from them cannot leave the calendar
 _ISO_LIKE = 4  # digits of a year before the first dash
 _LIKE_A_DATE = re.compile(r"[0-9]{4}-")
+_OTHER_ORDER = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}|[0-9]{4}[./][0-9]{1,2}[./][0-9]{1,2}")
+_NAMED_MONTH = re.compile(
+    r"(?=.*[0-9]).*\b(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?"
+    r"|nov(ember)?|dec(ember)?)\b",
+    re.IGNORECASE,
+)
 
 
 def unix_hint(value: object) -> str:
@@ -30,6 +36,13 @@ def unix_hint(value: object) -> str:
     unit, seconds = ("milliseconds", int(digits) // 1000) if len(digits) == 13 else ("seconds", int(digits))
     moment = datetime.fromtimestamp(seconds, UTC)
     return f"{text} looks like Unix {unit}: write the moment as {moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def date_hint(value: object) -> str:
+    """What to write where a date is in another order or names its month (`31.12.2026`, `Dec 31`); else empty."""
+    text = str(value).strip()
+    is_date = _OTHER_ORDER.fullmatch(text) or _NAMED_MONTH.search(text)
+    return f"write the date as year-month-day, like 2026-12-31, got '{text[:40]}'" if is_date else ""
 
 
 def parse_moment(value: object) -> date | datetime:
@@ -56,7 +69,7 @@ def _parse_moment(value: object) -> date | datetime:
         moment = datetime.fromisoformat(text.upper())
     except ValueError:
         wrong = f"is not a date: '{text}'; write like 2026-12-01 or 2026-12-01T08:00Z"
-        raise ValueError(unix_hint(text) or wrong) from None
+        raise ValueError(unix_hint(text) or date_hint(text) or wrong) from None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
@@ -78,7 +91,7 @@ def parse_deadline(value: object) -> timedelta | date | datetime:
         return parse_duration(value)
     except ValueError as error:
         raise ValueError(
-            unix_hint(value) or f"{error}; a deadline may also be a date like 2026-12-01"
+            unix_hint(value) or date_hint(value) or f"{error}; a deadline may also be a date like 2026-12-01"
         ) from None
 
 
@@ -178,6 +191,7 @@ QUANTITIES: Mapping[str, Callable[[object], Any]] = {
     "size": parse_size,
     "count": parse_count,
     "money": parse_money,
+    "cost": parse_cost,
     "measured": check_measured,
     "moment": parse_moment,
     "day": parse_day,

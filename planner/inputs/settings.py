@@ -29,6 +29,16 @@ class Setting:
     value: Any
 
 
+class SettingError(InputError):
+    """What is wrong with settings: (text as it was typed, message) of each fault, and other faults of the file."""
+
+    def __init__(self, faults: Sequence[tuple[str, str]], rest: str = "") -> None:
+        """Keep the faults; the message names each as its `--set`."""
+        self.faults, self.rest = tuple(dict.fromkeys(faults)), rest
+        texts = [f"--set {typed}: {message}" for typed, message in self.faults]
+        super().__init__("\n".join(texts + [rest] * bool(rest)))
+
+
 @record(frozen=True)
 class _SetSource(Source):
     """The text of a file with values put over it: a fault of such a value names its `--set`, not a place."""
@@ -48,10 +58,9 @@ class _SetSource(Source):
             if typed is None:
                 remaining.append(fault)
             else:
-                texts.append(f"--set {typed.text}: {fault_text(fault)}")
-        if remaining:
-            texts.append(str(self.file.error(remaining)))
-        return InputError("\n".join(dict.fromkeys(texts)))
+                texts.append((typed.text, fault_text(fault)))
+        rest = str(self.file.error(remaining)) if remaining else ""
+        return SettingError(texts, rest) if texts else InputError(rest)
 
     def _typed(self, path: Path) -> Setting | None:
         """The last setting that a fault at `path` is of."""
@@ -78,14 +87,14 @@ def _parse(text: str) -> Setting:
     key, separator, value = text.partition("=")
     words = [word.strip() for word in key.split(".")]
     if not separator or not value.strip() or not all(words):
-        raise InputError(f"--set {text}: is not KEY=VALUE; {_EXAMPLE}")
+        raise SettingError([(text, f"is not KEY=VALUE; {_EXAMPLE}")])
     try:
         document = parse_yaml(f"value: {value.strip()}\n", "--set")
     except YamlError as error:
-        raise InputError(f"--set {text}: the value is not YAML: {error}") from None
+        raise SettingError([(text, f"the value is not YAML: {error}")]) from None
     if document.faults or not isinstance(document.data, dict) or set(document.data) != {"value"}:
         faults = "; ".join(fault.message for fault in document.faults) or "more than one value"
-        raise InputError(f"--set {text}: {faults}")
+        raise SettingError([(text, faults)])
     path = tuple(int(word) if word.isdigit() else word for word in words)
     return Setting(text, path, document.data["value"])
 
@@ -155,7 +164,7 @@ def _put(data: Any, setting: Setting) -> None:
                 if isinstance(at, list)
                 else "no section"
             )
-            raise InputError(f"--set {setting.text}: {where} is {fault}")
+            raise SettingError([(setting.text, f"{where} is {fault}")])
         if after is None:
             at[word] = setting.value
             return

@@ -37,12 +37,15 @@ def load_sweep(path: Path) -> LoadedSweep:
     """
     from planner.inputs.sweep_schema import Sweep
 
-    return LoadedSweep(*load_document(path, Sweep, _faults))
+    return LoadedSweep(*load_document(path, Sweep, lambda sweep: _faults(sweep, path.parent)))
 
 
-def _faults(sweep: Sweep) -> Iterator[Fault]:
+def _faults(sweep: Sweep, folder: Path) -> Iterator[Fault]:
     if not sweep.work_hours and not sweep.workloads:
         yield Fault(("work_hours",), "is missing: give hours of work, or files under 'workloads'")
+    for at, name in enumerate(sweep.workloads):
+        if not (folder / name).exists():
+            yield Fault(("workloads", at), f"no such file: {name}")
     jobs = len(sweep.work_hours) * len(sweep.deadline_ratio) * len(sweep.restart_hours)
     if jobs > MOST_JOBS:
         yield Fault(("work_hours",), f"the lists make {jobs:,} jobs; at most {MOST_JOBS:,} are taken")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -33,6 +34,7 @@ from planner.errors import InputError
 from planner.inputs.faults import near
 from planner.inputs.tasks import expand_task
 from planner.job.compare_prices import PlaceClaim, PriceGap, SpotSaving, gaps_to, saving_of, tested_claims
+from planner.market.machines import machine_hint
 from planner.market.offers import places_of
 from planner.market.pricing import total_usd
 from planner.plan.brief import Summary
@@ -43,7 +45,7 @@ from planner.records import record
 from planner.render.presentable import Presentable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -193,7 +195,8 @@ class _Question:
             InputError: the catalog has no type of a name.
         """
         known = sorted({str(name) for name in self.types["instance_type"]})
-        return tuple(dict.fromkeys(_known(name, known, "--pick", "instance type") for name in pick))
+        hint = partial(machine_hint, self.types)
+        return tuple(dict.fromkeys(_known(name, known, "--pick", "instance type", hint) for name in pick))
 
     def base_name(self, name: str, among: Sequence[str] | None) -> str:
         """The row that `--base` names."""
@@ -309,7 +312,9 @@ class _Question:
         return saving_of(self.market, name, costs.get("spot"), costs.get("on_demand"))
 
 
-def _known(name: str, known: Sequence[str], flag: str, what: str) -> str:
+def _known(
+    name: str, known: Sequence[str], flag: str, what: str, hint_of: Callable[[str], str] | None = None
+) -> str:
     """The one known name that `name` is or is short for.
 
     Raises:
@@ -324,11 +329,9 @@ def _known(name: str, known: Sequence[str], flag: str, what: str) -> str:
         return same[0]
     if same:
         raise InputError(f"{flag} {name}: matches several: {', '.join(same[:8])}: name one")
-    hint = near(name, known)
-    raise InputError(
-        f"{flag} {name}: the catalog has no {what} of that name"
-        + (f" (did you mean {hint!r}?)" if hint else "")
-    )
+    close = near(name, known)
+    hint = hint_of(name) if hint_of is not None else f" (did you mean {close!r}?)" if close else ""
+    raise InputError(f"{flag} {name}: the catalog has no {what} of that name{hint}")
 
 
 def _against(question: _Question, rows: Sequence[Row], base: str | None) -> Comparison:

@@ -10,6 +10,7 @@ from planner.candidates.choose import best_where
 from planner.candidates.decisions import KINDS, best_of
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.summary import describe, summarize, words_of_reasons
+from planner.market.machines import machine_hint
 from planner.render.numbers import usd
 
 if TYPE_CHECKING:
@@ -87,7 +88,11 @@ def why_not(asked: Asked, market: Market, search: CandidateSearch | None, wanted
         known = market.offer_set.types.equals("instance_type", wanted).any()
         return [
             f"{wanted}: "
-            + ("in the catalog, but no price is known: no offer" if known else "not in the catalog")
+            + (
+                "in the catalog, but no price is known: no offer"
+                if known
+                else f"not in the catalog{machine_hint(market.offer_set.types, wanted)}"
+            )
         ]
     candidates = search.candidates
     mine = np.isin(candidates.offer, rows)

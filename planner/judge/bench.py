@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.judge.goods import Goods, Offer
 
+CORRECTED = "it depends on your measurements (measured, planner calibrate)"
 MOST_NODES = 4096  # that a baseline may have beyond the workload's own limit
 
 
@@ -138,7 +139,13 @@ class Bench:
         return inf if self.deadline is None else (self.deadline - self.start).total_seconds() / 3600.0
 
     def shape(self, offer: Offer, nodes: int) -> dict[str, Any]:
-        """The best layout of a size, with its step time and memory, predicted anew."""
+        """The best layout of a size, with its step time and memory, predicted anew.
+
+        Raises:
+            NotRecomputedError: a measurement of the user corrects what is predicted.
+        """
+        if self.workload.measured is not None:
+            raise NotRecomputedError(CORRECTED)
         key = (offer.text("provider"), offer.text("instance_type"), nodes)
         if key not in self._shapes:
             table = estimate_shapes(self.work.model, self.work.training, offer.hardware, (nodes,))
@@ -194,18 +201,12 @@ class Bench:
             raise NotRecomputedError("it depends on the workload's spot records")
         figures, kind = self.work.figures, offer.kind
         prior = self.goods.tariffs.interruption_prior(
-            offer.text("provider"),
-            str(kind["family"]),
-            str(kind["accelerator"]),
-            offer.text("interruption_band"),
-        )
+            offer.text("provider"), str(kind["family"]), str(kind["accelerator"]), offer.text("interruption_band")
+        )  # fmt: skip
         recorded = prior.basis == "measured"
         names = (
-            offer.text("provider"),
-            offer.text("instance_type"),
-            offer.text("region"),
-            offer.text("zone"),
-        )
+            offer.text("provider"), offer.text("instance_type"), offer.text("region"), offer.text("zone")
+        )  # fmt: skip
         pool = nearest_pool(*names, float(kind["accelerator_count"])) if recorded else None
         observed = None
         if pool is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from planner.judge import (
     serving,
     single,
 )
-from planner.judge.bench import ImpossibleError, NotRecomputedError
+from planner.judge.bench import CORRECTED, ImpossibleError, NotRecomputedError
 from planner.judge.document import Node
 from planner.judge.findings import Findings
 from planner.judge.goods import UnknownOfferError
@@ -53,6 +53,10 @@ if TYPE_CHECKING:
     from planner.inputs.tco_load import LoadedTco
     from planner.judge.commits.figures import CommitMemory
     from planner.judge.portfolio_jobs import PortfolioMemory
+
+
+_FIGURES = "speed, hours, chances and costs"
+_CORRECTED = "calibration."  # how the keys of assumptions begin that name measurements
 
 
 def judge_plan(
@@ -157,7 +161,9 @@ def judge_saved(
     left_out: dict[str, str] = {}
     checked = ["sums", "timeline", *(["prices"] if prices else []), *(["limits", "work"] if loaded else [])]
     if older:
-        left_out["speed, hours, chances and costs"] = "saved in an older format: save the plan again"
+        left_out[_FIGURES] = "saved in an older format: save the plan again"
+    elif loaded is not None and any(item["key"].startswith(_CORRECTED) for item in answer["assumptions"]):
+        left_out[_FIGURES] = CORRECTED
     elif loaded is not None and memory is not None and workload is not None and prices:
         findings = judge_plan(answer, workload, loaded.sha256, memory.catalog, folder, memory)
         faults += findings.finish()
@@ -211,7 +217,7 @@ def judge_pipeline(answer: Any, loaded: LoadedPipeline, memory: Memory) -> Verdi
         pipeline.check(findings, loaded, memory)
     total = f"total USD {float(node['total_usd'].money()):,.2f}, bound by the solver"
     checked = ("tasks", "speed", "hours", "chances", "costs", "transfers", "course")
-    return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
+    return _verdict(findings, checked, total)
 
 
 def judge_portfolio(answer: Any, memory: PortfolioMemory) -> Verdict:
@@ -228,8 +234,7 @@ def judge_portfolio(answer: Any, memory: PortfolioMemory) -> Verdict:
     with _faults_of(findings):
         portfolio.check(findings, memory)
     total = f"total USD {float(node['totals']['cost_usd'].money()):,.2f}; bounds need its certificate"
-    checked = ("jobs", "speed", "hours", "chances", "costs", "limits", "sums")
-    return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
+    return _verdict(findings, ("jobs", "speed", "hours", "chances", "costs", "limits", "sums"), total)
 
 
 def judge_portfolio_frontier(answer: Any, memory: PortfolioMemory) -> Verdict:
@@ -246,8 +251,7 @@ def judge_portfolio_frontier(answer: Any, memory: PortfolioMemory) -> Verdict:
     with _faults_of(findings):
         portfolio_frontier.check(findings, memory)
     checked = ("points", "jobs", "speed", "hours", "chances", "costs", "limits", "sums")
-    points = f"{len(node['points'])} points, each bound by the solver"
-    return Verdict(tuple(findings.finish()), checked, points, findings.left_out())
+    return _verdict(findings, checked, f"{len(node['points'])} points, each bound by the solver")
 
 
 def judge_portfolio_rolling(answer: Any, memory: PortfolioMemory) -> Verdict:
@@ -343,10 +347,18 @@ def _saved_answer(
         of_points = frontier_carbon.check if "against" in node.keys() else frontier.check  # noqa: SIM118
         check = of_points if kind == "frontier" else pools.check
         check(findings, loaded.workload, loaded.sha256, memory)
-    faults += findings.finish()
     checked = (kind if kind == "pools" else "points", "prices", "speed", "hours", "chances", "costs")
-    count = f"{len(node[checked[0]])} {checked[0]}"
-    return Verdict(tuple(faults), checked, count, findings.left_out())
+    return _verdict(findings, checked, f"{len(node[checked[0]])} {checked[0]}", faults)
+
+
+def _verdict(
+    findings: Findings, checked: tuple[str, ...], summary: str, before: Sequence[str] = ()
+) -> Verdict:
+    """The faults found, and what was checked: where measurements correct speeds, nothing that follows from them."""
+    faults, left_out = (*before, *findings.finish()), findings.left_out()
+    if CORRECTED in left_out.values():
+        checked = tuple(name for name in checked if name not in ("speed", "hours", "chances", "costs"))
+    return Verdict(faults, checked, summary, left_out)
 
 
 _MARKS = {

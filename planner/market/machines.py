@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catalogs.offers.naming import fitting_names
 from catalogs.tables.accelerators import load_accelerators
 from catalogs.tables.table import Coded
 from planner.errors import InputError
@@ -13,8 +14,6 @@ from planner.inputs.faults import near
 from planner.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from catalogs.tables.table import Table
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 
+_SOME = 4  # machines that a message names
 HARDWARE_COLUMNS = (
     "accelerator", "accelerator_count", "accelerator_memory_gib", "memory_gib", "vcpus", "intra_node",
     "intra_node_gb_per_s", "link_domain_accelerators", "internode_gbps", "rdma", "local_nvme_gib",
@@ -108,13 +108,17 @@ def find_machine(machine_set: MachineSet, name: str, provider: str | None) -> Ma
     hit = types.equals("instance_type", name)
     if provider is not None:
         if not types.equals("provider", provider).any():
-            raise InputError(_unknown("--provider", "provider", provider, types.coded("provider").values))
+            close = near(provider, sorted(set(types.coded("provider").values) - {""}))
+            hint = f" (did you mean {close!r}?)" if close else "; `planner catalog list` shows them"
+            raise InputError(f"--provider: no provider called {provider!r} in the catalog{hint}")
         hit &= types.equals("provider", provider)
     rows = np.flatnonzero(hit)
     if not len(rows):
         known = types if provider is None else types.take(types.equals("provider", provider))
         what = "instance type" if provider is None else f"{provider} instance type"
-        raise InputError(_unknown("--instance-type", what, name, set(known["instance_type"])))
+        raise InputError(
+            f"--instance-type: no {what} called {name!r} in the catalog{machine_hint(known, name)}"
+        )
     if len(rows) > 1:
         names = ", ".join(sorted({str(types["provider"][row]) for row in rows}))
         raise InputError(
@@ -123,7 +127,22 @@ def find_machine(machine_set: MachineSet, name: str, provider: str | None) -> Ma
     return machine_at(machine_set, int(rows[0]))
 
 
-def _unknown(option: str, what: str, name: str, known: Sequence[str] | set[str]) -> str:
-    close = near(name, sorted(word for word in known if word))
-    hint = f" (did you mean {close}?)" if close else "; `planner catalog list` shows them"
-    return f"{option}: no {what} called {name!r} in the catalog{hint}"
+def machine_hint(types: Table, name: str) -> str:
+    """What to write in place of a name that no instance type has: a near one, or machines with that accelerator.
+
+    Args:
+        types: instance types that may be named.
+        name: as written.
+    """
+    fitting = fitting_names(name, tuple(sorted(set(types.coded("accelerator").values) - {""})))
+    rows = np.flatnonzero(types.is_in("accelerator", fitting))
+    if len(rows):
+        counts = types["accelerator_count"]
+        order = sorted(rows.tolist(), key=lambda row: (float(counts[row]), str(types["instance_type"][row])))
+        first = {
+            str(types["provider"][row]): str(types["instance_type"][row]) for row in order
+        }  # the largest
+        some = ", ".join(first[provider] for provider in sorted(first)[:_SOME])
+        return f"; it is an accelerator: name a machine that has it, such as {some}"
+    close = near(name, sorted(set(map(str, types["instance_type"])) - {""}))
+    return f" (did you mean {close!r}?)" if close else "; `planner catalog list` shows them"

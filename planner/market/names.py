@@ -12,6 +12,7 @@ from catalogs.offers.naming import fits_name, fitting_names, known_accelerators
 from catalogs.tables.accelerators import load_accelerators
 from planner.inputs.faults import Fault, near
 from planner.market.offers import match_globs, match_names, places_of
+from planner.market.place_names import location_fault
 from planner.market.quota import known_quotas
 from planner.performance.constants import load_software
 
@@ -29,10 +30,8 @@ if TYPE_CHECKING:
     Bools = npt.NDArray[np.bool_]
 
 _WILDCARDS = frozenset("*?[")
-_MISSPELT = 0.9  # likeness of a name with two letters exchanged, as of `difflib`
 _LEAST_LETTERS = 4  # of a city or country that the names of regions are searched for
 _FEW = 12  # names that a message lists whole
-_DIGITS = str.maketrans("", "", "0123456789")
 _UNPRICED = "no offers with prices for {}: refresh the catalog, or name another"
 
 
@@ -138,7 +137,9 @@ def name_faults(workload: Workload, offer_set: OfferSet, tariffs: Tariffs) -> li
     faults = [fault for check in checks for fault in check.faults()]
     faults += quota_faults(workload.constraints.quota, ("constraints", "quota"), offers, types, tariffs)
     faults += _unpriced(workload.constraints, offer_set) if not faults else []
-    _check_location(workload.data.location, places, faults)
+    providers_sold = {place.partition("/")[0] for place in places}
+    lies = location_fault(("data", "location"), workload.data.location, providers_sold, places)
+    faults += [lies] if lies is not None else []
     return faults
 
 
@@ -344,31 +345,6 @@ def _constraint_checks(
         known = sorted(types.coded(column).values)
         for side, names in (("allow", rule.allow), ("deny", rule.deny)):
             yield _Check((at, key, side), names or (), known, column.replace("_", " "), is_machine=True)
-
-
-def _check_location(location: str | None, places: list[str], faults: list[Fault]) -> None:
-    """A place outside the catalog may still be priced by the transfer tables, but a misspelt one never is.
-
-    One letter off a known region is misspelt; another number (ap-southeast-9) may be a region that is newer.
-    """
-    if location is None or location == "onprem" or location in places:
-        return
-    from catalogs.tables.regions import load_regions
-
-    provider, _, region = location.partition("/")
-    if not region or provider not in {place.partition("/")[0] for place in places}:
-        text = f"{location!r} is not a place: write provider/region, or onprem"
-        faults.append(Fault(("data", "location"), text, near(location, places)))
-        return
-    known = {f"{row['provider']}/{row['region']}" for row in load_regions().rows()}
-    close = near(location, known, cutoff=_MISSPELT)
-    if location not in known and close and _without_digits(close) != _without_digits(location):
-        text = f"no region called {location!r} in the catalog"
-        faults.append(Fault(("data", "location"), text, close))
-
-
-def _without_digits(name: str) -> str:
-    return name.translate(_DIGITS)
 
 
 def _residency_names() -> list[str]:

@@ -21,8 +21,9 @@ from catalogs.offers.naming import fitting_names
 from catalogs.tables.table import Coded, Table
 from catalogs.tariffs.carbon import load_carbon
 from planner.errors import InputError
-from planner.inputs.faults import Fault, FaultError
+from planner.inputs.faults import FaultError
 from planner.market.machines import MachineSet, build_hardware
+from planner.market.place_names import unsold_fault
 from planner.market.spot_prices import FIRM, price_book, with_expected
 from planner.records import record
 
@@ -270,7 +271,7 @@ def _add_commitments(
     `sites` gets its site where its machine has one of its own.
     """
     shares = [np.full(offers.n_rows, np.nan)]
-    for commitment in owned:
+    for number, commitment in enumerate(owned):
         hit = (
             offers.equals("provider", commitment.provider)
             & offers.equals("region", commitment.region)
@@ -279,11 +280,7 @@ def _add_commitments(
         exact = hit & offers.equals("purchase_option", commitment.purchase_option)
         rows = np.flatnonzero(exact if exact.any() else hit & offers.equals("purchase_option", "on_demand"))
         if not len(rows):
-            text = (
-                f"no offer of {commitment.instance_type} in {commitment.provider}/{commitment.region} in the catalog; "
-                "check the names with `planner catalog list` or add it to prices.offers"
-            )
-            raise FaultError(Fault(("commitments",), text))
+            raise FaultError(unsold_fault(("commitments", number), commitment, offers))
         usable = float(
             np.floor(commitment.nodes * (1.0 if commitment.share is None else float(commitment.share)))
         )

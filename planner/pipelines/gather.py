@@ -10,6 +10,7 @@ import numpy as np
 
 from planner.asked.assumptions import load_assumptions
 from planner.inputs.checks import end_moment
+from planner.market.place_names import check_pipeline_places
 from planner.pipelines.moves import GB, Moves, build_moves
 from planner.pipelines.question import PipelineInput, sequence_of
 from planner.pipelines.tasks import WorkloadTask, slack_hours
@@ -65,8 +66,9 @@ class Gatherer:
             start: when the first task may start.
 
         Raises:
-            InputError: a workload names something unknown.
+            InputError: a workload or a candidate names something unknown.
         """
+        check_pipeline_places(loaded)
         self._tasks, self._tariffs = loaded.pipeline.tasks, tariffs
         self._names = [task.name for task in self._tasks]
         self._reads = [

@@ -53,12 +53,8 @@ def pipeline_screen(answer: PipelineAnswer, of: str, why: str, helps: Sequence[s
         *_risk(answer),
         _done(answer),
     ]
-    best = claims.best_plan("Cheapest", status, gap)
-    if over:
-        best, of = (
-            best.replace("feasible plan", "plan").replace("Feasible plan", "Plan"),
-            f"{of}, whatever the budget",
-        )
+    best = claims.best_plan("Cheapest", status, gap, "plan" if over else "feasible plan")
+    of = f"{of}, whatever the budget" if over else of
     if answer.robust is not None:
         proof = answer.robust.claim(answer.gap_asked)
         return Screen(asked, rows, _tasks(answer), _notes(answer), proof, NEXT)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.inputs.faults import Fault
+from planner.inputs.sized_checks import PAID_ALREADY
 from planner.market.names import quota_faults
 from planner.market.quota import GPU, VCPU
-from planner.portfolios.sized import PAID_ALREADY, QUOTA_UNITS
+from planner.portfolios.sized import QUOTA_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -12,6 +12,7 @@ import numpy as np
 from catalogs.tariffs import load_tariffs
 from planner.inputs.checks import start_moment
 from planner.inputs.portfolio_load import LoadedPortfolio
+from planner.market.place_names import check_portfolio_places
 from planner.portfolios.candidates import Built, WorkloadCandidates
 from planner.portfolios.declared_quotas import check_quotas, commitment_notes, type_amounts, unused_quotas
 from planner.portfolios.job_report import SHARED_LIMIT, JobReport
@@ -124,6 +125,7 @@ class Gatherer:
         Raises:
             InputError: a file of candidates is wrong.
         """
+        check_portfolio_places(loaded)
         self._loaded, self._progress = loaded, progress
         portfolio = loaded.portfolio
         self._start = options.now if portfolio.start is None else start_moment(portfolio.start)

@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.errors import InputError
-from planner.inputs.commit_schema import CommitOption
 from planner.inputs.faults import near
+from planner.inputs.fields import PurchaseOption
+from planner.inputs.sized_checks import NO_PRICE, ONE_PRICE, PAID_ALREADY
+from planner.market.place_names import misspelt_places
 from planner.market.quota import INSTANCES, UNITS
 from planner.portfolios.shared_limits import MICRO, MOST, Bools, Ints
 from planner.portfolios.table import CandidateTable, Way, Ways, single_part
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 _TEXTS = ("provider", "region", "instance_type", "family", "purchase_option")
-PAID_ALREADY = frozenset({"owned", *get_args(CommitOption)})  # there are as many as were bought
 QUOTA_UNITS = "units"  # of a quota that a candidate draws on as it declares, where the quota names no unit
 _NUMBERS = ("nodes", "hours", "cost_usd", "usd_per_hour", "quota_units")
 _NEEDED = ("job", "provider", "region", "instance_type", "nodes", "hours")
@@ -108,8 +109,23 @@ def sized_from_csv(file: Path, text: str) -> SizedTable:
     defaults = {"purchase_option": "on_demand"}
     texts = {name: columns.get(name, [defaults.get(name, "")] * len(rows)) for name in _TEXTS}
     numbers = {name: _numbers(file, name, columns.get(name), len(rows)) for name in _NUMBERS}
+    _check_names(file, texts)
     _check(file, numbers, np.isin(texts["purchase_option"], list(PAID_ALREADY)))
     return SizedTable(texts, numbers, columns.get("job", []))
+
+
+def _check_names(file: Path, texts: dict[str, list[str]]) -> None:
+    """Refuse places that are misspelt, and purchase options that do not exist, with the line of the first."""
+    options = texts["purchase_option"]
+    for option in dict.fromkeys(options):
+        if option in get_args(PurchaseOption):
+            continue
+        hint = f" (did you mean '{close}'?)" if (close := near(option, get_args(PurchaseOption))) else ""
+        line = options.index(option) + 2
+        raise InputError(f"{file}:{line}: purchase_option: there is no {option[:40]!r}{hint}")
+    places = list(zip(texts["provider"], texts["region"], strict=True))
+    for place, (field, text, meant) in misspelt_places(places).items():
+        raise InputError(f"{file}:{places.index(place) + 2}: {field}: {text} (did you mean '{meant}'?)")
 
 
 def _numbers(file: Path, name: str, cells: list[str] | None, count: int) -> Floats:
@@ -137,12 +153,9 @@ def _check(file: Path, numbers: dict[str, Floats], paid: Bools) -> None:
     rules: list[tuple[Any, str]] = [
         (~(nodes >= 1) | (nodes % 1 != 0), "nodes: must be a whole number of at least 1"),
         (~(hours > 0) | ~np.isfinite(hours), "hours: must be above 0"),
-        (np.isnan(cost) == np.isnan(price), "needs either cost_usd or usd_per_hour"),
+        (np.isnan(cost) == np.isnan(price), ONE_PRICE),
         ((cost < 0) | (price < 0), "cost_usd and usd_per_hour must not be below 0"),
-        (
-            ((cost == 0) | (price == 0)) & ~paid,
-            "a price of 0 is none: only what is paid already (owned, reserved, ...) costs nothing more",
-        ),
+        (((cost == 0) | (price == 0)) & ~paid, NO_PRICE),
         ((cost > MOST_USD) | (price * nodes * hours > MOST_USD), "a cost above 1e9 USD"),
         (
             (units < 1) | (units % 1 != 0) & ~np.isnan(units),

@@ -28,20 +28,22 @@ def state(status: str, of: str, gap_ratio: float = 0.0) -> str:
     return status
 
 
-def best_plan(best: str, status: str, gap_ratio: float) -> str:
+def best_plan(best: str, status: str, gap_ratio: float, what: str = "feasible plan") -> str:
     """Return what a headline may say of a plan: the best, or how near it is proven to come.
 
     Args:
         best: `Cheapest` or `Fastest`.
         status: a solver's; `optimal` is within the gap asked for.
         gap_ratio: of the plan's figure, to the bound below which no plan is.
+        what: is chosen.
     """
     if status == "optimal":
-        return f"{best} feasible plan"
+        return f"{best} {what}"
+    any_one = f"{what[0].upper()}{what[1:]}"
     above = math.ceil(gap_ratio / (1.0 - gap_ratio) * 1000) / 1000 if gap_ratio < 1.0 else math.inf
     if above > _FAR:
-        return "Feasible plan"
-    return f"Feasible plan within {percent(above, 1)} of the {best.lower()}"
+        return any_one
+    return f"{any_one} within {percent(above, 1)} of the {best.lower()}"
 
 
 def none_below(amount: str, of: str, *, what: str = "plan", figure: str = "costs") -> str:

@@ -43,9 +43,7 @@ def schedule_screen(answer: ScheduleAnswer, why: str, helps: Sequence[str]) -> S
         following = NEXT[:1] if answer.explanation is not None else ("schedule FILE --time-limit 5m",)
         return Screen(title, rows, None, (), f"{proof[0].upper()}{proof[1:]}.", following)
     rows = [_plan(answer), _cost(answer), _done(answer), *_pauses(answer)]
-    best = claims.best_plan("Cheapest", answer.result.status.value, answer.result.gap).replace(
-        "plan", "schedule"
-    )
+    best = claims.best_plan("Cheapest", answer.result.status.value, answer.result.gap, "feasible schedule")
     proof = f"{best} {OF}, proven by the solver to {numbers.percent(answer.result.gap, 2)}."
     return Screen(title, rows, _pools(answer), _notes(answer), proof, NEXT)
 

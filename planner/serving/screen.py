@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from planner.serving.answer import ServingAnswer
 
 HOURS_PER_MONTH = 730
+_FULL = 0.9  # of what a machine can do, from which the page warns of queues
 NEXT = ("serving FILE -o json --out answer.json", "verify answer.json --workload FILE")
 
 
@@ -88,6 +89,7 @@ def _notes(answer: ServingAnswer) -> tuple[str, ...]:
         *(prices_note(dates, date.fromisoformat(answer.on)) if answer.on else ()),
         *_bought(answer),
         *enable_first((line.price.provider, line.price.region) for line in answer.lines),
+        *_full(answer),
         "quotas and capacity are not checked: ask the provider for this many machines first",
         _speeds(answer),
     )
@@ -112,6 +114,17 @@ def _bought(answer: ServingAnswer) -> tuple[str, ...]:
     )
 
 
+def _full(answer: ServingAnswer) -> tuple[str, ...]:
+    """That requests queue where machines have nothing to spare for bursts."""
+    busiest = max((line.load_ratio for line in answer.lines), default=0.0)
+    if answer.headroom_ratio > 0 or busiest < _FULL:
+        return ()
+    return (
+        f"machines are up to {numbers.percent(busiest, 0)} busy on average: bursts wait in a queue; "
+        "headroom_ratio: 0.15 keeps 15 % of each machine free",
+    )
+
+
 def _speeds(answer: ServingAnswer) -> str:
     """What is known of the speeds that the fleet rests on."""
     if answer.speeds:
@@ -126,7 +139,7 @@ def _proven(answer: ServingAnswer) -> str:
         return f"Not proven: {result.status.value}." if result.status.value != "infeasible" else (
             f"No fleet {searched(answer)} carries the load."
         )  # fmt: skip
-    best = claims.best_plan("Cheapest", result.status.value, result.gap).replace("plan", "fleet")
+    best = claims.best_plan("Cheapest", result.status.value, result.gap, "feasible fleet")
     gap = answer.proven_gap
     how = "" if gap is None else f", proven to {numbers.percent(gap, 3)} (`planner verify` checks it)"
     return f"{best} {searched(answer)}{how}. Without taxes, support and traffic."

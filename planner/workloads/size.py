@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
+from planner.inputs.checks_of_jobs import tiny_data
 from planner.inputs.faults import near
 from planner.inputs.load import parse_workload
+from planner.inputs.quantities import parse_deadline
 from planner.inputs.tasks import load_tasks
 from planner.plan.front_scale import Scale
 from planner.plan.ids import TimePartId
@@ -17,6 +19,7 @@ from planner.plan.outcome import Outcome, outcome_of
 from planner.plan.storage_words import reason_of
 from planner.records import record
 from planner.render.presentable import Presentable
+from planner.units import parse_size
 from planner.workloads.answer import optimize
 from planner.workloads.size_beside import Beside, beside, with_memory
 from planner.workloads.size_needs import (
@@ -119,6 +122,7 @@ def size_workload(
         hint = near(goal, load_tasks())
         known = f"did you mean {hint!r}?" if hint else f"known: {', '.join(load_tasks())}"
         raise InputError(f"--goal {goal}: is not a goal ({known})")
+    _check_amounts(data, deadline)
     text = _workload_text(data, goal, effort, deadline, budget_usd, location)
     loaded = parse_workload(text, Path("workload.yaml"))
     answer = optimize(loaded, options)
@@ -159,6 +163,25 @@ def _published() -> tuple[Judged, ...]:
         for rule in load_rules()
         if rule.is_published
     )
+
+
+def _check_amounts(data: str, deadline: str | None) -> None:
+    """Read the amounts as the workload will, to name the option where one is wrong.
+
+    Raises:
+        InputError: one is wrong.
+    """
+    try:
+        small = next(tiny_data((), parse_size(data)), None)
+    except ValueError as error:
+        raise InputError(f"--data {data}: {error}") from None
+    if small is not None:
+        raise InputError(f"--data {data}: {small.message}")
+    try:
+        if deadline is not None:
+            parse_deadline(deadline)
+    except ValueError as error:
+        raise InputError(f"--deadline {deadline}: {error}") from None
 
 
 def _workload_text(

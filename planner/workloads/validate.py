@@ -14,6 +14,7 @@ from planner.inputs.tasks import expand_task
 from planner.inputs.yaml12 import YamlError, parse_yaml
 from planner.market.names import accelerator_faults, name_faults
 from planner.market.offers import gather_offers
+from planner.market.place_names import check_pipeline_places, check_portfolio_places
 from planner.records import record
 from planner.render.model import Answer, Cell, facts, versioned
 from planner.render.presentable import Presentable
@@ -69,6 +70,7 @@ def validate_file(path: Path, options: Options) -> Valid:
         from planner.inputs.kinds import load_any
 
         other: Any = load_any(path)
+        (check_portfolio_places if kind == "portfolio" else check_pipeline_places)(other)
         return Valid(str(path), kind, str(getattr(other, kind).name), other.sha256)
     faults = _all_faults(document, path, options)
     if faults is not None:

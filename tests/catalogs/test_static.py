@@ -183,7 +183,7 @@ extra: 1
 def test_csv_faults_name_the_row(tmp_path: Path) -> None:
     text = (
         "instance_type,accelerator,accelerator_count,vcpus,memory_gib,nodes,price_per_hour\n"
-        "box,nope,8,96,1152,3,0\nshort\n"
+        "box,nope,8,96,1152,3,-1\nshort\n"
     )
     found = "\n".join(faults(write(tmp_path, text, "own.csv")))
     assert "2: accelerator" in found

@@ -113,6 +113,14 @@ def test_what_is_booked_says_how_far_ahead_and_whether_for_good(
 ) -> None:
     rule = TARIFFS.option_rule(provider, option)
     assert (rule.cancellable, rule.book_days) == (cancellable, book_days)
+    assert rule.is_booked
+
+
+@pytest.mark.parametrize("option", ["on_demand", "spot", "reserved_1y", "cud_3y", "subscription", "owned"])
+def test_other_options_are_not_booked(option: str) -> None:
+    """A plan says nothing of booking them, with the catalog's providers and with others."""
+    providers = ("aws", "gcp", "azure", "alibaba", "lambda", "somebody")
+    assert not any(TARIFFS.option_rule(provider, option).is_booked for provider in providers)
 
 
 def test_flex_start_and_spot_notices() -> None:

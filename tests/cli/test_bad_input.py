@@ -17,6 +17,10 @@ model: {preset: bert-base}
 training: {samples: 1e6, global_batch: 256, sequence_length: 128}
 """
 
+OWNED = (
+    "commitments: [{{provider: {}, region: {}, instance_type: {}, purchase_option: reserved_1y, nodes: 2}}]\n"
+)
+
 
 def refused(done: CliResult, code: int, *words: str) -> None:
     assert done.code == code, (done.code, done.stdout[:300], done.stderr)
@@ -67,6 +71,27 @@ def optimize(run_cli: Run, tmp_path: Path) -> Callable[[str], CliResult]:
         (BASE + "prices: {offers: [nowhere.yaml]}\n", ["w.yaml:5:19", "no such file"]),
         (BASE + "prices: {offers: [w.yaml]}\n", ["w.yaml"]),
         (BASE + "prices: {overlays: [{provider: aws, change: cheap}]}\n", ["change"]),
+        (BASE + "constraints: {deadline: 31.12.2026}\n", ["w.yaml:5:25", "write the date as year-month-day"]),
+        (
+            BASE + "constraints: {deadline: 12/31/2026}\n",
+            ["write the date as year-month-day, like 2026-12-31"],
+        ),
+        (BASE + "start: Dec 31 2026\n", ["w.yaml:5:8", "write the date as year-month-day, like 2026-12-31"]),
+        (BASE + "constraints: {deadline: 3 months}\n", ["months and years differ in length"]),
+        (BASE + "constraints: {software: trainium}\n", ["w.yaml:5:15", "did you mean 'neuron'"]),
+        (BASE + "spot: false\n", ["w.yaml:5:7", "got false", "exclude_purchase_options: [spot]"]),
+        (
+            BASE + OWNED.format("aws", "us-east-1", "p4d.48xlarge"),
+            ["w.yaml:5:65", "commitments[0].instance_type", "did you mean 'p4d.24xlarge'"],
+        ),
+        (
+            BASE + OWNED.format("aws", "us-east-l", "p4d.24xlarge"),
+            ["w.yaml:5:39", "commitments[0].region", "did you mean 'us-east-1'"],
+        ),
+        (
+            BASE + OWNED.format("asw", "us-east-1", "p4d.24xlarge"),
+            ["w.yaml:5:26", "commitments[0].provider", "did you mean 'aws'"],
+        ),
     ],
 )
 def test_a_wrong_file_is_told_with_its_place(
@@ -216,3 +241,56 @@ def test_a_place_in_other_words_is_answered_with_how_it_is_written(
     optimize: Callable[[str], CliResult], limits: str, said: str
 ) -> None:
     refused(optimize(BASE + f"constraints: {{{limits}}}\n"), 2, said)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            ("estimate", "FILE", "--instance-type", "h100"),
+            ["it is an accelerator: name a machine", "p5.48xlarge"],
+        ),
+        (("estimate", "FILE", "--instance-type", "p4d.24xlarg"), ["did you mean 'p4d.24xlarge'?"]),
+        (
+            ("estimate", "FILE", "--instance-type", "p4d.24xlarge", "--provider", "asw"),
+            ["did you mean 'aws'?"],
+        ),
+        (
+            ("compare", "FILE", "--pick", "p4d.24xlarge,a100"),
+            ["--pick a100", "it is an accelerator: name a machine"],
+        ),
+        (("compare", "FILE", "--pick", "nonsense"), ["--pick nonsense", "`planner catalog list` shows them"]),
+        (("optimize", "FILE", "--quote", "95"), ["write it as 95% or 0.95"]),
+        (
+            ("size", "--data", "100", "--goal", "image_classification"),
+            ["--data 100: is 100 bytes", "'100GB'"],
+        ),
+        (("size", "--data", "9GB", "--goal", "image_classification", "--deadline", "5"), ["--deadline 5: "]),
+        (
+            ("size", "--data", "0GB", "--goal", "image_classification"),
+            ["--data 0GB: must be at least one byte"],
+        ),
+    ],
+)
+def test_options_are_answered_with_what_to_write(
+    line: tuple[str, ...], words: list[str], run_cli: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(BASE, encoding="utf-8")
+    done = run_cli(*(str(path) if word == "FILE" else word for word in line))
+    assert done.code == 2 and done.stdout == "", done.stderr
+    for word in words:
+        assert word in done.unwrapped or word in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"), [("pipeline", "portfolio"), ("tco", "sweep"), ("portfolio", "budget")]
+)
+def test_a_file_of_another_question_names_its_command(
+    command: str, kind: str, run_cli: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "f.yaml"
+    path.write_text(f"version: 1\nkind: {kind}\nname: x\n", encoding="utf-8")
+    refused(
+        run_cli(command, str(path)), 2, f"is a {kind} file, not a {command} file: use `planner {kind} {path}`"
+    )

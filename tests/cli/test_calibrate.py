@@ -147,7 +147,7 @@ def test_a_strange_measurement_is_doubted(run_cli: Run, workload: str, tmp_path:
     [
         ((), "nothing was measured"),
         (("steps.csv",), "--instance-type is needed"),
-        (("steps.csv", "--instance-type", "p4d.24xlage"), "did you mean p4d.24xlarge?"),
+        (("steps.csv", "--instance-type", "p4d.24xlage"), "did you mean 'p4d.24xlarge'?"),
         (("steps.csv", *WHERE, "--measured", "5 tokens/s"), "not both"),
         (("absent.csv", *WHERE), "absent.csv: no such file"),
         (("steps.csv", *WHERE, "--format", "megatron"), "--log-interval 1"),

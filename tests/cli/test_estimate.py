@@ -259,8 +259,8 @@ def test_the_fewest_pins_are_released(run_cli: Run) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("--instance-type", "p4d.24xlage"), "did you mean p4d.24xlarge?"),
-        (("--instance-type", "P4D.24XLARGE"), "did you mean p4d.24xlarge?"),
+        (("--instance-type", "p4d.24xlage"), "did you mean 'p4d.24xlarge'?"),
+        (("--instance-type", "P4D.24XLARGE"), "did you mean 'p4d.24xlarge'?"),
         (("--instance-type", "p4d.24xlarge", "--provider", "asw"), "no provider called 'asw' in the catalog"),
         (("--instance-type", "p4d.24xlarge", "--provider", "gcp"), "no gcp instance type called 'p4d.24xlarge'"),
         (("--instance-type", "p4d.24xlarge", "--layout", "tp=3"), "tp=3 does not divide the 32 attention heads"),

@@ -106,3 +106,16 @@ def test_numbers_no_solver_can_hold_are_bad_input(tmp_path: Path, run_cli: Run) 
         "serving", write(tmp_path, TEXT.replace("requests_per_s: 10}\n", "requests_per_s: 1e14}\n")), *DAY
     )
     assert done.code == 2 and "apart" in done.stderr and "internal" not in done.stderr
+
+
+@pytest.mark.parametrize(("headroom", "rate", "said"), [(0.0, 10, True), (0.15, 10, False), (0.0, 7, False)])
+def test_machines_without_room_for_bursts_are_named(
+    headroom: float, rate: float, said: bool, run_cli: Run, tmp_path: Path
+) -> None:
+    text = (
+        f"version: 1\nkind: serving\nname: one\nheadroom_ratio: {headroom}\n"
+        f"buckets: [{{name: short, requests_per_s: {rate}}}]\n"
+        "machines: [{name: small, usd_per_hour: 1, requests_per_s: {short: 5}}]\n"
+    )
+    done = run_cli("serving", write(tmp_path, text), *DAY)
+    assert done.code == 0 and ("bursts wait in a queue" in done.unwrapped) is said

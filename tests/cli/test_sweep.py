@@ -104,6 +104,27 @@ def test_a_sweep_file_names_workloads_days_and_scenarios(run_cli: Run, tmp_path:
     )
 
 
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("[one.yaml, two.yaml]\n", "sweep.yaml:4:23: workloads[1]: no such file: two.yaml"),
+        ("[one.yaml]\nscenarios:\n  a: [constraints.deadlne=2d]\n",
+         "sweep.yaml:6:7: scenarios.a[0]: constraints.deadlne: unknown key 'deadlne' (did you mean 'deadline'?)"),
+        ("[one.yaml]\nscenarios:\n  a: [constraints.max_nodes=1, constraints.deadline]\n",
+         "sweep.yaml:6:32: scenarios.a[1]: is not KEY=VALUE"),
+        ("[one.yaml]\nscenarios:\n  a: [constraints.deadline=2x]\n", "sweep.yaml:6:7: scenarios.a[0]: constraints.de"),
+    ],
+)  # fmt: skip
+def test_faults_of_a_sweep_file_are_at_their_line(
+    written: str, message: str, run_cli: Run, tmp_path: Path
+) -> None:
+    workload(tmp_path, "one")
+    path = tmp_path / "sweep.yaml"
+    path.write_text(f"version: 1\nkind: sweep\nname: grid\nworkloads: {written}", encoding="utf-8")
+    done = run_cli("sweep", str(path), "--results", str(tmp_path / "out.csv"))
+    assert done.code == 2 and message in done.stderr, done.stderr
+
+
 def test_the_example_sweep_is_read() -> None:
     sweep = load_sweep(ROOT / "examples" / "sweep.yaml").sweep
     assert len(sweep.workloads) >= 3 and sweep.days and sweep.scenarios

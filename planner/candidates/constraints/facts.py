@@ -121,7 +121,7 @@ class Precision(Constraint):
     """Accelerators that cannot compute in the precision asked."""
 
     id = "precision"
-    words = "the accelerator has no peak for the precision asked"
+    words = "the accelerator does not support the precision asked for"
     is_fact = True
     reasons = ("no_peak_for_precision",)
 

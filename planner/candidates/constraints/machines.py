@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -132,6 +133,22 @@ class LeastMemory(Constraint):
         # The memory of a share is the share's own.
         per_node = types["accelerator_memory_gib"] * np.maximum(types["accelerator_count"], 1.0)
         return np.asarray(per_node[kind] * candidates.nodes < least, dtype=np.bool_)
+
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+        """Memory asked for and the candidate's: of each accelerator, and of all where that is too little, too."""
+        limits, types = case.limits, case.offer_set.types
+        kind = int(case.offer_set.type_of_offer[candidates.offer[at]])
+        each = float(types["accelerator_memory_gib"][kind])
+        whole = each * max(float(types["accelerator_count"][kind]), 1.0) * float(candidates.nodes[at])
+        asked = [
+            (least, has, words)
+            for least, has, words in (
+                (limits.min_memory_gib, each, "GiB each"), (limits.min_total_memory_gib, whole, "GiB in all")
+            )
+            if least is not None and has < least
+        ]  # fmt: skip
+        before = ", ".join(f"{least:g} {words}" for least, _, words in asked)
+        return before, ", ".join(f"{math.floor(has):g} {words}" for _, has, words in asked)
 
 
 def _refused(offer_set: OfferSet, column: Coded, rule: Filter) -> Bools | None:

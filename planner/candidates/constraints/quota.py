@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.candidates.constraints.base import Constraint, Use
-from planner.market.quota import draws_on
+from planner.market.quota import draws_on, machine_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +35,18 @@ class Quota(Constraint):
         for limit, units in draws_on(case.limits.quota, case.offer_set, case.tariffs):
             over |= units[candidates.offer] * candidates.nodes > limit
         return over
+
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+        """Each limit that the candidate exceeds, and what it draws."""
+        machine = machine_of(case.offer_set, case.tariffs, int(candidates.offer[at]))
+        drawn = [(limit, machine.draw_on(limit) * float(candidates.nodes[at])) for limit in case.limits.quota]
+        over = [(limit, needed) for limit, needed in drawn if needed > limit.limit]
+        if not over or not all(
+            isfinite(needed) for _, needed in over
+        ):  # another part's, or what is not known
+            return super().change(case, candidates, at)
+        before = ", ".join(f"{limit.limit:,g} {machine.unit_on(limit)} of {limit.quota}" for limit, _ in over)
+        return before, ", ".join(f"{needed:,g}" for _, needed in over)
 
     def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats, setup: Floats) -> Iterator[Use]:
         """One row per declared limit and region."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +37,19 @@ class LeastThroughput(Constraint):
     def distance(self, case: Case, candidates: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
         """Hours of work: the fastest is nearest."""
         return at, candidates.work_hours[at]
+
+    def change(self, case: Case, candidates: Candidates, at: int) -> tuple[str, str]:
+        """The speed asked for and the candidate's, in the unit of the workload, rounded down so that it is enough."""
+        floor = case.limits.min_throughput
+        assert floor is not None
+        asked, unit = (floor.tokens_per_s, "tokens/s") if floor.tokens_per_s is not None else (
+            floor.samples_per_s, "samples/s"
+        )  # fmt: skip
+        assert asked is not None
+        step = float(candidates.shapes["step_time_s"][candidates.shape[at]])
+        speed = asked * case.job.units_per_step / step / throughput_floor(case.limits, case.job)
+        digit = 10.0 ** (math.floor(math.log10(speed)) - 2)
+        return f"{asked:,g} {unit}", f"{math.floor(speed / digit) * digit:,g} {unit}"
 
 
 def throughput_floor(limits: Constraints, job: Job) -> float:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 OLD_PRICE_DAYS = 90
 OOM_WARNING = 0.05
 _SHORT_OVERRUN_HOURS = 0.05
-_CALENDAR = ("capacity_block", "flex_start", "future_reservation")
 _CANCELLED = {
     True: "can be cancelled",
     False: "cannot be cancelled",
@@ -55,10 +54,10 @@ def _overrun(tariffs: Tariffs, line: PlanLine) -> str:
 
 
 def _booking(tariffs: Tariffs, dates: Dates, line: PlanLine) -> str:
-    """How a line with a calendar is paid, cancelled and booked, and from when; "" for other ways to buy."""
-    if line.purchase_option not in _CALENDAR:
-        return ""
+    """How a line that is booked is paid and cancelled, and from when it can be; "" for other ways to buy."""
     rule = tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
+    if not rule.is_booked:
+        return ""
     said = ["paid upfront"] if rule.upfront_all else []
     said.append(_CANCELLED[rule.cancellable])
     if rule.book_days is None:

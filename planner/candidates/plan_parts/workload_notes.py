@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from planner.inputs.presets import find_preset
 from planner.market.pricing import total_usd
 from planner.performance.embeddings import TABLES_WITHIN
 from planner.performance.post_training.quantized import pinned_note
@@ -30,6 +31,7 @@ def workload_notes(asked: Asked, lines: Sequence[PlanLine]) -> list[str]:
         _recurrence_note(asked.workload, lines),
         _stop_note(asked.workload),
         _batch_note(asked),
+        _length_note(asked.workload),
         _tables_note(asked.job.model),
         _looked_up_note(asked.job.model),
         _decoding_note(asked),
@@ -60,6 +62,23 @@ def _stop_note(workload: Workload) -> str:
     return (
         f"hours and cost are of {stop.mean_share:.0%} of the training, where it stops on average; run to its end it "
         f"takes {1.0 / stop.mean_share:.1f} times as many steps"
+    )
+
+
+def _length_note(workload: Workload) -> str:
+    """That sequences are longer than an encoder has positions for; "" of other models and lengths."""
+    model, training = workload.model, workload.training
+    preset = None if model is None or training is None or model.preset is None else find_preset(model.preset)
+    if preset is None or training is None or training.sequence_length is None:
+        return ""
+    longest, of_text = preset.sequence_length, bool(preset.values.get("vocab"))
+    if preset.values.get("architecture") != "encoder" or not of_text or not longest:
+        return ""
+    if training.sequence_length <= longest:
+        return ""
+    return (
+        f"training.sequence_length {training.sequence_length:,} is longer than the {longest:,} positions of "
+        f"{preset.name}: it needs a model that was extended"
     )
 
 

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 from planner.asked.options import Options
 from planner.errors import InputError
 from planner.inputs.documents import kind_of
+from planner.inputs.faults import Fault
 from planner.inputs.load import load_workload
-from planner.inputs.settings import with_settings
+from planner.inputs.settings import SettingError, with_settings
 from planner.inputs.sweep_load import load_sweep
 from planner.records import record
 from planner.workloads.sweeps.cells import Cell, Source, digest, digest_of_file, forget, source_of
 
 if TYPE_CHECKING:
+    from planner.inputs.faults import Source as Written
     from planner.inputs.load import LoadedWorkload
 
 MOST_CELLS = 1_000_000
@@ -111,13 +113,16 @@ def gather_cells(
         CatalogError: there are no prices of a day.
     """
     forget()
-    groups, skipped = _groups(files, scenarios, days, today)
+    groups, skipped, written = _groups(files, scenarios, days, today)
     sources: dict[date, Source] = {}
     found: dict[tuple[date, int], tuple[str, _Place]] = {}
     faults: list[str] = []
     for number, (file, scenario, day_list) in enumerate(groups):
         try:
             loaded = _loaded(file, scenario)
+        except SettingError as error:
+            faults.append(_in_words(error, scenario, written))
+            continue
         except InputError as error:
             faults.append(str(error))
             continue
@@ -139,9 +144,10 @@ def gather_cells(
 
 def _groups(
     files: Sequence[Path], scenarios: Sequence[Scenario], days: Sequence[date], today: date
-) -> tuple[list[tuple[Path, Scenario, Sequence[date]]], int]:
-    """Each workload with each scenario and its days; and how many files of folders are no workloads."""
+) -> tuple[list[tuple[Path, Scenario, Sequence[date]]], int, dict[Scenario, Written]]:
+    """Each workload with its scenarios and days, files of folders that are no workloads, and where scenarios are."""
     groups: list[tuple[Path, Scenario, Sequence[date]]] = []
+    written: dict[Scenario, Written] = {}
     skipped = 0
     for file in files:
         if not file.is_dir() and kind_of(file) == "sweep":
@@ -150,10 +156,9 @@ def _groups(
                 raise InputError(
                     f"{file}: has work_hours, which are replayed by: planner simulate --sweep {file}"
                 )
-            all_scenarios = (
-                *scenarios,
-                *((name, texts) for name, texts in loaded_sweep.sweep.scenarios.items()),
-            )
+            own = tuple(loaded_sweep.sweep.scenarios.items())
+            written |= dict.fromkeys(own, loaded_sweep.document.source)
+            all_scenarios = (*scenarios, *own)
             named, all_days = loaded_sweep.workloads, (*days, *loaded_sweep.sweep.days)
         else:
             named, all_scenarios, all_days = (file,), tuple(scenarios), tuple(days)
@@ -165,7 +170,16 @@ def _groups(
                 for one in workloads
                 for scenario in dict.fromkeys((AS_IT_IS, *all_scenarios))
             ]
-    return groups, skipped
+    return groups, skipped, written
+
+
+def _in_words(error: SettingError, scenario: Scenario, written: Mapping[Scenario, Written]) -> str:
+    """The error, at its line in the sweep file where the scenario is written in one."""
+    if scenario not in written:
+        return str(error)
+    name, texts = scenario
+    faults = [Fault(("scenarios", name, texts.index(typed)), message) for typed, message in error.faults]
+    return "\n".join([str(written[scenario].error(faults)), *([error.rest] if error.rest else [])])
 
 
 def _workloads_in(path: Path) -> tuple[list[Path], int]:

@@ -87,3 +87,20 @@ def test_a_batch_that_is_meant_in_tokens_is_said(training: dict[str, Any], said:
     text = work(model={"preset": "gpt-2-124m"}, training=training, constraints={"max_nodes": 64})
     notes = [note for note in plan_on(catalog, text).plan.warnings if note.startswith("a step of")]
     assert notes == ([said] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("model", "length", "said"),
+    [
+        ("bert-base", 1024, True),
+        ("bert-base", 512, False),
+        ("gpt2", 2048, False),
+        ("modernbert-base", 1024, False),
+    ],
+)
+def test_a_sequence_beyond_an_encoders_positions_is_said(model: str, length: int, said: bool) -> None:
+    training = {"samples": 1e4, "global_batch": 32, "sequence_length": length}
+    plan = plan_on(
+        make_catalog([Offer(A100X8, "us-east-1", "20.0")]), work(model={"preset": model}, training=training)
+    ).plan
+    assert any(f"longer than the 512 positions of {model}" in note for note in plan.warnings) is said

@@ -10,6 +10,8 @@ import pytest
 from planner.errors import InputError
 from planner.estimation.answer import estimate_workload
 from planner.inputs import find_preset, load_presets, parse_workload, resolve_model
+from planner.inputs.model_config.diffusion import read_diffusion
+from planner.inputs.model_config.model import Keys
 from planner.inputs.models import count_params, fill_dimensions
 from planner.inputs.presets import _normal, why_not_modelled
 from planner.inputs.training_schema import Model
@@ -244,6 +246,29 @@ def test_unets_are_counted_layer_by_layer(
     assert values["params"] == count.params
     assert values["forward_flops_per_sample"] == 2 * count.macs
     assert values["activations_per_sample"] == count.activations
+
+
+def test_flux_dev_is_what_its_configuration_counts() -> None:
+    """At 1,024 pixels, as it is used; the rows of MLPerf Training are of flux.1-schnell at 256."""
+    keys = {
+        "_class_name": "FluxTransformer2DModel",
+        "num_layers": 19,
+        "num_single_layers": 38,
+        "guidance_embeds": True,
+    }
+    counted = read_diffusion(Keys(keys, "config.json")).values
+    values = PRESETS["flux.1-dev"].values
+    names = (
+        "image_size",
+        "params",
+        "layers",
+        "hidden",
+        "heads",
+        "forward_flops_per_sample",
+        "activations_per_sample",
+    )
+    assert {name: values[name] for name in names} == {name: counted[name] for name in names}
+    assert PRESETS["flux.1-schnell"].values["image_size"] == 256
 
 
 def test_vit_flops_follow_from_its_dimensions() -> None:

@@ -208,7 +208,7 @@ def test_later_faults_find_their_place() -> None:
         ("constraints: {allow: [h100-*]}", "it belongs under 'accelerators' or 'instance_types'"),
         ("checkpoint: {keep: 0}", "must be at least 1, got 0"),
         ("checkpoint: {keep: 1.5}", "must be a whole number, got 1.5"),
-        ("checkpoint: {keep: true}", "must be a whole number, got 'True'"),
+        ("checkpoint: {keep: true}", "must be a whole number, got true"),
         ("checkpoint: {interval: 30}", "write '30h' for hours"),
         (
             "checkpoint: {export: off}",

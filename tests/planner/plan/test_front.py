@@ -50,7 +50,7 @@ def test_a_baseline_that_cannot_run_the_job_is_a_warning_with_the_reason() -> No
     )
     assert faults == [] and "saves" not in rows_of(plan)
     (said,) = [text for text in plan.warnings if text.startswith("baseline")]
-    assert said.endswith("cannot run the job: the accelerator has no peak for the precision asked")
+    assert said.endswith("cannot run the job: the accelerator does not support the precision asked for")
 
 
 def test_without_a_baseline_of_the_file_no_row_is_added() -> None:
