@@ -165,15 +165,7 @@ def test_terraform_itself_would_write_it_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("good", "bad", "said"),
     [
-        pytest.param(
-            "market_type ",
-            "marked_type ",
-            "no argument marked_type",
-            marks=pytest.mark.skipif(
-                not ARGUMENTS.exists(),
-                reason="needs the ../shared data beside the checkout, which is not here",
-            ),
-        ),
+        ("market_type ", "marked_type ", "no argument marked_type"),
         ("  strategy = ", "  strateg  = ", "misses strategy"),
         ('"use1-az6"]', '"use1-az6"', "Unexpected|expected|token"),
         ("min_size ", "min_siez ", "misses min_size"),
