@@ -37,6 +37,7 @@ _RATIO = 1e-6
 _HAIR = 1e-9  # of the hours until the deadline
 _SURE_RATIO = 1e-5  # of hours in which a wait is in time with a given chance
 BASIS = "sized at the cautious end of the prediction; P: workers take each other's runs until the deadline"
+METHOD = "MILP over whole workers and their hours"
 LIMITED_BY = "see each instance type"
 CHEAPEST = "cheapest fleet of one on-demand offer, limits on shares ignored"
 
@@ -73,18 +74,18 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     spread = spread_of(bench, plan, workers, lines, (course.coming(), work), bills)
     expected: dict[str, Any] = {
         **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, period),
-        "lines": [_line(bench, worker, *bought, period) for worker, bought in zip(workers, lines, strict=True)],
+        "lines": [line_of(bench, worker, *bought, period) for worker, bought in zip(workers, lines, strict=True)],
         "total_usd": Near(sum((total(charges) for charges, _ in lines), Fraction(0)), _RATIO),
-        "hours": Near(last.end, _RATIO), "timeline": _timeline(last, period),
-        "performance": _performance(bench, workers, period), "risk": _risk(plan, workers, chance, spread),
-        "cash": _cash(bench, workers, lines, period), "launch": launch_of(bench, plan, workers, spread, chance),
+        "hours": Near(last.end, _RATIO), "timeline": timeline_of(last, period),
+        "performance": performance_of(bench, workers, period), "risk": _risk(plan, workers, chance, spread),
+        "cash": cash_of(bench, workers, lines, period), "launch": launch_of(bench, plan, workers, spread, chance),
         "filters": STATED, "filter_pairs": STATED, "relaxations": [], "warnings": STATED, "n_feasible": STATED,
-        "unknown_options": _unknown(bench, workers), "n_results": 1, "run_id": single.run_id(plan),
+        "unknown_options": unknown_of(bench, workers), "n_results": 1, "run_id": single.run_id(plan),
         "starts_in_hours": single.starts_in(plan), "profile_cost_usd": IfStated(None),
         "profile_narrows_usd": IfStated(None),
         "assumptions": frame.assumptions(bench), "confidence": "normal", "sensitivity": [], "on_known_prices": None,
         "alternatives": [], "folded": [],
-        "savings": STATED, "proof": _proof(bench, plan), "choices": STATED,
+        "savings": STATED, "proof": proof_of(bench, plan), "choices": STATED,
         "checkpoint_interval_hours": IfStated(None),
         "carbon": carbon.of_fleet(bench, workers),
         "storage": IfStated(fleet_stored.storage(bench, workers, lines, work)), "loading": IfStated(None),
@@ -92,7 +93,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     findings.expect(plan, expected)
     units = sum(worker.units for worker in workers)
     findings.require(units >= work * (1 - WORK_SHARE), "lines", f"the workers do {units:.10g} of {work:.10g}")
-    firm = _savings(findings, bench, plan, work)
+    firm = savings_of(findings, bench, plan, work)
     choices.check_fleet(
         findings,
         bench,
@@ -190,7 +191,7 @@ def _times(charge: Charge, count: int) -> Charge:
     )  # fmt: skip
 
 
-def _line(
+def line_of(
     bench: Bench, worker: Worker, charges: Sequence[Charge], hours: Fraction, period: float
 ) -> dict[str, Any]:
     offer, nodes = worker.buy.offer, worker.buy.nodes * worker.count
@@ -217,7 +218,7 @@ def _last(plan: Node, workers: Sequence[Worker]) -> Worker:
     return min(together, key=lambda worker: abs(worker.run.waiting - sum(stated)))
 
 
-def _timeline(last: Worker, period: float) -> list[dict[str, Any]]:
+def timeline_of(last: Worker, period: float) -> list[dict[str, Any]]:
     fixed = last.run.steps.fixed
     rows = (
         ("fleet_lead", last.run.waiting, "default"), ("fleet_fixed", fixed, "default"),
@@ -230,7 +231,7 @@ def _timeline(last: Worker, period: float) -> list[dict[str, Any]]:
     ]
 
 
-def _performance(bench: Bench, workers: Sequence[Worker], period: float) -> dict[str, Any]:
+def performance_of(bench: Bench, workers: Sequence[Worker], period: float) -> dict[str, Any]:
     seconds = period * 3600.0
     slow, middle, fast = (
         sum(worker.units * exp(sign * worker.run.steps.sigma * Z80) for worker in workers)
@@ -266,9 +267,10 @@ def _risk(plan: Node, workers: Sequence[Worker], chance: Near | None, spread: Sp
     }  # fmt: skip
 
 
-def _cash(
-    bench: Bench, workers: Sequence[Worker], lines: Sequence[tuple[list[Charge], Fraction]], period: float
-) -> list[dict[str, Any]]:
+def cash_of(
+    bench: Bench, workers: Sequence[Worker], lines: Sequence[tuple[list[Charge], Fraction]], period: float,
+    near: float = _RATIO,
+) -> list[dict[str, Any]]:  # fmt: skip
     end = bench.start + timedelta(hours=period)
     owed: list[tuple[Fraction, datetime, datetime]] = []
     for worker, (charges, hours) in zip(workers, lines, strict=True):
@@ -283,10 +285,10 @@ def _cash(
             owed.append((amount, bench.start, bench.start if at_once else until if compute else end))
     months = by_month(owed)
     slack = 2e-6 * len(owed)
-    return [{"month": name, "amount_usd": Near(months[name], _RATIO, slack)} for name in sorted(months)]
+    return [{"month": name, "amount_usd": Near(months[name], near, slack)} for name in sorted(months)]
 
 
-def _unknown(bench: Bench, workers: Sequence[Worker]) -> list[str]:
+def unknown_of(bench: Bench, workers: Sequence[Worker]) -> list[str]:
     from catalogs.offers.derive import unknown_options
 
     kinds = dict.fromkeys((w.buy.offer.text("provider"), w.buy.offer.text("instance_type")) for w in workers)
@@ -297,7 +299,7 @@ def _unknown(bench: Bench, workers: Sequence[Worker]) -> list[str]:
     ]
 
 
-def _proof(bench: Bench, plan: Node) -> dict[str, Any]:
+def proof_of(bench: Bench, plan: Node) -> dict[str, Any]:
     """The bound is the solver's (a certificate proves it); its gap and the status follow from it."""
     node, whole = plan["proof"], plan["total_usd"].money()
     bound = node["bound_usd"].money()
@@ -318,13 +320,13 @@ def _proof(bench: Bench, plan: Node) -> dict[str, Any]:
         STATED,
     )
     return {
-        **stated, "method": "MILP over whole workers and their hours",
+        **stated, "method": METHOD,
         "status": "optimal" if gap <= gap_asked * (1 + 1e-6) else "feasible", "objective_usd": Exactly(whole),
         "bound_usd": low, "gap_ratio": Near(gap, 1e-9, 1e-12), "offers": bench.goods.offers.n_rows, "verified": True,
     }  # fmt: skip
 
 
-def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> Near | None:
+def savings_of(findings: Findings, bench: Bench, plan: Node, work: float) -> Near | None:
     """The baseline: workers of one on-demand offer, as many as do the work in time; with their chance."""
     node = plan["savings"]
     if node["baseline"].is_null:
