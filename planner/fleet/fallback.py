@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
     BoolArray = npt.NDArray[np.bool_]
 
+FALLBACKS_COMPARED = "fall-backs are compared in fleets of one spot offer, not in mixes"
 _SLIP_HOURS = 1e-9
 _ALL = 0.999  # of the work on on-demand: spot is of no use then
 

@@ -14,6 +14,7 @@ from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.frame import cash_of, moment_text, plan_frame, unknown_options
 from planner.candidates.plan_parts.warnings import plan_warnings
 from planner.fleet.carbon import carbon_of
+from planner.fleet.fallback import FALLBACKS_COMPARED
 from planner.fleet.fallback_launch import launch_of_fallback
 from planner.fleet.fallback_mix import lines_of_fallback, mix_of_fallback
 from planner.fleet.fallback_search import chances_of_fleet
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 BASIS = "each worker changes to on-demand at the last moment at which its share of the work meets the deadline"
 METHOD = "MILP over whole workers and their hours; numbers of workers of each offer with its fall-back compared"
-NOTE = "fall-backs are compared in fleets of one spot offer, not in mixes"
 
 
 def fallback_plan(asked: Round, one: Fleets, alone: Alone, mean: Outcome | None) -> Plan:
@@ -112,7 +112,7 @@ def _proof(asked: Round, total: Decimal, mean: Outcome | None) -> Proof:
         offers=context.market.offer_set.offers.n_rows,
         shapes=candidates.shapes.n_rows,
         seconds=time.perf_counter() - asked.begin,
-        note=NOTE,
+        note=FALLBACKS_COMPARED,
         gap_exact_ratio=None,
         gap_asked_ratio=asked.options.gap,
     )

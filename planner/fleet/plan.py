@@ -17,6 +17,7 @@ from planner.fleet.alone import broken_by, cheapest_on_demand, choice_of, summar
 from planner.fleet.bill import lines_of
 from planner.fleet.carbon import carbon_of
 from planner.fleet.chance import progress_of
+from planner.fleet.fallback import FALLBACKS_COMPARED, may_fall_back
 from planner.fleet.spread import Spread, spread_of
 from planner.fleet.stored_plan import storage_of
 from planner.market.pricing import total_usd
@@ -219,6 +220,8 @@ def _proof(search: CandidateSearch, mix: Mix, total: Decimal) -> Proof:
     note = f"{result.n_columns} ways to be a worker in the model"
     if gap > mix.gap:
         note += "; the bound is for hours as worked, at the least that they can cost: billing rounds them up"
+    if may_fall_back(search):
+        note += f"; {FALLBACKS_COMPARED}"
     if mix.note:
         note += f"; {mix.note}"
     return Proof(

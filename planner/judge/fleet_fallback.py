@@ -333,7 +333,8 @@ def _launch(
     assert situation is not None
     pool = bench.capacity(now.spot, now.each)[0]
     waits = now.stay - now.mean(lambda one: one.waiting) - now.spot_hours - now.later_hours
-    spot = Near(now.count * now.spot_hours, _RATIO, 1e-6)
+    near = frame.closeness(now.most)
+    spot = Near(now.count * now.spot_hours, near)
     needed = now.mean(lambda one: 0.0 if one.course is None else one.course.p_needed)
     return {
         "strategy": "spot_with_fallback", "p_meet_deadline": Near(chances[0], _CHANCE_RATIO, 1e-5),
@@ -346,11 +347,11 @@ def _launch(
         "finish_p90": frame.finish(bench, launch["p90_hours"].number()),
         "expected_interruptions": _sum(now, lambda one: one.interruptions), "spot_hours": spot,
         "on_demand_hours": Near(now.count * now.later_hours, _CHANCE_RATIO, 1e-5),
-        "waiting_hours": Near(now.count * max(waits, 0.0), _RATIO, now.count * 2.0 * CHANCE_SLACK * now.stay),
+        "waiting_hours": Near(now.count * max(waits, 0.0), near, now.count * 2.0 * CHANCE_SLACK * now.stay),
         "lost_hours": _sum(now, lambda one: one.lost), "on_demand_acquire_s": Near(3600.0 * situation.acquire, 1e-9, 1e-6),
         "checkpoints": checkpoints(bench, now.most),
         "places": [place(bench, now.spot, now.each, spot) | {"records": None, "hazards": IfStated(None)}],
         "why": [], "notes": [UNKNOWN, NOTE], "replay": None,
-        "first_wait_hours": Near(first_wait_hours(replace(pool, first_wait=situation.pool.first_wait)), _RATIO, 1e-7),
+        "first_wait_hours": Near(first_wait_hours(replace(pool, first_wait=situation.pool.first_wait)), near, 1e-7),
         "p_on_demand_had_ratio": Near(situation.had),
     }  # fmt: skip

@@ -66,8 +66,7 @@ def render(launch: Launch, options: Options) -> tuple[ExportFile, ...]:
     config = _server_config(launch, options.values.get("aws-capacity-reservation", ""))
     if (
         launch.way == "workers"
-        and not launch.moves
-        and (launch.tasks > launch.workers or len(launch.pools) > 1)
+        and (launch.tasks > launch.workers or (len(launch.pools) > 1 and not launch.moves))
     ):
         files = _fleet(launch, part, zones, mounts, config=bool(config))
     else:
@@ -120,10 +119,14 @@ def _machine(launch: Launch) -> dict[str, Any]:
 def _fleet(
     launch: Launch, part: Part, zones: dict[str, str], mounts: Mounts, *, config: bool
 ) -> list[ExportFile]:
-    """For each offer a pool of its workers, and the runs that they do: `task.yaml`, `pool.yaml`."""
+    """For each offer a pool of its workers, and the runs that they do: `task.yaml`, `pool.yaml`.
+
+    Workers that move are one pool.
+    """
     offers: dict[tuple[str, ...], list[Pool]] = {}
     for pool in launch.pools:
-        offers.setdefault((pool.provider, pool.region, pool.instance_type, pool.option), []).append(pool)
+        key = (pool.provider, pool.region, pool.instance_type, pool.option)
+        offers.setdefault(() if launch.moves else key, []).append(pool)
     runs = split(launch.tasks, [sum(pool.share for pool in pools) for pools in offers.values()])
     files, begin = [], 0
     for number, (pools, count) in enumerate(zip(offers.values(), runs, strict=True), start=1):
@@ -161,9 +164,10 @@ def _runs(launch: Launch, part: Part, name: str, begin: int, tasks: int) -> dict
 
 
 def _pool(launch: Launch, zones: dict[str, str], mounts: Mounts) -> dict[str, Any]:
-    """Workers of one offer; its zones are any of several."""
+    """Workers of one offer, whose zones are any of several; those that move try their offers in order."""
     pool_places = places(launch, zones)
-    where = pool_places[0] if len(pool_places) == 1 else {"any_of": pool_places}
+    several = {"ordered" if launch.moves else "any_of": pool_places}
+    where = pool_places[0] if len(pool_places) == 1 else several
     whole: dict[str, Any] = {
         "pool": {"workers": launch.workers}, "workdir": ".", "num_nodes": launch.nodes,
         "resources": _machine(launch) | where,
